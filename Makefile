@@ -1,0 +1,44 @@
+# Every target sets itself up: a machine with Python >= 3.11 and an index is enough.
+#   make run    install, check the environment, show the compiler at work
+#   make test   install, then everything that must hold before a commit
+#   make check  the static half of `make test`
+#   make clean  remove the environment and all caches
+
+VENV := .venv
+BIN := $(VENV)/bin
+PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
+	&& echo $$p && break; done)
+WORKERS ?= 2
+
+.DEFAULT_GOAL := test
+.PHONY: run test check clean
+
+run: $(VENV)/run.stamp
+	$(BIN)/argus doctor
+	$(BIN)/argus demo
+
+test: check
+	$(BIN)/pytest -n $(WORKERS)
+
+check: $(VENV)/test.stamp
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/pyright
+	$(BIN)/lint-imports
+
+# The stamps lie inside the environment, so that removing it removes them too.
+$(VENV)/run.stamp: pyproject.toml | $(BIN)/python
+	$(BIN)/pip install --quiet --editable .
+	touch $@
+
+$(VENV)/test.stamp: pyproject.toml | $(BIN)/python
+	$(BIN)/pip install --quiet --editable '.[dev,test-torch]'
+	touch $@
+
+$(BIN)/python:
+	@test -n "$(PYTHON)" || { echo 'error: no Python >= 3.11 found; set PYTHON=...' >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+clean:
+	rm -rf $(VENV) .pytest_cache .ruff_cache .import_linter_cache .hypothesis build dist

@@ -1,0 +1,1 @@
+"""Argus: a tile-level language and a verifying compiler for GPU kernels."""

@@ -1,0 +1,1 @@
+"""Prints a placed program as CUDA C++."""

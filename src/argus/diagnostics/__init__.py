@@ -1,0 +1,1 @@
+"""Source spans, the catalogue of error codes, and the rendering of diagnostics."""

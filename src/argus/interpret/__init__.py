@@ -1,0 +1,1 @@
+"""Runs a placed program on numpy arrays, without a GPU."""

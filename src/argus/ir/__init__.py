@@ -1,0 +1,1 @@
+"""The one program representation: expressions, tiles, memory, operations, programs."""

@@ -1,0 +1,1 @@
+"""One record per hardware instruction: layouts, text, meaning, effects, limits."""

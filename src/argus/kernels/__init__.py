@@ -1,0 +1,1 @@
+"""The library: expert kernels written in the language, and their references."""

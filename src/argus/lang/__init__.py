@@ -1,0 +1,1 @@
+"""The names that kernel authors write, and the frontend that parses them."""

@@ -1,0 +1,1 @@
+"""Placement: policies become explicit ops, tiles get layouts, ops instructions."""

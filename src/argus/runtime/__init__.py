@@ -1,0 +1,1 @@
+"""Builds, caches, loads and launches kernels; the bridge to torch tensors."""
