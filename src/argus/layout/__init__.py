@@ -1,0 +1,1 @@
+"""The layout algebra: fragments, layouts and swizzles; imports nothing of argus."""

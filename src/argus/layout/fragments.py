@@ -1,0 +1,266 @@
+"""Fragments of the tensor-core instructions, and coalesced ones for plain memory access.
+
+Every constructor covers a whole tile: one instruction's fragment, repeated over the
+tile in registers and spread over the warps or warpgroups. A register here is one
+element; two consecutive 16-bit elements share a 32-bit register, the lower index in the
+lower half.
+
+Sources: PTX ISA, "Asynchronous Warpgroup Level Matrix Multiply-Accumulate Operation
+using wgmma.mma_async instruction" (register fragments of .m64nNk16), and "Warp Level
+Matrix Multiply-Accumulate Instructions" ("Matrix Fragments for mma.m16n8k16 with
+floating point type"). In the terms used there, groupID = laneid / 4 and
+threadID_in_group = laneid % 4.
+
+Shared-memory operands are not here: they have no threads, only addresses.
+"""
+
+from __future__ import annotations
+
+import math
+
+from argus.layout.fragment import Fragment, Mode
+
+__all__ = [
+    "WGMMA_MAX_N",
+    "blocked",
+    "mma_a_operand",
+    "mma_accumulator",
+    "mma_b_operand",
+    "row_major_default",
+    "wgmma_a_operand",
+    "wgmma_accumulator",
+    "wgmma_inst_n",
+]
+
+WGMMA_MAX_N = 256
+"""Largest N of one wgmma.mma_async (PTX ISA, "Matrix Shape": multiples of 8)."""
+
+
+def wgmma_inst_n(n: int) -> int:
+    """Largest N of a wgmma instruction, at most 256, that divides `n` columns.
+
+    Raises ValueError when `n` is not a positive multiple of 8.
+    """
+    _require_multiple("columns of a wgmma tile", n, 8)
+    return max(s for s in range(8, WGMMA_MAX_N + 1, 8) if n % s == 0)
+
+
+def wgmma_accumulator(
+    m: int, n: int, warpgroups: int = 1, inst_n: int | None = None
+) -> Fragment:
+    """Accumulator (m, n) of wgmma.mma_async m64nNk16, f32, over 128 threads a group.
+
+    Warpgroup w holds rows [w*m/warpgroups, (w+1)*m/warpgroups). In an atom of 64 rows,
+    thread t of the group and register r hold
+
+        row = 16*(t/32) + t%32/4 + 8*(r/2%2)    col = 8*(r/4) + 2*(t%4) + r%2
+
+    (PTX ISA, register fragment of matrix D of .m64nNk16). Registers run over the
+    columns of one instruction of `inst_n` columns (default: `wgmma_inst_n(n)`), then
+    over the instructions along n, then over the atoms along m.
+
+    Raises ValueError when m is no multiple of 64*warpgroups, n no multiple of inst_n,
+    or inst_n no multiple of 8 up to 256.
+    """
+    inst_n = wgmma_inst_n(n) if inst_n is None else inst_n
+    _require_multiple("N of a wgmma instruction", inst_n, 8)
+    if inst_n > WGMMA_MAX_N:
+        raise ValueError(f"N of a wgmma instruction is {inst_n} > {WGMMA_MAX_N}")
+    _require_multiple("columns of a wgmma tile", n, inst_n)
+    return Fragment(
+        (m, n),
+        _wgmma_threads(m, warpgroups),
+        (
+            Mode(2, 1, 1),
+            Mode(2, 0, 8),
+            Mode(inst_n // 8, 1, 8),
+            Mode(n // inst_n, 1, inst_n),
+            Mode(m // (64 * warpgroups), 0, 64),
+        ),
+    )
+
+
+def wgmma_a_operand(m: int, k: int, warpgroups: int = 1) -> Fragment:
+    """Matrix A (m, k) of wgmma.mma_async m64nNk16, 16-bit, taken from registers.
+
+    Thread t of a warpgroup and register i of one atom of (64, 16) hold
+
+        row = 16*(t/32) + t%32/4 + 8*(i/2%2)    col = 2*(t%4) + i%2 + 8*(i/4)
+
+    (PTX ISA, register fragment of matrix A of .m64nNk16: rows groupID for i = 0, 1, 4,
+    5 and groupID + 8 for the others). Registers run over the atoms along k, then along
+    m. `wgmma_accumulator(m, k, warpgroups)` is the same function: after a cast, the
+    result of one matrix product is the A operand of the next, in place.
+
+    Raises ValueError when m is no multiple of 64*warpgroups or k no multiple of 16.
+    """
+    _require_multiple("depth of a wgmma tile", k, 16)
+    return Fragment(
+        (m, k),
+        _wgmma_threads(m, warpgroups),
+        (
+            Mode(2, 1, 1),
+            Mode(2, 0, 8),
+            Mode(2, 1, 8),
+            Mode(k // 16, 1, 16),
+            Mode(m // (64 * warpgroups), 0, 64),
+        ),
+    )
+
+
+def mma_accumulator(m: int, n: int, warps_m: int = 1, warps_n: int = 1) -> Fragment:
+    """Accumulator (m, n) of mma.sync m16n8k16 (or m16n8k8), f32.
+
+    Lane l and register i of one atom of (16, 8) hold row l/4 + 8*(i/2), column
+    2*(l%4) + i%2 (PTX ISA, "Matrix Fragments for mma.m16n8k16", C and D). Warp w covers
+    block (w % warps_m, w / warps_m) of a warps_m by warps_n grid of contiguous blocks.
+    Registers run over the atoms along n, then along m.
+
+    Raises ValueError when m is no multiple of 16*warps_m or n none of 8*warps_n.
+    """
+    _require_multiple("rows of an mma tile", m, 16 * warps_m)
+    _require_multiple("columns of an mma tile", n, 8 * warps_n)
+    return Fragment(
+        (m, n),
+        (
+            Mode(4, 1, 2),
+            Mode(8, 0, 1),
+            Mode(warps_m, 0, m // warps_m),
+            Mode(warps_n, 1, n // warps_n),
+        ),
+        (
+            Mode(2, 1, 1),
+            Mode(2, 0, 8),
+            Mode(n // (8 * warps_n), 1, 8),
+            Mode(m // (16 * warps_m), 0, 16),
+        ),
+    )
+
+
+def mma_a_operand(m: int, k: int, warps_m: int = 1, warps_n: int = 1) -> Fragment:
+    """Matrix A (m, k) of mma.sync m16n8k16, 16-bit; copies in all warps along n.
+
+    Lane l and register i of one atom of (16, 16) hold row l/4 + 8*(i/2%2), column
+    2*(l%4) + i%2 + 8*(i/4) (PTX ISA, "Matrix Fragments for mma.m16n8k16", A).
+    Registers run over the atoms along k, then along m. Warps as in `mma_accumulator`.
+
+    Raises ValueError when m is no multiple of 16*warps_m or k none of 16.
+    """
+    _require_multiple("rows of an mma tile", m, 16 * warps_m)
+    _require_multiple("depth of an mma tile", k, 16)
+    return Fragment(
+        (m, k),
+        (
+            Mode(4, 1, 2),
+            Mode(8, 0, 1),
+            Mode(warps_m, 0, m // warps_m),
+            Mode(warps_n),
+        ),
+        (
+            Mode(2, 1, 1),
+            Mode(2, 0, 8),
+            Mode(2, 1, 8),
+            Mode(k // 16, 1, 16),
+            Mode(m // (16 * warps_m), 0, 16),
+        ),
+    )
+
+
+def mma_b_operand(n: int, k: int, warps_m: int = 1, warps_n: int = 1) -> Fragment:
+    """Matrix B of mma.sync m16n8k16, 16-bit, as a tile (n, k); copies along m.
+
+    Lane l and register i of one atom hold n = l/4, k = 2*(l%4) + i%2 + 8*(i/2)
+    (PTX ISA, "Matrix Fragments for mma.m16n8k16", B, where k is the row and n the
+    column). Registers run over the atoms along k, then along n. Warps as in
+    `mma_accumulator`.
+
+    Raises ValueError when n is no multiple of 8*warps_n or k none of 16.
+    """
+    _require_multiple("columns of an mma tile", n, 8 * warps_n)
+    _require_multiple("depth of an mma tile", k, 16)
+    return Fragment(
+        (n, k),
+        (
+            Mode(4, 1, 2),
+            Mode(8, 0, 1),
+            Mode(warps_m),
+            Mode(warps_n, 0, n // warps_n),
+        ),
+        (
+            Mode(2, 1, 1),
+            Mode(2, 1, 8),
+            Mode(k // 16, 1, 16),
+            Mode(n // (8 * warps_n), 0, 8),
+        ),
+    )
+
+
+def blocked(
+    shape: tuple[int, ...],
+    threads: int,
+    vector: int = 1,
+    order: tuple[int, ...] | None = None,
+) -> Fragment:
+    """Coalesced fragment: neighbouring threads hold neighbouring vectors.
+
+    `order` lists the axes, fastest-varying first (default: last axis first). Each
+    thread holds `vector` consecutive elements along `order[0]`; threads go along that
+    axis, then along the others; what is left of each axis repeats in registers, and
+    what is left of the threads holds copies. As every axis is divided evenly, an axis
+    takes as many threads as divide both what is left of it and of the threads.
+
+    Raises ValueError when `vector` does not divide the fastest axis or `order` is not
+    a permutation of the axes.
+    """
+    rank = len(shape)
+    order = tuple(reversed(range(rank))) if order is None else order
+    if sorted(order) != list(range(rank)):
+        raise ValueError(f"order {order} is not a permutation of {rank} axes")
+    if threads < 1 or vector < 1:
+        raise ValueError(f"{threads} threads with vectors of {vector}")
+    if vector > 1 and (rank == 0 or shape[order[0]] % vector != 0):
+        raise ValueError(f"vectors of {vector} do not divide a tile of shape {shape}")
+    thread_modes: list[Mode] = []
+    reg_modes: list[Mode] = []
+    if rank > 0:
+        reg_modes.append(Mode(vector, order[0], 1))
+    left = threads
+    for position, axis in enumerate(order):
+        unit = vector if position == 0 else 1
+        along = math.gcd(shape[axis] // unit, left)
+        left //= along
+        thread_modes.append(Mode(along, axis, unit))
+        covered = unit * along
+        reg_modes.append(Mode(shape[axis] // covered, axis, covered))
+    thread_modes.append(Mode(left))
+    return Fragment(shape, tuple(thread_modes), tuple(reg_modes))
+
+
+def row_major_default(
+    shape: tuple[int, ...], threads: int, vector: int = 1
+) -> Fragment:
+    """`blocked` for row-major memory, with the widest vector that divides the rows.
+
+    `vector` is the widest wanted, for example 16 bytes over the element size; where it
+    does not divide the last axis, the largest divisor of it that does is taken.
+    """
+    fitting = math.gcd(vector, shape[-1]) if shape else 1
+    return blocked(shape, threads, fitting)
+
+
+def _wgmma_threads(m: int, warpgroups: int) -> tuple[Mode, ...]:
+    """Lanes, warps and warpgroups; warp i of a group has rows 16*i of each atom."""
+    _require_multiple("rows of a wgmma tile", m, 64 * warpgroups)
+    return (
+        Mode(4, 1, 2),
+        Mode(8, 0, 1),
+        Mode(4, 0, 16),
+        Mode(warpgroups, 0, m // warpgroups),
+    )
+
+
+def _require_multiple(what: str, value: int, unit: int) -> None:
+    if unit < 1:
+        raise ValueError(f"{what}: a count of warps or warpgroups is below 1")
+    if value < 1 or value % unit != 0:
+        raise ValueError(f"{what}: {value} is not a positive multiple of {unit}")
