@@ -1,1 +1,42 @@
-"""The layout algebra: fragments, layouts and swizzles; imports nothing of argus."""
+"""The layout algebra: where things are, as functions that compose.
+
+    Fragment    (thread, register) -> tile coordinate         fragment.py, fragments.py
+    Layout      index or coordinate -> offset                 layout.py, algebra.py
+    Swizzle     offset -> offset, by xor                      swizzle.py
+    SharedLayout  tile coordinate -> byte in shared memory    shared.py
+
+Start reading at `layout.py`. All of them evaluate on ints, numpy arrays and symbolic
+expressions alike (`operand.py`). Nothing here knows programs, instructions or types.
+"""
+
+from argus.layout.fragment import Fragment, Mode
+from argus.layout.fragments import (
+    WGMMA_MAX_N,
+    blocked,
+    mma_a_operand,
+    mma_accumulator,
+    mma_b_operand,
+    row_major_default,
+    wgmma_a_operand,
+    wgmma_accumulator,
+    wgmma_inst_n,
+)
+from argus.layout.layout import Layout, from_table
+from argus.layout.shared import SharedLayout
+
+__all__ = [
+    "WGMMA_MAX_N",
+    "Fragment",
+    "Layout",
+    "Mode",
+    "SharedLayout",
+    "blocked",
+    "from_table",
+    "mma_a_operand",
+    "mma_accumulator",
+    "mma_b_operand",
+    "row_major_default",
+    "wgmma_a_operand",
+    "wgmma_accumulator",
+    "wgmma_inst_n",
+]

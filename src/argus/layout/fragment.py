@@ -107,7 +107,7 @@ class Fragment:
         return _weighted(self.threads)
 
     def reg_digits(self) -> Iterator[tuple[int, Mode]]:
-        """Yield each register digit with its weight: digit = r // weight % mode.size."""
+        """Yield each register digit with its weight, as `thread_digits`."""
         return _weighted(self.regs)
 
     def thread_part(self, t: T) -> tuple[T | int, ...]:
@@ -259,9 +259,7 @@ def _top(modes: tuple[Mode, ...]) -> int:
     return max((i for i, mode in enumerate(modes) if mode.size > 1), default=-1)
 
 
-def _contributions(
-    modes: tuple[Mode, ...], rank: int, index: T
-) -> tuple[T | int, ...]:
+def _contributions(modes: tuple[Mode, ...], rank: int, index: T) -> tuple[T | int, ...]:
     top = _top(modes)
     terms: list[list[T | int]] = [[] for _ in range(rank)]
     for position, (weight, mode) in enumerate(_weighted(modes)):
@@ -298,7 +296,7 @@ def _validate(
         if mode.axis is not None and not 0 <= mode.axis < len(shape):
             raise ValueError(f"{mode} names no axis of a tile of shape {shape}")
     if any(mode.axis is None for mode in regs):
-        raise ValueError("a register mode must have an axis: copies are held by threads")
+        raise ValueError("a register mode must have an axis: threads hold the copies")
     for axis, extent in enumerate(shape):
         where = f"axis {axis} of a tile of shape {shape}"
         along = [mode for mode in threads + regs if mode.axis == axis]

@@ -1,4 +1,4 @@
-"""Fragments of the tensor-core instructions, and coalesced ones for plain memory access.
+"""Fragments of the tensor-core instructions, and coalesced ones for plain access.
 
 Every constructor covers a whole tile: one instruction's fragment, repeated over the
 tile in registers and spread over the warps or warpgroups. A register here is one

@@ -5,8 +5,9 @@ and the verifier pass symbolic expressions, the interpreter passes numpy arrays,
 pass ints. Evaluation therefore uses `+ - * // % ^` only, keeps the operand on the left
 of a constant (`t // 4`, never `4 * t`), and never compares it or asks for its truth.
 
-This file defines the type of such an operand and two ways of adding that leave exact
-zeros out. It does not define a symbolic expression: any class with the operators will do.
+This file defines the type of such an operand and three building blocks that leave out
+what has no effect (adding 0, multiplying by 1). It does not define a symbolic
+expression: any class with the operators will do.
 """
 
 from __future__ import annotations
