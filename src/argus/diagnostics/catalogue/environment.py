@@ -1,0 +1,70 @@
+"""AG09xx: files, cache, drivers, and everything around a kernel."""
+
+from argus.diagnostics.catalogue.code import Code
+
+CODES = (
+    Code(
+        "AG0901",
+        "there is no such file",
+        "The path does not exist or is not a file.",
+    ),
+    Code(
+        "AG0902",
+        "a file that cannot be read or written",
+        "The operating system refused. The note has its words.",
+    ),
+    Code(
+        "AG0903",
+        "there is no CUDA device",
+        "No driver is loaded, or it sees no device. Verifying and compiling need "
+        "none; running does. `argus doctor` says what was found.",
+    ),
+    Code(
+        "AG0904",
+        "the driver is too old",
+        "The driver does not know the version of the binaries that this compiler "
+        "makes.",
+    ),
+    Code(
+        "AG0905",
+        "a device that the kernel was not compiled for",
+        "The kernel's target and the device's compute capability differ.",
+    ),
+    Code(
+        "AG0906",
+        "a package that is needed is not installed",
+        "This command needs an optional dependency. The help line names it.",
+    ),
+    Code(
+        "AG0907",
+        "a cache entry that is damaged",
+        "An entry's content does not match its checksum. It was removed and will be "
+        "made again.",
+    ),
+    Code(
+        "AG0908",
+        "a setting with a wrong value",
+        "An environment variable or an option has a value that it cannot have.",
+    ),
+    Code(
+        "AG0909",
+        "there is no such kernel in the library",
+        "The name is none of the library's kernels. The note lists similar names.",
+    ),
+    Code(
+        "AG0910",
+        "there is no such code",
+        "The catalogue has no code of that number.",
+    ),
+    Code(
+        "AG0911",
+        "the CUDA driver cannot be loaded",
+        "The driver library is missing, or of another version than its kernel module.",
+    ),
+    Code(
+        "AG0912",
+        "a tensor does not fit the device memory",
+        "There is not enough free memory on the device for the sizes that were "
+        "asked for.",
+    ),
+)

@@ -1,0 +1,129 @@
+"""AG03xx: data-flow invariants, the rules that the verifier proves."""
+
+from argus.diagnostics.catalogue.code import Code
+
+CODES = (
+    Code(
+        "AG0301",
+        "elements that do not share a contracted dimension are multiplied",
+        "Every pair of elements that meets in a matrix instruction must agree on "
+        "the dimension that is summed over. The counterexample names a pair that "
+        "does not, and where each came from.",
+    ),
+    Code(
+        "AG0302",
+        "an accumulator element changes its row or column",
+        "An element of an accumulator belongs to one output element over all "
+        "iterations. Here its row or column differs from one iteration to the next.",
+    ),
+    Code(
+        "AG0303",
+        "elements that belong to different coordinates are combined",
+        "In an element-wise operation both operands must agree, element by element, "
+        "on each dimension they share: a bias, scale, residual or rotation that is "
+        "off by a row, a column or a head.",
+    ),
+    Code(
+        "AG0304",
+        "a reduction that is incomplete or counts an element twice",
+        "Each coordinate of the reduced dimension must be counted exactly once.",
+    ),
+    Code(
+        "AG0305",
+        "an element is stored at the wrong coordinate",
+        "What is stored at `C[m, n]` must be the element that belongs to row m and "
+        "column n.",
+    ),
+    Code(
+        "AG0306",
+        "an output element is never written",
+        "The blocks of the grid together must write each element of an output "
+        "exactly once. The counterexample names one that no block writes.",
+    ),
+    Code(
+        "AG0307",
+        "an output element is written more than once",
+        "Two blocks, two threads or two iterations write the same element of an "
+        "output.",
+    ),
+    Code(
+        "AG0308",
+        "a partial sum is stored",
+        "The stored element has not seen every coordinate of the contracted dimension.",
+    ),
+    Code(
+        "AG0309",
+        "a contracted coordinate is added twice",
+        "The accumulator has seen some coordinate of the contracted dimension more "
+        "than once, as when the parts of a split overlap.",
+    ),
+    Code(
+        "AG0310",
+        "a padded element reaches a result",
+        "An element outside the tensor may enter a sum only as 0, a maximum only as "
+        "-inf, a minimum only as +inf, and a store never. Mask it with `ag.where`.",
+    ),
+    Code(
+        "AG0311",
+        "an element is read before it is written",
+        "Registers and shared memory hold nothing before they are written.",
+    ),
+    Code(
+        "AG0312",
+        "an access outside its tensor",
+        "For some admitted sizes the access reads or writes outside the tensor.",
+    ),
+    Code(
+        "AG0313",
+        "an access outside its shared tile",
+        "The access leaves the bytes of the shared tile or ring slot it names.",
+    ),
+    Code(
+        "AG0314",
+        "an assertion on tags does not hold",
+        "A condition given to `ag.check` is false for some thread, element and "
+        "iteration.",
+    ),
+    Code(
+        "AG0315",
+        "a gathered element carries the wrong index",
+        "The index tile that gathered the row belongs to another tile, block or "
+        "expert than the place where the row is used.",
+    ),
+    Code(
+        "AG0316",
+        "a reinterpreted register holds another element",
+        "After `ag.reinterpret` the new coordinates must name the same elements "
+        "that the registers hold.",
+    ),
+    Code(
+        "AG0317",
+        "a shared tile is read with another layout than it was written with",
+        "The swizzle or the order of the writer and of the reader differ, so the "
+        "reader finds other elements than it names.",
+    ),
+    Code(
+        "AG0318",
+        "an assumption that contradicts itself or the sizes",
+        "No run-time value satisfies all that `ag.assume` and the contract of the "
+        "kernel say, so that everything would be proved.",
+    ),
+    Code(
+        "AG0390",
+        "the verifier cannot decide this obligation",
+        "The obligation is neither proved nor refuted. The note says what stood in "
+        "the way. `unknown` never counts as proved.",
+    ),
+    Code(
+        "AG0391",
+        "the solver ran out of time",
+        "The obligation was handed to the solver, which gave no answer within its "
+        "limit. It counts as unknown.",
+    ),
+    Code(
+        "AG0392",
+        "an operation that the verifier does not model",
+        "Nothing is known of the result of this operation, so that every obligation "
+        "that depends on it is unknown.",
+    ),
+)
