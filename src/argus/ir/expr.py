@@ -1,0 +1,348 @@
+"""Uniform scalar expressions: what every thread of a role agrees on.
+
+Block indices, loop counters, problem sizes, ring counters and scalar arguments are
+expressions over symbols. The same expression is printed by the code generator,
+evaluated by the interpreter (on ints or numpy arrays) and read symbolically by the
+verifier. Per-thread quantities use the same class: the code generator substitutes
+axis symbols by expressions over ``tid``.
+
+Simplification at construction is limited to constant folding and identities; deciding
+whether two expressions are equal is the verifier's business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+ScalarType = Literal["int", "bool", "float"]
+SymKind = Literal[
+    "dim",  # a problem size: runtime extent of a tensor dimension (>= 1)
+    "stride",  # a runtime tensor stride in elements
+    "param",  # a scalar kernel argument
+    "block",  # blockIdx.x / cluster id: "block_x"; gridDim: "grid_x"
+    "rank",  # rank of this block in its cluster
+    "sms",  # number of multiprocessors of the device (host side only)
+    "loop",  # a loop variable
+    "let",  # a named scalar: Let, LoadScalar, loop-carried or merged scalar
+    "axis",  # tile axis i of a GlobalView: "%0", "%1", ...
+    "gather",  # an element of an index tile along a GlobalView axis
+    "thread",  # thread index within the role (code generator, verifier)
+]
+
+
+class Expr:
+    """Base of scalar expressions. Immutable; compare with ``==`` structurally."""
+
+    __slots__ = ()
+    type: ScalarType
+
+    def __add__(self, other: Operand) -> Expr:
+        return binary("+", self, other)
+
+    def __radd__(self, other: Operand) -> Expr:
+        return binary("+", other, self)
+
+    def __sub__(self, other: Operand) -> Expr:
+        return binary("-", self, other)
+
+    def __rsub__(self, other: Operand) -> Expr:
+        return binary("-", other, self)
+
+    def __mul__(self, other: Operand) -> Expr:
+        return binary("*", self, other)
+
+    def __rmul__(self, other: Operand) -> Expr:
+        return binary("*", other, self)
+
+    def __floordiv__(self, other: Operand) -> Expr:
+        return binary("//", self, other)
+
+    def __rfloordiv__(self, other: Operand) -> Expr:
+        return binary("//", other, self)
+
+    def __mod__(self, other: Operand) -> Expr:
+        return binary("%", self, other)
+
+    def __rmod__(self, other: Operand) -> Expr:
+        return binary("%", other, self)
+
+    def __xor__(self, other: Operand) -> Expr:
+        return binary("^", self, other)
+
+    def __rxor__(self, other: Operand) -> Expr:
+        return binary("^", other, self)
+
+
+@dataclass(frozen=True, slots=True)
+class Const(Expr):
+    """A literal."""
+
+    value: int | float | bool
+
+    @property
+    def type(self) -> ScalarType:  # type: ignore[override]
+        """Python type decides."""
+        if isinstance(self.value, bool):
+            return "bool"
+        return "int" if isinstance(self.value, int) else "float"
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Sym(Expr):
+    """A named uniform quantity. ``nonneg`` promises the value is never negative."""
+
+    name: str
+    kind: SymKind
+    type: ScalarType = "int"  # type: ignore[misc]
+    nonneg: bool = True
+
+    def __str__(self) -> str:
+        return self.name
+
+
+BinaryOp = Literal[
+    "+", "-", "*", "//", "%", "/", "^", "min", "max",
+    "==", "!=", "<", "<=", ">", ">=", "and", "or",
+]  # fmt: skip
+_COMPARE = {"==", "!=", "<", "<=", ">", ">=", "and", "or"}
+
+
+@dataclass(frozen=True, slots=True)
+class Binary(Expr):
+    """``op`` applied to two expressions; ``//`` and ``%`` round to minus infinity."""
+
+    op: BinaryOp
+    left: Expr
+    right: Expr
+
+    @property
+    def type(self) -> ScalarType:  # type: ignore[override]
+        """Comparisons are bool; ``/`` is float; else float wins over int."""
+        if self.op in _COMPARE:
+            return "bool"
+        if self.op == "/" or "float" in (self.left.type, self.right.type):
+            return "float"
+        return "int"
+
+    def __str__(self) -> str:
+        if self.op in ("min", "max"):
+            return f"{self.op}({self.left}, {self.right})"
+        return f"({self.left} {self.op} {self.right})"
+
+
+@dataclass(frozen=True, slots=True)
+class Select(Expr):
+    """``then`` where ``cond`` else ``other``."""
+
+    cond: Expr
+    then: Expr
+    other: Expr
+
+    @property
+    def type(self) -> ScalarType:  # type: ignore[override]
+        """Type of the branches."""
+        return self.then.type
+
+    def __str__(self) -> str:
+        return f"({self.then} if {self.cond} else {self.other})"
+
+
+
+
+def lift(x: Operand) -> Expr:
+    """An expression as it is; a Python number as a constant."""
+    return x if isinstance(x, Expr) else Const(x)
+
+
+_EVAL: dict[str, Callable[[Any, Any], Any]] = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "//": lambda a, b: a // b,
+    "%": lambda a, b: a % b,
+    "/": lambda a, b: a / b,
+    "^": lambda a, b: a ^ b,
+    "min": lambda a, b: a * (a <= b) + b * (b < a),
+    "max": lambda a, b: a * (a >= b) + b * (b > a),
+    "==": lambda a, b: a == b,
+    "!=": lambda a, b: a != b,
+    "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b,
+    ">": lambda a, b: a > b,
+    ">=": lambda a, b: a >= b,
+    "and": lambda a, b: a & b,
+    "or": lambda a, b: a | b,
+}
+
+
+def binary(op: BinaryOp, left: Operand, right: Operand) -> Expr:
+    """Build ``left op right``, folding constants and trivial identities.
+
+    Raises ZeroDivisionError for a constant division by zero.
+    """
+    a, b = lift(left), lift(right)
+    if isinstance(a, Const) and isinstance(b, Const):
+        return Const(_EVAL[op](a.value, b.value))
+    match op, a, b:
+        case "+", Const(value=0), _ if a.type == "int":
+            return b
+        case "+" | "-" | "^", _, Const(value=0) if b.type == "int":
+            return a
+        case "*" | "//", _, Const(value=1) if b.type == "int":
+            return a
+        case "*", Const(value=1), _ if a.type == "int":
+            return b
+        case ("*", Const(value=0), Expr(type="int")) | (
+            "*",
+            Expr(type="int"),
+            Const(value=0),
+        ) if a.type == b.type == "int":
+            return Const(0)
+        case "%", _, Const(value=1):
+            return Const(0)
+        case "-", _, _ if a == b:
+            return Const(0)
+        case "and", Const(value=v), _:
+            return b if v else Const(False)
+        case "and", _, Const(value=v):
+            return a if v else Const(False)
+        case "or", Const(value=v), _:
+            return Const(True) if v else b
+        case "or", _, Const(value=v):
+            return Const(True) if v else a
+        case "min" | "max", _, _ if a == b:
+            return a
+        case "+", Binary(op="+", left=x, right=Const(value=u)), Const(value=v) if (
+            isinstance(u, int) and isinstance(v, int)
+        ):
+            return binary("+", x, u + v)
+        case "-", Binary(op="+", left=x, right=y), _ if x == b:
+            return y
+        case "-", Binary(op="+", left=x, right=y), _ if y == b:
+            return x
+        case "-", _, Const(value=v) if isinstance(v, int) and b.type == "int":
+            return binary("+", a, -v)
+        case _:
+            return Binary(op, a, b)
+
+
+def select(cond: Operand, then: Operand, other: Operand) -> Expr:
+    """``then if cond else other`` with a constant condition resolved."""
+    c = lift(cond)
+    if isinstance(c, Const):
+        return lift(then) if c.value else lift(other)
+    return Select(c, lift(then), lift(other))
+
+
+def cdiv(a: Operand, b: Operand) -> Expr:
+    """Ceiling division of non-negative ``a`` by positive ``b``."""
+    return binary("//", binary("+", a, binary("-", b, 1)), b)
+
+
+def evaluate(e: Expr, env: Mapping[str, Any]) -> Any:
+    """Value of ``e`` with symbols looked up by name (ints, floats or numpy arrays).
+
+    Raises KeyError with the name of a symbol that ``env`` lacks.
+    """
+    match e:
+        case Const():
+            return e.value
+        case Sym():
+            return env[e.name]
+        case Binary():
+            return _EVAL[e.op](evaluate(e.left, env), evaluate(e.right, env))
+        case Select():
+            c = evaluate(e.cond, env)
+            a, b = evaluate(e.then, env), evaluate(e.other, env)
+            return a * c + b * (1 - c) if hasattr(c, "shape") else (a if c else b)
+        case _:
+            raise TypeError(f"not a scalar expression: {e!r}")
+
+
+def substitute(e: Expr, env: Mapping[str, Operand]) -> Expr:
+    """``e`` with symbols replaced by name, simplified again."""
+    match e:
+        case Sym():
+            return lift(env[e.name]) if e.name in env else e
+        case Binary():
+            return binary(e.op, substitute(e.left, env), substitute(e.right, env))
+        case Select():
+            return select(
+                substitute(e.cond, env), substitute(e.then, env), substitute(e.other, env)
+            )
+        case _:
+            return e
+
+
+def symbols(e: Expr) -> Iterator[Sym]:
+    """Every symbol occurrence in ``e``, left to right."""
+    match e:
+        case Sym():
+            yield e
+        case Binary():
+            yield from symbols(e.left)
+            yield from symbols(e.right)
+        case Select():
+            yield from symbols(e.cond)
+            yield from symbols(e.then)
+            yield from symbols(e.other)
+        case _:
+            return
+
+
+def is_const(e: Operand) -> bool:
+    """True for a literal."""
+    return not isinstance(e, Expr) or isinstance(e, Const)
+
+
+def nonnegative(e: Expr) -> bool:
+    """A cheap, sound test that ``e`` is never negative; False means "not known"."""
+    match e:
+        case Const():
+            return e.value >= 0
+        case Sym():
+            return e.nonneg
+        case Binary(op="+" | "*" | "//" | "max" | "min" | "^", left=a, right=b):
+            return nonnegative(a) and nonnegative(b)
+        case Binary(op="%", right=b):
+            return nonnegative(b)
+        case Select(then=a, other=b):
+            return nonnegative(a) and nonnegative(b)
+        case _:
+            return False
+
+
+def divisor(e: Expr, facts: Mapping[str, int]) -> int:
+    """Largest known power of two dividing ``e`` (capped at 2**20).
+
+    ``facts`` maps symbol names to a power of two that divides them.
+    """
+    cap = 1 << 20
+    match e:
+        case Const(value=v) if isinstance(v, int) and not isinstance(v, bool):
+            return cap if v == 0 else min(v & -v, cap)
+        case Sym():
+            return facts.get(e.name, 1)
+        case Binary(op="+" | "-" | "min" | "max" | "^", left=a, right=b):
+            return min(divisor(a, facts), divisor(b, facts))
+        case Binary(op="*", left=a, right=b):
+            return min(divisor(a, facts) * divisor(b, facts), cap)
+        case Binary(op="%", left=a, right=b):
+            return min(divisor(a, facts), divisor(b, facts))
+        case Binary(op="//", left=a, right=Const(value=v)) if isinstance(v, int):
+            d = divisor(a, facts)
+            return d // v if v > 0 and v & (v - 1) == 0 and d >= v else 1
+        case Select(then=a, other=b):
+            return min(divisor(a, facts), divisor(b, facts))
+        case _:
+            return 1
+
+
+def axis(i: int) -> Sym:
+    """Symbol of tile axis ``i`` in a :class:`~argus.ir.memory.GlobalView`."""
+    return Sym(f"%{i}", "axis")

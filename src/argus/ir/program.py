@@ -1,0 +1,118 @@
+"""A kernel specialised to types, static parameters and a target.
+
+Before placing, a program has tiles without layouts, rings, and no barriers of its own.
+Placing fills in the rest (``placed`` becomes True) and never removes an operation's
+source span.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from argus.ir.expr import Const, Expr, Sym
+from argus.ir.memory import BarrierAlloc, GlobalTensor, Ring, SharedAlloc
+from argus.ir.ops import Block
+from argus.ir.placement import TensorMap
+
+if TYPE_CHECKING:
+    from argus.diagnostics import Span
+
+
+@dataclass(frozen=True)
+class Target:
+    """A GPU architecture and its limits (CUDA C++ Programming Guide, compute
+    capabilities). ``shared_bytes``: most dynamic shared memory of a block."""
+
+    name: str
+    shared_bytes: int
+    registers: int = 65536
+    max_threads: int = 1024
+    has_tma: bool = False
+    has_wgmma: bool = False
+    has_cluster: bool = False
+
+
+TARGETS: dict[str, Target] = {
+    "sm_80": Target("sm_80", 163 * 1024),
+    "sm_90a": Target("sm_90a", 227 * 1024, has_tma=True, has_wgmma=True, has_cluster=True),
+}
+
+
+@dataclass(frozen=True)
+class ScalarParam:
+    """A runtime scalar argument: i32, i64 or f32."""
+
+    name: str
+    dtype: str
+    sym: Sym
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """A fact about the arguments that the placed program relies on.
+
+    ``cond`` is a bool expression over dim, stride and param symbols, checked before
+    every launch; ``why`` completes "required because ...".
+    """
+
+    cond: Expr
+    why: str
+    span: Span
+
+
+@dataclass(frozen=True)
+class PointerAlignment:
+    """The data pointer of ``tensor`` must be a multiple of ``bytes``."""
+
+    tensor: str
+    bytes: int
+
+
+@dataclass(eq=False)
+class Program:
+    """One specialised kernel."""
+
+    name: str
+    file: str
+    target: Target
+    params: list[GlobalTensor | ScalarParam]
+    statics: dict[str, object]
+    body: Block
+    span: Span
+    grid: Expr = field(default_factory=lambda: Const(1))
+    """Number of blocks: an expression over dims, params and Sym("sm_count", "sms")."""
+    cluster: int = 1
+    """Blocks per cluster along x; the grid is a multiple of it."""
+    warps: int = 4
+    """Warps of a block: the author's choice without roles, else set by placing."""
+    min_blocks: int = 1
+    """Blocks meant to be resident per multiprocessor."""
+    rings: list[Ring] = field(default_factory=list)
+    shared: list[SharedAlloc] = field(default_factory=list)
+    barriers: list[BarrierAlloc] = field(default_factory=list)
+    tensor_maps: list[TensorMap] = field(default_factory=list)
+    requirements: list[Requirement] = field(default_factory=list)
+    alignments: list[PointerAlignment] = field(default_factory=list)
+    facts: dict[str, int] = field(default_factory=dict)
+    """Symbol name -> power of two known to divide it (from the specialisation)."""
+    outputs: list[str] = field(default_factory=list)
+    """Names of tensors the kernel writes."""
+    spill_bytes: int = 0
+    """Spills the author declares acceptable."""
+    placed: bool = False
+    shared_bytes: int = 0
+    """Dynamic shared memory of a block; set by placing."""
+
+
+BLOCK_INDEX = Sym("block_x", "block")
+GRID_SIZE = Sym("grid_x", "block")
+CLUSTER_RANK = Sym("cluster_rank", "rank")
+SM_COUNT = Sym("sm_count", "sms")
+
+
+def stride_symbol(tensor: str, dim: int) -> Sym:
+    """Symbol of a runtime stride (elements) of a tensor's dimension."""
+    return Sym(f"{tensor}_s{dim}", "stride")
+
+
