@@ -13,7 +13,7 @@ Severity: TypeAlias = Literal["error", "slow", "warning"]
 """`error`: the program is rejected. `slow`: it is right, but breaks a performance
 invariant. `warning`: it is accepted, and probably not what was meant."""
 
-Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ Everything that Argus raises on purpose is an `ArgusError`. Any other exception 
 fault of Argus itself, not of the program that it was given.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 
 from argus.diagnostics.diagnostic import Diagnostic, Json, Label, Severity
@@ -44,7 +44,7 @@ class ArgusError(Exception):
         return render(self.diagnostics[0])
 
 
-class ErrorList(ArgusError):
+class ErrorList(ArgusError):  # noqa: N818 - it is a list, and an ArgusError
     """Several diagnostics that one pass found, in the order of the source."""
 
     def __str__(self) -> str:
@@ -66,7 +66,7 @@ def fail(
     help: str | None = None,
     related: Iterable[Label] = (),
 ) -> ArgusError:
-    """The exception to raise for one mistake: `raise fail(...)`.
+    """Make the exception for one mistake, to be raised by the caller.
 
     Raises:
         UnknownCodeError: the catalogue has no such code (a fault of the caller).
@@ -138,7 +138,7 @@ class Reporter:
         )
 
     @contextmanager
-    def recover(self) -> Iterator[None]:
+    def recover(self) -> Generator[None, None, None]:
         """Take what the block raises as `ArgusError`, and go on after the block."""
         try:
             yield

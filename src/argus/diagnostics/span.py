@@ -78,16 +78,15 @@ class SourceText:
         `ast` counts columns in UTF-8 bytes from 0; this converts them. A node without
         an end (built by hand, not parsed) gets an empty span at its start.
         """
-        end_line = node.end_lineno or node.lineno
-        end_offset = node.end_col_offset
+        end_line, end_offset = node.end_lineno, node.end_col_offset
+        if end_line is None or end_offset is None:
+            end_line, end_offset = node.lineno, node.col_offset
         return Span(
             self.name,
             node.lineno,
             self._column(node.lineno, node.col_offset),
             end_line,
-            self._column(
-                end_line, node.col_offset if end_offset is None else end_offset
-            ),
+            self._column(end_line, end_offset),
         )
 
     def _column(self, line: int, byte_offset: int) -> int:

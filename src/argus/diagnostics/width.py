@@ -14,8 +14,8 @@ _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 # Characters that reorder the text after them (Unicode Standard Annex 9): what is read
 # would not be what is compiled.
 _BIDIRECTIONAL = frozenset(
-    "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e"
-) | frozenset("\u2066\u2067\u2068\u2069")
+    "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+)
 
 
 def shown(character: str) -> str:

@@ -1,0 +1,71 @@
+"""What all tests share: the groups, and golden files.
+
+Tests without a marker need nothing; `compiler` needs NVRTC, which is a dependency and
+so never missing; `gpu` needs a CUDA device and is skipped where there is none.
+
+A golden test compares text with a file in `golden/` beside it. To accept new text:
+`pytest --update-golden`, then read the diff before committing it.
+"""
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+GoldenCheck = Callable[[str, str], None]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--update-golden",
+        action="store_true",
+        help="write what golden tests produce into their files",
+    )
+
+
+@cache
+def _why_no_gpu() -> str | None:
+    """Why GPU tests cannot run here; None if they can."""
+    from cuda.bindings import driver
+
+    try:
+        (status,) = driver.cuInit(0)
+    except RuntimeError as error:  # cuda-bindings found no driver library
+        return f"no CUDA driver: {error}"
+    if status != driver.CUresult.CUDA_SUCCESS:
+        return f"cuInit: {status.name}"
+    status, count = driver.cuDeviceGetCount()
+    if status != driver.CUresult.CUDA_SUCCESS:
+        return f"cuDeviceGetCount: {status.name}"
+    return None if count else "the driver sees no device"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    on_gpu = [item for item in items if item.get_closest_marker("gpu")]
+    if not on_gpu:
+        return
+    why = _why_no_gpu()
+    if why is None:
+        return
+    for item in on_gpu:
+        item.add_marker(pytest.mark.skip(reason=why))
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> GoldenCheck:
+    """`golden(name, text)`: `text` is what `golden/name` beside the test holds."""
+    folder = request.path.parent / "golden"
+    update = bool(request.config.getoption("--update-golden"))
+
+    def check(name: str, text: str) -> None:
+        path: Path = folder / name
+        if update:
+            folder.mkdir(exist_ok=True)
+            path.write_text(text, encoding="utf-8", newline="\n")
+            return
+        if not path.exists():
+            pytest.fail(f"{path} is missing; run pytest --update-golden")
+        assert text == path.read_text(encoding="utf-8"), f"{path} differs"
+
+    return check
