@@ -9,6 +9,19 @@ Start reading at `layout.py`. All of them evaluate on ints, numpy arrays and sym
 expressions alike (`operand.py`). Nothing here knows programs, instructions or types.
 """
 
+from argus.layout.algebra import (
+    Tiler,
+    blocked_product,
+    complement,
+    composition,
+    left_inverse,
+    logical_divide,
+    logical_product,
+    raked_product,
+    right_inverse,
+    tiled_divide,
+    zipped_divide,
+)
 from argus.layout.fragment import Fragment, Mode
 from argus.layout.fragments import (
     WGMMA_MAX_N,
@@ -23,20 +36,47 @@ from argus.layout.fragments import (
 )
 from argus.layout.layout import Layout, from_table
 from argus.layout.shared import SharedLayout
+from argus.layout.swizzle import (
+    SWIZZLE_32B,
+    SWIZZLE_64B,
+    SWIZZLE_128B,
+    SWIZZLE_NONE,
+    Swizzle,
+    Swizzled,
+    swizzle_mode,
+)
 
 __all__ = [
+    "SWIZZLE_32B",
+    "SWIZZLE_64B",
+    "SWIZZLE_128B",
+    "SWIZZLE_NONE",
     "WGMMA_MAX_N",
     "Fragment",
     "Layout",
     "Mode",
     "SharedLayout",
+    "Swizzle",
+    "Swizzled",
+    "Tiler",
     "blocked",
+    "blocked_product",
+    "complement",
+    "composition",
     "from_table",
+    "left_inverse",
+    "logical_divide",
+    "logical_product",
     "mma_a_operand",
     "mma_accumulator",
     "mma_b_operand",
+    "raked_product",
+    "right_inverse",
     "row_major_default",
+    "swizzle_mode",
+    "tiled_divide",
     "wgmma_a_operand",
     "wgmma_accumulator",
     "wgmma_inst_n",
+    "zipped_divide",
 ]
