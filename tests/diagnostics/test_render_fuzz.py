@@ -96,6 +96,7 @@ def test_source_stays_within_the_width_and_marks_stay_in_sight(
     _, _, *rows = text.split("\n")  # the message and the place
     for row in rows:
         assert cells(row) <= width, repr(row)
+        assert row == row.rstrip(" "), repr(row)
     if lines[0] <= len(re.split("\n", source)):
         assert any("^" in row for row in rows)
 

@@ -150,14 +150,18 @@ def _several_lines(source: SourceText, span: Span, mark: Mark, width: int) -> li
             Row(None, ((f" {'_' * (left + 1)}{mark.character}", style),)),
         ]
     else:
-        rows = [Row(span.line, (("/ ", style), (text, "plain")))]
+        rows = [_railed(span.line, "/", text, style)]
     for number in _middle(span.line, span.end_line):
         text = _CUT if number is None else _cut(source.lines[number - 1], room)
-        rows.append(Row(number, (("| ", style), (text, "plain"))))
+        rows.append(_railed(number, "|", text, style))
     closing = source.lines[span.end_line - 1]
     right = cells(closing[: _clamp(span.end_column, len(closing) + 1) - 1])
     marks = f"|{'_' * max(1, min(right, room))}{mark.character}"
     return [*rows, *_labelled(marks, mark, 0, width)]
+
+
+def _railed(number: int | None, rail: str, text: str, style: Style) -> Row:
+    return Row(number, ((rail, style), (f" {text}" if text else "", "plain")))
 
 
 def _middle(first: int, last: int) -> list[int | None]:
