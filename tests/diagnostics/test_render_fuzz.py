@@ -87,6 +87,7 @@ def test_rendering_never_raises_and_is_safe(
     columns=st.tuples(st.integers(1, 150), st.integers(1, 150)),
     width=st.integers(20, 130),
 )
+@example("\n\t\t幅\t", (2, 1), (5, 1), 20)  # marks past the end of a line that is cut
 def test_source_stays_within_the_width_and_marks_stay_in_sight(
     source: str, lines: tuple[int, int], columns: tuple[int, int], width: int
 ) -> None:

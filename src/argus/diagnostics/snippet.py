@@ -117,7 +117,7 @@ def _fit(text: str, left: int, size: int, width: int) -> tuple[str, int]:
     shift = max(0, left - max(before, width - len(_CUT) - size))
     kept = _CUT + window(text, shift + len(_CUT), width - 2 * len(_CUT))
     rest = cells(text) > shift + width - len(_CUT)
-    return (kept.rstrip() + _CUT if rest else kept), shift
+    return kept.rstrip() + (_CUT if rest else ""), shift
 
 
 def _labelled(marks: str, mark: Mark, left: int, width: int) -> list[Row]:
