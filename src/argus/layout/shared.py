@@ -19,13 +19,15 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
+from argus.layout.swizzle import swizzle_mode
+
 Digit = tuple[int, int]
 """(size, stride in bytes)."""
 
 
 @dataclass(frozen=True)
 class SharedLayout:
-    """``digits[axis]`` are that axis's digits; ``swizzle`` is 0, 32, 64 or 128 bytes."""
+    """``digits[axis]``: that axis's digits; ``swizzle``: 0, 32, 64 or 128 bytes."""
 
     shape: tuple[int, ...]
     digits: tuple[tuple[Digit, ...], ...]
@@ -52,7 +54,7 @@ class SharedLayout:
         return total
 
     def offset(self, coord: Sequence[Any]) -> Any:
-        """Byte offset of the element at ``coord``; ints, numpy arrays or expressions."""
+        """Byte offset of the element at ``coord``; operands as for ``linear``."""
         return swizzled(self.linear(coord), self.swizzle)
 
     @property
@@ -67,10 +69,7 @@ def swizzled(offset: Any, swizzle: int) -> Any:
     16-byte chunk index bits [4, 4+b) are xored with bits [7, 7+b), where b is 1, 2, 3
     for 32, 64, 128 bytes (PTX ISA, "Tensor swizzling modes").
     """
-    if not swizzle:
-        return offset
-    chunks = swizzle // 16
-    return offset ^ (offset // 128 % chunks * 16)
+    return swizzle_mode(swizzle)(offset)
 
 
 def panels(shape: tuple[int, ...], itemsize: int, swizzle: int) -> SharedLayout:

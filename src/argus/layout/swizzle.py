@@ -18,6 +18,7 @@ which mode is not decided here.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -147,6 +148,10 @@ class Swizzled:
 
         Raises ValueError when the layout repeats an offset or has no complement.
         """
-        inverse = left_inverse(self.layout)
         unswizzled = self.swizzle(offset)
-        return inverse(add([unswizzled, -self.offset]))
+        return _inverse(self.layout)(add([unswizzled, -self.offset]))
+
+
+@lru_cache(maxsize=256)
+def _inverse(layout: Layout) -> Layout:
+    return left_inverse(layout)
