@@ -1,1 +1,1 @@
-"""Builds, caches, loads and launches kernels; the bridge to torch tensors."""
+"""NVRTC, the disk cache, the driver, launching, and the bridge to torch."""
