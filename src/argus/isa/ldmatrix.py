@@ -1,0 +1,100 @@
+"""ldmatrix and stmatrix: 8x8 matrices of 16-bit elements between shared memory and a warp.
+
+Lane 8*i + r supplies the address of row r of matrix i (16 bytes). Register j of lane l
+then holds two elements of matrix j: row l/4, columns 2*(l%4) and the next (low half
+first); with .trans the matrix is transposed on the way: rows and columns trade places.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from argus.isa.record import (
+    ALL_TARGETS,
+    HOPPER,
+    Constraints,
+    Cost,
+    Effects,
+    Instruction,
+)
+from argus.isa.text import asm, device
+
+__all__ = ["address_lane", "fragment", "records"]
+
+COUNTS = (1, 2, 4)
+
+
+def fragment(count: int, trans: bool = False) -> NDArray[np.int32]:
+    """Which element each lane holds, shape [32 lanes, count registers, 2 halves, 3].
+
+    The last axis is (matrix, row in memory, column in memory). The same for both
+    directions (PTX ISA, ldmatrix and stmatrix).
+    """
+    lane, matrix, half = np.meshgrid(
+        np.arange(32), np.arange(count), np.arange(2), indexing="ij"
+    )
+    row, column = lane // 4, lane % 4 * 2 + half
+    if trans:
+        row, column = column, row
+    return np.stack([matrix, row, column], axis=-1).astype(np.int32)
+
+
+def address_lane(matrix: int, row: int) -> int:
+    """The lane that supplies the address of a row of a matrix."""
+    return 8 * matrix + row
+
+
+def _record(load: bool, count: int, trans: bool) -> Instruction:
+    verb = "ldmatrix" if load else "stmatrix"
+    suffix = "_trans" if trans else ""
+    function = f"argus_{verb}_x{count}{suffix}"
+    dot_trans = ".trans" if trans else ""
+    name = f"{verb}.sync.aligned.m8n8.x{count}{dot_trans}.shared.b16"
+    first = 0 if load else 1
+    registers = ", ".join(f"%{first + i}" for i in range(count))
+    if load:
+        signature = f"void {function}(u32* r, u32 smem)"
+        body = asm(
+            f"{name} {{{registers}}}, [%{count}];",
+            outputs=[f'"=r"(r[{i}])' for i in range(count)],
+            inputs=['"r"(smem)'],
+        )
+        effects = Effects(("[smem]",), ("r",), "generic")
+    else:
+        signature = f"void {function}(u32 smem, u32 const* r)"
+        body = asm(
+            f"{name} [%0], {{{registers}}};",
+            inputs=['"r"(smem)'] + [f'"r"(r[{i}])' for i in range(count)],
+        )
+        effects = Effects(("r",), ("[smem]",), "generic")
+    return Instruction(
+        name=name,
+        family="ldmatrix",
+        targets=ALL_TARGETS if load else HOPPER,
+        scope="warp",
+        function=function,
+        cuda=device(signature, body),
+        effects=effects,
+        # One wavefront of 128 bytes per matrix when its rows lie in distinct banks.
+        cost=Cost(count, "shared", 128 * count),
+        source=f"PTX ISA, Warp Level Matrix Load/Store Instructions: {verb}",
+        constraints=Constraints(
+            alignment=(("smem", 16),),
+            shape=(("matrices", count), ("rows", 8), ("columns", 8)),
+            rules=(
+                "all 32 lanes execute it together",
+                f"lanes 0 to {8 * count - 1} supply row addresses",
+            ),
+        ),
+    )
+
+
+def records() -> tuple[Instruction, ...]:
+    """All records of this family."""
+    return tuple(
+        _record(load, count, trans)
+        for load in (True, False)
+        for count in COUNTS
+        for trans in (False, True)
+    )

@@ -1,0 +1,124 @@
+"""What one hardware instruction is, as one record for every reader.
+
+    function, cuda   the device function that issues it       code generator
+    effects          what it touches, and when it completes   verifier, interpreter
+    constraints      alignment, shapes, rules in words        placing, error messages
+    cost             issue cycles, bytes, flops, latency      performance model
+    source           where the facts come from                people
+
+What an instruction does to arrays is not in the record: it is a function in the module
+of its family (`wgmma.apply`, `tma.box_offsets`, ...), because those differ in shape.
+
+Nothing here knows programs or plans.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+__all__ = [
+    "ALL_TARGETS",
+    "HOPPER",
+    "Completes",
+    "Constraints",
+    "Cost",
+    "Effects",
+    "Instruction",
+    "Latency",
+    "Proxy",
+    "Scope",
+]
+
+ALL_TARGETS = ("sm_80", "sm_90a")
+HOPPER = ("sm_90a",)
+"""Names of targets, as in `argus.ir.program.TARGETS`."""
+
+Scope = Literal["thread", "elected", "warp", "warpgroup", "block", "cluster"]
+"""Who executes it together: "elected" is meant for one thread of the group."""
+
+Proxy = Literal["generic", "async", "none"]
+"""How it reaches memory (PTX ISA, "Proxies"); "none": it touches no memory."""
+
+Completes = Literal[
+    "issue", "cp_async_group", "bulk_group", "wgmma_group", "mbarrier", "wait"
+]
+"""When its effects have happened: at issue (in program order), with a group of a kind,
+by counting on an mbarrier, or never later than its own return ("wait")."""
+
+Latency = Literal[
+    "alu", "special", "shared", "global", "tensor", "barrier", "fence", "remote"
+]
+"""Latency class; the performance model has the cycles for each."""
+
+
+@dataclass(frozen=True)
+class Effects:
+    """Operand names it reads and writes, through which proxy, complete when.
+
+    Names are those of the device function's parameters, plus memory that they point to
+    in brackets: "[smem]" is what the address `smem` refers to.
+    """
+
+    reads: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
+    proxy: Proxy = "none"
+    completes: Completes = "issue"
+
+
+@dataclass(frozen=True)
+class Constraints:
+    """What must hold at each use, for machines and in words.
+
+    `alignment` pairs an operand with the bytes its address is a multiple of; `shape`
+    names the extents of the matrices; `rules` say the rest to people.
+    """
+
+    alignment: tuple[tuple[str, int], ...] = ()
+    shape: tuple[tuple[str, int], ...] = ()
+    rules: tuple[str, ...] = ()
+
+    def align(self, operand: str) -> int:
+        """Bytes the address `operand` must be a multiple of; 1 where nothing is said."""
+        return dict(self.alignment).get(operand, 1)
+
+    def extent(self, name: str) -> int:
+        """Extent `name` of the shape; raises KeyError when there is none."""
+        return dict(self.shape)[name]
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one execution takes.
+
+    `issue`: cycles during which the issuing warp's scheduler (tensor instructions: the
+    tensor core of the SM partition) is busy, per warp. `bytes`: moved by the whole
+    group; `flops`: by the whole group, a multiply-add being two.
+    """
+
+    issue: float
+    latency: Latency
+    bytes: int = 0
+    flops: int = 0
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """One hardware instruction form, and the device function that issues it.
+
+    `name` is the PTX spelling; `cuda` the function's whole source text; `needs` names
+    other device functions (or "TensorMap", the type) that the text uses. `targets` are
+    the architectures it compiles for. `source` names the section of the PTX ISA.
+    """
+
+    name: str
+    family: str
+    targets: tuple[str, ...]
+    scope: Scope
+    function: str
+    cuda: str
+    effects: Effects
+    cost: Cost
+    source: str
+    constraints: Constraints = Constraints()
+    needs: tuple[str, ...] = ()

@@ -1,0 +1,106 @@
+"""All instruction records by the name of their device function, and their source text.
+
+Records of matrix products are made when asked for (there are hundreds of forms); the
+others once. Nothing here prints kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+
+from argus.isa import (
+    cp_async,
+    ldmatrix,
+    math,
+    mbarrier,
+    memory,
+    mma,
+    registers,
+    sync,
+    tma,
+    wgmma,
+)
+from argus.isa.record import Instruction
+from argus.isa.text import TENSOR_MAP, TYPEDEFS
+
+__all__ = ["UnknownInstruction", "all_instructions", "cuda_prelude", "lookup"]
+
+_FAMILIES = (
+    math,
+    registers,
+    memory,
+    sync,
+    mbarrier,
+    cp_async,
+    tma,
+    ldmatrix,
+    mma,
+    wgmma,
+)
+
+
+class UnknownInstruction(KeyError):
+    """No instruction has a device function of this name."""
+
+    def __str__(self) -> str:
+        return f"no instruction has the device function {self.args[0]!r}"
+
+
+@lru_cache(maxsize=1)
+def _fixed() -> dict[str, Instruction]:
+    return {
+        record.function: record for family in _FAMILIES for record in family.records()
+    }
+
+
+@lru_cache(maxsize=4096)
+def lookup(function: str) -> Instruction:
+    """Record of a device function; template arguments (`name<3>`) are ignored.
+
+    Raises UnknownInstruction.
+    """
+    name = function.partition("<")[0]
+    record = _fixed().get(name) or wgmma.record(name)
+    if record is None:
+        raise UnknownInstruction(function)
+    return record
+
+
+def all_instructions() -> tuple[Instruction, ...]:
+    """Every record, every form of every family included."""
+    return (*_fixed().values(), *map(lookup, wgmma.forms()))
+
+
+def cuda_prelude(functions: Iterable[str]) -> str:
+    """Source text of the device functions named, each once, with what they need.
+
+    The order is that of the families, so that the text of a kernel does not depend on
+    the order of its operations. `TensorMap` and the u16, u32, u64 types are included
+    ("TensorMap" may be among the names). Raises UnknownInstruction.
+    """
+    wanted: dict[str, Instruction] = {}
+    tensor_map = False
+    pending = sorted(set(functions))
+    while pending:
+        name = pending.pop().partition("<")[0]
+        if name == "TensorMap":
+            tensor_map = True
+        elif name not in wanted:
+            wanted[name] = lookup(name)
+            pending.extend(wanted[name].needs)
+    ordered = sorted(wanted.values(), key=_position)
+    texts = [TYPEDEFS] + ([TENSOR_MAP] if tensor_map else [])
+    texts += [f"// {record.source}\n{record.cuda}" for record in ordered]
+    return "\n".join(texts)
+
+
+def _position(record: Instruction) -> tuple[int, int, str]:
+    names = list(_fixed())
+    fixed = names.index(record.function) if record.function in _fixed() else len(names)
+    n = (
+        record.constraints.extent("n")
+        if record.family == "wgmma" and fixed == len(names)
+        else 0
+    )
+    return (fixed, n, record.function)

@@ -1,0 +1,168 @@
+"""Synchronisation other than mbarriers: named barriers, clusters, fences, election."""
+
+from __future__ import annotations
+
+from argus.isa.record import (
+    ALL_TARGETS,
+    HOPPER,
+    Constraints,
+    Cost,
+    Effects,
+    Instruction,
+    Scope,
+)
+from argus.isa.text import asm, device
+
+__all__ = ["records"]
+
+
+def _named(kind: str) -> Instruction:
+    waits = kind == "sync"
+    return Instruction(
+        name=f"barrier.{kind}.aligned",
+        family="sync",
+        targets=ALL_TARGETS,
+        scope="warp",
+        function=f"argus_named_{kind}",
+        cuda=device(
+            f"void argus_named_{kind}(int id, int threads)",
+            asm(f"bar.{kind} %0, %1;", inputs=['"r"(id)', '"r"(threads)']),
+        ),
+        effects=Effects(completes="wait" if waits else "issue"),
+        cost=Cost(1, "barrier"),
+        source="PTX ISA, Parallel Synchronization and Communication: bar, barrier",
+        constraints=Constraints(
+            rules=(
+                "id is 0 to 15 (0 is the one of __syncthreads)",
+                "threads counts all threads that arrive or wait, a multiple of 32",
+                "all lanes of a warp execute it together",
+                "orders generic memory accesses of the block among those threads"
+                + ("" if waits else ", once a bar.sync on the same id returns"),
+            )
+        ),
+    )
+
+
+def _plain(
+    function: str,
+    ptx: str,
+    section: str,
+    *rules: str,
+    scope: Scope = "thread",
+    waits: bool = False,
+    cost: Cost | None = None,
+    targets: tuple[str, ...] = HOPPER,
+) -> Instruction:
+    return Instruction(
+        name=ptx,
+        family="sync",
+        targets=targets,
+        scope=scope,
+        function=function,
+        cuda=device(f"void {function}()", asm(ptx + ";")),
+        effects=Effects(completes="wait" if waits else "issue"),
+        cost=cost or Cost(1, "fence"),
+        source=f"PTX ISA, Parallel Synchronization and Communication: {section}",
+        constraints=Constraints(rules=rules),
+    )
+
+
+def _cluster_rank() -> Instruction:
+    return Instruction(
+        name="mov.u32 %cluster_ctarank",
+        family="sync",
+        targets=HOPPER,
+        scope="thread",
+        function="argus_cluster_rank",
+        cuda=device(
+            "u32 argus_cluster_rank()",
+            "u32 rank;\n"
+            + asm(
+                "mov.u32 %0, %%cluster_ctarank;",
+                ['"=r"(rank)'],
+                volatile=False,
+                memory=False,
+            )
+            + "\nreturn rank;",
+        ),
+        effects=Effects(),
+        cost=Cost(1, "alu"),
+        source="PTX ISA, Special Registers: %cluster_ctarank",
+    )
+
+
+def _elect() -> Instruction:
+    return Instruction(
+        name="elect.sync",
+        family="sync",
+        targets=HOPPER,
+        scope="warp",
+        function="argus_elect",
+        cuda=device(
+            "bool argus_elect()",
+            "u32 chosen;\n"
+            + asm(
+                [
+                    ".reg .pred p;",
+                    "elect.sync _|p, 0xffffffff;",
+                    "selp.u32 %0, 1, 0, p;",
+                ],
+                ['"=r"(chosen)'],
+                memory=False,
+            )
+            + "\nreturn chosen != 0;",
+        ),
+        effects=Effects(),
+        cost=Cost(2, "alu"),
+        source="PTX ISA, Parallel Synchronization and Communication: elect.sync",
+        constraints=Constraints(
+            rules=("all 32 lanes execute it; true in exactly one, always the same",)
+        ),
+    )
+
+
+def records() -> tuple[Instruction, ...]:
+    """All records of this family."""
+    return (
+        _named("sync"),
+        _named("arrive"),
+        _plain(
+            "argus_fence_proxy_async",
+            "fence.proxy.async.shared::cta",
+            "membar, fence",
+            "after it, writes of this thread to shared memory through the generic proxy "
+            "are visible to later operations through the async proxy that it orders "
+            "(TMA stores, wgmma operands)",
+        ),
+        _plain(
+            "argus_fence_proxy_async_all",
+            "fence.proxy.async",
+            "membar, fence",
+            "as argus_fence_proxy_async, for global and shared memory",
+        ),
+        _plain(
+            "argus_fence_mbarrier_init",
+            "fence.mbarrier_init.release.cluster",
+            "membar, fence",
+            "makes earlier mbarrier.init visible to the cluster and the async proxy",
+        ),
+        _plain(
+            "argus_cluster_arrive",
+            "barrier.cluster.arrive.release.aligned",
+            "barrier.cluster",
+            "every thread of every block of the cluster arrives, then waits",
+            scope="cluster",
+            cost=Cost(1, "remote"),
+        ),
+        _plain(
+            "argus_cluster_wait",
+            "barrier.cluster.wait.acquire.aligned",
+            "barrier.cluster",
+            "returns when all threads of the cluster have arrived",
+            scope="cluster",
+            waits=True,
+            cost=Cost(1, "remote"),
+        ),
+        _cluster_rank(),
+        _elect(),
+    )

@@ -1,0 +1,245 @@
+"""wgmma: the asynchronous matrix product of a warpgroup (Hopper).
+
+    D (64 x N, f32, registers) = A (64 x 16) * B (16 x N) + (scale_d ? D : 0)
+
+for N = 8, 16, ..., 256, in bf16 or f16. B is in shared memory, A there ("ss") or in
+registers ("rs"). This file has the device functions and what they mean on arrays; which
+bytes a matrix descriptor names is in `descriptor.py`; which thread holds which element
+of D and of A in registers is `argus.layout.wgmma_accumulator` and `wgmma_a_operand`.
+
+The accumulator of several wgmma in a row needs no wait between them; any other access
+to D, or to A in registers, needs `fence` before and commit + wait after (PTX ISA,
+"Asynchronous Warpgroup Level Matrix Operation", memory consistency).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from argus.isa.record import HOPPER, Constraints, Cost, Effects, Instruction
+from argus.isa.text import asm, device, joined
+
+__all__ = ["DTYPES", "apply", "forms", "function_name", "record", "records"]
+
+DTYPES = ("bf16", "f16")
+_SECTION = "PTX ISA, Asynchronous Warpgroup Level Matrix: "
+_NAME = re.compile(
+    r"argus_wgmma_m64n(?P<n>\d+)k16_(?P<dtype>bf16|f16)_(?:ss_(?P<ta>[01])|rs_)(?P<tb>[01])"
+)
+
+
+def function_name(n: int, dtype: str, a_in_registers: bool, ta: int, tb: int) -> str:
+    """Device function of one form; `ta`, `tb` are 0 for K-major, 1 for MN-major."""
+    operands = f"rs_{tb}" if a_in_registers else f"ss_{ta}{tb}"
+    return f"argus_wgmma_m64n{n}k16_{dtype}_{operands}"
+
+
+def forms() -> Iterator[str]:
+    """Device functions of all matrix products."""
+    for dtype in DTYPES:
+        for n in range(8, 257, 8):
+            for tb in (0, 1):
+                yield function_name(n, dtype, True, 0, tb)
+                for ta in (0, 1):
+                    yield function_name(n, dtype, False, ta, tb)
+
+
+def record(function: str) -> Instruction | None:
+    """Record of the matrix product with this device function; None if it is none."""
+    match = _NAME.fullmatch(function)
+    if match is None:
+        return None
+    n = int(match["n"])
+    if n % 8 != 0 or not 8 <= n <= 256:
+        return None
+    dtype, ta, tb = match["dtype"], match["ta"], match["tb"]
+    name = f"wgmma.mma_async.sync.aligned.m64n{n}k16.f32.{dtype}.{dtype}"
+    b_bytes = n * 16 * 2
+    a_bytes = 0 if ta is None else 64 * 16 * 2
+    reads = ("d", "a", "[desc_b]") if ta is None else ("d", "[desc_a]", "[desc_b]")
+    rules = [
+        "all 128 threads of a warpgroup execute it together",
+        "argus_wgmma_fence comes between ordinary access to d (or a) and it",
+        "d is not touched before a wait covers its group",
+        "scale_d = 0 ignores the old value of d, 1 adds to it",
+    ]
+    return Instruction(
+        name=name,
+        family="wgmma",
+        targets=HOPPER,
+        scope="warpgroup",
+        function=function,
+        cuda=_text(function, name, n, ta, tb),
+        effects=Effects(reads, ("d",), "async", "wgmma_group"),
+        constraints=Constraints(
+            alignment=(("desc_b", 16),) + ((("desc_a", 16),) if ta else ()),
+            shape=(("m", 64), ("n", n), ("k", 16)),
+            rules=tuple(rules),
+        ),
+        # 512 dense 16-bit multiply-adds per cycle and tensor core, 4 of them per SM
+        # (NVIDIA H100 architecture white paper: 989 TFLOP/s at 132 SMs, 1.83 GHz).
+        cost=Cost(n / 2, "tensor", a_bytes + b_bytes, 2 * 64 * n * 16),
+        source=_SECTION + "wgmma.mma_async",
+    )
+
+
+def _text(function: str, name: str, n: int, ta: str | None, tb: str) -> str:
+    count = n // 2
+    registers = joined([f"%{i}" for i in range(count)], "@", 72).split("\n@")
+    registers[0] = "{" + registers[0]
+    registers[-1] += "},"
+    if ta is None:
+        a_registers = ", ".join(f"%{count + i}" for i in range(4))
+        b, predicate = count + 4, count + 5
+        operands = f"{{{a_registers}}}, %{b}, p, 1, 1, {tb};"
+        a_inputs = [f'"r"(a[{i}])' for i in range(4)]
+        signature = f"void {function}(float* d, u32 const* a, u64 desc_b, int scale_d)"
+    else:
+        b, predicate = count + 1, count + 2
+        operands = f"%{count}, %{b}, p, 1, 1, {ta}, {tb};"
+        a_inputs = ['"l"(desc_a)']
+        signature = f"void {function}(float* d, u64 desc_a, u64 desc_b, int scale_d)"
+    body = asm(
+        [
+            ".reg .pred p;",
+            f"setp.ne.b32 p, %{predicate}, 0;",
+            name,
+            *registers,
+            operands,
+        ],
+        outputs=[f'"+f"(d[{i}])' for i in range(count)],
+        inputs=[*a_inputs, '"l"(desc_b)', '"r"(scale_d)'],
+        # Registers only: the shared operands are ordered by fences and barriers.
+        memory=False,
+    )
+    return device(signature, body)
+
+
+def apply(
+    a: NDArray[np.float32], b: NDArray[np.float32], acc: NDArray[np.float32] | None
+) -> NDArray[np.float32]:
+    """What one instruction computes: acc + a @ b.T, shape [64, N], in f32.
+
+    `a` [64, 16] and `b` [N, 16] hold the 16-bit values widened to f32; `acc` None is
+    scale_d = 0. The hardware sums the 16 products in an order and precision that is not
+    specified (PTX ISA, wgmma.mma_async: "at least single precision" products), so
+    results agree to f32 rounding of the sum of magnitudes, not bit for bit.
+    """
+    product = a.astype(np.float32) @ b.astype(np.float32).T
+    return product if acc is None else acc + product
+
+
+def _fence() -> Instruction:
+    return Instruction(
+        name="wgmma.fence.sync.aligned",
+        family="wgmma",
+        targets=HOPPER,
+        scope="warpgroup",
+        function="argus_wgmma_fence",
+        cuda=device("void argus_wgmma_fence()", asm("wgmma.fence.sync.aligned;"), ""),
+        effects=Effects(completes="issue"),
+        cost=Cost(1, "fence"),
+        source=_SECTION + "wgmma.fence",
+        constraints=Constraints(rules=("all threads of the warpgroup execute it",)),
+    )
+
+
+def _commit() -> Instruction:
+    return Instruction(
+        name="wgmma.commit_group.sync.aligned",
+        family="wgmma",
+        targets=HOPPER,
+        scope="warpgroup",
+        function="argus_wgmma_commit",
+        cuda=device(
+            "void argus_wgmma_commit()", asm("wgmma.commit_group.sync.aligned;")
+        ),
+        effects=Effects(completes="issue"),
+        cost=Cost(1, "alu"),
+        source=_SECTION + "wgmma.commit_group",
+        constraints=Constraints(rules=("all threads of the warpgroup execute it",)),
+    )
+
+
+def _wait() -> Instruction:
+    return Instruction(
+        name="wgmma.wait_group.sync.aligned",
+        family="wgmma",
+        targets=HOPPER,
+        scope="warpgroup",
+        function="argus_wgmma_wait",
+        cuda=device(
+            "void argus_wgmma_wait()",
+            asm("wgmma.wait_group.sync.aligned %0;", inputs=['"n"(pending)']),
+            "template <int pending>",
+        ),
+        effects=Effects(completes="wait"),
+        cost=Cost(1, "tensor"),
+        source=_SECTION + "wgmma.wait_group",
+        constraints=Constraints(
+            rules=(
+                "at most `pending` groups of the warpgroup are still in flight after",
+                "argus_wgmma_tie on each accumulator follows before it is read",
+            )
+        ),
+    )
+
+
+def _tie() -> Instruction:
+    return Instruction(
+        name="(none: orders the compiler)",
+        family="wgmma",
+        targets=HOPPER,
+        scope="thread",
+        function="argus_wgmma_tie",
+        cuda=device(
+            "void argus_wgmma_tie(float* d)",
+            "#pragma unroll\nfor (int i = 0; i < count; ++i)\n"
+            '  asm volatile("" : "+f"(d[i]) :: "memory");',
+            "template <int count>",
+        ),
+        effects=Effects(("d",), ("d",)),
+        cost=Cost(0, "alu"),
+        source=_SECTION + "wgmma.wait_group",
+        constraints=Constraints(
+            rules=("without it the compiler may read d before the wait",)
+        ),
+    )
+
+
+def _desc() -> Instruction:
+    body = """\
+// Bits 0-13 start, 16-29 leading, 32-45 stride, all without their 4 low bits;
+// bits 62-63 swizzle: 0 none, 1 128 bytes, 2 64 bytes, 3 32 bytes.
+u64 mode = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;
+return (u64)((smem & 0x3ffff) >> 4) | (u64)((leading & 0x3ffff) >> 4) << 16 |
+       (u64)((stride & 0x3ffff) >> 4) << 32 | mode << 62;"""
+    return Instruction(
+        name="(none: matrix descriptor)",
+        family="wgmma",
+        targets=HOPPER,
+        scope="thread",
+        function="argus_desc",
+        cuda=device(
+            "u64 argus_desc(u32 smem, u32 leading, u32 stride, u32 swizzle)", body
+        ),
+        effects=Effects(("smem", "leading", "stride", "swizzle")),
+        cost=Cost(4, "alu"),
+        source=_SECTION + "Matrix Descriptor Format",
+        constraints=Constraints(
+            alignment=(("smem", 16),),
+            rules=(
+                "bits 49-51 (base offset) are 0: swizzle patterns begin at multiples of "
+                "256, 512, 1024 bytes for 32, 64, 128; smem itself may lie inside one",
+            ),
+        ),
+    )
+
+
+def records() -> tuple[Instruction, ...]:
+    """The records that are not matrix products."""
+    return (_desc(), _fence(), _commit(), _wait(), _tie())

@@ -1,0 +1,124 @@
+"""Every device function, called once, compiles under NVRTC for each of its targets.
+
+Whether it does what its record says is for tests/gpu/test_isa.py to show.
+"""
+
+import re
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from cuda.bindings import nvrtc
+
+from argus.isa.record import Instruction
+from argus.isa.registry import all_instructions, cuda_prelude
+
+TEMPLATE_ARGUMENTS = {
+    "argus_setmaxnreg_inc": "232",
+    "argus_setmaxnreg_dec": "40",
+    "argus_wgmma_tie": "4",
+}
+SIGNATURE = re.compile(r"(?P<name>argus_\w+)\((?P<parameters>[^)]*)\)")
+
+
+def argument(declaration: str, record: Instruction) -> str:
+    """An expression of the parameter's type that the compiler cannot fold away."""
+    kind = declaration.rsplit(" ", 1)[0].removesuffix(" const").strip()
+    match kind:
+        case "float*" if "wgmma" in record.function:
+            return "d"
+        case "float*" if record.family == "mma":
+            return "d"
+        case "u32 const*" | "u32*":
+            return "r"
+        case "void const*" | "void*" | "int*" | "float*":
+            return f"({kind.replace(' const', '')})out"
+        case "TensorMap const*":
+            return "&map"
+        case "int4":
+            return "make_int4(n, n, n, n)"
+        case "T" | "A" | "B":
+            return "n"
+        case _:
+            return f"({kind})n"
+
+
+def call(record: Instruction) -> str:
+    match = SIGNATURE.search(record.cuda)
+    assert match is not None
+    assert match["name"] == record.function
+    parameters = [p.strip() for p in match["parameters"].split(",") if p.strip()]
+    template = ""
+    if record.cuda.startswith("template <int"):
+        template = f"<{TEMPLATE_ARGUMENTS.get(record.function, '1')}>"
+    arguments = ", ".join(argument(p, record) for p in parameters)
+    expression = f"{record.function}{template}({arguments})"
+    result = record.cuda.split("argus_", 1)[0].split()[-1]
+    match result:
+        case "void":
+            return f"{expression};"
+        case "int4":
+            return f"n += {expression}.x;"
+        case _:
+            return f"n += (int){expression};"
+
+
+def program(records: list[Instruction]) -> str:
+    """One kernel per matrix product (they need many registers), one for the rest."""
+    text = cuda_prelude(["TensorMap", *(r.function for r in records)])
+    products = [r for r in records if r.function.startswith("argus_wgmma_m64")]
+    others = [r for r in records if r not in products]
+    for index, group in enumerate([[p] for p in products] + [others]):
+        # wgmma registers must not be touched by calls in between.
+        calls = "\n".join(f"  {call(r)}" for r in group)
+        text += f"""
+extern "C" __global__ void __launch_bounds__(128, 1) k{index}(
+    const __grid_constant__ TensorMap map, float* out, int n) {{
+  float d[128]; u32 r[4] = {{n + 0u, n + 1u, n + 2u, n + 3u}};
+  for (int i = 0; i < 128; ++i) d[i] = out[i];
+{calls}
+  for (int i = 0; i < 128; ++i) out[i] = d[i] + n + r[i % 4];
+}}
+"""
+    return text
+
+
+def compile_program(text: str, target: str) -> str:
+    """The compiler's log; raises AssertionError when it does not compile."""
+    _, handle = nvrtc.nvrtcCreateProgram(text.encode(), b"isa.cu", 0, [], [])
+    options = [f"--gpu-architecture={target}".encode()]
+    (status,) = nvrtc.nvrtcCompileProgram(handle, len(options), options)
+    _, size = nvrtc.nvrtcGetProgramLogSize(handle)
+    log = b" " * size
+    nvrtc.nvrtcGetProgramLog(handle, log)
+    message = log.decode(errors="replace").strip("\0 \n")
+    assert status == nvrtc.nvrtcResult.NVRTC_SUCCESS, message
+    _, size = nvrtc.nvrtcGetCUBINSize(handle)
+    assert size > 0
+    nvrtc.nvrtcDestroyProgram(handle)
+    return message
+
+
+@pytest.mark.compiler
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
+def test_functions_compile(target: str) -> None:
+    records = [
+        r
+        for r in all_instructions()
+        if target in r.targets and not r.function.startswith("argus_wgmma_m64")
+    ]
+    assert "error" not in compile_program(program(records), target)
+
+
+@pytest.mark.compiler
+def test_matrix_products_compile() -> None:
+    """All N, sources, majors and types, in a few programs built in parallel."""
+    products = [
+        r for r in all_instructions() if r.function.startswith("argus_wgmma_m64")
+    ]
+    assert len(products) == 32 * 2 * 6
+    parts = [products[i::4] for i in range(4)]
+    with ThreadPoolExecutor(2) as pool:
+        logs = list(
+            pool.map(lambda part: compile_program(program(part), "sm_90a"), parts)
+        )
+    assert not any("error" in log for log in logs)
