@@ -117,6 +117,30 @@ def factorisations(n: int) -> list[tuple[int, ...]]:
     ]
 
 
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([0, 0, 1, 1, 8, 8, 9, 9], "(2,2,2):(0,1,8)"),
+        ([0, 0, 0, 0], "4:0"),
+        ([0, 8, 16, 1, 9, 17], "(3,2):(8,1)"),
+        ([0], "1:0"),
+        ([0, -1], None),
+        ([1, 2], None),
+        ([0, 1, 3], None),
+        ([0, 2, 1, 4], None),
+    ],
+)
+def test_from_table_by_hand(values: list[int], expected: str | None) -> None:
+    found = from_table(np.array(values))
+    assert (None if found is None else str(found)) == expected
+
+
+def test_coalesce_by_hand() -> None:
+    assert Layout((2, (1, 6)), (1, (6, 2))).coalesce() == Layout(12, 1)
+    assert Layout((2, 2, 3), (0, 0, 5)).coalesce() == Layout((4, 3), (0, 5))
+    assert Layout((1, 1), (7, 9)).coalesce() == Layout(1, 0)
+
+
 def test_from_table_wants_a_vector() -> None:
     for table in (np.zeros((2, 2), dtype=int), np.zeros(0, dtype=int)):
         with pytest.raises(ValueError, match="not a vector"):
