@@ -1,4 +1,4 @@
-"""ldmatrix and stmatrix: 8x8 matrices of 16-bit elements between shared memory and a warp.
+"""ldmatrix, stmatrix: 8x8 matrices of 16-bit elements, shared memory to warp and back.
 
 Lane 8*i + r supplies the address of row r of matrix i (16 bytes). Register j of lane l
 then holds two elements of matrix j: row l/4, columns 2*(l%4) and the next (low half

@@ -1,10 +1,10 @@
 """mbarrier: counting barriers in shared memory, with transaction bytes.
 
 A phase completes when its pending arrivals and its pending bytes (tx-count) are both
-zero; the next phase then begins with `count` arrivals. Completion n (0-based) is waited
-for with parity n % 2: the wait returns when the phase of that parity has completed, that
-is, when the current phase has the other one. So a wait for parity 1 on a fresh barrier
-returns at once.
+zero; the next phase then begins with `count` arrivals. Completion n (0-based) is
+waited for with parity n % 2: the wait returns when the phase of that parity has
+completed, that is, when the current phase has the other one. So a wait for parity 1 on
+a fresh barrier returns at once.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Mbarrier:
         """`count` arrivals; raises MbarrierError for more than the phase lacks."""
         if count > self.pending:
             raise MbarrierError(
-                f"{count} arrivals on a barrier that lacks {self.pending} of {self.count}"
+                f"{count} arrivals where {self.pending} of {self.count} are missing"
             )
         self.pending -= count
         self._complete_phase()

@@ -19,12 +19,13 @@ __all__ = ["apply", "records"]
 def apply(
     a: NDArray[np.float32], b: NDArray[np.float32], acc: NDArray[np.float32]
 ) -> NDArray[np.float32]:
-    """acc + a @ b.T in f32: `a` [16, 16], `b` [8, 16] (as n, k), `acc` [16, 8].
+    """Acc + a @ b.T in f32: `a` [16, 16], `b` [8, 16] (as n, k), `acc` [16, 8].
 
     Order and intermediate precision of the sum are not specified (PTX ISA, mma), so
     results agree to f32 rounding of the sum of magnitudes, not bit for bit.
     """
-    return acc + a.astype(np.float32) @ b.astype(np.float32).T
+    product: NDArray[np.float32] = np.matmul(a, b.T, dtype=np.float32)
+    return acc + product
 
 
 def _record(dtype: str) -> Instruction:

@@ -79,7 +79,7 @@ class Constraints:
     rules: tuple[str, ...] = ()
 
     def align(self, operand: str) -> int:
-        """Bytes the address `operand` must be a multiple of; 1 where nothing is said."""
+        """Bytes the address `operand` is a multiple of; 1 where nothing is said."""
         return dict(self.alignment).get(operand, 1)
 
     def extent(self, name: str) -> int:
@@ -106,8 +106,8 @@ class Cost:
 class Instruction:
     """One hardware instruction form, and the device function that issues it.
 
-    `name` is the PTX spelling; `cuda` the function's whole source text; `needs` names
-    other device functions (or "TensorMap", the type) that the text uses. `targets` are
+    `name` is the PTX spelling; `cuda` the function's source text; `needs` names other
+    device functions (or "TensorMap", the type) that the text uses. `targets` are
     the architectures it compiles for. `source` names the section of the PTX ISA.
     """
 

@@ -24,7 +24,7 @@ from argus.isa import (
 from argus.isa.record import Instruction
 from argus.isa.text import TENSOR_MAP, TYPEDEFS
 
-__all__ = ["UnknownInstruction", "all_instructions", "cuda_prelude", "lookup"]
+__all__ = ["UnknownInstructionError", "all_instructions", "cuda_prelude", "lookup"]
 
 _FAMILIES = (
     math,
@@ -40,7 +40,7 @@ _FAMILIES = (
 )
 
 
-class UnknownInstruction(KeyError):
+class UnknownInstructionError(KeyError):
     """No instruction has a device function of this name."""
 
     def __str__(self) -> str:
@@ -58,12 +58,12 @@ def _fixed() -> dict[str, Instruction]:
 def lookup(function: str) -> Instruction:
     """Record of a device function; template arguments (`name<3>`) are ignored.
 
-    Raises UnknownInstruction.
+    Raises UnknownInstructionError.
     """
     name = function.partition("<")[0]
     record = _fixed().get(name) or wgmma.record(name)
     if record is None:
-        raise UnknownInstruction(function)
+        raise UnknownInstructionError(function)
     return record
 
 
@@ -77,7 +77,7 @@ def cuda_prelude(functions: Iterable[str]) -> str:
 
     The order is that of the families, so that the text of a kernel does not depend on
     the order of its operations. `TensorMap` and the u16, u32, u64 types are included
-    ("TensorMap" may be among the names). Raises UnknownInstruction.
+    ("TensorMap" may be among the names). Raises UnknownInstructionError.
     """
     wanted: dict[str, Instruction] = {}
     tensor_map = False
@@ -95,12 +95,10 @@ def cuda_prelude(functions: Iterable[str]) -> str:
     return "\n".join(texts)
 
 
-def _position(record: Instruction) -> tuple[int, int, str]:
-    names = list(_fixed())
-    fixed = names.index(record.function) if record.function in _fixed() else len(names)
-    n = (
-        record.constraints.extent("n")
-        if record.family == "wgmma" and fixed == len(names)
-        else 0
-    )
-    return (fixed, n, record.function)
+@lru_cache(maxsize=1)
+def _order() -> dict[str, int]:
+    return {name: i for i, name in enumerate((*_fixed(), *wgmma.forms()))}
+
+
+def _position(record: Instruction) -> int:
+    return _order()[record.function]

@@ -130,9 +130,8 @@ def records() -> tuple[Instruction, ...]:
             "argus_fence_proxy_async",
             "fence.proxy.async.shared::cta",
             "membar, fence",
-            "after it, writes of this thread to shared memory through the generic proxy "
-            "are visible to later operations through the async proxy that it orders "
-            "(TMA stores, wgmma operands)",
+            "this thread's earlier ordinary accesses to shared memory come before "
+            "later asynchronous ones (TMA, wgmma) that are ordered after it",
         ),
         _plain(
             "argus_fence_proxy_async_all",

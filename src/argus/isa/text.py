@@ -45,7 +45,7 @@ def asm(
     volatile: bool = True,
     memory: bool = True,
 ) -> str:
-    """An asm statement; several lines get a scope of their own for registers and labels.
+    """An asm statement; several lines get a scope for their registers and labels.
 
     `memory` tells the compiler that it reads or writes memory unseen.
     """

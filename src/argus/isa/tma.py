@@ -9,10 +9,11 @@ This file has the device functions; which byte each element goes to is in `boxes
 
 from __future__ import annotations
 
+from argus.isa.boxes import box_bytes, box_offsets, violations
 from argus.isa.record import HOPPER, Constraints, Cost, Effects, Instruction
 from argus.isa.text import asm, device
 
-__all__ = ["RANKS", "records"]
+__all__ = ["RANKS", "box_bytes", "box_offsets", "records", "violations"]
 
 RANKS = (1, 2, 3, 4, 5)
 _SECTION = "PTX ISA, Data Movement and Conversion Instructions: "

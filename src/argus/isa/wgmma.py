@@ -20,10 +20,19 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from argus.isa.descriptor import operand_addresses
 from argus.isa.record import HOPPER, Constraints, Cost, Effects, Instruction
 from argus.isa.text import asm, device, joined
 
-__all__ = ["DTYPES", "apply", "forms", "function_name", "record", "records"]
+__all__ = [
+    "DTYPES",
+    "apply",
+    "forms",
+    "function_name",
+    "operand_addresses",
+    "record",
+    "records",
+]
 
 DTYPES = ("bf16", "f16")
 _SECTION = "PTX ISA, Asynchronous Warpgroup Level Matrix: "
@@ -129,7 +138,7 @@ def apply(
     specified (PTX ISA, wgmma.mma_async: "at least single precision" products), so
     results agree to f32 rounding of the sum of magnitudes, not bit for bit.
     """
-    product = a.astype(np.float32) @ b.astype(np.float32).T
+    product: NDArray[np.float32] = np.matmul(a, b.T, dtype=np.float32)
     return product if acc is None else acc + product
 
 
@@ -233,8 +242,8 @@ return (u64)((smem & 0x3ffff) >> 4) | (u64)((leading & 0x3ffff) >> 4) << 16 |
         constraints=Constraints(
             alignment=(("smem", 16),),
             rules=(
-                "bits 49-51 (base offset) are 0: swizzle patterns begin at multiples of "
-                "256, 512, 1024 bytes for 32, 64, 128; smem itself may lie inside one",
+                "bits 49-51 (base offset) are 0: swizzle patterns begin at multiples "
+                "of 256, 512, 1024 bytes for 32, 64, 128; smem may lie inside one",
             ),
         ),
     )
