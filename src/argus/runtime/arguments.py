@@ -1,0 +1,236 @@
+"""What a caller passes, described: torch tensors, DLPack, CUDA array interface, numpy.
+
+Describes and does not judge: whether a tensor fits a kernel is `binding`'s business.
+torch is never imported here; its tensors are known by their type's module.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from argus.diagnostics import ArgusError, fail
+from argus.runtime import dlpack
+
+_NAMES = {
+    "bfloat16": "bf16",
+    "float16": "f16",
+    "float32": "f32",
+    "int8": "i8",
+    "uint8": "u8",
+    "int32": "i32",
+    "int64": "i64",
+    "bool": "bool",
+}
+"""Names of element types elsewhere to ours; any other keeps its name."""
+
+
+@dataclass(frozen=True, slots=True)
+class TensorArg:
+    """A tensor in memory. ``shape`` and ``strides`` in elements, outermost first.
+
+    ``dtype`` is one of ours ("bf16") or, where we have none, the foreign name
+    ("float64"). ``device`` is a kind as torch names it ("cuda", "cpu") and an index.
+    ``owner`` keeps the memory alive.
+    """
+
+    pointer: int
+    dtype: str
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    device: tuple[str, int]
+    readonly: bool = False
+    owner: object = None
+
+
+class TorchTensor(Protocol):
+    """The part of ``torch.Tensor`` that is used."""
+
+    @property
+    def shape(self) -> Sequence[int]:
+        """Extents."""
+        ...
+
+    @property
+    def dtype(self) -> object:
+        """A ``torch.dtype``."""
+        ...
+
+    @property
+    def device(self) -> TorchDevice:
+        """Where it is."""
+        ...
+
+    @property
+    def layout(self) -> object:
+        """``torch.strided``, or what cannot be used."""
+        ...
+
+    def data_ptr(self) -> int:
+        """Address of the first element."""
+        ...
+
+    def stride(self) -> tuple[int, ...]:
+        """In elements."""
+        ...
+
+
+class TorchDevice(Protocol):
+    """The part of ``torch.device`` that is used."""
+
+    @property
+    def type(self) -> str:
+        """Such as "cuda"."""
+        ...
+
+    @property
+    def index(self) -> int | None:
+        """None for the CPU."""
+        ...
+
+
+_torch_types: dict[type, bool] = {}
+
+
+def is_torch(value: object) -> bool:
+    """Whether ``value`` is a torch tensor (a parameter and other subclasses too)."""
+    kind = type(value)
+    known = _torch_types.get(kind)
+    if known is None:
+        torch = sys.modules.get("torch")
+        tensor = getattr(torch, "Tensor", None)
+        known = isinstance(tensor, type) and issubclass(kind, tensor)
+        if torch is not None:  # without torch, an answer might change
+            _torch_types[kind] = known
+    return known
+
+
+def describe(name: str, value: object, stream: int = 0) -> TensorArg:
+    """The tensor that ``value`` is; ``name`` is the parameter, for messages.
+
+    ``stream`` is where the kernel will run: producers other than torch are told.
+    Raises ArgusError AG0812 for what is not a strided tensor.
+    """
+    if is_torch(value):
+        return _from_torch(name, cast("TorchTensor", value))
+    if isinstance(value, np.ndarray):
+        return _from_numpy(cast("NDArray[np.generic]", value))
+    if isinstance(value, dlpack.Exporter):
+        return _from_dlpack(name, value, stream)
+    interface = getattr(value, "__cuda_array_interface__", None)
+    if isinstance(interface, Mapping):
+        return _from_interface(name, cast("Mapping[str, object]", interface), value)
+    raise _not_a_tensor(name, f"a {type(value).__name__}")
+
+
+def _not_a_tensor(name: str, given: str, *notes: str) -> ArgusError:
+    return fail(
+        "AG0812",
+        None,
+        f"`{name}` takes a tensor, given {given}",
+        notes=notes,
+        help="pass a torch tensor, or an object with DLPack or a CUDA array interface",
+    )
+
+
+def _from_torch(name: str, tensor: TorchTensor) -> TensorArg:
+    if str(tensor.layout) != "torch.strided":
+        raise _not_a_tensor(name, f"a tensor of layout {tensor.layout}")
+    try:
+        pointer = tensor.data_ptr()
+    except RuntimeError as error:  # a functional or fake tensor has no memory
+        raise _not_a_tensor(name, "a tensor without memory", str(error)) from error
+    device = tensor.device
+    foreign = str(tensor.dtype).removeprefix("torch.")
+    return TensorArg(
+        pointer,
+        _NAMES.get(foreign, foreign),
+        tuple(tensor.shape),
+        tuple(tensor.stride()),
+        (device.type, device.index or 0),
+        owner=tensor,
+    )
+
+
+def _from_numpy(array: NDArray[np.generic]) -> TensorArg:
+    foreign = array.dtype.name
+    return TensorArg(
+        array.ctypes.data,
+        _NAMES.get(foreign, foreign),
+        array.shape,
+        tuple(s // array.itemsize for s in array.strides),
+        ("cpu", 0),
+        readonly=not array.flags.writeable,
+        owner=array,
+    )
+
+
+_DEVICE_KINDS = {
+    dlpack.CPU: "cpu",
+    dlpack.CUDA: "cuda",
+    dlpack.CUDA_HOST: "cuda_host",
+    dlpack.CUDA_MANAGED: "cuda",
+}
+
+
+def _from_dlpack(name: str, value: dlpack.Exporter, stream: int) -> TensorArg:
+    kind, index = value.__dlpack_device__()
+    try:
+        if kind == dlpack.CUDA:
+            # DLPack calls the legacy default stream 1; 0 is not allowed.
+            capsule = value.__dlpack__(stream=stream or 1)
+        else:
+            capsule = value.__dlpack__()
+        exported = dlpack.read(capsule)
+    except (BufferError, ValueError) as error:
+        raise _not_a_tensor(
+            name, "an object that cannot be exported", str(error)
+        ) from (error)
+    foreign = exported.dtype
+    return TensorArg(
+        exported.pointer,
+        _NAMES.get(foreign, foreign),
+        exported.shape,
+        exported.strides,
+        (_DEVICE_KINDS.get(kind, f"DLPack device {kind}"), index),
+        exported.readonly,
+        exported.capsule,
+    )
+
+
+def _from_interface(
+    name: str, interface: Mapping[str, object], owner: object
+) -> TensorArg:
+    """Read version 3 (Numba documentation, "CUDA Array Interface").
+
+    The object's stream is not waited for: if it is not the launch's, the caller
+    synchronises them.
+    """
+    try:
+        dtype = np.dtype(cast("str", interface["typestr"]))
+        pointer, readonly = cast("tuple[int, bool]", interface["data"])
+        shape = cast("tuple[int, ...]", interface["shape"])
+        given = cast("tuple[int, ...] | None", interface.get("strides"))
+    except (KeyError, TypeError, ValueError) as error:
+        raise _not_a_tensor(name, "a malformed CUDA array interface", str(error)) from (
+            error
+        )
+    if given is None:
+        strides = dlpack.contiguous(shape)
+    else:
+        strides = tuple(step // dtype.itemsize for step in given)
+    # The interface names no device: the driver knows it by the address.
+    return TensorArg(
+        pointer,
+        _NAMES.get(dtype.name, dtype.name),
+        shape,
+        strides,
+        ("cuda", -1),
+        readonly,
+        owner,
+    )

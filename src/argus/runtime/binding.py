@@ -1,0 +1,374 @@
+"""Arguments against a kernel's contract, before anything is launched.
+
+`bind` checks what does not depend on addresses and gives every symbol its value;
+`check_addresses` does the rest. Each mistake has its own code of AG08xx and names the
+argument, what was expected and what was given.
+"""
+
+import math
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Integral, Real
+
+from argus.diagnostics import ArgusError, fail
+from argus.ir.dtypes import DTYPES
+from argus.ir.expr import Const, Expr, Sym, evaluate, symbols
+from argus.ir.launch import LaunchSpec
+from argus.ir.memory import GlobalTensor
+from argus.ir.program import ScalarParam
+from argus.runtime.arguments import TensorArg
+from argus.runtime.dlpack import contiguous
+
+Number = int | float
+
+
+class ArgumentWarning(UserWarning):
+    """Arguments that are accepted, and probably not what was meant (AG0809)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """What a call means to a kernel, addresses apart.
+
+    ``values`` are those of dim, stride and param symbols by name. ``empty`` says that
+    every output has no elements, so that there is nothing to launch. ``strides`` are
+    those of each tensor, in elements, with a meaning also where an extent is 1.
+    """
+
+    values: Mapping[str, Number]
+    device: int
+    strides: tuple[tuple[int, ...], ...]
+    empty: bool
+
+
+def bind(
+    spec: LaunchSpec,
+    tensors: Sequence[TensorArg],
+    scalars: Sequence[object],
+    device_kind: str = "cuda",
+) -> Binding:
+    """Check arguments, in the order of ``spec.tensors`` and ``spec.scalars``.
+
+    Raises ArgusError: AG0802 (element type), AG0803 (rank), AG0804 (sizes), AG0805
+    (strides), AG0807 (device), AG0808 (requirements, ranges), AG0809 (an output that
+    cannot be written), AG0814 (an empty input of a call that is not empty).
+    """
+    pairs = list(zip(spec.tensors, tensors, strict=True))
+    for declared, given in pairs:
+        _check_type(declared, given)
+    device = _common_device(pairs, device_kind)
+    values = _bind_shapes(pairs)
+    strides = tuple(_bind_strides(declared, given, values) for declared, given in pairs)
+    for param, value in zip(spec.scalars, scalars, strict=True):
+        values[param.sym.name] = scalar_value(param, value)
+    empty = [given for _, given in pairs if 0 in given.shape]
+    outputs = [given for declared, given in pairs if declared.name in spec.outputs]
+    if outputs and all(0 in given.shape for given in outputs):
+        return Binding(values, device, strides, empty=True)
+    for declared, given in pairs:
+        if given in empty:
+            raise fail(
+                "AG0814",
+                None,
+                f"`{declared.name}` is empty: its shape is {given.shape}",
+                notes=["the kernel's outputs are not, and it needs sizes of 1 or more"],
+            )
+    for declared, given, step in zip(spec.tensors, tensors, strides, strict=True):
+        if declared.name in spec.outputs:
+            _check_writable(declared, given, step)
+    _check_requirements(spec, values)
+    return Binding(values, device, strides, empty=False)
+
+
+def grid_size(spec: LaunchSpec, values: Mapping[str, Number], sm_count: int) -> int:
+    """Blocks to launch; a multiple of the cluster, 0 for nothing to do.
+
+    Raises ArgusError AG0509 for more than a grid can have.
+    """
+    grid = int(evaluate(spec.grid, {**values, "sm_count": sm_count}))
+    if not 0 <= grid < 1 << 31:
+        raise fail(
+            "AG0509", None, f"the grid would have {grid} blocks, at most 2**31-1"
+        )
+    if grid % spec.cluster != 0:
+        raise fail(
+            "AG0508",
+            None,
+            f"{grid} blocks cannot be divided into clusters of {spec.cluster}",
+        )
+    return grid
+
+
+# --------------------------------------------------------------------- tensors
+
+
+def _check_type(declared: GlobalTensor, given: TensorArg) -> None:
+    name = declared.name
+    if given.dtype != declared.dtype.name:
+        raise fail(
+            "AG0802",
+            None,
+            f"`{name}` has elements of {given.dtype}, expected {declared.dtype}",
+        )
+    if len(given.shape) != declared.rank:
+        dims = " ".join(declared.dims) or "no dimensions"
+        raise fail(
+            "AG0803",
+            None,
+            f"`{name}` has rank {len(given.shape)}, expected {declared.rank}: {dims}",
+            notes=[f"its shape is {given.shape}"],
+        )
+
+
+def _common_device(
+    pairs: Sequence[tuple[GlobalTensor, TensorArg]], device_kind: str
+) -> int:
+    first: tuple[str, int] | None = None
+    for declared, given in pairs:
+        kind, index = given.device
+        if kind != device_kind:
+            raise fail(
+                "AG0807",
+                None,
+                f"`{declared.name}` is on {kind}, expected {device_kind}",
+                help=f"`{declared.name}.to({device_kind!r})`, if it is a torch tensor",
+            )
+        if first is None:
+            first = declared.name, index
+        elif first[1] != index:
+            raise fail(
+                "AG0807",
+                None,
+                f"`{declared.name}` is on {kind}:{index}, "
+                f"`{first[0]}` on {kind}:{first[1]}",
+                notes=["all tensors of a call are on the same device"],
+            )
+    return 0 if first is None else first[1]
+
+
+def _bind_shapes(
+    pairs: Sequence[tuple[GlobalTensor, TensorArg]],
+) -> dict[str, Number]:
+    values: dict[str, Number] = {}
+    origin: dict[str, str] = {}
+    for declared, given in pairs:
+        for position, (extent, size) in enumerate(
+            zip(declared.shape, given.shape, strict=True)
+        ):
+            where = f"`{declared.name}` (dimension {position})"
+            if size >= 1 << 31:
+                raise fail(
+                    "AG0808", None, f"{where} is {size} long, more than 2**31 - 1"
+                )
+            if isinstance(extent, Sym) and extent.name not in values:
+                values[extent.name] = size
+                origin[extent.name] = where
+    # After all symbols are known: an extent may be an expression over several.
+    for declared, given in pairs:
+        for position, (extent, size) in enumerate(
+            zip(declared.shape, given.shape, strict=True)
+        ):
+            expected = evaluate(extent, values)
+            if expected == size:
+                continue
+            dim = declared.dims[position]
+            why = (
+                f"{origin[extent.name]} says so"
+                if isinstance(extent, Sym)
+                else "the kernel was compiled for that"
+            )
+            raise fail(
+                "AG0804",
+                None,
+                f"{dim} of `{declared.name}` is {size}, expected {expected}",
+                notes=[why, f"the shape of `{declared.name}` is {given.shape}"],
+            )
+    return values
+
+
+def _bind_strides(
+    declared: GlobalTensor, given: TensorArg, values: dict[str, Number]
+) -> tuple[int, ...]:
+    """Strides in elements; sets stride symbols in ``values``.
+
+    The stride of a dimension of extent 1 is never used, and producers put anything
+    there; it becomes at least what a contiguous tensor would have.
+    """
+    strides: list[int] = []
+    ideal = contiguous(given.shape)
+    for position, step in enumerate(given.strides):
+        single = given.shape[position] <= 1
+        last = position == declared.rank - 1
+        usable = (1 if last else max(step, ideal[position])) if single else step
+        expected: Expr = declared.strides[position]
+        if isinstance(expected, Sym):
+            if usable < 0:
+                raise _bad_stride(declared, given, position, "0 or more")
+            values[expected.name] = usable
+        elif isinstance(expected, Const) and expected.value != usable:
+            if not single:
+                raise _bad_stride(declared, given, position, str(expected.value))
+            usable = int(expected.value)
+        strides.append(usable)
+    return tuple(strides)
+
+
+def _bad_stride(
+    declared: GlobalTensor, given: TensorArg, position: int, expected: str
+) -> ArgusError:
+    name = declared.name
+    return fail(
+        "AG0805",
+        None,
+        f"the stride of {declared.dims[position]} in `{name}` is "
+        f"{given.strides[position]}, expected {expected}",
+        notes=[f"shape {given.shape}, strides {given.strides} in elements"],
+        help=f"`{name}.contiguous()`, if it is a torch tensor",
+    )
+
+
+def _check_writable(
+    declared: GlobalTensor, given: TensorArg, strides: Sequence[int]
+) -> None:
+    name = declared.name
+    if given.readonly:
+        raise fail("AG0809", None, f"`{name}` is an output, and is read-only")
+    # Sorted by stride, each dimension must step over all smaller ones.
+    reach = 0
+    steps = sorted(zip(strides, given.shape, strict=True))
+    for step, extent in ((s, e) for s, e in steps if e > 1):
+        if step <= reach:
+            raise fail(
+                "AG0809",
+                None,
+                f"`{name}` is an output, and several of its elements share an address",
+                notes=[f"shape {given.shape}, strides {given.strides} in elements"],
+            )
+        reach += step * (extent - 1)
+
+
+def _check_requirements(spec: LaunchSpec, values: Mapping[str, Number]) -> None:
+    for requirement in spec.requirements:
+        if evaluate(requirement.cond, values):
+            continue
+        used = {s.name: s.kind for s in symbols(requirement.cond)}
+        strides_only = set(used.values()) == {"stride"}
+        given = ", ".join(f"{name} = {values[name]}" for name in used)
+        raise fail(
+            "AG0805" if strides_only else "AG0808",
+            requirement.span,
+            f"{requirement.cond} does not hold: {given}",
+            notes=[f"required because {requirement.why}"],
+        )
+
+
+# --------------------------------------------------------------------- scalars
+
+_INT_BITS = {"i32": 32, "i64": 64}
+_F32_MAX = 3.4028234663852886e38
+
+
+def scalar_value(param: ScalarParam, value: object) -> Number:
+    """``value`` as the kernel gets it. Raises ArgusError AG0808 if it does not fit.
+
+    Python and numpy numbers; not a tensor, since reading one may wait for the GPU.
+    """
+    if param.dtype in _INT_BITS:
+        if isinstance(value, bool) or not isinstance(value, Integral):
+            raise _bad_scalar(param, value, "a whole number")
+        number, limit = int(value), 1 << (_INT_BITS[param.dtype] - 1)
+        if not -limit <= number < limit:
+            raise _bad_scalar(
+                param, value, f"a number of {_INT_BITS[param.dtype]} bits"
+            )
+        return number
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise _bad_scalar(param, value, "a number")
+    real = float(value)
+    if math.isfinite(real) and abs(real) > _F32_MAX:
+        raise _bad_scalar(param, value, "a number that f32 can hold")
+    return real
+
+
+def _bad_scalar(param: ScalarParam, value: object, expected: str) -> ArgusError:
+    given = f"{type(value).__name__} {value!r}"
+    return fail(
+        "AG0808",
+        None,
+        f"`{param.name}` is {param.dtype}: expected {expected}, given {given}",
+    )
+
+
+# ------------------------------------------------------------------- addresses
+
+
+def check_addresses(
+    spec: LaunchSpec, tensors: Sequence[TensorArg], binding: Binding
+) -> None:
+    """Alignment (ArgusError AG0806), and outputs that overlap (ArgumentWarning)."""
+    by_name = {t.name: i for i, t in enumerate(spec.tensors)}
+    for alignment in spec.alignments:
+        pointer = tensors[by_name[alignment.tensor]].pointer
+        if pointer % alignment.bytes != 0:
+            raise fail(
+                "AG0806",
+                None,
+                f"the address of `{alignment.tensor}` is {pointer:#x}, expected a "
+                f"multiple of {alignment.bytes} bytes",
+                help="a fresh tensor is aligned; a slice that starts inside may not be",
+            )
+    for output in spec.outputs:
+        for other in by_name:
+            if other == output or (other in spec.outputs and other < output):
+                continue
+            if _overlap(by_name[output], by_name[other], spec, tensors, binding):
+                warnings.warn(
+                    f"AG0809: output `{output}` overlaps `{other}`; the kernel was "
+                    "verified for tensors that do not share memory",
+                    ArgumentWarning,
+                    stacklevel=3,
+                )
+
+
+def _overlap(
+    a: int,
+    b: int,
+    spec: LaunchSpec,
+    tensors: Sequence[TensorArg],
+    binding: Binding,
+) -> bool:
+    """Whether two tensors may share bytes; exact for equal strides, else by range."""
+    x, y = tensors[a], tensors[b]
+    size_x = DTYPES[x.dtype].bytes
+    size_y = DTYPES[y.dtype].bytes
+
+    def length(t: TensorArg, strides: Sequence[int], size: int) -> int:
+        last = sum(s * (e - 1) for s, e in zip(strides, t.shape, strict=True))
+        return (last + 1) * size
+
+    sx, sy = binding.strides[a], binding.strides[b]
+    apart = y.pointer - x.pointer
+    if apart >= length(x, sx, size_x) or -apart >= length(y, sy, size_y):
+        return False
+    if 0 in x.shape or 0 in y.shape:
+        return False
+    if sx != sy or size_x != size_y or apart % size_x != 0:
+        return True
+    steps = sorted(zip(sx, x.shape, y.shape, strict=True), reverse=True)
+    return _reachable(apart // size_x, steps)
+
+
+def _reachable(apart: int, steps: Sequence[tuple[int, int, int]]) -> bool:
+    """Whether sum(j * stride) == apart for -extent_b < j < extent_a per dimension."""
+    if not steps:
+        return apart == 0
+    (stride, ours, theirs), rest = steps[0], steps[1:]
+    if stride == 0:
+        return _reachable(apart, rest)
+    # What the smaller strides can add decides which j are worth trying.
+    down = sum(s * (e - 1) for s, _, e in rest)
+    up = sum(s * (e - 1) for s, e, _ in rest)
+    low = max(-(theirs - 1), -(-(apart - up) // stride))
+    high = min(ours - 1, (apart + down) // stride)
+    return any(_reachable(apart - j * stride, rest) for j in range(low, high + 1))

@@ -1,0 +1,90 @@
+"""Tensor maps: what a TMA unit is told about a tensor, encoded by the driver.
+
+A map holds an address, so it is made per call and not per kernel; `driver` remembers
+them. Encoding runs on the host alone (CUDA Driver API, "Tensor Map Object Management").
+"""
+
+import ctypes
+from ctypes import c_uint, c_uint64
+from dataclasses import dataclass
+
+from argus.diagnostics import fail
+from argus.ir.dtypes import DTYPES
+from argus.runtime import cuda
+
+
+@dataclass(frozen=True, slots=True)
+class MapRequest:
+    """A tensor map to encode: shape, strides (elements) and box outermost first.
+
+    ``swizzle`` in bytes: 0, 32, 64 or 128.
+    """
+
+    tensor: str
+    pointer: int
+    dtype: str
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    box: tuple[int, ...]
+    swizzle: int
+
+
+_MAP_TYPES = {
+    "UINT8": 0,
+    "INT32": 3,
+    "INT64": 5,
+    "FLOAT16": 6,
+    "FLOAT32": 7,
+    "BFLOAT16": 9,
+}
+"""``CU_TENSOR_MAP_DATA_TYPE_*`` in the order of `cuda.h`."""
+
+_MAP_SWIZZLES = {0: 0, 32: 1, 64: 2, 128: 3}
+_L2_PROMOTION_256B = 3
+
+
+def encode_tensor_map(lib: ctypes.CDLL, request: MapRequest) -> bytes:
+    """Call ``cuTensorMapEncodeTiled``, which has dimensions innermost first.
+
+    Raises ArgusError AG0806 (address not a multiple of 16), AG0805 (a stride that is
+    not, or too large), AG0810 (refused for another reason).
+    """
+    dtype, rank = DTYPES[request.dtype], len(request.shape)
+    if dtype.tma is None:
+        raise ValueError(f"TMA has no element type {dtype}")
+    if request.pointer % 16 != 0:
+        raise fail(
+            "AG0806",
+            None,
+            f"the address of `{request.tensor}` is not a multiple of 16 bytes",
+            notes=["TMA needs that (CUDA Driver API, cuTensorMapEncodeTiled)"],
+        )
+    steps = [stride * dtype.bytes for stride in request.strides[:-1]]
+    for dim, step in enumerate(steps):
+        if step % 16 != 0 or not 0 <= step < 1 << 40:
+            raise fail(
+                "AG0805",
+                None,
+                f"stride {dim} of `{request.tensor}` is {step} bytes",
+                notes=["TMA needs multiples of 16 bytes, below 2**40"],
+            )
+    room = ctypes.create_string_buffer(128 + 64)
+    at = -(-ctypes.addressof(room) // 64) * 64  # the driver wants 64-byte alignment
+    status = lib.cuTensorMapEncodeTiled(
+        at,
+        _MAP_TYPES[dtype.tma],
+        rank,
+        request.pointer,
+        (c_uint64 * rank)(*reversed(request.shape)),
+        (c_uint64 * max(rank - 1, 1))(*reversed(steps)),
+        (c_uint * rank)(*reversed(request.box)),
+        (c_uint * rank)(*(1 for _ in range(rank))),
+        0,  # no interleaving
+        _MAP_SWIZZLES[request.swizzle],
+        _L2_PROMOTION_256B,
+        0,  # outside is zero
+    )
+    if status != 0:
+        what = f"encoding a tensor map of `{request.tensor}`"
+        raise cuda.refusal(status, what, [str(request)])
+    return ctypes.string_at(at, 128)
