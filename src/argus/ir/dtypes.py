@@ -1,4 +1,6 @@
-"""Element types: names, sizes, CUDA spellings. Numeric behaviour lives in the readers."""
+"""Element types: names, sizes, CUDA spellings. Their numeric behaviour is the
+readers' business.
+"""
 
 from dataclasses import dataclass
 

@@ -152,6 +152,8 @@ class Select(Expr):
         return f"({self.then} if {self.cond} else {self.other})"
 
 
+Operand = Expr | int | float | bool
+"""What arithmetic on expressions accepts."""
 
 
 def lift(x: Operand) -> Expr:
@@ -272,9 +274,8 @@ def substitute(e: Expr, env: Mapping[str, Operand]) -> Expr:
         case Binary():
             return binary(e.op, substitute(e.left, env), substitute(e.right, env))
         case Select():
-            return select(
-                substitute(e.cond, env), substitute(e.then, env), substitute(e.other, env)
-            )
+            parts = (substitute(x, env) for x in (e.cond, e.then, e.other))
+            return select(*parts)
         case _:
             return e
 

@@ -3,8 +3,8 @@
 Arithmetic on 16-bit floats is defined as f32 arithmetic rounded to the operand type.
 CUDA spellings take f32 (or i32, bool) operands. ``exp2``, ``log2``, ``rsqrt``, ``rcp``
 and ``tanh`` use the hardware's approximate instructions (PTX ISA 9.7.3: ex2.approx,
-lg2.approx, rsqrt.approx, rcp.approx, tanh.approx), whose errors are at most a few ulp in
-f32 (tanh: 2**-11 relative).
+lg2.approx, rsqrt.approx, rcp.approx, tanh.approx), whose errors are at most a few ulp
+in f32 (tanh: 2**-11 relative).
 """
 
 from collections.abc import Callable
@@ -48,7 +48,9 @@ _ALL = (
     Function("fdiv", 2, "__fdividef({0}, {1})", lambda a, b: a / b, "float", False),
     Function("floordiv", 2, "argus_floordiv({0}, {1})", _idiv),
     Function("mod", 2, "argus_mod({0}, {1})", np.mod),
-    Function("fma", 3, "fmaf({0}, {1}, {2})", lambda a, b, c: a * b + c, "float", False),
+    Function(
+        "fma", 3, "fmaf({0}, {1}, {2})", lambda a, b, c: a * b + c, "float", False
+    ),
     Function("neg", 1, "-{0}", lambda a: -a),
     Function("abs", 1, "argus_abs({0})", np.abs),
     Function("maximum", 2, "argus_max({0}, {1})", np.maximum),

@@ -1,8 +1,8 @@
-"""Where elements live: global tensors, shared-memory tiles, barriers, and views of them.
+"""Where elements live: global tensors, shared-memory tiles, barriers, and views.
 
 A view is a description, not a value: it says which elements of a tensor or of a shared
-tile the axes of a tile run over. Offsets are uniform expressions; per-element coordinates
-are expressions over axis symbols (``axis(i)``).
+tile the axes of a tile run over. Offsets are uniform expressions; per-element
+coordinates are expressions over axis symbols (``axis(i)``).
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class GlobalTensor:
 
 @dataclass(frozen=True)
 class Gather:
-    """Coordinates along ``axis`` come from a 1-D index tile: ``symbol`` stands for them."""
+    """Coordinates along ``axis`` are ``symbol``, an element of a 1-D index tile."""
 
     symbol: Sym
     tile: Tile
@@ -63,8 +63,8 @@ class Limit:
 class GlobalView:
     """A tile of a global tensor.
 
-    ``coords[d]`` is the coordinate in tensor dimension d, an expression over ``axis(i)``
-    of this view, uniform symbols, and gather symbols. An element whose coordinate is
+    ``coords[d]`` is the coordinate in tensor dimension d, an expression over
+    ``axis(i)`` of this view, uniform symbols, and gather symbols. An element whose coordinate is
     outside the tensor, or which breaks a limit, does not exist: loads give the fill
     value, stores skip it.
     """
@@ -153,8 +153,9 @@ class SharedView:
 
 @dataclass(eq=False)
 class BarrierAlloc:
-    """``count`` mbarriers, each completing a phase after ``arrivals`` arrivals (and all
-    expected bytes). ``offset`` is the byte offset in dynamic shared memory once placed.
+    """``count`` mbarriers that complete a phase after ``arrivals`` arrivals.
+
+    All expected bytes must have arrived, too. ``offset`` is the byte offset in dynamic shared memory once placed.
     ``role`` says what it is for in reports ("ring full", "ring empty", "explicit").
     """
 

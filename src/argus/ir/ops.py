@@ -286,7 +286,7 @@ class Scan(Op):
 
 @dataclass(eq=False)
 class Reinterpret(Op):
-    """The same registers under another layout (``result.required``): new coordinates."""
+    """The same registers under another layout (``result.required``)."""
 
     result: Tile
     src: Tile
@@ -326,7 +326,10 @@ class Dot(Op):
 
 @dataclass(eq=False)
 class LoadGlobal(Op):
-    """Global memory to registers; elements outside are ``fill``; ``mask`` is a bool tile."""
+    """Global memory to registers; elements outside are ``fill``.
+
+    ``mask`` is a bool tile: elements where it is false are ``fill`` too.
+    """
 
     result: Tile
     view: GlobalView
@@ -429,8 +432,10 @@ class CpAsyncWait(Op):
 
 @dataclass(eq=False)
 class CpAsyncArrive(Op):
-    """Arrive on ``barrier`` when this thread's earlier cp.async copies completed
-    (cp.async.mbarrier.arrive.noinc: every thread of the role arrives once)."""
+    """Arrive on ``barrier`` when this thread's earlier cp.async copies completed.
+
+    (cp.async.mbarrier.arrive.noinc: every thread of the role arrives once).
+    """
 
     barrier: BarrierRef
 
@@ -448,9 +453,10 @@ class BarrierExpect(Op):
 
 @dataclass(eq=False)
 class BarrierArrive(Op):
-    """Arrive. ``count`` is the number of arrivals that the role makes in total:
-    1 (one elected thread), the number of warpgroups (one elected thread each), or the
-    number of threads. ``cluster``: arrive on that barrier in every block of the cluster.
+    """Arrive once per role, warpgroup, warp (after a warp sync) or thread.
+
+    Except for "thread", one elected thread of each arrives. ``cluster``: arrive on that
+    barrier in every block of the cluster.
     """
 
     barrier: BarrierRef
@@ -460,8 +466,9 @@ class BarrierArrive(Op):
 
 @dataclass(eq=False)
 class BarrierWait(Op):
-    """All threads of the role wait until completion number ``n`` (0-based) of the
-    barrier has happened; parity is ``n % 2``. ``n`` may be -1 ("before the first"),
+    """All threads of the role wait for completion number ``n`` of the barrier.
+
+    Completions count from 0; parity is ``n % 2``. ``n`` may be -1 ("before the first"),
     which never blocks.
     """
 
@@ -491,8 +498,11 @@ class ClusterSync(Op):
 
 @dataclass(eq=False)
 class Fence(Op):
-    """A memory fence: "proxy.async" (generic writes become visible to async readers),
-    "mbarrier_init", "wgmma" (registers ready for wgmma), "threadfence"."""
+    """A memory fence.
+
+    "proxy.async" (ordinary writes become visible to TMA and wgmma), "mbarrier_init",
+    "wgmma" (registers ready for wgmma), "threadfence".
+    """
 
     kind: Literal["proxy.async", "mbarrier_init", "wgmma", "threadfence"]
 
@@ -523,7 +533,7 @@ class SetMaxRegisters(Op):
 
 @dataclass(eq=False)
 class RingAcquire(Op):
-    """Producer: wait until slot ``n`` (the n-th fill, n = 0, 1, ...) may be overwritten.
+    """Producer: wait until the slot of fill ``n`` = 0, 1, ... may be overwritten.
 
     Copies with ``ring`` set, up to the matching RingPublish, belong to this fill.
     """

@@ -18,7 +18,7 @@ from argus.layout import Fragment
 class VectorPlan:
     """A tile access by every thread, ``width`` elements at a time.
 
-    ``layout`` says which element each (thread, register) is. Access number s of thread t
+    ``layout`` says which element each (thread, register) is. Access s of thread t
     covers registers ``s*width .. (s+1)*width - 1``, which are contiguous in memory, the
     first being element ``layout.coord(t, s*width)``. For asynchronous copies there are
     no registers: ``layout`` distributes the tile over (thread, step) in the same way.
@@ -62,8 +62,10 @@ class TensorMap:
 
 @dataclass(frozen=True)
 class TmaBox:
-    """One TMA instruction: box at tensor coordinates ``coords`` (outermost first),
-    at ``offset`` bytes from the beginning of the shared view's stage."""
+    """One TMA instruction: the box at tensor coordinates ``coords``, outermost first.
+
+    In shared memory it is ``offset`` bytes from the beginning of the view's stage.
+    """
 
     coords: tuple[Expr, ...]
     offset: Expr
@@ -108,8 +110,8 @@ class WgmmaPlan:
     """A dot as wgmma.mma_async instructions m64 x inst_n x k16 per warpgroup.
 
     For m atom i, n atom j and step k: accumulator registers begin at
-    ``(i * n_atoms + j) * inst_n / 2``; a register A operand at ``(i * k_steps + k) * 8``
-    (elements). The first step of each atom has scale-d 0 when the dot has no
+    ``(i * n_atoms + j) * inst_n / 2``; a register A operand at
+    ``(i * k_steps + k) * 8`` (elements). The first step of each atom has scale-d 0 when the dot has no
     accumulator. ``a`` is None when A is in registers.
     """
 

@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Target:
-    """A GPU architecture and its limits (CUDA C++ Programming Guide, compute
-    capabilities). ``shared_bytes``: most dynamic shared memory of a block."""
+    """A GPU architecture and its limits (CUDA C++ Programming Guide, capabilities).
+
+    ``shared_bytes``: most dynamic shared memory of a block.
+    """
 
     name: str
     shared_bytes: int
@@ -35,7 +37,9 @@ class Target:
 
 TARGETS: dict[str, Target] = {
     "sm_80": Target("sm_80", 163 * 1024),
-    "sm_90a": Target("sm_90a", 227 * 1024, has_tma=True, has_wgmma=True, has_cluster=True),
+    "sm_90a": Target(
+        "sm_90a", 227 * 1024, has_tma=True, has_wgmma=True, has_cluster=True
+    ),
 }
 
 
@@ -114,5 +118,3 @@ SM_COUNT = Sym("sm_count", "sms")
 def stride_symbol(tensor: str, dim: int) -> Sym:
     """Symbol of a runtime stride (elements) of a tensor's dimension."""
     return Sym(f"{tensor}_s{dim}", "stride")
-
-

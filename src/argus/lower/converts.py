@@ -1,0 +1,188 @@
+"""Passes: reductions across warps, and conversions that move data between threads.
+
+Registers can only be combined within a warp (shuffles). What crosses warps goes through
+scratch shared memory: a conversion becomes a store, and a load under the other layout.
+The syncs between them are inserted with all others, by :mod:`argus.lower.hazards`.
+"""
+
+from itertools import groupby
+from math import prod
+
+from argus.diagnostics import fail
+from argus.ir import ops as o
+from argus.ir.expr import Const
+from argus.ir.memory import SharedAlloc, SharedView
+from argus.ir.program import Program
+from argus.layout import Fragment, Mode
+from argus.lower.groups import groups, rewrite
+
+_LANES = 32
+
+
+def split_reductions(program: Program) -> None:
+    """Split every reduction whose axis is spread over several warps.
+
+    The axis is split into the part that warps hold and the rest (Split renames
+    elements, registers stay); the rest is reduced in place; the warps' part is brought
+    into each thread by a conversion and reduced there.
+    """
+    for group in groups(program):
+        rewrite(
+            group.block, lambda op: _split(op) if isinstance(op, o.Reduce) else None
+        )
+
+
+def _digits(layout: Fragment, axis: int) -> list[tuple[int, int, bool]]:
+    """Digits of an axis, fastest first: (size, step, held across warps)."""
+    found: list[tuple[int, int, bool]] = []
+    for weight, mode in layout.thread_digits():
+        if mode.axis != axis or mode.size == 1:
+            continue
+        inside = min(mode.size, max(1, _LANES // weight))
+        if inside > 1:
+            found.append((inside, mode.step, False))
+        if mode.size > inside:
+            found.append((mode.size // inside, mode.step * inside, True))
+    found += [(m.size, m.step, False) for m in layout.regs if m.axis == axis]
+    return sorted(found, key=lambda d: d[1])
+
+
+def _split(op: o.Reduce) -> list[o.AnyOp] | None:
+    layout = op.src.layout
+    assert layout is not None
+    digits = _digits(layout, op.axis)
+    if not any(across for _, _, across in digits):
+        return None
+    if op.fn in ("argmax", "argmin"):
+        raise fail(
+            "AG0601",
+            op.span,
+            f"`{op.fn}` along an axis that is spread over several warps",
+            help="give the role fewer warps, or the tile more rows than warps",
+        )
+    span, note = op.span, "reduction across warps"
+    ops: list[o.AnyOp] = []
+    tile = op.src
+    # Runs of digits that are all across warps or all within one, fastest first.
+    runs = [
+        (across, prod(size for size, _, _ in run))
+        for across, run in ((a, list(r)) for a, r in groupby(digits, lambda d: d[2]))
+    ]
+    axis = op.axis
+    for _, size in runs[:-1]:
+        # Peel the fastest run off as its own axis behind the remaining one.
+        made = _tile(tile, _split_layout(_need(tile), axis, size), "part")
+        ops.append(
+            o.Split(result=made, src=tile, axis=axis, inner=size, span=span, note=note)
+        )
+        tile = made
+    # Axes are now: axis = slowest run, ..., axis + len - 1 = fastest run.
+    for position, (across, _) in enumerate(runs):
+        at = axis + len(runs) - 1 - position
+        if across:
+            continue
+        made = _tile(tile, _need(tile).slice(at), "part")
+        ops.append(
+            o.Reduce(result=made, src=tile, axis=at, fn=op.fn, span=span, note=note)
+        )
+        tile = made
+    for index in reversed(range(sum(across for across, _ in runs))):
+        at = axis + index
+        gathered = _tile(tile, _in_thread(_need(tile), at), "warps")
+        ops.append(o.Convert(result=gathered, src=tile, span=span, note=note))
+        result = op.result if index == 0 else None
+        layout = gathered.layout
+        assert layout is not None
+        made = _tile(gathered, layout.slice(at), "part")
+        ops.append(
+            o.Reduce(result=made, src=gathered, axis=at, fn=op.fn, span=span, note=note)
+        )
+        tile = made
+        if result is not None:
+            ops.append(
+                o.Convert(result=result, src=tile, span=span, note="the slice's layout")
+            )
+    return ops
+
+
+def _need(tile: o.Tile) -> Fragment:
+    assert tile.layout is not None
+    return tile.layout
+
+
+def _tile(like: o.Tile, layout: Fragment, name: str) -> o.Tile:
+    dims = (None,) * layout.rank
+    return o.Tile(like.dtype, layout.shape, dims, like.span, name=name, layout=layout)
+
+
+def _split_layout(layout: Fragment, axis: int, inner: int) -> Fragment:
+    """Layout of Split's result: axis -> (axis: n // inner, axis + 1: inner)."""
+
+    def lowered(mode: Mode) -> tuple[Mode, ...]:
+        if mode.axis is None or mode.axis < axis:
+            return (mode,)
+        if mode.axis > axis:
+            return (Mode(mode.size, mode.axis + 1, mode.step),)
+        if mode.step >= inner:
+            return (Mode(mode.size, axis, mode.step // inner),)
+        inside = min(mode.size, inner // mode.step)
+        low = Mode(inside, axis + 1, mode.step)
+        if inside == mode.size:
+            return (low,)
+        return (low, Mode(mode.size // inside, axis, 1))
+
+    extent = layout.shape[axis]
+    shape = (*layout.shape[:axis], extent // inner, inner, *layout.shape[axis + 1 :])
+    return Fragment(
+        shape,
+        tuple(m for mode in layout.threads for m in lowered(mode)),
+        tuple(m for mode in layout.regs for m in lowered(mode)),
+    )
+
+
+def _in_thread(layout: Fragment, axis: int) -> Fragment:
+    """The layout with all of ``axis`` in each thread's registers."""
+    threads = tuple(Mode(m.size) if m.axis == axis else m for m in layout.threads)
+    regs = tuple(m for m in layout.regs if m.axis != axis)
+    return Fragment(layout.shape, threads, (Mode(layout.shape[axis], axis, 1), *regs))
+
+
+def expand_converts(program: Program) -> None:
+    """Send conversions between threads through scratch shared memory.
+
+    A conversion that only renames a thread's own registers stays a Convert; one
+    between equal layouts does too (it costs nothing).
+    """
+    for group in groups(program):
+
+        def rule(op: o.AnyOp) -> list[o.AnyOp] | None:
+            return _through_shared(program, op) if isinstance(op, o.Convert) else None
+
+        rewrite(group.block, rule)
+
+
+def _through_shared(program: Program, op: o.Convert) -> list[o.AnyOp] | None:
+    source, target = _need(op.src), _need(op.result)
+    axes = tuple(range(source.rank))
+    if target.register_map(source, axes) is not None:
+        return None
+    number = sum(s.scratch for s in program.shared)
+    buffer = SharedAlloc(
+        f"scratch{number}",
+        op.src.dtype,
+        op.src.shape,
+        op.src.dims,
+        1,
+        op.span,
+        scratch=True,
+    )
+    program.shared.append(buffer)
+    zero = Const(0)
+    view = SharedView(
+        buffer, zero, (zero,) * len(axes), axes, op.src.shape, op.src.dims
+    )
+    note = f"{op.note}: through shared memory"
+    return [
+        o.StoreShared(view=view, src=op.src, span=op.span, note=note),
+        o.LoadShared(result=op.result, view=view, span=op.span, note=note),
+    ]

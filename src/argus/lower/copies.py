@@ -1,0 +1,209 @@
+"""Pass: choose how each asynchronous copy travels: TMA, cp.async, or registers.
+
+TMA where the target has it and every tensor dimension is either fixed or one tile axis
+(no gathers, no affine views); cp.async otherwise; plain loads and stores where not even
+4-byte accesses are aligned. An author's ``via=`` is honoured or an error.
+"""
+
+from argus.diagnostics import fail
+from argus.ir import ops as o
+from argus.ir.expr import Const, Expr, binary, divisor
+from argus.ir.memory import GlobalView, SharedView
+from argus.ir.placement import TensorMap, TmaBox, TmaPlan
+from argus.ir.program import CLUSTER_RANK, PointerAlignment, Program, Requirement
+from argus.lower.groups import Group, groups, rewrite
+from argus.lower.vectors import copy_plan
+from argus.lower.views import axis_start, is_uniform
+
+_BOX_MAX = 256
+
+
+def select_copies(program: Program) -> None:
+    """Set the plan of CopyAsync and CopyOut.
+
+    Raises ArgusError: AG0603 (TMA cannot do this copy), AG0604 (target has no TMA).
+    """
+    for group in groups(program):
+
+        def rule(op: o.AnyOp, group: Group = group) -> list[o.AnyOp] | None:
+            match op:
+                case o.CopyAsync():
+                    return _copy_in(program, group, op)
+                case o.CopyOut():
+                    op.plan = _tma(program, op, op.dst, op.src, 1)
+                    return None
+                case _:
+                    return None
+
+        rewrite(group.block, rule)
+
+
+def _copy_in(program: Program, group: Group, op: o.CopyAsync) -> list[o.AnyOp] | None:
+    why = _why_not_tma(program, op.src, op.dst)
+    if op.via == "tma" or op.multicast > 1 or (op.via is None and why is None):
+        op.plan = _tma(program, op, op.src, op.dst, op.multicast)
+        op.via = "tma"
+        return None
+    if group.role is not None and op.via is None and not op.src.gathers:
+        raise fail(
+            "AG0603",
+            op.span,
+            f"TMA cannot load this tile: {why}",
+            help='write `via="cp_async"` if the role has enough threads to copy it',
+        )
+    op.via = "cp_async"
+    plan = copy_plan(program, op.src, group.threads)
+    if plan is not None:
+        op.plan = plan
+        return None
+    if op.ring is not None and group.role is not None:
+        raise fail(
+            "AG0603",
+            op.span,
+            "the rows are not 4-byte aligned: no asynchronous copy can load this tile",
+            help="pad the tensor, or use a kernel without roles",
+        )
+    note = "rows are not 4-byte aligned: copied through registers"
+    tile = o.Tile(op.src.dtype, op.src.shape, op.src.dims, op.span, name="copied")
+    return [
+        o.LoadGlobal(result=tile, view=op.src, span=op.span, note=note),
+        o.StoreShared(view=op.dst, src=tile, span=op.span, note=note),
+    ]
+
+
+def _why_not_tma(program: Program, view: GlobalView, dst: SharedView) -> str | None:
+    """The rule of TMA that the copy breaks, or None."""
+    if not program.target.has_tma:
+        return f"{program.target.name} has no TMA"
+    if view.gathers:
+        return "its rows are gathered through an index tile"
+    if view.limits:
+        return "it is a view with limits of its own"
+    tensor = view.tensor
+    if tensor.dtype.tma is None:
+        return f"TMA has no element type {tensor.dtype}"
+    if tensor.rank > 5:
+        return f"TMA has at most 5 dimensions; `{tensor.name}` has {tensor.rank}"
+    axes = _axes(view)
+    if axes is None:
+        return "a coordinate is not a start plus one tile axis"
+    if dst.axes != tuple(range(len(dst.alloc.shape))) or dst.shape[1:] != tuple(
+        dst.alloc.shape[1:]
+    ):
+        return "it does not fill whole rows of its shared tile"
+    order = [a for a in axes if a is not None]
+    if order != sorted(order) or len(order) != len(view.shape):
+        return "its axes are in another order than the tensor's dimensions"
+    itemsize = tensor.dtype.bytes
+    for d, stride in enumerate(tensor.strides[:-1]):
+        if divisor(stride, program.facts) * itemsize % 16:
+            return f"the stride of dimension {tensor.dims[d]} is not a multiple of 16 B"
+    layout = dst.alloc.layout
+    assert layout is not None
+    inner = view.shape[-1] * itemsize
+    if axes[-1] is None or inner % 16:
+        return f"rows of {inner} bytes are not a multiple of 16"
+    if not layout.swizzle and view.shape[-1] > _BOX_MAX:
+        return f"an unswizzled row of {view.shape[-1]} elements exceeds {_BOX_MAX}"
+    return None
+
+
+def _axes(view: GlobalView) -> list[int | None] | None:
+    """Tile axis of each tensor dimension (None: fixed), or None if not of that form."""
+    found: list[int | None] = []
+    for coord in view.coords:
+        if is_uniform(coord):
+            found.append(None)
+            continue
+        fits = [i for i in range(len(view.shape)) if axis_start(coord, i) is not None]
+        if len(fits) != 1:
+            return None
+        found.append(fits[0])
+    return found
+
+
+def _tma(
+    program: Program,
+    op: o.CopyAsync | o.CopyOut,
+    view: GlobalView,
+    shared: SharedView,
+    multicast: int,
+) -> TmaPlan:
+    why = _why_not_tma(program, view, shared)
+    if why is not None:
+        code = "AG0603" if program.target.has_tma else "AG0604"
+        raise fail(code, op.span, f"TMA cannot copy this tile: {why}")
+    layout = shared.alloc.layout
+    assert layout is not None
+    axes = _axes(view)
+    assert axes is not None
+    itemsize = view.dtype.bytes
+    inner = len(view.shape) - 1
+    width = layout.swizzle // itemsize if layout.swizzle else view.shape[-1]
+    rows = view.shape[0] if inner > 0 else 1
+    if multicast > 1 and (inner == 0 or rows % (8 * multicast)):
+        raise fail(
+            "AG0603",
+            op.span,
+            f"{rows} rows cannot be shared by {multicast} blocks in multiples of 8",
+        )
+    part = rows // multicast
+    chunk = next(c for c in range(min(part, _BOX_MAX), 0, -1) if part % c == 0)
+    box = []
+    for axis in axes:
+        if axis is None:
+            box.append(1)
+        elif axis == inner:
+            box.append(width)
+        else:
+            box.append(chunk if axis == 0 else view.shape[axis])
+    starts: list[Expr] = [
+        c if a is None else _start(c, a) for c, a in zip(view.coords, axes, strict=True)
+    ]
+    rank_rows: Expr = CLUSTER_RANK * part if multicast > 1 else Const(0)
+    boxes: list[TmaBox] = []
+    for column in range(0, view.shape[-1], width):
+        for row in range(0, part, chunk):
+            coords = [
+                binary("+", s, column)
+                if a == inner
+                else binary("+", binary("+", s, rank_rows), row)
+                if a == 0 and inner > 0
+                else s
+                for s, a in zip(starts, axes, strict=True)
+            ]
+            where: list[Expr] = list(shared.origin)
+            if inner > 0:
+                where[0] = where[0] + rank_rows + row
+            where[inner] = where[inner] + column
+            boxes.append(TmaBox(tuple(coords), layout.linear(where)))
+    found = TensorMap(view.tensor, tuple(box), layout.swizzle)
+    if found not in program.tensor_maps:
+        program.tensor_maps.append(found)
+        _require(program, view, op)
+    total = itemsize
+    for extent in view.shape:
+        total *= extent
+    return TmaPlan(found, tuple(boxes), total, multicast)
+
+
+def _start(coord: Expr, axis: int) -> Expr:
+    start = axis_start(coord, axis)
+    assert start is not None
+    return start
+
+
+def _require(program: Program, view: GlobalView, op: o.AnyOp) -> None:
+    tensor = view.tensor
+    need = PointerAlignment(tensor.name, 16)
+    if need not in program.alignments:
+        program.alignments.append(need)
+    for d, stride in enumerate(tensor.strides[:-1]):
+        cond = binary("==", stride * tensor.dtype.bytes % 16, 0)
+        if isinstance(cond, Const):
+            continue
+        why = (
+            f"TMA needs the stride of {tensor.name}'s {tensor.dims[d]} in 16-byte steps"
+        )
+        if all(r.cond != cond for r in program.requirements):
+            program.requirements.append(Requirement(cond, why, op.span))

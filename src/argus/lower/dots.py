@@ -1,0 +1,185 @@
+"""Pass: choose the matrix instruction of every dot.
+
+wgmma where the target has it, the group is made of warpgroups and the operands allow it
+(B in shared memory; A in shared memory or registers; 64 rows per warpgroup); mma.sync
+otherwise, with operands brought to registers by ldmatrix. The dot's accumulator gets
+its layout here: every other layout is inferred from these.
+"""
+
+from argus.diagnostics import fail
+from argus.ir import ops as o
+from argus.ir.memory import SharedView
+from argus.ir.placement import MmaPlan, MmaStep, WgmmaPlan
+from argus.ir.program import Program
+from argus.layout import (
+    WGMMA_MAX_N,
+    Fragment,
+    mma_a_operand,
+    mma_accumulator,
+    mma_b_operand,
+    wgmma_a_operand,
+    wgmma_accumulator,
+)
+from argus.lower.descriptors import K_STEP, is_half, matrix_operand
+from argus.lower.groups import Group, groups, rewrite
+
+_ATOM_ROWS = 64
+
+
+def select_dots(program: Program) -> None:
+    """Set ``plan`` and accumulator layouts of all dots.
+
+    Raises ArgusError AG0601 when no instruction of the target can do a dot.
+    """
+    for group in groups(program):
+
+        def rule(op: o.AnyOp, group: Group = group) -> list[o.AnyOp] | None:
+            return _select(program, group, op) if isinstance(op, o.Dot) else None
+
+        rewrite(group.block, rule)
+
+
+def _select(program: Program, group: Group, dot: o.Dot) -> list[o.AnyOp] | None:
+    if not is_half(dot.a.dtype) or dot.a.dtype != dot.b.dtype:
+        raise fail(
+            "AG0601",
+            dot.span,
+            f"no matrix instruction multiplies {dot.a.dtype} by {dot.b.dtype}",
+            help="cast both operands to bf16 or f16",
+        )
+    reason = _try_wgmma(program, group, dot)
+    if reason is None:
+        return None
+    return _mma(dot, group, reason)
+
+
+def _try_wgmma(program: Program, group: Group, dot: o.Dot) -> str | None:
+    """Plan the dot as wgmma, or say why not."""
+    if not program.target.has_wgmma:
+        return f"{program.target.name} has no wgmma"
+    if not group.aligned:
+        return f"{group.name} is not made of whole warpgroups"
+    if not isinstance(dot.b, SharedView):
+        return "B is in registers"
+    m, n = dot.result.shape
+    k = dot.a.shape[1]
+    warpgroups = group.warpgroups
+    if m % (_ATOM_ROWS * warpgroups):
+        return f"{m} rows are not 64 for each of {warpgroups} warpgroups"
+    if n % 8:
+        return f"{n} columns are not a multiple of 8"
+    if k % K_STEP:
+        return f"a depth of {k} is not a multiple of {K_STEP}"
+    facts = program.facts
+    inst_n = _instruction_columns(n, dot.b)
+    b = matrix_operand(dot.b, inst_n, 1, k_last=False, facts=facts)
+    if isinstance(b, str):
+        return f"B: {b}"
+    a = None
+    if isinstance(dot.a, SharedView):
+        a = matrix_operand(dot.a, _ATOM_ROWS, warpgroups, k_last=True, facts=facts)
+        if isinstance(a, str):
+            return f"A: {a}"
+    dot.plan = WgmmaPlan(
+        inst_n=inst_n,
+        m_atoms=m // warpgroups // _ATOM_ROWS,
+        n_atoms=n // inst_n,
+        k_steps=k // K_STEP,
+        a=a,
+        b=b,
+        instruction=f"wgmma.m64n{inst_n}k16.{dot.a.dtype}",
+    )
+    dot.result.layout = wgmma_accumulator(m, n, warpgroups, inst_n)
+    return None
+
+
+def _instruction_columns(n: int, b: SharedView) -> int:
+    """Widest instruction that divides n and fills whole panels of an MN-major B."""
+    layout = b.alloc.layout
+    inner = len(b.alloc.shape) - 1
+    unit = 8
+    if layout is not None and layout.swizzle and b.axes[1] == inner:
+        unit = min(layout.swizzle // b.dtype.bytes, n)
+    widths = range(8, WGMMA_MAX_N + 1, 8)
+    return max(w for w in widths if n % w == 0 and (w % unit == 0 or w == n))
+
+
+def warp_grid(m: int, n: int, warps: int) -> tuple[int, int] | None:
+    """Rows and columns of warps for an (m, n) accumulator of mma.sync m16n8.
+
+    The grid that loads the fewest operand elements (m / rows + n / columns per warp).
+    """
+    fits = [
+        (wm, warps // wm)
+        for wm in range(1, warps + 1)
+        if warps % wm == 0 and m % (16 * wm) == 0 and n % (8 * (warps // wm)) == 0
+    ]
+    return min(fits, key=lambda g: (m // g[0] + n // g[1], g[1]), default=None)
+
+
+def _mma(dot: o.Dot, group: Group, reason: str) -> list[o.AnyOp]:
+    m, n = dot.result.shape
+    k = dot.a.shape[1]
+    grid = warp_grid(m, n, group.warps)
+    if grid is None or k % K_STEP:
+        raise fail(
+            "AG0601",
+            dot.span,
+            f"no matrix instruction does ({m}, {k}) @ ({k}, {n}) with "
+            f"{group.warps} warps",
+            notes=[
+                f"wgmma: {reason}",
+                "mma.sync m16n8k16 needs rows and columns that the warps divide into "
+                "multiples of 16 and 8, and a depth that is a multiple of 16",
+            ],
+        )
+    rows, columns = grid
+    before: list[o.AnyOp] = []
+    a_layout = mma_a_operand(m, k, rows, columns)
+    b_layout = mma_b_operand(n, k, rows, columns).permute((1, 0))
+    for side, layout in (("a", a_layout), ("b", b_layout)):
+        operand = getattr(dot, side)
+        if isinstance(operand, SharedView):
+            tile = o.Tile(
+                operand.dtype,
+                operand.shape,
+                operand.dims,
+                dot.span,
+                name=f"{operand.alloc.name}_{side}",
+                layout=layout,
+            )
+            note = "operand of mma.sync"
+            before.append(
+                o.LoadShared(result=tile, view=operand, span=dot.span, note=note)
+            )
+            setattr(dot, side, tile)
+    dot.result.layout = mma_accumulator(m, n, rows, columns)
+    m_atoms, n_atoms, k_steps = m // rows // 16, n // columns // 8, k // K_STEP
+    steps = tuple(
+        MmaStep(
+            acc=(i * n_atoms + j) * 4, a=(i * k_steps + s) * 8, b=(j * k_steps + s) * 4
+        )
+        for s in range(k_steps)
+        for i in range(m_atoms)
+        for j in range(n_atoms)
+    )
+    dot.plan = MmaPlan(f"mma.m16n8k16.{dot.a.dtype}", steps)
+    return [*before, dot]
+
+
+def operand_layouts(dot: o.Dot, group: Group) -> list[tuple[str, o.Tile, Fragment]]:
+    """Layouts that the dot's register operands must have: (field, tile, layout)."""
+    m, n = dot.result.shape
+    k = dot.a.shape[1]
+    found: list[tuple[str, o.Tile, Fragment]] = []
+    if isinstance(dot.plan, WgmmaPlan):
+        if isinstance(dot.a, o.Tile):
+            found.append(("a", dot.a, wgmma_a_operand(m, k, group.warpgroups)))
+        return found
+    grid = warp_grid(m, n, group.warps)
+    assert grid is not None
+    if isinstance(dot.a, o.Tile):
+        found.append(("a", dot.a, mma_a_operand(m, k, *grid)))
+    if isinstance(dot.b, o.Tile):
+        found.append(("b", dot.b, mma_b_operand(n, k, *grid).permute((1, 0))))
+    return found

@@ -1,0 +1,80 @@
+"""Thread groups: who runs which operations.
+
+A program without roles has one group, all warps of the block. With roles, the common
+code before them is run by all warps, and each role's body by its own warps. A tile
+belongs to exactly one group; its layout spreads it over that group's threads.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from argus.ir import ops as o
+from argus.ir.program import Program
+from argus.ir.walk import blocks
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """``threads`` threads running ``block``; ``role`` is None for common code."""
+
+    name: str
+    threads: int
+    block: o.Block
+    role: o.Role | None
+    span: o.Span
+
+    @property
+    def warps(self) -> int:
+        """Threads / 32."""
+        return self.threads // 32
+
+    @property
+    def warpgroups(self) -> int:
+        """Whole warpgroups in the group."""
+        return self.warps // 4
+
+    @property
+    def aligned(self) -> bool:
+        """True when the group is made of whole warpgroups."""
+        return self.warps % 4 == 0
+
+
+def groups(program: Program) -> list[Group]:
+    """All groups of a program, common code first."""
+    found = [Group("block", program.warps * 32, program.body, None, program.span)]
+    for op in program.body.ops:
+        if isinstance(op, o.Roles):
+            found += [Group(r.name, r.warps * 32, r.body, r, r.span) for r in op.roles]
+    return found
+
+
+def has_roles(program: Program) -> bool:
+    """True when the kernel ends in roles."""
+    return any(isinstance(op, o.Roles) for op in program.body.ops)
+
+
+def walk_group(block: o.Block) -> Iterator[o.AnyOp]:
+    """Every operation of a group, outer before inner; roles are other groups."""
+    for op in block.ops:
+        yield op
+        if not isinstance(op, o.Roles):
+            for inner in blocks(op):
+                yield from walk_group(inner)
+
+
+Rewriter = Callable[[o.AnyOp], list[o.AnyOp] | None]
+
+
+def rewrite(block: o.Block, rule: Rewriter) -> None:
+    """Replace operations in place; ``rule`` gives the replacement or None to keep.
+
+    Nested blocks are rewritten first; roles are left to their own groups.
+    """
+    result: list[o.AnyOp] = []
+    for op in block.ops:
+        if not isinstance(op, o.Roles):
+            for inner in blocks(op):
+                rewrite(inner, rule)
+        new = rule(op)
+        result += [op] if new is None else new
+    block.ops = result

@@ -1,0 +1,162 @@
+"""Pass: choose the access of every register-to-memory move and cp.async copy.
+
+The widest vector that the layout offers and that is proved aligned: the row strides,
+the uniform starts and the extents must be multiples of it (facts of the
+specialisation), and the base pointer too (checked at launch). 16-bit tiles in a tensor
+core fragment go through ldmatrix and stmatrix.
+"""
+
+import numpy as np
+
+from argus.ir import ops as o
+from argus.ir.expr import divisor
+from argus.ir.memory import GlobalView, SharedView
+from argus.ir.placement import VectorPlan
+from argus.ir.program import PointerAlignment, Program
+from argus.layout import Fragment
+from argus.lower.defaults import copy_layout
+from argus.lower.groups import groups, walk_group
+from argus.lower.views import axis_start, contiguous_axis, uses_axis
+
+_MAX_BYTES = 16
+
+
+def select_accesses(program: Program) -> None:
+    """Set the plan of LoadGlobal, StoreGlobal, LoadShared and StoreShared."""
+    for group in groups(program):
+        for op in walk_group(group.block):
+            match op:
+                case o.LoadGlobal():
+                    layout = _need(op.result)
+                    width = 1 if op.mask else global_width(program, op.view, layout)
+                    op.plan = VectorPlan(layout, width, "ld.global")
+                    _align(program, op.view, width)
+                case o.StoreGlobal():
+                    layout = _need(op.src)
+                    width = 1 if op.mask else global_width(program, op.view, layout)
+                    if op.atomic:
+                        width = min(width, 2 if op.view.dtype.bits == 16 else 1)
+                    kind = "red.global" if op.atomic else "st.global"
+                    unique = layout.replication > 1
+                    op.plan = VectorPlan(layout, width, kind, unique)
+                    _align(program, op.view, width)
+                case o.LoadShared():
+                    op.plan = shared_plan(program, op.view, _need(op.result), True)
+                case o.StoreShared():
+                    op.plan = shared_plan(program, op.view, _need(op.src), False)
+                case _:
+                    pass
+
+
+def _need(tile: o.Tile) -> Fragment:
+    assert tile.layout is not None, tile
+    return tile.layout
+
+
+def _align(program: Program, view: GlobalView, width: int) -> None:
+    bytes_ = width * view.dtype.bytes
+    if bytes_ > view.dtype.bytes:
+        need = PointerAlignment(view.tensor.name, bytes_)
+        if need not in program.alignments:
+            program.alignments.append(need)
+
+
+def global_width(
+    program: Program, view: GlobalView, layout: Fragment, limit: int | None = None
+) -> int:
+    """Most elements per access that layout, starts, strides and extents allow."""
+    contiguous = contiguous_axis(view)
+    most = limit or _MAX_BYTES // view.dtype.bytes
+    if contiguous is None or most < 2:
+        return 1
+    width = layout.vector_width(contiguous, most)
+    facts = program.facts
+    tensor = view.tensor
+    start = axis_start(view.coords[-1], contiguous)
+    assert start is not None
+    terms = [start, tensor.shape[-1]]
+    terms += tensor.strides[:-1]
+    for limit_ in view.limits:
+        if uses_axis(limit_.value, contiguous):
+            inner = axis_start(limit_.value, contiguous)
+            if inner is None:
+                return 1
+            terms += [inner, limit_.extent]
+    for term in terms:
+        width = min(width, divisor(term, facts))
+    return max(width, 1)
+
+
+def copy_plan(program: Program, view: GlobalView, threads: int) -> VectorPlan | None:
+    """cp.async distribution, or None when elements are not 4-byte aligned."""
+    wide = copy_layout(view, threads)
+    width = global_width(program, view, wide)
+    if width * view.dtype.bytes < 4:
+        return None
+    layout = copy_layout(view, threads, width)
+    _align(program, view, width)
+    return VectorPlan(layout, width, "cp.async", unique=layout.replication > 1)
+
+
+def shared_plan(
+    program: Program, view: SharedView, layout: Fragment, load: bool
+) -> VectorPlan:
+    """Ldmatrix or stmatrix where the layout is a matrix fragment, else vectors."""
+    inner = len(view.alloc.shape) - 1
+    unique = not load and layout.replication > 1
+    if inner not in view.axes:
+        return VectorPlan(layout, 1, _plain(load), unique)
+    axis = view.axes.index(inner)
+    facts = program.facts
+    matrix = view.dtype.bits == 16 and (load or program.target.name != "sm_80")
+    aligned = divisor(view.origin[inner], facts) % 8 == 0
+    if matrix and aligned and not unique and view.alloc.layout is not None:
+        for trans in (False, True):
+            width = matrix_width(layout, axis, trans)
+            if width:
+                name = ("ldmatrix" if load else "stmatrix") + ".trans" * trans
+                return VectorPlan(layout, width, name)
+    most = _MAX_BYTES // view.dtype.bytes
+    width = layout.vector_width(axis, most) if most > 1 else 1
+    shared_layout = view.alloc.layout
+    assert shared_layout is not None
+    width = min(width, divisor(view.origin[inner], facts))
+    while width > 1 and shared_layout.digits[inner][0][0] % width:
+        width //= 2
+    return VectorPlan(layout, width, _plain(load), unique)
+
+
+def _plain(load: bool) -> str:
+    return "ld.shared" if load else "st.shared"
+
+
+def matrix_width(layout: Fragment, axis: int, trans: bool) -> int:
+    """Registers per ldmatrix/stmatrix access (8, 4, 2), or 0 where none fits.
+
+    Tests on the layout's table that each 8x8 matrix has rows of 8 neighbouring elements
+    along ``axis``, starting at a multiple of 8, held as the instruction deals them out
+    (PTX ISA, ldmatrix: lane L has columns 2*(L%4), +1 of row L/4; transposed: rows
+    2*(L%4), +1 of column L/4).
+    """
+    if layout.num_threads % 32 or layout.num_regs % 2:
+        return 0
+    width = next((w for w in (8, 4, 2) if layout.num_regs % w == 0), 0)
+    table = layout.table()
+    lane = np.arange(layout.num_threads) % 32
+    base = np.arange(layout.num_threads) - lane
+    pairs = layout.num_regs // 2
+    for pair in range(min(pairs, 64)):
+        for e in range(2):
+            held = table[:, 2 * pair + e]
+            if trans:
+                row = 2 * (lane % 4) + e
+                head = table[base + row // 2, 2 * pair + row % 2]
+                offset = lane // 4
+            else:
+                head = table[base + lane // 4 * 4, 2 * pair]
+                offset = 2 * (lane % 4) + e
+            wanted = head.copy()
+            wanted[:, axis] += offset
+            if not np.array_equal(held, wanted) or (head[:, axis] % 8).any():
+                return 0
+    return width
