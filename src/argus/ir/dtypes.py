@@ -1,5 +1,6 @@
-"""Element types: names, sizes, CUDA spellings. Their numeric behaviour is the
-readers' business.
+"""Element types: names, sizes, CUDA spellings. 
+
+Their numeric behaviour is the readers' business.
 """
 
 from dataclasses import dataclass

@@ -1,3 +1,4 @@
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
 """Element-wise functions: one record each, read by type rules, interpreter and printer.
 
 Arithmetic on 16-bit floats is defined as f32 arithmetic rounded to the operand type.

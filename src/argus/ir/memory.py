@@ -63,8 +63,8 @@ class Limit:
 class GlobalView:
     """A tile of a global tensor.
 
-    ``coords[d]`` is the coordinate in tensor dimension d, an expression over
-    ``axis(i)`` of this view, uniform symbols, and gather symbols. An element whose coordinate is
+    ``coords[d]`` is the coordinate in dimension d: an expression over ``axis(i)``
+    of this view, uniform symbols, and gather symbols. An element whose coordinate is
     outside the tensor, or which breaks a limit, does not exist: loads give the fill
     value, stores skip it.
     """
@@ -155,7 +155,8 @@ class SharedView:
 class BarrierAlloc:
     """``count`` mbarriers that complete a phase after ``arrivals`` arrivals.
 
-    All expected bytes must have arrived, too. ``offset`` is the byte offset in dynamic shared memory once placed.
+    All expected bytes must have arrived, too. ``offset`` is the byte offset in dynamic
+    shared memory once placed.
     ``role`` says what it is for in reports ("ring full", "ring empty", "explicit").
     """
 

@@ -111,7 +111,7 @@ class WgmmaPlan:
 
     For m atom i, n atom j and step k: accumulator registers begin at
     ``(i * n_atoms + j) * inst_n / 2``; a register A operand at
-    ``(i * k_steps + k) * 8`` (elements). The first step of each atom has scale-d 0 when the dot has no
+    ``(i * k_steps + k) * 8`` (elements). The first step has scale-d 0 if there is no
     accumulator. ``a`` is None when A is in registers.
     """
 

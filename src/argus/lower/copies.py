@@ -149,7 +149,7 @@ def _tma(
         )
     part = rows // multicast
     chunk = next(c for c in range(min(part, _BOX_MAX), 0, -1) if part % c == 0)
-    box = []
+    box: list[int] = []
     for axis in axes:
         if axis is None:
             box.append(1)
@@ -203,7 +203,7 @@ def _require(program: Program, view: GlobalView, op: o.AnyOp) -> None:
         if isinstance(cond, Const):
             continue
         why = (
-            f"TMA needs the stride of {tensor.name}'s {tensor.dims[d]} in 16-byte steps"
+            f"TMA needs the stride of {tensor.name} {tensor.dims[d]} in 16-byte steps"
         )
         if all(r.cond != cond for r in program.requirements):
             program.requirements.append(Requirement(cond, why, op.span))

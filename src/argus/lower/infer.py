@@ -35,7 +35,7 @@ _Want = Callable[[o.Tile, Fragment, str], o.Tile]
 class _Class:
     """Tiles with one layout. ``source`` says where the layout came from."""
 
-    tiles: list[o.Tile] = field(default_factory=list)
+    tiles: list[o.Tile] = field(default_factory=list[o.Tile])
     layout: Fragment | None = None
     vector_bits: int = 128
     """Widest access any global view of the class can use is at most this."""
