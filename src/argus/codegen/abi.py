@@ -1,0 +1,119 @@
+"""The kernel's parameters: which it takes, in which order, and the launch spec.
+
+Order: tensor maps, data pointers, problem sizes, strides, scalars; within each kind that
+of the program. Only what the printed body mentions is passed.
+"""
+
+from __future__ import annotations
+
+from argus.codegen.context import Context
+from argus.codegen.errors import CodegenError
+from argus.codegen.sync import map_symbol
+from argus.codegen.vectors import pointer_type
+from argus.ir.expr import Expr, Sym, symbols
+from argus.ir.launch import (
+    Arg,
+    LaunchSpec,
+    PointerArg,
+    ScalarArg,
+    SymArg,
+    TensorMapArg,
+)
+from argus.ir.memory import GlobalTensor
+from argus.ir.program import Program, ScalarParam
+
+_SCALARS = {"i32": "int", "i64": "long long", "f32": "float"}
+
+
+def tensors(program: Program) -> list[GlobalTensor]:
+    """Tensor parameters, in order."""
+    return [p for p in program.params if isinstance(p, GlobalTensor)]
+
+
+def scalars(program: Program) -> list[ScalarParam]:
+    """Scalar parameters, in order."""
+    return [p for p in program.params if isinstance(p, ScalarParam)]
+
+
+def bind_parameters(cx: Context) -> None:
+    """Name every parameter before anything else takes its name.
+
+    Raises CodegenError for a scalar type that kernels cannot take.
+    """
+    for tensor in tensors(cx.program):
+        cx.spelled[tensor.name] = cx.names.unique(tensor.name)
+    for sym in _sizes(cx.program):
+        cx.bind(sym, "long long" if sym.kind == "stride" else "int")
+        cx.ranges[sym.name] = (1 if sym.kind == "dim" else 0, None)
+    for param in scalars(cx.program):
+        if param.dtype not in _SCALARS:
+            raise CodegenError(f"a kernel takes no {param.dtype} scalar")
+        cx.bind(param.sym, _SCALARS[param.dtype], param.name)
+        # The value comes from outside: nothing is known of its sign.
+        cx.ranges[param.sym.name] = (0 if param.sym.nonneg else None, None)
+    for index, entry in enumerate(cx.program.tensor_maps):
+        name = cx.names.unique(f"{entry.tensor.name}_map")
+        cx.spelled[map_symbol(index)] = name
+
+
+def _sizes(program: Program) -> list[Sym]:
+    """Dim symbols, then stride symbols, of all tensors, each once."""
+    found: dict[str, Sym] = {}
+    for kind in ("shape", "strides"):
+        for tensor in tensors(program):
+            exprs: tuple[Expr, ...] = getattr(tensor, kind)
+            for e in exprs:
+                for sym in symbols(e):
+                    found.setdefault(sym.name, sym)
+    return list(found.values())
+
+
+def arguments(cx: Context) -> tuple[list[Arg], list[str]]:
+    """The arguments that the printed body needs, and their C++ declarations."""
+    args: list[Arg] = []
+    declared: list[str] = []
+    program = cx.program
+    for index in range(len(program.tensor_maps)):
+        if index in cx.maps:
+            args.append(TensorMapArg(index))
+            name = cx.spelled[map_symbol(index)]
+            declared.append(f"const __grid_constant__ TensorMap {name}")
+    for tensor in tensors(program):
+        if tensor.name in cx.pointers:
+            args.append(PointerArg(tensor.name))
+            # An output may be read back, and may not be promised to be constant.
+            const = "" if tensor.name in program.outputs else "const "
+            ctype = pointer_type(tensor.dtype)
+            name = cx.spelled[tensor.name]
+            declared.append(f"{const}{ctype}* __restrict__ {name}")
+    for sym in _sizes(program):
+        if sym.name in cx.symbols:
+            args.append(SymArg(sym))
+            declared.append(f"{cx.types[sym.name]} {cx.spelled[sym.name]}")
+    for param in scalars(program):
+        if param.sym.name in cx.symbols:
+            args.append(ScalarArg(param.name))
+            declared.append(f"{_SCALARS[param.dtype]} {cx.spelled[param.sym.name]}")
+    return args, declared
+
+
+def launch_spec(cx: Context, entry: str, args: list[Arg]) -> LaunchSpec:
+    """Everything the host needs beside the cubin."""
+    program = cx.program
+    return LaunchSpec(
+        entry=entry,
+        target=program.target.name,
+        tensors=tuple(tensors(program)),
+        scalars=tuple(scalars(program)),
+        args=tuple(args),
+        grid=program.grid,
+        threads=program.warps * 32,
+        cluster=program.cluster,
+        min_blocks=program.min_blocks,
+        shared_bytes=program.shared_bytes,
+        tensor_maps=tuple(program.tensor_maps),
+        requirements=tuple(program.requirements),
+        alignments=tuple(program.alignments),
+        outputs=tuple(program.outputs),
+        spill_bytes=program.spill_bytes,
+    )

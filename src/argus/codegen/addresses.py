@@ -1,0 +1,291 @@
+"""Where the elements of a tile lie in global and shared memory, as expressions.
+
+Global: coordinates in the tensor, the condition that they are inside, the offset in
+elements. A condition is left out only where bounds prove it.
+
+Shared: byte offsets in the block's dynamic shared memory. A swizzle is an xor of address
+bits, so where the thread's part and the register's part of an offset share no bit,
+``swizzle(thread + register) == swizzle(thread) ^ swizzle(register)``: one xor with a
+constant per access. Parts that are multiples of the swizzle's period are added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from argus.codegen import expressions, registers
+from argus.codegen.context import TID, Context, Ints, Step
+from argus.codegen.errors import CodegenError
+from argus.codegen.storage import layout_of
+from argus.ir.expr import Const, Expr, Sym, divisor, evaluate, lift, substitute, symbols
+from argus.ir.memory import BarrierRef, GlobalView, SharedAlloc, SharedView
+from argus.layout import Fragment, SharedLayout, from_table
+from argus.layout.shared import swizzled
+
+
+def register_coordinates(layout: Fragment) -> list[Ints]:
+    """The registers' part of the coordinate along each axis, each of shape [regs]."""
+    zero = np.zeros(layout.num_regs, dtype=np.int64)
+    return [zero + part for part in layout.reg_part(np.arange(layout.num_regs))]
+
+
+# ---------------------------------------------------------------- global memory
+
+
+@dataclass(frozen=True)
+class Element:
+    """One element of a view: ``setup`` lines, ``valid`` (None: always), its offset."""
+
+    setup: list[str]
+    valid: list[str]
+    offset: str
+
+    @property
+    def condition(self) -> str | None:
+        """The condition that it exists, or None when it always does."""
+        return " && ".join(self.valid) or None
+
+
+def locate(
+    cx: Context,
+    view: GlobalView,
+    layout: Fragment,
+    step: Step,
+    regs: Ints,
+    suffix: str = "",
+) -> Element:
+    """The element of ``view`` that the running thread holds in registers ``regs``."""
+    cx.pointers[view.tensor.name] = None
+    env: dict[str, Expr] = {}
+    parts = register_coordinates(layout)
+    for axis in range(layout.rank):
+        by_thread = cx.coordinate(view.dims, layout, axis)
+        env[f"%{axis}"] = by_thread + step.index(parts[axis][regs])
+    for gather in view.gathers:
+        held = layout.register_map(layout_of(gather.tile), (gather.axis,))
+        if held is None:
+            raise CodegenError(f"index tile {gather.tile!r} is held by other threads")
+        env[gather.symbol.name] = registers.element_symbol(
+            cx, cx.array(gather.tile), step, held[regs]
+        )
+    ranges = dict(cx.ranges)
+    if step.var is not None:
+        ranges[step.var.name] = (0, len(step.values) - 1)
+    setup: list[str] = []
+    valid: list[str] = []
+    offset: Expr = Const(0)
+    tensor = view.tensor
+    named = zip(view.coords, tensor.shape, tensor.strides, strict=True)
+    for d, (coord, extent, stride) in enumerate(named):
+        exact = substitute(coord, env)
+        inside = _inside(cx, exact, extent, ranges)
+        local = exact
+        if inside and not isinstance(exact, Const | Sym):
+            ctype = cx.ctype(exact)
+            setup.append(f"const {ctype} i{d}{suffix} = {cx.text(exact)};")
+            local = cx.opaque(f"i{d}{suffix}", ctype)
+            cx.ranges[local.name] = expressions.interval(exact, ranges)
+            ranges[local.name] = cx.ranges[local.name]
+        if inside:
+            valid.append(_condition(cx, local, extent, ranges))
+        offset = offset + _wide(cx, local, stride) * stride
+    for limit in view.limits:
+        value = substitute(limit.value, env)
+        extent = substitute(limit.extent, env)
+        if _inside(cx, value, extent, ranges):
+            valid.append(_condition(cx, value, extent, ranges))
+    return Element(setup, valid, cx.text(offset))
+
+
+def _inside(
+    cx: Context, value: Expr, extent: Expr, ranges: dict[str, expressions.Range]
+) -> bool:
+    """True when ``0 <= value < extent`` has to be tested."""
+    low, high = expressions.interval(value, ranges)
+    least = expressions.interval(extent, ranges)[0]
+    return low is None or low < 0 or high is None or least is None or high >= least
+
+
+def _condition(
+    cx: Context, value: Expr, extent: Expr, ranges: dict[str, expressions.Range]
+) -> str:
+    low, _ = expressions.interval(value, ranges)
+    if low is not None and low >= 0:
+        return f"{cx.text(value)} < {cx.operand(extent)}"
+    # A negative coordinate is a large unsigned one: one comparison for both bounds.
+    unsigned = "u64" if cx.ctype(value) == "long long" else "u32"
+    return f"({unsigned}){cx.operand(value)} < ({unsigned}){cx.operand(extent)}"
+
+
+def _wide(cx: Context, coord: Expr, stride: Expr) -> Expr:
+    """``coord``, widened where its product with the stride would be computed in int."""
+    if stride == Const(1) or cx.ctype(stride) == "long long":
+        return coord
+    if isinstance(coord, Const) or cx.ctype(coord) == "long long":
+        return coord
+    return cx.opaque(f"(long long){cx.operand(coord)}", "long long")
+
+
+# ---------------------------------------------------------------- shared memory
+
+
+def placed(alloc: SharedAlloc) -> tuple[SharedLayout, int]:
+    """Layout and offset of a buffer. Raises CodegenError when it is not placed."""
+    if alloc.layout is None or alloc.offset is None:
+        raise CodegenError(f"shared buffer {alloc.name} is not placed")
+    return alloc.layout, alloc.offset
+
+
+def stage_offset(view: SharedView) -> Expr:
+    """Byte offset of the view's stage in dynamic shared memory."""
+    _, offset = placed(view.alloc)
+    return view.stage * view.alloc.stage_bytes + offset
+
+
+def view_offset(view: SharedView) -> Expr:
+    """Byte offset of the view's first element, before the swizzle."""
+    layout, _ = placed(view.alloc)
+    return stage_offset(view) + lift(layout.linear(view.origin))
+
+
+def barrier_address(cx: Context, ref: BarrierRef) -> str:
+    """Shared address of an mbarrier."""
+    if ref.alloc.offset is None:
+        raise CodegenError(f"barrier {ref.alloc.name} is not placed")
+    return shared_address(cx, ref.index * 8 + ref.alloc.offset)
+
+
+def shared_address(cx: Context, offset: Expr) -> str:
+    """The u32 shared address of a byte offset."""
+    text = cx.text(offset)
+    return "smem_base" if text == "0" else f"smem_base + {_plain(cx, offset, text)}"
+
+
+def _plain(cx: Context, offset: Expr, text: str) -> str:
+    # Sums and products may follow a + bare; anything that binds weaker may not.
+    operators = {"+", "*", "//", "%"}
+    bare = isinstance(offset, Const | Sym) or getattr(offset, "op", "") in operators
+    return text if bare else cx.operand(offset)
+
+
+Offsets = Callable[[Step, Ints], Expr]
+"""Byte offset for accesses number ``table[i]`` of a step."""
+
+
+def shared_offsets(
+    cx: Context,
+    view: SharedView,
+    by_thread: tuple[Expr, ...],
+    by_access: list[Ints],
+    wanted: str,
+) -> Offsets:
+    """Offsets of the elements at ``by_thread + by_access`` (per view axis) of a view.
+
+    ``by_thread`` are expressions over TID, ``by_access`` tables over access numbers.
+    """
+    layout, _ = placed(view.alloc)
+    tid = np.arange(cx.group.threads)
+    zero_t = np.zeros(len(tid), dtype=np.int64)
+    threads = [zero_t + evaluate(e, {TID.name: tid}) for e in by_thread]
+    split = _split(cx, view, layout, threads, by_access)
+    if split is not None:
+        uniform, thread_table, low, high = split
+        plain = _of_thread(cx, thread_table, wanted)
+        if plain is None:
+            plain = lift(layout.linear(_buffer(view, by_thread, None)))
+            plain = cx.thread_value(plain + int(thread_table[0]), wanted)
+        thread = plain
+        if layout.swizzle:
+            thread = cx.thread_value(lift(swizzled(plain, layout.swizzle)), wanted)
+        return lambda step, table: (
+            uniform + (thread ^ step.index(low[table])) + step.index(high[table])
+        )
+
+    def general(step: Step, table: Ints) -> Expr:
+        coords = tuple(
+            cx.thread_value(t, wanted) + step.index(a[table])
+            for t, a in zip(by_thread, by_access, strict=True)
+        )
+        linear = lift(layout.linear(_buffer(view, coords, view.origin)))
+        return stage_offset(view) + lift(swizzled(linear, layout.swizzle))
+
+    return general
+
+
+def _buffer(
+    view: SharedView, coords: tuple[Any, ...] | list[Any], origin: Any
+) -> list[Any]:
+    """Coordinates in the buffer of coordinates in the view."""
+    result: list[Any] = [0] * len(view.alloc.shape) if origin is None else list(origin)
+    for axis, coord in zip(view.axes, coords, strict=True):
+        result[axis] = result[axis] + coord
+    return result
+
+
+def _split(
+    cx: Context,
+    view: SharedView,
+    layout: SharedLayout,
+    threads: list[Ints],
+    accesses: list[Ints],
+) -> tuple[Expr, Ints, Ints, Ints] | None:
+    """(uniform, thread, xor, add) parts of the offsets, or None if they do not split."""
+    period = 8 * layout.swizzle or 1
+    stage = stage_offset(view)
+    if not isinstance(view.stage, Const) and view.alloc.stage_bytes % period:
+        return None
+    if view.alloc.offset is None or view.alloc.offset % period:
+        return None
+    constant = [e.value if isinstance(e, Const) else 0 for e in view.origin]
+    origin_offset = int(layout.linear(constant))
+    symbolic: Expr = Const(0)
+    for axis, e in enumerate(view.origin):
+        if isinstance(e, Const):
+            continue
+        digits = layout.digits[axis]
+        along = [i for i, a in enumerate(view.axes) if a == axis]
+        extent = view.shape[along[0]] if along else 1
+        step = divisor(e, cx.program.facts)
+        if any(s.kind == "thread" for s in symbols(e)) or extent > step:
+            return None
+        weight = 1
+        for size, _ in digits[:-1]:
+            weight *= size
+            if step % weight and weight % step:
+                return None
+        coords: list[Any] = [0] * len(view.alloc.shape)
+        coords[axis] = e
+        part = lift(layout.linear(coords))
+        if divisor(part, cx.program.facts) % period:
+            return None
+        symbolic = symbolic + part
+    by_thread = np.asarray(layout.linear(_buffer(view, threads, None)))
+    by_access = np.asarray(layout.linear(_buffer(view, accesses, None)))
+    by_thread = np.broadcast_to(by_thread, (cx.group.threads,))
+    both = [t[:, None] + a for t, a in zip(threads, accesses, strict=True)]
+    whole = layout.linear(_buffer(view, both, constant))
+    if not np.array_equal(whole, origin_offset + by_thread[:, None] + by_access):
+        return None
+    uniform = stage + symbolic
+    if not layout.swizzle:
+        return uniform + origin_offset, by_thread, by_access * 0, by_access
+    uniform = uniform + origin_offset // period * period
+    by_thread = by_thread + origin_offset % period
+    low = by_access % period
+    used_t = int(np.bitwise_or.reduce(by_thread))
+    used_a = int(np.bitwise_or.reduce(low))
+    if used_t & used_a:
+        return None
+    return uniform, by_thread, swizzled(low, layout.swizzle), by_access - low
+
+
+def _of_thread(cx: Context, table: Ints, wanted: str) -> Expr | None:
+    """A table over threads as an expression of TID, if it is a layout of it."""
+    layout = from_table(table - table[0])
+    if layout is None:
+        return None
+    return cx.thread_value(lift(layout(TID)) + int(table[0]), wanted)

@@ -1,0 +1,238 @@
+"""What the printers of operations share: names, the thread group, register loops.
+
+A register loop prints one statement for all registers of a tile. The registers that it
+touches are tables (register numbers, coordinates, offsets); where a table is a layout
+of the loop variable the loop is printed as a loop, else statement by statement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from argus.codegen import expressions
+from argus.codegen.errors import CodegenError
+from argus.codegen.names import Names
+from argus.codegen.storage import Array, Storage, layout_of
+from argus.codegen.writer import Reserved, Writer
+from argus.ir import ops as o
+from argus.ir.expr import Const, Expr, Sym, evaluate, lift
+from argus.ir.program import Program
+from argus.layout import Fragment, from_table
+
+Ints = NDArray[np.integer[Any]]
+
+TID = Sym("tid", "thread")
+"""Thread index within the group that runs the operation."""
+
+
+class Irregular(Exception):  # noqa: N818 - a request to unroll, not an error
+    """A table is no layout of the loop variable: print the statements one by one."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One turn of a register loop: ``var`` is its variable, or None when unrolled.
+
+    ``values`` are the loop values that it stands for (exactly one when unrolled).
+    """
+
+    var: Sym | None
+    values: Ints
+
+    def index(self, table: Ints) -> Expr:
+        """``table[i]`` for turn i, as an expression of the loop variable.
+
+        Raises Irregular when it is none.
+        """
+        base = int(table[0])
+        if self.var is None or bool((table == base).all()):
+            return Const(base)
+        layout = from_table(table - base)
+        if layout is None:
+            raise Irregular
+        value = layout(self.var)
+        return lift(value) + base
+
+    def nested(self, inner: Step, table: Ints) -> Expr:
+        """``table[i, j]`` for turn i of this loop and turn j of ``inner``."""
+        rows, columns = table[:, 0], table[0] - table[0, 0]
+        if not np.array_equal(rows[:, None] + columns, table):
+            raise Irregular
+        return self.index(rows) + inner.index(columns)
+
+
+@dataclass
+class Group:
+    """The threads that run the operations being printed: a role, or the whole block."""
+
+    name: str
+    warps: int
+    place: Reserved
+    """Where values that depend on the thread alone are declared."""
+    tid: str
+    """Value of the thread index within the group."""
+    tid_place: Reserved
+    tid_declared: bool = False
+    values: dict[tuple[Expr, str], Sym] = field(
+        default_factory=dict[tuple[Expr, str], Sym]
+    )
+
+    @property
+    def threads(self) -> int:
+        """Number of threads."""
+        return self.warps * 32
+
+    def declare_tid(self) -> None:
+        """Declare ``tid``, once, where the group begins."""
+        if not self.tid_declared:
+            self.tid_place.line(f"const int tid = {self.tid};")
+            self.tid_declared = True
+
+
+@dataclass
+class Context:
+    """State of one emission."""
+
+    program: Program
+    names: Names
+    storage: Storage
+    out: Writer
+    group: Group
+    spelled: dict[str, str] = field(default_factory=dict[str, str])
+    types: dict[str, str] = field(default_factory=dict[str, str])
+    ranges: dict[str, expressions.Range] = field(
+        default_factory=dict[str, expressions.Range]
+    )
+    symbols: dict[str, Sym] = field(default_factory=dict[str, Sym])
+    """Dim, stride, param and block symbols that the text mentions."""
+    pointers: dict[str, None] = field(default_factory=dict[str, None])
+    maps: dict[int, None] = field(default_factory=dict[int, None])
+    last_line: tuple[str, int] | None = None
+
+    # ------------------------------------------------------------ expressions
+
+    def spell(self, sym: Sym) -> str:
+        """C++ identifier of a symbol. Raises CodegenError for one nobody bound."""
+        if sym.name == TID.name:
+            self.group.declare_tid()
+            return "tid"
+        if sym.kind in ("dim", "stride", "param", "block", "rank"):
+            self.symbols.setdefault(sym.name, sym)
+        if sym.name not in self.spelled:
+            raise CodegenError(f"symbol {sym.name} ({sym.kind}) is not bound here")
+        return self.spelled[sym.name]
+
+    def text(self, e: Expr) -> str:
+        """``e`` as C++."""
+        return expressions.text(e, self.spell)
+
+    def operand(self, e: Expr) -> str:
+        """``e`` as C++, in parentheses unless it is a name, literal or call."""
+        return expressions.operand(e, self.spell)
+
+    def ctype(self, e: Expr) -> str:
+        """C++ type of ``e``."""
+        return expressions.ctype(e, self.types)
+
+    def bind(self, sym: Sym, ctype: str, wanted: str | None = None) -> str:
+        """Give a symbol an identifier of its own."""
+        name = self.names.unique(wanted or sym.name)
+        self.spelled[sym.name] = name
+        self.types[sym.name] = ctype
+        return name
+
+    def opaque(self, body: str, kind: str = "int") -> Sym:
+        """A symbol that is printed as ``body``, an atomic C++ expression."""
+        sym = Sym(f"@{body}", "thread", "float" if kind == "float" else "int", False)
+        self.spelled[sym.name] = body
+        self.types[sym.name] = kind
+        return sym
+
+    def thread_value(self, e: Expr, wanted: str, ctype: str = "int") -> Expr:
+        """A value that depends on TID alone, computed once where the group begins."""
+        if isinstance(e, Const | Sym):
+            return e
+        key = (e, ctype)
+        if key not in self.group.values:
+            name = self.names.unique(wanted)
+            all_values = np.asarray(
+                evaluate(e, {TID.name: np.arange(self.group.threads)})
+            )
+            low, high = int(all_values.min()), int(all_values.max())
+            sym = Sym(f"@{name}", "thread", "int", low >= 0)
+            self.spelled[sym.name] = name
+            self.types[sym.name] = ctype
+            self.ranges[sym.name] = (low, high)
+            self.group.place.line(f"const {ctype} {name} = {self.text(e)};")
+            self.group.values[key] = sym
+        return self.group.values[key]
+
+    def coordinate(self, tile_dims: Sequence[str | None], layout: Fragment, axis: int):
+        """The thread's part of the coordinate along ``axis`` of a layout."""
+        if layout.num_threads != self.group.threads:
+            raise CodegenError(
+                f"a layout over {layout.num_threads} threads in group "
+                f"{self.group.name} of {self.group.threads}"
+            )
+        part = lift(layout.thread_part(TID)[axis])
+        dim = tile_dims[axis]
+        return self.thread_value(part, f"thread_{(dim or str(axis)).lower()}")
+
+    # --------------------------------------------------------------- registers
+
+    def array(self, tile: o.Tile) -> Array:
+        """The register array of a tile."""
+        return self.storage.array(tile)
+
+    def loop(self, count: int, body: Callable[[Step], Sequence[str]]) -> None:
+        """Print ``body`` for steps 0 .. count-1, as a loop where its tables allow."""
+        if count == 0:
+            return
+        if count > 1:
+            step = Step(Sym("r", "loop"), np.arange(count))
+            self.spelled["r"] = "r"
+            try:
+                lines = body(step)
+            except Irregular:
+                pass
+            else:
+                self.out.line("#pragma unroll")
+                head = f"for (int r = 0; r < {count}; ++r)"
+                if len(lines) == 1:
+                    self.out.line(head)
+                    self.out.line(f"  {lines[0]}")
+                    return
+                with self.out.block(head):
+                    self.out.lines(lines)
+                return
+        for i in range(count):
+            lines = body(Step(None, np.array([i])))
+            if len(lines) == 1:
+                self.out.line(lines[0])
+            else:
+                with self.out.block(""):
+                    self.out.lines(lines)
+
+    def fresh_arrays(self, *wanted: str) -> tuple[str, ...]:
+        """Unique identifiers for temporaries."""
+        return tuple(self.names.unique(name) for name in wanted)
+
+
+@contextmanager
+def in_group(cx: Context, group: Group) -> Iterator[None]:
+    """Print operations of another thread group."""
+    outer = cx.group
+    cx.group = group
+    yield
+    cx.group = outer
+
+
+def num_regs(tile: o.Tile) -> int:
+    """Elements per thread of a tile."""
+    return layout_of(tile).num_regs

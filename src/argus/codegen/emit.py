@@ -1,0 +1,161 @@
+"""A placed program as one CUDA C++ kernel: its frame around the printed operations.
+
+    // device functions that the kernel calls, from the instruction records
+    extern "C" __global__ void __launch_bounds__(384, 1) gemm(...) {
+      shared memory, warp index, block index       what the body mentions
+      barriers                                     one thread initialises, all wait
+      operations                                   structure.py
+    }
+
+The text compiles under NVRTC and nvcc without any include path.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from argus.codegen import abi, storage, structure
+from argus.codegen.context import Context, Group
+from argus.codegen.errors import CodegenError
+from argus.codegen.names import Names
+from argus.codegen.tiles import functions_called
+from argus.codegen.writer import Writer
+from argus.ir.launch import LaunchSpec
+from argus.ir.ops import Roles
+from argus.ir.program import BLOCK_INDEX, CLUSTER_RANK, GRID_SIZE, Program
+from argus.ir.walk import walk
+from argus.isa.registry import cuda_prelude
+
+SHARED_ALIGNMENT = 1024
+"""Of dynamic shared memory: a 128-byte swizzle repeats every 1024 bytes."""
+
+
+@dataclass(frozen=True)
+class CudaSource:
+    """The text of one kernel, its ``extern "C"`` name, and how to launch it."""
+
+    text: str
+    entry: str
+    spec: LaunchSpec
+
+
+def emit(program: Program) -> CudaSource:
+    """Print a placed program.
+
+    Raises CodegenError when the program is not placed, or breaks what placing promises.
+    """
+    if not program.placed:
+        raise CodegenError(f"program {program.name} is not placed")
+    names = Names()
+    entry = names.unique(program.name)
+    out = Writer(depth=1)
+    frame = out.reserve()
+    group = Group("block", program.warps, out.reserve(), whole_block=True)
+    cx = Context(program, names, storage.Storage(), out, group)
+    abi.bind_parameters(cx)
+    _bind_hardware(cx)
+    cx.storage = storage.assign(program.body, names)
+    _barriers(cx)
+    structure.block(cx, program.body)
+    # The frame comes first, but depends on what the body mentions.
+    for line in _frame(cx, out.text()):
+        frame.line(line)
+    text = out.text()
+    args, declared = abi.arguments(cx)
+    head = _signature(cx, entry, declared)
+    called = functions_called(text) + (["TensorMap"] if cx.maps else [])
+    prelude = cuda_prelude(called)
+    origin = (
+        f"// {program.name}, from {Path(program.file).name}, for {_target(program)}"
+    )
+    source = f"{origin}\n{_statics(program)}\n{prelude}\n{head}{text}}}\n"
+    return CudaSource(source, entry, abi.launch_spec(cx, entry, args))
+
+
+def _target(program: Program) -> str:
+    return program.target.name
+
+
+def _statics(program: Program) -> str:
+    if not program.statics:
+        return ""
+    pairs = ", ".join(f"{name}={value}" for name, value in program.statics.items())
+    return f"// {' '.join(pairs.split())}\n"
+
+
+def _bind_hardware(cx: Context) -> None:
+    for sym in (BLOCK_INDEX, GRID_SIZE, CLUSTER_RANK):
+        cx.spelled[sym.name] = sym.name
+        cx.types[sym.name] = "int"
+    cx.ranges[CLUSTER_RANK.name] = (0, cx.program.cluster - 1)
+
+
+def _signature(cx: Context, entry: str, declared: list[str]) -> str:
+    program = cx.program
+    bounds = f"__launch_bounds__({program.warps * 32}, {program.min_blocks})"
+    cluster = (
+        f" __cluster_dims__({program.cluster}, 1, 1)" if program.cluster > 1 else ""
+    )
+    head = f'extern "C" __global__ void {bounds}{cluster}\n{entry}('
+    if not declared:
+        return f"{head}) {{\n"
+    return head + "\n    " + ",\n    ".join(declared) + ") {\n"
+
+
+def _frame(cx: Context, body: str) -> list[str]:
+    """Declarations at the top, each only if the body uses it."""
+    lines: list[str] = []
+    if "smem" in body:
+        lines.append(
+            f"extern __shared__ __align__({SHARED_ALIGNMENT}) unsigned char smem[];"
+        )
+    if "smem_base" in body:
+        lines.append("const u32 smem_base = (u32)__cvta_generic_to_shared(smem);")
+    if any(isinstance(op, Roles) for op in walk(cx.program.body)):
+        lines.append("// the same in all lanes of a warp, and known to be")
+        lines.append("const int warp = argus_shfl_idx((int)threadIdx.x / 32, 0);")
+    if cx.tid_in_block:
+        lines.append("const int tid = threadIdx.x;")
+    if BLOCK_INDEX.name in cx.symbols:
+        lines.append("const int block_x = blockIdx.x;")
+    if GRID_SIZE.name in cx.symbols:
+        lines.append("const int grid_x = gridDim.x;")
+    if CLUSTER_RANK.name in cx.symbols:
+        lines.append("const int cluster_rank = (int)argus_cluster_rank();")
+    return lines
+
+
+def _barriers(cx: Context) -> None:
+    """Tensor-map prefetch and barrier initialisation by one thread, then a sync."""
+    program = cx.program
+    out = cx.out
+    if not program.barriers:
+        return
+    out.blank()
+    out.line(
+        "// barriers: one thread initialises them, and no other thread or copy may"
+    )
+    out.line("// use them before it has")
+    with out.block("if (threadIdx.x == 0)"):
+        for barrier in program.barriers:
+            if barrier.offset is None:
+                raise CodegenError(f"barrier {barrier.name} is not placed")
+            note = f"  // {barrier.name} ({barrier.role})"
+            if barrier.count == 1:
+                out.line(
+                    f"argus_mbar_init(smem_base + {barrier.offset}, "
+                    f"{barrier.arrivals});{note}"
+                )
+                continue
+            out.line(f"for (int i = 0; i < {barrier.count}; ++i){note}")
+            out.line(
+                f"  argus_mbar_init(smem_base + {barrier.offset} + 8 * i, "
+                f"{barrier.arrivals});"
+            )
+        out.line("argus_fence_mbarrier_init();")
+    if program.cluster > 1:
+        out.line("argus_cluster_arrive();")
+        out.line("argus_cluster_wait();")
+    else:
+        out.line("__syncthreads();")

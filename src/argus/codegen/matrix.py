@@ -1,0 +1,134 @@
+"""Matrix products: wgmma with descriptors, and mma.sync on register fragments."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from argus.codegen import registers
+from argus.codegen.addresses import shared_address, view_offset
+from argus.codegen.context import TID, Context, Step, num_regs
+from argus.codegen.errors import CodegenError
+from argus.codegen.storage import Array, is_packed
+from argus.ir import ops as o
+from argus.ir.expr import Expr, Sym
+from argus.ir.memory import SharedView
+from argus.ir.placement import MatrixOperand, MmaPlan, WgmmaPlan
+
+WARPGROUP = 128
+
+
+def dot(cx: Context, op: o.Dot) -> None:
+    """Print a placed dot. Raises CodegenError when it has no plan."""
+    result = cx.array(op.result)
+    if op.acc is not None:
+        registers.copy(cx, result, cx.array(op.acc))
+    match op.plan:
+        case WgmmaPlan():
+            _wgmma(cx, op, op.plan, result)
+        case MmaPlan():
+            _mma(cx, op, op.plan, result)
+        case None:
+            raise CodegenError("a dot has no plan")
+
+
+def _half(x: o.Tile | SharedView) -> str:
+    if not is_packed(x.dtype):
+        raise CodegenError(f"tensor cores take 16-bit floats here, not {x.dtype}")
+    return x.dtype.name
+
+
+def _wgmma(cx: Context, op: o.Dot, plan: WgmmaPlan, result: Array) -> None:
+    """All instructions of one dot, k outermost, so that accumulators alternate."""
+    if not isinstance(op.b, SharedView):
+        raise CodegenError("B of wgmma is in shared memory")
+    shape = f"m64n{plan.inst_n}k16_{_half(op.b)}"
+    trans_b = int(plan.b.mn_major)
+    a_array: Array | None = None
+    desc_a = ""
+    if isinstance(op.a, SharedView):
+        if plan.a is None:
+            raise CodegenError("A is in shared memory, but the plan has no descriptor")
+        desc_a = _descriptor(cx, op.a, plan.a)
+        name = f"argus_wgmma_{shape}_ss_{int(plan.a.mn_major)}{trans_b}"
+    else:
+        a_array = cx.array(op.a)
+        name = f"argus_wgmma_{shape}_rs_{trans_b}"
+    desc_b = _descriptor(cx, op.b, plan.b)
+    cx.out.line("argus_wgmma_fence();")
+    for k in range(plan.k_steps):
+        scale = 0 if op.acc is None and k == 0 else 1
+        for i in range(plan.m_atoms):
+            if a_array is not None:
+                left = _from(a_array.name, (i * plan.k_steps + k) * 4)
+            else:
+                assert plan.a is not None
+                left = _from(desc_a, plan.a.offsets[i][k] // 16)
+            for j in range(plan.n_atoms):
+                acc = _from(result.name, (i * plan.n_atoms + j) * (plan.inst_n // 2))
+                right = _from(desc_b, plan.b.offsets[j][k] // 16)
+                cx.out.line(f"{name}({acc}, {left}, {right}, {scale});")
+
+
+def _from(name: str, offset: int) -> str:
+    return f"{name} + {offset}" if offset else name
+
+
+def _descriptor(cx: Context, view: SharedView, operand: MatrixOperand) -> str:
+    """Declare the descriptor of an operand's first atom and step.
+
+    Later ones differ by a multiple of 16 bytes: the address field holds address / 16 in
+    14 bits, so adding to the descriptor is adding to the address (PTX ISA, "Matrix
+    descriptor"); shared memory ends below 256 KiB, so nothing carries out of the field.
+    """
+    start = view_offset(view)
+    if operand.warpgroup_stride and cx.group.threads > WARPGROUP:
+        start = start + warpgroup(cx) * operand.warpgroup_stride
+    name = cx.names.unique(f"{view.alloc.name}_desc")
+    cx.out.line(
+        f"const u64 {name} = argus_desc({shared_address(cx, start)}, "
+        f"{operand.leading}, {operand.stride}, {operand.swizzle});"
+    )
+    return name
+
+
+def warpgroup(cx: Context) -> Expr:
+    """Index of the warpgroup in its group, known to be the same in all its lanes."""
+    key = (TID // WARPGROUP, "uniform")
+    if key not in cx.group.values:
+        name = cx.names.unique(f"{cx.group.name}_wg")
+        sym = Sym(f"@{name}", "thread")
+        cx.spelled[sym.name] = name
+        cx.types[sym.name] = "int"
+        cx.group.place.line(f"const int {name} = argus_shfl_idx(tid / {WARPGROUP}, 0);")
+        cx.group.values[key] = sym
+    return cx.group.values[key]
+
+
+def wgmma_wait(cx: Context, op: o.WgmmaWait) -> None:
+    """Wait, then make the compiler see that the accumulators changed until now."""
+    cx.out.line(f"argus_wgmma_wait<{op.pending}>();")
+    for array in dict.fromkeys(cx.array(t).name for t in op.tiles):
+        tile = next(t for t in op.tiles if cx.array(t).name == array)
+        cx.out.line(f"argus_wgmma_tie<{num_regs(tile)}>({array});")
+
+
+def _mma(cx: Context, op: o.Dot, plan: MmaPlan, result: Array) -> None:
+    """mma.sync on register operands, in the plan's order, as a loop where it is one."""
+    if not (isinstance(op.a, o.Tile) and isinstance(op.b, o.Tile)):
+        raise CodegenError("mma.sync takes its operands from registers")
+    if op.acc is None:
+        registers.fill(cx, result, num_regs(op.result), lambda _s, _r: "0.0f")
+    a, b = cx.array(op.a), cx.array(op.b)
+    name = f"argus_mma_m16n8k16_{_half(op.a)}"
+    acc = np.array([s.acc for s in plan.steps])
+    left = np.array([s.a for s in plan.steps]) // 2
+    right = np.array([s.b for s in plan.steps]) // 2
+
+    def step_lines(step: Step) -> list[str]:
+        parts = [
+            cx.text(cx.opaque(array.name) + step.index(table[step.values]))
+            for array, table in ((result, acc), (a, left), (b, right))
+        ]
+        return [f"{name}({', '.join(parts)});"]
+
+    cx.loop(len(plan.steps), step_lines)

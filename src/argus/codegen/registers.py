@@ -1,0 +1,171 @@
+"""Reading, filling and moving register arrays, packed or not.
+
+Elements are computed in their compute type: f32 for every float, int for small
+integers, bool for bool. 16-bit floats live two to a word, so a fill of such a tile works
+on pairs, and a plain move of such elements moves bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from argus.codegen.context import Context, Ints, Irregular, Step
+from argus.codegen.expressions import ctype, float_literal, literal
+from argus.codegen.storage import Array
+from argus.ir.dtypes import DType
+from argus.ir.expr import Const, Expr, Sym
+
+Value = Callable[[Step, Ints], str]
+"""C++ of the element in registers ``regs[i]`` (a table over the steps)."""
+
+_COMPUTE = {"i64": "long long", "bool": "bool"}
+
+
+def compute_type(dtype: DType) -> str:
+    """C++ type in which elements of ``dtype`` are computed."""
+    return "float" if dtype.is_float else _COMPUTE.get(dtype.name, "int")
+
+
+def at(cx: Context, array: Array | str, step: Step, table: Ints) -> str:
+    """``name[index]`` for array elements (words of a packed array)."""
+    name = array if isinstance(array, str) else array.name
+    return f"{name}[{cx.text(step.index(table))}]"
+
+
+def read(cx: Context, array: Array, step: Step, regs: Ints) -> str:
+    """The element in register ``regs``, in its compute type; an atomic expression."""
+    if not array.packed:
+        return at(cx, array, step, regs)
+    half = _half(regs)
+    side = "hi" if half else "lo"
+    return f"argus_unpack_{side}_{array.dtype.name}({at(cx, array, step, regs // 2)})"
+
+
+def read_bits(cx: Context, array: Array, step: Step, regs: Ints) -> str:
+    """The 16 bits of an element of a packed array, zero-extended."""
+    word = at(cx, array, step, regs // 2)
+    return f"({word} >> 16)" if _half(regs) else f"({word} & 0xffffu)"
+
+
+def _half(regs: Ints) -> int:
+    halves = regs % 2
+    if not (halves == halves[0]).all():
+        raise Irregular
+    return int(halves[0])
+
+
+def scalar(cx: Context, e: Expr, dtype: DType) -> str:
+    """A uniform scalar as an element of ``dtype``, in its compute type; atomic."""
+    want = compute_type(dtype)
+    if isinstance(e, Const):
+        if want == "float":
+            body = float_literal(e.value)
+        else:
+            body = literal(bool(e.value) if want == "bool" else int(e.value))
+        return f"({body})" if body.startswith("-") else body
+    if ctype(e, cx.types) == want:
+        return cx.operand(e)
+    return f"({want}){cx.operand(e)}"
+
+
+def pack(dtype: DType, low: str, high: str) -> str:
+    """The word that holds two f32 values rounded to a 16-bit float."""
+    return f"argus_pack_{dtype.name}({low}, {high})"
+
+
+def fill(cx: Context, array: Array, count: int, value: Value) -> None:
+    """Set registers 0 .. count-1 of ``array``, each to its ``value``."""
+    if not array.packed:
+        cx.loop(
+            count,
+            lambda s: [f"{at(cx, array, s, s.values)} = {value(s, s.values)};"],
+        )
+        return
+
+    def pair(step: Step) -> list[str]:
+        low, high = (value(step, 2 * step.values + half) for half in (0, 1))
+        word = at(cx, array, step, step.values)
+        return [f"{word} = {pack(array.dtype, low, high)};"]
+
+    cx.loop(count // 2, pair)
+    if count % 2:
+        last = Step(None, np.array([count // 2]))
+        low = value(last, np.array([count - 1]))
+        word = at(cx, array, last, last.values)
+        cx.out.line(f"{word} = {pack(array.dtype, low, '0.0f')};")
+
+
+def move(cx: Context, target: Array, source: Array, registers: Ints) -> None:
+    """``target[r] = source[registers[r]]`` without changing a bit."""
+    identity = np.array_equal(registers, np.arange(len(registers)))
+    if target is source:
+        if identity:
+            return
+        (copy,) = cx.fresh_arrays(f"{source.name}_old")
+        held = Array(copy, source.dtype, source.regs)
+        cx.out.line(held.declaration)
+        move(cx, held, source, np.arange(source.regs))
+        source = held
+    count = len(registers)
+    if not target.packed:
+        cx.loop(
+            count,
+            lambda s: [
+                f"{at(cx, target, s, s.values)} = "
+                f"{at(cx, source, s, registers[s.values])};"
+            ],
+        )
+        return
+    even, odd = registers[0 : count - count % 2 : 2], registers[1::2]
+    words = bool((even % 2 == 0).all() and (odd == even + 1).all())
+
+    def pair(step: Step) -> list[str]:
+        word = at(cx, target, step, step.values)
+        if words:
+            return [f"{word} = {at(cx, source, step, even[step.values] // 2)};"]
+        low = read_bits(cx, source, step, even[step.values])
+        high = read_bits(cx, source, step, odd[step.values])
+        return [f"{word} = {low} | {high} << 16;"]
+
+    cx.loop(count // 2, pair)
+    if count % 2:
+        last = Step(None, np.array([count // 2]))
+        bits = read_bits(cx, source, last, registers[-1:])
+        cx.out.line(f"{at(cx, target, last, last.values)} = {bits};")
+
+
+def copy(cx: Context, target: Array, source: Array) -> None:
+    """Copy a whole array, word by word."""
+    if target is source:
+        return
+    cx.loop(
+        min(target.length, source.length),
+        lambda s: [f"{at(cx, target, s, s.values)} = {at(cx, source, s, s.values)};"],
+    )
+
+
+def parallel_copy(cx: Context, pairs: list[tuple[Array, Array]]) -> None:
+    """``targets = sources``, all at once: no target is overwritten before it is read."""
+    waiting = [(t, s) for t, s in pairs if t is not s]
+    while waiting:
+        ready = next(
+            (p for p in waiting if not any(p[0] is s for _, s in waiting)), None
+        )
+        if ready is not None:
+            copy(cx, *ready)
+            waiting.remove(ready)
+            continue
+        # Only cycles are left: save one target, and let its readers read the copy.
+        target = waiting[0][0]
+        (name,) = cx.fresh_arrays(f"{target.name}_old")
+        saved = Array(name, target.dtype, target.regs)
+        cx.out.line(saved.declaration)
+        copy(cx, saved, target)
+        waiting = [(t, saved if s is target else s) for t, s in waiting]
+
+
+def element_symbol(cx: Context, array: Array, step: Step, regs: Ints) -> Sym:
+    """The element in register ``regs`` as a symbol of an integer expression."""
+    return cx.opaque(read(cx, array, step, regs), compute_type(array.dtype))

@@ -1,0 +1,361 @@
+"""Blocks, loops, branches and roles; dispatch to the printers of the other operations."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import assert_never
+
+from argus.codegen import matrix, memory, reduce, sync, tiles
+from argus.codegen.context import Context, Group, in_group
+from argus.codegen.errors import CodegenError
+from argus.codegen.expressions import Range, interval
+from argus.codegen.registers import copy, parallel_copy
+from argus.codegen.vectors import pointer_type
+from argus.diagnostics import source_text
+from argus.ir import ops as o
+from argus.ir.dtypes import DType
+from argus.ir.expr import Const, Expr, Sym, symbols
+
+
+def block(cx: Context, body: o.Block) -> None:
+    """Every operation in order; runs of one-thread operations share one branch."""
+    index = 0
+    while index < len(body.ops):
+        op = body.ops[index]
+        _declare(cx, body, index)
+        end = index + 1
+        if sync.is_elected(op):
+            while end < len(body.ops) and sync.is_elected(body.ops[end]):
+                end += 1
+            _marker(cx, op)
+            with cx.out.block(f"if ({sync.elected(cx)})"):
+                for one in body.ops[index:end]:
+                    _marker(cx, one)
+                    _one(cx, one)
+        else:
+            _marker(cx, op)
+            _one(cx, op)
+        index = end
+
+
+def _declare(cx: Context, body: o.Block, index: int) -> None:
+    arrays = cx.storage.declared.get((id(body), index), [])
+    if arrays:
+        _marker(cx, body.ops[index])
+    for array in arrays:
+        cx.out.line(array.declaration)
+
+
+def _marker(cx: Context, op: o.AnyOp) -> None:
+    """A comment with the source line, where it changes."""
+    span = op.span
+    if span.file.startswith("<") or (span.file, span.line) == cx.last_line:
+        return
+    cx.last_line = (span.file, span.line)
+    source = source_text(span.file)
+    line = source.line(span.line) if source is not None else None
+    where = f"{Path(span.file).name}:{span.line}"
+    cx.out.blank()
+    # A backslash at the end would continue the comment on the next line.
+    cx.out.line(f"// {where}: {line.strip()}".rstrip("\\ ") if line else f"// {where}")
+
+
+def _one(cx: Context, op: o.AnyOp) -> None:
+    if op.note is not None:
+        cx.out.line(f"// {' '.join(op.note.split())}".rstrip("\\ "))
+    match op:
+        case o.For():
+            _for(cx, op)
+        case o.If():
+            _if(cx, op)
+        case o.Roles():
+            roles(cx, op)
+        case o.Let():
+            value = cx.text(op.value)
+            ctype = cx.ctype(op.value)
+            cx.out.line(f"const {ctype} {cx.bind(op.sym, ctype)} = {value};")
+        case o.LoadScalar():
+            _load_scalar(cx, op)
+        case o.Full():
+            tiles.full(cx, op)
+        case o.Index():
+            tiles.index(cx, op)
+        case o.Elementwise():
+            tiles.elementwise(cx, op)
+        case o.Cast():
+            tiles.cast(cx, op)
+        case o.Broadcast():
+            tiles.broadcast(cx, op)
+        case o.Transpose() | o.Split() | o.Reinterpret():
+            tiles.rename(cx, op)
+        case o.Reduce():
+            reduce.reduce(cx, op)
+        case o.Scan():
+            reduce.scan(cx, op)
+        case o.Convert():
+            tiles.convert(cx, op)
+        case o.Dot():
+            matrix.dot(cx, op)
+        case o.LoadGlobal():
+            memory.load_global(cx, op)
+        case o.StoreGlobal():
+            memory.store_global(cx, op)
+        case o.LoadShared():
+            memory.load_shared(cx, op)
+        case o.StoreShared():
+            memory.store_shared(cx, op)
+        case o.CopyAsync():
+            sync.copy_async(cx, op)
+        case o.CopyOut():
+            sync.copy_out(cx, op)
+        case o.CopyOutCommit():
+            cx.out.line("argus_tma_store_commit();")
+        case o.CopyOutWait():
+            sync.copy_out_wait(cx, op)
+        case o.CpAsyncCommit():
+            cx.out.line("argus_cp_async_commit();")
+        case o.CpAsyncWait():
+            cx.out.line(f"argus_cp_async_wait<{op.pending}>();")
+        case o.CpAsyncArrive():
+            address = sync.barrier_address(cx, op.barrier)
+            cx.out.line(f"argus_cp_async_arrive({address});")
+        case o.BarrierExpect():
+            sync.barrier_expect(cx, op)
+        case o.BarrierArrive():
+            sync.barrier_arrive(cx, op)
+        case o.BarrierWait():
+            sync.barrier_wait(cx, op)
+        case o.Sync():
+            sync.sync(cx, op)
+        case o.ClusterSync():
+            cx.out.line("argus_cluster_arrive();")
+            cx.out.line("argus_cluster_wait();")
+        case o.Fence():
+            sync.fence(cx, op)
+        case o.WgmmaCommit():
+            cx.out.line("argus_wgmma_commit();")
+        case o.WgmmaWait():
+            matrix.wgmma_wait(cx, op)
+        case o.SetMaxRegisters():
+            sync.set_max_registers(cx, op)
+        case o.RingAcquire() | o.RingPublish() | o.RingWait() | o.RingRelease():
+            raise CodegenError(f"{type(op).__name__} is left in a placed program")
+        case _:
+            assert_never(op)
+
+
+# ---------------------------------------------------------------------- scalars
+
+
+def _load_scalar(cx: Context, op: o.LoadScalar) -> None:
+    tensor = op.tensor
+    cx.pointers[tensor.name] = None
+    offset: Expr = Const(0)
+    for coord, stride in zip(op.coords, tensor.strides, strict=True):
+        wide = coord
+        if stride != Const(1) and cx.ctype(coord) == cx.ctype(stride) == "int":
+            wide = cx.opaque(f"(long long){cx.operand(coord)}", "long long")
+        offset = offset + wide * stride
+    value = f"{cx.spelled[tensor.name]}[{cx.text(offset)}]"
+    ctype = _scalar_type(tensor.dtype)
+    if pointer_type(tensor.dtype) == "u16":
+        value = f"argus_from_{tensor.dtype.name}({value})"
+    cx.out.line(f"const {ctype} {cx.bind(op.sym, ctype)} = {value};")
+
+
+def _scalar_type(dtype: DType) -> str:
+    if dtype.is_float:
+        return "float"
+    return {"i64": "long long", "bool": "bool"}.get(dtype.name, "int")
+
+
+def _wider(cx: Context, *values: Expr) -> str:
+    """C++ type that holds all values."""
+    types = [cx.ctype(v) for v in values]
+    return next((t for t in ("float", "long long", "int") if t in types), types[0])
+
+
+# ---------------------------------------------------------------- loops, branches
+
+
+def _for(cx: Context, op: o.For) -> None:
+    """A C++ loop; carried values are variables that live before, in and after it."""
+    for carry in op.scalars:
+        init = cx.text(carry.init)
+        ctype = _wider(cx, carry.init)
+        if ctype == "int" and _carries_wide(cx, op, carry):
+            ctype = "long long"
+        cx.out.line(f"{ctype} {cx.bind(carry.arg, ctype)} = {init};")
+    parallel_copy(cx, [(cx.array(c.arg), cx.array(c.init)) for c in op.tiles])
+    start, stop, step = (cx.text(e) for e in (op.start, op.stop, op.step))
+    ctype = _wider(cx, op.start, op.stop, op.step)
+    var = cx.bind(op.var, ctype)
+    _bound(cx, op)
+    if op.unroll == 1:
+        cx.out.line("#pragma unroll 1")
+    elif op.unroll > 1:
+        cx.out.line(f"#pragma unroll {op.unroll}")
+    increment = f"++{var}" if step == "1" else f"{var} += {step}"
+    with cx.out.block(f"for ({ctype} {var} = {start}; {var} < {stop}; {increment})"):
+        block(cx, op.body)
+        _next_turn(cx, op)
+    for carry in op.scalars:
+        cx.spelled[carry.result.name] = cx.spelled[carry.arg.name]
+        cx.types[carry.result.name] = cx.types[carry.arg.name]
+    parallel_copy(cx, [(cx.array(c.result), cx.array(c.arg)) for c in op.tiles])
+    cx.last_line = None
+
+
+def _carries_wide(cx: Context, op: o.For, carry: o.ScalarCarry) -> bool:
+    """True when the next value is computed from 64-bit symbols known before the loop."""
+    return any(
+        s.kind == "stride" or cx.types.get(s.name) == "long long"
+        for s in symbols(carry.yielded)
+        if s.name in cx.types or s.kind == "stride"
+    )
+
+
+def _bound(cx: Context, op: o.For) -> None:
+    low = interval(op.start, cx.ranges)[0]
+    high = interval(op.stop, cx.ranges)[1]
+    bounds: Range = (low, None if high is None else high - 1)
+    cx.ranges[op.var.name] = bounds
+
+
+def _next_turn(cx: Context, op: o.For) -> None:
+    """Give carried values those of the next turn, all at once."""
+    parallel_copy(cx, [(cx.array(c.arg), cx.array(c.yielded)) for c in op.tiles])
+    _parallel_assign(cx, [(c.arg, c.yielded) for c in op.scalars])
+
+
+def _parallel_assign(cx: Context, pairs: list[tuple[Sym, Expr]]) -> None:
+    waiting = [(sym, value) for sym, value in pairs if sym != value]
+    while waiting:
+        ready = next(
+            (
+                (sym, value)
+                for sym, value in waiting
+                if not any(
+                    sym in symbols(other) for s, other in waiting if s is not sym
+                )
+            ),
+            None,
+        )
+        if ready is not None:
+            sym, value = ready
+            cx.out.line(f"{cx.spelled[sym.name]} = {cx.text(value)};")
+            waiting.remove(ready)
+            continue
+        # A cycle: compute all new values first.
+        fresh: list[tuple[Sym, str]] = []
+        for sym, value in waiting:
+            (name,) = cx.fresh_arrays(f"{cx.spelled[sym.name]}_next")
+            ctype = cx.types[sym.name]
+            cx.out.line(f"const {ctype} {name} = {cx.text(value)};")
+            fresh.append((sym, name))
+        for sym, name in fresh:
+            cx.out.line(f"{cx.spelled[sym.name]} = {name};")
+        return
+
+
+def _if(cx: Context, op: o.If) -> None:
+    for merge in op.scalars:
+        # Branch values may name what the branch itself defines: the type is then that
+        # of the other branch, or the default of the symbol.
+        ctype = _wider(cx, merge.then, merge.other)
+        cx.out.line(f"{ctype} {cx.bind(merge.result, ctype)};")
+    with cx.out.block(
+        f"if ({cx.text(op.cond)})", tail="} else {" if _other(op) else "}"
+    ):
+        block(cx, op.then)
+        _merge(cx, [(m.result, m.then) for m in op.tiles])
+        for merge in op.scalars:
+            cx.out.line(f"{cx.spelled[merge.result.name]} = {cx.text(merge.then)};")
+    if _other(op):
+        with cx.out.block(None):
+            cx.last_line = None
+            block(cx, op.other)
+            _merge(cx, [(m.result, m.other) for m in op.tiles])
+            for merge in op.scalars:
+                value = cx.text(merge.other)
+                cx.out.line(f"{cx.spelled[merge.result.name]} = {value};")
+    cx.last_line = None
+
+
+def _other(op: o.If) -> bool:
+    return bool(op.other.ops or op.scalars or op.tiles)
+
+
+def _merge(cx: Context, pairs: list[tuple[o.Tile, o.Tile]]) -> None:
+    for result, branch in pairs:
+        copy(cx, cx.array(result), cx.array(branch))
+
+
+# ------------------------------------------------------------------------- roles
+
+
+def roles(cx: Context, op: o.Roles) -> None:
+    """One chain of branches on the warp index.
+
+    setmaxnreg acts on whole warpgroups: a role that does not fill its own gets a branch
+    for the warpgroup, which sets the registers, and one inside for the role's warps.
+    """
+    for number, role in enumerate(op.roles):
+        if role.first_warp is None:
+            raise CodegenError(f"role {role.name} has no first warp")
+        first, last = role.first_warp, role.first_warp + role.warps
+        head = [x for x in role.body.ops[:1] if isinstance(x, o.SetMaxRegisters)]
+        partial = bool(head) and role.warps % 4 != 0
+        outer_last = -(-last // 4) * 4 if partial else last
+        if partial and any(
+            r is not role and r.first_warp is not None
+            and r.first_warp < outer_last and r.first_warp + r.warps > first // 4 * 4
+            for r in op.roles
+        ):  # fmt: skip
+            raise CodegenError(
+                f"role {role.name} shares the warpgroup whose budget it sets"
+            )
+        condition = _warps(first // 4 * 4 if partial else first, outer_last)
+        opening = f"if ({condition})" if number == 0 else f"else if ({condition})"
+        cx.out.blank()
+        cx.out.line(f"// role {role.name}: {_count(role.warps)} from warp {first}")
+        with cx.out.block(opening):
+            body = role.body
+            if partial:
+                for one in head:
+                    _marker(cx, one)
+                    _one(cx, one)
+                with cx.out.block(f"if ({_warps(first, last)})"):
+                    _role(cx, role, body, skip=len(head))
+            else:
+                _role(cx, role, body, skip=0)
+
+
+def _count(warps: int) -> str:
+    return "1 warp" if warps == 1 else f"{warps} warps"
+
+
+def _warps(first: int, last: int) -> str:
+    if last == first + 1:
+        return f"warp == {first}"
+    return f"warp < {last}" if first == 0 else f"warp >= {first} && warp < {last}"
+
+
+def _role(cx: Context, role: o.Role, body: o.Block, skip: int) -> None:
+    assert role.first_warp is not None
+    start = role.first_warp * 32
+    cx.out.line("const int tid = threadIdx.x" + (f" - {start};" if start else ";"))
+    group = Group(role.name, role.warps, cx.out.reserve())
+    with in_group(cx, group):
+        if skip:
+            rest = o.Block(body.ops[skip:])
+            _renumber(cx, body, rest, skip)
+            body = rest
+        block(cx, body)
+
+
+def _renumber(cx: Context, whole: o.Block, rest: o.Block, skip: int) -> None:
+    for index in range(skip, len(whole.ops)):
+        arrays = cx.storage.declared.get((id(whole), index))
+        if arrays is not None:
+            cx.storage.declared[id(rest), index - skip] = arrays

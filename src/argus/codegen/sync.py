@@ -1,0 +1,223 @@
+"""Asynchronous copies, barriers, fences: operations about when, not what.
+
+One elected thread of a group issues TMA copies and single arrivals. It is chosen once,
+by ``elect.sync`` in the group's first warp, so that groups of bulk copies, which belong
+to the thread that issued them, are waited for by the same thread.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from argus.codegen.addresses import (
+    barrier_address,
+    locate,
+    register_coordinates,
+    shared_address,
+    shared_offsets,
+    stage_offset,
+)
+from argus.codegen.context import TID, Context, Step
+from argus.codegen.errors import CodegenError
+from argus.codegen.matrix import WARPGROUP
+from argus.codegen.memory import owner, vector_plan
+from argus.ir import ops as o
+from argus.ir.expr import Const, Expr, Sym, lift
+from argus.ir.placement import TmaBox, TmaPlan, VectorPlan
+
+
+def is_elected(op: o.AnyOp) -> bool:
+    """True when one elected thread of the group carries out ``op``."""
+    match op:
+        case o.CopyOut() | o.CopyOutCommit() | o.CopyOutWait() | o.BarrierExpect():
+            return True
+        case o.CopyAsync():
+            return isinstance(op.plan, TmaPlan)
+        case o.BarrierArrive():
+            return op.per == "role" and not op.cluster
+        case _:
+            return False
+
+
+def elected(cx: Context) -> str:
+    """The flag of the elected thread, declared once where the group begins."""
+    key = (lift(0), "elected")
+    if key not in cx.group.values:
+        name = cx.names.unique(f"{cx.group.name}_elected")
+        first = "tid < 32 && " if cx.group.warps > 1 else ""
+        cx.group.place.line(f"const bool {name} = {first}argus_elect();")
+        cx.group.values[key] = Sym(name, "thread", "bool")
+    return cx.group.values[key].name
+
+
+def copy_async(cx: Context, op: o.CopyAsync) -> None:
+    """TMA boxes (by the elected thread), or cp.async vectors (by all)."""
+    if not isinstance(op.plan, TmaPlan):
+        _cp_async(cx, op, vector_plan(op.plan, "CopyAsync"))
+        return
+    plan = op.plan
+    if op.barrier is None:
+        raise CodegenError("a TMA load has no barrier")
+    barrier = barrier_address(cx, op.barrier)
+    tensor_map = _map(cx, plan)
+    base = stage_offset(op.dst)
+    for box in plan.boxes:
+        address = shared_address(cx, base + box.offset)
+        name = f"argus_tma_load_{len(box.coords)}d"
+        arguments = [address, tensor_map, barrier, *_coords(cx, box)]
+        if plan.multicast > 1:
+            name += "_multicast"
+            arguments.append(hex((1 << plan.multicast) - 1))
+        if op.evict is not None:
+            name += "_hint"
+            arguments.append(_policy(op.evict))
+        cx.out.line(f"{name}({', '.join(arguments)});")
+
+
+def _policy(evict: str) -> str:
+    known = {"first": "evict_first", "last": "evict_last", "normal": "evict_normal"}
+    known |= {name: name for name in known.values()} | {"stream": "evict_first"}
+    if evict not in known:
+        raise CodegenError(f"evict={evict!r} is unknown")
+    return f"argus_policy_{known[evict]}()"
+
+
+def _map(cx: Context, plan: TmaPlan) -> str:
+    index = cx.program.tensor_maps.index(plan.map)
+    cx.maps[index] = None
+    return f"&{cx.spelled[map_symbol(index)]}"
+
+
+def map_symbol(index: int) -> str:
+    """Name under which the identifier of a tensor map is kept."""
+    return f"@map{index}"
+
+
+def _coords(cx: Context, box: TmaBox) -> list[str]:
+    """Coordinates innermost first, as the instruction takes them."""
+    return [cx.text(c) for c in reversed(box.coords)]
+
+
+def _cp_async(cx: Context, op: o.CopyAsync, plan: VectorPlan) -> None:
+    size = plan.width * op.dst.dtype.bytes
+    if size not in (4, 8, 16):
+        raise CodegenError(f"cp.async copies 4, 8 or 16 bytes, not {size}")
+    layout = plan.layout
+    first = np.arange(plan.accesses) * plan.width
+    parts = register_coordinates(layout)
+    offsets = shared_offsets(
+        cx,
+        op.dst,
+        tuple(lift(e) for e in layout.thread_part(TID)),
+        [part[first] for part in parts],
+        f"{op.dst.alloc.name}_at",
+    )
+    guard = owner(cx, layout) if plan.unique else None
+    name = cx.spelled[op.src.tensor.name]
+
+    def access(step: Step) -> list[str]:
+        where = locate(cx, op.src, layout, step, step.values * plan.width)
+        address = shared_address(cx, offsets(step, step.values))
+        call = (
+            f"argus_cp_async_{size}({address}, {name} + {where.offset}, "
+            f"{where.condition or 'true'});"
+        )
+        return [*where.setup, f"if ({guard}) {call}" if guard else call]
+
+    cx.loop(plan.accesses, access)
+
+
+def copy_out(cx: Context, op: o.CopyOut) -> None:
+    """TMA stores, by the elected thread."""
+    if op.plan is None:
+        raise CodegenError("CopyOut has no plan")
+    tensor_map = _map(cx, op.plan)
+    base = stage_offset(op.src)
+    for box in op.plan.boxes:
+        address = shared_address(cx, base + box.offset)
+        arguments = ", ".join([tensor_map, address, *_coords(cx, box)])
+        cx.out.line(f"argus_tma_store_{len(box.coords)}d({arguments});")
+
+
+def copy_out_wait(cx: Context, op: o.CopyOutWait) -> None:
+    """Wait for TMA stores of the elected thread."""
+    kind = "_read" if op.read else ""
+    cx.out.line(f"argus_tma_store_wait{kind}<{op.pending}>();")
+
+
+def barrier_expect(cx: Context, op: o.BarrierExpect) -> None:
+    """Arrive and announce bytes."""
+    barrier = barrier_address(cx, op.barrier)
+    cx.out.line(f"argus_mbar_expect({barrier}, {cx.text(op.bytes)});")
+
+
+def barrier_arrive(cx: Context, op: o.BarrierArrive) -> None:
+    """Arrive once per role, warpgroup, warp or thread; in all blocks if ``cluster``."""
+    barrier = barrier_address(cx, op.barrier)
+    threads = {"role": cx.group.threads, "warpgroup": WARPGROUP, "warp": 32}
+    if op.per == "thread":
+        if not op.cluster:
+            cx.out.line(f"argus_mbar_arrive({barrier});")
+            return
+        cx.out.line(f"for (u32 rank = 0; rank < {cx.program.cluster}; ++rank)")
+        cx.out.line(f"  argus_mbar_arrive_cluster({barrier}, rank);")
+        return
+    unit = threads[op.per]
+    within: Expr = TID if unit >= cx.group.threads else TID % unit
+    if op.cluster:
+        # Lane i of the arriving warp arrives in block i.
+        index = cx.operand(within)
+        cx.out.line(
+            f"if ({cx.text(within)} < {cx.program.cluster}) "
+            f"argus_mbar_arrive_cluster({barrier}, {index});"
+        )
+    elif op.per == "role":
+        cx.out.line(f"argus_mbar_arrive({barrier});")
+    else:
+        cx.out.line(f"if ({cx.text(within)} == 0) argus_mbar_arrive({barrier});")
+
+
+def barrier_wait(cx: Context, op: o.BarrierWait) -> None:
+    """All threads wait for completion ``n``: phase parity n & 1, also for n = -1."""
+    barrier = barrier_address(cx, op.barrier)
+    cluster = "_cluster" if cx.program.cluster > 1 else ""
+    cx.out.line(f"argus_mbar_wait{cluster}({barrier}, {_parity(cx, op.n)});")
+
+
+def _parity(cx: Context, n: Expr) -> str:
+    if isinstance(n, Const):
+        return str(int(n.value) & 1)
+    return f"{cx.operand(n)} & 1"
+
+
+def sync(cx: Context, op: o.Sync) -> None:
+    """bar.sync, or its cheapest equal: __syncwarp, __syncthreads."""
+    block = cx.program.warps * 32
+    if op.arrive_only:
+        if op.barrier is None:
+            raise CodegenError("bar.arrive needs a barrier number")
+        cx.out.line(f"argus_named_arrive({op.barrier}, {op.threads});")
+    elif op.threads == 32 and op.name is None:
+        cx.out.line("__syncwarp();")
+    elif op.barrier in (None, 0) and op.threads == block:
+        cx.out.line("__syncthreads();")
+    elif op.barrier is None:
+        raise CodegenError("a sync of part of the block needs a barrier number")
+    else:
+        cx.out.line(f"argus_named_sync({op.barrier}, {op.threads});")
+
+
+def fence(cx: Context, op: o.Fence) -> None:
+    """A memory fence by all threads."""
+    text = {
+        "proxy.async": "argus_fence_proxy_async();",
+        "mbarrier_init": "argus_fence_mbarrier_init();",
+        "wgmma": "argus_wgmma_fence();",
+        "threadfence": "__threadfence();",
+    }
+    cx.out.line(text[op.kind])
+
+
+def set_max_registers(cx: Context, op: o.SetMaxRegisters) -> None:
+    """setmaxnreg, by all warps of the warpgroup."""
+    cx.out.line(f"argus_setmaxnreg_{'inc' if op.grow else 'dec'}<{op.count}>();")

@@ -1,0 +1,129 @@
+"""Operations on register tiles that keep every element in its thread."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from argus.codegen import registers
+from argus.codegen.context import Context, Ints, Step, num_regs
+from argus.codegen.errors import CodegenError
+from argus.codegen.registers import compute_type
+from argus.codegen.storage import layout_of
+from argus.ir import ops as o
+from argus.ir.dtypes import DType
+from argus.ir.functions import FUNCTIONS
+
+
+def full(cx: Context, op: o.Full) -> None:
+    """Every element is one scalar."""
+    value = registers.scalar(cx, op.value, op.result.dtype)
+    registers.fill(
+        cx, cx.array(op.result), num_regs(op.result), lambda _step, _regs: value
+    )
+
+
+def index(cx: Context, op: o.Index) -> None:
+    """Each element is its coordinate along one axis."""
+    layout = layout_of(op.result)
+    by_thread = cx.coordinate(op.result.dims, layout, op.axis)
+    by_reg = _reg_part(op.result, op.axis)
+
+    def value(step: Step, regs: Ints) -> str:
+        return cx.text(by_thread + step.index(by_reg[regs]))
+
+    registers.fill(cx, cx.array(op.result), num_regs(op.result), value)
+
+
+def _reg_part(tile: o.Tile, axis: int) -> Ints:
+    layout = layout_of(tile)
+    part = layout.reg_part(np.arange(layout.num_regs))[axis]
+    return np.zeros(layout.num_regs, dtype=np.int64) + part
+
+
+def elementwise(cx: Context, op: o.Elementwise) -> None:
+    """A function of corresponding elements; 16-bit floats by way of f32.
+
+    Raises CodegenError when an operand's layout is not the result's.
+    """
+    function = FUNCTIONS[op.fn]
+    dtype = _operand_type(op)
+    for arg in op.args:
+        if isinstance(arg, o.Tile) and not layout_of(arg).same_as(layout_of(op.result)):
+            raise CodegenError(f"{op.fn}: layouts of {arg!r} and {op.result!r} differ")
+
+    def value(step: Step, regs: Ints) -> str:
+        texts = [
+            registers.read(cx, cx.array(arg), step, regs)
+            if isinstance(arg, o.Tile)
+            else registers.scalar(cx, arg, dtype)
+            for arg in op.args
+        ]
+        return function.cuda.format(*texts)
+
+    registers.fill(cx, cx.array(op.result), num_regs(op.result), value)
+
+
+def _operand_type(op: o.Elementwise) -> DType:
+    """Type in which scalar arguments take part: that of the tiles they meet."""
+    tiles = [arg for arg in op.args if isinstance(arg, o.Tile)]
+    if op.fn == "where":
+        tiles = [arg for arg in op.args[1:] if isinstance(arg, o.Tile)]
+    return tiles[0].dtype if tiles else op.result.dtype
+
+
+def cast(cx: Context, op: o.Cast) -> None:
+    """Convert each element; float to int rounds to zero, as C++ does."""
+    source, target = cx.array(op.src), cx.array(op.result)
+    count = num_regs(op.result)
+    if op.src.dtype == op.result.dtype:
+        registers.move(cx, target, source, np.arange(count))
+        return
+    before, after = compute_type(op.src.dtype), compute_type(op.result.dtype)
+    # Bool is "not zero"; the narrow integers convert when they are stored.
+    convert = "" if before == after else f"({after})"
+
+    def value(step: Step, regs: Ints) -> str:
+        return convert + registers.read(cx, source, step, regs)
+
+    registers.fill(cx, target, count, value)
+
+
+def broadcast(cx: Context, op: o.Broadcast) -> None:
+    """Repeat elements along new axes: which register feeds which is a fixed map."""
+    found = layout_of(op.result).register_map(layout_of(op.src), tuple(op.axes))
+    if found is None:
+        raise CodegenError(f"broadcast of {op.src!r} needs data of other threads")
+    registers.move(cx, cx.array(op.result), cx.array(op.src), found)
+
+
+def convert(cx: Context, op: o.Convert) -> None:
+    """The same elements in other registers of the same thread."""
+    axes = tuple(range(layout_of(op.src).rank))
+    found = layout_of(op.result).register_map(layout_of(op.src), axes)
+    if found is None:
+        raise CodegenError(f"conversion of {op.src!r} needs data of other threads")
+    registers.move(cx, cx.array(op.result), cx.array(op.src), found)
+
+
+def rename(cx: Context, op: o.Transpose | o.Split | o.Reinterpret) -> None:
+    """The same registers under other coordinates: nothing, or a copy.
+
+    Raises CodegenError when the result's layout does not say the same registers.
+    """
+    if isinstance(op, o.Transpose):
+        wanted = layout_of(op.src).permute(tuple(op.axes))
+        if not wanted.same_as(layout_of(op.result)):
+            raise CodegenError(f"the transpose of {op.src!r} moves registers")
+    if num_regs(op.src) != num_regs(op.result):
+        raise CodegenError(f"{op.src!r} and {op.result!r} differ in registers")
+    registers.copy(cx, cx.array(op.result), cx.array(op.src))
+
+
+_CALL = re.compile(r"\bargus_\w+")
+
+
+def functions_called(text: str) -> list[str]:
+    """Device functions that a text calls, each once, in order of appearance."""
+    return list(dict.fromkeys(_CALL.findall(text)))

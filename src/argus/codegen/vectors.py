@@ -1,0 +1,75 @@
+"""Vectors in memory: which C++ type loads ``width`` elements, and how they reach an
+array of registers. Knows no address.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from argus.codegen.errors import CodegenError
+from argus.codegen.storage import is_packed
+from argus.ir.dtypes import DType
+
+_WIDE = {"f32": "float", "i32": "int"}
+_PARTS = ("x", "y", "z", "w")
+
+
+@dataclass(frozen=True)
+class Vector:
+    """One access: C++ type, its components (none: the value itself), register units.
+
+    ``unit`` is the number of elements in a component: 1, or 2 for packed 16-bit types,
+    or 4 for bytes in a word.
+    """
+
+    ctype: str
+    parts: tuple[str, ...]
+    unit: int
+
+    def component(self, value: str, i: int) -> str:
+        """Component ``i`` of a vector-typed expression."""
+        return f"{value}.{self.parts[i]}" if self.parts else value
+
+    @property
+    def count(self) -> int:
+        """Number of components."""
+        return max(len(self.parts), 1)
+
+    def make(self, components: list[str]) -> str:
+        """The vector with the given components."""
+        if not self.parts:
+            return components[0]
+        return f"make_{self.ctype}({', '.join(components)})"
+
+
+def vector_of(dtype: DType, width: int) -> Vector:
+    """The access of ``width`` elements, at most 16 bytes.
+
+    Raises CodegenError for a width that the hardware has no vector of.
+    """
+    size = width * dtype.bytes
+    if size > 16 or width & (width - 1):
+        raise CodegenError(f"no vector of {width} x {dtype}")
+    if dtype.name == "i64":
+        return Vector("longlong2", _PARTS[:2], 1) if width == 2 else _bare("long long")
+    if dtype.name in _WIDE:
+        name = _WIDE[dtype.name]
+        return Vector(f"{name}{width}", _PARTS[:width], 1) if width > 1 else _bare(name)
+    if size <= 2:
+        return Vector("u16" if size == 2 else "unsigned char", (), width)
+    unit = 4 // dtype.bytes
+    words = size // 4
+    if words == 1:
+        return Vector("u32", (), unit)
+    return Vector(f"uint{words}", _PARTS[:words], unit)
+
+
+def _bare(ctype: str) -> Vector:
+    return Vector(ctype, (), 1)
+
+
+def pointer_type(dtype: DType) -> str:
+    """C++ type of one element in memory."""
+    names = {"f32": "float", "i32": "int", "i64": "long long", "bool": "bool"}
+    names |= {"i8": "signed char", "u8": "unsigned char"}
+    return "u16" if is_packed(dtype) else names[dtype.name]
