@@ -1,0 +1,171 @@
+"""What is here, and what will therefore not work: the facts of `argus doctor`.
+
+Looks, and changes nothing. Imports no optional package, survives a machine without a
+driver, and never raises for what it finds missing: that is a fact like the others.
+"""
+
+import importlib.util
+import os
+import platform
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from argus.diagnostics import ArgusError
+from argus.ir.program import TARGETS
+from argus.runtime import nvrtc
+from argus.runtime.cache import cache_directory, default_cache
+from argus.runtime.driver import CudaDriver, DeviceInfo, cuda_driver
+
+State = Literal["ok", "warn", "fail"]
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One thing that was looked at.
+
+    ``fail``: something that Argus is for does not work at all. ``warn``: an optional
+    part does not. ``consequence`` says what will not work, and why; None if all does.
+    """
+
+    name: str
+    state: State
+    found: str
+    consequence: str | None = None
+
+
+def facts() -> tuple[Fact, ...]:
+    """Everything, in the order in which it is needed."""
+    return (
+        Fact("python", "ok", platform.python_version()),
+        _package("numpy", "nothing works without arrays", missing="fail"),
+        _nvrtc(),
+        *_driver(),
+        _package(
+            "torch",
+            "kernels take torch tensors, and become torch operators, only with torch: "
+            "pip install 'argus-gpu[torch]'",
+            missing="warn",
+        ),
+        _nvcc(),
+        _cache(),
+    )
+
+
+def _package(name: str, consequence: str, missing: State) -> Fact:
+    if importlib.util.find_spec(name) is None:
+        return Fact(name, missing, "not installed", consequence)
+    # Imported here: it takes longer than a warm start, and only this command wants it.
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return Fact(name, "ok", version(name))
+    except PackageNotFoundError:
+        return Fact(name, "ok", "of unknown version")
+
+
+def _nvrtc() -> Fact:
+    try:
+        major, minor = nvrtc.loaded_version()
+        known = nvrtc.supported_architectures()
+    except ArgusError as error:
+        return Fact(
+            "nvrtc", "fail", _words(error), "no kernel can be built: NVRTC is missing"
+        )
+    found = f"{major}.{minor} (wheel {nvrtc.installed_version() or 'not installed'})"
+    wanted = {name: int(name.removeprefix("sm_").rstrip("a")) for name in TARGETS}
+    lacking = [name for name, number in wanted.items() if number not in known]
+    if lacking:
+        return Fact("nvrtc", "warn", found, f"it cannot build for {', '.join(lacking)}")
+    return Fact("nvrtc", "ok", found)
+
+
+def _driver() -> Iterator[Fact]:
+    try:
+        driver = cuda_driver()
+    except ArgusError as error:
+        yield Fact(
+            "driver",
+            "warn",
+            _words(error),
+            "kernels cannot run or be timed here; parsing, verifying, interpreting and "
+            "building need no GPU",
+        )
+        return
+    yield _guarded("driver", lambda: _driver_version(driver))
+    for index in range(driver.device_count):
+        yield _guarded(f"device {index}", lambda i=index: _device(driver.info(i)))
+
+
+def _guarded(name: str, look: Callable[[], Fact]) -> Fact:
+    try:
+        return look()
+    except ArgusError as error:
+        return Fact(name, "fail", _words(error), "the driver does not answer")
+
+
+def _driver_version(driver: CudaDriver) -> Fact:
+    version = driver.version()
+    found = f"CUDA {version[0]}.{version[1]}, {driver.device_count} device(s)"
+    if version[0] < 13:
+        return Fact(
+            "driver", "fail", found, "binaries of CUDA 13 need a driver of CUDA 13"
+        )
+    return Fact("driver", "ok", found)
+
+
+def _device(info: DeviceInfo) -> Fact:
+    major, minor = info.capability
+    found = (
+        f"{info.name}, sm_{major}{minor}, {info.multiprocessors} multiprocessors, "
+        f"{info.memory / 2**30:.0f} GiB"
+    )
+    name = f"device {info.index}"
+    if info.capability == (9, 0):
+        return Fact(name, "ok", found)
+    if major == 8:
+        return Fact(
+            name,
+            "warn",
+            found,
+            "kernels with target sm_80 only: it has no wgmma, no TMA and no clusters",
+        )
+    return Fact(name, "warn", found, "no target of this version runs on it")
+
+
+def _nvcc() -> Fact:
+    path = shutil.which("nvcc")
+    if path is None:
+        return Fact(
+            "nvcc",
+            "ok",
+            "not found",
+            "exported .cu files cannot be compiled here; nothing else needs it",
+        )
+    return Fact("nvcc", "ok", path)
+
+
+def _cache() -> Fact:
+    folder = cache_directory()
+    try:
+        why = default_cache().store.writable()
+    except ArgusError as error:
+        return Fact("cache", "fail", _words(error), "no kernel can be built")
+    if folder is None:
+        chosen = "ARGUS_CACHE_DIR" in os.environ
+        found = "turned off by ARGUS_CACHE_DIR" if chosen else "no home folder"
+        return Fact("cache", "warn", found, "every process builds its kernels again")
+    if why is not None:
+        return Fact(
+            "cache",
+            "warn",
+            f"{folder}: {why}",
+            "every process builds its kernels again",
+        )
+    return Fact("cache", "ok", str(folder))
+
+
+def _words(error: ArgusError) -> str:
+    first = error.diagnostics[0]
+    return f"{first.code}: {first.message}"

@@ -1,0 +1,154 @@
+"""Kernels as torch operators, so that `torch.compile(fullgraph=True)` takes them.
+
+    op = as_torch_op(relu, "argus::relu", (tensor("X"), tensor("Y")), ["Y"])
+    op(X, Y)             # writes Y
+
+An operator is opaque to torch's compiler: it is called, never traced into. It has no
+gradient; wrap it in `torch.autograd.Function` for one. This is the one file of the
+runtime that imports torch, and only when it is asked for an operator.
+"""
+
+import re
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+from argus.diagnostics import fail
+
+ParameterKind = Literal["tensor", "optional_tensor", "int", "float", "bool", "str"]
+
+_SCHEMA_TYPES: dict[ParameterKind, str] = {
+    "tensor": "Tensor",
+    "optional_tensor": "Tensor?",
+    "int": "SymInt",
+    "float": "float",
+    "bool": "bool",
+    "str": "str",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class OpParameter:
+    """A parameter of an operator; ``default``, if any, as text of a schema."""
+
+    name: str
+    kind: ParameterKind
+    default: str | None = None
+
+
+def tensor(name: str) -> OpParameter:
+    """A parameter that takes a tensor."""
+    return OpParameter(name, "tensor")
+
+
+_registered: dict[str, tuple[Callable[..., object], Callable[..., Any]]] = {}
+_lock = threading.Lock()
+
+
+def schema(
+    parameters: Sequence[OpParameter], mutates: Sequence[str], outputs: int = 0
+) -> str:
+    """The operator's schema, such as "(Tensor A, Tensor(a!) C) -> ()".
+
+    Raises ValueError for a mutated parameter that there is not, or that is no tensor.
+    """
+    kinds = {p.name: p.kind for p in parameters}
+    for name in mutates:
+        if kinds.get(name) not in ("tensor", "optional_tensor"):
+            raise ValueError(f"{name!r} is no tensor parameter of {list(kinds)}")
+    aliases = iter("abcdefghijklmnopqrstuvwxyz")
+    parts: list[str] = []
+    for parameter in parameters:
+        kind = _SCHEMA_TYPES[parameter.kind]
+        if parameter.name in mutates:
+            kind = kind.replace("Tensor", f"Tensor({next(aliases)}!)")
+        default = "" if parameter.default is None else f"={parameter.default}"
+        parts.append(f"{kind} {parameter.name}{default}")
+    result = "Tensor" if outputs == 1 else f"({', '.join(['Tensor'] * outputs)})"
+    return f"({', '.join(parts)}) -> {result}"
+
+
+def as_torch_op(
+    function: Callable[..., object],
+    name: str,
+    parameters: Sequence[OpParameter],
+    mutates_args: Sequence[str],
+) -> Callable[..., Any]:
+    """Register ``function`` as the operator ``name`` ("argus::gemm"), and return that.
+
+    ``function`` takes the parameters by position, writes the tensors of
+    ``mutates_args`` and its result is ignored. The operator returns None. The same
+    function may be registered again under its name: the operator is the same.
+
+    Raises:
+        ArgusError: AG0906 if torch is not installed.
+        ValueError: a name of the wrong form, or taken by another function.
+    """
+
+    def run(*args: object) -> None:
+        function(*args)
+
+    def fake(*args: object) -> None:
+        """Nothing to infer: the operator returns nothing."""
+
+    return _register(function, name, schema(parameters, mutates_args), run, fake)
+
+
+def as_functional_op(
+    function: Callable[..., object],
+    name: str,
+    parameters: Sequence[OpParameter],
+    allocate: Callable[..., object],
+    outputs: int = 1,
+) -> Callable[..., Any]:
+    """Register an operator that makes its outputs: torch plans their memory.
+
+    ``allocate`` takes the operator's arguments and returns its output tensors, empty
+    (one, or a tuple of ``outputs``); it runs on torch's fake tensors too, so it uses
+    shapes and types only. ``function`` takes the arguments and then the outputs.
+
+    Raises like :func:`as_torch_op`.
+    """
+
+    def run(*args: object) -> object:
+        made = allocate(*args)
+        function(*args, *(cast("tuple[object, ...]", made) if outputs > 1 else (made,)))
+        return made
+
+    if outputs < 1:
+        raise ValueError("a functional operator has at least one output")
+    text = schema(parameters, (), outputs)
+    return _register(function, name, text, run, allocate)
+
+
+def _register(
+    function: Callable[..., object],
+    name: str,
+    text: str,
+    run: Callable[..., object],
+    fake: Callable[..., object],
+) -> Callable[..., Any]:
+    if not re.fullmatch(r"[A-Za-z_]\w*::[A-Za-z_]\w*", name):
+        raise ValueError(f"{name!r} is not of the form 'namespace::name'")
+    try:
+        from torch.library import custom_op
+    except ImportError as error:
+        raise fail(
+            "AG0906",
+            None,
+            "torch is not installed",
+            help="pip install 'argus-gpu[torch]'",
+        ) from error
+    with _lock:
+        known = _registered.get(name)
+        if known is not None:
+            if known[0] is not function:
+                raise ValueError(f"the operator {name} is another function's")
+            return known[1]
+        mutated = re.findall(r"Tensor\([a-z]!\)\?? (\w+)", text)
+        define = cast("Callable[..., Any]", custom_op)
+        op = define(name, run, mutates_args=tuple(mutated), schema=text)
+        op.register_fake(fake)
+        _registered[name] = (function, op)
+        return op

@@ -1,0 +1,135 @@
+"""What the runtime's tests share: a spec by hand, and a driver without a GPU."""
+
+import ctypes
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import pytest
+
+from argus.diagnostics import Span
+from argus.ir.dtypes import bf16, f32
+from argus.ir.expr import Const, Expr, Sym, binary, cdiv
+from argus.ir.launch import (
+    LaunchSpec,
+    PointerArg,
+    ScalarArg,
+    SymArg,
+    TensorMapArg,
+)
+from argus.ir.memory import GlobalTensor
+from argus.ir.placement import TensorMap
+from argus.ir.program import PointerAlignment, Requirement, ScalarParam, stride_symbol
+from argus.runtime.driver import Function, Launch, LaunchShape
+from argus.runtime.tensor_map import MapRequest
+
+
+def dim(name: str) -> Sym:
+    return Sym(name, "dim")
+
+
+def matrix(name: str, dims: str, dtype=f32) -> GlobalTensor:
+    rows, columns = dims.split()
+    shape: tuple[Expr, Expr] = (
+        Const(int(rows)) if rows.isdigit() else dim(rows),
+        Const(int(columns)) if columns.isdigit() else dim(columns),
+    )
+    strides = (stride_symbol(name, 0), Const(1))
+    return GlobalTensor(name, dtype, (rows, columns), shape, strides)
+
+
+def make_spec(**changes: object) -> LaunchSpec:
+    """C[m, n] = alpha * sum over k of A[m, k] * B[n, k], by 16 x 16 tiles."""
+    a, b, c = matrix("A", "M K"), matrix("B", "N K"), matrix("C", "M N")
+    alpha = ScalarParam("alpha", "f32", Sym("alpha", "param", "float"))
+    fields: dict[str, object] = {
+        "entry": "gemm",
+        "target": "sm_90a",
+        "tensors": (a, b, c),
+        "scalars": (alpha,),
+        "args": (
+            TensorMapArg(0),
+            PointerArg("C"),
+            SymArg(dim("M")),
+            SymArg(dim("K")),
+            SymArg(stride_symbol("C", 0)),
+            ScalarArg("alpha"),
+        ),
+        "grid": binary("*", cdiv(dim("M"), 16), cdiv(dim("N"), 16)),
+        "threads": 128,
+        "cluster": 1,
+        "min_blocks": 1,
+        "shared_bytes": 1024,
+        "tensor_maps": (TensorMap(a, (16, 16), 64),),
+        "requirements": (
+            Requirement(
+                binary("==", binary("%", dim("K"), 4), 0),
+                "rows are read 16 bytes at a time",
+                Span("gemm.py", 3, 1, 3, 5),
+            ),
+            Requirement(
+                binary("==", binary("%", stride_symbol("A", 0), 4), 0),
+                "TMA needs strides of 16 bytes",
+                Span("gemm.py", 3, 1, 3, 5),
+            ),
+        ),
+        "alignments": (PointerAlignment("A", 16),),
+        "outputs": ("C",),
+    }
+    fields.update(changes)
+    return LaunchSpec(**fields)  # type: ignore[arg-type]
+
+
+@dataclass
+class FakeDriver:
+    """Takes tensors of the CPU, and writes down what it is asked."""
+
+    kind: str = "cpu"
+    stream: int = 7
+    loads: list[tuple[str, int, LaunchShape]] = field(default_factory=list)
+    maps: list[MapRequest] = field(default_factory=list)
+    launches: list[tuple[int, LaunchShape]] = field(default_factory=list)
+
+    def load(
+        self, image: bytes, entry: str, target: str, device: int, shape: LaunchShape
+    ) -> Function:
+        self.loads.append((entry, device, shape))
+        return Function(entry, device, 132, 1, 1)
+
+    def tensor_map(self, request: MapRequest) -> bytes:
+        self.maps.append(request)
+        return bytes(range(128))
+
+    def device_of(self, pointer: int) -> int:
+        return 3
+
+    def current_stream(self, device: int) -> int:
+        return self.stream
+
+    def launcher(
+        self,
+        function: Function,
+        shape: LaunchShape,
+        params: "ctypes.Array[ctypes.c_void_p]",
+    ) -> Launch:
+        return lambda stream: self.launches.append((stream, shape))
+
+
+@pytest.fixture
+def driver() -> FakeDriver:
+    return FakeDriver()
+
+
+@pytest.fixture
+def spec_of() -> Callable[..., LaunchSpec]:
+    return make_spec
+
+
+@pytest.fixture
+def bf16_spec() -> LaunchSpec:
+    return make_spec(
+        tensors=(
+            matrix("A", "M K", bf16),
+            matrix("B", "N K", bf16),
+            matrix("C", "M N", bf16),
+        )
+    )

@@ -1,0 +1,329 @@
+"""The cache: one build for many, and nothing that a disk does may break a kernel."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from argus.diagnostics import ArgusError, Diagnostic, Span
+from argus.ir.launch import LaunchSpec
+from argus.runtime import cache as caching
+from argus.runtime import keys
+from argus.runtime.build import BuildOptions, Cubin, ResourceUsage
+from argus.runtime.cache import Cache
+from argus.runtime.nvrtc import compiler_version
+from argus.runtime.store import CacheWarning, Store
+
+SOURCE = 'extern "C" __global__ void k(float* p) { *p = 1; }'
+
+
+class CountingBuilder:
+    """A builder without a compiler."""
+
+    def __init__(self, *findings: Diagnostic) -> None:
+        self.builds = 0
+        self.findings = findings
+
+    def __call__(
+        self,
+        source: str,
+        target: str,
+        options: BuildOptions | None = None,
+        *,
+        file: str | None = None,
+    ) -> Cubin:
+        self.builds += 1
+        usage = ResourceUsage(40, 1, 2, 3, 4, 5, ("ptxas info",))
+        image = b"\x7fELF\n\0" + source.encode()
+        return Cubin(
+            image, "log", usage, target, compiler_version(), source, self.findings
+        )
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "cache", 1 << 20)
+
+
+def test_a_second_request_is_not_built(store: Store) -> None:
+    builder = CountingBuilder()
+    first = Cache(store).cubin(SOURCE, "sm_90a", builder=builder)
+    again = Cache(store).cubin(SOURCE, "sm_90a", builder=builder)
+    assert builder.builds == 1
+    assert first == again
+
+
+def test_findings_survive(store: Store) -> None:
+    span = Span("gemm.py", 3, 1, 3, 9)
+    slow = Diagnostic("AG0708", "slow", span, notes=("n",), severity="slow")
+    builder = CountingBuilder(slow)
+    Cache(store).cubin(SOURCE, "sm_90a", builder=builder)
+    again = Cache(store).cubin(SOURCE, "sm_90a", builder=builder)
+    assert again.findings == (slow,)
+    assert builder.builds == 1
+
+
+def test_whatever_the_result_depends_on_is_in_the_key() -> None:
+    base = keys.build_key(SOURCE, "sm_90a", BuildOptions())
+    others = [
+        keys.build_key(SOURCE + " ", "sm_90a", BuildOptions()),
+        keys.build_key(SOURCE, "sm_80", BuildOptions()),
+        keys.build_key(SOURCE, "sm_90a", BuildOptions(spill_bytes=1)),
+        keys.build_key(SOURCE, "sm_90a", BuildOptions(line_info=True)),
+        keys.build_key(SOURCE, "sm_90a", BuildOptions(max_registers=64)),
+    ]
+    assert len({base, *others}) == 6
+    assert keys.build_key(SOURCE, "sm_90a", BuildOptions()) == base
+
+
+def test_the_compiler_version_is_in_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = keys.build_key(SOURCE, "sm_90a", BuildOptions())
+    monkeypatch.setattr("argus.runtime.nvrtc.compiler_version", lambda: "13.9.9")
+    assert keys.build_key(SOURCE, "sm_90a", BuildOptions()) != before
+
+
+def test_a_specialisation_key_tells_its_parts_apart() -> None:
+    base = {
+        "sources": ["def f(): pass"],
+        "kernel": "gemm",
+        "statics": {"BM": 128, "CAUSAL": False},
+        "dtypes": {"A": "bf16"},
+        "target": "sm_90a",
+        "facts": {"K": 64},
+    }
+    changes = [
+        {"sources": ["def f(): pass "]},
+        {"sources": ["def f()", ": pass"]},
+        {"kernel": "gemm2"},
+        {"statics": {"BM": 128, "CAUSAL": 0}},
+        {"statics": {"BM": 128, "CAUSAL": None}},
+        {"statics": {"BM": "128", "CAUSAL": False}},
+        {"statics": {"BM": 128.0, "CAUSAL": False}},
+        {"dtypes": {"A": "f16"}},
+        {"target": "sm_80"},
+        {"facts": {"K": 32}},
+        {"facts": {}},
+        {"options": BuildOptions(spill_bytes=8)},
+    ]
+    made = {keys.specialisation_key(**{**base, **c}) for c in [{}, *changes]}
+    assert len(made) == len(changes) + 1
+    with pytest.raises(TypeError, match="not a static value"):
+        keys.specialisation_key(**{**base, "statics": {"BM": [1]}})
+
+
+def test_a_specialisation_leads_to_spec_and_cubin(
+    store: Store, spec_of: Callable[..., LaunchSpec]
+) -> None:
+    cache, builder = Cache(store), CountingBuilder()
+    cubin = cache.cubin(SOURCE, "sm_90a", builder=builder)
+    assert cache.find("key") is None
+    cache.remember("key", spec_of(), cubin)
+    found = Cache(store).find("key")
+    assert found is not None
+    assert (found.spec, found.cubin) == (spec_of(), cubin)
+    for entry in (store.root or Path()).glob("builds/*"):
+        entry.unlink()
+    assert cache.find("key") is None
+
+
+def test_a_failed_build_is_not_kept(store: Store) -> None:
+    def failing(*args: object, **kwargs: object) -> Cubin:
+        raise ArgusError(Diagnostic("AG0701", "no", None))
+
+    with pytest.raises(ArgusError):
+        Cache(store).cubin(SOURCE, "sm_90a", builder=failing)
+    builder = CountingBuilder()
+    Cache(store).cubin(SOURCE, "sm_90a", builder=builder)
+    assert builder.builds == 1
+
+
+@pytest.mark.parametrize("damage", ["truncate", "flip", "empty", "foreign"])
+def test_a_damaged_entry_is_told_and_made_again(store: Store, damage: str) -> None:
+    builder = CountingBuilder()
+    good = Cache(store).cubin(SOURCE, "sm_90a", builder=builder)
+    (path,) = (store.root or Path()).glob("builds/*")
+    raw = path.read_bytes()
+    damaged = {
+        "truncate": raw[:-1],
+        "flip": raw[:-1] + bytes([raw[-1] ^ 1]),
+        "empty": b"",
+        "foreign": b"something else entirely, and long enough to hold a checksum" * 2,
+    }
+    path.write_bytes(damaged[damage])
+    with pytest.warns(CacheWarning, match="AG0907"):
+        again = Cache(store).cubin(SOURCE, "sm_90a", builder=builder)
+    assert again == good
+    assert builder.builds == 2
+    assert path.read_bytes() == raw
+
+
+def test_a_cache_of_another_compiler_is_not_trusted(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("argus.runtime.nvrtc.loaded_version", lambda: (12, 1))
+    builder = CountingBuilder()
+    for _ in range(2):
+        Cache(store).cubin(SOURCE, "sm_90a", builder=builder)
+    assert builder.builds == 2
+
+
+def test_a_folder_that_cannot_be_written_costs_one_warning(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    cache = Cache(Store(tmp_path / "file" / "cache", 1 << 20))
+    builder = CountingBuilder()
+    with pytest.warns(CacheWarning, match="AG0902") as seen:
+        cache.cubin(SOURCE, "sm_90a", builder=builder)
+        cache.cubin(SOURCE, "sm_90a", builder=builder)
+    assert len(seen) == 1
+    assert builder.builds == 2
+    assert cache.store.writable() is not None
+
+
+def test_a_store_without_a_folder_keeps_nothing() -> None:
+    store = Store(None, 0)
+    store.put("builds", "k", b"x")
+    assert store.get("builds", "k") is None
+    assert store.size() == 0
+
+
+def test_the_least_recently_used_entries_go(tmp_path: Path) -> None:
+    store = Store(tmp_path, 10_000)
+    for index in range(9):
+        store.put("builds", f"k{index}", bytes(1000))
+        os.utime(tmp_path / "builds" / f"k{index}", (index, index))
+    assert store.get("builds", "k0") is not None  # used: now the newest
+    for index in range(9, 12):
+        store.put("builds", f"k{index}", bytes(1000))
+    assert store.size() <= 10_000
+    assert store.get("builds", "k0") is not None
+    assert store.get("builds", "k1") is None
+    assert store.get("builds", "k11") is not None
+    assert store.clear() > 0
+    assert store.size() == 0
+
+
+def test_what_a_killed_process_left_is_no_entry_and_goes(tmp_path: Path) -> None:
+    store = Store(tmp_path, 10_000)
+    store.put("builds", "good", b"1")
+    left = tmp_path / "builds" / ".tmp-left"
+    left.write_bytes(b"half")
+    os.utime(left, (1, 1))
+    store.put("builds", "other", b"2")
+    assert not left.exists()
+    assert store.get("builds", "good") == b"1"
+
+
+def _python(script: str, *args: object) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(script), *map(str, args)],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_a_process_killed_while_it_builds_blocks_nobody(tmp_path: Path) -> None:
+    killed = _python(
+        """
+        import sys, time
+        from pathlib import Path
+        from argus.runtime.store import Store
+        store = Store(Path(sys.argv[1]), 1 << 20)
+        with store.lock("abcd"):
+            folder = store.root / "builds"
+            folder.mkdir()
+            (folder / ".tmp-half").write_bytes(b"half an ent")
+            print("locked", flush=True)
+            time.sleep(600)
+        """,
+        tmp_path,
+    )
+    assert killed.stdout is not None
+    assert killed.stdout.readline() == "locked\n"
+    killed.send_signal(signal.SIGKILL)
+    killed.wait()
+    killed.stdout.close()
+    store = Store(tmp_path, 1 << 20)
+    start = time.monotonic()
+    with store.lock("abcd"):
+        assert store.get("builds", "abcd") is None
+        store.put("builds", "abcd", b"whole")
+    assert store.get("builds", "abcd") == b"whole"
+    assert time.monotonic() - start < 30
+
+
+@pytest.mark.compiler
+def test_of_four_processes_one_builds(tmp_path: Path) -> None:
+    script = """
+        import hashlib, sys, time
+        from pathlib import Path
+        from argus.runtime.build import build
+        from argus.runtime.cache import Cache
+        from argus.runtime.store import Store
+
+        def counting(*args, **kwargs):
+            with open(Path(sys.argv[1]) / "builds.txt", "a") as file:
+                file.write("built\\n")
+            time.sleep(0.3)
+            return build(*args, **kwargs)
+
+        cache = Cache(Store(Path(sys.argv[1]) / "cache", 1 << 20))
+        cubin = cache.cubin(sys.argv[2], "sm_90a", builder=counting)
+        print(hashlib.sha256(cubin.image).hexdigest())
+    """
+    processes = [_python(script, tmp_path, SOURCE) for _ in range(4)]
+    answers = [process.communicate()[0] for process in processes]
+    assert [process.returncode for process in processes] == [0] * 4
+    assert len(set(answers)) == 1
+    assert (tmp_path / "builds.txt").read_text() == "built\n"
+
+
+def test_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("ARGUS_CACHE_DIR", str(tmp_path / "here"))
+    assert caching.default_cache().store.root == tmp_path / "here"
+    monkeypatch.setenv("ARGUS_CACHE_LIMIT_MB", "2")
+    assert caching.default_cache().store.limit == 2 << 20
+    monkeypatch.setenv("ARGUS_CACHE_LIMIT_MB", "much")
+    with pytest.raises(ArgusError) as caught:
+        caching.default_cache()
+    assert caught.value.code == "AG0908"
+    monkeypatch.delenv("ARGUS_CACHE_LIMIT_MB")
+    monkeypatch.setenv("ARGUS_CACHE_DIR", "")
+    assert caching.default_cache().store.root is None
+    monkeypatch.delenv("ARGUS_CACHE_DIR")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert caching.cache_directory() == tmp_path / "argus"
+
+
+def test_a_warm_start_is_quick(
+    store: Store, spec_of: Callable[..., LaunchSpec]
+) -> None:
+    """Key, lookup and reading together, imports apart: 30 ms are allowed."""
+    cache, builder = Cache(store), CountingBuilder()
+
+    def key() -> str:
+        keys.package_stamp.cache_clear()
+        return keys.specialisation_key(
+            sources=["text " * 5000],
+            kernel="gemm",
+            statics={"BM": 128},
+            dtypes={"A": "bf16"},
+            target="sm_90a",
+        )
+
+    cubin = cache.cubin(SOURCE * 1000, "sm_90a", builder=builder)
+    cache.remember(key(), spec_of(), cubin)
+
+    def warm() -> float:
+        start = time.perf_counter()
+        with warnings.catch_warnings():
+            assert cache.find(key()) is not None
+        return time.perf_counter() - start
+
+    assert min(warm() for _ in range(5)) < 0.030
