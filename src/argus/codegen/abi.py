@@ -1,7 +1,7 @@
 """The kernel's parameters: which it takes, in which order, and the launch spec.
 
-Order: tensor maps, data pointers, problem sizes, strides, scalars; within each kind that
-of the program. Only what the printed body mentions is passed.
+Order: tensor maps, data pointers, problem sizes, strides, scalars; within each kind
+that of the program. Only what the printed body mentions is passed.
 """
 
 from __future__ import annotations

@@ -3,10 +3,10 @@
 Global: coordinates in the tensor, the condition that they are inside, the offset in
 elements. A condition is left out only where bounds prove it.
 
-Shared: byte offsets in the block's dynamic shared memory. A swizzle is an xor of address
-bits, so where the thread's part and the register's part of an offset share no bit,
-``swizzle(thread + register) == swizzle(thread) ^ swizzle(register)``: one xor with a
-constant per access. Parts that are multiples of the swizzle's period are added.
+Shared: byte offsets in the block's dynamic shared memory. A swizzle is an xor of
+address bits, so where the thread's part and the register's part of an offset share no
+bit, ``swizzle(thread + register) == swizzle(thread) ^ swizzle(register)``: one xor with
+a constant per access. Parts that are multiples of the swizzle's period are added.
 """
 
 from __future__ import annotations
@@ -233,7 +233,7 @@ def _split(
     threads: list[Ints],
     accesses: list[Ints],
 ) -> tuple[Expr, Ints, Ints, Ints] | None:
-    """(uniform, thread, xor, add) parts of the offsets, or None if they do not split."""
+    """(uniform, thread, xor, add) parts of the offsets, None if they do not split."""
     period = 8 * layout.swizzle or 1
     stage = stage_offset(view)
     if not isinstance(view.stage, Const) and view.alloc.stage_bytes % period:

@@ -7,7 +7,7 @@ of the loop variable the loop is printed as a loop, else statement by statement.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -225,7 +225,7 @@ class Context:
 
 
 @contextmanager
-def in_group(cx: Context, group: Group) -> Iterator[None]:
+def in_group(cx: Context, group: Group) -> Generator[None]:
     """Print operations of another thread group."""
     outer = cx.group
     cx.group = group

@@ -50,8 +50,8 @@ def emit(program: Program) -> CudaSource:
     names = Names()
     entry = names.unique(program.name)
     out = Writer(depth=1)
-    frame = out.reserve()
-    group = Group("block", program.warps, out.reserve(), whole_block=True)
+    frame, tid_place = out.reserve(), out.reserve()
+    group = Group("block", program.warps, out.reserve(), "threadIdx.x", tid_place)
     cx = Context(program, names, storage.Storage(), out, group)
     abi.bind_parameters(cx)
     _bind_hardware(cx)
@@ -66,15 +66,10 @@ def emit(program: Program) -> CudaSource:
     head = _signature(cx, entry, declared)
     called = functions_called(text) + (["TensorMap"] if cx.maps else [])
     prelude = cuda_prelude(called)
-    origin = (
-        f"// {program.name}, from {Path(program.file).name}, for {_target(program)}"
-    )
-    source = f"{origin}\n{_statics(program)}\n{prelude}\n{head}{text}}}\n"
+    file = Path(program.file).name
+    origin = f"// {program.name}, from {file}, for {program.target.name}\n"
+    source = f"{origin}{_statics(program)}\n{prelude}\n{head}{text}}}\n"
     return CudaSource(source, entry, abi.launch_spec(cx, entry, args))
-
-
-def _target(program: Program) -> str:
-    return program.target.name
 
 
 def _statics(program: Program) -> str:
@@ -94,10 +89,9 @@ def _bind_hardware(cx: Context) -> None:
 def _signature(cx: Context, entry: str, declared: list[str]) -> str:
     program = cx.program
     bounds = f"__launch_bounds__({program.warps * 32}, {program.min_blocks})"
-    cluster = (
-        f" __cluster_dims__({program.cluster}, 1, 1)" if program.cluster > 1 else ""
-    )
-    head = f'extern "C" __global__ void {bounds}{cluster}\n{entry}('
+    if program.cluster > 1:
+        bounds += f" __cluster_dims__({program.cluster}, 1, 1)"
+    head = f'extern "C" __global__ void {bounds}\n{entry}('
     if not declared:
         return f"{head}) {{\n"
     return head + "\n    " + ",\n    ".join(declared) + ") {\n"
@@ -115,8 +109,6 @@ def _frame(cx: Context, body: str) -> list[str]:
     if any(isinstance(op, Roles) for op in walk(cx.program.body)):
         lines.append("// the same in all lanes of a warp, and known to be")
         lines.append("const int warp = argus_shfl_idx((int)threadIdx.x / 32, 0);")
-    if cx.tid_in_block:
-        lines.append("const int tid = threadIdx.x;")
     if BLOCK_INDEX.name in cx.symbols:
         lines.append("const int block_x = blockIdx.x;")
     if GRID_SIZE.name in cx.symbols:
@@ -127,7 +119,7 @@ def _frame(cx: Context, body: str) -> list[str]:
 
 
 def _barriers(cx: Context) -> None:
-    """Tensor-map prefetch and barrier initialisation by one thread, then a sync."""
+    """Initialise the barriers by one thread, then sync."""
     program = cx.program
     out = cx.out
     if not program.barriers:

@@ -1,8 +1,8 @@
 """Scalar expressions as C++: spelling, precedence, types, and cheap bounds.
 
 Integers are ``int`` (problem sizes fit in 31 bits) except where a stride or an i64
-value takes part: those are ``long long``. ``//`` and ``%`` round to minus infinity; they
-are printed as ``/`` and ``%`` where both operands are known not to be negative.
+value takes part: those are ``long long``. ``//`` and ``%`` round to minus infinity;
+they are printed as ``/`` and ``%`` where both operands are known not to be negative.
 
 Deciding whether two expressions are equal is not done here.
 """

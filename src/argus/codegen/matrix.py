@@ -99,7 +99,9 @@ def warpgroup(cx: Context) -> Expr:
         sym = Sym(f"@{name}", "thread")
         cx.spelled[sym.name] = name
         cx.types[sym.name] = "int"
-        cx.group.place.line(f"const int {name} = argus_shfl_idx(tid / {WARPGROUP}, 0);")
+        cx.group.place.line(
+            f"const int {name} = argus_shfl_idx({cx.text(TID // WARPGROUP)}, 0);"
+        )
         cx.group.values[key] = sym
     return cx.group.values[key]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 
 import numpy as np
 
@@ -267,15 +268,13 @@ def _guarded(setup: list[str], conditions: list[str], body: str) -> list[str]:
     return [*setup, f"if ({' && '.join(conditions)}) {body}"]
 
 
-def _store_halves(cx: Context, count: int, access: object) -> None:
-    """Element-wise accesses of a packed tile: one loop for each half of the words."""
-    run = access
-    assert callable(run)
+def _store_halves(cx: Context, count: int, run: Callable[[Step], list[str]]) -> None:
+    """Element-wise accesses of a packed tile: both halves of a word in one turn."""
 
     def both(step: Step) -> list[str]:
         lines: list[str] = []
         for half in (0, 1):
-            one: list[str] = run(Step(step.var, 2 * step.values + half))
+            one = run(Step(step.var, 2 * step.values + half))
             lines += ["{", *(f"  {line}" for line in one), "}"] if len(one) > 1 else one
         return lines
 

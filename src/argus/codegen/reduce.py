@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from argus.codegen import registers
@@ -109,7 +111,7 @@ def _in_thread(
 def _inner_loop(
     cx: Context, fn: str, array: Array, step: Step, rest: Ints
 ) -> list[str]:
-    length, chains = rest.shape[1:]
+    length, chains = int(rest.shape[1]), int(rest.shape[2])
     inner = Step(Sym("i", "loop"), np.arange(length))
     cx.spelled["i"] = "i"
     try:
@@ -142,8 +144,10 @@ def _nested_read(
     return f"argus_unpack_{side}_{array.dtype.name}({array.name}[{word}])"
 
 
-def _wide(cx: Context, result: o.Tile, computed: DType):
-    """Where to put results, and what to print after: packed results need a stop-over."""
+def _wide(
+    cx: Context, result: o.Tile, computed: DType
+) -> tuple[Array, Callable[[], None]]:
+    """Where results go, and what to print after: packed results need a stop-over."""
     array = cx.array(result)
     if not array.packed:
         return array, lambda: None

@@ -1,8 +1,8 @@
 """Reading, filling and moving register arrays, packed or not.
 
 Elements are computed in their compute type: f32 for every float, int for small
-integers, bool for bool. 16-bit floats live two to a word, so a fill of such a tile works
-on pairs, and a plain move of such elements moves bits.
+integers, bool for bool. 16-bit floats live two to a word, so a fill of such a tile
+works on pairs, and a plain move of such elements moves bits.
 """
 
 from __future__ import annotations
@@ -147,8 +147,8 @@ def copy(cx: Context, target: Array, source: Array) -> None:
 
 
 def parallel_copy(cx: Context, pairs: list[tuple[Array, Array]]) -> None:
-    """``targets = sources``, all at once: no target is overwritten before it is read."""
-    waiting = [(t, s) for t, s in pairs if t is not s]
+    """``targets = sources`` all at once: none is overwritten before it is read."""
+    waiting: list[tuple[Array, Array]] = [(t, s) for t, s in pairs if t is not s]
     while waiting:
         ready = next(
             (p for p in waiting if not any(p[0] is s for _, s in waiting)), None
@@ -158,7 +158,7 @@ def parallel_copy(cx: Context, pairs: list[tuple[Array, Array]]) -> None:
             waiting.remove(ready)
             continue
         # Only cycles are left: save one target, and let its readers read the copy.
-        target = waiting[0][0]
+        target: Array = waiting[0][0]
         (name,) = cx.fresh_arrays(f"{target.name}_old")
         saved = Array(name, target.dtype, target.regs)
         cx.out.line(saved.declaration)

@@ -56,8 +56,16 @@ def is_packed(dtype: DType) -> bool:
     return dtype.name in ("bf16", "f16")
 
 
-_STORAGE = {"f32": "float", "i32": "int", "i64": "long long", "bool": "bool"}
-_STORAGE |= {"i8": "signed char", "u8": "unsigned char", "bf16": "u32", "f16": "u32"}
+_STORAGE = {
+    "f32": "float",
+    "i32": "int",
+    "i64": "long long",
+    "bool": "bool",
+    "i8": "signed char",
+    "u8": "unsigned char",
+    "bf16": "u32",
+    "f16": "u32",
+}
 
 
 def storage_type(dtype: DType) -> str:

@@ -1,4 +1,4 @@
-"""Blocks, loops, branches and roles; dispatch to the printers of the other operations."""
+"""Blocks, loops, branches and roles; dispatch to the other printers."""
 
 from __future__ import annotations
 
@@ -207,7 +207,7 @@ def _for(cx: Context, op: o.For) -> None:
 
 
 def _carries_wide(cx: Context, op: o.For, carry: o.ScalarCarry) -> bool:
-    """True when the next value is computed from 64-bit symbols known before the loop."""
+    """True when the next value comes from 64-bit symbols known before the loop."""
     return any(
         s.kind == "stride" or cx.types.get(s.name) == "long long"
         for s in symbols(carry.yielded)
@@ -344,8 +344,9 @@ def _warps(first: int, last: int) -> str:
 def _role(cx: Context, role: o.Role, body: o.Block, skip: int) -> None:
     assert role.first_warp is not None
     start = role.first_warp * 32
-    cx.out.line("const int tid = threadIdx.x" + (f" - {start};" if start else ";"))
-    group = Group(role.name, role.warps, cx.out.reserve())
+    tid = f"threadIdx.x - {start}" if start else "threadIdx.x"
+    tid_place = cx.out.reserve()
+    group = Group(role.name, role.warps, cx.out.reserve(), tid, tid_place)
     with in_group(cx, group):
         if skip:
             rest = o.Block(body.ops[skip:])

@@ -44,7 +44,7 @@ def elected(cx: Context) -> str:
     key = (lift(0), "elected")
     if key not in cx.group.values:
         name = cx.names.unique(f"{cx.group.name}_elected")
-        first = "tid < 32 && " if cx.group.warps > 1 else ""
+        first = f"{cx.text(TID)} < 32 && " if cx.group.warps > 1 else ""
         cx.group.place.line(f"const bool {name} = {first}argus_elect();")
         cx.group.values[key] = Sym(name, "thread", "bool")
     return cx.group.values[key].name

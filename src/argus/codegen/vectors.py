@@ -1,5 +1,6 @@
-"""Vectors in memory: which C++ type loads ``width`` elements, and how they reach an
-array of registers. Knows no address.
+"""Vectors in memory: the C++ type that holds ``width`` elements, and its parts.
+
+Knows no address.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 
 INDENT = "  "
@@ -31,7 +31,7 @@ class Writer:
             self._lines.append("")
 
     @contextmanager
-    def block(self, head: str | None, tail: str = "}") -> Iterator[None]:
+    def block(self, head: str | None, tail: str = "}") -> Generator[None]:
         """``head {``, the lines of the with-body one step deeper, ``tail``.
 
         An empty head opens a bare scope; None goes on after a tail that opened one.
