@@ -101,13 +101,10 @@ def supervise(group: str, cache: Path) -> list[Outcome]:
     names = [form.name for form in group_forms(group)]
     while len(outcomes) < len(names):
         done = [outcome["form"] for outcome in outcomes]
-        found = run_worker(group, done, cache)
+        found, why = run_worker(group, done, cache)
         outcomes += found
         if not found:
-            left = [name for name in names if name not in done]
-            outcomes += [
-                failed(group, name, "the worker did not start") for name in left
-            ]
+            outcomes += [failed(group, n, why) for n in names if n not in done]
     return outcomes
 
 
@@ -115,8 +112,8 @@ def failed(group: str, name: str, *errors: str) -> Outcome:
     return {"group": group, "form": name, "ok": False, "errors": list(errors)}
 
 
-def run_worker(group: str, done: list[str], cache: Path) -> list[Outcome]:
-    """One worker process; the forms it dealt with, the last one perhaps by dying."""
+def run_worker(group: str, done: list[str], cache: Path) -> tuple[list[Outcome], str]:
+    """One worker process: what became of the forms it began, and why it ended."""
     command = [sys.executable, __file__, "--worker", group, str(cache)]
     worker = subprocess.Popen(
         command,
@@ -144,7 +141,7 @@ def run_worker(group: str, done: list[str], cache: Path) -> list[Outcome]:
         thread.start()
     outcomes: list[Outcome] = []
     current: str | None = None
-    why = "the worker ended"
+    why = "the process ended"
     while True:
         try:
             line = lines.get(timeout=SILENCE_S)
@@ -169,11 +166,10 @@ def run_worker(group: str, done: list[str], cache: Path) -> list[Outcome]:
     worker.wait()
     for thread in threads:
         thread.join(5)
+    why += "".join(f"\n{line.rstrip()}" for line in stderr[-5:])
     if current is not None:
-        outcomes.append(failed(group, current, why, *stderr[-5:]))
-    elif not outcomes and stderr:
-        sys.stderr.writelines(stderr)
-    return outcomes
+        outcomes.append(failed(group, current, why))
+    return outcomes, why
 
 
 DEVICE: Outcome = {}

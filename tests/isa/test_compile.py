@@ -62,24 +62,27 @@ def call(record: Instruction) -> str:
             return f"n += (int){expression};"
 
 
-def program(records: list[Instruction]) -> str:
-    """One kernel per matrix product (they need many registers), one for the rest."""
-    text = cuda_prelude(["TensorMap", *(r.function for r in records)])
-    products = [r for r in records if r.function.startswith("argus_wgmma_m64")]
-    others = [r for r in records if r not in products]
-    for index, group in enumerate([[p] for p in products] + [others]):
-        # wgmma registers must not be touched by calls in between.
-        calls = "\n".join(f"  {call(r)}" for r in group)
-        text += f"""
+def kernel(index: int, records: list[Instruction], registers: int) -> str:
+    calls = "\n".join(f"  {call(record)}" for record in records)
+    return f"""
 extern "C" __global__ void __launch_bounds__(128, 1) k{index}(
     const __grid_constant__ TensorMap map, float* out, int n) {{
-  float d[128]; u32 r[4] = {{n + 0u, n + 1u, n + 2u, n + 3u}};
-  for (int i = 0; i < 128; ++i) d[i] = out[i];
+  float d[{registers}]; u32 r[4] = {{n + 0u, n + 1u, n + 2u, n + 3u}};
+  for (int i = 0; i < {registers}; ++i) d[i] = out[i];
 {calls}
-  for (int i = 0; i < 128; ++i) out[i] = d[i] + n + r[i % 4];
+  for (int i = 0; i < {registers}; ++i) out[i] = d[i] + n + r[i % 4];
 }}
 """
-    return text
+
+
+def program(records: list[Instruction]) -> str:
+    """One kernel per matrix product (they need many registers), one for the rest."""
+    products = [r for r in records if r.function.startswith("argus_wgmma_m64")]
+    others = [r for r in records if r not in products]
+    text = cuda_prelude(["TensorMap", *(r.function for r in records)])
+    for index, record in enumerate(products):
+        text += kernel(index, [record], record.constraints.extent("n") // 2)
+    return text + kernel(len(products), others, 4)
 
 
 def compile_program(text: str, target: str) -> str:

@@ -1,0 +1,195 @@
+"""What instructions mean, against formulas written out independently.
+
+The descriptor layouts are compared with the worked examples of the PTX ISA (section
+"Strides", canonical layouts); the hardware itself is asked in tests/gpu/test_isa.py.
+"""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from argus.isa import ldmatrix, mma, registers, tma, wgmma
+from argus.isa.mbarrier import Mbarrier, MbarrierError
+from argus.layout.shared import panels
+
+
+def cute(coordinate: int, shape: tuple[int, ...], stride: tuple[int, ...]) -> int:
+    """A mode of a CuTe layout: colexicographic digits times strides."""
+    total = 0
+    for extent, step in zip(shape, stride, strict=True):
+        total += coordinate % extent * step
+        coordinate //= extent
+    return total
+
+
+# (name, mn_major, swizzle, leading, stride, itemsize, MN mode, K mode) in elements, as
+# printed in the PTX ISA's examples; the swizzle is left out there too.
+EXAMPLES = [
+    ("K, none, tf32", False, 0, 256, 128, 4, ((8, 2), (4, 32)), ((4, 2), (1, 64))),
+    ("K, 32, tf32", False, 32, 16, 256, 4, ((8, 2), (8, 64)), ((8,), (1,))),
+    ("MN, none, bf16", True, 0, 256, 128, 2, ((8, 2), (1, 64)), ((8, 2), (8, 128))),
+    ("MN, 32, bf16", True, 32, 256, 512, 2, ((16, 2), (1, 128)), ((8, 2), (16, 256))),
+    ("MN, 64, bf16", True, 64, 512, 1024, 2, ((32, 2), (1, 256)), ((8, 2), (32, 512))),
+]
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example[0])
+def test_operand_addresses_of_the_documented_examples(example) -> None:
+    _, mn_major, swizzle, leading, stride, itemsize, mn_mode, k_mode = example
+    rows, depth = np.prod(mn_mode[0]), np.prod(k_mode[0])
+    got = wgmma.operand_addresses(
+        0, leading, stride, swizzle, mn_major, int(rows), int(depth), itemsize
+    )
+    chunks = max(swizzle // 16, 1)
+    for row, k in product(range(rows), range(depth)):
+        plain = (cute(row, *mn_mode) + cute(k, *k_mode)) * itemsize
+        assert got[row, k] == plain ^ (plain >> 7 & (chunks - 1)) << 4
+
+
+@pytest.mark.parametrize("swizzle", [32, 64, 128])
+@pytest.mark.parametrize("rows", [8, 64, 256])
+def test_k_major_operand_reads_what_tma_writes(rows: int, swizzle: int) -> None:
+    """Step k of a tile stored as one panel: the box that TMA writes, 32 bytes on."""
+    columns = swizzle // 2
+    tile = tma.box_offsets((rows, columns), 2, swizzle)
+    for step in range(columns // 16):
+        got = wgmma.operand_addresses(32 * step, 16, 8 * swizzle, swizzle, False, rows)
+        assert np.array_equal(got, tile[:, 16 * step : 16 * step + 16])
+
+
+@pytest.mark.parametrize("swizzle", [32, 64, 128])
+def test_mn_major_operand_reads_what_tma_writes(swizzle: int) -> None:
+    """A (K, MN) tile of panels: panel after panel along MN, 16 rows of K a step."""
+    width = swizzle // 2
+    layout = panels((64, 2 * width), 2, swizzle)
+    k, mn = np.indices((64, 2 * width))
+    tile = layout.offset((k, mn))
+    for step in range(4):
+        start, leading, stride = 16 * step * swizzle, 64 * swizzle, 8 * swizzle
+        got = wgmma.operand_addresses(start, leading, stride, swizzle, True, 2 * width)
+        assert np.array_equal(got, tile[16 * step : 16 * step + 16].T)
+
+
+def test_operand_addresses_refuse_what_a_descriptor_cannot_hold() -> None:
+    with pytest.raises(ValueError, match="start 8 is not a multiple of 16"):
+        wgmma.operand_addresses(8, 16, 1024, 128, False, 64)
+    with pytest.raises(ValueError, match="stride 262144 does not fit"):
+        wgmma.operand_addresses(0, 16, 1 << 18, 128, False, 64)
+    with pytest.raises(ValueError, match="swizzle of 16"):
+        wgmma.operand_addresses(0, 16, 128, 16, False, 64)
+
+
+def test_matrix_products() -> None:
+    rng = np.random.default_rng(0)
+    a = rng.integers(-9, 9, (64, 16)).astype(np.float32)
+    b = rng.integers(-9, 9, (24, 16)).astype(np.float32)
+    acc = rng.integers(-9, 9, (64, 24)).astype(np.float32)
+    want = [[sum(a[m] * b[n]) for n in range(24)] for m in range(64)]
+    assert np.array_equal(wgmma.apply(a, b, None), want)
+    assert np.array_equal(wgmma.apply(a, b, acc), np.array(want) + acc)
+    got = mma.apply(a[:16], b[:8], acc[:16, :8])
+    assert got.dtype == np.float32
+    assert np.array_equal(got, (np.array(want) + acc)[:16, :8])
+
+
+@pytest.mark.parametrize("count", [1, 2, 4])
+@pytest.mark.parametrize("trans", [False, True])
+def test_ldmatrix_fragment(count: int, trans: bool) -> None:
+    """PTX ISA, ldmatrix: lane 4*i + j holds row i, elements 2j and 2j + 1."""
+    table = ldmatrix.fragment(count, trans)
+    assert table.shape == (32, count, 2, 3)
+    for i, j, half, matrix in product(range(8), range(4), range(2), range(count)):
+        place = (2 * j + half, i) if trans else (i, 2 * j + half)
+        assert tuple(table[4 * i + j, matrix, half]) == (matrix, *place)
+    assert [ldmatrix.address_lane(m, 3) for m in range(count)] == [3, 11, 19, 27][
+        :count
+    ]
+
+
+@pytest.mark.parametrize("swizzle", [0, 32, 64, 128])
+def test_box_offsets(swizzle: int) -> None:
+    inner = (swizzle or 48) // 2
+    box = (3, 5, inner)
+    got = tma.box_offsets(box, 2, swizzle)
+    for i, j, k in product(*map(range, box)):
+        linear = ((i * 5 + j) * inner + k) * 2
+        row, chunk, rest = linear // 128, linear % 128 // 16, linear % 16
+        bits = {0: 0, 32: 1, 64: 2, 128: 3}[swizzle]
+        chunk ^= row % (1 << bits)
+        assert got[i, j, k] == row * 128 + chunk * 16 + rest
+    assert tma.box_bytes(box, 2) == got.size * 2
+    assert np.unique(got).size == got.size
+
+
+def test_box_offsets_want_rows_that_fill_the_swizzle() -> None:
+    with pytest.raises(ValueError, match="rows of 64 bytes with a swizzle of 128"):
+        tma.box_offsets((8, 32), 2, 128)
+
+
+def test_box_violations() -> None:
+    def count(box: tuple[int, ...], swizzle: int, **facts: object) -> list[str]:
+        return tma.violations(box, 2, swizzle, **facts)  # type: ignore[arg-type]
+
+    assert count((64, 64), 128) == []
+    assert count((64, 64), 128, dims=(100, 100), strides=(208, 2), address=256) == []
+    assert "exceed the swizzle" in count((64, 128), 128)[0]
+    assert "do not fill" in count((64, 32), 128)[0]
+    assert "extents are 1 to 256" in count((257, 64), 128)[0]
+    assert "multiple of 16" in count((8, 4), 0)[0]
+    assert "1 to 5" in count((1, 1, 1, 1, 1, 64), 128)[0]
+    assert "strides (200,)" in count((64, 64), 128, strides=(200, 2))[0]
+    assert "innermost stride" in count((64, 64), 128, strides=(208, 4))[0]
+    assert "address 0x8" in count((64, 64), 128, address=8)[0]
+
+
+def test_mbarrier_counts_arrivals_and_bytes() -> None:
+    barrier = Mbarrier(2)
+    assert (barrier.passed(0), barrier.passed(1)) == (False, True)
+    barrier.arrive_expect(64)
+    barrier.arrive()
+    assert not barrier.passed(0)
+    barrier.complete_bytes(48)
+    assert not barrier.passed(0)
+    barrier.complete_bytes(16)
+    assert (barrier.passed(0), barrier.passed(1)) == (True, False)
+    assert (barrier.pending, barrier.tx, barrier.completed) == (2, 0, 1)
+    barrier.arrive(2)
+    assert (barrier.passed(0), barrier.passed(1)) == (False, True)
+
+
+def test_mbarrier_bytes_may_come_before_they_are_expected() -> None:
+    barrier = Mbarrier(1)
+    barrier.complete_bytes(32)
+    assert barrier.completed == 0
+    barrier.arrive_expect(32)
+    assert barrier.completed == 1
+
+
+def test_mbarrier_refuses_what_is_undefined() -> None:
+    barrier = Mbarrier(1)
+    barrier.arrive_expect(16)
+    with pytest.raises(MbarrierError, match="1 arrivals where 0 of 1 are missing"):
+        barrier.arrive()
+    with pytest.raises(MbarrierError, match="tx-count"):
+        barrier.expect(1 << 20)
+    with pytest.raises(MbarrierError, match="arrival count of 0"):
+        Mbarrier(0)
+
+
+def test_shuffle_source() -> None:
+    assert [registers.shuffle_source("bfly", lane, 1) for lane in range(4)] == [
+        1,
+        0,
+        3,
+        2,
+    ]
+    assert [registers.shuffle_source("up", lane, 2) for lane in range(4)] == [
+        0,
+        1,
+        0,
+        1,
+    ]
+    assert registers.shuffle_source("idx", 5, 33) == 1
+    with pytest.raises(ValueError, match="no shuffle mode"):
+        registers.shuffle_source("sideways", 0, 0)

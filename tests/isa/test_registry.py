@@ -1,0 +1,114 @@
+"""The registry: every record complete and consistent, lookup, the prelude's text."""
+
+import re
+
+import pytest
+
+from argus.ir.program import TARGETS
+from argus.isa import registry, wgmma
+from argus.isa.record import ALL_TARGETS, Instruction
+
+EVERY = registry.all_instructions()
+FIXED = [r for r in EVERY if not r.function.startswith("argus_wgmma_m64")]
+
+
+def test_functions_are_unique_and_all_forms_are_there() -> None:
+    names = [record.function for record in EVERY]
+    assert len(names) == len(set(names))
+    assert len(names) - len(FIXED) == 32 * 2 * (4 + 2)
+    assert set(wgmma.forms()) <= set(names)
+
+
+@pytest.mark.parametrize("record", FIXED, ids=lambda record: record.function)
+def test_record_is_complete(record: Instruction) -> None:
+    check_record(record)
+
+
+def test_matrix_product_records_are_complete() -> None:
+    for name in wgmma.forms():
+        check_record(registry.lookup(name))
+
+
+def check_record(record: Instruction) -> None:
+    assert record.name
+    assert record.source.startswith("PTX ISA")
+    assert record.targets
+    assert set(record.targets) <= set(ALL_TARGETS)
+    assert record.cost.issue >= 0
+    assert len(re.findall(rf"\b{record.function}\(", record.cuda)) >= 1
+    assert "__device__ __forceinline__" in record.cuda
+    # An opcode cannot be broken, however long it is.
+    assert all(
+        len(line) <= 88 or record.name in line for line in record.cuda.splitlines()
+    )
+    match = re.search(rf"{record.function}\(([^)]*)\)", record.cuda)
+    assert match is not None
+    parameters = {p.split()[-1] for p in match[1].split(",") if p.strip()}
+    parameters |= set(re.findall(r"template <int (\w+)>", record.cuda))
+    # The record speaks of the function's own parameters, or memory behind them.
+    spoken = [
+        *record.effects.reads,
+        *record.effects.writes,
+        *(operand for operand, _ in record.constraints.alignment),
+    ]
+    assert {name.strip("[]") for name in spoken} <= parameters
+    for need in record.needs:
+        assert need == "TensorMap" or registry.lookup(need)
+    assert ("TensorMap" in record.cuda) == ("TensorMap" in record.needs)
+
+
+def test_targets_are_those_of_the_compiler() -> None:
+    assert set(ALL_TARGETS) == set(TARGETS)
+
+
+def test_asynchronous_records_say_when_they_complete() -> None:
+    """What goes through the async proxy, or reads after issue, names its group."""
+    for record in EVERY:
+        if record.effects.proxy == "async":
+            assert record.effects.completes in ("bulk_group", "wgmma_group", "mbarrier")
+    assert registry.lookup("argus_cp_async_16").effects.completes == "cp_async_group"
+
+
+def test_lookup_ignores_template_arguments() -> None:
+    assert registry.lookup("argus_wgmma_wait<3>") is registry.lookup("argus_wgmma_wait")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "argus_nonsense",
+        "argus_wgmma_m64n12k16_bf16_ss_00",
+        "argus_wgmma_m64n264k16_bf16_ss_00",
+        "argus_wgmma_m64n16k16_f32_ss_00",
+        "argus_wgmma_m64n16k16_bf16_rs_00",
+    ],
+)
+def test_unknown_functions(name: str) -> None:
+    with pytest.raises(registry.UnknownInstructionError, match=name):
+        registry.lookup(name)
+
+
+def test_prelude_has_each_function_once_in_a_fixed_order() -> None:
+    names = [
+        "argus_wgmma_wait<0>",
+        "argus_mbar_wait",
+        "argus_wgmma_wait<1>",
+        "argus_max",
+    ]
+    text = registry.cuda_prelude(names)
+    assert text == registry.cuda_prelude(reversed(names))
+    assert text.count("argus_wgmma_wait()") == 1
+    assert text.count("typedef unsigned int u32;") == 1
+    assert "struct alignas(64) TensorMap" not in text
+    assert text.index("argus_max") < text.index("argus_mbar_wait")
+
+
+def test_prelude_brings_the_tensor_map_along() -> None:
+    assert "struct alignas(64) TensorMap" in registry.cuda_prelude(["TensorMap"])
+    text = registry.cuda_prelude(["argus_tma_load_2d"])
+    assert text.index("struct alignas(64) TensorMap") < text.index("argus_tma_load_2d")
+
+
+def test_prelude_refuses_unknown_functions() -> None:
+    with pytest.raises(registry.UnknownInstructionError):
+        registry.cuda_prelude(["argus_mbar_wait", "argus_mbar_wiat"])
