@@ -126,10 +126,11 @@ def spec_of() -> Callable[..., LaunchSpec]:
 
 @pytest.fixture
 def bf16_spec() -> LaunchSpec:
+    a, b, c = (
+        matrix(name, dims, bf16)
+        for name, dims in (("A", "M K"), ("B", "N K"), ("C", "M N"))
+    )
     return make_spec(
-        tensors=(
-            matrix("A", "M K", bf16),
-            matrix("B", "N K", bf16),
-            matrix("C", "M N", bf16),
-        )
+        tensors=(a, b, c),
+        tensor_maps=(TensorMap(a, (16, 16), 32),),
     )

@@ -8,10 +8,12 @@ gradient; wrap it in `torch.autograd.Function` for one. This is the one file of 
 runtime that imports torch, and only when it is asked for an operator.
 """
 
+import json
 import re
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any, Literal, cast
 
 from argus.diagnostics import fail
@@ -28,13 +30,22 @@ _SCHEMA_TYPES: dict[ParameterKind, str] = {
 }
 
 
+class _Required(Enum):
+    REQUIRED = "required"
+
+
+Default = None | bool | int | float | str
+REQUIRED = _Required.REQUIRED
+"""The default of a parameter that has none."""
+
+
 @dataclass(frozen=True, slots=True)
 class OpParameter:
-    """A parameter of an operator; ``default``, if any, as text of a schema."""
+    """A parameter of an operator. Those with defaults come last."""
 
     name: str
     kind: ParameterKind
-    default: str | None = None
+    default: Default | _Required = REQUIRED
 
 
 def tensor(name: str) -> OpParameter:
@@ -63,10 +74,22 @@ def schema(
         kind = _SCHEMA_TYPES[parameter.kind]
         if parameter.name in mutates:
             kind = kind.replace("Tensor", f"Tensor({next(aliases)}!)")
-        default = "" if parameter.default is None else f"={parameter.default}"
-        parts.append(f"{kind} {parameter.name}{default}")
+        default = parameter.default
+        text = "" if default is REQUIRED else f"={_literal(default)}"
+        parts.append(f"{kind} {parameter.name}{text}")
     result = "Tensor" if outputs == 1 else f"({', '.join(['Tensor'] * outputs)})"
     return f"({', '.join(parts)}) -> {result}"
+
+
+def _literal(default: Default | _Required) -> str:
+    return json.dumps(default) if isinstance(default, str) else repr(default)
+
+
+def _complete(
+    parameters: Sequence[OpParameter], args: tuple[object, ...]
+) -> tuple[object, ...]:
+    """All arguments: torch leaves out those at the end that equal their defaults."""
+    return (*args, *(p.default for p in parameters[len(args) :]))
 
 
 def as_torch_op(
@@ -87,7 +110,7 @@ def as_torch_op(
     """
 
     def run(*args: object) -> None:
-        function(*args)
+        function(*_complete(parameters, args))
 
     def fake(*args: object) -> None:
         """Nothing to infer: the operator returns nothing."""
@@ -111,15 +134,20 @@ def as_functional_op(
     Raises like :func:`as_torch_op`.
     """
 
+    def fake(*args: object) -> object:
+        return allocate(*_complete(parameters, args))
+
     def run(*args: object) -> object:
-        made = allocate(*args)
-        function(*args, *(cast("tuple[object, ...]", made) if outputs > 1 else (made,)))
+        given = _complete(parameters, args)
+        made = allocate(*given)
+        several = cast("tuple[object, ...]", made) if outputs > 1 else (made,)
+        function(*given, *several)
         return made
 
     if outputs < 1:
         raise ValueError("a functional operator has at least one output")
     text = schema(parameters, (), outputs)
-    return _register(function, name, text, run, allocate)
+    return _register(function, name, text, run, fake)
 
 
 def _register(
