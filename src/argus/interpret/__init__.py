@@ -1,1 +1,16 @@
-"""Runs a placed program on numpy arrays, without a GPU."""
+"""Runs placed programs in numpy, with no GPU; see `interpreter.py`."""
+
+from argus.interpret.errors import Fault, FaultKind, InterpreterError
+from argus.interpret.interpreter import ArgumentError, Result, run
+from argus.interpret.numbers import bf16_to_f32, f32_to_bf16
+
+__all__ = [
+    "ArgumentError",
+    "Fault",
+    "FaultKind",
+    "InterpreterError",
+    "Result",
+    "bf16_to_f32",
+    "f32_to_bf16",
+    "run",
+]

@@ -1,0 +1,233 @@
+"""What completes later, and what roles wait for.
+
+An asynchronous operation becomes an :class:`Event` when it is issued. The scheduler
+finishes it whenever it likes, at the latest when a wait requires it or nobody can go
+on; until a wait covers it, nothing that it reads or writes may be touched. A role that
+has to wait yields a :class:`Wait`, which says when it may go on and, for a report of a
+deadlock, what it is waiting for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from argus.interpret.numbers import Array
+from argus.interpret.order import Clock, Clocks
+from argus.ir.memory import BarrierAlloc
+from argus.ir.ops import AnyOp, Tile
+from argus.isa.mbarrier import Mbarrier, MbarrierError
+
+if TYPE_CHECKING:
+    from argus.interpret.machine import Group
+
+__all__ = [
+    "Accumulator",
+    "Barrier",
+    "BarrierWaiting",
+    "Event",
+    "NamedBarrier",
+    "Queue",
+    "SyncWaiting",
+    "Wait",
+]
+
+
+@dataclass(eq=False)
+class Event:
+    """An asynchronous operation in flight. `run` makes its effect visible.
+
+    `first` are operations that complete no later than this one. `covered` is called
+    when a wait of the issuing role covers it.
+    """
+
+    op: AnyOp
+    group: Group
+    run: Callable[[], None]
+    covered: Callable[[], None] = lambda: None
+    counted: Callable[[int, int], None] = lambda agent, phase: None
+    """Called instead when an arrival on an mbarrier covers it (agent, phase)."""
+    handed_on: bool = False
+    first: tuple[Event, ...] = ()
+    into_shared: bool = False
+    """Writes shared memory, which must be there until it is done."""
+    done: bool = False
+
+    def finish(self) -> None:
+        """Let it complete, if it has not."""
+        if self.done:
+            return
+        for event in self.first:
+            event.finish()
+        self.done = True
+        self.run()
+
+
+@dataclass
+class Queue:
+    """Groups of asynchronous operations of one role: open, then committed, in order."""
+
+    open: list[Event] = field(default_factory=list[Event])
+    committed: list[list[Event]] = field(default_factory=list[list[Event]])
+
+    def commit(self) -> None:
+        """Close the group of operations issued so far (it may be empty)."""
+        self.committed.append(self.open)
+        self.open = []
+
+    def wait(self, pending: int) -> list[Event]:
+        """Take out and finish all but the latest `pending` groups."""
+        keep = max(len(self.committed) - pending, 0)
+        covered = [event for events in self.committed[:keep] for event in events]
+        del self.committed[:keep]
+        for event in covered:
+            event.finish()
+        return covered
+
+    def in_flight(self) -> list[Event]:
+        """Operations that no wait has covered."""
+        return [e for events in (*self.committed, self.open) for e in events]
+
+
+@dataclass(eq=False)
+class Accumulator:
+    """Registers that wgmma instructions write: readable once a wait names the tile."""
+
+    op: AnyOp
+    value: Array | None = None
+    waited: bool = False
+    readable: bool = False
+
+
+# --------------------------------------------------------------------- waiting
+
+
+class Wait(Protocol):
+    """Why a role does not go on."""
+
+    def ready(self) -> bool:
+        """Whether it may."""
+        ...
+
+    def __str__(self) -> str: ...
+
+
+class Barrier:
+    """One mbarrier of one block, with the clocks of those who arrived."""
+
+    def __init__(self, alloc: BarrierAlloc, index: int, clocks: Clocks) -> None:
+        self.alloc = alloc
+        self.name = f"{alloc.name}[{index}]"
+        self.state = Mbarrier(alloc.arrivals)
+        self.agent = clocks.agent(f"copies of {self.name}")
+        self._arriving = clocks.zero()
+        self.clock = clocks.zero()
+
+    @property
+    def completed(self) -> int:
+        """How many phases have completed."""
+        return self.state.completed
+
+    def arrive(self, group: Group, count: int, given: Clock) -> None:
+        """Arrivals of one group; what it hands on is `given`."""
+        self._arriving = np.maximum(self._arriving, given)
+        self._change(group, lambda: self.state.arrive(count))
+
+    def expect(self, group: Group, nbytes: int, given: Clock) -> None:
+        """One arrival that announces bytes."""
+        self._arriving = np.maximum(self._arriving, given)
+        self._change(group, lambda: self.state.arrive_expect(nbytes))
+
+    def complete_bytes(self, group: Group, nbytes: int) -> None:
+        """Bytes of a copy have been written."""
+        self._change(group, lambda: self.state.complete_bytes(nbytes))
+
+    def _change(self, group: Group, change: Callable[[], None]) -> None:
+        before = self.completed
+        try:
+            change()
+        except MbarrierError as error:
+            group.fault("barrier", f"barrier {self.name}: {error}")
+        if self.completed > before:
+            np.maximum(self.clock, self._arriving, out=self.clock)
+            self.clock[self.agent] = self.completed
+
+
+@dataclass
+class BarrierWaiting:
+    """A wait for completion number `n` of an mbarrier, by parity as the hardware."""
+
+    barrier: Barrier
+    n: int
+
+    def ready(self) -> bool:
+        """Whether the hardware returns, or never will: completion n has been passed."""
+        return self.barrier.state.passed(self.n % 2) or self.barrier.completed > self.n
+
+    def __str__(self) -> str:
+        state = self.barrier.state
+        latest = f"the latest was {state.completed - 1}" if state.completed else "none"
+        return (
+            f"waits for completion {self.n} of barrier {self.barrier.name}"
+            f" ({self.barrier.alloc.role}); {state.completed} happened ({latest});"
+            f" the phase in progress lacks {state.pending} of {state.count} arrivals"
+            f" and {state.tx} bytes"
+        )
+
+
+class NamedBarrier:
+    """A hardware barrier (bar.sync, bar.arrive) of a block, or that of a cluster."""
+
+    def __init__(self, name: str, clocks: Clocks) -> None:
+        self.name = name
+        self.generation = 0
+        self.expected: int | None = None
+        self.arrived = 0
+        self._arriving = clocks.zero()
+        self.clock = clocks.zero()
+
+    def arrive(self, group: Group, threads: int, expected: int) -> None:
+        """Threads of a group arrive; the last of `expected` completes the barrier."""
+        if self.expected not in (None, expected):
+            group.fault(
+                "barrier",
+                f"{self.name} is used for {self.expected} and for {expected} threads",
+            )
+        self.expected = expected
+        self.arrived += threads
+        self._arriving = np.maximum(self._arriving, group.known.release())
+        if self.arrived > expected:
+            group.fault(
+                "barrier", f"{self.arrived} threads on {self.name} for {expected}"
+            )
+        if self.arrived >= expected:
+            self.generation += 1
+            self.arrived = 0
+            self.expected = None
+            self.clock = np.maximum(self.clock, self._arriving)
+
+
+@dataclass
+class SyncWaiting:
+    """A wait for a named barrier to complete."""
+
+    barrier: NamedBarrier
+    generation: int
+
+    def ready(self) -> bool:
+        """Whether all have arrived."""
+        return self.barrier.generation > self.generation
+
+    def __str__(self) -> str:
+        return (
+            f"waits at {self.barrier.name}, where {self.barrier.arrived} of"
+            f" {self.barrier.expected} threads have arrived"
+        )
+
+
+def storage_key(tile: Tile) -> object:
+    """What a register tile's value is kept under: its shared registers, or itself."""
+    return tile if tile.storage is None else ("storage", tile.storage)

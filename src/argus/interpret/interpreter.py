@@ -1,0 +1,166 @@
+"""Run a placed program in numpy, exactly as its plans say, with no GPU.
+
+    result = run(program, {"A": a, "B": b, "C": c}, {})      # C is written in place
+
+Arrays have the program's shapes; bf16 arrays are uint16 bit patterns (`numbers.py`).
+The result is that of one interleaving, chosen by `seed`, with asynchronous operations
+completing late and in any order; a missing wait, sync or fence is a fault whatever the
+interleaving (`order.py`). Not modelled: time, caches, register pressure, and floating
+point in the hardware's order of summation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from argus.interpret.errors import Fault, Faults, InterpreterError
+from argus.interpret.machine import Cluster, Schedule
+from argus.interpret.memory import GlobalArray
+from argus.interpret.numbers import Array, storage
+from argus.interpret.run_ops import run_block
+from argus.ir.expr import Const, Expr, Sym, evaluate
+from argus.ir.memory import GlobalTensor
+from argus.ir.program import (
+    BLOCK_INDEX,
+    CLUSTER_RANK,
+    GRID_SIZE,
+    SM_COUNT,
+    Program,
+)
+
+__all__ = ["ArgumentError", "Result", "run"]
+
+
+class ArgumentError(ValueError):
+    """Arguments that the program cannot be launched with."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a run found. The outputs are in the arrays that were passed."""
+
+    errors: list[Fault]
+    grid: int
+    """Number of blocks of the whole grid."""
+    blocks: tuple[int, ...]
+    """The blocks that were run."""
+
+    def check(self) -> None:
+        """Raise InterpreterError if there was any fault."""
+        if self.errors:
+            raise InterpreterError(self.errors)
+
+
+def run(
+    program: Program,
+    arrays: Mapping[str, Array],
+    scalars: Mapping[str, int | float] | None = None,
+    *,
+    sm_count: int = 4,
+    blocks: Iterable[int] | None = None,
+    seed: int = 0,
+    schedule: Schedule = "random",
+    collect: bool = False,
+) -> Result:
+    """Run every block of the grid, or those in `blocks` (with their whole clusters).
+
+    `arrays` by parameter name are modified in place, `scalars` are the scalar
+    arguments. `schedule`: "random" interleaves roles and completions by `seed`,
+    "in_order" runs a role until it waits and completes everything as late as possible.
+
+    Raises InterpreterError at the first fault, unless `collect`: then the faults are in
+    `Result.errors`. Raises ArgumentError for arguments that a launch would refuse, and
+    ValueError for a program that is not placed.
+    """
+    if not program.placed:
+        raise ValueError(f"program {program.name} is not placed")
+    held, env = _bind(program, arrays, scalars or {})
+    env[SM_COUNT.name] = sm_count
+    _require(program, env)
+    grid = int(evaluate(program.grid, env))
+    env[GRID_SIZE.name] = grid
+    if grid % program.cluster:
+        raise ArgumentError(f"{grid} blocks are not clusters of {program.cluster}")
+    wanted = range(grid) if blocks is None else sorted(set(blocks))
+    clusters = sorted({block // program.cluster for block in wanted})
+    if any(not 0 <= c < grid // program.cluster for c in clusters):
+        raise ArgumentError(f"blocks {list(wanted)} of a grid of {grid}")
+    faults = Faults(collect)
+    rng = np.random.default_rng(seed)
+    done: list[int] = []
+    for number in clusters:
+        first = number * program.cluster
+        members = range(first, first + program.cluster)
+        envs = [
+            (i, {**env, BLOCK_INDEX.name: i, CLUSTER_RANK.name: i - first})
+            for i in members
+        ]
+        Cluster(program, held, envs, faults, rng, schedule, run_block).run()
+        done.extend(members)
+    return Result(faults.found, grid, tuple(done))
+
+
+def _bind(
+    program: Program, arrays: Mapping[str, Array], scalars: Mapping[str, int | float]
+) -> tuple[dict[str, GlobalArray], dict[str, Any]]:
+    """Tensors by name, and the values of dims, strides and scalar arguments."""
+    env: dict[str, Any] = {}
+    held: dict[str, GlobalArray] = {}
+    aligned: dict[str, int] = {}
+    for x in program.alignments:
+        aligned[x.tensor] = max(x.bytes, aligned.get(x.tensor, 1))
+
+    def bind(expected: Expr, actual: int, what: str) -> None:
+        match expected:
+            case Const(value=value):
+                wanted = value
+            case Sym(name=name):
+                wanted = env.setdefault(name, actual)
+            case _:
+                wanted = evaluate(expected, env)
+        if wanted != actual:
+            raise ArgumentError(f"{what} is {actual}, not {wanted}")
+
+    for param in program.params:
+        if not isinstance(param, GlobalTensor):
+            if param.name not in scalars:
+                raise ArgumentError(f"the scalar argument {param.name} is missing")
+            env[param.sym.name] = scalars[param.name]
+            continue
+        array = arrays.get(param.name)
+        if array is None:
+            raise ArgumentError(f"the array {param.name} is missing")
+        if array.dtype != storage(param.dtype):
+            raise ArgumentError(
+                f"{param.name} holds {array.dtype}, not {storage(param.dtype)}"
+                f" for {param.dtype}"
+            )
+        if array.ndim != param.rank:
+            raise ArgumentError(f"{param.name} has {array.ndim} axes, not {param.rank}")
+        for axis in range(param.rank):
+            extent = f"the extent of axis {axis} of {param.name}"
+            bind(param.shape[axis], array.shape[axis], extent)
+            if array.shape[axis] > 1:
+                stride = f"the stride of axis {axis} of {param.name}"
+                elements = array.strides[axis] // array.itemsize
+                bind(param.strides[axis], elements, stride)
+        for stride, nbytes in zip(param.strides, array.strides, strict=True):
+            if isinstance(stride, Sym):
+                env.setdefault(stride.name, nbytes // array.itemsize)
+        alignment = aligned.get(param.name, array.itemsize)
+        # An odd multiple: aligned as promised and not more.
+        base = alignment * ((1 << 20) + 1)
+        held[param.name] = GlobalArray(param, array, base)
+    return held, env
+
+
+def _require(program: Program, env: Mapping[str, Any]) -> None:
+    for requirement in program.requirements:
+        if not evaluate(requirement.cond, env):
+            raise ArgumentError(
+                f"{requirement.cond} does not hold; required because {requirement.why}"
+            )

@@ -1,0 +1,315 @@
+"""Blocks, their roles, and the scheduler that runs them together.
+
+The blocks of a cluster run together, clusters one after another. A block begins as one
+group of all its threads; at `Roles` each role goes on as a group of its own. Groups are
+generators that yield a wait (or None: "somebody else may go first"); between two steps
+the scheduler may let an asynchronous operation complete.
+
+Threads of a group run in lockstep: one numpy operation is one instruction of all of
+them. What an operation does is in `ops_compute.py`, `ops_memory.py`, `ops_matrix.py`
+and `ops_sync.py`; this file has control flow and scheduling only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import Any, Literal
+
+import numpy as np
+
+from argus.interpret.errors import FaultKind, Faults
+from argus.interpret.events import (
+    Accumulator,
+    Barrier,
+    Event,
+    NamedBarrier,
+    Queue,
+    Wait,
+    storage_key,
+)
+from argus.interpret.memory import GlobalArray, SharedMemory
+from argus.interpret.numbers import Array, storage
+from argus.interpret.order import Clock, Clocks, Knowledge, Order
+from argus.ir import ops as o
+from argus.ir.expr import Expr, evaluate
+from argus.ir.memory import BarrierRef
+from argus.ir.program import Program
+
+__all__ = ["Block", "Cluster", "Group", "Schedule", "Steps"]
+
+Schedule = Literal["random", "in_order"]
+Steps = Generator[Wait | None, None, None]
+_EARLY = 0.15
+"""How often, under the random schedule, something in flight completes at a step."""
+
+
+class Block:
+    """One thread block: its shared memory and its barriers."""
+
+    def __init__(
+        self, cluster: Cluster, index: int, rank: int, env: dict[str, Any]
+    ) -> None:
+        program = cluster.program
+        self.cluster = cluster
+        self.index = index
+        self.rank = rank
+        self.env = env
+        order = Order(program.shared_bytes, cluster.clocks, cluster.faults)
+        self.shared = SharedMemory(program.shared_bytes, cluster.faults, order)
+        # Barriers are initialised before the program's first operation.
+        self.barriers = {
+            (alloc, i): Barrier(alloc, i, cluster.clocks)
+            for alloc in program.barriers
+            for i in range(alloc.count)
+        }
+        self.named: dict[int, NamedBarrier] = {}
+        self.groups = 0
+
+    def named_barrier(self, number: int) -> NamedBarrier:
+        """Hardware barrier `number` of this block."""
+        if number not in self.named:
+            name = f"named barrier {number}"
+            self.named[number] = NamedBarrier(name, self.cluster.clocks)
+        return self.named[number]
+
+
+class Group:
+    """The threads that run one sequence of operations: a role, or the whole block."""
+
+    def __init__(
+        self,
+        block: Block,
+        name: str,
+        warps: int,
+        env: dict[str, Any],
+        seen: Clock,
+    ) -> None:
+        self.block = block
+        self.cluster = block.cluster
+        self.name = name
+        self.warps = warps
+        self.threads = 32 * warps
+        self.env = env
+        self.number = block.groups
+        block.groups += 1
+        self.known = Knowledge(self.cluster.clocks, name, warps, seen)
+        self.op: o.AnyOp | None = None
+        self.wait: Wait | None = None
+        self.steps: Steps = iter_none()
+        self.products = Queue()
+        self.copies = Queue()
+        self.stores = Queue()
+        """TMA stores until they have read shared memory."""
+        self.writes = Queue()
+        """TMA stores until they have written global memory."""
+        self.product_count = 0
+        self.store_count = 0
+        self.operands: dict[object, Event] = {}
+        """Registers that a wgmma in flight reads."""
+        self._tiles: dict[object, Array | Accumulator] = {}
+
+    def fault(
+        self,
+        kind: FaultKind,
+        message: str,
+        *,
+        op: o.AnyOp | None = None,
+        thread: int | None = None,
+        **details: object,
+    ) -> None:
+        """Record a fault of the current operation (or of `op`)."""
+        self.cluster.faults.add(kind, self, message, op=op, thread=thread, **details)
+
+    def scalar(self, e: Expr) -> Any:
+        """Value of a uniform expression."""
+        return evaluate(e, self.env)
+
+    def integer(self, e: Expr) -> int:
+        """Value of a uniform integer expression."""
+        return int(evaluate(e, self.env))
+
+    def barrier(self, ref: BarrierRef, block: Block | None = None) -> Barrier | None:
+        """The mbarrier that a reference names, in this block or in another."""
+        index = self.integer(ref.index)
+        found = (block or self.block).barriers.get((ref.alloc, index))
+        if found is None:
+            self.fault(
+                "barrier", f"{ref.alloc.name} has {ref.alloc.count}, not number {index}"
+            )
+        return found
+
+    # ------------------------------------------------------------ register tiles
+
+    def get(self, tile: o.Tile) -> Array:
+        """Elements of a tile in registers, [threads, registers]."""
+        held = self.held(tile)
+        if not isinstance(held, Accumulator):
+            return held
+        if not held.readable:
+            why = "no wait covers it" if not held.waited else "no wait names this tile"
+            self.fault("accumulator", f"the result of a wgmma is used, but {why} yet")
+            for event in self.products.in_flight():
+                event.finish()
+        if held.value is None:
+            return self.poison(tile)
+        return held.value
+
+    def held(self, tile: o.Tile) -> Array | Accumulator:
+        """What the registers of a tile hold, an unfinished accumulator included."""
+        key = storage_key(tile)
+        if key not in self._tiles:
+            self.fault("uninitialised", f"register tile {tile!r} was never written")
+            self._tiles[key] = self.poison(tile)
+        return self._tiles[key]
+
+    def put(self, tile: o.Tile, value: Array | Accumulator) -> None:
+        """Write a tile's registers."""
+        key = storage_key(tile)
+        old = self._tiles.get(key)
+        accumulates = isinstance(old, Accumulator) and not old.waited
+        shared = tile.storage is not None
+        # Another product may follow on the same registers; nothing else may.
+        if accumulates and shared and not isinstance(value, Accumulator):
+            self.fault(
+                "accumulator",
+                "registers are written while a wgmma accumulates into them",
+            )
+        reader = self.operands.get(key)
+        if reader is not None and shared:
+            self.fault(
+                "in_flight", "registers are written while a wgmma reads them as A"
+            )
+        self._tiles[key] = value
+
+    def poison(self, tile: o.Tile) -> Array:
+        """Registers with nothing useful in them."""
+        regs = tile.layout.num_regs if tile.layout is not None else 1
+        bits = np.full((self.threads, regs * tile.dtype.bytes), 0xFF, np.uint8)
+        if tile.dtype.kind == "bool":
+            return np.zeros((self.threads, regs), np.bool_)
+        return bits.view(storage(tile.dtype))
+
+
+def iter_none() -> Steps:
+    """Steps of a group that does nothing."""
+    yield from ()
+
+
+class Cluster:
+    """The blocks of a cluster, run together to their end."""
+
+    def __init__(
+        self,
+        program: Program,
+        arrays: dict[str, GlobalArray],
+        envs: list[tuple[int, dict[str, Any]]],
+        faults: Faults,
+        rng: np.random.Generator,
+        schedule: Schedule,
+        runner: Callable[[Group, o.Block], Steps],
+    ) -> None:
+        self.runner = runner
+        self.program = program
+        self.arrays = arrays
+        self.faults = faults
+        self.rng = rng
+        self.schedule = schedule
+        roles = sum(len(x.roles) for x in program.body.ops if isinstance(x, o.Roles))
+        barriers = sum(alloc.count for alloc in program.barriers)
+        self.clocks = Clocks(len(envs) * (3 * (roles + 1) + barriers))
+        self.barrier = NamedBarrier("the cluster barrier", self.clocks)
+        self.in_flight: list[Event] = []
+        self.blocks = [
+            Block(self, index, rank, env) for rank, (index, env) in enumerate(envs)
+        ]
+        self.groups: list[Group] = []
+        for block in self.blocks:
+            self.start(
+                block,
+                "block",
+                program.warps,
+                block.env,
+                program.body,
+                self.clocks.zero(),
+            )
+
+    def start(
+        self,
+        block: Block,
+        name: str,
+        warps: int,
+        env: dict[str, Any],
+        body: o.Block,
+        seen: Clock,
+    ) -> None:
+        """Add a group that will run `body`."""
+        group = Group(block, name, warps, env, seen)
+        group.steps = self.runner(group, body)
+        self.groups.append(group)
+
+    def issue(self, event: Event) -> Event:
+        """An asynchronous operation is in flight from now on."""
+        self.in_flight.append(event)
+        return event
+
+    def run(self) -> None:
+        """Run all groups to their end, and let everything in flight complete."""
+        current = self.groups[0]
+        while self.groups:
+            self.in_flight = [e for e in self.in_flight if not e.done]
+            ready = [g for g in self.groups if g.wait is None or g.wait.ready()]
+            if not ready:
+                if not self.in_flight:
+                    self._deadlock()
+                    return
+                self._finish_one()
+                continue
+            if self.schedule == "random":
+                if self.in_flight and self.rng.random() < _EARLY:
+                    self._finish_one()
+                    continue
+                current = ready[int(self.rng.integers(len(ready)))]
+            elif current not in ready:
+                current = ready[0]
+            self._step(current)
+        for event in self.in_flight:
+            if event.into_shared and not event.done:
+                event.group.fault(
+                    "unfinished",
+                    "the block ends while a copy into its shared memory is in flight",
+                    op=event.op,
+                )
+            event.finish()
+
+    def _step(self, group: Group) -> None:
+        try:
+            group.wait = next(group.steps)
+        except StopIteration:
+            self.groups.remove(group)
+            self._end(group)
+
+    def _finish_one(self) -> None:
+        random = self.schedule == "random"
+        chosen = int(self.rng.integers(len(self.in_flight))) if random else 0
+        self.in_flight[chosen].finish()
+
+    def _end(self, group: Group) -> None:
+        """A role is over: its stores may not read shared memory any more."""
+        for event in group.stores.in_flight():
+            group.fault(
+                "unfinished",
+                "the role ends before a wait has seen its TMA store read shared memory",
+                op=event.op,
+            )
+
+    def _deadlock(self) -> None:
+        lines = [
+            f"{group.name} (block {group.block.index}, line"
+            f" {group.op.span.line if group.op else '?'}) {group.wait}"
+            for group in self.groups
+        ]
+        self.groups[0].fault(
+            "deadlock",
+            "every role waits and nothing is in flight:\n    " + "\n    ".join(lines),
+            waits=lines,
+        )

@@ -1,0 +1,207 @@
+"""Operations on registers: arithmetic, reductions, and changes of layout.
+
+A tile is an array [threads, registers]. Everything follows the layouts: a reduction
+combines a thread's registers and then the lanes that its layout says hold the axis, as
+a butterfly of shuffles does. f32 sums are taken in numpy's order, which differs from
+the hardware's in the last bits.
+"""
+
+from __future__ import annotations
+
+from typing import Any, assert_never
+
+import numpy as np
+
+from argus.interpret.machine import Group
+from argus.interpret.numbers import Array, compute, convert, rounded, storage
+from argus.ir import ops as o
+from argus.ir.dtypes import DType, boolean, f32, i32, i64
+from argus.ir.expr import Expr
+from argus.ir.functions import FUNCTIONS
+from argus.layout import Fragment, Mode
+
+__all__ = ["ComputeOp", "run"]
+
+ComputeOp = (
+    o.Let | o.Full | o.Index | o.Elementwise | o.Cast | o.Broadcast | o.Transpose
+    | o.Reduce | o.Split | o.Scan | o.Reinterpret | o.Convert
+)  # fmt: skip
+
+
+def run(group: Group, op: ComputeOp) -> None:
+    """Execute one operation."""
+    match op:
+        case o.Let():
+            group.env[op.sym.name] = group.scalar(op.value)
+        case o.Full():
+            layout = layout_of(group, op.result)
+            value = np.array(group.scalar(op.value), _wide(op.result.dtype))
+            one = rounded(value, op.result.dtype)
+            shape = (group.threads, layout.num_regs)
+            group.put(op.result, np.broadcast_to(one, shape).copy())
+        case o.Index():
+            table = layout_of(group, op.result).table()
+            values = table[:, :, op.axis].astype(storage(op.result.dtype))
+            group.put(op.result, values)
+        case o.Elementwise():
+            group.put(op.result, _elementwise(group, op))
+        case o.Cast():
+            values = convert(group.get(op.src), op.src.dtype, op.result.dtype)
+            group.put(op.result, values)
+        case o.Broadcast():
+            group.put(op.result, _moved(group, op.src, op.result, op.axes))
+        case o.Convert():
+            axes = tuple(range(len(op.src.shape)))
+            group.put(op.result, _moved(group, op.src, op.result, axes))
+        case o.Transpose() | o.Split() | o.Reinterpret():
+            group.put(op.result, group.get(op.src))
+        case o.Reduce():
+            group.put(op.result, _reduce(group, op))
+        case o.Scan():
+            group.put(op.result, _scan(group, op))
+        case _:
+            assert_never(op)
+
+
+def layout_of(group: Group, tile: o.Tile) -> Fragment:
+    """A tile's layout, over the threads of the group.
+
+    Raises ValueError when it has none.
+    """
+    if tile.layout is None:
+        raise ValueError(f"tile {tile!r} has no layout: the program is not placed")
+    if tile.layout.num_threads != group.threads:
+        group.fault(
+            "layout",
+            f"{tile!r} is spread over {tile.layout.num_threads} threads; the role has"
+            f" {group.threads}",
+        )
+    return tile.layout
+
+
+def _wide(dtype: DType) -> np.dtype[Any]:
+    """The numpy type in which a scalar becomes an element of `dtype`."""
+    if dtype.is_float:
+        return np.dtype(np.float32)
+    return np.dtype(np.bool_ if dtype == boolean else np.int64)
+
+
+def _elementwise(group: Group, op: o.Elementwise) -> Array:
+    function = FUNCTIONS[op.fn]
+    dtypes = [a.dtype for a in op.args if isinstance(a, o.Tile)]
+    # The condition of `where` is bool and does not take part in promotion.
+    values = [d for d in dtypes if d != boolean] or dtypes or [op.result.dtype]
+    wide = _arithmetic(values)
+    args: list[Array] = []
+    for arg in op.args:
+        if isinstance(arg, o.Tile):
+            numbers = compute(group.get(arg), arg.dtype)
+            is_mask = arg.dtype == boolean
+            args.append(numbers if is_mask else numbers.astype(storage(wide)))
+        else:
+            args.append(_scalar(group, arg, wide))
+    with np.errstate(all="ignore"):
+        result = np.asarray(function.numpy(*args))
+    layout = layout_of(group, op.result)
+    shape = (group.threads, layout.num_regs)
+    return np.broadcast_to(rounded(result, op.result.dtype), shape)
+
+
+def _arithmetic(dtypes: list[DType]) -> DType:
+    if any(d.is_float for d in dtypes):
+        return f32
+    if i64 in dtypes:
+        return i64
+    return boolean if all(d == boolean for d in dtypes) else i32
+
+
+def _scalar(group: Group, arg: Expr, wide: DType) -> Array:
+    if arg.type == "bool":
+        return np.asarray(bool(group.scalar(arg)))
+    if wide == boolean:
+        wide = i32
+    return np.asarray(group.scalar(arg)).astype(storage(wide))
+
+
+def _moved(group: Group, src: o.Tile, result: o.Tile, axes: tuple[int, ...]) -> Array:
+    """Registers picked within each thread."""
+    held, wanted = layout_of(group, src), layout_of(group, result)
+    registers = wanted.register_map(held, tuple(axes))
+    if registers is None:
+        group.fault("layout", f"{src!r} to {result!r} moves data between threads")
+        return group.poison(result)
+    return group.get(src)[:, registers]
+
+
+# ------------------------------------------------------- along an axis of a layout
+
+
+def _digits(fragment: Fragment, values: Array) -> Array:
+    """[threads, registers] with one dimension for each digit, slowest first."""
+    threads = [mode.size for mode in reversed(fragment.threads)]
+    regs = [mode.size for mode in reversed(fragment.regs)]
+    return values.reshape(*threads, *regs)
+
+
+def _modes(fragment: Fragment) -> list[Mode]:
+    """The mode of each dimension of `_digits`."""
+    return [*reversed(fragment.threads), *reversed(fragment.regs)]
+
+
+def _within_a_warp(group: Group, fragment: Fragment, axis: int, what: str) -> None:
+    for weight, mode in fragment.thread_digits():
+        if mode.axis == axis and mode.size > 1 and weight * mode.size > 32:
+            group.fault("layout", f"a {what} along axis {axis} leaves the warp")
+
+
+def _reduce(group: Group, op: o.Reduce) -> Array:
+    source = layout_of(group, op.src)
+    _within_a_warp(group, source, op.axis, "reduction")
+    values = _digits(source, compute(group.get(op.src), op.src.dtype))
+    modes = _modes(source)
+    along = tuple(i for i, mode in enumerate(modes) if mode.axis == op.axis)
+    match op.fn:
+        case "sum":
+            result = values.sum(axis=along, keepdims=True, dtype=values.dtype)
+        case "prod":
+            result = values.prod(axis=along, keepdims=True, dtype=values.dtype)
+        case "max":
+            result = values.max(axis=along, keepdims=True)
+        case "min":
+            result = values.min(axis=along, keepdims=True)
+        case "argmax" | "argmin":
+            pick = np.max if op.fn == "argmax" else np.min
+            extreme = pick(values, axis=along, keepdims=True)
+            coords = _digits(source, source.table()[:, :, op.axis])
+            found = np.where(values == extreme, coords, source.shape[op.axis])
+            result = found.min(axis=along, keepdims=True)
+        case _:
+            raise ValueError(f"no reduction is called {op.fn}")
+    # All lanes get the result; registers along the axis are gone.
+    shape = [
+        1 if mode.axis == op.axis and i >= len(source.threads) else mode.size
+        for i, mode in enumerate(modes)
+    ]
+    spread = np.broadcast_to(result, shape).reshape(group.threads, -1)
+    sliced = source.slice(op.axis)
+    wanted = layout_of(group, op.result)
+    registers = wanted.register_map(sliced, tuple(range(sliced.rank)))
+    if registers is None:
+        group.fault("layout", f"{op.result!r} is not where a reduction leaves it")
+        return group.poison(op.result)
+    return rounded(spread, op.result.dtype)[:, registers]
+
+
+def _scan(group: Group, op: o.Scan) -> Array:
+    source = layout_of(group, op.src)
+    _within_a_warp(group, source, op.axis, "scan")
+    values = _digits(source, compute(group.get(op.src), op.src.dtype))
+    modes = _modes(source)
+    along = [i for i, mode in enumerate(modes) if mode.axis == op.axis]
+    along.sort(key=lambda i: -modes[i].step)
+    order = [i for i in range(len(modes)) if i not in along] + along
+    turned = values.transpose(order)
+    lines = turned.reshape(-1, source.shape[op.axis])
+    sums = lines.cumsum(axis=1, dtype=lines.dtype).reshape(turned.shape)
+    back = sums.transpose(np.argsort(order)).reshape(group.threads, -1)
+    return rounded(back, op.result.dtype)

@@ -1,0 +1,222 @@
+"""Matrix products: wgmma through descriptors, mma.sync through register fragments.
+
+A wgmma reads its shared operands at some time between its issue and the wait that
+covers it; its accumulator is an :class:`Accumulator` until a wait names the tile. The
+steps of one product are taken together: products of 16-bit values are exact in f32 and
+their sum is rounded in numpy's order.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import assert_never
+
+import numpy as np
+
+from argus.interpret.events import Accumulator, Event, storage_key
+from argus.interpret.machine import Group
+from argus.interpret.memory import Access
+from argus.interpret.numbers import Array, compute, from_bits
+from argus.ir import ops as o
+from argus.ir.access import Ints, descriptor_starts
+from argus.ir.dtypes import DType
+from argus.ir.memory import SharedView
+from argus.ir.placement import MatrixOperand, MmaPlan, WgmmaPlan
+from argus.isa.descriptor import operand_addresses, violations
+from argus.layout import (
+    Fragment,
+    mma_a_operand,
+    mma_accumulator,
+    mma_b_operand,
+    wgmma_a_operand,
+    wgmma_accumulator,
+)
+
+__all__ = ["MatrixOp", "run"]
+
+MatrixOp = o.Dot | o.WgmmaCommit | o.WgmmaWait
+Shape = tuple[int, ...]
+_K = 16
+
+
+def run(group: Group, op: MatrixOp) -> None:
+    """Execute one operation."""
+    match op:
+        case o.Dot():
+            match op.plan:
+                case WgmmaPlan():
+                    _wgmma(group, op, op.plan)
+                case MmaPlan():
+                    _mma(group, op, op.plan)
+                case None:
+                    raise ValueError(f"line {op.span.line}: a dot has no plan")
+                case _:
+                    assert_never(op.plan)
+        case o.WgmmaCommit():
+            group.products.commit()
+        case o.WgmmaWait():
+            _wait(group, op)
+        case _:
+            assert_never(op)
+
+
+# ---------------------------------------------------------------------- wgmma
+
+
+@lru_cache(maxsize=256)
+def _relative(operand: MatrixOperand, rows: int, shape: Shape, starts: bytes) -> Ints:
+    """Addresses [warpgroups, rows of all atoms, K] for descriptor start addresses."""
+    table = np.frombuffer(starts, np.int64).reshape(shape)
+
+    def read(start: int) -> Ints:
+        leading, stride, swizzle = operand.leading, operand.stride, operand.swizzle
+        major = operand.mn_major
+        return operand_addresses(start, leading, stride, swizzle, major, rows, _K)
+
+    result = np.stack(
+        [
+            np.concatenate(
+                [np.concatenate([read(int(k)) for k in atom], axis=1) for atom in group]
+            )
+            for group in table
+        ]
+    )
+    result.setflags(write=False)
+    return result
+
+
+def _operand(group: Group, operand: MatrixOperand, view: SharedView, rows: int) -> Ints:
+    """Byte addresses read for an operand, [warpgroups, rows of all atoms, K].
+
+    One warpgroup stands for all when they read the same.
+    """
+    warpgroups = group.threads // 128 if operand.warpgroup_stride else 1
+    starts = descriptor_starts(operand, view, group.env, warpgroups)
+    for start in (int(starts.min()), int(starts.max())):
+        broken = violations(start, operand.leading, operand.stride, operand.swizzle)
+        if broken:
+            group.fault("alignment", f"matrix descriptor: {broken[0]}")
+    # Addresses repeat with the swizzle's largest period, 1024 bytes.
+    whole = int(starts.min()) // 1024 * 1024
+    inside = (starts - whole) // 16 * 16
+    return _relative(operand, rows, inside.shape, inside.tobytes()) + whole
+
+
+def _spread(values: Array, fragment: Fragment) -> Array:
+    """Matrices [groups, rows, columns] as registers [groups * threads, registers]."""
+    table = fragment.table()
+    registers = values[:, table[:, :, 0], table[:, :, 1]]
+    return registers.reshape(-1, fragment.num_regs)
+
+
+def _gather(registers: Array, fragment: Fragment, groups: int) -> Array:
+    """Registers [groups * threads, registers] as matrices [groups, rows, columns]."""
+    table = fragment.table()
+    result = np.zeros((groups, *fragment.shape), registers.dtype)
+    per_group = registers.reshape(groups, fragment.num_threads, fragment.num_regs)
+    result[:, table[:, :, 0], table[:, :, 1]] = per_group
+    return result
+
+
+def _wgmma(group: Group, op: o.Dot, plan: WgmmaPlan) -> None:
+    if group.threads % 128:
+        group.fault("layout", f"wgmma by {group.threads} threads, not by warpgroups")
+        return
+    if not isinstance(op.b, SharedView):
+        raise ValueError(f"line {op.span.line}: B of wgmma is in shared memory")
+    warpgroups = group.threads // 128
+    dtype = op.b.dtype
+    shared = group.block.shared
+    accesses = [Access(_operand(group, plan.b, op.b, plan.inst_n), dtype.bytes)]
+    registers: Array | None = None
+    if isinstance(op.a, SharedView):
+        if plan.a is None:
+            raise ValueError(f"line {op.span.line}: the plan has A in registers")
+        rows = _operand(group, plan.a, op.a, 64)
+        accesses.append(Access(rows, dtype.bytes))
+    else:
+        registers = group.get(op.a)
+    group.product_count += 1
+    count = group.product_count
+    for access in accesses:
+        shared.begin_read(group, access, group.known.products, count)
+    before = None if op.acc is None else group.held(op.acc)
+    after = Accumulator(op)
+    previous = tuple(group.products.in_flight()[-1:])
+
+    def multiply() -> None:
+        b = _numbers(shared.peek(accesses[0]), dtype)
+        if registers is None:
+            a = _numbers(shared.peek(accesses[1]), dtype)
+        else:
+            fragment = wgmma_a_operand(64 * plan.m_atoms, _K * plan.k_steps)
+            a = compute(_gather(registers, fragment, warpgroups), dtype)
+        product = np.matmul(a, b.transpose(0, 2, 1))
+        columns = plan.n_atoms * plan.inst_n
+        fragment = wgmma_accumulator(64 * plan.m_atoms, columns, 1, plan.inst_n)
+        value = _spread(product, fragment)
+        base = before.value if isinstance(before, Accumulator) else before
+        after.value = value if base is None else base + value
+
+    key = None if registers is None else storage_key(op.a)  # type: ignore[arg-type]
+
+    def covered() -> None:
+        for access in accesses:
+            shared.end_read(access)
+        group.known.clock[group.known.products] = count
+        after.waited = True
+        if key is not None and group.operands.get(key) is event:
+            del group.operands[key]
+
+    event = Event(op, group, multiply, covered, first=previous)
+    group.cluster.issue(event)
+    group.products.open.append(event)
+    if key is not None:
+        group.operands[key] = event
+    group.put(op.result, after)
+
+
+def _numbers(bits: Array, dtype: DType) -> Array:
+    return compute(from_bits(bits, dtype), dtype)
+
+
+def _wait(group: Group, op: o.WgmmaWait) -> None:
+    for event in group.products.wait(op.pending):
+        event.covered()
+    for tile in op.tiles:
+        held = group.held(tile)
+        if isinstance(held, Accumulator):
+            if not held.waited:
+                group.fault(
+                    "accumulator",
+                    f"the wait names {tile!r}, but does not cover the wgmma of line"
+                    f" {held.op.span.line}",
+                )
+            held.readable = True
+
+
+# ------------------------------------------------------------------- mma.sync
+
+
+def _mma(group: Group, op: o.Dot, plan: MmaPlan) -> None:
+    if isinstance(op.a, SharedView) or isinstance(op.b, SharedView):
+        raise ValueError(f"line {op.span.line}: mma.sync takes registers")
+    warps = group.warps
+    a, b = group.get(op.a), group.get(op.b)
+    layout = op.result.layout
+    if layout is None:
+        raise ValueError(f"line {op.span.line}: the result has no layout")
+    if op.acc is None:
+        acc = np.zeros((group.threads, layout.num_regs), np.float32)
+    else:
+        acc = group.get(op.acc).copy()
+    a_fragment, b_fragment = mma_a_operand(16, _K), mma_b_operand(8, _K)
+    d_fragment = mma_accumulator(16, 8)
+    for step in plan.steps:
+        left = _gather(a[:, step.a : step.a + 8], a_fragment, warps)
+        right = _gather(b[:, step.b : step.b + 4], b_fragment, warps)
+        product = np.matmul(
+            compute(left, op.a.dtype), compute(right, op.b.dtype).transpose(0, 2, 1)
+        )
+        acc[:, step.acc : step.acc + 4] += _spread(product, d_fragment)
+    group.put(op.result, acc)

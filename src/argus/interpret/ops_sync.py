@@ -1,0 +1,111 @@
+"""Barriers, syncs and fences."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from argus.interpret.events import BarrierWaiting, NamedBarrier, SyncWaiting
+from argus.interpret.machine import Group, Steps
+from argus.ir import ops as o
+
+__all__ = ["SyncOp", "run"]
+
+SyncOp = (
+    o.BarrierExpect | o.BarrierArrive | o.BarrierWait | o.Sync | o.ClusterSync
+    | o.Fence | o.SetMaxRegisters
+)  # fmt: skip
+
+
+def run(group: Group, op: SyncOp) -> Steps:
+    """Execute one operation, yielding what it waits for."""
+    match op:
+        case o.BarrierExpect():
+            barrier = group.barrier(op.barrier)
+            if barrier is not None:
+                given = group.known.release("role")
+                barrier.expect(group, group.integer(op.bytes), given)
+        case o.BarrierArrive():
+            _arrive(group, op)
+        case o.BarrierWait():
+            yield from _wait(group, op)
+        case o.Sync():
+            yield from _sync(group, op)
+        case o.ClusterSync():
+            cluster = group.cluster
+            threads = 32 * cluster.program.warps * len(cluster.blocks)
+            yield from _meet(group, cluster.barrier, threads)
+        case o.Fence():
+            if op.kind == "proxy.async":
+                group.block.shared.fence(group)
+        case o.SetMaxRegisters():
+            pass
+        case _:
+            assert_never(op)
+
+
+def _arrive(group: Group, op: o.BarrierArrive) -> None:
+    match op.per:
+        case "role":
+            count = 1
+        case "warpgroup":
+            count = max(group.warps // 4, 1)
+        case "warp":
+            count = group.warps
+        case "thread":
+            count = group.threads
+        case _:
+            assert_never(op.per)
+    given = group.known.release(op.per)
+    blocks = group.cluster.blocks if op.cluster else [group.block]
+    for block in blocks:
+        barrier = group.barrier(op.barrier, block)
+        if barrier is not None:
+            barrier.arrive(group, count, given)
+
+
+def _wait(group: Group, op: o.BarrierWait) -> Steps:
+    barrier = group.barrier(op.barrier)
+    if barrier is None:
+        return
+    n = group.integer(op.n)
+    if n < -1:
+        group.fault("barrier", f"a wait for completion {n} of {barrier.name}")
+        return
+    waiting = BarrierWaiting(barrier, n)
+    while not waiting.ready():
+        yield waiting
+    latest = barrier.completed - 1
+    if latest != n:
+        group.fault(
+            "barrier",
+            f"a wait for completion {n} of {barrier.name} finds completion {latest}:"
+            " the parity of the two cannot be told apart"
+            if (latest - n) % 2 == 0
+            else f"a wait for completion {n} of {barrier.name} comes after completion"
+            f" {latest}, whose parity makes the hardware wait for one more",
+        )
+    group.known.acquire(barrier.clock)
+
+
+def _sync(group: Group, op: o.Sync) -> Steps:
+    if op.barrier is None and op.threads != group.threads:
+        raise ValueError(f"line {op.span.line}: a sync between roles has no barrier")
+    if op.threads == group.threads and not op.arrive_only:
+        group.known.synchronise()
+        return
+    assert op.barrier is not None
+    barrier = group.block.named_barrier(op.barrier)
+    if op.arrive_only:
+        barrier.arrive(group, group.threads, op.threads)
+        return
+    yield from _meet(group, barrier, op.threads)
+
+
+def _meet(group: Group, barrier: NamedBarrier, threads: int) -> Steps:
+    group.known.synchronise()
+    generation = barrier.generation
+    barrier.arrive(group, group.threads, threads)
+    waiting = SyncWaiting(barrier, generation)
+    while not waiting.ready():
+        yield waiting
+    group.known.acquire(barrier.clock)
