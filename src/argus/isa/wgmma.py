@@ -198,6 +198,14 @@ def _wait() -> Instruction:
     )
 
 
+def _tie_text(kind: str, constraint: str) -> str:
+    loop = (
+        "#pragma unroll\nfor (int i = 0; i < count; ++i)\n"
+        f'  asm volatile("" : "+{constraint}"(d[i]) :: "memory");'
+    )
+    return device(f"void argus_wgmma_tie({kind}* d)", loop, "template <int count>")
+
+
 def _tie() -> Instruction:
     return Instruction(
         name="(none: orders the compiler)",
@@ -205,12 +213,7 @@ def _tie() -> Instruction:
         targets=HOPPER,
         scope="thread",
         function="argus_wgmma_tie",
-        cuda=device(
-            "void argus_wgmma_tie(float* d)",
-            "#pragma unroll\nfor (int i = 0; i < count; ++i)\n"
-            '  asm volatile("" : "+f"(d[i]) :: "memory");',
-            "template <int count>",
-        ),
+        cuda=_tie_text("float", "f") + _tie_text("u32", "r"),
         effects=Effects(("d",), ("d",)),
         cost=Cost(0, "alu"),
         source=_SECTION + "wgmma.wait_group",
