@@ -79,9 +79,14 @@ class Group:
     """Value of the thread index within the group."""
     tid_place: Reserved
     tid_declared: bool = False
+    tables: dict[str, Ints] = field(default_factory=dict[str, Ints])
+    """Value of each such symbol for every thread, and of TID."""
     values: dict[tuple[Expr, str], Sym] = field(
         default_factory=dict[tuple[Expr, str], Sym]
     )
+
+    def __post_init__(self) -> None:
+        self.tables[TID.name] = np.arange(self.threads)
 
     @property
     def threads(self) -> int:
@@ -161,11 +166,10 @@ class Context:
         key = (e, ctype)
         if key not in self.group.values:
             name = self.names.unique(wanted)
-            all_values = np.asarray(
-                evaluate(e, {TID.name: np.arange(self.group.threads)})
-            )
-            low, high = int(all_values.min()), int(all_values.max())
+            table = np.asarray(evaluate(e, self.group.tables))
+            low, high = int(table.min()), int(table.max())
             sym = Sym(f"@{name}", "thread", "int", low >= 0)
+            self.group.tables[sym.name] = table
             self.spelled[sym.name] = name
             self.types[sym.name] = ctype
             self.ranges[sym.name] = (low, high)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import assert_never
 
-from argus.codegen import matrix, memory, reduce, sync, tiles
+from argus.codegen import matrix, memory, reduce, shared, sync, tiles
 from argus.codegen.context import Context, Group, in_group
 from argus.codegen.errors import CodegenError
 from argus.codegen.expressions import Range, interval
@@ -101,9 +101,9 @@ def _one(cx: Context, op: o.AnyOp) -> None:
         case o.StoreGlobal():
             memory.store_global(cx, op)
         case o.LoadShared():
-            memory.load_shared(cx, op)
+            shared.load_shared(cx, op)
         case o.StoreShared():
-            memory.store_shared(cx, op)
+            shared.store_shared(cx, op)
         case o.CopyAsync():
             sync.copy_async(cx, op)
         case o.CopyOut():

@@ -1,0 +1,151 @@
+"""Loads and stores between registers and shared memory: vectors, ldmatrix, stmatrix."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from argus.codegen.addresses import (
+    Offsets,
+    register_coordinates,
+    shared_address,
+    shared_offsets,
+)
+from argus.codegen.context import TID, Context, Ints, Step
+from argus.codegen.errors import CodegenError
+from argus.codegen.memory import (
+    components,
+    owner,
+    spread,
+    store_halves,
+    vector_plan,
+)
+from argus.codegen.registers import at
+from argus.codegen.storage import Array
+from argus.codegen.vectors import pointer_type, vector_of
+from argus.ir import ops as o
+from argus.ir.expr import lift
+from argus.ir.memory import SharedView
+from argus.ir.placement import VectorPlan
+
+
+def load_shared(cx: Context, op: o.LoadShared) -> None:
+    """Vector loads, or ldmatrix."""
+    plan = vector_plan(op.plan, "LoadShared")
+    target = cx.array(op.result)
+    if plan.instruction.startswith("ldmatrix"):
+        _matrices(cx, op.view, plan, target, "ldmatrix")
+        return
+    vector = vector_of(op.view.dtype, plan.width)
+    offsets = _vector_offsets(cx, op.view, plan)
+    if plan.width == 1 and target.packed:
+        _load_shared_pairs(cx, plan, target, op.view)
+        return
+
+    def access(step: Step) -> list[str]:
+        offset = cx.text(offsets(step, step.values))
+        if plan.width == 1:
+            element = pointer_type(target.dtype)
+            address = f"reinterpret_cast<const {element}*>(smem + {offset})"
+            return [f"{at(cx, target, step, step.values)} = *{address};"]
+        address = f"reinterpret_cast<const {vector.ctype}*>(smem + {offset})"
+        lines = [f"const {vector.ctype} v = *{address};"]
+        return lines + spread(cx, vector, target, step, plan.width, None, "")
+
+    cx.loop(plan.accesses, access)
+
+
+def _load_shared_pairs(
+    cx: Context, plan: VectorPlan, target: Array, view: SharedView
+) -> None:
+    offsets = _vector_offsets(cx, view, plan)
+
+    def half(step: Step, regs: Ints) -> str:
+        offset = cx.text(offsets(step, regs))
+        return f"*reinterpret_cast<const u16*>(smem + {offset})"
+
+    def pair(step: Step) -> list[str]:
+        low, high = (half(step, 2 * step.values + i) for i in (0, 1))
+        word = at(cx, target, step, step.values)
+        return [f"{word} = {low} | (u32){high} << 16;"]
+
+    count = plan.accesses
+    cx.loop(count // 2, pair)
+    if count % 2:
+        last = Step(None, np.array([count // 2]))
+        low = half(last, np.array([count - 1]))
+        cx.out.line(f"{at(cx, target, last, last.values)} = {low};")
+
+
+def store_shared(cx: Context, op: o.StoreShared) -> None:
+    """Vector stores, or stmatrix."""
+    plan = vector_plan(op.plan, "StoreShared")
+    source = cx.array(op.src)
+    if plan.instruction.startswith("stmatrix"):
+        _matrices(cx, op.view, plan, source, "stmatrix")
+        return
+    vector = vector_of(op.view.dtype, plan.width)
+    offsets = _vector_offsets(cx, op.view, plan)
+    guard = owner(cx, plan.layout) if plan.unique else None
+    element = pointer_type(source.dtype) if plan.width == 1 else vector.ctype
+
+    def access(step: Step) -> list[str]:
+        offset = cx.text(offsets(step, step.values))
+        value = vector.make(
+            components(cx, vector, source, step, step.values * plan.width)
+        )
+        body = f"*reinterpret_cast<{element}*>(smem + {offset}) = {value};"
+        return [f"if ({guard}) {body}" if guard else body]
+
+    if plan.width == 1 and source.packed and plan.accesses > 1:
+        store_halves(cx, plan.accesses, access)
+        return
+    cx.loop(plan.accesses, access)
+
+
+def _vector_offsets(cx: Context, view: SharedView, plan: VectorPlan) -> Offsets:
+    parts = register_coordinates(plan.layout)
+    first = np.arange(plan.accesses) * plan.width
+    by_thread = tuple(lift(e) for e in plan.layout.thread_part(TID))
+    by_access = [part[first] for part in parts]
+    return shared_offsets(cx, view, by_thread, by_access, f"{view.alloc.name}_at")
+
+
+def _matrices(
+    cx: Context, view: SharedView, plan: VectorPlan, array: Array, family: str
+) -> None:
+    """Ldmatrix or stmatrix: each lane gives the address of one row of one matrix."""
+    trans = plan.instruction.endswith("trans")
+    matrices = plan.width // 2
+    if not array.packed or matrices not in (1, 2, 4):
+        raise CodegenError(f"{plan.instruction} of {plan.width} x {array.dtype}")
+    layout = plan.layout
+    lane = TID % 32
+    row, matrix = lane % 8, lane // 8 % matrices
+    # Which (thread, register) holds the first element of the row: VectorPlan.
+    holder = TID // 32 * 32 + (row // 2 if trans else row * 4)
+    register = matrix * 2 + (row % 2 if trans else 0)
+    by_thread = tuple(
+        lift(a) + lift(b)
+        for a, b in zip(
+            layout.thread_part(holder), layout.reg_part(register), strict=True
+        )
+    )
+    parts = register_coordinates(layout)
+    first = np.arange(plan.accesses) * plan.width
+    inside = np.arange(plan.width)
+    for part in parts:
+        whole = part[first[:, None] + inside]
+        if not np.array_equal(whole, part[first][:, None] + part[inside]):
+            raise CodegenError(f"{plan.instruction}: accesses differ in their shape")
+    by_access = [part[first] for part in parts]
+    offsets = shared_offsets(cx, view, by_thread, by_access, f"{view.alloc.name}_row")
+    name = f"argus_{family}_x{matrices}{'_trans' if trans else ''}"
+
+    def access(step: Step) -> list[str]:
+        address = shared_address(cx, offsets(step, step.values))
+        start = cx.text(step.index(step.values * matrices))
+        words = array.name if start == "0" else f"{array.name} + {start}"
+        arguments = (words, address) if family == "ldmatrix" else (address, words)
+        return [f"{name}({', '.join(arguments)});"]
+
+    cx.loop(plan.accesses, access)
