@@ -94,19 +94,20 @@ class TorchDevice(Protocol):
         ...
 
 
-_torch_types: dict[type, bool] = {}
+torch_types: dict[type, bool] = {}
+"""Types seen so far, and whether they are torch tensors."""
 
 
 def is_torch(value: object) -> bool:
     """Whether ``value`` is a torch tensor (a parameter and other subclasses too)."""
     kind = type(value)
-    known = _torch_types.get(kind)
+    known = torch_types.get(kind)
     if known is None:
         torch = sys.modules.get("torch")
         tensor = getattr(torch, "Tensor", None)
         known = isinstance(tensor, type) and issubclass(kind, tensor)
         if torch is not None:  # without torch, an answer might change
-            _torch_types[kind] = known
+            torch_types[kind] = known
     return known
 
 

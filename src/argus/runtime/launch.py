@@ -17,7 +17,13 @@ from typing import Protocol, cast, runtime_checkable
 
 from argus.diagnostics import fail
 from argus.ir.launch import LaunchSpec
-from argus.runtime.arguments import TensorArg, TorchTensor, describe, is_torch
+from argus.runtime.arguments import (
+    TensorArg,
+    TorchTensor,
+    describe,
+    is_torch,
+    torch_types,
+)
 from argus.runtime.binding import Binding, bind, check_addresses, grid_size
 from argus.runtime.driver import Driver, Function, Launch, LaunchShape, cuda_driver
 from argus.runtime.packing import Parameters, pack
@@ -123,7 +129,7 @@ class Loaded:
         ready = self._calls.get(key) if key is not None else None
         if ready is None:
             handle = 0 if stream is None else _handle(stream)
-            ready = self._resolve(self._ordered(given, {}), key, handle)
+            ready = self._resolve(self._ordered(given, {}), handle)
             if key is not None:
                 if len(self._calls) >= _REMEMBERED:
                     self._calls.pop(next(iter(self._calls)), None)
@@ -136,7 +142,7 @@ class Loaded:
         Raises ArgusError AG0801 to AG0814, see `binding`.
         """
         given = self._ordered(values, named)
-        return self._resolve(given, _call_key(given), 0).keeping(given)
+        return self._resolve(given, 0).keeping(given)
 
     def function(self, device: int) -> Function:
         """The kernel on ``device``, loading it there if it is not.
@@ -195,9 +201,7 @@ class Loaded:
             raise fail("AG0801", None, f"`{entry}` lacks {wanted}", notes=[expects])
         return (*values, *(named[name] for name in names[len(values) :]))
 
-    def _resolve(
-        self, given: tuple[object, ...], key: tuple[object, ...] | None, stream: int
-    ) -> Prepared:
+    def _resolve(self, given: tuple[object, ...], stream: int) -> Prepared:
         spec, driver = self.spec, self.driver
         count = len(spec.tensors)
         tensors = [
@@ -210,7 +214,7 @@ class Loaded:
             else t
             for t in tensors
         ]
-        binding = self._binding(tensors, given[count:], key)
+        binding = self._binding(tensors, given[count:])
         if binding.empty:
             return Prepared(driver, binding.device, 0, None, None)
         check_addresses(spec, tensors, binding)
@@ -228,20 +232,21 @@ class Loaded:
         return Prepared(driver, binding.device, grid, launch, parameters)
 
     def _binding(
-        self,
-        tensors: Sequence[TensorArg],
-        scalars: Sequence[object],
-        key: tuple[object, ...] | None,
+        self, tensors: Sequence[TensorArg], scalars: Sequence[object]
     ) -> Binding:
         """Shapes and scalars seen before need no second check at other addresses."""
-        shapes = None if key is None else tuple(_without_address(k) for k in key)
-        found = None if shapes is None else self._bindings.get(shapes)
+        if not all(type(value) in (int, float) for value in scalars):
+            return bind(self.spec, tensors, scalars, self.driver.kind)
+        key = (
+            *((t.dtype, t.shape, t.strides, t.device, t.readonly) for t in tensors),
+            *((type(value), repr(value)) for value in scalars),
+        )
+        found = self._bindings.get(key)
         if found is None:
             found = bind(self.spec, tensors, scalars, self.driver.kind)
-            if shapes is not None:
-                if len(self._bindings) >= _REMEMBERED:
-                    self._bindings.clear()
-                self._bindings[shapes] = found
+            if len(self._bindings) >= _REMEMBERED:
+                self._bindings.clear()
+            self._bindings[key] = found
         return found
 
     def _map_request(
@@ -261,29 +266,28 @@ class Loaded:
 
 
 def _call_key(values: Sequence[object]) -> tuple[object, ...] | None:
-    """What a call depends on; None if some argument is none of torch's or a number."""
+    """What a call depends on; None if some argument is none of torch's or a number.
+
+    The device is not in it: an address belongs to one device (CUDA C++ Programming
+    Guide, "Unified virtual address space").
+    """
     parts: list[object] = []
     for value in values:
-        if is_torch(value):
+        kind = type(value)
+        if torch_types.get(kind) or is_torch(value):
             tensor = cast("TorchTensor", value)
             try:
                 address = tensor.data_ptr()
             except RuntimeError:  # no memory: `describe` says so properly
                 return None
-            parts.append(
-                (address, tensor.shape, tensor.stride(), tensor.dtype, tensor.device)
-            )
-        elif type(value) is float:
-            parts.append(value.hex())  # tells -0.0 from 0.0, and nan is itself
-        elif type(value) is int:
+            parts += (address, tensor.shape, tensor.stride(), tensor.dtype)
+        elif kind is float:
+            parts.append(cast("float", value).hex())  # tells -0.0 from 0.0
+        elif kind is int:
             parts.append(value)
         else:
             return None
     return tuple(parts)
-
-
-def _without_address(part: object) -> object:
-    return cast("tuple[object, ...]", part)[1:] if isinstance(part, tuple) else part
 
 
 def _handle(stream: Stream) -> int:
