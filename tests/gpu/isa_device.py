@@ -39,6 +39,12 @@ class DeviceError(Exception):
     """A call of the driver or NVRTC failed."""
 
 
+class TensorMapBytes(ctypes.Structure):
+    """CUtensorMap: 128 opaque bytes."""
+
+    _fields_ = (("opaque", ctypes.c_uint64 * 16),)
+
+
 @dataclass(frozen=True)
 class Form:
     """One thing to test. `check(device, kernel)` returns what is wrong, in words."""
@@ -184,33 +190,35 @@ class Device:
         itemsize: int,
         swizzle: int,
     ) -> Any:
-        """Tensor map; `dims`, `strides` (bytes) and `box` are outermost first."""
-        kinds = driver.CUtensorMapDataType
-        modes = driver.CUtensorMapSwizzle
+        """Tensor map; `dims`, `strides` (bytes) and `box` are outermost first.
+
+        Called through ctypes: the 128 bytes must outlive the call in one place.
+        """
         rank = len(dims)
-        return called(
-            driver.cuTensorMapEncodeTiled(
-                {
-                    2: kinds.CU_TENSOR_MAP_DATA_TYPE_UINT16,
-                    4: kinds.CU_TENSOR_MAP_DATA_TYPE_UINT32,
-                }[itemsize],
-                rank,
-                pointer.value,
-                [driver.cuuint64_t(d) for d in reversed(dims)],
-                [driver.cuuint64_t(s) for s in reversed(strides[:-1])],
-                [driver.cuuint32_t(b) for b in reversed(box)],
-                [driver.cuuint32_t(1)] * rank,
-                driver.CUtensorMapInterleave.CU_TENSOR_MAP_INTERLEAVE_NONE,
-                {
-                    0: modes.CU_TENSOR_MAP_SWIZZLE_NONE,
-                    32: modes.CU_TENSOR_MAP_SWIZZLE_32B,
-                    64: modes.CU_TENSOR_MAP_SWIZZLE_64B,
-                    128: modes.CU_TENSOR_MAP_SWIZZLE_128B,
-                }[swizzle],
-                driver.CUtensorMapL2promotion.CU_TENSOR_MAP_L2_PROMOTION_NONE,
-                driver.CUtensorMapFloatOOBfill.CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE,
-            )
+        u32s, u64s = ctypes.c_uint32 * rank, ctypes.c_uint64 * rank
+        # CUtensorMapDataType: UINT16 is 1, UINT32 is 2; swizzles count from none = 0.
+        kind = {2: 1, 4: 2}[itemsize]
+        mode = {0: 0, 32: 1, 64: 2, 128: 3}[swizzle]
+        room = ctypes.create_string_buffer(128 + 64)
+        skip = -ctypes.addressof(room) % 64  # the driver wants 64-byte alignment
+        made = TensorMapBytes.from_buffer(room, skip)
+        status = ctypes.CDLL("libcuda.so.1").cuTensorMapEncodeTiled(
+            ctypes.byref(made),
+            kind,
+            rank,
+            ctypes.c_void_p(pointer.value),
+            u64s(*reversed(dims)),
+            u64s(*reversed(strides[:-1]), 0),
+            u32s(*reversed(box)),
+            u32s(*[1] * rank),
+            0,  # no interleave
+            mode,
+            0,  # no L2 promotion
+            0,  # zeros outside
         )
+        if status:
+            raise DeviceError(f"cuTensorMapEncodeTiled: {status}")
+        return made
 
     def free(self) -> None:
         """Release the buffers of the form just checked."""

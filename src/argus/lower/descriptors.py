@@ -50,6 +50,7 @@ def matrix_operand(
     panel = layout.digits[inner][1][1] if len(layout.digits[inner]) > 1 else 0
     per_group = mn // warpgroups
     atoms = per_group // rows
+    shared = warpgroups == 1  # all warpgroups read the same rows
     steps = depth // K_STEP
     if view.axes[k_axis] == inner and view.axes[mn_axis] == row_axis:
         if divisor(column_origin, facts) % K_STEP:
@@ -66,7 +67,12 @@ def matrix_operand(
             for a in range(atoms)
         )
         return MatrixOperand(
-            16, 8 * swizzle, swizzle, False, offsets, per_group * swizzle
+            16,
+            8 * swizzle,
+            swizzle,
+            False,
+            offsets,
+            0 if shared else per_group * swizzle,
         )
     if view.axes[mn_axis] == inner and view.axes[k_axis] == row_axis:
         if divisor(column_origin, facts) % width:
@@ -85,7 +91,7 @@ def matrix_operand(
             swizzle,
             True,
             offsets,
-            (per_group // width) * panel,
+            0 if shared else (per_group // width) * panel,
         )
     return "its two axes are not the innermost axes of the buffer"
 

@@ -8,6 +8,7 @@ belongs to exactly one group; its layout spreads it over that group's threads.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from argus.diagnostics import Span
 from argus.ir import ops as o
 from argus.ir.program import Program
 from argus.ir.walk import blocks
@@ -21,7 +22,7 @@ class Group:
     threads: int
     block: o.Block
     role: o.Role | None
-    span: o.Span
+    span: Span
 
     @property
     def warps(self) -> int:

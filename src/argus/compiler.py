@@ -1,0 +1,295 @@
+"""From a kernel's source to a launch: parse, place, emit, build, load, run.
+
+    request = Request(kernel, {"A": bf16, ...}, {"BM": 128}, "sm_90a")
+    tile_program(request)       what the author wrote, typed
+    placed_program(request)     with layouts, instructions, waits and fences
+    cuda_source(request)        CUDA C++ and the launch contract
+    build(request)              cubin, from the disk cache where possible
+
+Each step calls the one before it. ``launch`` is what calling a kernel does. Nothing is
+decided here: each step has a package of its own.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from argus.diagnostics import fail
+from argus.ir.dtypes import DTYPES, DType
+from argus.ir.program import TARGETS, Program, Target
+from argus.lang.kernel import InlineFunction, Kernel
+from argus.lang.names.types import as_dtype
+
+if TYPE_CHECKING:
+    from argus.codegen import CudaSource
+    from argus.ir.launch import LaunchSpec
+    from argus.runtime.build import Cubin
+    from argus.runtime.launch import Loaded
+
+DEFAULT_TARGET = "sm_90a"
+_DIVISORS = (16, 8, 4, 2)
+
+
+@dataclass(frozen=True)
+class Request:
+    """One specialisation of a kernel.
+
+    ``dtypes`` of the tensors that are passed (an optional tensor left out is absent);
+    ``statics`` override defaults; ``facts`` are powers of two (at most 16) known to
+    divide dimensions ("M") and strides ("A_s0"); what is not named is divisible by 16.
+    """
+
+    kernel: Kernel
+    dtypes: Mapping[str, DType]
+    statics: Mapping[str, object] = field(default_factory=dict[str, object])
+    target: str = DEFAULT_TARGET
+    facts: Mapping[str, int] = field(default_factory=dict[str, int])
+
+
+@dataclass(frozen=True)
+class Built:
+    """A kernel ready to load: launch contract, and machine code with its usage."""
+
+    spec: LaunchSpec
+    cubin: Cubin
+
+
+def target_named(name: str) -> Target:
+    """The target of that name. Raises ArgusError AG0617 for an unknown one."""
+    if name not in TARGETS:
+        known = ", ".join(TARGETS)
+        raise fail("AG0617", None, f"there is no target `{name}`", help=f"try {known}")
+    return TARGETS[name]
+
+
+def tile_program(request: Request) -> Program:
+    """Parse and specialise. Raises ArgusError for every mistake of the author."""
+    from argus.lang.frontend import specialise
+
+    kernel = request.kernel
+    present = {t.name: t.name in request.dtypes for t in kernel.signature.tensors}
+    return specialise(
+        kernel,
+        dtypes=request.dtypes,
+        statics=request.statics,
+        target=target_named(request.target),
+        present=present,
+        facts=request.facts,
+    )
+
+
+def placed_program(request: Request) -> Program:
+    """Parse and place. Raises ArgusError where the target cannot honour the kernel."""
+    from argus.lower import place
+
+    return place(tile_program(request))
+
+
+def cuda_source(request: Request) -> CudaSource:
+    """Parse, place and print as CUDA C++."""
+    from argus.codegen import emit
+
+    return emit(placed_program(request))
+
+
+def build(request: Request) -> Built:
+    """A built kernel: from the disk cache, or made now.
+
+    Raises ArgusError: the author's mistakes, and AG07xx for what the CUDA compiler
+    finds (serialised wgmma, ignored register budgets, undeclared spills).
+    """
+    from argus.runtime.build import BuildOptions
+    from argus.runtime.cache import default_cache
+    from argus.runtime.keys import specialisation_key
+
+    cache = default_cache()
+    key = specialisation_key(
+        sources=_sources(request),
+        kernel=request.kernel.name,
+        statics=request.statics,
+        dtypes={k: v.name for k, v in request.dtypes.items()},
+        target=request.target,
+        facts=request.facts,
+    )
+    found = cache.find(key)
+    if found is not None:
+        return Built(found.spec, found.cubin)
+    program = placed_program(request)
+    from argus.codegen import emit
+
+    source = emit(program)
+    options = BuildOptions(spill_bytes=program.spill_bytes)
+    cubin = cache.cubin(
+        source.text, request.target, options, file=request.kernel.file
+    )
+    cache.remember(key, source.spec, cubin, options)
+    return Built(source.spec, cubin)
+
+
+def _sources(request: Request) -> list[str]:
+    """Texts of every file outside the package that the result depends on."""
+    from argus.lang.frontend.module import dependencies
+
+    inlines = [v for v in request.statics.values() if isinstance(v, InlineFunction)]
+    return dependencies(request.kernel, inlines)
+
+
+# ------------------------------------------------------------------ calling a kernel
+
+
+class _Calls:
+    """Built kernels in memory, by kernel and by what a call was like."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._loaded: dict[tuple[object, ...], Loaded] = {}
+
+    def find(self, key: tuple[object, ...]) -> Loaded | None:
+        return self._loaded.get(key)
+
+    def make(self, key: tuple[object, ...], request: Request) -> Loaded:
+        from argus.runtime.launch import Loaded
+
+        with self._lock:
+            if key not in self._loaded:
+                built = build(request)
+                self._loaded[key] = Loaded(built.spec, built.cubin.image)
+            return self._loaded[key]
+
+
+_calls = _Calls()
+
+
+def launch(
+    kernel: Kernel, args: Sequence[object], named: Mapping[str, object]
+) -> None:
+    """Compile for these arguments where that is still to be done, and launch.
+
+    Runs on the current stream of the tensors' device. Raises ArgusError before anything
+    is launched for arguments that do not fit.
+    """
+    loaded, values = prepare_call(kernel, args, named)
+    loaded(*values)
+
+
+def prepare_call(
+    kernel: Kernel, args: Sequence[object], named: Mapping[str, object]
+) -> tuple[Loaded, tuple[object, ...]]:
+    """The built kernel for a call, and its runtime arguments in order."""
+    values, statics = _split(kernel, args, named)
+    tensors = {
+        t.name: values[t.name]
+        for t in kernel.signature.tensors
+        if values.get(t.name) is not None
+    }
+    described = {name: _describe(name, value) for name, value in tensors.items()}
+    key = (
+        id(kernel),
+        tuple((n, *d) for n, d in described.items()),
+        tuple(sorted((k, _hashable(v)) for k, v in statics.items())),
+    )
+    loaded = _calls.find(key)
+    if loaded is None:
+        request = Request(
+            kernel,
+            {n: dtype for n, (dtype, _, _) in described.items()},
+            statics,
+            _target_of_device(),
+            _facts(kernel, described),
+        )
+        loaded = _calls.make(key, request)
+    ordered = tuple(
+        values[p.name]
+        for p in kernel.signature.params
+        if p.name in tensors or p.name in {s.name for s in kernel.signature.scalars}
+    )
+    return loaded, ordered
+
+
+_Described = tuple[DType, tuple[int, ...], tuple[int, ...]]
+"""Element type, divisors of the extents, divisors of the strides."""
+
+
+def _describe(name: str, value: object) -> _Described:
+    from argus.runtime.arguments import describe
+
+    given = describe(name, value)
+    dtype = given.dtype if isinstance(given.dtype, DType) else DTYPES[given.dtype]
+    return (
+        dtype,
+        tuple(_divisor(n) for n in given.shape),
+        tuple(_divisor(s) for s in given.strides),
+    )
+
+
+def _divisor(n: int) -> int:
+    return next((d for d in _DIVISORS if n % d == 0), 1)
+
+
+def _facts(kernel: Kernel, described: Mapping[str, _Described]) -> dict[str, int]:
+    facts: dict[str, int] = {}
+    for tensor in kernel.signature.tensors:
+        if tensor.name not in described:
+            continue
+        _, extents, strides = described[tensor.name]
+        for i, dim in enumerate(tensor.dims):
+            facts[f"{tensor.name}_s{i}"] = strides[i] if i < len(strides) else 1
+            if isinstance(dim, str) and i < len(extents):
+                facts[dim] = min(facts.get(dim, 16), extents[i])
+    return facts
+
+
+def _target_of_device() -> str:
+    from argus.runtime.driver import cuda_driver
+
+    info = cuda_driver().info(0)
+    major, minor = info.capability
+    return "sm_90a" if (major, minor) == (9, 0) else "sm_80"
+
+
+def _split(
+    kernel: Kernel, args: Sequence[object], named: Mapping[str, object]
+) -> tuple[dict[str, object], dict[str, object]]:
+    """Runtime values by name, and static overrides. Raises ArgusError AG0801."""
+    signature = kernel.signature
+    params = signature.params
+    if len(args) > len(params):
+        raise fail(
+            "AG0801",
+            None,
+            f"kernel `{kernel.name}` takes {len(params)} runtime arguments; "
+            f"{len(args)} were given",
+        )
+    values: dict[str, object] = dict(
+        zip((p.name for p in params), args, strict=False)
+    )
+    statics: dict[str, object] = {}
+    static_names = {s.name for s in signature.statics}
+    runtime_names = {p.name for p in params}
+    for name, value in named.items():
+        if name in static_names:
+            statics[name] = _static(value)
+        elif name in runtime_names and name not in values:
+            values[name] = value
+        else:
+            known = ", ".join([*runtime_names, *static_names])
+            raise fail(
+                "AG0801",
+                None,
+                f"kernel `{kernel.name}` has no argument `{name}` left to be given",
+                help=f"its parameters are {known}",
+            )
+    return values, statics
+
+
+def _static(value: object) -> object:
+    from argus.lang.names.types import ElementType
+
+    return as_dtype(value) if isinstance(value, ElementType) else value
+
+
+def _hashable(value: Any) -> object:
+    return id(value) if isinstance(value, InlineFunction) else value

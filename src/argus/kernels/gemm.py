@@ -1,0 +1,109 @@
+"""Matrix products: C[m, n] = epilogue(sum over k of A[m, k] * B[n, k]).
+
+Two forms of one kernel: for Hopper (TMA, wgmma, warp-specialised, persistent, clusters)
+and for Ampere-class instructions (cp.async, ldmatrix, mma.sync), which also serves rows
+that TMA cannot address. Sizes are arbitrary. See ``argus.kernels.library`` for choosing
+between them, and for the reference.
+"""
+
+import argus as ag
+from argus import f32, i32
+
+
+@ag.inline
+def plain(acc):
+    """No activation."""
+    return acc
+
+
+@ag.inline
+def finish(acc, Bias, Residual, m, n, ACTIVATION):
+    """Activation(acc + bias[n]) + residual[m, n]; absent tensors are skipped."""
+    BM, BN = acc.shape
+    if Bias is not None:
+        acc = acc + ag.load(Bias[n:], (BN,)).to(f32)
+    acc = ACTIVATION(acc)
+    if Residual is not None:
+        acc = acc + ag.load(Residual[m:, n:], (BM, BN)).to(f32)
+    return acc
+
+
+@ag.kernel
+def gemm_sm90(
+    A: ag.half["M K"],
+    B: ag.half["N K"],
+    C: ag.half["M N"],
+    Bias: ag.float["N"] | None = None,
+    Residual: ag.half["M N"] | None = None,
+    *,
+    BM: int = 128,
+    BN: int = 256,
+    BK: int = 64,
+    STAGES: int = 4,
+    GROUP: int = 8,
+    CLUSTER: int = 2,
+    WARPGROUPS: int = 2,
+    ACTIVATION: ag.Inline = plain,
+):
+    """Persistent, warp-specialised Hopper form; a cluster shares each tile of B."""
+    M, K = A.shape
+    N = B.shape[0]
+    ag.cluster(CLUSTER)
+    ring = ag.ring(STAGES, a=A.dtype.tile(BM, BK), b=B.dtype.tile(BN, BK))
+
+    with ag.role("load", warps=1, registers=40):
+        for bm, bn in ag.persistent_tiles(ag.cdiv(M, BM), ag.cdiv(N, BN), group=GROUP):
+            for k in ag.range(0, K, BK):
+                with ring.fill() as slot:
+                    slot.a.load(A[bm * BM :, k:])
+                    slot.b.load(B[bn * BN :, k:], multicast=CLUSTER)
+
+    with ag.role("math", warpgroups=WARPGROUPS, registers=232):
+        for bm, bn in ag.persistent_tiles(ag.cdiv(M, BM), ag.cdiv(N, BN), group=GROUP):
+            slot = ring.wait()
+            acc = ag.dot(slot.a, slot.b.T)
+            for _ in ag.range(BK, K, BK):
+                ahead = ring.wait()
+                acc = ag.dot(ahead.a, ahead.b.T, acc)
+                slot.release()
+                slot = ahead
+            slot.release()
+            acc = finish(acc, Bias, Residual, bm * BM, bn * BN, ACTIVATION)
+            C[bm * BM :, bn * BN :] = acc.to(C.dtype)
+
+
+@ag.kernel
+def gemm_sm80(
+    A: ag.half["M K"],
+    B: ag.half["N K"],
+    C: ag.half["M N"],
+    Bias: ag.float["N"] | None = None,
+    Residual: ag.half["M N"] | None = None,
+    *,
+    BM: int = 128,
+    BN: int = 128,
+    BK: int = 64,
+    STAGES: int = 3,
+    GROUP: int = 8,
+    WARPS: int = 4,
+    ACTIVATION: ag.Inline = plain,
+):
+    """One tile per block; all warps load and multiply, STAGES - 1 fills ahead."""
+    M, K = A.shape
+    N = B.shape[0]
+    ag.launch(warps=WARPS)
+    bm, bn = ag.block_tile(ag.cdiv(M, BM), ag.cdiv(N, BN), group=GROUP)
+    ring = ag.ring(STAGES, a=A.dtype.tile(BM, BK), b=B.dtype.tile(BN, BK))
+    for s in ag.static_range(STAGES - 1):
+        with ring.fill() as slot:
+            slot.a.load(A[bm * BM :, s * BK :], via="cp_async")
+            slot.b.load(B[bn * BN :, s * BK :], via="cp_async")
+    acc = ag.zeros((BM, BN), f32)
+    for k in ag.range(0, K, BK):
+        with ring.drain() as full:
+            with ring.fill() as slot:
+                slot.a.load(A[bm * BM :, k + (STAGES - 1) * BK :], via="cp_async")
+                slot.b.load(B[bn * BN :, k + (STAGES - 1) * BK :], via="cp_async")
+            acc = ag.dot(full.a, full.b.T, acc)
+    acc = finish(acc, Bias, Residual, bm * BM, bn * BN, ACTIVATION)
+    C[bm * BM :, bn * BN :] = acc.to(C.dtype)

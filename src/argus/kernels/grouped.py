@@ -1,0 +1,69 @@
+"""Grouped matrix product for mixture of experts, with gather and scatter.
+
+Positions 0..P-1 are (token, expert) pairs sorted by expert. A tile of BM positions
+belongs to one expert: ``Expert[t]`` (negative: the tile is unused), begins at position
+``Start[t]``, and its expert's positions end at ``End[t]``. Position p reads row
+``Rows[p]`` of X (p itself without Rows) and writes row ``Out[p]`` of Y (p itself
+without Out).
+"""
+
+import argus as ag
+from argus import f32, i32
+
+
+@ag.kernel
+def grouped_gemm(
+    X: ag.half["R K"],
+    W: ag.half["E N K"],
+    Y: ag.half["P N"],
+    Expert: i32["C"],
+    Start: i32["C"],
+    End: i32["C"],
+    Rows: i32["I"] | None = None,
+    Out: i32["J"] | None = None,
+    *,
+    BM: int = 128,
+    BN: int = 256,
+    BK: int = 64,
+    STAGES: int = 4,
+    GROUP: int = 16,
+    WARPGROUPS: int = 2,
+):
+    """Y[out(p), n] = sum over k of X[row(p), k] * W[expert(p), n, k]."""
+    K, N = X.shape[1], W.shape[1]
+    C = Expert.shape[0]
+    ring = ag.ring(STAGES, a=X.dtype.tile(BM, BK), b=W.dtype.tile(BN, BK))
+
+    with ag.role("load", warps=1 if Rows is None else 4, registers=56):
+        for t, bn in ag.persistent_tiles(C, ag.cdiv(N, BN), group=GROUP):
+            e = Expert[t]
+            if e >= 0:
+                p = Start[t]
+                if Rows is not None:
+                    rows = ag.load(Rows[p:], (BM,))
+                for k in ag.range(0, K, BK):
+                    with ring.fill() as slot:
+                        if Rows is not None:
+                            slot.a.load(X[rows, k:])
+                        else:
+                            slot.a.load(X[p:, k:])
+                        slot.b.load(W[e, bn * BN :, k:])
+
+    with ag.role("math", warpgroups=WARPGROUPS, registers=224):
+        for t, bn in ag.persistent_tiles(C, ag.cdiv(N, BN), group=GROUP):
+            e = Expert[t]
+            if e >= 0:
+                slot = ring.wait()
+                acc = ag.dot(slot.a, slot.b.T)
+                for _ in ag.range(BK, K, BK):
+                    ahead = ring.wait()
+                    acc = ag.dot(ahead.a, ahead.b.T, acc)
+                    slot.release()
+                    slot = ahead
+                slot.release()
+                p, end = Start[t], End[t]
+                if Out is not None:
+                    rows = ag.load(Out[p:end], (BM,), fill=-1)
+                    Y[rows, bn * BN :] = acc.to(Y.dtype)
+                else:
+                    Y[p:end, bn * BN :] = acc.to(Y.dtype)

@@ -1,0 +1,106 @@
+"""Attention: sizes, reference. The kernel is in ``argus.kernels.attention``."""
+
+from typing import Any
+
+from argus.ir.dtypes import bf16
+from argus.kernels.attention import attention
+from argus.kernels.library.entry import Argument, Arrays, Case, Choice, Entry, Work
+
+
+def _sizes(case: Case) -> tuple[int, ...]:
+    return tuple(case.sizes[d] for d in "BHGSTD")
+
+
+def _arguments(case: Case) -> tuple[Argument, ...]:
+    b, h, g, s, t, d = _sizes(case)
+    return (
+        Argument("Q", bf16, (b, h, s, d)),
+        Argument("K", bf16, (b, g, t, d)),
+        Argument("V", bf16, (b, g, t, d)),
+        Argument("O", bf16, (b, h, s, d), "output"),
+    )
+
+
+def _choose(case: Case, target: str) -> Choice:
+    statics = {k: v for k, v in case.options.items() if k.isupper()}
+    return Choice(
+        attention,
+        {"CAUSAL": "causal" in case.options, **statics},
+        {"scale": case.sizes["D"] ** -0.5},
+    )
+
+
+def _reference(xp: Any, arrays: Arrays, case: Case) -> Arrays:
+    _, h, g, s, t, d = _sizes(case)
+    q, k, v = arrays["Q"], arrays["K"], arrays["V"]
+    out = xp.zeros_like(q)
+    # One query head at a time: the score matrix of all heads need not fit in memory.
+    for i in range(q.shape[0]):
+        for j in range(h):
+            scores = q[i, j] @ k[i, j // (h // g)].T * d**-0.5
+            if "causal" in case.options:
+                scores = xp.where(xp.tril(xp.ones_like(scores)) > 0, scores, -1e30)
+            e = xp.exp(scores - xp.amax(scores, axis=-1, keepdims=True))
+            out[i, j] = e / e.sum(axis=-1, keepdims=True) @ v[i, j // (h // g)]
+    return {"O": out}
+
+
+def _work(case: Case) -> Work:
+    b, h, g, s, t, d = _sizes(case)
+    flops = 4 * b * h * s * t * d
+    if "causal" in case.options:
+        flops //= 2
+    return Work(flops, 2 * b * d * (2 * h * s + 2 * g * t))
+
+
+def _baselines(arrays: Arrays, case: Case) -> dict[str, Any]:
+    import torch
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    q, k, v = (arrays[n] for n in "QKV")
+    causal, grouped = "causal" in case.options, case.sizes["H"] != case.sizes["G"]
+
+    def cudnn() -> Any:
+        with sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
+            return torch.nn.functional.scaled_dot_product_attention(
+                q, k, v, is_causal=causal, enable_gqa=grouped
+            )
+
+    return {"cuDNN": cudnn}
+
+
+def _case(
+    b: int, h: int, g: int, s: int, t: int | None = None, **options: object
+) -> Case:
+    t = s if t is None else t
+    name = f"{b}x{h}/{g}x{s}" + (f":{t}" if t != s else "")
+    name += "".join(f" {w}" for w in options if w.islower())
+    sizes = {"B": b, "H": h, "G": g, "S": s, "T": t, "D": 128}
+    return Case(name, sizes, options)
+
+
+ATTENTION = Entry(
+    name="attention",
+    title="attention forward, bf16, head dimension 128",
+    arguments=_arguments,
+    choose=_choose,
+    reference=_reference,
+    work=_work,
+    small=(
+        _case(1, 2, 1, 128, 256),
+        _case(1, 2, 2, 200, causal=1),
+        _case(1, 1, 1, 70, 150),
+    ),
+    large=(
+        _case(4, 32, 32, 4096),
+        _case(4, 32, 32, 4096, causal=1),
+        _case(1, 32, 32, 16384),
+        _case(1, 32, 32, 16384, causal=1),
+        _case(2, 64, 8, 8192),
+        _case(2, 64, 8, 8192, causal=1),
+        _case(3, 16, 4, 3001, 2777),
+        _case(2, 8, 8, 1111, causal=1),
+    ),
+    baselines=_baselines,
+    tolerance=8e-3,
+)

@@ -1,0 +1,49 @@
+"""Row-wise normalisations: softmax and root-mean-square norm, one pass over memory.
+
+A block holds ROWS whole rows of at most BN columns in registers; missing columns are
+filled with the neutral element. Rows are read and written once.
+"""
+
+import argus as ag
+from argus import f32
+
+
+@ag.kernel
+def softmax(
+    X: ag.float["M N"],
+    Y: ag.float["M N"],
+    *,
+    BN: int = 8192,
+    ROWS: int = 1,
+    WARPS: int = 8,
+):
+    """Y[m, n] = exp(X[m, n] - max) / sum over n of the same."""
+    M, N = X.shape
+    ag.require(N <= BN, "a row is held in registers")
+    ag.launch(warps=WARPS)
+    (b,) = ag.block(ag.cdiv(M, ROWS))
+    x = ag.load(X[b * ROWS :, 0:], (ROWS, BN), fill=-ag.inf).to(f32)
+    e = ag.exp2((x - ag.max(x, "N")) * 1.4426950408889634)
+    Y[b * ROWS :, 0:] = (e * ag.rcp(ag.sum(e, "N"))).to(Y.dtype)
+
+
+@ag.kernel
+def rmsnorm(
+    X: ag.float["M N"],
+    W: ag.float["N"],
+    Y: ag.float["M N"],
+    eps: f32 = 1e-6,
+    *,
+    BN: int = 8192,
+    ROWS: int = 1,
+    WARPS: int = 8,
+):
+    """Y[m, n] = X[m, n] * rsqrt(mean over n of X**2 + eps) * W[n]."""
+    M, N = X.shape
+    ag.require(N <= BN, "a row is held in registers")
+    ag.launch(warps=WARPS)
+    (b,) = ag.block(ag.cdiv(M, ROWS))
+    x = ag.load(X[b * ROWS :, 0:], (ROWS, BN)).to(f32)
+    w = ag.load(W[0:], (BN,)).to(f32)
+    scale = ag.rsqrt(ag.mean(x * x, "N", N) + eps)
+    Y[b * ROWS :, 0:] = (x * scale * w).to(Y.dtype)

@@ -1,0 +1,154 @@
+"""Tile programs built by hand, as the frontend builds them: what placing is tested on."""
+
+from argus.diagnostics import Span
+from argus.ir import ops as o
+from argus.ir.dtypes import bf16, f32
+from argus.ir.expr import Const, Expr, Sym, axis, cdiv
+from argus.ir.memory import GlobalTensor, GlobalView, Ring, SharedAlloc, SharedView
+from argus.ir.program import BLOCK_INDEX, TARGETS, Program, stride_symbol
+
+AT = Span("kernel.py", 1, 1, 1, 2)
+
+
+def matrix(name: str, *dims: str) -> GlobalTensor:
+    """A bf16 tensor with named dimensions and runtime strides."""
+    strides: list[Expr] = [stride_symbol(name, i) for i in range(len(dims) - 1)]
+    return GlobalTensor(
+        name,
+        bf16,
+        dims,
+        tuple(Sym(d, "dim") for d in dims),
+        (*strides, Const(1)),
+    )
+
+
+def view(tensor: GlobalTensor, shape: tuple[int, ...], *starts: Expr) -> GlobalView:
+    """A tile of ``shape`` starting at ``starts``."""
+    coords = tuple(s + axis(i) for i, s in enumerate(starts))
+    return GlobalView(tensor, shape, tensor.dims, coords)
+
+
+def whole(alloc: SharedAlloc, stage: Expr) -> SharedView:
+    """All of one stage."""
+    rank = len(alloc.shape)
+    return SharedView(
+        alloc, stage, (Const(0),) * rank, tuple(range(rank)), alloc.shape, alloc.dims
+    )
+
+
+def tile(name: str, shape: tuple[int, ...], dims: tuple[str | None, ...], dtype=f32):
+    """An unplaced register tile."""
+    return o.Tile(dtype, shape, dims, AT, name=name)
+
+
+def gemm(
+    bm: int = 128,
+    bn: int = 128,
+    bk: int = 64,
+    stages: int = 3,
+    warpgroups: int = 2,
+    target: str = "sm_90a",
+) -> Program:
+    """C = A B^T with a load role and a math role, one tile per block."""
+    a, b, c = matrix("A", "M", "K"), matrix("B", "N", "K"), matrix("C", "M", "N")
+    m, n, k = (Sym(d, "dim") for d in "MNK")
+    grid_n = cdiv(n, bn)
+    m0, n0 = BLOCK_INDEX // grid_n * bm, BLOCK_INDEX % grid_n * bn
+    ring = Ring(
+        "ring",
+        stages,
+        {
+            "a": SharedAlloc("a", bf16, (bm, bk), ("M", "K"), stages, AT),
+            "b": SharedAlloc("b", bf16, (bn, bk), ("N", "K"), stages, AT),
+        },
+        AT,
+    )
+
+    def loop(name: str, body: o.Block, tiles: list[o.TileCarry]) -> o.For:
+        var = Sym(f"k_{name}", "loop")
+        count, after = Sym(f"n_{name}", "let"), Sym(f"n_{name}_after", "let")
+        return o.For(
+            var=var,
+            start=Const(0),
+            stop=k,
+            step=Const(bk),
+            body=body,
+            tiles=tiles,
+            scalars=[o.ScalarCarry(Const(0), count, count + 1, after)],
+            span=AT,
+        )
+
+    fill = Sym("n_load", "let")
+    k_load = Sym("k_load", "loop")
+    slot = fill % stages
+    load = o.Block(
+        [
+            o.RingAcquire(ring=ring, n=fill, span=AT),
+            o.CopyAsync(
+                dst=whole(ring.fields["a"], slot),
+                src=view(a, (bm, bk), m0, k_load),
+                ring=ring,
+                span=AT,
+            ),
+            o.CopyAsync(
+                dst=whole(ring.fields["b"], slot),
+                src=view(b, (bn, bk), n0, k_load),
+                ring=ring,
+                span=AT,
+            ),
+            o.RingPublish(ring=ring, n=fill, span=AT),
+        ]
+    )
+    drain = Sym("n_math", "let")
+    acc0, arg = tile("acc", (bm, bn), (None, None)), tile("acc", (bm, bn), ("M", "N"))
+    dot, result = tile("acc", (bm, bn), ("M", "N")), tile("acc", (bm, bn), ("M", "N"))
+    math = o.Block(
+        [
+            o.RingWait(ring=ring, n=drain, span=AT),
+            o.Dot(
+                result=dot,
+                a=whole(ring.fields["a"], drain % stages),
+                b=whole(ring.fields["b"], drain % stages).transposed,
+                acc=arg,
+                span=AT,
+            ),
+            o.RingRelease(ring=ring, n=drain, span=AT),
+        ]
+    )
+    out = tile("out", (bm, bn), ("M", "N"), bf16)
+    roles = o.Roles(
+        roles=[
+            o.Role("load", 1, 40, o.Block([loop("load", load, [])]), AT),
+            o.Role(
+                "math",
+                4 * warpgroups,
+                232,
+                o.Block(
+                    [
+                        o.Full(result=acc0, value=Const(0.0), span=AT),
+                        loop("math", math, [o.TileCarry(acc0, arg, dot, result)]),
+                        o.Cast(result=out, src=result, span=AT),
+                        o.StoreGlobal(
+                            view=view(c, (bm, bn), m0, n0), src=out, span=AT
+                        ),
+                    ]
+                ),
+                AT,
+            ),
+        ],
+        span=AT,
+    )
+    names = ["M", "N", "K", "A_s0", "B_s0", "C_s0"]
+    return Program(
+        name="gemm",
+        file="kernel.py",
+        target=TARGETS[target],
+        params=[a, b, c],
+        statics={},
+        body=o.Block([roles]),
+        span=AT,
+        grid=cdiv(m, bm) * grid_n,
+        rings=[ring],
+        facts=dict.fromkeys(names, 16),
+        outputs=["C"],
+    )
