@@ -8,6 +8,7 @@ import textwrap
 import time
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,14 @@ from argus.runtime.nvrtc import compiler_version
 from argus.runtime.store import CacheWarning, Store
 
 SOURCE = 'extern "C" __global__ void k(float* p) { *p = 1; }'
+
+
+@dataclass(frozen=True)
+class Handle:
+    """Like that of an inline function."""
+
+    file: str
+    name: str
 
 
 class CountingBuilder:
@@ -106,6 +115,9 @@ def test_a_specialisation_key_tells_its_parts_apart() -> None:
         {"statics": {"BM": 128, "CAUSAL": None}},
         {"statics": {"BM": "128", "CAUSAL": False}},
         {"statics": {"BM": 128.0, "CAUSAL": False}},
+        {"statics": {"BM": Handle("a.py", "relu"), "CAUSAL": False}},
+        {"statics": {"BM": Handle("b.py", "relu"), "CAUSAL": False}},
+        {"statics": {"BM": ("a.py", "relu"), "CAUSAL": False}},
         {"dtypes": {"A": "f16"}},
         {"target": "sm_80"},
         {"facts": {"K": 32}},

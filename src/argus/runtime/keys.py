@@ -10,6 +10,7 @@ to the next makes another key.
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from functools import cache
 from pathlib import Path
 from typing import cast
@@ -48,9 +49,10 @@ def specialisation_key(
 
     ``sources`` are the texts of the kernel's file and of every file it takes inline
     functions from. ``statics`` are values of static parameters: None, bool, int, float,
-    str, element types, tuples of these; any other object (an inline function) counts by
-    its ``__module__`` and ``__qualname__``, its text being among ``sources``. ``facts``
-    are divisors known of sizes and strides.
+    str, element types, and tuples and dataclasses of these (the handle of an inline
+    function); a plain function or class counts by its ``__module__`` and
+    ``__qualname__``, its text being among ``sources``. ``facts`` are divisors known of
+    sizes and strides.
 
     Raises TypeError for a static value without a name, ArgusError AG0705 if there is no
     NVRTC.
@@ -82,6 +84,11 @@ def _static(value: object) -> str:
         case tuple():
             items = cast("tuple[object, ...]", value)
             return f"({','.join(_static(item) for item in items)})"
+        case _ if is_dataclass(value) and not isinstance(value, type):
+            parts = (
+                f"{f.name}={_static(getattr(value, f.name))}" for f in fields(value)
+            )
+            return f"{type(value).__qualname__}({','.join(parts)})"
         case _:
             module = getattr(value, "__module__", None)
             name = getattr(value, "__qualname__", None)
