@@ -101,4 +101,11 @@ CODES = (
         "The reduction would need the values of other warps than those of the role "
         "it stands in.",
     ),
+    Code(
+        "AG0218",
+        "dimensions of different names meet",
+        "Elements are combined or stored position by position, and the names say "
+        "that the positions mean different things. Transpose a tile with `.T`; if "
+        "two names are the same thing, say so with `ag.rename`.",
+    ),
 )

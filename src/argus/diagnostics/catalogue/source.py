@@ -120,4 +120,27 @@ CODES = (
         "Assigning to the name under which Argus is imported, or to a dtype, hides "
         "it from the rest of the kernel.",
     ),
+    Code(
+        "AG0020",
+        "source that is nested too deeply",
+        "Expressions and blocks may be nested up to a limit that no readable kernel "
+        "reaches.",
+    ),
+    Code(
+        "AG0021",
+        "a name of the language used outside a kernel",
+        "The functions of the language have a meaning only in the source of kernels "
+        "and of `@ag.inline` functions, which is parsed and never executed.",
+    ),
+    Code(
+        "AG0022",
+        "an import that a kernel file cannot have",
+        "A kernel file is parsed and never executed, so that only the language can "
+        "be imported into it.",
+    ),
+    Code(
+        "AG0024",
+        "a kernel that stores nothing",
+        "Nothing that the kernel computes can be seen from outside.",
+    ),
 )

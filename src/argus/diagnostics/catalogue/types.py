@@ -116,4 +116,10 @@ CODES = (
         "Evaluating the expression on static values divides by zero, overflows, or "
         "is otherwise undefined.",
     ),
+    Code(
+        "AG0120",
+        "a static assertion that does not hold",
+        "The kernel states by `assert` or `ag.require` what must hold for its static "
+        "parameters, and these values break it.",
+    ),
 )

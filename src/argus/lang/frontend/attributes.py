@@ -1,0 +1,121 @@
+"""Attributes of values: shapes, transposes, fields of slots, bound methods."""
+
+from __future__ import annotations
+
+import ast
+
+from argus.diagnostics import ArgusError
+from argus.ir.dtypes import DType
+from argus.ir.ops import Transpose
+from argus.lang.frontend import lookup
+from argus.lang.frontend.calls import HANDLERS, STUBS
+from argus.lang.frontend.shared import field_of
+from argus.lang.frontend.state import Elaborator, suggest
+from argus.lang.frontend.values import (
+    CLASS_OF,
+    Builtin,
+    Method,
+    Namespace,
+    SharedValue,
+    SlotValue,
+    StagedValue,
+    Static,
+    TensorValue,
+    TileValue,
+    TupleValue,
+    Value,
+    describe,
+    number,
+)
+
+
+def attribute(e: Elaborator, value: Value, name: str, node: ast.Attribute) -> Value:
+    """`value.name`. Raises ArgusError (AG0103) where there is no such attribute."""
+    match value, name:
+        case Namespace(name="argus"), _:
+            return lookup.language(e, name, e.span(node))
+        case Namespace(name="layouts"), _ if f"layouts.{name}" in HANDLERS:
+            return Builtin(f"layouts.{name}")
+        case Static(value=DType() as dtype), "bits" | "bytes":
+            return Static(dtype.bits if name == "bits" else dtype.bytes)
+        case Static(value=DType()), "tile":
+            return Method(value, "ElementType.tile")
+        case TensorValue(extents=extents), "shape":
+            return TupleValue(tuple(number(x) for x in extents))
+        case TensorValue(tensor=tensor), "dtype":
+            return Static(tensor.dtype)
+        case TensorValue(dims=dims), "dims":
+            return TupleValue(tuple(Static(d) for d in dims))
+        case TileValue(tile=t), "shape" | "dims" | "dtype":
+            return _facts(t.shape, t.dims, t.dtype, name)
+        case SharedValue(view=v), "shape" | "dims" | "dtype":
+            return _facts(v.shape, v.dims, v.dtype, name)
+        case StagedValue(alloc=a), "shape" | "dims" | "dtype":
+            return _facts(a.shape, a.dims, a.dtype, name)
+        case (TileValue() | SharedValue()), "T":
+            return transposed(e, value, node)
+        case SlotValue(ring=ring), _ if name in ring.fields:
+            return field_of(e, value, name)
+        case _:
+            cls = CLASS_OF.get(type(value))
+            if cls is not None and f"{cls}.{name}" in HANDLERS:
+                return Method(value, f"{cls}.{name}")
+            raise _missing(e, value, name, node)
+
+
+def _facts(
+    shape: tuple[int, ...], dims: tuple[str | None, ...], dtype: DType, name: str
+) -> Value:
+    match name:
+        case "shape":
+            return TupleValue(tuple(Static(n) for n in shape))
+        case "dims":
+            return TupleValue(tuple(Static(d) for d in dims))
+        case _:
+            return Static(dtype)
+
+
+def transposed(
+    e: Elaborator, value: TileValue | SharedValue, node: ast.Attribute
+) -> Value:
+    """The value with its last two axes exchanged."""
+    span = e.span(node)
+    shape = value.tile.shape if isinstance(value, TileValue) else value.view.shape
+    if len(shape) < 2:
+        raise e.fail(
+            "AG0216", span, f"`.T` exchanges two axes, and this has {len(shape)}"
+        )
+    if isinstance(value, SharedValue):
+        return SharedValue(value.view.transposed, value.ring)
+    t, n = value.tile, len(shape)
+    axes = (*range(n - 2), n - 1, n - 2)
+    result = e.tile(
+        t.dtype, tuple(t.shape[a] for a in axes), tuple(t.dims[a] for a in axes), span
+    )
+    e.emit(Transpose(result, t, axes, span=span))
+    return TileValue(result)
+
+
+def _missing(
+    e: Elaborator, value: Value, name: str, node: ast.Attribute
+) -> ArgusError:
+    cls = CLASS_OF.get(type(value), "")
+    options = [key.split(".")[1] for key in STUBS if key.startswith(f"{cls}.")]
+    match value:
+        case SlotValue(ring=ring):
+            options += ring.fields
+        case TileValue() | SharedValue():
+            options += ["shape", "dtype", "dims", "T"]
+        case TensorValue():
+            options += ["shape", "dtype", "dims"]
+        case Namespace(name="layouts"):
+            options = [k.split(".")[1] for k in STUBS if k.startswith("layouts.")]
+        case _:
+            pass
+    return e.fail(
+        "AG0103",
+        e.span(node),
+        f"{describe(value)} has no attribute `{name}`",
+        help=suggest(name, options),
+        notes=(f"it has: {', '.join(options)}",) if options else (),
+    )

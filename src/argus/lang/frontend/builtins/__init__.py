@@ -1,0 +1,14 @@
+"""Handlers of the language's functions, by group. Importing this registers them all."""
+
+from argus.lang.frontend.builtins import (
+    compute,
+    grid,
+    layouts,
+    memory,
+    reduce,
+    ring,
+    shape,
+    sync,
+)
+
+__all__ = ["compute", "grid", "layouts", "memory", "reduce", "ring", "shape", "sync"]

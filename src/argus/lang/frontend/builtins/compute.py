@@ -1,0 +1,234 @@
+"""Tiles of constants, element-wise functions, and the matrix product."""
+
+from __future__ import annotations
+
+from argus.diagnostics import ArgusError
+from argus.ir import dtypes as d
+from argus.ir.expr import Const, Expr, binary, select
+from argus.ir.memory import SharedView
+from argus.ir.ops import Dot, Full, Tile
+from argus.lang.frontend import coerce
+from argus.lang.frontend.broadcast import unify_dims
+from argus.lang.frontend.calls import Call, Handler, builtin
+from argus.lang.frontend.tiles import cast, elementwise, scalar_for
+from argus.lang.frontend.values import (
+    Scalar,
+    SharedValue,
+    Static,
+    TileValue,
+    Value,
+    axes_text,
+    describe,
+    number,
+)
+from argus.layout import Fragment, wgmma_accumulator
+
+_UNARY = (
+    "exp", "exp2", "log", "log2", "sqrt", "rsqrt", "rcp", "tanh", "tanh_approx", "erf",
+    "sin", "cos", "floor", "ceil", "round",
+)  # fmt: skip
+
+
+def full_tile(call: Call, value: Expr) -> Value:
+    """A tile with one value everywhere."""
+    e = call.e
+    shape = call.shape("shape")
+    dtype = call.dtype("dtype")
+    where = call.where("value")
+    if dtype.kind == "bool":
+        value = coerce.condition(e, number(value), where, "`value`")
+    t = e.tile(dtype, shape, call.dims("dims", len(shape)), call.span)
+    e.emit(Full(t, scalar_for(e, value, dtype, where), span=call.span))
+    return TileValue(t)
+
+
+@builtin("zeros")
+def zeros(call: Call) -> Value:
+    """A tile of zeros."""
+    return full_tile(call, Const(0))
+
+
+@builtin("full")
+def full(call: Call) -> Value:
+    """A tile with one value everywhere."""
+    return full_tile(call, call.scalar("value"))
+
+
+def _unary(fn: str) -> Handler:
+    def handler(call: Call) -> Value:
+        return elementwise(
+            call.e, fn, (_needs_tile(call, "x"),), (call.where("x"),), call.span
+        )
+
+    return handler
+
+
+def _needs_tile(call: Call, name: str) -> Value:
+    value = call.value(name)
+    if isinstance(value, Static | Scalar):
+        raise call.e.fail(
+            "AG0105",
+            call.where(name),
+            f"`{call.name}` takes a register tile, and this is {describe(value)}",
+            help="compute it outside the kernel, or use `ag.full`",
+        )
+    return value
+
+
+for _name in _UNARY:
+    builtin(_name)(_unary(_name))
+
+
+@builtin("abs")
+def absolute(call: Call) -> Value:
+    """Absolute value of a tile or of a scalar."""
+    value = call.value("x")
+    if isinstance(value, Static | Scalar):
+        x = call.scalar("x")
+        return number(binary("max", x, binary("-", 0, x)))
+    return elementwise(call.e, "abs", (value,), (call.where("x"),), call.span)
+
+
+def _several(fn: str, names: tuple[str, ...]) -> Handler:
+    def handler(call: Call) -> Value:
+        values = [call.value(n) for n in names]
+        if all(isinstance(v, Static | Scalar) for v in values):
+            return _scalars(call, fn, names)
+        spans = [call.where(n) for n in names]
+        return elementwise(call.e, fn, values, spans, call.span)
+
+    return handler
+
+
+def _scalars(call: Call, fn: str, names: tuple[str, ...]) -> Value:
+    match fn:
+        case "maximum" | "minimum":
+            a, b = (call.scalar(n) for n in names)
+            return number(binary("max" if fn == "maximum" else "min", a, b))
+        case "where":
+            where = call.where("cond")
+            cond = coerce.condition(call.e, call.value("cond"), where, "`cond`")
+            return number(select(cond, call.scalar("x"), call.scalar("y")))
+        case _:
+            _needs_tile(call, names[0])
+            raise AssertionError(fn)
+
+
+for _name, _parameters in (
+    ("where", ("cond", "x", "y")),
+    ("maximum", ("x", "y")),
+    ("minimum", ("x", "y")),
+    ("fma", ("x", "y", "z")),
+    ("fdiv", ("x", "y")),
+):
+    builtin(_name)(_several(_name, _parameters))
+
+
+@builtin("cast", "Tile.to")
+def to(call: Call) -> Value:
+    """Another element type."""
+    source = call.receiver if call.receiver is not None else call.value("x")
+    where = call.span if call.receiver is not None else call.where("x")
+    t = coerce.tile(call.e, source, where, "what is converted").tile
+    return TileValue(cast(call.e, t, call.dtype("dtype"), call.span))
+
+
+# ------------------------------------------------------------- matrix product
+
+
+@builtin("dot", "mma", "wgmma")
+def dot(call: Call) -> Value:
+    """`acc + a @ b`.
+
+    Raises ArgusError: operands that are no matrices or not of one 16-bit float type
+    (AG0107), no common dimension (AG0204), a wrong accumulator (AG0205).
+    """
+    e = call.e
+    a, b = _operand(call, "a"), _operand(call, "b")
+    if a.dtype != b.dtype:
+        raise e.fail(
+            "AG0106",
+            call.span,
+            f"`{call.name}` multiplies {a.dtype} with {b.dtype}",
+            help=f"convert one of them, for instance `.to({b.dtype})`",
+        )
+    if a.dtype not in (d.bf16, d.f16):
+        raise e.fail(
+            "AG0107",
+            call.span,
+            f"`{call.name}` multiplies bf16 or f16, not {a.dtype}",
+            help="convert the operands with `.to(bf16)`",
+        )
+    (m, k), (k2, n) = a.shape, b.shape
+    (dim_m, dim_k), (dim_k2, dim_n) = a.dims, b.dims
+    if k != k2 or (dim_k and dim_k2 and dim_k != dim_k2):
+        raise _no_common(call, a, b)
+    if dim_m is not None and dim_m == dim_n:
+        raise e.fail(
+            "AG0207",
+            call.span,
+            f"the result would have the dimension `{dim_m}` twice",
+            help='name one of them anew: `ag.rename(x, "...")`',
+        )
+    dims = (dim_m, dim_n)
+    acc: Tile | None = None
+    if call.given("acc"):
+        acc = call.tile("acc")
+        if acc.shape != (m, n) or acc.dtype != d.f32:
+            raise e.fail(
+                "AG0205",
+                call.where("acc"),
+                f"the accumulator is {acc.dtype}{axes_text(acc.dims, acc.shape)}, "
+                f"and the product is {axes_text(dims, (m, n))}",
+                help=f"start from `ag.zeros(({m}, {n}), ag.f32)`",
+            )
+        dims = unify_dims(e, dims, acc.dims, call.where("acc"), "AG0205")
+    result = e.tile(d.f32, (m, n), dims, call.span)
+    if call.given("inst_n"):
+        result.required = _wide(call, m, n)
+    operands = [x if isinstance(x, Tile) else e.use_shared(x) for x in (a, b)]
+    e.emit(Dot(result, operands[0], operands[1], acc, span=call.span))
+    return TileValue(result)
+
+
+def _operand(call: Call, name: str) -> Tile | SharedView:
+    value = call.value(name)
+    match value:
+        case TileValue(tile=x) | SharedValue(view=x):
+            pass
+        case _:
+            raise call.e.fail(
+                "AG0105",
+                call.where(name),
+                f"`{call.name}` multiplies register or shared tiles, and this is "
+                f"{describe(value)}",
+            )
+    if len(x.shape) != 2:
+        raise call.e.fail(
+            "AG0204",
+            call.where(name),
+            f"{describe(value)} has {len(x.shape)} axes, and a matrix has 2",
+        )
+    return x
+
+
+def _no_common(
+    call: Call, a: Tile | SharedView, b: Tile | SharedView
+) -> ArgusError:
+    left, right = axes_text(a.dims, a.shape), axes_text(b.dims, b.shape)
+    turned = (a.dims[1], a.shape[1]) == (b.dims[1], b.shape[1])
+    return call.e.fail(
+        "AG0204",
+        call.span,
+        f"the last dimension of {left} is not the first of {right}",
+        help="transpose the right operand with `.T`" if turned else None,
+    )
+
+
+def _wide(call: Call, m: int, n: int) -> Fragment:
+    e = call.e
+    warps = e.role.warps if e.role is not None else e.program.warps
+    try:
+        return wgmma_accumulator(m, n, max(warps // 4, 1), call.positive("inst_n"))
+    except ValueError as error:
+        raise e.fail("AG0604", call.where("inst_n"), str(error)) from None

@@ -1,0 +1,176 @@
+"""Blocks, the launch, requirements; loops and roles where they may not stand."""
+
+from __future__ import annotations
+
+from argus.ir.expr import Binary, Const, Expr, Sym, symbols
+from argus.ir.program import CLUSTER_RANK, Requirement
+from argus.lang.frontend import grid
+from argus.lang.frontend.calls import Call, builtin
+from argus.lang.frontend.grid import ceiling
+from argus.lang.frontend.values import NOTHING, Scalar, TensorValue, Value, number
+
+
+@builtin("block")
+def block(call: Call) -> Value:
+    """One block for each index tuple."""
+    return grid.block_index(call.e, call)
+
+
+@builtin("block_tile")
+def block_tile(call: Call) -> Value:
+    """One block for each tile, in grouped order."""
+    return grid.block_tile(call.e, call)
+
+
+@builtin("range", "static_range", "persistent", "persistent_tiles")
+def loop(call: Call) -> Value:
+    """Loops stand in `for` statements, which do not come here."""
+    raise call.e.fail(
+        "AG0006",
+        call.span,
+        f"`{call.name}` stands only in a `for` statement",
+        help=f"write `for i in ag.{call.name}(...):`",
+    )
+
+
+@builtin("role")
+def role(call: Call) -> Value:
+    """Roles stand in `with` statements, which do not come here."""
+    raise call.e.fail(
+        "AG0016",
+        call.span,
+        "`role` stands only in a `with` statement",
+        help="write `with ag.role(...):`",
+    )
+
+
+@builtin("cluster")
+def cluster(call: Call) -> Value:
+    """Declare the cluster size."""
+    e = call.e
+    n = call.int("n")
+    if n not in (1, 2, 4, 8):
+        raise e.fail(
+            "AG0508", call.where("n"), f"a cluster of {n} blocks is not possible",
+            notes=("a cluster has 1, 2, 4 or 8 blocks",),
+        )  # fmt: skip
+    if n > 1 and not e.program.target.has_cluster:
+        raise e.fail(
+            "AG0602", call.span, f"{e.program.target.name} has no thread block clusters"
+        )
+    _early(call, "cluster")
+    if e.cluster_span is not None:
+        raise e.fail("AG0613", call.span, "the cluster is declared twice")
+    e.cluster_span = call.span
+    e.program.cluster = n
+    return NOTHING
+
+
+def _early(call: Call, what: str) -> None:
+    e = call.e
+    if e.grid is not None or e.role is not None or e.control:
+        raise e.fail(
+            "AG0613",
+            call.span,
+            f"`ag.{what}` stands at the top of the kernel, before the grid is made",
+        )
+
+
+@builtin("cluster_rank")
+def cluster_rank(call: Call) -> Value:
+    """Rank of this block in its cluster."""
+    return number(Const(0)) if call.e.program.cluster == 1 else Scalar(CLUSTER_RANK)
+
+
+@builtin("launch")
+def launch(call: Call) -> Value:
+    """Warps, resident blocks, accepted spills."""
+    e = call.e
+    _early(call, "launch")
+    if e.launch_span is not None:
+        raise e.fail("AG0613", call.span, "the launch is declared twice")
+    e.launch_span = call.span
+    if call.given("warps"):
+        warps = call.int("warps")
+        if not 1 <= warps <= 32:
+            raise e.fail(
+                "AG0504", call.where("warps"), f"a block of {warps} warps is not possible"
+            )
+        e.program.warps, e.launch_warps = warps, True
+    e.program.min_blocks = call.positive("min_blocks", 1)
+    if e.program.min_blocks > 32:
+        raise e.fail(
+            "AG0510", call.where("min_blocks"), "at most 32 blocks are resident"
+        )
+    e.program.spill_bytes = call.int("spill_bytes", 0)
+    return NOTHING
+
+
+@builtin("require")
+def require(call: Call) -> Value:
+    """A condition that every launch checks, and a fact for the compiler."""
+    e = call.e
+    cond = e.expand(call.scalar("cond"))
+    if cond.type != "bool":
+        raise call.wrong("cond", "a requirement is a condition")
+    odd = [s for s in symbols(cond) if s.kind not in ("dim", "param", "stride")]
+    if odd:
+        raise e.fail(
+            "AG0105",
+            call.where("cond"),
+            f"the requirement depends on `{odd[0]}`, which is not known at launch",
+        )
+    why = call.text("why")
+    if isinstance(cond, Const):
+        if not cond.value:
+            raise e.fail("AG0120", call.where("cond"), f"required: {why}")
+        return NOTHING
+    made = Requirement(cond, why, call.span)
+    if made not in e.program.requirements:
+        e.program.requirements.append(made)
+    _learn(call, cond)
+    return NOTHING
+
+
+def _learn(call: Call, cond: Expr) -> None:
+    """`X % n == 0` says that the power of two in n divides X."""
+    facts = call.e.program.facts
+    match cond:
+        case Binary(
+            op="==",
+            left=Binary(op="%", left=Sym(name=name), right=Const(value=int(n))),
+            right=Const(value=0),
+        ) if n > 0:
+            facts[name] = max(facts.get(name, 1), n & -n)
+        case Binary(op="and", left=a, right=b):
+            _learn(call, a)
+            _learn(call, b)
+        case _:
+            pass
+
+
+@builtin("dim")
+def dim(call: Call) -> Value:
+    """A size by its dimension's name."""
+    e = call.e
+    name = call.text("name")
+    known: dict[str, Expr] = {}
+    for value in e.arguments.values():
+        if isinstance(value, TensorValue):
+            known.update(
+                {n: x for n, x in zip(value.dims, value.extents, strict=True) if n}
+            )
+    if name not in known:
+        raise e.fail(
+            "AG0202",
+            call.where("name"),
+            f"no tensor has a dimension `{name}`",
+            notes=(f"the dimensions are: {', '.join(known)}",),
+        )
+    return number(known[name])
+
+
+@builtin("cdiv")
+def cdiv(call: Call) -> Value:
+    """Ceiling division."""
+    return ceiling(call)

@@ -1,0 +1,307 @@
+"""Loads, stores, shared tiles, explicit copies."""
+
+from __future__ import annotations
+
+from typing import Literal, cast
+
+from argus.ir.expr import Const
+from argus.ir.memory import SharedAlloc
+from argus.ir.ops import (
+    CopyOut,
+    CopyOutCommit,
+    CopyOutWait,
+    LoadGlobal,
+    LoadShared,
+    Tile,
+)
+from argus.lang.frontend import coerce, stores
+from argus.lang.frontend.broadcast import unify_dims
+from argus.lang.frontend.calls import Call, builtin
+from argus.lang.frontend.shared import whole
+from argus.lang.frontend.tiles import scalar_for
+from argus.lang.frontend.values import (
+    NOTHING,
+    BarrierValue,
+    SharedValue,
+    SpecValue,
+    StagedValue,
+    TileValue,
+    Value,
+    ViewValue,
+    describe,
+)
+from argus.lang.frontend.views import global_view
+from argus.layout import Fragment
+
+_EVICT = ("first", "last", "normal")
+SWIZZLES = (0, 32, 64, 128)
+
+
+@builtin("load")
+def load(call: Call) -> Value:
+    """A slice of a tensor, or a shared tile, into registers."""
+    e, source = call.e, call.value("view")
+    if isinstance(source, SharedValue | StagedValue):
+        for name in ("shape", "fill", "mask", "evict"):
+            if call.given(name):
+                raise call.wrong(name, f"a shared tile is loaded without `{name}`")
+        return load_shared(call, source)
+    if not isinstance(source, ViewValue):
+        raise call.wrong(
+            "view",
+            f"`load` reads a slice of a tensor or a shared tile, not {describe(source)}",
+            "write a slice with an index for each dimension, such as `A[i:, k:]`",
+        )
+    context = call.shape("shape") if call.given("shape") else None
+    view = global_view(e, source, context, call.where("view"))
+    fill = call.scalar("fill") if call.given("fill") else Const(0)
+    fill = scalar_for(e, fill, view.dtype, call.where("fill"))
+    mask = call.tile("mask") if call.given("mask") else None
+    if mask is not None:
+        stores.check_mask(e, mask, view, call.where("mask"))
+    dims = view.dims
+    if call.given("dims"):
+        dims = call.dims("dims", len(view.shape))
+    result = Tile(
+        view.dtype, view.shape, dims, call.span, required=_layout(call, view.shape)
+    )
+    evict = call.choice("evict", _EVICT)
+    e.emit(LoadGlobal(result, view, fill, mask, evict, span=call.span))
+    return TileValue(result)
+
+
+def _layout(call: Call, shape: tuple[int, ...]) -> Fragment | None:
+    layout = call.layout("layout")
+    if layout is not None and layout.shape != shape:
+        raise call.e.fail(
+            "AG0206",
+            call.where("layout"),
+            f"the layout has the shape {layout.shape}, and the tile {shape}",
+        )
+    return layout
+
+
+def load_shared(call: Call, source: Value) -> Value:
+    """A shared tile into registers."""
+    e = call.e
+    if not isinstance(source, SharedValue):
+        raise e.fail(
+            "AG0105",
+            call.span,
+            f"{describe(source)} is loaded stage by stage",
+            help="index it by stage first: `s[i]`",
+        )
+    view = source.view
+    dims = call.dims("dims", len(view.shape)) if call.given("dims") else view.dims
+    result = Tile(
+        view.dtype, view.shape, dims, call.span, required=_layout(call, view.shape)
+    )
+    e.emit(LoadShared(result, e.use_shared(view), span=call.span))
+    return TileValue(result)
+
+
+@builtin("ldmatrix")
+def ldmatrix(call: Call) -> Value:
+    """A shared tile into registers."""
+    return load_shared(call, call.value("source"))
+
+
+@builtin("SharedTile.load")
+def shared_load(call: Call) -> Value:
+    """Fill a slot's field from a slice; without one, read a shared tile."""
+    receiver = call.receiver
+    if not call.given("view"):
+        if isinstance(receiver, SharedValue | StagedValue):
+            return load_shared(call, receiver)
+        raise AssertionError(receiver)
+    if not isinstance(receiver, SharedValue) or receiver.ring is None:
+        raise call.e.fail(
+            "AG0105",
+            call.span,
+            "`.load(view)` fills a field of a slot inside `with ring.fill()`",
+            help="`s.copy(view, barrier)` starts an explicit copy; "
+            "`s.store(ag.load(view, shape))` goes through registers",
+        )
+    _copy(call, receiver)
+    return NOTHING
+
+
+@builtin("SharedTile.copy")
+def shared_copy(call: Call) -> Value:
+    """An explicit asynchronous copy."""
+    receiver = call.receiver
+    if not isinstance(receiver, SharedValue):
+        raise call.e.fail(
+            "AG0105",
+            call.span,
+            "a staged buffer is copied to stage by stage",
+            help="index it by stage first: `s[i].copy(...)`",
+        )
+    _copy(call, receiver)
+    return NOTHING
+
+
+def _copy(call: Call, target: SharedValue) -> None:
+    e, source = call.e, call.value("view")
+    if not isinstance(source, ViewValue):
+        raise call.wrong(
+            "view", f"a slice of a tensor is copied, not {describe(source)}"
+        )
+    via = cast(
+        Literal["tma", "cp_async"] | None, call.choice("via", ("tma", "cp_async"))
+    )
+    if via == "tma" and not e.program.target.has_tma:
+        raise e.fail(
+            "AG0602", call.where("via"), f"{e.program.target.name} has no TMA"
+        )
+    barrier = None
+    if call.name == "SharedTile.copy" and call.given("barrier"):
+        given = call.value("barrier")
+        if not isinstance(given, BarrierValue):
+            raise call.wrong(
+                "barrier", "`barrier` is one barrier", "write `bar[i]` or `bar[0]`"
+            )
+        barrier = given.ref
+    stores.copy_async(
+        e,
+        target.view,
+        source,
+        call.where("view"),
+        call.span,
+        ring=target.ring if call.name == "SharedTile.load" else None,
+        barrier=barrier,
+        via=via,
+        multicast=call.positive("multicast", 1),
+        evict=call.choice("evict", _EVICT),
+    )
+
+
+@builtin("SharedTile.store")
+def shared_store(call: Call) -> Value:
+    """Registers to shared memory."""
+    if not isinstance(call.receiver, SharedValue):
+        raise call.e.fail(
+            "AG0105",
+            call.span,
+            "a staged buffer is written stage by stage",
+            help="index it by stage first: `s[i].store(tile)`",
+        )
+    stores.store_shared(call.e, call.receiver.view, call.tile("tile"), call.span)
+    return NOTHING
+
+
+@builtin("store")
+def store(call: Call) -> Value:
+    """Registers to a slice of a tensor, or to a shared tile."""
+    mask = call.tile("mask") if call.given("mask") else None
+    place = call.value("view")
+    if isinstance(place, SharedValue) and mask is not None:
+        raise call.wrong("mask", "a shared tile is written without a mask")
+    stores.store_into(
+        call.e, place, call.value("tile"), call.where("view"), call.where("tile"), mask
+    )
+    return NOTHING
+
+
+@builtin("atomic_add")
+def atomic_add(call: Call) -> Value:
+    """Add to memory; raises ArgusError (AG0107) where the hardware cannot."""
+    t, place = call.tile("tile"), call.value("view")
+    if t.dtype.name not in ("f32", "i32", "bf16", "f16"):
+        raise call.e.fail(
+            "AG0107", call.where("tile"), f"`atomic_add` is not defined for {t.dtype}"
+        )
+    if not isinstance(place, ViewValue):
+        raise call.wrong("view", f"a slice of a tensor is added to, not {describe(place)}")
+    stores.store_into(
+        call.e,
+        place,
+        TileValue(t),
+        call.where("view"),
+        call.where("tile"),
+        atomic="add",
+    )
+    return NOTHING
+
+
+def swizzle_of(call: Call) -> int | None:
+    """The author's swizzle; raises ArgusError (AG0606) for one that does not exist."""
+    if not call.given("swizzle"):
+        return None
+    swizzle = call.int("swizzle")
+    if swizzle not in SWIZZLES:
+        raise call.e.fail(
+            "AG0606",
+            call.where("swizzle"),
+            f"there is no swizzle of {swizzle} bytes",
+            notes=("a swizzle has 0, 32, 64 or 128 bytes",),
+        )
+    return swizzle
+
+
+@builtin("shared")
+def shared(call: Call) -> Value:
+    """A buffer in shared memory."""
+    e = call.e
+    shape = call.shape("shape", "the shared tile")
+    dims = call.dims("dims", len(shape))
+    name = e.fresh("smem")
+    stages = call.positive("stages", 1)
+    alloc = SharedAlloc(
+        name,
+        call.dtype("dtype"),
+        shape,
+        e.seeds.get(name, dims),
+        stages,
+        call.span,
+        swizzle=swizzle_of(call),
+    )
+    e.program.shared.append(alloc)
+    return StagedValue(alloc) if stages > 1 else SharedValue(whole(alloc, Const(0)))
+
+
+@builtin("ElementType.tile")
+def tile_spec(call: Call) -> Value:
+    """The description of a ring's field."""
+    e = call.e
+    assert call.receiver is not None
+    dtype = coerce.dtype(e, call.receiver, call.span)
+    shape = call.shape("shape")
+    if not shape:
+        raise e.fail("AG0104", call.span, "a tile has at least one size")
+    return SpecValue(dtype, shape, swizzle_of(call), call.dims("dims", len(shape)))
+
+
+@builtin("tma_store")
+def tma_store(call: Call) -> Value:
+    """Shared to global memory by TMA, as a group of its own."""
+    e = call.e
+    place, source = call.value("view"), call.value("source")
+    if not e.program.target.has_tma:
+        raise e.fail("AG0602", call.span, f"{e.program.target.name} has no TMA")
+    if not isinstance(place, ViewValue):
+        raise call.wrong("view", f"a slice of a tensor is written, not {describe(place)}")
+    if not isinstance(source, SharedValue):
+        raise call.wrong("source", f"a shared tile is stored, not {describe(source)}")
+    if place.source.holes is not None:
+        raise e.fail("AG0117", call.where("view"), "a map of a tensor can only be read")
+    view = global_view(e, place, source.view.shape, call.where("view"))
+    stores.same_dtype(
+        e, source.view.dtype, view.dtype, f"`{view.tensor.name}`", call.where("source")
+    )
+    unify_dims(e, source.view.dims, view.dims, call.span)
+    if view.tensor.name not in e.program.outputs:
+        e.program.outputs.append(view.tensor.name)
+    e.emit(CopyOut(view, e.use_shared(source.view), span=call.span))
+    e.emit(CopyOutCommit(span=call.span))
+    return NOTHING
+
+
+@builtin("tma_store_wait")
+def tma_store_wait(call: Call) -> Value:
+    """Wait for TMA stores."""
+    pending = call.int("pending", 0)
+    if not 0 <= pending <= 63:
+        raise call.wrong("pending", "`pending` is 0 to 63")
+    call.e.emit(CopyOutWait(pending, call.flag("read", True), span=call.span))
+    return NOTHING

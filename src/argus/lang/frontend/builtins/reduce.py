@@ -1,0 +1,142 @@
+"""Reductions, scans, and coordinates along a dimension."""
+
+from __future__ import annotations
+
+from argus.ir import dtypes as d
+from argus.ir.expr import binary
+from argus.ir.ops import Index, Reduce, Scan, Tile
+from argus.lang.frontend import coerce
+from argus.lang.frontend.calls import Call, builtin
+from argus.lang.frontend.tiles import cast, elementwise
+from argus.lang.frontend.values import (
+    Scalar,
+    SharedValue,
+    Static,
+    TileValue,
+    Value,
+    number,
+)
+
+
+def _reduce(call: Call, fn: str, dim: str = "dim") -> Tile:
+    e = call.e
+    t = call.tile("x")
+    axis = coerce.axis_of(e, call.value(dim), call.where(dim), t.dims)
+    if t.dtype.kind == "bool":
+        raise e.fail(
+            "AG0107",
+            call.where("x"),
+            f"`{fn}` is not defined for bool",
+            help="use `ag.where(mask, 1, 0)` to count",
+        )
+    if fn in ("sum", "prod") and t.dtype in (d.bf16, d.f16):
+        t = cast(e, t, d.f32, call.span)
+    dtype = d.i32 if fn in ("argmax", "argmin") else t.dtype
+    shape = t.shape[:axis] + t.shape[axis + 1 :]
+    result = e.tile(dtype, shape, t.dims[:axis] + t.dims[axis + 1 :], call.span)
+    e.emit(Reduce(result, t, axis, fn, span=call.span))
+    return result
+
+
+@builtin("sum")
+def sum_(call: Call) -> Value:
+    """Sum along a dimension."""
+    return TileValue(_reduce(call, "sum"))
+
+
+@builtin("prod")
+def prod(call: Call) -> Value:
+    """Product along a dimension."""
+    return TileValue(_reduce(call, "prod"))
+
+
+@builtin("argmax")
+def argmax(call: Call) -> Value:
+    """Index of the first largest element."""
+    return TileValue(_reduce(call, "argmax"))
+
+
+@builtin("argmin")
+def argmin(call: Call) -> Value:
+    """Index of the first smallest element."""
+    return TileValue(_reduce(call, "argmin"))
+
+
+@builtin("mean")
+def mean(call: Call) -> Value:
+    """Sum over a count, in f32."""
+    t = call.tile("x")
+    axis = coerce.axis_of(call.e, call.value("dim"), call.where("dim"), t.dims)
+    if not t.dtype.is_float:
+        raise call.e.fail(
+            "AG0107",
+            call.where("x"),
+            f"`mean` is not defined for {t.dtype}",
+            help="convert the tile with `.to(f32)`",
+        )
+    total = _reduce(call, "sum")
+    count: Value = Static(t.shape[axis])
+    if call.given("count"):
+        count = number(call.scalar("count"))
+    spans = (call.span, call.where("count"))
+    return elementwise(call.e, "div", (TileValue(total), count), spans, call.span)
+
+
+@builtin("max", "min")
+def extreme(call: Call) -> Value:
+    """Along a dimension of a tile, or of two scalars."""
+    if isinstance(call.value("x"), Static | Scalar):
+        op = "max" if call.name == "max" else "min"
+        return number(binary(op, call.scalar("x"), call.scalar("y")))
+    if isinstance(call.value("y"), TileValue | Scalar) or isinstance(
+        getattr(call.value("y"), "value", None), float
+    ):
+        raise call.e.fail(
+            "AG0105",
+            call.where("y"),
+            f"`{call.name}` of a tile takes the dimension to reduce",
+            help=f"`ag.{call.name}imum(x, y)` compares element by element",
+        )
+    return TileValue(_reduce(call, call.name, "y"))
+
+
+@builtin("cumsum")
+def cumsum(call: Call) -> Value:
+    """Inclusive prefix sum."""
+    e = call.e
+    t = call.tile("x")
+    axis = coerce.axis_of(e, call.value("dim"), call.where("dim"), t.dims)
+    if t.dtype.kind == "bool":
+        raise e.fail("AG0107", call.where("x"), "`cumsum` is not defined for bool")
+    if t.dtype in (d.bf16, d.f16):
+        t = cast(e, t, d.f32, call.span)
+    result = e.tile(t.dtype, t.shape, t.dims, call.span)
+    e.emit(Scan(result, t, axis, span=call.span))
+    return TileValue(result)
+
+
+@builtin("index")
+def index(call: Call) -> Value:
+    """Coordinates along a dimension: a 1-D i32 tile that carries its name."""
+    e, value = call.e, call.value("x")
+    match value:
+        case TileValue(tile=x) | SharedValue(view=x):
+            dims, shape = x.dims, x.shape
+            axis = coerce.axis_of(e, call.value("dim"), call.where("dim"), dims)
+            name, size = dims[axis], shape[axis]
+        case _:
+            shape = call.shape("x")
+            if len(shape) != 1:
+                raise e.fail(
+                    "AG0105",
+                    call.where("x"),
+                    "the coordinates are taken of a tile, or of one size",
+                    help='write `ag.index(BN, "N")`',
+                )
+            word = coerce.text(e, call.value("dim"), call.where("dim"), "`dim`")
+            (name,), size = coerce.dim_names(e, Static(word), call.where("dim"), 1), shape[0]
+    result = e.tile(d.i32, (size,), (name,), call.span)
+    e.emit(Index(result, 0, span=call.span))
+    return TileValue(result)
+
+

@@ -1,0 +1,417 @@
+"""Expressions: syntax to values. Names, literals, operators, attributes, calls."""
+
+from __future__ import annotations
+
+import ast
+
+from argus.diagnostics import ArgusError, Span
+from argus.ir.expr import Binary, BinaryOp, Expr, binary, select
+from argus.lang.frontend import coerce, statics
+from argus.lang.frontend.attributes import attribute
+from argus.lang.frontend.calls import HANDLERS, Arg, Call, bind
+from argus.lang.frontend.indexing import subscript
+from argus.lang.frontend.inlining import expand_inline
+from argus.lang.frontend.lookup import lookup
+from argus.lang.frontend.state import Elaborator
+from argus.lang.frontend.tiles import elementwise
+from argus.lang.frontend.values import (
+    Builtin,
+    InlineValue,
+    LambdaValue,
+    Method,
+    Scalar,
+    SharedValue,
+
+    Static,
+    TensorValue,
+    TileValue,
+    TupleValue,
+    Value,
+    ViewValue,
+    describe,
+    number,
+)
+
+_ARITHMETIC: dict[type[ast.operator], tuple[str, BinaryOp | None]] = {
+    ast.Add: ("add", "+"),
+    ast.Sub: ("sub", "-"),
+    ast.Mult: ("mul", "*"),
+    ast.Div: ("div", "/"),
+    ast.FloorDiv: ("floordiv", "//"),
+    ast.Mod: ("mod", "%"),
+    ast.BitAnd: ("and", None),
+    ast.BitOr: ("or", None),
+    ast.BitXor: ("xor", "^"),
+}
+_COMPARE: dict[type[ast.cmpop], tuple[str, BinaryOp]] = {
+    ast.Eq: ("eq", "=="),
+    ast.NotEq: ("ne", "!="),
+    ast.Lt: ("lt", "<"),
+    ast.LtE: ("le", "<="),
+    ast.Gt: ("gt", ">"),
+    ast.GtE: ("ge", ">="),
+}
+_NEGATED: dict[BinaryOp, BinaryOp] = {
+    "==": "!=", "!=": "==", "<": ">=", "<=": ">", ">": "<=", ">=": "<",
+}  # fmt: skip
+_PLAIN_CALLS = {"range": "static_range", "min": "min", "max": "max", "abs": "abs"}
+
+
+def evaluate(e: Elaborator, node: ast.expr) -> Value:
+    """The value of an expression; operations that it needs go to the current block.
+
+    Raises ArgusError, and Cascade for a variable whose assignment has failed.
+    """
+    match node:
+        case ast.Constant():
+            return _constant(e, node)
+        case ast.Name(id=name):
+            return lookup(e, name, node)
+        case ast.Tuple(elts=elts) | ast.List(elts=elts):
+            return TupleValue(tuple(evaluate(e, item) for item in elts))
+        case ast.Attribute(value=base, attr=attr):
+            return attribute(e, evaluate(e, base), attr, node)
+        case ast.Subscript():
+            return subscript(e, node)
+        case ast.Call():
+            return _call(e, node)
+        case ast.BinOp():
+            return _binary(e, node)
+        case ast.UnaryOp():
+            return _unary(e, node)
+        case ast.Compare():
+            return _compare(e, node)
+        case ast.BoolOp():
+            return _boolean(e, node)
+        case ast.IfExp():
+            return _conditional(e, node)
+        case ast.JoinedStr():
+            return _format(e, node)
+        case ast.Lambda():
+            raise _unsupported(e, node, "a lambda stands only as the argument `at=`")
+        case ast.Slice() | ast.Starred() | ast.NamedExpr():
+            raise _unsupported(e, node, None)
+        case _:
+            raise _unsupported(e, node, None)
+
+
+def _unsupported(e: Elaborator, node: ast.expr, why: str | None) -> ArgusError:
+    return e.fail(
+        "AG0004",
+        e.span(node),
+        why or f"`{type(node).__name__}` expressions are not part of the language",
+    )
+
+
+def _constant(e: Elaborator, node: ast.Constant) -> Value:
+    match node.value:
+        case bool() | float() | str() | None:
+            return Static(node.value)
+        case int():
+            return Static(statics.checked(e, node.value, e.span(node)))
+        case _:
+            raise _unsupported(e, node, "this literal is not part of the language")
+
+
+# ---------------------------------------------------------------------- operators
+
+
+def _binary(e: Elaborator, node: ast.BinOp) -> Value:
+    left, right = evaluate(e, node.left), evaluate(e, node.right)
+    return operate(e, node.op, left, right, node)
+
+
+def operate(
+    e: Elaborator,
+    op: ast.operator,
+    left: Value,
+    right: Value,
+    node: ast.BinOp | ast.AugAssign,
+) -> Value:
+    """`left op right`; `node` gives the places of both."""
+    span = e.span(node)
+    if isinstance(node, ast.BinOp):
+        spans = (e.span(node.left), e.span(node.right))
+    else:
+        spans = (e.span(node.target), e.span(node.value))
+    if isinstance(op, ast.MatMult):
+        call = bind(
+            e, "dot", None, [Arg(left, spans[0]), Arg(right, spans[1])], [], span
+        )
+        return HANDLERS["dot"](call)
+    if isinstance(left, Static) and isinstance(right, Static):
+        return statics.operate(e, op, left, right, span)
+    if isinstance(left, TupleValue) and isinstance(right, TupleValue):
+        if isinstance(op, ast.Add):
+            return TupleValue(left.items + right.items)
+        raise e.fail("AG0105", span, "tuples can only be added")
+    if type(op) not in _ARITHMETIC:
+        raise e.fail(
+            "AG0004",
+            span,
+            f"the operator `{type(op).__name__}` is defined for static numbers only",
+            help="write a product" if isinstance(op, ast.Pow) else None,
+        )
+    fn, scalar_op = _ARITHMETIC[type(op)]
+    if isinstance(left, Scalar | Static) and isinstance(right, Scalar | Static):
+        return _scalar_operation(e, fn, scalar_op, (left, right), spans, node)
+    return elementwise(e, fn, (left, right), spans, span)
+
+
+def _scalar_operation(
+    e: Elaborator,
+    fn: str,
+    op: BinaryOp | None,
+    operands: tuple[Value, Value],
+    spans: tuple[Span, Span],
+    node: ast.BinOp | ast.AugAssign,
+) -> Value:
+    a = coerce.scalar(e, operands[0], spans[0], "the left side")
+    b = coerce.scalar(e, operands[1], spans[1], "the right side")
+    if op is None:
+        if a.type == b.type == "bool":
+            return number(binary("and" if fn == "and" else "or", a, b))
+        raise e.fail("AG0107", e.span(node), "`&` and `|` join truth values and masks")
+    if op == "^" and (a.type, b.type) != ("int", "int"):
+        raise e.fail("AG0107", e.span(node), "`^` is defined for integers")
+    return number(statics.guarded(e, op, a, b, e.span(node)))
+
+
+def _unary(e: Elaborator, node: ast.UnaryOp) -> Value:
+    value = evaluate(e, node.operand)
+    span, where = e.span(node), e.span(node.operand)
+    match node.op:
+        case ast.Not():
+            return number(negate(coerce.condition(e, value, where, "the operand")))
+        case ast.UAdd():
+            return value
+        case ast.USub():
+            if isinstance(value, Static):
+                return statics.negative(e, value, span)
+            if isinstance(value, Scalar):
+                zero = 0.0 if value.expr.type == "float" else 0
+                return number(binary("-", zero, value.expr))
+            return elementwise(e, "neg", (value,), (where,), span)
+        case ast.Invert():
+            if isinstance(value, Scalar | Static):
+                return number(negate(coerce.condition(e, value, where, "the operand")))
+            t = coerce.tile(e, value, where, "the operand")
+            if t.tile.dtype.kind == "int":
+                return elementwise(e, "xor", (t, Static(-1)), (where, span), span)
+            return elementwise(e, "not", (t,), (where,), span)
+        case _:
+            raise _unsupported(e, node, None)
+
+
+def negate(cond: Expr) -> Expr:
+    """The opposite of a truth value."""
+    if isinstance(cond, Binary) and cond.op in _NEGATED:
+        return binary(_NEGATED[cond.op], cond.left, cond.right)
+    return select(cond, False, True)
+
+
+def _compare(e: Elaborator, node: ast.Compare) -> Value:
+    values = [evaluate(e, node.left), *(evaluate(e, c) for c in node.comparators)]
+    nodes = [node.left, *node.comparators]
+    results: list[Value] = []
+    for i, op in enumerate(node.ops):
+        pair, at = (values[i], values[i + 1]), (nodes[i], nodes[i + 1])
+        results.append(_compare_pair(e, op, pair, at, node))
+    if len(results) == 1:
+        return results[0]
+    if any(isinstance(r, TileValue) for r in results):
+        raise e.fail(
+            "AG0018",
+            e.span(node),
+            "a chain of comparisons asks a tile for one truth value",
+            help="write `(a < b) & (b < c)`",
+        )
+    total = coerce.condition(e, results[0], e.span(node), "a comparison")
+    for r in results[1:]:
+        more = coerce.condition(e, r, e.span(node), "a comparison")
+        total = binary("and", total, more)
+    return number(total)
+
+
+def _compare_pair(
+    e: Elaborator,
+    op: ast.cmpop,
+    pair: tuple[Value, Value],
+    at: tuple[ast.expr, ast.expr],
+    node: ast.Compare,
+) -> Value:
+    left, right = pair
+    span = e.span(node)
+    if isinstance(op, ast.Is | ast.IsNot):
+        if Static(None) not in pair:
+            raise _unsupported(e, node, "`is` compares with `None` only")
+        same = left == right
+        return Static(same if isinstance(op, ast.Is) else not same)
+    if type(op) not in _COMPARE:
+        raise _unsupported(e, node, "`in` is not part of the language")
+    fn, scalar_op = _COMPARE[type(op)]
+    if isinstance(left, Static) and isinstance(right, Static):
+        return statics.compare(e, op, left, right, span)
+    if isinstance(op, ast.Eq | ast.NotEq) and not any(
+        isinstance(v, Scalar | TileValue | ViewValue | SharedValue) for v in pair
+    ):
+        same = left == right
+        return Static(same if isinstance(op, ast.Eq) else not same)
+    if isinstance(left, Scalar | Static) and isinstance(right, Scalar | Static):
+        a = coerce.scalar(e, left, e.span(at[0]), "the left side")
+        b = coerce.scalar(e, right, e.span(at[1]), "the right side")
+        return number(binary(scalar_op, a, b))
+    return elementwise(e, fn, pair, (e.span(at[0]), e.span(at[1])), span)
+
+
+def _boolean(e: Elaborator, node: ast.BoolOp) -> Value:
+    op: BinaryOp = "and" if isinstance(node.op, ast.And) else "or"
+    total: Expr | None = None
+    for item in node.values:
+        value = evaluate(e, item)
+        if isinstance(value, TileValue):
+            raise e.fail(
+                "AG0018",
+                e.span(item),
+                f"`{op}` asks a tile for one truth value",
+                help=f"use `{'&' if op == 'and' else '|'}`, with parentheses",
+            )
+        if isinstance(value, Static | TensorValue | InlineValue):
+            truth = statics.truth(value)
+            if truth == (op == "or"):
+                return Static(truth) if total is None else number(
+                    binary(op, total, truth)
+                )
+            continue
+        cond = coerce.condition(e, value, e.span(item), f"an operand of `{op}`")
+        total = cond if total is None else binary(op, total, cond)
+    return Static(op == "and") if total is None else number(total)
+
+
+def _conditional(e: Elaborator, node: ast.IfExp) -> Value:
+    test = evaluate(e, node.test)
+    decided = static_truth(test)
+    if decided is not None:
+        return evaluate(e, node.body if decided else node.orelse)
+    cond = coerce.condition(e, test, e.span(node.test), "a condition")
+    then, other = evaluate(e, node.body), evaluate(e, node.orelse)
+    if isinstance(then, TileValue) or isinstance(other, TileValue):
+        raise e.fail(
+            "AG0105",
+            e.span(node),
+            "a run-time condition cannot choose between tiles in an expression",
+            help="use `ag.where(cond, x, y)`, or an `if` statement",
+        )
+    a = coerce.scalar(e, then, e.span(node.body), "the first choice")
+    b = coerce.scalar(e, other, e.span(node.orelse), "the second choice")
+    if "float" in (a.type, b.type):
+        a = a if a.type == "float" else binary("*", a, 1.0)
+        b = b if b.type == "float" else binary("*", b, 1.0)
+    if a.type != b.type:
+        raise e.fail("AG0110", e.span(node), f"the choices are {a.type} and {b.type}")
+    return number(select(cond, a, b))
+
+
+def static_truth(value: Value) -> bool | None:
+    """The truth of a static value, or None for a run-time one."""
+    match value:
+        case Static() | TupleValue() | TensorValue() | InlineValue():
+            return statics.truth(value)
+        case _:
+            return None
+
+
+def _format(e: Elaborator, node: ast.JoinedStr) -> Value:
+    parts: list[str] = []
+    for part in node.values:
+        match part:
+            case ast.Constant(value=str(text)):
+                parts.append(text)
+            case ast.FormattedValue(value=inner, conversion=-1, format_spec=None):
+                value = evaluate(e, inner)
+                if not isinstance(value, Static):
+                    raise e.fail(
+                        "AG0108",
+                        e.span(inner),
+                        f"a text is made of static values, not of {describe(value)}",
+                    )
+                parts.append(str(value.value))
+            case _:
+                raise _unsupported(e, node, "conversions in texts are not supported")
+    return Static(statics.checked_text(e, "".join(parts), e.span(node)))
+
+
+# ---------------------------------------------------------------------- calls
+
+
+def called(e: Elaborator, node: ast.Call) -> Value:
+    """What a call calls; the Python functions that kernels may use are builtins too."""
+    if isinstance(node.func, ast.Name) and not _is_bound(e, node.func.id):
+        name = node.func.id
+        return Builtin(_PLAIN_CALLS[name]) if name in _PLAIN_CALLS else lookup(
+            e, name, node.func
+        )
+    return e.evaluate(node.func)
+
+
+def bound_call(e: Elaborator, function: Builtin | Method, node: ast.Call) -> Call:
+    """A call of the language with its arguments evaluated and bound."""
+    positional, keywords = arguments(e, node)
+    receiver = function.receiver if isinstance(function, Method) else None
+    return bind(e, function.name, receiver, positional, keywords, e.span(node))
+
+
+def _call(e: Elaborator, node: ast.Call) -> Value:
+    if isinstance(node.func, ast.Name) and node.func.id == "len":
+        if not _is_bound(e, "len"):
+            return _length(e, node)
+    function = called(e, node)
+    match function:
+        case Builtin(name=name) | Method(name=name):
+            return HANDLERS[name](bound_call(e, function, node))
+        case InlineValue(declaration=declaration):
+            positional, keywords = arguments(e, node)
+            return expand_inline(e, declaration, positional, keywords, node)
+        case _:
+            raise e.fail(
+                "AG0005",
+                e.span(node.func),
+                f"{describe(function)} cannot be called",
+            )
+
+
+def _is_bound(e: Elaborator, name: str) -> bool:
+    return name in e.scope.variables or e.scope.env.lookup(name) is not None
+
+
+def _length(e: Elaborator, node: ast.Call) -> Value:
+    if len(node.args) == 1 and not node.keywords:
+        value = evaluate(e, node.args[0])
+        if isinstance(value, TupleValue):
+            return Static(len(value.items))
+    raise e.fail("AG0104", e.span(node), "`len` takes one tuple")
+
+
+def arguments(
+    e: Elaborator, node: ast.Call
+) -> tuple[list[Arg], list[tuple[str, Arg]]]:
+    """The evaluated arguments of a call."""
+
+    def one(item: ast.expr) -> Arg:
+        if isinstance(item, ast.Starred):
+            raise _unsupported(e, item, "`*` in a call is not part of the language")
+        if isinstance(item, ast.Lambda):
+            return Arg(LambdaValue(item, e.scope), e.span(item))
+        return Arg(evaluate(e, item), e.span(item))
+
+    positional = [one(item) for item in node.args]
+    keywords: list[tuple[str, Arg]] = []
+    for keyword in node.keywords:
+        if keyword.arg is None:
+            raise e.fail(
+                "AG0004", e.span(keyword), "`**` in a call is not part of the language"
+            )
+        keywords.append((keyword.arg, one(keyword.value)))
+    return positional, keywords
+
+

@@ -1,0 +1,382 @@
+"""A source file as declarations: constants, functions, imports. Nothing is executed.
+
+Strict reading (files to be loaded) rejects every other statement at module level;
+lenient reading (the module of a decorated kernel, which Python has imported anyway)
+passes over them, and looks unknown names up where Python would.
+"""
+
+from __future__ import annotations
+
+import ast
+import tokenize
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from io import BytesIO
+from pathlib import Path
+from typing import Literal
+
+from argus.diagnostics import ArgusError, SourceText, Span, fail, register_source
+from argus.lang.kernel import Origin
+
+FunctionKind = Literal["kernel", "inline", "reference"]
+MAX_CHARACTERS = 1_000_000
+MAX_NESTING = 100
+_PACKAGE = Path(__file__).parents[2]
+
+
+@dataclass(frozen=True, slots=True)
+class LanguageModule:
+    """`import argus as ag`."""
+
+
+@dataclass(frozen=True, slots=True)
+class LanguageName:
+    """`from argus import bf16`."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """`from argus.kernels.common import scale`: a name of another source file."""
+
+    file: Path
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class HostValue:
+    """What Python has bound the name to, for decorated kernels only."""
+
+    value: object
+
+
+@dataclass(eq=False)
+class FunctionDecl:
+    """A function of a file, as syntax."""
+
+    name: str
+    node: ast.FunctionDef
+    kind: FunctionKind
+    env: ModuleEnv
+
+
+@dataclass(eq=False)
+class ModuleEnv:
+    """What the names of a file stand for."""
+
+    source: SourceText
+    functions: dict[str, FunctionDecl] = field(default_factory=dict[str, FunctionDecl])
+    constants: dict[str, ast.expr] = field(default_factory=dict[str, ast.expr])
+    imports: dict[str, LanguageModule | LanguageName | Elsewhere] = field(
+        default_factory=dict[str, LanguageModule | LanguageName | Elsewhere]
+    )
+    host: Mapping[str, object] = field(default_factory=dict[str, object])
+
+    def lookup(
+        self, name: str
+    ) -> (
+        FunctionDecl | ast.expr | LanguageModule | LanguageName | Elsewhere | HostValue
+        | None
+    ):  # fmt: skip
+        """What a name stands for at module level; None where there is no such name."""
+        if name in self.functions:
+            return self.functions[name]
+        if name in self.imports:
+            return self.imports[name]
+        if name in self.host:
+            return HostValue(self.host[name])
+        return self.constants.get(name)
+
+    def names(self) -> set[str]:
+        """Every name of the file, for suggestions."""
+        return {*self.functions, *self.imports, *self.constants}
+
+
+def read_text(path: Path) -> str:
+    """Text of a source file in its declared encoding.
+
+    Raises ArgusError: it cannot be read (AG0002) or decoded (AG0001).
+    """
+    try:
+        data = path.read_bytes()
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        reason = getattr(error, "strerror", None) or str(error)
+        raise fail("AG0002", None, f"cannot read `{path}`: {reason}") from None
+    try:
+        encoding, _ = tokenize.detect_encoding(BytesIO(data).readline)
+        return data.decode(encoding)
+    except (SyntaxError, UnicodeDecodeError, LookupError) as error:
+        raise fail("AG0001", None, f"`{path}` is not text: {error}") from None
+
+
+def parse_tree(file: str, text: str) -> tuple[ast.Module, SourceText]:
+    """The syntax tree of a text, registered as the source of its diagnostics.
+
+    Raises ArgusError: it is not Python (AG0001), or nested too deeply (AG0020).
+    """
+    source = register_source(file, text)
+    start = Span(file, 1, 1, 1, 1)
+    if len(text) > MAX_CHARACTERS:
+        raise fail(
+            "AG0001", start, f"the source has more than {MAX_CHARACTERS} characters"
+        )
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(text.removeprefix("\ufeff"), filename=file)
+    except SyntaxError as error:
+        line, column = error.lineno or 1, max(error.offset or 1, 1)
+        end_line = error.end_lineno or line
+        end_column = max(error.end_offset or column, column)
+        span = Span(file, line, column, end_line, end_column)
+        raise fail("AG0001", span, f"not valid Python: {error.msg}") from None
+    except (ValueError, MemoryError, RecursionError) as error:
+        raise fail("AG0001", start, f"not valid Python: {error}") from None
+    _check_nesting(tree, source)
+    return tree, source
+
+
+def _check_nesting(tree: ast.Module, source: SourceText) -> None:
+    pending: list[tuple[ast.AST, int]] = [(tree, 0)]
+    while pending:
+        node, depth = pending.pop()
+        if depth > MAX_NESTING and isinstance(node, ast.expr | ast.stmt):
+            raise fail(
+                "AG0020",
+                source.span(node),
+                f"expressions or blocks are nested more than {MAX_NESTING} deep",
+                help="give parts of it names of their own",
+            )
+        pending.extend((child, depth + 1) for child in ast.iter_child_nodes(node))
+
+
+def parse_module(
+    file: str, text: str, *, strict: bool, host: Mapping[str, object] | None = None
+) -> ModuleEnv:
+    """Read the declarations of a source.
+
+    Raises ArgusError: see `parse_tree`; and, if strict, for a statement that a kernel
+    file may not have (AG0003), an unknown decorator (AG0013), two functions of one name
+    (AG0012), an import of something else than the language (AG0022).
+    """
+    tree, source = parse_tree(file, text)
+    env = ModuleEnv(source, host=host or {})
+    for statement in tree.body:
+        _declare(env, statement, strict)
+    return env
+
+
+def _declare(env: ModuleEnv, statement: ast.stmt, strict: bool) -> None:
+    match statement:
+        case ast.Import(names=names):
+            for alias in names:
+                if alias.name == "argus":
+                    env.imports[alias.asname or "argus"] = LanguageModule()
+                elif strict:
+                    raise _foreign_import(env, statement, alias.name)
+        case ast.ImportFrom(module=module, names=names, level=level):
+            _import_from(env, statement, module or "", names, level, strict)
+        case ast.FunctionDef():
+            _function(env, statement, strict)
+        case ast.Assign(targets=[ast.Name(id=name)], value=value):
+            _constant(env, statement, name, value, strict)
+        case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+            _constant(env, statement, name, value, strict)
+        case ast.Expr(value=ast.Constant(value=str())) | ast.Pass():
+            pass
+        case ast.If(test=test) if _is_main_guard(test):
+            pass
+        case _ if strict:
+            raise fail(
+                "AG0003",
+                env.source.span(statement),
+                "this statement cannot stand at the top of a kernel file",
+                label=_statement_name(statement),
+                notes=(
+                    "a kernel file has imports of `argus`, constants, functions and an "
+                    '`if __name__ == "__main__":` block',
+                ),
+            )
+        case _:
+            pass
+
+
+def _import_from(
+    env: ModuleEnv,
+    statement: ast.ImportFrom,
+    module: str,
+    names: list[ast.alias],
+    level: int,
+    strict: bool,
+) -> None:
+    if level == 0 and module == "__future__":
+        return
+    ours = level == 0 and (module == "argus" or module.startswith("argus."))
+    if not ours:
+        if strict:
+            raise _foreign_import(env, statement, "." * level + module)
+        return
+    for alias in names:
+        bound = alias.asname or alias.name
+        if alias.name == "*":
+            raise fail(
+                "AG0022",
+                env.source.span(statement),
+                "names of the language are imported one by one",
+                help="write `import argus as ag`",
+            )
+        if module == "argus" or module.startswith("argus.lang"):
+            env.imports[bound] = LanguageName(alias.name)
+        else:
+            path = _PACKAGE.joinpath(*module.split(".")[1:])
+            file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+            env.imports[bound] = Elsewhere(file, alias.name)
+
+
+def _foreign_import(env: ModuleEnv, node: ast.stmt, what: str) -> ArgusError:
+    return fail(
+        "AG0022",
+        env.source.span(node),
+        f"a kernel file cannot import `{what}`",
+        notes=("the file is parsed and never executed, so only `argus` has a meaning",),
+    )
+
+
+def _function(env: ModuleEnv, node: ast.FunctionDef, strict: bool) -> None:
+    kind = _kind(env, node, strict)
+    if kind is None:
+        return
+    if strict and node.name in env.functions:
+        raise fail(
+            "AG0012",
+            env.source.span(node),
+            f"there are two functions named `{node.name}`",
+        )
+    env.functions[node.name] = FunctionDecl(node.name, node, kind, env)
+
+
+def _kind(env: ModuleEnv, node: ast.FunctionDef, strict: bool) -> FunctionKind | None:
+    kinds = [_decorator(env, d) for d in node.decorator_list]
+    if len(kinds) == 1 and kinds[0] is not None:
+        return kinds[0]
+    if not strict:
+        return next((k for k in kinds if k is not None), None)
+    at = node.decorator_list[kinds.index(None)] if None in kinds else node
+    raise fail(
+        "AG0013",
+        env.source.span(at),
+        f"function `{node.name}` carries no decorator of the language"
+        if not kinds
+        else f"`{node.name}` carries a decorator that the language does not know",
+        help="use exactly one of `@ag.kernel`, `@ag.inline`, `@ag.reference`",
+    )
+
+
+def _decorator(env: ModuleEnv, node: ast.expr) -> FunctionKind | None:
+    match node:
+        case ast.Attribute(value=ast.Name(id=module), attr=name):
+            if not isinstance(env.imports.get(module), LanguageModule):
+                return None
+        case ast.Name(id=bound):
+            imported = env.imports.get(bound)
+            if not isinstance(imported, LanguageName):
+                return None
+            name = imported.name
+        case _:
+            return None
+    match name:
+        case "kernel" | "inline" | "reference":
+            return name
+        case _:
+            return None
+
+
+def _constant(
+    env: ModuleEnv, node: ast.stmt, name: str, value: ast.expr, strict: bool
+) -> None:
+    if strict and name in env.names():
+        raise fail(
+            "AG0012",
+            env.source.span(node),
+            f"`{name}` is already the name of something in this file",
+            help="assign each constant once",
+        )
+    env.constants[name] = value
+
+
+def _is_main_guard(test: ast.expr) -> bool:
+    match test:
+        case ast.Compare(
+            left=ast.Name(id="__name__"),
+            ops=[ast.Eq()],
+            comparators=[ast.Constant(value="__main__")],
+        ):
+            return True
+        case _:
+            return False
+
+
+def _statement_name(node: ast.stmt) -> str:
+    return f"`{type(node).__name__.lower()}` statement"
+
+
+def functions_in(tree: ast.AST) -> Iterator[ast.FunctionDef]:
+    """Every function of a tree, nested ones included."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            yield node
+
+
+_environments: dict[str, tuple[str, ModuleEnv, ast.Module]] = {}
+
+
+def _environment(file: str, text: str) -> tuple[ModuleEnv, ast.Module]:
+    """The lenient environment of a text; the same object as long as it is the same."""
+    cached = _environments.get(file)
+    if cached is None or cached[0] != text:
+        tree, source = parse_tree(file, text)
+        env = ModuleEnv(source)
+        for statement in tree.body:
+            _declare(env, statement, strict=False)
+        cached = (text, env, tree)
+        _environments[file] = cached
+    return cached[1], cached[2]
+
+
+def declaration_of(origin: Origin) -> FunctionDecl:
+    """The syntax of a decorated function, found in its file by name and line.
+
+    Raises ArgusError: the file cannot be read, or has changed so that there is no such
+    function any more (AG0002), or is not Python (AG0001).
+    """
+    env, tree = _environment(origin.file, read_text(Path(origin.file)))
+    for node in functions_in(tree):
+        lines = [node.lineno, *(d.lineno for d in node.decorator_list)]
+        if node.name == origin.name and min(lines) == origin.line:
+            kinds = [k for d in node.decorator_list if (k := _decorator(env, d))]
+            own = ModuleEnv(
+                env.source, env.functions, env.constants, env.imports, origin.names()
+            )
+            return FunctionDecl(node.name, node, kinds[0] if kinds else "kernel", own)
+    raise fail(
+        "AG0002",
+        None,
+        f"there is no function `{origin.name}` at line {origin.line} of `{origin.file}`",
+        notes=("the file has changed since it was imported, or was never a file",),
+    )
+
+
+def elsewhere(place: Elsewhere) -> ModuleEnv:
+    """The declarations of another file of this package.
+
+    Raises ArgusError: there is no such file (AG0002).
+    """
+    return _environment(str(place.file), read_text(place.file))[0]
+
+
+def library() -> ModuleEnv:
+    """The functions of the language that are written in the language."""
+    file = _PACKAGE / "lang" / "library.py"
+    return _environment(str(file), read_text(file))[0]

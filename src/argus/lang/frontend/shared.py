@@ -1,0 +1,150 @@
+"""Shared tiles: views of buffers, their slices, and the fields of ring slots."""
+
+from __future__ import annotations
+
+import ast
+
+from argus.diagnostics import Span
+from argus.ir.expr import Const, Expr, binary
+from argus.ir.memory import SharedAlloc, SharedView
+from argus.lang.frontend import coerce
+from argus.lang.frontend.state import Elaborator
+from argus.lang.frontend.values import (
+    SharedValue,
+    SlotValue,
+    StagedValue,
+    Static,
+    Value,
+    number,
+)
+
+
+def whole(alloc: SharedAlloc, stage: Expr) -> SharedView:
+    """One stage of a buffer."""
+    rank = len(alloc.shape)
+    return SharedView(
+        alloc,
+        stage,
+        (Const(0),) * rank,
+        tuple(range(rank)),
+        alloc.shape,
+        alloc.dims,
+    )
+
+
+def field_of(e: Elaborator, slot: SlotValue, name: str) -> SharedValue:
+    """A field of a ring slot: fill n is in stage n % stages."""
+    stage = binary("%", slot.n, slot.ring.stages)
+    view = whole(slot.ring.fields[name], stage)
+    return SharedValue(view, slot.ring if slot.mode == "fill" else None)
+
+
+def shared_subscript(
+    e: Elaborator, value: StagedValue | SharedValue, node: ast.Subscript
+) -> Value:
+    """`s[i]`, `s[a:b, :]`: a stage of a staged buffer, or a part of a tile.
+
+    Raises ArgusError: wrong number of indices (AG0203), a slice that is open, whose size
+    is not static, or that is outside the tile (AG0206), a step (AG0210).
+    """
+    items = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    ring = None
+    if isinstance(value, StagedValue):
+        stage = coerce.integer(
+            e, e.evaluate(items[0]), e.span(items[0]), "a stage index"
+        )
+        if isinstance(stage, Const) and not 0 <= stage.value < value.alloc.stages:
+            raise e.fail(
+                "AG0206",
+                e.span(items[0]),
+                f"there is no stage {stage.value} of {value.alloc.stages}",
+            )
+        view = whole(value.alloc, stage)
+        items = items[1:]
+    else:
+        view, ring = value.view, value.ring
+    items = [i for i in items if not _is_ellipsis(i)]
+    if len(items) > len(view.shape):
+        raise e.fail(
+            "AG0203",
+            e.span(node),
+            f"{len(items)} indices for a shared tile with {len(view.shape)} axes",
+        )
+    origin = list(view.origin)
+    kept: list[int] = []
+    shape: list[int] = []
+    for position, axis in enumerate(view.axes):
+        size = view.shape[position]
+        if position >= len(items):
+            kept.append(position)
+            shape.append(size)
+            continue
+        item = items[position]
+        if isinstance(item, ast.Slice):
+            start, extent = _window(e, item, size, e.span(item))
+            kept.append(position)
+            shape.append(extent)
+        else:
+            start = coerce.integer(e, e.evaluate(item), e.span(item), "an index")
+            _check(e, start, 1, size, e.span(item))
+        origin[axis] = binary("+", origin[axis], start)
+    made = SharedView(
+        view.alloc,
+        view.stage,
+        tuple(origin),
+        tuple(view.axes[p] for p in kept),
+        tuple(shape),
+        tuple(view.dims[p] for p in kept),
+    )
+    return SharedValue(made, ring)
+
+
+def _is_ellipsis(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is ...
+
+
+def _window(
+    e: Elaborator, node: ast.Slice, size: int, span: Span
+) -> tuple[Expr, int]:
+    if node.step is not None:
+        raise e.fail("AG0210", e.span(node.step), "a shared tile is sliced without step")
+    start: Expr = Const(0)
+    if node.lower is not None:
+        start = coerce.integer(
+            e, e.evaluate(node.lower), e.span(node.lower), "the start of a slice"
+        )
+    stop: Expr = Const(size)
+    if node.upper is not None:
+        stop = coerce.integer(
+            e, e.evaluate(node.upper), e.span(node.upper), "the end of a slice"
+        )
+    extent = static_difference(e, stop, start)
+    if extent is None:
+        raise e.fail(
+            "AG0108",
+            span,
+            "the size of a slice must be known at compile time",
+            help="write it as `a : a + N` with a static N",
+        )
+    if extent < 1:
+        raise e.fail("AG0208", span, f"the slice has {extent} elements")
+    _check(e, start, extent, size, span)
+    return start, extent
+
+
+def _check(e: Elaborator, start: Expr, extent: int, size: int, span: Span) -> None:
+    if isinstance(start, Const) and not 0 <= start.value <= size - extent:
+        raise e.fail(
+            "AG0206", span, f"the slice is outside the tile, which has {size} elements"
+        )
+
+
+def static_difference(e: Elaborator, a: Expr, b: Expr) -> int | None:
+    """`a - b` where it is static, also through named scalars; else None."""
+    for x, y in ((a, b), (e.expand(a), e.expand(b))):
+        match number(binary("-", x, y)):
+            case Static(value=int() as n) if not isinstance(n, bool):
+                return n
+            case _:
+                continue
+    return None

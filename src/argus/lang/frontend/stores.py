@@ -1,0 +1,187 @@
+"""Writing to tensors and shared tiles, and asynchronous copies."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal
+
+from argus.diagnostics import Span
+from argus.ir.dtypes import DType
+from argus.ir.memory import BarrierRef, GlobalView, Ring, SharedView
+from argus.ir.ops import CopyAsync, Full, StoreGlobal, StoreShared, Tile
+from argus.lang.frontend import coerce
+from argus.lang.frontend.broadcast import unify_dims
+from argus.lang.frontend.state import Dims, Elaborator
+from argus.lang.frontend.tiles import scalar_for
+from argus.lang.frontend.values import (
+    Scalar,
+    SharedValue,
+    Static,
+    Value,
+    ViewValue,
+    axes_text,
+    describe,
+)
+from argus.lang.frontend.views import global_view, view_shape
+
+
+def store_into(
+    e: Elaborator,
+    place: Value,
+    value: Value,
+    where: Span,
+    span: Span,
+    mask: Tile | None = None,
+    atomic: Literal["add"] | None = None,
+) -> None:
+    """Write a register tile or a number to a slice of a tensor or a shared tile.
+
+    Raises ArgusError: sizes (AG0206), names (AG0218) or element types (AG0106) that
+    differ, a place that cannot be written (AG0117).
+    """
+    match place:
+        case ViewValue():
+            _store_global(e, place, value, where, span, mask, atomic)
+        case SharedValue(view=view):
+            t = _as_tile(e, value, view.dtype, view.shape, view.dims, span)
+            store_shared(e, view, t, span)
+        case _:
+            raise e.fail("AG0117", where, f"{describe(place)} cannot be written")
+
+
+def _store_global(
+    e: Elaborator,
+    place: ViewValue,
+    value: Value,
+    where: Span,
+    span: Span,
+    mask: Tile | None,
+    atomic: Literal["add"] | None,
+) -> None:
+    tensor = place.source.tensor
+    if place.source.holes is not None:
+        raise e.fail(
+            "AG0117",
+            where,
+            "a map of a tensor can only be read",
+            help="store to a slice of the tensor itself",
+        )
+    if isinstance(value, Static | Scalar):
+        shape = view_shape(e, place, None, where)
+        dims = tuple(a.dim for a in place.kept)
+        t = _as_tile(e, value, tensor.dtype, shape, dims, span)
+    else:
+        t = coerce.tile(e, value, span, "what is stored").tile
+    same_dtype(e, t.dtype, tensor.dtype, f"`{tensor.name}`", span)
+    view = global_view(e, place, t.shape, where)
+    unify_dims(e, t.dims, view.dims, span)
+    if mask is not None:
+        check_mask(e, mask, view, where)
+    if tensor.name not in e.program.outputs:
+        e.program.outputs.append(tensor.name)
+    e.emit(StoreGlobal(view, t, mask, atomic, span=where.to(span)))
+
+
+def check_mask(e: Elaborator, mask: Tile, view: GlobalView, span: Span) -> None:
+    """A mask is a bool tile of the shape of the slice; raises ArgusError otherwise."""
+    if mask.dtype.kind != "bool":
+        raise e.fail("AG0105", span, f"the mask is a tile of {mask.dtype}, not of bool")
+    if mask.shape != view.shape:
+        raise e.fail(
+            "AG0206",
+            span,
+            f"the mask {axes_text(mask.dims, mask.shape)} does not fit the slice "
+            f"{axes_text(view.dims, view.shape)}",
+            help="`ag.broadcast(mask, like)` repeats it",
+        )
+    unify_dims(e, mask.dims, view.dims, span)
+
+
+def same_dtype(
+    e: Elaborator, have: DType, want: DType, what: str, span: Span
+) -> None:
+    """Nothing is converted silently; raises ArgusError (AG0106) where it would be."""
+    if have != want:
+        raise e.fail(
+            "AG0106",
+            span,
+            f"a tile of {have} is stored to {what} of {want}",
+            help=f"convert it with `.to({want})`",
+        )
+
+
+def _as_tile(
+    e: Elaborator,
+    value: Value,
+    dtype: DType,
+    shape: tuple[int, ...],
+    dims: Dims,
+    span: Span,
+) -> Tile:
+    if not isinstance(value, Static | Scalar):
+        return coerce.tile(e, value, span, "what is stored").tile
+    number = coerce.scalar(e, value, span, "what is stored")
+    t = e.tile(dtype, shape, dims, span)
+    e.emit(Full(t, scalar_for(e, number, dtype, span), span=span))
+    return t
+
+
+def store_shared(e: Elaborator, view: SharedView, t: Tile, span: Span) -> None:
+    """Write a register tile to a shared tile of the same sizes."""
+    same_dtype(e, t.dtype, view.dtype, f"`{view.alloc.name}`", span)
+    if t.shape != view.shape:
+        raise e.fail(
+            "AG0206",
+            span,
+            f"{axes_text(t.dims, t.shape)} does not fit the shared tile "
+            f"{axes_text(view.dims, view.shape)}",
+        )
+    dims = unify_dims(e, view.dims, t.dims, span)
+    e.name_shared(view, dims)
+    e.emit(StoreShared(e.use_shared(replace(view, dims=dims)), t, span=span))
+
+
+def copy_async(
+    e: Elaborator,
+    target: SharedView,
+    source: ViewValue,
+    where: Span,
+    span: Span,
+    *,
+    ring: Ring | None,
+    barrier: BarrierRef | None,
+    via: Literal["tma", "cp_async"] | None,
+    multicast: int,
+    evict: str | None,
+) -> None:
+    """Copy a slice of a tensor to a shared tile of the same sizes.
+
+    Raises ArgusError: sizes (AG0206), names (AG0218) or element types (AG0106) differ.
+    """
+    view = global_view(e, source, target.shape, where)
+    same_dtype(e, view.dtype, target.dtype, f"`{target.alloc.name}`", where)
+    dims = unify_dims(e, target.dims, view.dims, where)
+    e.name_shared(target, dims)
+    if ring is not None and multicast > 1:
+        ring.cluster = True
+    if not 1 <= multicast <= e.program.cluster:
+        raise e.fail(
+            "AG0508",
+            span,
+            f"a copy to {multicast} blocks needs a cluster of as many",
+            help=f"declare `ag.cluster({multicast})` at the top of the kernel",
+        )
+    e.emit(
+        CopyAsync(
+            e.use_shared(replace(target, dims=dims)),
+            view,
+            barrier,
+            via,
+            multicast,
+            evict,
+            ring,
+            span=span,
+        )
+    )
+
+

@@ -1,0 +1,123 @@
+"""Slices of tensors as `GlobalView`s: coordinates, gathers, limits, sizes by context."""
+
+from __future__ import annotations
+
+from argus.diagnostics import Span
+from argus.ir.expr import Const, Expr, Sym, axis, binary, substitute
+from argus.ir.memory import Gather, GlobalView, Limit
+from argus.ir.ops import LoadScalar
+from argus.lang.frontend.state import Elaborator
+from argus.lang.frontend.values import (
+    Gathered,
+    Point,
+    Static,
+    Value,
+    ViewValue,
+    Window,
+    number,
+)
+
+
+def load_element(e: Elaborator, view: ViewValue, span: Span) -> Value:
+    """One element of a tensor as a uniform scalar.
+
+    Raises ArgusError (AG0615) for an element of a map, which may not exist.
+    """
+    source = view.source
+    if source.holes is not None:
+        raise e.fail(
+            "AG0615", span, "a single element of a map cannot be read as a number"
+        )
+    tensor = source.tensor
+    if tensor.dtype.kind == "bool":
+        raise e.fail("AG0107", span, "a bool cannot be read as a number")
+    kind = "float" if tensor.dtype.is_float else "int"
+    sym = Sym(e.fresh(tensor.name.lower()), "let", kind, nonneg=False)
+    coords = tuple(a.at for a in view.axes if isinstance(a, Point))
+    return number(e.load_scalar(LoadScalar(sym, tensor, coords, span=span)))
+
+
+def view_shape(
+    e: Elaborator, view: ViewValue, context: tuple[int, ...] | None, span: Span
+) -> tuple[int, ...]:
+    """Sizes of the tile of a slice, from the slice itself and from its context.
+
+    Raises ArgusError: an open size without a context (AG0108), or one that contradicts
+    it (AG0206).
+    """
+    kept = view.kept
+    if context is not None and len(context) != len(kept):
+        raise e.fail(
+            "AG0206",
+            span,
+            f"the slice has {len(kept)} axes, and the tile has {len(context)}",
+        )
+    sizes: list[int] = []
+    for i, a in enumerate(kept):
+        own = a.index.shape[0] if isinstance(a, Gathered) else a.extent
+        wanted = context[i] if context is not None else None
+        if own is not None and wanted is not None and own != wanted:
+            raise e.fail(
+                "AG0206",
+                span,
+                f"the slice has {own} elements along `{a.dim or i}`, and the tile "
+                f"has {wanted}",
+            )
+        size = own if own is not None else wanted
+        if size is None:
+            raise e.fail(
+                "AG0108",
+                span,
+                f"it is not known how many elements are taken along `{a.dim or i}`",
+                help="give the sizes: `ag.load(view, (BM, BK))`, or write `a : a + N`",
+            )
+        sizes.append(size)
+    return tuple(sizes)
+
+
+def global_view(
+    e: Elaborator, view: ViewValue, context: tuple[int, ...] | None, span: Span
+) -> GlobalView:
+    """The slice with its sizes resolved; see `view_shape` for what is raised."""
+    shape = view_shape(e, view, context, span)
+    source = view.source
+    coords: list[Expr] = []
+    gathers: list[Gather] = []
+    position = 0
+    for a in view.axes:
+        match a:
+            case Point(at=at):
+                coords.append(at)
+                continue
+            case Window(start=start):
+                coords.append(binary("+", start, axis(position)))
+            case Gathered(index=index):
+                sym = Sym(e.fresh("row"), "gather", nonneg=False)
+                gathers.append(Gather(sym, index, position))
+                coords.append(sym)
+        position += 1
+    limits: tuple[Limit, ...] = ()
+    if source.holes is not None:
+        env = {h.name: c for h, c in zip(source.holes, coords, strict=True)}
+        limits = tuple(
+            Limit(c, extent)
+            for c, extent in zip(coords, source.extents, strict=True)
+            if not _inside(c, extent)
+        )
+        coords = [substitute(c, env) for c in source.coords]
+    return GlobalView(
+        source.tensor,
+        shape,
+        tuple(a.dim for a in view.kept),
+        tuple(coords),
+        tuple(gathers),
+        limits,
+    )
+
+
+def _inside(coord: Expr, extent: Expr) -> bool:
+    match number(coord), number(extent):
+        case Static(value=int() as c), Static(value=int() as n):
+            return 0 <= c < n
+        case _:
+            return False

@@ -1,0 +1,172 @@
+"""Handles on kernels: where their source is, and how to get at what it declares.
+
+A kernel comes from a decorated function of an imported module, or from a file that is
+only parsed (`load_kernels`): then nothing of it is executed, whatever it contains.
+Compiling and launching are not here; a call goes to :mod:`argus.compiler`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from argus.diagnostics import fail
+
+if TYPE_CHECKING:
+    from argus.lang.frontend.module import FunctionDecl
+    from argus.lang.frontend.signature import Signature
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a decorated function stands. ``line`` is that of its first decorator."""
+
+    file: str
+    name: str
+    line: int
+    names: Callable[[], Mapping[str, object]]
+    """What the function's global and captured names are bound to, when asked."""
+
+
+def _origin(function: Callable[..., object]) -> Origin:
+    code = getattr(function, "__code__", None)
+    if code is None:
+        raise fail(
+            "AG0002",
+            None,
+            f"`{function!r}` is not a Python function with a source",
+        )
+
+    def names() -> Mapping[str, object]:
+        bound = dict(getattr(function, "__globals__", {}))
+        cells = getattr(function, "__closure__", None) or ()
+        for name, cell in zip(code.co_freevars, cells, strict=True):
+            try:
+                bound[name] = cell.cell_contents
+            except ValueError:  # not assigned yet
+                continue
+        return bound
+
+    return Origin(code.co_filename, code.co_name, code.co_firstlineno, names)
+
+
+@dataclass(eq=False)
+class InlineFunction:
+    """A function marked `@ag.inline`, by its place in the source."""
+
+    origin: Origin
+
+    @staticmethod
+    def of_function(function: Callable[..., object]) -> InlineFunction:
+        """The handle of a decorated function.
+
+        Raises ArgusError (AG0002) for what has no source.
+        """
+        return InlineFunction(_origin(function))
+
+    @property
+    def declaration(self) -> FunctionDecl:
+        """Its syntax tree. Raises ArgusError where the source is missing or wrong."""
+        from argus.lang.frontend.module import declaration_of
+
+        return declaration_of(self.origin)
+
+    def __call__(self, *args: object, **kwargs: object) -> object:
+        """Not possible: it has a meaning only inside kernels. Raises ArgusError."""
+        raise fail(
+            "AG0021",
+            None,
+            f"inline function `{self.origin.name}` was called outside a kernel",
+            help="call it inside a function marked `@ag.kernel` or `@ag.inline`",
+        )
+
+
+@dataclass(eq=False)
+class Kernel:
+    """A kernel's source. ``file`` is a path, or the name of an in-memory source."""
+
+    name: str
+    file: str
+    _declare: Callable[[], FunctionDecl] = field(repr=False)
+    _declaration: FunctionDecl | None = field(default=None, repr=False)
+    _signature: Signature | None = field(default=None, repr=False)
+
+    @staticmethod
+    def of_function(function: Callable[..., object]) -> Kernel:
+        """The kernel of a decorated function; its file is read when first needed.
+
+        Raises ArgusError (AG0002) for what has no source.
+        """
+        origin = _origin(function)
+
+        def declare() -> FunctionDecl:
+            from argus.lang.frontend.module import declaration_of
+
+            return declaration_of(origin)
+
+        made = Kernel(origin.name, origin.file, declare)
+        made.__doc__ = function.__doc__
+        return made
+
+    @property
+    def declaration(self) -> FunctionDecl:
+        """Its syntax tree. Raises ArgusError where the source is missing or wrong."""
+        if self._declaration is None:
+            self._declaration = self._declare()
+        return self._declaration
+
+    @property
+    def signature(self) -> Signature:
+        """Its parameters. Raises ArgusError where they are not those of a kernel."""
+        if self._signature is None:
+            from argus.lang.frontend.signature import read_signature
+
+            self._signature = read_signature(self.declaration)
+        return self._signature
+
+    def __call__(self, *args: object, **kwargs: object) -> object:
+        """Compile for the arguments where that is still to be done, and launch."""
+        compiler = importlib.import_module("argus.compiler")
+        return compiler.launch(self, args, kwargs)
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """What a file declares. ``references``: names of functions marked as reference."""
+
+    file: str
+    kernels: dict[str, Kernel]
+    references: tuple[str, ...] = ()
+
+
+def load_kernels(path: str | os.PathLike[str], text: str | None = None) -> Module:
+    """Read the kernels of a file without executing anything of it.
+
+    With `text` the source is that, and `path` only its name in diagnostics.
+
+    Raises ArgusError: the file cannot be read (AG0002), is not Python (AG0001), contains
+    statements that a kernel file may not have (AG0003), or no kernel (AG0011).
+    """
+    from argus.lang.frontend.module import FunctionDecl, parse_module, read_text
+
+    name = os.fspath(path)
+    source = read_text(Path(name)) if text is None else text
+    env = parse_module(name, source, strict=True)
+
+    def handle(decl: FunctionDecl) -> Kernel:
+        return Kernel(decl.name, name, lambda: decl)
+
+    kernels = {d.name: handle(d) for d in env.functions.values() if d.kind == "kernel"}
+    if not kernels:
+        raise fail(
+            "AG0011",
+            None,
+            f"`{name}` contains no kernel",
+            help="mark a function with `@ag.kernel`",
+        )
+    references = tuple(d.name for d in env.functions.values() if d.kind == "reference")
+    return Module(name, kernels, references)

@@ -1,0 +1,83 @@
+"""What an author can write in a kernel: stubs with signatures, for people and tools.
+
+A stub never runs: kernels are parsed, not executed. Its signature is what the frontend
+binds the arguments of a call with, and what an editor shows. `FUNCTIONS` and `METHODS`
+name every one of them; the frontend has one handler for each (a test compares them).
+"""
+
+from collections.abc import Callable
+
+from argus.lang.names import compute, grid, layouts, memory, sync, types, values
+from argus.lang.names.types import (
+    Inline,
+    any_type,
+    bf16,
+    boolean,
+    f16,
+    f32,
+    float_type,
+    i8,
+    i32,
+    i64,
+    u8,
+)
+
+inf = float("inf")
+"""Positive infinity; `-ag.inf` starts a running maximum."""
+
+
+def _public(module: object) -> dict[str, Callable[..., object]]:
+    return {
+        name: value
+        for name, value in vars(module).items()
+        if callable(value)
+        and not isinstance(value, type)
+        and not name.startswith("_")
+        and getattr(value, "__module__", None) == getattr(module, "__name__", "")
+    }
+
+
+FUNCTIONS: dict[str, Callable[..., object]] = {
+    **_public(compute),
+    **_public(grid),
+    **_public(memory),
+    **_public(sync),
+}
+"""Functions of the language by the name that follows `ag.`."""
+
+LAYOUTS: dict[str, Callable[..., object]] = _public(layouts)
+"""Functions of `ag.layouts`."""
+
+METHODS: dict[str, Callable[..., object]] = {
+    f"{cls.__name__}.{name}": member
+    for cls in (
+        types.ElementType,
+        values.Tensor,
+        values.Tile,
+        values.SharedTile,
+        values.Ring,
+        values.Slot,
+        values.Barrier,
+        values.Turns,
+    )
+    for name, member in vars(cls).items()
+    if callable(member) and not name.startswith("_")
+}
+"""Methods of values by `Class.method`."""
+
+DTYPES = {
+    "bf16": bf16,
+    "f16": f16,
+    "f32": f32,
+    "i8": i8,
+    "u8": u8,
+    "i32": i32,
+    "i64": i64,
+    "boolean": boolean,
+}
+"""Element types by the name that authors use."""
+
+GROUPS = {"float": float_type, "any": any_type}
+"""Annotations that admit several element types, by the name that follows `ag.`."""
+
+__all__ = ["DTYPES", "FUNCTIONS", "GROUPS", "LAYOUTS", "METHODS", "Inline", "inf"]

@@ -1,0 +1,223 @@
+"""Arithmetic on register tiles."""
+
+from __future__ import annotations
+
+from argus.lang.names.outside import outside
+from argus.lang.names.types import ElementType
+from argus.lang.names.values import SharedTile, Tile
+
+
+def zeros(
+    shape: int | tuple[int, ...], dtype: ElementType, dims: str | None = None
+) -> Tile:
+    """A tile of zeros."""
+    raise outside("zeros")
+
+
+def full(
+    shape: int | tuple[int, ...],
+    value: float,
+    dtype: ElementType,
+    dims: str | None = None,
+) -> Tile:
+    """A tile with one value everywhere."""
+    raise outside("full")
+
+
+def dot(
+    a: Tile | SharedTile,
+    b: Tile | SharedTile,
+    acc: Tile | None = None,
+    *,
+    inst_n: int | None = None,
+) -> Tile:
+    """`acc + a @ b` in f32: contracts the last axis of `a` with the first of `b`.
+
+    `inst_n` chooses the N of the wgmma instruction.
+    """
+    raise outside("dot")
+
+
+mma = wgmma = dot
+
+
+def ldmatrix(source: SharedTile, layout: object = None) -> Tile:
+    """Read a shared tile into registers, in a layout that a matrix instruction takes."""
+    raise outside("ldmatrix")
+
+
+def where(cond: Tile | bool, x: Tile | float, y: Tile | float) -> Tile:
+    """`x` where `cond` holds, else `y`, element by element."""
+    raise outside("where")
+
+
+def maximum(x: Tile | float, y: Tile | float) -> Tile:
+    """The larger of two, element by element."""
+    raise outside("maximum")
+
+
+def minimum(x: Tile | float, y: Tile | float) -> Tile:
+    """The smaller of two, element by element."""
+    raise outside("minimum")
+
+
+def fma(x: Tile | float, y: Tile | float, z: Tile | float) -> Tile:
+    """`x * y + z` with one rounding."""
+    raise outside("fma")
+
+
+def fdiv(x: Tile | float, y: Tile | float) -> Tile:
+    """Fast approximate division."""
+    raise outside("fdiv")
+
+
+def exp(x: Tile) -> Tile:
+    """e to the power of x."""
+    raise outside("exp")
+
+
+def exp2(x: Tile) -> Tile:
+    """2 to the power of x (ex2.approx)."""
+    raise outside("exp2")
+
+
+def log(x: Tile) -> Tile:
+    """Natural logarithm."""
+    raise outside("log")
+
+
+def log2(x: Tile) -> Tile:
+    """Logarithm to base 2 (lg2.approx)."""
+    raise outside("log2")
+
+
+def sqrt(x: Tile) -> Tile:
+    """Square root."""
+    raise outside("sqrt")
+
+
+def rsqrt(x: Tile) -> Tile:
+    """One over the square root (rsqrt.approx)."""
+    raise outside("rsqrt")
+
+
+def rcp(x: Tile) -> Tile:
+    """One over x (rcp.approx)."""
+    raise outside("rcp")
+
+
+def tanh(x: Tile) -> Tile:
+    """Hyperbolic tangent."""
+    raise outside("tanh")
+
+
+def tanh_approx(x: Tile) -> Tile:
+    """Hyperbolic tangent (tanh.approx)."""
+    raise outside("tanh_approx")
+
+
+def erf(x: Tile) -> Tile:
+    """Error function."""
+    raise outside("erf")
+
+
+def sin(x: Tile) -> Tile:
+    """Sine of x in radians."""
+    raise outside("sin")
+
+
+def cos(x: Tile) -> Tile:
+    """Cosine of x in radians."""
+    raise outside("cos")
+
+
+def abs(x: Tile) -> Tile:
+    """Absolute value."""
+    raise outside("abs")
+
+
+def floor(x: Tile) -> Tile:
+    """Round down."""
+    raise outside("floor")
+
+
+def ceil(x: Tile) -> Tile:
+    """Round up."""
+    raise outside("ceil")
+
+
+def round(x: Tile) -> Tile:
+    """Round to nearest, ties to even."""
+    raise outside("round")
+
+
+def sum(x: Tile, dim: str | int) -> Tile:
+    """Sum along a dimension; of 16-bit floats in f32, and the result is f32."""
+    raise outside("sum")
+
+
+def prod(x: Tile, dim: str | int) -> Tile:
+    """Product along a dimension; of 16-bit floats in f32, and the result is f32."""
+    raise outside("prod")
+
+
+def mean(x: Tile, dim: str | int, count: float | None = None) -> Tile:
+    """Sum along a dimension over `count` (default: its size in the tile), in f32."""
+    raise outside("mean")
+
+
+def max(x: Tile | float, y: str | float) -> Tile:
+    """Largest along a dimension of a tile; the larger of two scalars."""
+    raise outside("max")
+
+
+def min(x: Tile | float, y: str | float) -> Tile:
+    """Smallest along a dimension of a tile; the smaller of two scalars."""
+    raise outside("min")
+
+
+def argmax(x: Tile, dim: str | int) -> Tile:
+    """Index (i32) of the first largest element along a dimension."""
+    raise outside("argmax")
+
+
+def argmin(x: Tile, dim: str | int) -> Tile:
+    """Index (i32) of the first smallest element along a dimension."""
+    raise outside("argmin")
+
+
+def cumsum(x: Tile, dim: str | int) -> Tile:
+    """Inclusive prefix sum along a dimension; of 16-bit floats in f32."""
+    raise outside("cumsum")
+
+
+def index(x: Tile | SharedTile | int | tuple[int, ...], dim: str | int) -> Tile:
+    """The coordinates 0, 1, ... along a dimension: a 1-D i32 tile of that name."""
+    raise outside("index")
+
+
+def broadcast(x: Tile | float, like: Tile) -> Tile:
+    """`x` repeated over the dimensions of `like` that it lacks."""
+    raise outside("broadcast")
+
+
+def rename(x: Tile, dims: str) -> Tile:
+    """The same elements under other dimension names: a claim the verifier checks."""
+    raise outside("rename")
+
+
+def reinterpret(
+    x: Tile,
+    layout: object,
+    shape: tuple[int, ...] | None = None,
+    dims: str | None = None,
+) -> Tile:
+    """The same registers under another layout: new coordinates, no moves."""
+    raise outside("reinterpret")
+
+
+def cast(x: Tile, dtype: ElementType) -> Tile:
+    """The same as `x.to(dtype)`."""
+    raise outside("cast")
+
+

@@ -1,0 +1,96 @@
+"""Element types and annotations as authors write them: `bf16`, `bf16["M K"]`.
+
+They carry no behaviour at run time: the frontend reads the annotations from source. The
+objects exist so that a module with kernels can be imported.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from argus.ir import dtypes as ir
+from argus.ir.dtypes import DType
+from argus.lang.names.outside import outside
+
+
+@dataclass(frozen=True, slots=True)
+class TensorType:
+    """The annotation `bf16["M K"]`: admitted element types and dimension names."""
+
+    dtypes: tuple[DType, ...]
+    dims: str
+    optional: bool = False
+
+    def __or__(self, other: None) -> TensorType:
+        return TensorType(self.dtypes, self.dims, True)
+
+    __ror__ = __or__
+
+
+@dataclass(frozen=True, slots=True)
+class TileSpec:
+    """A tile that is described and not yet anywhere: `bf16.tile(128, 64)`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ElementType:
+    """An element type. `bf16["M K"]` annotates a tensor, `f32` a run-time scalar."""
+
+    dtype: DType
+
+    @property
+    def bits(self) -> int:
+        """Storage size in bits."""
+        return self.dtype.bits
+
+    @property
+    def bytes(self) -> int:
+        """Storage size in bytes."""
+        return self.dtype.bytes
+
+    def __getitem__(self, dims: str) -> TensorType:
+        return TensorType((self.dtype,), dims)
+
+    def __or__(self, other: None) -> ElementType:
+        return self
+
+    def tile(
+        self, *shape: int, swizzle: int | None = None, dims: str | None = None
+    ) -> TileSpec:
+        """Describe a field of `ag.ring`: sizes, swizzle in bytes (0, 32, 64, 128)."""
+        raise outside("tile")
+
+    def __repr__(self) -> str:
+        return self.dtype.name
+
+
+@dataclass(frozen=True, slots=True)
+class TypeGroup:
+    """Several element types; the argument's decides: `A: ag.float["M K"]`."""
+
+    name: str
+    dtypes: tuple[DType, ...]
+
+    def __getitem__(self, dims: str) -> TensorType:
+        return TensorType(self.dtypes, dims)
+
+
+class Inline:
+    """Annotation of a static parameter that takes an `@ag.inline` function."""
+
+
+bf16 = ElementType(ir.bf16)
+f16 = ElementType(ir.f16)
+f32 = ElementType(ir.f32)
+i8 = ElementType(ir.i8)
+u8 = ElementType(ir.u8)
+i32 = ElementType(ir.i32)
+i64 = ElementType(ir.i64)
+boolean = ElementType(ir.boolean)
+float_type = TypeGroup("float", (ir.bf16, ir.f16, ir.f32))
+any_type = TypeGroup("any", (ir.bf16, ir.f16, ir.f32, ir.i8, ir.u8, ir.i32, ir.i64))
+
+
+def as_dtype(value: DType | ElementType) -> DType:
+    """The element type that an author's `bf16` or the compiler's own stands for."""
+    return value.dtype if isinstance(value, ElementType) else value
