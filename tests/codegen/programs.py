@@ -412,7 +412,7 @@ def scaled_add() -> Program:
     return b.program([x, y, z, alpha], ["Z"], cdiv(Sym("N", "dim"), 1024))
 
 
-def softmax(width: int = 8, dtype: DType = bf16) -> Program:
+def softmax(dtype: DType = bf16, width: int = 8) -> Program:
     """Row-wise softmax of (M, N <= 256), 4 rows a block, one warp each."""
     x, y = tensor("X", dtype, "M N"), tensor("Y", dtype, "M N")
     b = Build("softmax")
@@ -448,7 +448,7 @@ def masked(dtype: DType = bf16) -> Program:
     even = b.apply("even", "mod", column, Const(2))
     is_even = b.apply("is_even", "eq", even, Const(0), dtype=boolean)
     negated = b.apply("negated", "neg", loaded)
-    chosen = b.apply("chosen", "where", is_even, loaded, negated)
+    chosen = b.apply("chosen", "where", is_even, loaded, negated, dtype=dtype)
     where = b.reduce("where_", "argmax", chosen, 1, dtype=i32)
     b.store(window(y, (128, 33), BLOCK * 128, Const(0)), chosen, 1, mask=keep)
     b.store(window(best, (128,), BLOCK * 128), where, 1)

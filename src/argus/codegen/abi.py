@@ -22,7 +22,7 @@ from argus.ir.launch import (
 from argus.ir.memory import GlobalTensor
 from argus.ir.program import Program, ScalarParam
 
-_SCALARS = {"i32": "int", "i64": "long long", "f32": "float"}
+SCALAR_TYPES = {"i32": "int", "i64": "long long", "f32": "float"}
 
 
 def tensors(program: Program) -> list[GlobalTensor]:
@@ -46,9 +46,9 @@ def bind_parameters(cx: Context) -> None:
         cx.bind(sym, "long long" if sym.kind == "stride" else "int")
         cx.ranges[sym.name] = (1 if sym.kind == "dim" else 0, None)
     for param in scalars(cx.program):
-        if param.dtype not in _SCALARS:
+        if param.dtype not in SCALAR_TYPES:
             raise CodegenError(f"a kernel takes no {param.dtype} scalar")
-        cx.bind(param.sym, _SCALARS[param.dtype], param.name)
+        cx.bind(param.sym, SCALAR_TYPES[param.dtype], param.name)
         # The value comes from outside: nothing is known of its sign.
         cx.ranges[param.sym.name] = (0 if param.sym.nonneg else None, None)
     for index, entry in enumerate(cx.program.tensor_maps):
@@ -93,7 +93,7 @@ def arguments(cx: Context) -> tuple[list[Arg], list[str]]:
     for param in scalars(program):
         if param.sym.name in cx.symbols:
             args.append(ScalarArg(param.name))
-            declared.append(f"{_SCALARS[param.dtype]} {cx.spelled[param.sym.name]}")
+            declared.append(f"{SCALAR_TYPES[param.dtype]} {cx.spelled[param.sym.name]}")
     return args, declared
 
 

@@ -73,6 +73,7 @@ def locate(
             cx, cx.array(gather.tile), step, held[regs]
         )
     ranges = dict(cx.ranges)
+    ranges[TID.name] = (0, cx.group.threads - 1)
     if step.var is not None:
         ranges[step.var.name] = (0, len(step.values) - 1)
     setup: list[str] = []

@@ -196,25 +196,8 @@ class Context:
 
     def loop(self, count: int, body: Callable[[Step], Sequence[str]]) -> None:
         """Print ``body`` for steps 0 .. count-1, as a loop where its tables allow."""
-        if count == 0:
+        if self.try_loop(count, body):
             return
-        if count > 1:
-            step = Step(Sym("r", "loop"), np.arange(count))
-            self.spelled["r"] = "r"
-            try:
-                lines = body(step)
-            except Irregular:
-                pass
-            else:
-                self.out.line("#pragma unroll")
-                head = f"for (int r = 0; r < {count}; ++r)"
-                if len(lines) == 1:
-                    self.out.line(head)
-                    self.out.line(f"  {lines[0]}")
-                    return
-                with self.out.block(head):
-                    self.out.lines(lines)
-                return
         for i in range(count):
             lines = body(Step(None, np.array([i])))
             if len(lines) == 1:
@@ -222,6 +205,25 @@ class Context:
             else:
                 with self.out.block(""):
                     self.out.lines(lines)
+
+    def try_loop(self, count: int, body: Callable[[Step], Sequence[str]]) -> bool:
+        """Print a loop of at least two turns; False when it is none."""
+        if count < 2:
+            return False
+        step = Step(Sym("r", "loop"), np.arange(count))
+        self.spelled["r"] = "r"
+        try:
+            lines = body(step)
+        except Irregular:
+            return False
+        self.out.line("#pragma unroll")
+        head = f"for (int r = 0; r < {count}; ++r)"
+        if len(lines) == 1:
+            self.out.lines([head, f"  {lines[0]}"])
+            return True
+        with self.out.block(head):
+            self.out.lines(lines)
+        return True
 
     def fresh_arrays(self, *wanted: str) -> tuple[str, ...]:
         """Unique identifiers for temporaries."""

@@ -115,6 +115,8 @@ def _inner_loop(
     inner = Step(Sym("i", "loop"), np.arange(length))
     cx.spelled["i"] = "i"
     try:
+        if length == 1:
+            raise Irregular
         texts = [
             _nested_read(cx, array, step, inner, rest[:, :, c]) for c in range(chains)
         ]

@@ -78,6 +78,12 @@ def pack(dtype: DType, low: str, high: str) -> str:
 def fill(cx: Context, array: Array, count: int, value: Value) -> None:
     """Set registers 0 .. count-1 of ``array``, each to its ``value``."""
     if not array.packed:
+        # A packed operand reads the same half in each turn only if a turn has both.
+        group = 1
+        while group <= 4 and count % group == 0:
+            if _fill_in_groups(cx, array, count, value, group):
+                return
+            group *= 2
         cx.loop(
             count,
             lambda s: [f"{at(cx, array, s, s.values)} = {value(s, s.values)};"],
@@ -95,6 +101,18 @@ def fill(cx: Context, array: Array, count: int, value: Value) -> None:
         low = value(last, np.array([count - 1]))
         word = at(cx, array, last, last.values)
         cx.out.line(f"{word} = {pack(array.dtype, low, '0.0f')};")
+
+
+def _fill_in_groups(
+    cx: Context, array: Array, count: int, value: Value, group: int
+) -> bool:
+    """Print the fill as a loop of ``group`` statements; False if it is none."""
+
+    def body(step: Step) -> list[str]:
+        regs = [group * step.values + i for i in range(group)]
+        return [f"{at(cx, array, step, r)} = {value(step, r)};" for r in regs]
+
+    return cx.try_loop(count // group, body)
 
 
 def move(cx: Context, target: Array, source: Array, registers: Ints) -> None:

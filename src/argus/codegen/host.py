@@ -1,0 +1,146 @@
+"""C++ text of the host side of an exported kernel: memory, tensor maps, launch, timing.
+
+Plain CUDA runtime and driver API. It uses no part of Argus.
+"""
+
+HEADER = """\
+#include <cuda.h>
+#include <cuda_runtime.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <random>
+#include <vector>
+"""
+
+FRAME = r"""
+namespace argus_host {
+
+void check(cudaError_t status, const char* what) {
+  if (status == cudaSuccess) return;
+  std::fprintf(stderr, "%s: %s\n", what, cudaGetErrorString(status));
+  std::exit(1);
+}
+
+long long floordiv(long long a, long long b) {
+  return a / b - (a % b != 0 && (a < 0) != (b < 0));
+}
+
+long long mod(long long a, long long b) { return a - b * floordiv(a, b); }
+
+void require(bool holds, const char* why) {
+  if (holds) return;
+  std::fprintf(stderr, "required because %s\n", why);
+  std::exit(1);
+}
+
+// The text after "name=" on the command line, or null.
+const char* find(int argc, char** argv, const char* name) {
+  const size_t n = std::strlen(name);
+  for (int i = 1; i < argc; ++i)
+    if (!std::strncmp(argv[i], name, n) && argv[i][n] == '=') return argv[i] + n + 1;
+  return nullptr;
+}
+
+long long argument(int argc, char** argv, const char* name, long long otherwise) {
+  const char* text = find(argc, argv, name);
+  return text ? std::atoll(text) : otherwise;
+}
+
+float real(int argc, char** argv, const char* name, float otherwise) {
+  const char* text = find(argc, argv, name);
+  return text ? (float)std::atof(text) : otherwise;
+}
+
+int multiprocessors() {
+  int count = 0;
+  check(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, 0), "device");
+  return count;
+}
+
+enum Fill { zeros, random_f32, random_bf16, random_f16 };
+
+unsigned short half_bits(float x) {  // x is normal and small: the range needs no care
+  unsigned bits;
+  std::memcpy(&bits, &x, 4);
+  const int exponent = (int)(bits >> 23 & 0xff) - 112;
+  const unsigned short sign = bits >> 16 & 0x8000;
+  return exponent <= 0 ? sign : sign | exponent << 10 | (bits >> 13 & 0x3ff);
+}
+
+void* tensor(long long elements, int bytes, Fill fill) {
+  static std::mt19937 engine(1);
+  std::normal_distribution<float> normal;
+  std::vector<unsigned char> host((size_t)elements * bytes);
+  // A period that is no power of two, so that large tensors are cheap to fill.
+  std::vector<float> values(65521);
+  for (float& value : values) value = normal(engine);
+  for (long long i = 0; fill != zeros && i < elements; ++i) {
+    const float x = values[i % values.size()];
+    unsigned bits;
+    std::memcpy(&bits, &x, 4);
+    const unsigned short half = fill == random_bf16 ? bits >> 16 : half_bits(x);
+    if (fill == random_f32) std::memcpy(&host[4 * i], &x, 4);
+    else std::memcpy(&host[2 * i], &half, 2);
+  }
+  void* device = nullptr;
+  check(cudaMalloc(&device, host.empty() ? 1 : host.size()), "cudaMalloc");
+  check(cudaMemcpy(device, host.data(), host.size(), cudaMemcpyHostToDevice), "copy");
+  return device;
+}
+
+CUtensorMap tensor_map(CUtensorMapDataType type, unsigned rank, void* data,
+                       const cuuint64_t* dims, const cuuint64_t* strides,
+                       const cuuint32_t* box, CUtensorMapSwizzle swizzle) {
+  const cuuint32_t steps[] = {1, 1, 1, 1, 1};
+  CUtensorMap map;
+  const CUresult status = cuTensorMapEncodeTiled(
+      &map, type, rank, data, dims, strides, box, steps,
+      CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
+      CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  const char* text = "";
+  if (status != CUDA_SUCCESS) cuGetErrorString(status, &text);
+  if (status != CUDA_SUCCESS) std::fprintf(stderr, "tensor map: %s\n", text);
+  if (status != CUDA_SUCCESS) std::exit(1);
+  return map;
+}
+
+void launch(const void* kernel, long long blocks, int threads, int cluster,
+            int shared_bytes, void** arguments) {
+  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                             shared_bytes), "shared memory");
+  cudaLaunchAttribute attribute;
+  attribute.id = cudaLaunchAttributeClusterDimension;
+  attribute.val.clusterDim.x = cluster;
+  attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
+  cudaLaunchConfig_t config = {};
+  config.gridDim = dim3((unsigned)blocks);
+  config.blockDim = dim3(threads);
+  config.dynamicSmemBytes = shared_bytes;
+  config.attrs = &attribute;
+  config.numAttrs = cluster > 1 ? 1 : 0;
+  cudaEvent_t begin, end;
+  check(cudaEventCreate(&begin), "event");
+  check(cudaEventCreate(&end), "event");
+  const int warm = 3, timed = 20;
+  for (int i = 0; i < warm + timed; ++i) {
+    if (i == warm) check(cudaEventRecord(begin), "event");
+    check(cudaLaunchKernelExC(&config, kernel, arguments), "launch");
+  }
+  check(cudaEventRecord(end), "event");
+  check(cudaEventSynchronize(end), "kernel");
+  float milliseconds = 0;
+  check(cudaEventElapsedTime(&milliseconds, begin, end), "event");
+  std::printf("%lld blocks, %.2f us per launch (mean of %d, L2 warm)\n", blocks,
+              1000 * milliseconds / timed, timed);
+}
+
+}  // namespace argus_host
+
+int main(int argc, char** argv) {
+  (void)argc, (void)argv;
+  argus_host::check(cudaFree(nullptr), "CUDA");  // makes the primary context current
+@BODY@  return 0;
+}
+"""

@@ -1,0 +1,250 @@
+"""Runs a printed kernel on the CPU: the text itself, compiled by the host's compiler.
+
+The device functions are replaced by plain C++ of the same meaning; each thread of a
+block is a host thread, and what a warp or a block does together (shuffles, ldmatrix,
+mma.sync, barriers) meets at a host barrier. No TMA, no mbarrier, no wgmma: the
+interpreter and the GPU tests cover those.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from argus.codegen import CudaSource
+
+SHIM = r"""
+#include <algorithm>
+#include <barrier>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <thread>
+#include <vector>
+typedef unsigned short u16; typedef unsigned int u32; typedef unsigned long long u64;
+using std::min; using std::max;
+struct Dim { unsigned x; };
+static thread_local Dim threadIdx; static Dim blockIdx, gridDim;
+struct float2 { float x, y; }; struct float4 { float x, y, z, w; };
+struct int2 { int x, y; }; struct int4 { int x, y, z, w; };
+struct uint2 { u32 x, y; }; struct uint4 { u32 x, y, z, w; };
+struct longlong2 { long long x, y; };
+#define MAKE2(T, E) static T make_##T(E a, E b) { return T{a, b}; }
+#define MAKE4(T, E) static T make_##T(E a, E b, E c, E d) { return T{a, b, c, d}; }
+MAKE2(float2, float) MAKE4(float4, float) MAKE2(int2, int) MAKE4(int4, int)
+MAKE2(uint2, u32) MAKE4(uint4, u32) MAKE2(longlong2, long long)
+#define __global__
+#define __launch_bounds__(...)
+#define __shared__
+#define __align__(n)
+#define __restrict__
+extern "C" unsigned char smem[1 << 18];
+alignas(1024) unsigned char smem[1 << 18];
+static u64 __cvta_generic_to_shared(void* p) { return (unsigned char*)p - smem; }
+static float bits_float(u32 b) { float f; std::memcpy(&f, &b, 4); return f; }
+static u32 float_bits(float f) { u32 b; std::memcpy(&b, &f, 4); return b; }
+static float __int_as_float(u32 b) { return bits_float(b); }
+
+static std::barrier<>* block_barrier;
+static std::vector<std::barrier<>*> warp_barriers;
+static u64 slots[32][32][4];
+static int warp_id() { return threadIdx.x / 32; }
+static int lane_id() { return threadIdx.x % 32; }
+static void warp_sync() { warp_barriers[warp_id()]->arrive_and_wait(); }
+static void __syncwarp() { warp_sync(); }
+static void __syncthreads() { block_barrier->arrive_and_wait(); }
+static u64* slot(int lane) { return slots[warp_id()][lane]; }
+template <class T> T exchange(T v, int from) {
+  u64 b = 0; std::memcpy(&b, &v, sizeof v);
+  slot(lane_id())[0] = b; warp_sync();
+  T r; std::memcpy(&r, slot(from), sizeof r); warp_sync();
+  return r;
+}
+template <class T> T argus_shfl_xor(T v, int m) { return exchange(v, lane_id() ^ m); }
+template <class T> T argus_shfl_up(T v, int d) {
+  return exchange(v, lane_id() >= d ? lane_id() - d : lane_id());
+}
+template <class T> T argus_shfl_idx(T v, int lane) { return exchange(v, lane); }
+
+static u16 argus_to_bf16(float f) {
+  u32 b = float_bits(f);
+  return f != f ? 0x7fff : (u16)((b + 0x7fff + (b >> 16 & 1)) >> 16);
+}
+static float argus_from_bf16(u16 h) { return bits_float((u32)h << 16); }
+static u32 argus_pack_bf16(float a, float b) {
+  return argus_to_bf16(a) | (u32)argus_to_bf16(b) << 16;
+}
+static float argus_unpack_lo_bf16(u32 v) { return argus_from_bf16((u16)v); }
+static float argus_unpack_hi_bf16(u32 v) { return argus_from_bf16(v >> 16); }
+static u16 argus_to_f16(float f) {
+  _Float16 h = f; u16 b; std::memcpy(&b, &h, 2); return b;
+}
+static float argus_from_f16(u16 b) { _Float16 h; std::memcpy(&h, &b, 2); return h; }
+static u32 argus_pack_f16(float a, float b) {
+  return argus_to_f16(a) | (u32)argus_to_f16(b) << 16;
+}
+static float argus_unpack_lo_f16(u32 v) { return argus_from_f16((u16)v); }
+static float argus_unpack_hi_f16(u32 v) { return argus_from_f16(v >> 16); }
+static float argus_exp2(float x) { return std::exp2(x); }
+static float argus_max(float a, float b) { return a > b ? a : b; }
+static int argus_max(int a, int b) { return a > b ? a : b; }
+static float argus_min(float a, float b) { return a < b ? a : b; }
+static int argus_min(int a, int b) { return a < b ? a : b; }
+static long long argus_floordiv(long long a, long long b) {
+  return a / b - (a % b != 0 && (a < 0) != (b < 0));
+}
+static long long argus_mod(long long a, long long b) {
+  return a - b * argus_floordiv(a, b);
+}
+static void argus_red_add_f32(float* p, float v) {
+  static std::barrier<>* unused; (void)unused;
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+  u32 old, next;
+  u32* q = reinterpret_cast<u32*>(p);
+  do { old = __atomic_load_n(q, __ATOMIC_SEQ_CST);
+       next = float_bits(bits_float(old) + v); }
+  while (!__atomic_compare_exchange_n(q, &old, next, false, __ATOMIC_SEQ_CST,
+                                      __ATOMIC_SEQ_CST));
+}
+template <int n> void cp_async(u32 to, void const* from, bool valid) {
+  if (valid) std::memcpy(smem + to, from, n); else std::memset(smem + to, 0, n);
+}
+#define argus_cp_async_16 cp_async<16>
+#define argus_cp_async_8 cp_async<8>
+#define argus_cp_async_4 cp_async<4>
+static void argus_cp_async_commit() {}
+template <int n> void argus_cp_async_wait() {}
+
+// PTX ISA, ldmatrix: row i of matrix j is at the address of lane 8 j + i; lane l gets
+// elements 2 (l % 4), + 1 of row l / 4 (transposed: of column l / 4).
+template <int n, bool trans> void ldmatrix(u32* r, u32 address) {
+  slot(lane_id())[0] = address; warp_sync();
+  for (int j = 0; j < n; ++j) {
+    u16 h[2];
+    for (int e = 0; e < 2; ++e) {
+      int row = trans ? lane_id() % 4 * 2 + e : lane_id() / 4;
+      int column = trans ? lane_id() / 4 : lane_id() % 4 * 2 + e;
+      std::memcpy(&h[e], smem + slot(8 * j + row)[0] + 2 * column, 2);
+    }
+    r[j] = h[0] | (u32)h[1] << 16;
+  }
+  warp_sync();
+}
+template <int n, bool trans> void stmatrix(u32 address, u32 const* r) {
+  slot(lane_id())[0] = address; warp_sync();
+  for (int j = 0; j < n; ++j)
+    for (int e = 0; e < 2; ++e) {
+      int row = trans ? lane_id() % 4 * 2 + e : lane_id() / 4;
+      int column = trans ? lane_id() / 4 : lane_id() % 4 * 2 + e;
+      u16 h = (u16)(r[j] >> 16 * e);
+      std::memcpy(smem + slot(8 * j + row)[0] + 2 * column, &h, 2);
+    }
+  warp_sync();
+}
+#define argus_ldmatrix_x4 ldmatrix<4, false>
+#define argus_ldmatrix_x2 ldmatrix<2, false>
+#define argus_ldmatrix_x1 ldmatrix<1, false>
+#define argus_ldmatrix_x4_trans ldmatrix<4, true>
+#define argus_ldmatrix_x2_trans ldmatrix<2, true>
+#define argus_ldmatrix_x1_trans ldmatrix<1, true>
+#define argus_stmatrix_x4 stmatrix<4, false>
+#define argus_stmatrix_x2 stmatrix<2, false>
+#define argus_stmatrix_x1 stmatrix<1, false>
+#define argus_stmatrix_x4_trans stmatrix<4, true>
+#define argus_stmatrix_x2_trans stmatrix<2, true>
+#define argus_stmatrix_x1_trans stmatrix<1, true>
+
+// PTX ISA, fragments of mma.m16n8k16.
+static void argus_mma_m16n8k16_bf16(float* d, u32 const* a, u32 const* b) {
+  u64* s = slot(lane_id());
+  s[0] = a[0] | (u64)a[1] << 32; s[1] = a[2] | (u64)a[3] << 32;
+  s[2] = b[0] | (u64)b[1] << 32; warp_sync();
+  auto word = [](int lane, int i) { return (u32)(slot(lane)[i / 2] >> 32 * (i % 2)); };
+  for (int i = 0; i < 4; ++i) {
+    int row = lane_id() / 4 + 8 * (i / 2), column = lane_id() % 4 * 2 + i % 2;
+    float sum = 0;
+    for (int k = 0; k < 16; ++k) {
+      u32 x = word(row % 8 * 4 + k % 8 / 2, row / 8 + 2 * (k / 8));
+      u32 y = word(column * 4 + k % 8 / 2, 4 + k / 8);
+      sum += argus_from_bf16(x >> 16 * (k % 2)) * argus_from_bf16(y >> 16 * (k % 2));
+    }
+    d[i] += sum;
+  }
+  warp_sync();
+}
+"""
+
+DRIVER = r"""
+extern "C" void run(unsigned blocks, unsigned threads, void** p) {
+  gridDim.x = blocks;
+  for (unsigned b = 0; b < blocks; ++b) {
+    blockIdx.x = b;
+    std::memset(smem, 0xff, sizeof smem);
+    block_barrier = new std::barrier<>(threads);
+    warp_barriers.clear();
+    for (unsigned w = 0; w < threads / 32; ++w)
+      warp_barriers.push_back(new std::barrier<>(32));
+    std::vector<std::thread> pool;
+    for (unsigned t = 0; t < threads; ++t)
+      pool.emplace_back([=] { threadIdx.x = t; CALL; });
+    for (auto& t : pool) t.join();
+  }
+}
+"""
+
+
+def available() -> bool:
+    """Whether there is a host C++ compiler."""
+    return shutil.which("g++") is not None
+
+
+def run(
+    source: CudaSource, blocks: int, arguments: list[np.ndarray | int | float]
+) -> None:
+    """Run all blocks; arrays in ``arguments`` (ordered as ``spec.args``) change."""
+    kernel = source.text[source.text.index('extern "C"') :]
+    head = kernel[kernel.index("(", kernel.index(source.entry)) + 1 :]
+    declared = head[: head.index(") {")]
+    types = [re.sub(r"\w+$", "", d.strip()) for d in declared.split(",\n")]
+    types = [t.replace("__restrict__", "") for t in types]
+    values = ", ".join(f"*({t}*)p[{i}]" for i, t in enumerate(types))
+    body = SHIM + kernel + DRIVER.replace("CALL", f"{source.entry}({values})")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "kernel.cpp"
+        path.write_text(body)
+        library = Path(folder) / "kernel.so"
+        subprocess.run(
+            ["g++", "-std=c++20", "-O1", "-w", "-shared", "-fPIC", "-pthread",
+             "-fno-strict-aliasing", str(path), "-o", str(library)],
+            check=True,
+        )  # fmt: skip
+        cells: list[ctypes._SimpleCData] = []
+        for value, ctype in zip(arguments, types, strict=True):
+            if isinstance(value, np.ndarray):
+                cells.append(ctypes.c_void_p(value.ctypes.data))
+            elif "float" in ctype:
+                cells.append(ctypes.c_float(value))
+            else:
+                long = "long long" in ctype
+                cells.append((ctypes.c_longlong if long else ctypes.c_int)(value))
+        pointers = (ctypes.c_void_p * len(cells))(
+            *(ctypes.cast(ctypes.byref(c), ctypes.c_void_p) for c in cells)
+        )
+        ctypes.CDLL(str(library)).run(blocks, source.spec.threads, pointers)
+
+
+def to_bf16(x: np.ndarray) -> np.ndarray:
+    """f32 to bf16 bits, to nearest even (no NaN)."""
+    bits = np.ascontiguousarray(x, np.float32).view(np.uint32)
+    return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)
+
+
+def from_bf16(x: np.ndarray) -> np.ndarray:
+    """Bf16 bits to f32."""
+    return (x.astype(np.uint32) << 16).view(np.float32)
