@@ -69,7 +69,7 @@ def print_program(program: Program) -> str:
     head = [
         f"program {program.name} ({PurePath(program.file).name})"
         f" target {program.target.name}{' placed' if program.placed else ''}",
-        f"grid {program.grid}, cluster {program.cluster}, warps {program.warps},"
+        f"grid {_text(program.grid)}, cluster {program.cluster}, warps {program.warps},"
         f" min_blocks {program.min_blocks}",
     ]
     if program.placed:
@@ -87,7 +87,7 @@ def print_program(program: Program) -> str:
         f"map {i}: {x.tensor.name} box {_tuple(x.box)} swizzle {x.swizzle}"
         for i, x in enumerate(program.tensor_maps)
     ]
-    head += [f"require {x.cond}  # {x.why}" for x in program.requirements]
+    head += [f"require {_text(x.cond)}  # {x.why}" for x in program.requirements]
     head += [f"align {x.tensor} {x.bytes}" for x in program.alignments]
     head += [f"fact {name} % {d} == 0" for name, d in sorted(program.facts.items())]
     head += [f"layout {name}: {_fragment(x)}" for x, name in names.layouts.items()]
@@ -199,20 +199,20 @@ class _Lines:
             case o.For():
                 yield from self.block(op.body, depth)
                 yields = [self.names.tile(c.yielded) for c in op.tiles]
-                yields += [str(c.yielded) for c in op.scalars]
+                yields += [_text(c.yielded) for c in op.scalars]
                 results = [self.names.definition(c.result) for c in op.tiles]
                 results += [str(c.result) for c in op.scalars]
                 yield from self.ending(yields, results, depth)
             case o.If():
                 yield from self.block(op.then, depth)
                 yields = [self.names.tile(x.then) for x in op.tiles]
-                yields += [str(x.then) for x in op.scalars]
+                yields += [_text(x.then) for x in op.scalars]
                 yield from self.ending(yields, [], depth)
                 if op.other.ops or op.tiles or op.scalars:
                     yield self.margin(None, depth - 1) + "else"
                     yield from self.block(op.other, depth)
                 others = [self.names.tile(x.other) for x in op.tiles]
-                others += [str(x.other) for x in op.scalars]
+                others += [_text(x.other) for x in op.scalars]
                 results = [self.names.definition(x.result) for x in op.tiles]
                 results += [str(x.result) for x in op.scalars]
                 yield from self.ending(others, results, depth)
@@ -243,27 +243,30 @@ class _Lines:
                 carried = [
                     f"{n.definition(c.arg)} = {n.tile(c.init)}" for c in op.tiles
                 ]
-                carried += [f"{c.arg} = {c.init}" for c in op.scalars]
+                carried += [f"{c.arg} = {_text(c.init)}" for c in op.scalars]
                 tail = f" carry {', '.join(carried)}" if carried else ""
                 unroll = f" unroll {op.unroll}" if op.unroll else ""
                 return (
-                    f"for {op.var} in {op.start} .. {op.stop} step {op.step}"
+                    f"for {op.var} in {_text(op.start)} .. {_text(op.stop)}"
+                    f" step {_text(op.step)}"
                     f"{unroll}{tail}"
                 )
             case o.If():
-                return f"if {op.cond}"
+                return f"if {_text(op.cond)}"
             case o.Roles():
                 return "roles"
             case o.Let():
-                return f"let {op.sym} = {op.value}"
+                return f"let {op.sym} = {_text(op.value)}"
             case o.LoadScalar():
                 return f"let {op.sym} = load {op.tensor.name}{_index(op.coords)}"
             case o.Full():
-                return f"{n.definition(op.result)} = full {op.value}"
+                return f"{n.definition(op.result)} = full {_text(op.value)}"
             case o.Index():
                 return f"{n.definition(op.result)} = index {op.axis}"
             case o.Elementwise():
-                args = (n.tile(a) if isinstance(a, o.Tile) else str(a) for a in op.args)
+                args = (
+                    n.tile(a) if isinstance(a, o.Tile) else _text(a) for a in op.args
+                )
                 return f"{n.definition(op.result)} = {op.fn} {', '.join(args)}"
             case o.Cast() | o.Reinterpret() | o.Convert():
                 word = type(op).__name__.lower()
@@ -339,12 +342,12 @@ class _Lines:
             case o.CpAsyncArrive():
                 return f"cp_async_arrive {self.ref(op.barrier)}"
             case o.BarrierExpect():
-                return f"expect {self.ref(op.barrier)} bytes {op.bytes}"
+                return f"expect {self.ref(op.barrier)} bytes {_text(op.bytes)}"
             case o.BarrierArrive():
                 cluster = " cluster" if op.cluster else ""
                 return f"arrive {self.ref(op.barrier)} per {op.per}{cluster}"
             case o.BarrierWait():
-                return f"wait {self.ref(op.barrier)} completion {op.n}"
+                return f"wait {self.ref(op.barrier)} completion {_text(op.n)}"
             case o.Sync():
                 word = "sync_arrive" if op.arrive_only else "sync"
                 return f"{word} {op.threads} threads" + self.options(
@@ -363,7 +366,7 @@ class _Lines:
                 return f"setmaxnreg {'inc' if op.grow else 'dec'} {op.count}"
             case o.RingAcquire() | o.RingPublish() | o.RingWait() | o.RingRelease():
                 word = type(op).__name__.removeprefix("Ring").lower()
-                return f"ring_{word} {n.of(op.ring)} fill {op.n}"
+                return f"ring_{word} {n.of(op.ring)} fill {_text(op.n)}"
             case _:
                 assert_never(op)
 
@@ -376,7 +379,7 @@ class _Lines:
         )
 
     def ref(self, ref: m.BarrierRef) -> str:
-        return f"{self.names.of(ref.alloc)}[{ref.index}]"
+        return f"{self.names.of(ref.alloc)}[{_text(ref.index)}]"
 
     def view(self, view: m.GlobalView) -> str:
         text = f"{view.tensor.name}{_index(view.coords)}"
@@ -389,7 +392,7 @@ class _Lines:
     def shared(self, view: m.SharedView) -> str:
         text = f"${self.names.of(view.alloc)}"
         if view.alloc.stages > 1 or view.stage != Const(0):
-            text += f"({view.stage})"
+            text += f"({_text(view.stage)})"
         if any(x != Const(0) for x in view.origin):
             text += _index(view.origin)
         if view.axes != tuple(range(len(view.alloc.shape))):
@@ -407,7 +410,20 @@ _MemoryOp = (
 
 
 def _index(coords: Iterable[Expr]) -> str:
-    return "[" + ", ".join(str(c) for c in coords) + "]"
+    return "[" + ", ".join(_text(c) for c in coords) + "]"
+
+
+def _text(e: Expr) -> str:
+    """An expression without the parentheses around all of it."""
+    text = str(e)
+    if not (text.startswith("(") and text.endswith(")")):
+        return text
+    depth = 0
+    for position, character in enumerate(text):
+        depth += (character == "(") - (character == ")")
+        if depth == 0 and position < len(text) - 1:
+            return text
+    return text[1:-1]
 
 
 def _plan(op: o.AnyOp) -> str:
@@ -426,7 +442,9 @@ def _plan(op: o.AnyOp) -> str:
             unique = " unique" if plan.unique else ""
             return f"{plan.instruction} x{plan.width} * {plan.accesses}{unique}"
         case p.TmaPlan():
-            boxes = " ".join(f"{_tuple(b.coords)}@{b.offset}" for b in plan.boxes)
+            boxes = " ".join(
+                f"{_index(b.coords)}@{_text(b.offset)}" for b in plan.boxes
+            )
             multicast = f" multicast {plan.multicast}" if plan.multicast > 1 else ""
             return (
                 f"tma box {_tuple(plan.map.box)} swizzle {plan.map.swizzle}:"
