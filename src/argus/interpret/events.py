@@ -9,7 +9,7 @@ deadlock, what it is waiting for.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
@@ -28,6 +28,8 @@ __all__ = [
     "Accumulator",
     "Barrier",
     "BarrierWaiting",
+    "ClusterBarrier",
+    "ClusterWaiting",
     "Event",
     "NamedBarrier",
     "Queue",
@@ -179,7 +181,7 @@ class BarrierWaiting:
 
 
 class NamedBarrier:
-    """A hardware barrier (bar.sync, bar.arrive) of a block, or that of a cluster."""
+    """A hardware barrier (bar.sync, bar.arrive) of a block."""
 
     def __init__(self, name: str, clocks: Clocks) -> None:
         self.name = name
@@ -226,6 +228,50 @@ class SyncWaiting:
             f"waits at {self.barrier.name}, where {self.barrier.arrived} of"
             f" {self.barrier.expected} threads have arrived"
         )
+
+
+class ClusterBarrier:
+    """barrier.cluster: completes when all threads that have not ended have arrived.
+
+    (PTX ISA, "barrier.cluster": the wait is for all non-exited threads.)
+    """
+
+    def __init__(self, clocks: Clocks) -> None:
+        self.generation = 0
+        self.arrived: set[Group] = set()
+        self._arriving = clocks.zero()
+        self.clock = clocks.zero()
+
+    def arrive(self, group: Group, live: Sequence[Group]) -> None:
+        """All threads of a group arrive."""
+        self.arrived.add(group)
+        self._arriving = np.maximum(self._arriving, group.known.release())
+        self.update(live)
+
+    def update(self, live: Sequence[Group]) -> None:
+        """Complete when all groups that go on have arrived."""
+        if self.arrived and self.arrived.issuperset(live):
+            self.generation += 1
+            self.arrived.clear()
+            self.clock = np.maximum(self.clock, self._arriving)
+
+
+@dataclass
+class ClusterWaiting:
+    """A wait for the cluster's barrier."""
+
+    barrier: ClusterBarrier
+    generation: int
+
+    def ready(self) -> bool:
+        """Whether all have arrived."""
+        return self.barrier.generation > self.generation
+
+    def __str__(self) -> str:
+        names = sorted(
+            f"{g.name} of block {g.block.index}" for g in self.barrier.arrived
+        )
+        return f"waits for the cluster, where only {', '.join(names)} arrived"
 
 
 def storage_key(tile: Tile) -> object:

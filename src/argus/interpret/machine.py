@@ -21,6 +21,7 @@ from argus.interpret.errors import FaultKind, Faults
 from argus.interpret.events import (
     Accumulator,
     Barrier,
+    ClusterBarrier,
     Event,
     NamedBarrier,
     Queue,
@@ -217,7 +218,7 @@ class Cluster:
         roles = sum(len(x.roles) for x in program.body.ops if isinstance(x, o.Roles))
         barriers = sum(alloc.count for alloc in program.barriers)
         self.clocks = Clocks(len(envs) * (3 * (roles + 1) + barriers))
-        self.barrier = NamedBarrier("the cluster barrier", self.clocks)
+        self.barrier = ClusterBarrier(self.clocks)
         self.in_flight: list[Event] = []
         self.blocks = [
             Block(self, index, rank, env) for rank, (index, env) in enumerate(envs)
@@ -287,6 +288,7 @@ class Cluster:
         except StopIteration:
             self.groups.remove(group)
             self._end(group)
+            self.barrier.update(self.groups)
 
     def _finish_one(self) -> None:
         random = self.schedule == "random"

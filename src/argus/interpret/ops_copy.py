@@ -215,7 +215,8 @@ def _cp_async(group: Group, op: o.CopyAsync, plan: VectorPlan) -> None:
     def counted(agent: int, phase: int) -> None:
         shared.end_write(access, agent, phase, per_thread=False)
 
-    event = Event(op, group, arrive, covered, counted=counted, into_shared=True)
+    # A warp's cp.async end before the warp does: none outlives its block.
+    event = Event(op, group, arrive, covered, counted=counted)
     group.cluster.issue(event)
     group.copies.open.append(event)
 

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from argus.interpret.events import BarrierWaiting, NamedBarrier, SyncWaiting
+from argus.interpret.events import (
+    BarrierWaiting,
+    ClusterWaiting,
+    NamedBarrier,
+    SyncWaiting,
+)
 from argus.interpret.machine import Group, Steps
 from argus.ir import ops as o
 
@@ -31,9 +36,7 @@ def run(group: Group, op: SyncOp) -> Steps:
         case o.Sync():
             yield from _sync(group, op)
         case o.ClusterSync():
-            cluster = group.cluster
-            threads = 32 * cluster.program.warps * len(cluster.blocks)
-            yield from _meet(group, cluster.barrier, threads)
+            yield from _meet_cluster(group)
         case o.Fence():
             if op.kind == "proxy.async":
                 group.block.shared.fence(group)
@@ -106,6 +109,17 @@ def _meet(group: Group, barrier: NamedBarrier, threads: int) -> Steps:
     generation = barrier.generation
     barrier.arrive(group, group.threads, threads)
     waiting = SyncWaiting(barrier, generation)
+    while not waiting.ready():
+        yield waiting
+    group.known.acquire(barrier.clock)
+
+
+def _meet_cluster(group: Group) -> Steps:
+    barrier = group.cluster.barrier
+    group.known.synchronise()
+    generation = barrier.generation
+    barrier.arrive(group, group.cluster.groups)
+    waiting = ClusterWaiting(barrier, generation)
     while not waiting.ready():
         yield waiting
     group.known.acquire(barrier.clock)
