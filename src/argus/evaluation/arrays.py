@@ -1,0 +1,265 @@
+"""Arrays for evaluating kernels: drawn at random, poisoned, compared; numpy or torch.
+
+Both kinds do the same, so that the oracle is written once. bf16 in numpy is a uint16
+bit pattern, as the interpreter takes it. Nothing here knows a kernel.
+"""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from argus.interpret.numbers import bf16_to_f32, f32_to_bf16, storage
+from argus.ir.dtypes import DTYPES, DType
+
+_TORCH_NAMES = {
+    "bf16": "bfloat16",
+    "f16": "float16",
+    "f32": "float32",
+    "i8": "int8",
+    "u8": "uint8",
+    "i32": "int32",
+    "i64": "int64",
+    "bool": "bool",
+}
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How far an output is from its reference; all computed in fp64.
+
+    ``error`` is the norm of the difference over the norm of the reference (0 where both
+    are 0), NaN if some element is NaN that should not be. ``unwritten`` counts such
+    elements: outputs are poisoned with NaN. ``outliers`` counts elements that are off
+    by more than ``bound`` times the root mean square of their row plus their own size;
+    ``worst`` is the flat index of the largest such excess.
+    """
+
+    error: float
+    unwritten: int
+    outliers: int
+    worst: int
+    got: float
+    expected: float
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Of the elements of an array that are written (not NaN)."""
+
+    elements: int
+    unwritten: int
+    minimum: float
+    maximum: float
+    mean: float
+    rms: float
+
+
+class Arrays(Protocol):
+    """What evaluation needs of an array library. A generator per seed is inside."""
+
+    @property
+    def module(self) -> Any:
+        """Numpy or torch, for references and tables."""
+        ...
+
+    def normal(self, dtype: DType, shape: tuple[int, ...]) -> Any:
+        """Standard normal values, rounded to ``dtype``."""
+        ...
+
+    def integers(self, dtype: DType, shape: tuple[int, ...], high: int) -> Any:
+        """Uniform integers in [0, high), or zeros if ``high`` is 0."""
+        ...
+
+    def poisoned(self, dtype: DType, shape: tuple[int, ...]) -> Any:
+        """NaN for floating point, the least value for integers, false for bool."""
+        ...
+
+    def copy(self, array: Any) -> Any:
+        """An independent copy."""
+        ...
+
+    def exact(self, array: Any, dtype: DType) -> Any:
+        """A fp64 copy of floating point values; integers as they are."""
+        ...
+
+    def same(self, left: Any, right: Any) -> bool:
+        """Whether two arrays of one type and shape hold the same."""
+        ...
+
+    def difference(self, out: Any, reference: Any, bound: float) -> Difference:
+        """Compare what :meth:`exact` gave of an output with the reference."""
+        ...
+
+    def statistics(self, array: Any, dtype: DType) -> Statistics:
+        """What the values are like."""
+        ...
+
+
+class NumpyArrays:
+    """numpy arrays, as the interpreter takes them."""
+
+    def __init__(self, seed: int) -> None:
+        self.module: Any = np
+        self._random = np.random.default_rng(seed)
+
+    def normal(self, dtype: DType, shape: tuple[int, ...]) -> Any:
+        """See :class:`Arrays`."""
+        values = self._random.standard_normal(shape, dtype=np.float32)
+        return (
+            f32_to_bf16(values)
+            if dtype.name == "bf16"
+            else values.astype(storage(dtype))
+        )
+
+    def integers(self, dtype: DType, shape: tuple[int, ...], high: int) -> Any:
+        """See :class:`Arrays`."""
+        return self._random.integers(0, max(high, 1), shape).astype(storage(dtype))
+
+    def poisoned(self, dtype: DType, shape: tuple[int, ...]) -> Any:
+        """See :class:`Arrays`."""
+        if dtype.name == "bf16":
+            return np.full(shape, 0x7FFF, np.uint16)
+        kind = storage(dtype)
+        if dtype.is_float:
+            return np.full(shape, np.nan, kind)
+        return np.full(shape, 0 if dtype.kind == "bool" else np.iinfo(kind).min, kind)
+
+    def copy(self, array: Any) -> Any:
+        """See :class:`Arrays`."""
+        return array.copy()
+
+    def exact(self, array: Any, dtype: DType) -> Any:
+        """See :class:`Arrays`."""
+        if not dtype.is_float:
+            return array.copy()
+        values = bf16_to_f32(array) if dtype.name == "bf16" else array
+        return values.astype(np.float64)
+
+    def same(self, left: Any, right: Any) -> bool:
+        """See :class:`Arrays`."""
+        return bool(np.array_equal(left, right))
+
+    def difference(self, out: Any, reference: Any, bound: float) -> Difference:
+        """See :class:`Arrays`."""
+        return _difference(np, out.astype(np.float64), reference, bound)
+
+    def statistics(self, array: Any, dtype: DType) -> Statistics:
+        """See :class:`Arrays`."""
+        return _statistics(np, self.exact(array, dtype).astype(np.float64))
+
+
+class TorchArrays:
+    """torch tensors on ``device`` ("cuda", "cpu"). Imports torch when made.
+
+    Raises ImportError where there is no torch; `device.torch_module` says it better.
+    """
+
+    def __init__(self, seed: int, device: str = "cuda") -> None:
+        self.module: Any = importlib.import_module("torch")
+        self.device = device
+        self._random = self.module.Generator(device=device)
+        self._random.manual_seed(seed)
+
+    def _type(self, dtype: DType) -> Any:
+        return getattr(self.module, _TORCH_NAMES[dtype.name])
+
+    def normal(self, dtype: DType, shape: tuple[int, ...]) -> Any:
+        """See :class:`Arrays`."""
+        # Drawn in the element type: a fp32 copy of a large operand is not needed.
+        drawn = self._type(dtype if dtype.is_float else DTYPES["f32"])
+        made = self.module.randn(
+            shape, generator=self._random, device=self.device, dtype=drawn
+        )
+        return made.to(self._type(dtype))
+
+    def integers(self, dtype: DType, shape: tuple[int, ...], high: int) -> Any:
+        """See :class:`Arrays`."""
+        return self.module.randint(
+            0,
+            max(high, 1),
+            shape,
+            generator=self._random,
+            device=self.device,
+            dtype=self._type(dtype),
+        )
+
+    def poisoned(self, dtype: DType, shape: tuple[int, ...]) -> Any:
+        """See :class:`Arrays`."""
+        kind = self._type(dtype)
+        if dtype.is_float:
+            value: float | int | bool = float("nan")
+        elif dtype.kind == "bool":
+            value = False
+        else:
+            value = int(self.module.iinfo(kind).min)
+        return self.module.full(shape, value, dtype=kind, device=self.device)
+
+    def copy(self, array: Any) -> Any:
+        """See :class:`Arrays`."""
+        return array.clone()
+
+    def exact(self, array: Any, dtype: DType) -> Any:
+        """See :class:`Arrays`."""
+        return array.double() if dtype.is_float else array.clone()
+
+    def same(self, left: Any, right: Any) -> bool:
+        """See :class:`Arrays`."""
+        return bool(self.module.equal(left, right))
+
+    def difference(self, out: Any, reference: Any, bound: float) -> Difference:
+        """See :class:`Arrays`."""
+        return _difference(self.module, out.double(), reference.double(), bound)
+
+    def statistics(self, array: Any, dtype: DType) -> Statistics:
+        """See :class:`Arrays`."""
+        return _statistics(self.module, self.exact(array, dtype).double())
+
+
+def _difference(xp: Any, out: Any, reference: Any, bound: float) -> Difference:
+    """The same for both libraries; `out` and `reference` are fp64 of one shape."""
+    count = 1
+    for extent in reference.shape:
+        count *= int(extent)
+    if count == 0:
+        return Difference(0.0, 0, 0, 0, 0.0, 0.0)
+    unwritten = int((xp.isnan(out) & ~xp.isnan(reference)).sum())
+    delta = abs(out - reference)
+    norm = float((reference * reference).sum()) ** 0.5
+    off = float((delta * delta).sum()) ** 0.5
+    error = off / norm if norm > 0 else off
+    square = reference * reference
+    row = square.mean(axis=-1, keepdims=True) ** 0.5 if square.ndim else square**0.5
+    # Rows of a causal softmax differ by orders of magnitude: each has its own scale.
+    # The last term lets a row of zeros have rounding errors of the whole's size.
+    allowed = bound * (row + abs(reference) + 1e-3 * norm / count**0.5)
+    excess = delta - allowed
+    excess = xp.where(xp.isnan(excess), xp.full_like(excess, xp.inf), excess)
+    worst = int(excess.reshape(-1).argmax())
+    return Difference(
+        error,
+        unwritten,
+        int((excess > 0).sum()),
+        worst,
+        float(out.reshape(-1)[worst]),
+        float(reference.reshape(-1)[worst]),
+    )
+
+
+def _statistics(xp: Any, values: Any) -> Statistics:
+    flat = values.reshape(-1)
+    written = flat[~xp.isnan(flat)]
+    total, count = int(flat.shape[0]), int(written.shape[0])
+    if count == 0:
+        return Statistics(total, total, 0.0, 0.0, 0.0, 0.0)
+    return Statistics(
+        total,
+        total - count,
+        float(written.min()),
+        float(written.max()),
+        float(written.mean()),
+        float((written * written).mean()) ** 0.5,
+    )

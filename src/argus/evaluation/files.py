@@ -1,0 +1,36 @@
+"""Writing results: a file appears whole, or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from argus.diagnostics import Json, fail
+
+
+def write_json(path: Path, data: Mapping[str, Json]) -> None:
+    """Write a JSON file. Raises ArgusError AG0902 if the operating system refuses."""
+    write_text(path, json.dumps(data, indent=1, allow_nan=False) + "\n")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file in UTF-8. Raises ArgusError AG0902."""
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Write a file, making its folder. Raises ArgusError AG0902."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            draft.write_bytes(data)
+            os.replace(draft, path)
+        finally:
+            draft.unlink(missing_ok=True)
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        raise fail(
+            "AG0902", None, f"`{path}` cannot be written", notes=[str(error)]
+        ) from error

@@ -1,0 +1,148 @@
+"""A kernel without a reference: random inputs, and what can be said of its outputs.
+
+Says whether a run finished, what was not written and how large the values are; not
+whether they are right.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from argus.compiler import Request, placed_program, prepare_call
+from argus.diagnostics import fail
+from argus.evaluation.arrays import NumpyArrays, Statistics, TorchArrays
+from argus.evaluation.device import launch_and_wait
+from argus.evaluation.oracle import Inputs, draw, reads
+from argus.evaluation.simulate import interpret
+from argus.interpret import Fault
+from argus.kernels.library import Argument
+from argus.lang.kernel import Kernel
+
+DEFAULT_SIZE = 256
+
+
+@dataclass(frozen=True)
+class Observation:
+    """What a run without a reference shows, by output."""
+
+    outputs: Mapping[str, Statistics]
+    changed: tuple[str, ...]
+    faults: tuple[Fault, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is visibly wrong."""
+        whole = all(s.unwritten == 0 for s in self.outputs.values())
+        return whole and not self.faults and not self.changed
+
+
+def sizes_of(
+    kernel: Kernel, given: Mapping[str, int], statics: Mapping[str, object]
+) -> dict[str, int]:
+    """A size for every dimension: given, static, or `DEFAULT_SIZE`.
+
+    Raises ArgusError AG0908 for a dimension that the kernel does not have.
+    """
+    signature = kernel.signature
+    for name in given:
+        if name not in signature.dims:
+            raise fail(
+                "AG0908",
+                None,
+                f"kernel `{kernel.name}` has no dimension `{name}`",
+                help=f"its dimensions are {', '.join(signature.dims)}",
+            )
+    sizes: dict[str, int] = {}
+    defaults = {s.name: s.default for s in signature.statics}
+    for dim in signature.dims:
+        fixed = statics.get(dim, literal(defaults.get(dim)))
+        known = fixed if isinstance(fixed, int) else DEFAULT_SIZE
+        sizes[dim] = given.get(dim, known)
+    return sizes
+
+
+def literal(node: ast.expr | None) -> object:
+    """The value of a default that is written as a literal, else None."""
+    if node is None:
+        return None
+    try:
+        return ast.literal_eval(node)
+    except ValueError:
+        return None
+
+
+def scalars_of(kernel: Kernel, given: Mapping[str, int | float]) -> dict[str, float]:
+    """A value for every run-time scalar: given, or its default.
+
+    Raises ArgusError AG0801 where there is neither.
+    """
+    values: dict[str, float] = {}
+    for scalar in kernel.signature.scalars:
+        value = given.get(scalar.name, literal(scalar.default))
+        if not isinstance(value, int | float):
+            raise fail(
+                "AG0801",
+                scalar.span,
+                f"the scalar `{scalar.name}` has no value",
+                help=f"give it one: --set {scalar.name}=1",
+            )
+        values[scalar.name] = float(value) if scalar.dtype.is_float else int(value)
+    return values
+
+
+def arguments_of(
+    request: Request, sizes: Mapping[str, int], outputs: list[str]
+) -> tuple[Argument, ...]:
+    """Tensor arguments of a request. Index tensors stay below every dimension."""
+    least = min(sizes.values(), default=1)
+    found: list[Argument] = []
+    for tensor in request.kernel.signature.tensors:
+        dtype = request.dtypes.get(tensor.name)
+        if dtype is None:
+            continue
+        shape = tuple(d if isinstance(d, int) else sizes[d] for d in tensor.dims)
+        if tensor.name in outputs:
+            found.append(Argument(tensor.name, dtype, shape, "output"))
+        elif dtype.is_float:
+            found.append(Argument(tensor.name, dtype, shape))
+        else:
+            found.append(Argument(tensor.name, dtype, shape, "index", least))
+    return tuple(found)
+
+
+def observe(
+    request: Request,
+    sizes: Mapping[str, int],
+    scalars: Mapping[str, float],
+    *,
+    seed: int = 0,
+    on_device: bool = False,
+) -> Observation:
+    """Run a kernel on random inputs, in the interpreter or on the GPU.
+
+    Raises ArgusError: what compiling, binding and the device find.
+    """
+    program = placed_program(request)
+    arguments = arguments_of(request, sizes, program.outputs)
+    library = TorchArrays(seed) if on_device else NumpyArrays(seed)
+    arrays = {a.name: draw(a, library) for a in arguments}
+    kept = {a.name: library.copy(arrays[a.name]) for a in arguments if reads(a)}
+    inputs = Inputs(library, arguments, arrays, kept)
+    faults: tuple[Fault, ...] = ()
+    if on_device:
+        named = {**arrays, **scalars, **request.statics}
+        loaded, values = prepare_call(request.kernel, (), named)
+        launch_and_wait(loaded.prepare(*values))
+    else:
+        faults = interpret(program, inputs, scalars, seed=seed).faults
+    return Observation(
+        {
+            a.name: library.statistics(arrays[a.name], a.dtype)
+            for a in arguments
+            if not reads(a)
+        },
+        tuple(n for n, k in kept.items() if not library.same(k, arrays[n])),
+        faults,
+    )

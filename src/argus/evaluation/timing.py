@@ -1,0 +1,87 @@
+"""Times of several callables on the GPU, side by side.
+
+They take turns in one process, so that clocks, temperature and power limits meet them
+alike; before each call a buffer larger than the L2 cache is written. Times are those of
+the device between two CUDA events. Results are not looked at here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from statistics import median, quantiles
+from typing import Any
+
+from argus.evaluation.device import torch_module
+
+FLUSH_BYTES = 256 << 20
+"""Written before each call: five times the 50 MB of L2 of an H100 or H200. It takes the
+device about 80 µs, in which the host gets ahead by a launch or two."""
+ROUNDS = 50
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Microseconds of one callable; ``iqr`` is the interquartile range."""
+
+    name: str
+    median: float
+    minimum: float
+    iqr: float
+    samples: int
+
+
+def summary(name: str, microseconds: list[float]) -> Timing:
+    """Statistics of at least one sample. Raises ValueError for none."""
+    if not microseconds:
+        raise ValueError(f"no sample of {name}")
+    if len(microseconds) == 1:
+        return Timing(name, microseconds[0], microseconds[0], 0.0, 1)
+    first, _, third = quantiles(microseconds, n=4, method="inclusive")
+    return Timing(
+        name,
+        median(microseconds),
+        min(microseconds),
+        third - first,
+        len(microseconds),
+    )
+
+
+def time_interleaved(
+    calls: Mapping[str, Callable[[], object]],
+    *,
+    rounds: int = ROUNDS,
+    warmup: int = 5,
+) -> dict[str, Timing]:
+    """Time each callable ``rounds`` times; every round starts with another one.
+
+    Raises ArgusError AG0903 or AG0906 without a GPU or torch, ValueError for fewer than
+    one round.
+    """
+    if rounds < 1:
+        raise ValueError(f"{rounds} rounds")
+    torch = torch_module()
+    flush = torch.empty(FLUSH_BYTES, dtype=torch.uint8, device="cuda")
+    for _ in range(warmup):
+        for call in calls.values():
+            flush.zero_()
+            call()
+    torch.cuda.synchronize()
+    names = list(calls)
+    events: dict[str, list[tuple[Any, Any]]] = {name: [] for name in names}
+    for number in range(rounds):
+        shift = number % len(names)
+        for name in names[shift:] + names[:shift]:
+            begin = torch.cuda.Event(enable_timing=True)
+            end = torch.cuda.Event(enable_timing=True)
+            flush.zero_()
+            begin.record()
+            calls[name]()
+            end.record()
+            events[name].append((begin, end))
+        # A bounded queue: the host must not run into the driver's launch limit.
+        torch.cuda.synchronize()
+    return {
+        name: summary(name, [1e3 * b.elapsed_time(e) for b, e in pairs])
+        for name, pairs in events.items()
+    }
