@@ -148,10 +148,10 @@ def load_kernels(path: str | os.PathLike[str], text: str | None = None) -> Modul
 
     With `text` the source is that, and `path` only its name in diagnostics.
 
-    Raises ArgusError: the file cannot be read (AG0002), is not Python (AG0001), contains
+    Raises ArgusError: the file cannot be read (AG0002), is not Python (AG0001), has
     statements that a kernel file may not have (AG0003), or no kernel (AG0011).
     """
-    from argus.lang.frontend.module import FunctionDecl, parse_module, read_text
+    from argus.lang.frontend.module import parse_module, read_text
 
     name = os.fspath(path)
     source = read_text(Path(name)) if text is None else text

@@ -34,11 +34,13 @@ def relu(x: Tile) -> Tile:
 
 @inline
 def gelu(x: Tile) -> Tile:
-    """x times the normal distribution function, by erf; 0.7071... is 1/sqrt(2)."""
+    """X times the normal distribution function, by erf; 0.7071... is 1/sqrt(2)."""
     return 0.5 * x * (1.0 + erf(x * 0.7071067811865476))
 
 
 @inline
 def gelu_tanh(x: Tile) -> Tile:
     """The tanh form of gelu; 0.7978... is sqrt(2/pi)."""
-    return 0.5 * x * (1.0 + tanh_approx(0.7978845608028654 * (x + 0.044715 * x * x * x)))
+    return (
+        0.5 * x * (1.0 + tanh_approx(0.7978845608028654 * (x + 0.044715 * x * x * x)))
+    )

@@ -52,7 +52,7 @@ def attribute(e: Elaborator, value: Value, name: str, node: ast.Attribute) -> Va
             return _facts(v.shape, v.dims, v.dtype, name)
         case StagedValue(alloc=a), "shape" | "dims" | "dtype":
             return _facts(a.shape, a.dims, a.dtype, name)
-        case (TileValue() | SharedValue()), "T":
+        case ((TileValue() | SharedValue()), "T"):
             return transposed(e, value, node)
         case SlotValue(ring=ring), _ if name in ring.fields:
             return field_of(e, value, name)
@@ -96,9 +96,7 @@ def transposed(
     return TileValue(result)
 
 
-def _missing(
-    e: Elaborator, value: Value, name: str, node: ast.Attribute
-) -> ArgusError:
+def _missing(e: Elaborator, value: Value, name: str, node: ast.Attribute) -> ArgusError:
     cls = CLASS_OF.get(type(value), "")
     options = [key.split(".")[1] for key in STUBS if key.startswith(f"{cls}.")]
     match value:

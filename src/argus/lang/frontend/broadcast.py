@@ -150,9 +150,7 @@ def repeat(e: Elaborator, t: Tile, shape: Shape, dims: Dims, span: Span) -> Tile
     return _repeat(e, t, shape, dims, span)
 
 
-def _repeat(
-    e: Elaborator, t: Tile, shape: Shape, dims: Dims, span: Span
-) -> Tile:
+def _repeat(e: Elaborator, t: Tile, shape: Shape, dims: Dims, span: Span) -> Tile:
     if len(t.shape) > len(shape):
         raise e.fail(
             "AG0201",

@@ -58,7 +58,9 @@ class Call:
         """A static integer."""
         if default is not None and not self.given(name):
             return default
-        return coerce.static_int(self.e, self.value(name), self.where(name), f"`{name}`")
+        return coerce.static_int(
+            self.e, self.value(name), self.where(name), f"`{name}`"
+        )
 
     def positive(self, name: str, default: int | None = None) -> int:
         """A static integer of at least 1."""
@@ -224,7 +226,9 @@ def bind(
             "AG0104", rest[0].span, f"too many arguments for `{short}`", notes=note
         )
     by_name = {
-        p.name: p for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)
+        p.name: p
+        for p in parameters
+        if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)
     }
     open_ended = any(p.kind is p.VAR_KEYWORD for p in parameters)
     for key, arg in keywords:

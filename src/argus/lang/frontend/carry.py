@@ -30,7 +30,6 @@ from argus.lang.frontend.values import (
     TupleValue,
     Unavailable,
     Value,
-    axes_text,
     describe,
     number,
 )
@@ -165,8 +164,8 @@ def close_value(
         ):
             after = _close_scalar(e, plan, path, n, value.n, span, out)
             return SlotValue(ring, after, mode)
-        case OpenTuple(items=items), TupleValue(items=values) if (
-            len(items) == len(values)
+        case OpenTuple(items=items), TupleValue(items=values) if len(items) == len(
+            values
         ):
             return TupleValue(
                 tuple(
@@ -290,8 +289,9 @@ def merge_value(
             made = Tile(a.dtype, a.shape, dims, span, name=name)
             tiles.append(TileMerge(a, b, made))
             return TileValue(made)
-        case (Scalar() | Static(value=bool() | int() | float())), (
-            Scalar() | Static(value=bool() | int() | float())
+        case (
+            (Scalar() | Static(value=bool() | int() | float())),
+            (Scalar() | Static(value=bool() | int() | float())),
         ):
             x = then.expr if isinstance(then, Scalar) else _const(then)
             y = other.expr if isinstance(other, Scalar) else _const(other)
@@ -318,7 +318,7 @@ def merge_value(
             pass
     return Unavailable(
         "AG0110",
-        f"`{name}` is {describe(then)} in one branch and {describe(other)} in the other",
+        f"`{name}` is {describe(then)} in one branch, {describe(other)} in the other",
     )
 
 
@@ -336,5 +336,3 @@ def merge_scalar(
     result = Sym(e.fresh(name), "let", then.type, nonneg=nonneg)
     scalars.append(ScalarMerge(then, other, result))
     return result
-
-

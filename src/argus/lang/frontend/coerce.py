@@ -1,6 +1,6 @@
 """Values as what an operation needs: numbers, expressions, shapes, dimension names.
 
-Every function raises ArgusError with the argument's own span when the value is not that.
+Every function raises ArgusError, at the argument's own span, for any other value.
 """
 
 from __future__ import annotations
@@ -73,6 +73,13 @@ def scalar(e: Elaborator, value: Value, span: Span, what: str) -> Expr:
                 f"{what} is a number, and this is {describe(value)}",
                 help="a single element is `T[i]`, with a number for each dimension",
             )
+        case TupleValue(items=(_,)):
+            raise e.fail(
+                "AG0105",
+                span,
+                f"{what} is a number, and this is {describe(value)}",
+                help="unpack it: `(i,) = ...`",
+            )
         case _:
             raise e.fail(
                 "AG0105", span, f"{what} is a number, and this is {describe(value)}"
@@ -143,9 +150,7 @@ def shape(e: Elaborator, value: Value, span: Span, what: str) -> tuple[int, ...]
         if size < 1:
             raise e.fail("AG0208", span, f"a size of {what} is {size}")
         if size > MAX_EXTENT or total > MAX_EXTENT:
-            raise e.fail(
-                "AG0208", span, f"{what} has more than {MAX_EXTENT} elements"
-            )
+            raise e.fail("AG0208", span, f"{what} has more than {MAX_EXTENT} elements")
     return sizes
 
 

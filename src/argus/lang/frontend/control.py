@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
+from typing import Any
 
 from argus.diagnostics import Span
 from argus.ir.expr import Const, Expr, Sym, divisor, nonnegative
@@ -31,10 +32,8 @@ from argus.lang.frontend.liveness import assigned
 from argus.lang.frontend.state import MAX_READINGS, MAX_UNROLL, Elaborator
 from argus.lang.frontend.values import (
     Builtin,
-
     Scalar,
     SlotMode,
-
     Static,
     TileValue,
     TupleValue,
@@ -123,6 +122,8 @@ def assign_target(e: Elaborator, target: ast.expr, value: Value) -> None:
             bind_name(e, name, value, target)
         case ast.Tuple(elts=elts) | ast.List(elts=elts):
             span = e.span(target)
+            if len(elts) == 1 and isinstance(value, Scalar | Static):
+                value = TupleValue((value,))  # `(i,) = ag.block(n)` and `i = ...`
             if not isinstance(value, TupleValue):
                 raise e.fail("AG0111", span, f"{describe(value)} cannot be unpacked")
             if len(elts) != len(value.items):
@@ -167,9 +168,9 @@ class _Snapshot:
     sizes: tuple[int, ...]
 
 
-def _lists(e: Elaborator) -> tuple[list[object], ...]:
+def _lists(e: Elaborator) -> tuple[list[Any], ...]:
     p = e.program
-    return (p.rings, p.shared, p.barriers, p.requirements, e.block_syncs)  # type: ignore[return-value]
+    return (p.rings, p.shared, p.barriers, p.requirements, e.block_syncs)
 
 
 def _snapshot(e: Elaborator) -> _Snapshot:
@@ -192,28 +193,24 @@ def _restore(e: Elaborator, before: _Snapshot) -> None:
 def _runtime(e: Elaborator, node: ast.For, head: LoopHead) -> None:
     plan = CarryPlan()
     before = _snapshot(e)
-    strict = False
-    for reading in range(MAX_READINGS):
-        _restore(e, before)
+    for _ in range(MAX_READINGS):
         plan.changed = False
-        strict = strict or reading == MAX_READINGS - 1
         guesses = e.guesses
-        e.tentative += not strict
-        e.control += 1
+        e.tentative += 1
         try:
             made = _read_body(e, node, head, plan)
         finally:
-            e.control -= 1
-            e.tentative -= not strict
-        if strict or (not plan.changed and e.guesses == guesses):
+            e.tentative -= 1
+        if not plan.changed and e.guesses == guesses:
+            e.emit(made)
+            return
+        _restore(e, before)
+        if not plan.changed:
             break
-        strict = not plan.changed
-    e.emit(made)
+    e.emit(_read_body(e, node, head, plan))
 
 
-def _read_body(
-    e: Elaborator, node: ast.For, head: LoopHead, plan: CarryPlan
-) -> For:
+def _read_body(e: Elaborator, node: ast.For, head: LoopHead, plan: CarryPlan) -> For:
     span = e.span(node)
     before = dict(e.scope.variables)
     counters = dict(e.counters)
@@ -237,9 +234,13 @@ def _read_body(
     if power > 1:
         e.program.facts[var.name] = power
     body = Block()
-    with e.into(body):
-        assign_target(e, node.target, head.bind(e, var))
-        e.execute(node.body)
+    e.control += 1
+    try:
+        with e.into(body):
+            assign_target(e, node.target, head.bind(e, var))
+            e.execute(node.body)
+    finally:
+        e.control -= 1
     closed = Closed()
     after: dict[str, Value] = {}
     for name in sorted((assigned(node.body) | assigned([node])) - before.keys()):
@@ -361,5 +362,3 @@ def run_if(e: Elaborator, node: ast.If) -> Value | None:
     }  # fmt: skip
     e.emit(If(cond, then, other, tiles, scalars, span=span))
     return None
-
-

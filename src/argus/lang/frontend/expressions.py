@@ -12,6 +12,7 @@ from argus.lang.frontend.calls import HANDLERS, Arg, Call, bind
 from argus.lang.frontend.indexing import subscript
 from argus.lang.frontend.inlining import expand_inline
 from argus.lang.frontend.lookup import lookup
+from argus.lang.frontend.shared import with_names
 from argus.lang.frontend.state import Elaborator
 from argus.lang.frontend.tiles import elementwise
 from argus.lang.frontend.values import (
@@ -21,7 +22,6 @@ from argus.lang.frontend.values import (
     Method,
     Scalar,
     SharedValue,
-
     Static,
     TensorValue,
     TileValue,
@@ -62,6 +62,11 @@ def evaluate(e: Elaborator, node: ast.expr) -> Value:
 
     Raises ArgusError, and Cascade for a variable whose assignment has failed.
     """
+    value = _evaluate(e, node)
+    return with_names(value) if isinstance(value, SharedValue) else value
+
+
+def _evaluate(e: Elaborator, node: ast.expr) -> Value:
     match node:
         case ast.Constant():
             return _constant(e, node)
@@ -279,8 +284,8 @@ def _boolean(e: Elaborator, node: ast.BoolOp) -> Value:
         if isinstance(value, Static | TensorValue | InlineValue):
             truth = statics.truth(value)
             if truth == (op == "or"):
-                return Static(truth) if total is None else number(
-                    binary(op, total, truth)
+                return (
+                    Static(truth) if total is None else number(binary(op, total, truth))
                 )
             continue
         cond = coerce.condition(e, value, e.span(item), f"an operand of `{op}`")
@@ -348,8 +353,10 @@ def called(e: Elaborator, node: ast.Call) -> Value:
     """What a call calls; the Python functions that kernels may use are builtins too."""
     if isinstance(node.func, ast.Name) and not _is_bound(e, node.func.id):
         name = node.func.id
-        return Builtin(_PLAIN_CALLS[name]) if name in _PLAIN_CALLS else lookup(
-            e, name, node.func
+        return (
+            Builtin(_PLAIN_CALLS[name])
+            if name in _PLAIN_CALLS
+            else lookup(e, name, node.func)
         )
     return e.evaluate(node.func)
 
@@ -362,9 +369,9 @@ def bound_call(e: Elaborator, function: Builtin | Method, node: ast.Call) -> Cal
 
 
 def _call(e: Elaborator, node: ast.Call) -> Value:
-    if isinstance(node.func, ast.Name) and node.func.id == "len":
-        if not _is_bound(e, "len"):
-            return _length(e, node)
+    plain = isinstance(node.func, ast.Name) and node.func.id == "len"
+    if plain and not _is_bound(e, "len"):
+        return _length(e, node)
     function = called(e, node)
     match function:
         case Builtin(name=name) | Method(name=name):
@@ -392,9 +399,7 @@ def _length(e: Elaborator, node: ast.Call) -> Value:
     raise e.fail("AG0104", e.span(node), "`len` takes one tuple")
 
 
-def arguments(
-    e: Elaborator, node: ast.Call
-) -> tuple[list[Arg], list[tuple[str, Arg]]]:
+def arguments(e: Elaborator, node: ast.Call) -> tuple[list[Arg], list[tuple[str, Arg]]]:
     """The evaluated arguments of a call."""
 
     def one(item: ast.expr) -> Arg:
@@ -413,5 +418,3 @@ def arguments(
             )
         keywords.append((keyword.arg, one(keyword.value)))
     return positional, keywords
-
-

@@ -8,7 +8,7 @@ in L2), for pid in 0 .. gm * gn - 1:
     rows = min(gm - first, group);  at = pid % per
     bm = first + at % rows;  bn = at // rows
 
-With clusters of c blocks, pid counts clusters, gm counts cluster rows, and a block takes
+With clusters of c blocks, pid counts clusters, gm counts cluster rows, and a block has
 row bm * c + its rank: it may be past the last one, where nothing exists.
 """
 

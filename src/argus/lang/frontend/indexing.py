@@ -1,4 +1,4 @@
-"""Subscripts: slices of tensors and maps, of shared tiles; items of tuples and barriers."""
+"""Subscripts: slices of tensors, maps and shared tiles; items of tuples, barriers."""
 
 from __future__ import annotations
 
@@ -80,9 +80,7 @@ def tensor_slice(e: Elaborator, tensor: TensorValue, node: ast.Subscript) -> Vie
     Raises ArgusError: a wrong number of indices (AG0203), an index that is neither a
     number, a slice, nor a 1-D tile of i32 (AG0105), a step (AG0210).
     """
-    items = list(
-        node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-    )
+    items = list(node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice])
     rank = len(tensor.dims)
     dots = [
         i
@@ -139,13 +137,7 @@ def _window(e: Elaborator, node: ast.Slice, extent: Expr, dim: str | None) -> Wi
     stop = _bound(e, node.upper, "the end of a slice")
     size = static_difference(e, stop, start)
     if size is None:
-        raise e.fail(
-            "AG0108",
-            e.span(node.upper),
-            "the size of a slice must be known at compile time",
-            help="write `a : a + N` with a static N, or leave the end open: `a :`; what "
-            "lies outside the tensor is neither read nor written",
-        )
+        return Window(start, None, dim, stop)
     if size < 1:
         raise e.fail("AG0208", e.span(node.upper), f"the slice has {size} elements")
     return Window(start, size, dim)

@@ -84,9 +84,7 @@ def _bind(
             f"too many arguments for `{decl.name}`",
             notes=note,
         )
-    bound = {
-        name: arg.value for name, arg in zip(names, positional, strict=False)
-    }
+    bound = {name: arg.value for name, arg in zip(names, positional, strict=False)}
     for name, arg in keywords:
         if name in bound or name not in (*names, *only):
             raise e.fail(

@@ -1,9 +1,10 @@
-"""What a name stands for: variables, then the file's declarations, then the language."""
+"""What a name stands for: variables, then the file's declarations, then Python's."""
 
 from __future__ import annotations
 
 import ast
 from types import ModuleType
+from typing import cast
 
 from argus.diagnostics import ArgusError, Span
 from argus.ir.dtypes import DType
@@ -200,7 +201,10 @@ def host_value(e: Elaborator, name: str, value: object, span: Span) -> Value:
             return Namespace("argus")
         case tuple():
             return TupleValue(
-                tuple(host_value(e, name, item, span) for item in _objects(value))
+                tuple(
+                    host_value(e, name, item, span)
+                    for item in cast(tuple[object, ...], value)
+                )
             )
         case _:
             for key, stub in FUNCTIONS.items():
@@ -211,9 +215,7 @@ def host_value(e: Elaborator, name: str, value: object, span: Span) -> Value:
                 span,
                 f"`{name}` is a Python object of type `{type(value).__name__}`, which "
                 "has no meaning in a kernel",
-                notes=("a kernel sees numbers, texts, element types and inline functions",),
+                notes=(
+                    "a kernel sees numbers, texts, element types and inline functions",
+                ),
             )
-
-
-def _objects(value: tuple[object, ...]) -> tuple[object, ...]:
-    return value

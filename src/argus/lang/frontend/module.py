@@ -10,16 +10,21 @@ from __future__ import annotations
 import ast
 import tokenize
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
 from typing import Literal
 
 from argus.diagnostics import ArgusError, SourceText, Span, fail, register_source
-from argus.lang.kernel import Origin
+from argus.lang.kernel import InlineFunction, Kernel, Origin
 
 FunctionKind = Literal["kernel", "inline", "reference"]
+_KINDS: dict[str, FunctionKind] = {
+    "kernel": "kernel",
+    "inline": "inline",
+    "reference": "reference",
+}
 MAX_CHARACTERS = 1_000_000
 MAX_NESTING = 100
 _PACKAGE = Path(__file__).parents[2]
@@ -258,7 +263,7 @@ def _function(env: ModuleEnv, node: ast.FunctionDef, strict: bool) -> None:
 
 
 def _kind(env: ModuleEnv, node: ast.FunctionDef, strict: bool) -> FunctionKind | None:
-    kinds = [_decorator(env, d) for d in node.decorator_list]
+    kinds: list[FunctionKind | None] = [_decorator(env, d) for d in node.decorator_list]
     if len(kinds) == 1 and kinds[0] is not None:
         return kinds[0]
     if not strict:
@@ -286,11 +291,7 @@ def _decorator(env: ModuleEnv, node: ast.expr) -> FunctionKind | None:
             name = imported.name
         case _:
             return None
-    match name:
-        case "kernel" | "inline" | "reference":
-            return name
-        case _:
-            return None
+    return _KINDS.get(name)
 
 
 def _constant(
@@ -355,7 +356,9 @@ def declaration_of(origin: Origin) -> FunctionDecl:
     for node in functions_in(tree):
         lines = [node.lineno, *(d.lineno for d in node.decorator_list)]
         if node.name == origin.name and min(lines) == origin.line:
-            kinds = [k for d in node.decorator_list if (k := _decorator(env, d))]
+            kinds: list[FunctionKind] = [
+                k for d in node.decorator_list if (k := _decorator(env, d)) is not None
+            ]
             own = ModuleEnv(
                 env.source, env.functions, env.constants, env.imports, origin.names()
             )
@@ -363,7 +366,7 @@ def declaration_of(origin: Origin) -> FunctionDecl:
     raise fail(
         "AG0002",
         None,
-        f"there is no function `{origin.name}` at line {origin.line} of `{origin.file}`",
+        f"`{origin.file}` has no function `{origin.name}` at line {origin.line}",
         notes=("the file has changed since it was imported, or was never a file",),
     )
 
@@ -380,3 +383,30 @@ def library() -> ModuleEnv:
     """The functions of the language that are written in the language."""
     file = _PACKAGE / "lang" / "library.py"
     return _environment(str(file), read_text(file))[0]
+
+
+def dependencies(kernel: Kernel, inlines: Iterable[InlineFunction]) -> list[str]:
+    """Texts that a kernel's meaning depends on, beside this package: for cache keys.
+
+    They are the sources of its file and of the files of the inline functions it may
+    call, and what Python has bound its global and captured names to, where that has a
+    meaning in a kernel. Raises ArgusError where a source cannot be read.
+    """
+    texts: dict[str, None] = {}
+    pending = [kernel.declaration, *(i.declaration for i in inlines)]
+    done: set[tuple[str, int]] = set()
+    while pending:
+        decl = pending.pop()
+        key = (decl.env.source.name, decl.node.lineno)
+        if key in done:
+            continue
+        done.add(key)
+        texts["\n".join(decl.env.source.lines)] = None
+        names = {n.id for n in ast.walk(decl.node) if isinstance(n, ast.Name)}
+        for name in sorted(names & decl.env.host.keys()):
+            value = decl.env.host[name]
+            if isinstance(value, InlineFunction):
+                pending.append(value.declaration)
+            elif isinstance(value, bool | int | float | str | tuple):
+                texts[f"{name} = {value!r}"] = None
+    return list(texts)

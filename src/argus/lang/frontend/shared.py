@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 
 from argus.diagnostics import Span
 from argus.ir.expr import Const, Expr, binary
@@ -32,6 +33,17 @@ def whole(alloc: SharedAlloc, stage: Expr) -> SharedView:
     )
 
 
+def with_names(value: SharedValue) -> SharedValue:
+    """The tile with the dimension names that its buffer has got since."""
+    view = value.view
+    dims = tuple(
+        d or view.alloc.dims[axis] for d, axis in zip(view.dims, view.axes, strict=True)
+    )
+    if dims == view.dims:
+        return value
+    return SharedValue(replace(view, dims=dims), value.ring)
+
+
 def field_of(e: Elaborator, slot: SlotValue, name: str) -> SharedValue:
     """A field of a ring slot: fill n is in stage n % stages."""
     stage = binary("%", slot.n, slot.ring.stages)
@@ -44,8 +56,8 @@ def shared_subscript(
 ) -> Value:
     """`s[i]`, `s[a:b, :]`: a stage of a staged buffer, or a part of a tile.
 
-    Raises ArgusError: wrong number of indices (AG0203), a slice that is open, whose size
-    is not static, or that is outside the tile (AG0206), a step (AG0210).
+    Raises ArgusError: wrong number of indices (AG0203), a slice whose size is not
+    static (AG0108) or that is outside the tile (AG0206), a step (AG0210).
     """
     items = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
     ring = None
@@ -103,11 +115,11 @@ def _is_ellipsis(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value is ...
 
 
-def _window(
-    e: Elaborator, node: ast.Slice, size: int, span: Span
-) -> tuple[Expr, int]:
+def _window(e: Elaborator, node: ast.Slice, size: int, span: Span) -> tuple[Expr, int]:
     if node.step is not None:
-        raise e.fail("AG0210", e.span(node.step), "a shared tile is sliced without step")
+        raise e.fail(
+            "AG0210", e.span(node.step), "a shared tile is sliced without step"
+        )
     start: Expr = Const(0)
     if node.lower is not None:
         start = coerce.integer(

@@ -20,7 +20,13 @@ from argus.lang.frontend.module import (
     LanguageName,
     ModuleEnv,
 )
-from argus.lang.names.types import ElementType, TypeGroup, any_type, float_type
+from argus.lang.names.types import (
+    ElementType,
+    TypeGroup,
+    any_type,
+    float_type,
+    half_type,
+)
 
 StaticKind = Literal["int", "bool", "str", "float", "dtype", "inline", "any"]
 _STATIC_KINDS: dict[str, StaticKind] = {
@@ -33,13 +39,17 @@ _STATIC_KINDS: dict[str, StaticKind] = {
     "Inline": "inline",
 }
 _SCALARS = (dtypes.i32, dtypes.i64, dtypes.f32)
-_GROUPS = {"float": float_type.dtypes, "any": any_type.dtypes}
+_GROUPS = {
+    "half": half_type.dtypes,
+    "float": float_type.dtypes,
+    "any": any_type.dtypes,
+}
 MAX_RANK = 8
 
 
 @dataclass(frozen=True, slots=True)
 class TensorParam:
-    """A tensor. ``dims`` are names, or numbers for fixed extents; ``dtypes`` the choice.
+    """A tensor. ``dims`` are names, or numbers for fixed extents.
 
     An optional tensor may be absent: it is `None` in the kernel then.
     """
@@ -73,7 +83,7 @@ class StaticParam:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """Parameters in order: run-time ones (positional), then static ones (by keyword)."""
+    """Parameters in order: run-time ones (positional), static ones (by keyword)."""
 
     params: tuple[TensorParam | ScalarParamDecl, ...]
     statics: tuple[StaticParam, ...]
@@ -202,7 +212,9 @@ def _unquote(env: ModuleEnv, node: ast.expr) -> ast.expr:
                 inner = ast.parse(text, mode="eval").body
             except (SyntaxError, ValueError, MemoryError, RecursionError):
                 raise fail(
-                    "AG0112", env.source.span(node), "the annotation is not an expression"
+                    "AG0112",
+                    env.source.span(node),
+                    "the annotation is not an expression",
                 ) from None
             for child in ast.walk(inner):
                 ast.copy_location(child, node)

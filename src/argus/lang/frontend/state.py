@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import difflib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -164,7 +164,7 @@ class Elaborator:
         self.block.ops.append(op)
 
     @contextmanager
-    def into(self, block: Block) -> Iterator[Block]:
+    def into(self, block: Block) -> Generator[Block]:
         """Let operations go to another block meanwhile."""
         outer, self.block = self.block, block
         try:
@@ -194,7 +194,9 @@ class Elaborator:
         """Forget the names made since the snapshot."""
         self._names = dict(names)
 
-    def tile(self, dtype: DType, shape: tuple[int, ...], dims: Dims, span: Span) -> Tile:
+    def tile(
+        self, dtype: DType, shape: tuple[int, ...], dims: Dims, span: Span
+    ) -> Tile:
         """A new register tile."""
         return Tile(dtype, shape, dims, span)
 

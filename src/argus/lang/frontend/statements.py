@@ -1,7 +1,7 @@
 """Statements: assignments, stores, `with`, `assert`, calls. Loops are in control.py.
 
-Mistakes in independent statements of a kernel are collected: a variable whose assignment
-failed is marked, and what reads it is passed over in silence.
+Mistakes in independent statements of a kernel are collected: a variable whose
+assignment failed is marked, and what reads it is passed over in silence.
 """
 
 from __future__ import annotations
@@ -20,13 +20,10 @@ from argus.lang.frontend.lookup import lookup
 from argus.lang.frontend.state import Cascade, Elaborator
 from argus.lang.frontend.values import (
     NOTHING,
-
     SlotValue,
     Static,
-
     TileValue,
     Value,
-
     describe,
 )
 from argus.lang.frontend.withs import run_with
@@ -43,14 +40,14 @@ def execute(e: Elaborator, body: Sequence[ast.stmt]) -> Value | None:
     """Read a block of statements; the value of its `return`, if it has one."""
     for i, stmt in enumerate(body):
         e.step(e.span(stmt))
-        if e.active_inlines:
-            result = _statement(e, stmt)
-        else:
-            result = _recovering(e, stmt)
+        read = _statement if e.active_inlines else _recovering
+        result = read(e, stmt)
         if result is not None:
             if isinstance(stmt, ast.Return) and i + 1 < len(body):
                 raise e.fail(
-                    "AG0008", e.span(stmt), "`return` is the last statement of a function"
+                    "AG0008",
+                    e.span(stmt),
+                    "`return` is the last statement of a function",
                 )
             return result
     return None
@@ -106,7 +103,9 @@ def _statement(e: Elaborator, stmt: ast.stmt) -> Value | None:
             return _return(e, stmt)
         case ast.Break() | ast.Continue():
             word = "break" if isinstance(stmt, ast.Break) else "continue"
-            raise e.fail("AG0010", e.span(stmt), f"`{word}` is not part of the language")
+            raise e.fail(
+                "AG0010", e.span(stmt), f"`{word}` is not part of the language"
+            )
         case _:
             raise e.fail(
                 "AG0003",
@@ -121,7 +120,9 @@ def _assign(e: Elaborator, target: ast.expr, value: ast.expr) -> None:
     match target:
         case ast.Subscript():
             where = place(e, target)
-            stores.store_into(e, where, e.evaluate(value), e.span(target), e.span(value))
+            stores.store_into(
+                e, where, e.evaluate(value), e.span(target), e.span(value)
+            )
         case ast.Attribute():
             raise e.fail(
                 "AG0009",
@@ -197,5 +198,3 @@ def _return(e: Elaborator, stmt: ast.Return) -> Value:
             "`return` inside a loop or a condition that is decided at run time",
         )
     return NOTHING if stmt.value is None else e.evaluate(stmt.value)
-
-

@@ -17,16 +17,16 @@ MAX_TEXT = 1000
 MAX_EXPONENT = 64
 
 _OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-    ast.Pow: operator.pow,
-    ast.BitAnd: operator.and_,
-    ast.BitOr: operator.or_,
-    ast.BitXor: operator.xor,
+    ast.Add: lambda a, b: a + b,
+    ast.Sub: lambda a, b: a - b,
+    ast.Mult: lambda a, b: a * b,
+    ast.Div: lambda a, b: a / b,
+    ast.FloorDiv: lambda a, b: a // b,
+    ast.Mod: lambda a, b: a % b,
+    ast.Pow: lambda a, b: a**b,
+    ast.BitAnd: lambda a, b: a & b,
+    ast.BitOr: lambda a, b: a | b,
+    ast.BitXor: lambda a, b: a ^ b,
 }
 _COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.Eq: operator.eq,
@@ -64,8 +64,11 @@ def operate(
     if isinstance(a, str) and isinstance(b, str) and isinstance(op, ast.Add):
         return Static(checked_text(e, a + b, span))
     function = _OPERATORS.get(type(op))
-    numbers = isinstance(a, int | float) and isinstance(b, int | float)
-    if function is None or not numbers:
+    if (
+        function is None
+        or not isinstance(a, int | float)
+        or not isinstance(b, int | float)
+    ):
         raise e.fail(
             "AG0105" if function else "AG0004",
             span,

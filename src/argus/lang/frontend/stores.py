@@ -97,9 +97,7 @@ def check_mask(e: Elaborator, mask: Tile, view: GlobalView, span: Span) -> None:
     unify_dims(e, mask.dims, view.dims, span)
 
 
-def same_dtype(
-    e: Elaborator, have: DType, want: DType, what: str, span: Span
-) -> None:
+def same_dtype(e: Elaborator, have: DType, want: DType, what: str, span: Span) -> None:
     """Nothing is converted silently; raises ArgusError (AG0106) where it would be."""
     if have != want:
         raise e.fail(
@@ -183,5 +181,3 @@ def copy_async(
             span=span,
         )
     )
-
-

@@ -1,11 +1,10 @@
 """Element-wise operations on register tiles: element types, scalars, shapes.
 
-Types: bf16 or f16 with f32 gives f32, i32 with i64 gives i64; anything else that differs
+Types: bf16 or f16 with f32 gives f32, i32 with i64 gives i64; any other difference
 is an error, and integers become floats only by `.to`. A scalar takes the tile's type.
 """
 
 from __future__ import annotations
-
 
 from collections.abc import Sequence
 
@@ -177,5 +176,3 @@ def _check_dtype(
         )
     if fn == "not" and dtype.kind != "bool":
         raise e.fail("AG0107", span, f"`~` is defined for masks, not for {dtype}")
-
-

@@ -21,8 +21,8 @@ from argus.ir.memory import (
     SharedView,
 )
 from argus.ir.ops import Tile
-from argus.layout import Fragment
 from argus.lang.frontend.module import FunctionDecl
+from argus.layout import Fragment
 
 if TYPE_CHECKING:
     from argus.lang.frontend.state import Scope
@@ -56,7 +56,7 @@ class TensorValue:
     """A tensor argument, or an affine map of one.
 
     ``dims`` and ``extents`` are those that slices see; a plain tensor has ``holes``
-    None. For a map, ``coords`` give the tensor's coordinates over the symbols ``holes``.
+    None. For a map, ``coords`` are the tensor's coordinates over symbols ``holes``.
     """
 
     tensor: GlobalTensor
@@ -75,11 +75,15 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A range of a dimension; ``extent`` None is decided by the context."""
+    """A range of a dimension; ``extent`` None is decided by the context.
+
+    ``stop`` is a run-time end: elements at or behind it do not exist.
+    """
 
     start: Expr
     extent: int | None
     dim: str | None
+    stop: Expr | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +232,8 @@ class Unavailable:
 Value = (
     Static | Scalar | TileValue | TensorValue | ViewValue | StagedValue | SharedValue
     | SpecValue | RingValue | SlotValue | BarriersValue | BarrierValue | TurnsValue
-    | TupleValue | InlineValue | LambdaValue | Namespace | Builtin | Method | Unavailable
+    | TupleValue | InlineValue | LambdaValue | Namespace | Builtin | Method
+    | Unavailable
 )  # fmt: skip
 
 NOTHING = Static(None)

@@ -1,9 +1,9 @@
-"""Slices of tensors as `GlobalView`s: coordinates, gathers, limits, sizes by context."""
+"""Slices of tensors as `GlobalView`s: coordinates, gathers, limits, sizes."""
 
 from __future__ import annotations
 
 from argus.diagnostics import Span
-from argus.ir.expr import Const, Expr, Sym, axis, binary, substitute
+from argus.ir.expr import Expr, Sym, axis, binary, substitute
 from argus.ir.memory import Gather, GlobalView, Limit
 from argus.ir.ops import LoadScalar
 from argus.lang.frontend.state import Elaborator
@@ -96,10 +96,14 @@ def global_view(
                 gathers.append(Gather(sym, index, position))
                 coords.append(sym)
         position += 1
-    limits: tuple[Limit, ...] = ()
+    limits = tuple(
+        Limit(coord, a.stop)
+        for a, coord in zip(view.axes, coords, strict=True)
+        if isinstance(a, Window) and a.stop is not None
+    )
     if source.holes is not None:
         env = {h.name: c for h, c in zip(source.holes, coords, strict=True)}
-        limits = tuple(
+        limits += tuple(
             Limit(c, extent)
             for c, extent in zip(coords, source.extents, strict=True)
             if not _inside(c, extent)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from itertools import pairwise
 
 from argus.diagnostics import Span
 from argus.ir.expr import Const, binary
@@ -141,9 +142,7 @@ def _role(e: Elaborator, node: ast.With, call: Call) -> None:
 
 def _role_body(e: Elaborator, node: ast.With, role: Role) -> None:
     before, counters = e.scope.variables, e.counters
-    e.scope.variables = {
-        name: _foreign(name, value) for name, value in before.items()
-    }
+    e.scope.variables = {name: _foreign(name, value) for name, value in before.items()}
     e.counters, e.role_prologue = dict.fromkeys(counters, Const(0)), []
     e.role = RoleInfo(role.name, role.warps)
     try:
@@ -191,9 +190,7 @@ def _roles(e: Elaborator, span: Span) -> Roles:
 
 def _warps(e: Elaborator, call: Call) -> int:
     if call.given("warps") == call.given("warpgroups"):
-        raise e.fail(
-            "AG0505", call.span, "a role has either `warps=` or `warpgroups=`"
-        )
+        raise e.fail("AG0505", call.span, "a role has either `warps=` or `warpgroups=`")
     if call.given("warps"):
         warps, where = call.int("warps"), call.where("warps")
     else:
@@ -220,13 +217,13 @@ def _registers(e: Elaborator, call: Call) -> int | None:
 def after_roles(e: Elaborator) -> None:
     """Check that nothing follows the roles; raises ArgusError (AG0422) otherwise."""
     ops = e.program.body.ops
-    for op, following in zip(ops, ops[1:], strict=False):
+    for op, following in pairwise(ops):
         if isinstance(op, Roles):
             raise e.fail(
                 "AG0422",
                 following.span,
                 "a statement follows the roles",
-                help="roles run to the end of the kernel: put it before them, or into one",
+                help="roles run to the end: put it before them, or into one",
             )
 
 
@@ -251,5 +248,3 @@ def open_turn(e: Elaborator, name: str, i: int, count: int, span: Span) -> None:
 def turn_name(name: str, i: int) -> str:
     """Name of the named barrier of turn i."""
     return f"{name}.{i}"
-
-

@@ -16,6 +16,7 @@ from argus.lang.names.types import (
     f16,
     f32,
     float_type,
+    half_type,
     i8,
     i32,
     i64,
@@ -77,7 +78,7 @@ DTYPES = {
 }
 """Element types by the name that authors use."""
 
-GROUPS = {"float": float_type, "any": any_type}
+GROUPS = {"half": half_type, "float": float_type, "any": any_type}
 """Annotations that admit several element types, by the name that follows `ag.`."""
 
 __all__ = ["DTYPES", "FUNCTIONS", "GROUPS", "LAYOUTS", "METHODS", "Inline", "inf"]

@@ -42,7 +42,7 @@ mma = wgmma = dot
 
 
 def ldmatrix(source: SharedTile, layout: object = None) -> Tile:
-    """Read a shared tile into registers, in a layout that a matrix instruction takes."""
+    """Read a shared tile into registers, laid out for a matrix instruction."""
     raise outside("ldmatrix")
 
 
@@ -72,7 +72,7 @@ def fdiv(x: Tile | float, y: Tile | float) -> Tile:
 
 
 def exp(x: Tile) -> Tile:
-    """e to the power of x."""
+    """E to the power of x."""
     raise outside("exp")
 
 
@@ -219,5 +219,3 @@ def reinterpret(
 def cast(x: Tile, dtype: ElementType) -> Tile:
     """The same as `x.to(dtype)`."""
     raise outside("cast")
-
-

@@ -1,4 +1,4 @@
-"""`@ag.kernel`, `@ag.inline`, `@ag.reference`: marks on functions in an imported module.
+"""`@ag.kernel`, `@ag.inline`, `@ag.reference`: marks on functions of a module.
 
 A decorator keeps the function's source position and nothing else of it: bodies of
 kernels and inline functions are never executed.

@@ -7,7 +7,10 @@ from argus.lang.names.outside import outside
 
 
 def block(*extents: int) -> tuple[int, ...]:
-    """One block for each index tuple, the last index fastest; returns the indices."""
+    """One block for each index tuple, the last index fastest.
+
+    Returns this block's indices; a single index may be unpacked or not.
+    """
     raise outside("block")
 
 
@@ -37,9 +40,7 @@ def range(
     raise outside("range")
 
 
-def static_range(
-    start: int, stop: int | None = None, step: int = 1
-) -> Iterable[int]:
+def static_range(start: int, stop: int | None = None, step: int = 1) -> Iterable[int]:
     """A loop that is unrolled by the frontend; its bounds are static."""
     raise outside("static_range")
 

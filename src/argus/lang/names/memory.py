@@ -78,8 +78,6 @@ def tma_store_wait(pending: int = 0, *, read: bool = True) -> None:
     raise outside("tma_store_wait")
 
 
-def view(
-    tensor: Tensor, dims: str, shape: tuple[int, ...], at: object
-) -> Tensor:
+def view(tensor: Tensor, dims: str, shape: tuple[int, ...], at: object) -> Tensor:
     """The same as `tensor.view(dims, shape, at)`."""
     raise outside("view")

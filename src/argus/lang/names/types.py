@@ -87,6 +87,7 @@ u8 = ElementType(ir.u8)
 i32 = ElementType(ir.i32)
 i64 = ElementType(ir.i64)
 boolean = ElementType(ir.boolean)
+half_type = TypeGroup("half", (ir.bf16, ir.f16))
 float_type = TypeGroup("float", (ir.bf16, ir.f16, ir.f32))
 any_type = TypeGroup("any", (ir.bf16, ir.f16, ir.f32, ir.i8, ir.u8, ir.i32, ir.i64))
 

@@ -113,7 +113,7 @@ class SharedTile:
         multicast: int = 1,
         evict: Evict | None = None,
     ) -> Tile:
-        """Without `view`: read it into registers. A slot's field with `view`: fill it."""
+        """Without `view`: read it into registers. With `view`: fill a slot's field."""
         raise outside("load")
 
     def copy(

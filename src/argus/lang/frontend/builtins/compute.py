@@ -212,9 +212,7 @@ def _operand(call: Call, name: str) -> Tile | SharedView:
     return x
 
 
-def _no_common(
-    call: Call, a: Tile | SharedView, b: Tile | SharedView
-) -> ArgusError:
+def _no_common(call: Call, a: Tile | SharedView, b: Tile | SharedView) -> ArgusError:
     left, right = axes_text(a.dims, a.shape), axes_text(b.dims, b.shape)
     turned = (a.dims[1], a.shape[1]) == (b.dims[1], b.shape[1])
     return call.e.fail(

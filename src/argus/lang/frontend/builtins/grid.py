@@ -94,7 +94,9 @@ def launch(call: Call) -> Value:
         warps = call.int("warps")
         if not 1 <= warps <= 32:
             raise e.fail(
-                "AG0504", call.where("warps"), f"a block of {warps} warps is not possible"
+                "AG0504",
+                call.where("warps"),
+                f"a block of {warps} warps is not possible",
             )
         e.program.warps, e.launch_warps = warps, True
     e.program.min_blocks = call.positive("min_blocks", 1)

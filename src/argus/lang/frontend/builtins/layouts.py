@@ -21,14 +21,22 @@ def _make(call: Call, make: Callable[[], Fragment]) -> Value:
 def wgmma_accumulator(call: Call) -> Value:
     """Accumulator of wgmma."""
     inst_n = call.positive("inst_n") if call.given("inst_n") else None
-    m, n, groups = call.positive("m"), call.positive("n"), call.positive("warpgroups", 1)
+    m, n, groups = (
+        call.positive("m"),
+        call.positive("n"),
+        call.positive("warpgroups", 1),
+    )
     return _make(call, lambda: layout.wgmma_accumulator(m, n, groups, inst_n))
 
 
 @builtin("layouts.wgmma_a_operand")
 def wgmma_a_operand(call: Call) -> Value:
     """A operand of wgmma in registers."""
-    m, k, groups = call.positive("m"), call.positive("k"), call.positive("warpgroups", 1)
+    m, k, groups = (
+        call.positive("m"),
+        call.positive("k"),
+        call.positive("warpgroups", 1),
+    )
     return _make(call, lambda: layout.wgmma_a_operand(m, k, groups))
 
 
@@ -67,5 +75,7 @@ def blocked(call: Call) -> Value:
         items = call.items("order")
         if not all(isinstance(i, Static) and type(i.value) is int for i in items):
             raise call.wrong("order", "`order` is a tuple of axis numbers")
-        order = tuple(i.value for i in items if isinstance(i, Static) and type(i.value) is int)
+        order = tuple(
+            i.value for i in items if isinstance(i, Static) and type(i.value) is int
+        )
     return _make(call, lambda: layout.blocked(shape, threads, vector, order))

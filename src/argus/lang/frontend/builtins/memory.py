@@ -49,7 +49,7 @@ def load(call: Call) -> Value:
     if not isinstance(source, ViewValue):
         raise call.wrong(
             "view",
-            f"`load` reads a slice of a tensor or a shared tile, not {describe(source)}",
+            f"`load` reads a slice or a shared tile, not {describe(source)}",
             "write a slice with an index for each dimension, such as `A[i:, k:]`",
         )
     context = call.shape("shape") if call.given("shape") else None
@@ -151,9 +151,7 @@ def _copy(call: Call, target: SharedValue) -> None:
         Literal["tma", "cp_async"] | None, call.choice("via", ("tma", "cp_async"))
     )
     if via == "tma" and not e.program.target.has_tma:
-        raise e.fail(
-            "AG0602", call.where("via"), f"{e.program.target.name} has no TMA"
-        )
+        raise e.fail("AG0602", call.where("via"), f"{e.program.target.name} has no TMA")
     barrier = None
     if call.name == "SharedTile.copy" and call.given("barrier"):
         given = call.value("barrier")
@@ -212,7 +210,9 @@ def atomic_add(call: Call) -> Value:
             "AG0107", call.where("tile"), f"`atomic_add` is not defined for {t.dtype}"
         )
     if not isinstance(place, ViewValue):
-        raise call.wrong("view", f"a slice of a tensor is added to, not {describe(place)}")
+        raise call.wrong(
+            "view", f"a slice of a tensor is added to, not {describe(place)}"
+        )
     stores.store_into(
         call.e,
         place,
@@ -280,7 +280,9 @@ def tma_store(call: Call) -> Value:
     if not e.program.target.has_tma:
         raise e.fail("AG0602", call.span, f"{e.program.target.name} has no TMA")
     if not isinstance(place, ViewValue):
-        raise call.wrong("view", f"a slice of a tensor is written, not {describe(place)}")
+        raise call.wrong(
+            "view", f"a slice of a tensor is written, not {describe(place)}"
+        )
     if not isinstance(source, SharedValue):
         raise call.wrong("source", f"a shared tile is stored, not {describe(source)}")
     if place.source.holes is not None:

@@ -134,9 +134,10 @@ def index(call: Call) -> Value:
                     help='write `ag.index(BN, "N")`',
                 )
             word = coerce.text(e, call.value("dim"), call.where("dim"), "`dim`")
-            (name,), size = coerce.dim_names(e, Static(word), call.where("dim"), 1), shape[0]
+            (name,), size = (
+                coerce.dim_names(e, Static(word), call.where("dim"), 1),
+                shape[0],
+            )
     result = e.tile(d.i32, (size,), (name,), call.span)
     e.emit(Index(result, 0, span=call.span))
     return TileValue(result)
-
-

@@ -90,7 +90,9 @@ def release(call: Call) -> Value:
     assert isinstance(slot, SlotValue)
     if slot.mode != "drain":
         raise call.e.fail(
-            "AG0415", call.span, "a slot that is being filled is published by its `with`"
+            "AG0415",
+            call.span,
+            "a slot that is being filled is published by its `with`",
         )
     call.e.emit(RingRelease(slot.ring, slot.n, span=call.span))
     return NOTHING

@@ -91,7 +91,9 @@ def view(call: Call) -> Value:
     e = call.e
     source = call.receiver if call.receiver is not None else call.value("tensor")
     if not isinstance(source, TensorValue):
-        raise call.wrong("tensor", f"a map is made of a tensor, not of {describe(source)}")
+        raise call.wrong(
+            "tensor", f"a map is made of a tensor, not of {describe(source)}"
+        )
     if source.holes is not None:
         raise e.fail("AG0211", call.span, "a map of a map is not supported")
     extents = [
@@ -107,7 +109,7 @@ def view(call: Call) -> Value:
         raise e.fail(
             "AG0203",
             call.where("at"),
-            f"the lambda takes {len(names)} coordinates, and the map has {len(extents)}",
+            f"the lambda takes {len(names)} coordinates of {len(extents)}",
         )
     holes = tuple(Sym(e.fresh(f"%{name}"), "axis") for name in names)
     coords = _coordinates(call, function, names, holes)
@@ -115,8 +117,8 @@ def view(call: Call) -> Value:
         raise e.fail(
             "AG0203",
             call.where("at"),
-            f"the lambda gives {len(coords)} coordinates, and `{source.tensor.name}` has "
-            f"{len(source.dims)} dimensions",
+            f"the lambda gives {len(coords)} coordinates, and "
+            f"`{source.tensor.name}` has {len(source.dims)} dimensions",
         )
     return TensorValue(source.tensor, dims, tuple(extents), holes, coords)
 

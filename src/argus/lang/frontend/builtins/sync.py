@@ -149,9 +149,7 @@ def _turn(call: Call) -> tuple[TurnsValue, int, int]:
     assert isinstance(own, TurnsValue)
     i = call.int("i")
     if not 0 <= i < own.count:
-        raise e.fail(
-            "AG0104", call.where("i"), f"there is no turn {i} of {own.count}"
-        )
+        raise e.fail("AG0104", call.where("i"), f"there is no turn {i} of {own.count}")
     if e.role is None:
         raise e.fail("AG0412", call.span, "turns are taken by roles")
     return own, i, 2 * e.role.warps * 32

@@ -60,7 +60,7 @@ def specialise(
 
     Args:
         kernel: the kernel.
-        dtypes: element type by tensor name; needed where the annotation leaves a choice.
+        dtypes: element type by tensor name, where the annotation leaves a choice.
         statics: values of static parameters by name; the others take their defaults.
         target: the architecture, for what it lacks.
         present: whether an optional tensor is passed, by name (default: it is not).
@@ -72,14 +72,19 @@ def specialise(
     """
     signature = kernel.signature
     seeds: dict[str, Dims] = {}
+
+    def read() -> Elaborator:
+        reading = _Reading(kernel, signature, dtypes, statics, target, seeds)
+        reading.present, reading.facts = present or {}, facts or {}
+        return reading.run()
+
     span = kernel.declaration.env.source.span(kernel.declaration.node)
     try:
+        e = read()
         for _ in range(_REREADS):
-            reading = _Reading(kernel, signature, dtypes, statics, target, seeds)
-            reading.present, reading.facts = present or {}, facts or {}
-            e = reading.run()
             if not e.stale:
                 break
+            e = read()
     except RecursionError:
         raise fail(
             "AG0020",
@@ -112,9 +117,7 @@ class _Reading:
         self.dim_names: set[str] = set()
         source = self.decl.env.source
         self.span = source.span(self.decl.node)
-        program = Program(
-            kernel.name, source.name, target, [], {}, Block(), self.span
-        )
+        program = Program(kernel.name, source.name, target, [], {}, Block(), self.span)
         scope = Scope(self.decl.env, {}, liveness_of(self.decl.node))
         self.e = Elaborator(program, scope, seeds, evaluate, execute)
 
@@ -196,8 +199,8 @@ class _Reading:
                 return value
             case "int", Static(value=int() as v) if not isinstance(v, bool):
                 return value
-            case "bool", Static(value=bool()) | Static(value=0) | Static(value=1):
-                return Static(bool(value.value))
+            case "bool", Static(value=bool()):
+                return value
             case "str", Static(value=str()):
                 return value
             case "float", Static(value=int() | float() as v):
@@ -234,7 +237,9 @@ class _Reading:
                 f"{' or '.join(str(d) for d in param.dtypes)}, not of {dtype}",
             )
         shape = tuple(self._extent(d, param.span) for d in param.dims)
-        names = tuple(d if isinstance(d, str) else f"_{i}" for i, d in enumerate(param.dims))
+        names = tuple(
+            d if isinstance(d, str) else f"_{i}" for i, d in enumerate(param.dims)
+        )
         last = len(names) - 1
         strides = tuple(
             stride_symbol(param.name, i) if i < last else Const(1)
@@ -244,7 +249,7 @@ class _Reading:
             if isinstance(s, Sym):
                 self._fact(s.name)
         tensor = GlobalTensor(
-            param.name, dtype or param.dtypes[0], names, shape, strides
+            param.name, dtype or next(iter(param.dtypes)), names, shape, strides
         )
         p.params.append(tensor)
         dims = tuple(d if isinstance(d, str) and d != "_" else None for d in param.dims)
