@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from argus.diagnostics import Span
 from argus.ir import ops as o
 from argus.ir.dtypes import DType, bf16, boolean, f32, i32
@@ -640,3 +642,71 @@ def mma(target: str = "sm_80") -> Program:
     )  # fmt: skip
     b.store(window(c, (m, n), Const(0), Const(0)), acc, 2)
     return b.program([a, bt, c], ["C"], Const(1), 3 * 64 * 64 * 2)
+
+
+def cluster_copy() -> Program:
+    """Two blocks share a tile by multicast, add one to it, store it by TMA."""
+    x, y = tensor("X", f32, "M N"), tensor("Y", f32, "M N")
+    b = Build("cluster_copy")
+    buffer = shared("buffer", f32, (32, 32), 0)
+    out = shared("out", f32, (32, 32), 4096)
+    b.shared += [buffer, out]
+    full = BarrierAlloc("full", 1, 1, at(1), "explicit", 8192)
+    rank = Sym("cluster_rank", "rank")
+    m0 = BLOCK // 2 * 32
+    map_x, map_y = TensorMap(x, (16, 32), 128), TensorMap(y, (32, 32), 128)
+    b.add(o.BarrierExpect(barrier=BarrierRef(full), bytes=Const(4096), span=b.here()))
+    b.add(
+        o.CopyAsync(
+            dst=whole(buffer),
+            src=window(x, (32, 32), m0, Const(0)),
+            barrier=BarrierRef(full),
+            multicast=2,
+            evict="first",
+            plan=TmaPlan(
+                map_x, (TmaBox((m0 + rank * 16, Const(0)), rank * 2048),), 4096, 2
+            ),
+            span=b.here(),
+        )
+    )
+    b.add(o.BarrierWait(barrier=BarrierRef(full), n=Const(0), span=b.here()))
+    layout = blocked((32, 32), 128, 4)
+    held = tile("held", f32, layout, "M N")
+    plan = VectorPlan(layout, 4, "ld.shared")
+    b.add(o.LoadShared(result=held, view=whole(buffer), plan=plan, span=b.here()))
+    more = b.apply("more", "add", held, Const(1))
+    plan = VectorPlan(layout, 4, "st.shared")
+    b.add(o.StoreShared(view=whole(out), src=more, plan=plan, span=b.here()))
+    b.add(o.Fence(kind="proxy.async", span=b.here(), note="TMA reads out"))
+    b.add(o.Sync(threads=128, barrier=0, span=b.here()))
+    b.add(
+        o.CopyOut(
+            dst=window(y, (32, 32), m0, Const(0)),
+            src=whole(out),
+            plan=TmaPlan(map_y, (TmaBox((m0, Const(0)), Const(0)),), 4096),
+            span=b.here(),
+        )
+    )
+    b.add(o.CopyOutCommit(span=b.here()))
+    b.add(o.CopyOutWait(pending=0, span=b.here()))
+    b.add(
+        o.BarrierArrive(
+            barrier=BarrierRef(full), per="warp", cluster=True, span=b.here()
+        )
+    )
+    b.add(o.ClusterSync(span=b.here()))
+    grid = cdiv(Sym("M", "dim"), 32) * 2
+    program = b.program([x, y], ["Y"], grid, 8200)
+    program.cluster = 2
+    program.barriers = [full]
+    program.tensor_maps = [map_x, map_y]
+    return program
+
+
+PROGRAMS: dict[str, Callable[[], Program]] = {
+    f.__name__: f
+    for f in (
+        gemm, scaled_add, softmax, masked, gather, scan, control, transpose, mma,
+        cluster_copy,
+    )
+}  # fmt: skip

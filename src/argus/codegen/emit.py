@@ -19,8 +19,9 @@ from argus.codegen import abi, storage, structure
 from argus.codegen.context import Context, Group
 from argus.codegen.errors import CodegenError
 from argus.codegen.names import Names
+from argus.codegen.sync import map_symbol
 from argus.codegen.tiles import functions_called
-from argus.codegen.writer import Writer
+from argus.codegen.writer import Reserved, Writer
 from argus.ir.launch import LaunchSpec
 from argus.ir.ops import Roles
 from argus.ir.program import BLOCK_INDEX, CLUSTER_RANK, GRID_SIZE, Program
@@ -56,8 +57,12 @@ def emit(program: Program) -> CudaSource:
     abi.bind_parameters(cx)
     _bind_hardware(cx)
     cx.storage = storage.assign(program.body, names)
-    _barriers(cx)
+    prefetch = _barriers(cx)
     structure.block(cx, program.body)
+    if prefetch is not None:
+        for index in sorted(cx.maps):
+            name = cx.spelled[map_symbol(index)]
+            prefetch.line(f"argus_tma_prefetch(&{name});")
     # The frame comes first, but depends on what the body mentions.
     for line in _frame(cx, out.text()):
         frame.line(line)
@@ -118,17 +123,17 @@ def _frame(cx: Context, body: str) -> list[str]:
     return lines
 
 
-def _barriers(cx: Context) -> None:
-    """Initialise the barriers by one thread, then sync."""
+def _barriers(cx: Context) -> Reserved | None:
+    """Initialise the barriers by one thread, then sync.
+
+    Returns where to fetch tensor maps, which is known only after the body.
+    """
     program = cx.program
     out = cx.out
     if not program.barriers:
-        return
+        return None
     out.blank()
-    out.line(
-        "// barriers: one thread initialises them, and no other thread or copy may"
-    )
-    out.line("// use them before it has")
+    out.line("// barriers: initialised by one thread before any other uses them")
     with out.block("if (threadIdx.x == 0)"):
         for barrier in program.barriers:
             if barrier.offset is None:
@@ -146,8 +151,10 @@ def _barriers(cx: Context) -> None:
                 f"{barrier.arrivals});"
             )
         out.line("argus_fence_mbarrier_init();")
+        prefetch = out.reserve()
     if program.cluster > 1:
         out.line("argus_cluster_arrive();")
         out.line("argus_cluster_wait();")
     else:
         out.line("__syncthreads();")
+    return prefetch

@@ -166,10 +166,10 @@ def barrier_arrive(cx: Context, op: o.BarrierArrive) -> None:
     within: Expr = TID if unit >= cx.group.threads else TID % unit
     if op.cluster:
         # Lane i of the arriving warp arrives in block i.
-        index = cx.operand(within)
+        block = cx.text(within)
         cx.out.line(
-            f"if ({cx.text(within)} < {cx.program.cluster}) "
-            f"argus_mbar_arrive_cluster({barrier}, {index});"
+            f"if ({block} < {cx.program.cluster}) "
+            f"argus_mbar_arrive_cluster({barrier}, {block});"
         )
     elif op.per == "role":
         cx.out.line(f"argus_mbar_arrive({barrier});")

@@ -52,13 +52,18 @@ class Writer:
         return Reserved(place, self._depth)
 
     def text(self) -> str:
-        """Everything, each line ended."""
+        """Everything, each line ended; a blank line after what was reserved."""
         flat: list[str] = []
+        reserved = False
         for item in self._lines:
-            if isinstance(item, str):
-                flat.append(item)
-            else:
+            if isinstance(item, list):
                 flat += item
+                reserved |= bool(item)
+                continue
+            if reserved and item.strip() not in ("", "}"):
+                flat.append("")
+            reserved = False
+            flat.append(item)
         return "".join(f"{line}\n" for line in flat)
 
 

@@ -1,0 +1,125 @@
+extern "C" __global__ void __launch_bounds__(128, 1)
+masked(
+    const u16* __restrict__ X,
+    u16* __restrict__ Y,
+    int* __restrict__ Best,
+    int M,
+    long long X_s0,
+    long long Y_s0) {
+  const int block_x = blockIdx.x;
+  const int tid = threadIdx.x;
+
+  // kernel.py:2
+  int column[33];
+  #pragma unroll
+  for (int r = 0; r < 33; ++r)
+    column[r] = r;
+
+  // kernel.py:3
+  bool keep[33];
+  #pragma unroll
+  for (int r = 0; r < 33; ++r)
+    keep[r] = column[r] != 7;
+
+  // kernel.py:4
+  u32 x[17];
+  #pragma unroll
+  for (int r = 0; r < 16; ++r) {
+    const int i0 = block_x * 128 + tid;
+    const int i0b = block_x * 128 + tid;
+    x[r] = (i0 < M && keep[r * 2] ? X[i0 * X_s0 + r * 2] : 0xc000u) | (u32)(i0b < M && keep[r * 2 + 1] ? X[i0b * X_s0 + r * 2 + 1] : 0xc000u) << 16;
+  }
+  {
+    const int i0 = block_x * 128 + tid;
+    x[16] = (i0 < M && keep[32] ? X[i0 * X_s0 + 32] : 0xc000u);
+  }
+
+  // kernel.py:5
+  int even[33];
+  #pragma unroll
+  for (int r = 0; r < 33; ++r)
+    even[r] = argus_mod(column[r], 2);
+
+  // kernel.py:6
+  bool is_even[33];
+  #pragma unroll
+  for (int r = 0; r < 33; ++r)
+    is_even[r] = even[r] == 0;
+
+  // kernel.py:7
+  u32 negated[17];
+  #pragma unroll
+  for (int r = 0; r < 16; ++r)
+    negated[r] = argus_pack_bf16(-argus_unpack_lo_bf16(x[r]), -argus_unpack_hi_bf16(x[r]));
+  negated[16] = argus_pack_bf16(-argus_unpack_lo_bf16(x[16]), 0.0f);
+
+  // kernel.py:8
+  u32 chosen[17];
+  #pragma unroll
+  for (int r = 0; r < 16; ++r)
+    chosen[r] = argus_pack_bf16(is_even[r * 2] ? argus_unpack_lo_bf16(x[r]) : argus_unpack_lo_bf16(negated[r]), is_even[r * 2 + 1] ? argus_unpack_hi_bf16(x[r]) : argus_unpack_hi_bf16(negated[r]));
+  chosen[16] = argus_pack_bf16(is_even[32] ? argus_unpack_lo_bf16(x[16]) : argus_unpack_lo_bf16(negated[16]), 0.0f);
+
+  // kernel.py:9
+  int where[1];
+  {
+    float v0 = argus_unpack_lo_bf16(chosen[0]);
+    int best = 0;
+    if (argus_unpack_hi_bf16(chosen[0]) > v0) { v0 = argus_unpack_hi_bf16(chosen[0]); best = 1; }
+    if (argus_unpack_lo_bf16(chosen[1]) > v0) { v0 = argus_unpack_lo_bf16(chosen[1]); best = 2; }
+    if (argus_unpack_hi_bf16(chosen[1]) > v0) { v0 = argus_unpack_hi_bf16(chosen[1]); best = 3; }
+    if (argus_unpack_lo_bf16(chosen[2]) > v0) { v0 = argus_unpack_lo_bf16(chosen[2]); best = 4; }
+    if (argus_unpack_hi_bf16(chosen[2]) > v0) { v0 = argus_unpack_hi_bf16(chosen[2]); best = 5; }
+    if (argus_unpack_lo_bf16(chosen[3]) > v0) { v0 = argus_unpack_lo_bf16(chosen[3]); best = 6; }
+    if (argus_unpack_hi_bf16(chosen[3]) > v0) { v0 = argus_unpack_hi_bf16(chosen[3]); best = 7; }
+    if (argus_unpack_lo_bf16(chosen[4]) > v0) { v0 = argus_unpack_lo_bf16(chosen[4]); best = 8; }
+    if (argus_unpack_hi_bf16(chosen[4]) > v0) { v0 = argus_unpack_hi_bf16(chosen[4]); best = 9; }
+    if (argus_unpack_lo_bf16(chosen[5]) > v0) { v0 = argus_unpack_lo_bf16(chosen[5]); best = 10; }
+    if (argus_unpack_hi_bf16(chosen[5]) > v0) { v0 = argus_unpack_hi_bf16(chosen[5]); best = 11; }
+    if (argus_unpack_lo_bf16(chosen[6]) > v0) { v0 = argus_unpack_lo_bf16(chosen[6]); best = 12; }
+    if (argus_unpack_hi_bf16(chosen[6]) > v0) { v0 = argus_unpack_hi_bf16(chosen[6]); best = 13; }
+    if (argus_unpack_lo_bf16(chosen[7]) > v0) { v0 = argus_unpack_lo_bf16(chosen[7]); best = 14; }
+    if (argus_unpack_hi_bf16(chosen[7]) > v0) { v0 = argus_unpack_hi_bf16(chosen[7]); best = 15; }
+    if (argus_unpack_lo_bf16(chosen[8]) > v0) { v0 = argus_unpack_lo_bf16(chosen[8]); best = 16; }
+    if (argus_unpack_hi_bf16(chosen[8]) > v0) { v0 = argus_unpack_hi_bf16(chosen[8]); best = 17; }
+    if (argus_unpack_lo_bf16(chosen[9]) > v0) { v0 = argus_unpack_lo_bf16(chosen[9]); best = 18; }
+    if (argus_unpack_hi_bf16(chosen[9]) > v0) { v0 = argus_unpack_hi_bf16(chosen[9]); best = 19; }
+    if (argus_unpack_lo_bf16(chosen[10]) > v0) { v0 = argus_unpack_lo_bf16(chosen[10]); best = 20; }
+    if (argus_unpack_hi_bf16(chosen[10]) > v0) { v0 = argus_unpack_hi_bf16(chosen[10]); best = 21; }
+    if (argus_unpack_lo_bf16(chosen[11]) > v0) { v0 = argus_unpack_lo_bf16(chosen[11]); best = 22; }
+    if (argus_unpack_hi_bf16(chosen[11]) > v0) { v0 = argus_unpack_hi_bf16(chosen[11]); best = 23; }
+    if (argus_unpack_lo_bf16(chosen[12]) > v0) { v0 = argus_unpack_lo_bf16(chosen[12]); best = 24; }
+    if (argus_unpack_hi_bf16(chosen[12]) > v0) { v0 = argus_unpack_hi_bf16(chosen[12]); best = 25; }
+    if (argus_unpack_lo_bf16(chosen[13]) > v0) { v0 = argus_unpack_lo_bf16(chosen[13]); best = 26; }
+    if (argus_unpack_hi_bf16(chosen[13]) > v0) { v0 = argus_unpack_hi_bf16(chosen[13]); best = 27; }
+    if (argus_unpack_lo_bf16(chosen[14]) > v0) { v0 = argus_unpack_lo_bf16(chosen[14]); best = 28; }
+    if (argus_unpack_hi_bf16(chosen[14]) > v0) { v0 = argus_unpack_hi_bf16(chosen[14]); best = 29; }
+    if (argus_unpack_lo_bf16(chosen[15]) > v0) { v0 = argus_unpack_lo_bf16(chosen[15]); best = 30; }
+    if (argus_unpack_hi_bf16(chosen[15]) > v0) { v0 = argus_unpack_hi_bf16(chosen[15]); best = 31; }
+    if (argus_unpack_lo_bf16(chosen[16]) > v0) { v0 = argus_unpack_lo_bf16(chosen[16]); best = 32; }
+    where[0] = best;
+  }
+
+  // kernel.py:10
+  #pragma unroll
+  for (int r = 0; r < 16; ++r) {
+    {
+      const int i0 = block_x * 128 + tid;
+      if (i0 < M && keep[r * 2]) Y[i0 * Y_s0 + r * 2] = (u16)(chosen[r] & 0xffffu);
+    }
+    {
+      const int i0 = block_x * 128 + tid;
+      if (i0 < M && keep[r * 2 + 1]) Y[i0 * Y_s0 + r * 2 + 1] = (u16)(chosen[r] >> 16);
+    }
+  }
+  {
+    const int i0 = block_x * 128 + tid;
+    if (i0 < M && keep[32]) Y[i0 * Y_s0 + 32] = (u16)(chosen[16] & 0xffffu);
+  }
+
+  // kernel.py:11
+  {
+    const int i0 = block_x * 128 + tid;
+    if (i0 < M) Best[i0] = where[0];
+  }
+}
