@@ -1,0 +1,128 @@
+"""`argus demo`: the compiler at work on a matrix product. What `make run` calls.
+
+Says exactly what was done. Without a GPU nothing is timed, and it says so.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from argus.cli.options import JsonOption
+from argus.cli.output import Output, reporting
+
+if TYPE_CHECKING:
+    from argus.ir.program import Program
+    from argus.kernels.library import Entry
+
+_NAME = "gemm"
+
+
+def demo(json_output: JsonOption = False) -> None:
+    """Compile a matrix product, run it against its reference, time it on a GPU."""
+    with reporting("demo", json_output) as out:
+        from argus.evaluation.device import find_device
+        from argus.kernels.library import LIBRARY
+
+        entry = LIBRARY[_NAME]
+        _compile(out, entry)
+        device = find_device()
+        if device is None:
+            _interpret(out, entry)
+        else:
+            _measure(out, entry, device.name)
+
+
+def _compile(out: Output, entry: Entry) -> None:
+    from argus import compiler
+    from argus.cli.subjects import entry_target
+    from argus.evaluation.requests import request_for
+
+    case = entry.large[0]
+    target = entry_target(entry, None)
+    request, _ = request_for(entry, case, target)
+    out.line(f"1. Place {request.kernel.name} for {target}", style="bold")
+    program = compiler.placed_program(request)
+    inferred = _inferred(program)
+    for line in inferred:
+        out.line(f"   {line}", indent=5)
+    out.line(f"   See all: argus explain {entry.name} --stage placed", style="dim")
+    out.line("2. Build it with NVRTC, which needs no GPU", style="bold")
+    built = compiler.build(request)
+    usage = built.cubin.usage
+    out.line(
+        f"   {len(built.cubin.image)} bytes of machine code, {usage.registers} "
+        f"registers, {built.spec.shared_bytes} bytes of shared memory, "
+        f"{usage.spill_stores} bytes spilled",
+        indent=3,
+    )
+    out.data["kernel"] = request.kernel.name
+    out.data["target"] = target
+    out.data["inferred"] = list(inferred)
+    out.data["registers"] = usage.registers
+    out.data["shared_bytes"] = built.spec.shared_bytes
+    out.data["spill_stores"] = usage.spill_stores
+
+
+def _inferred(program: Program) -> list[str]:
+    """A few facts that the author did not write."""
+    from argus.ir.ops import BarrierWait, CopyAsync, Dot
+    from argus.ir.placement import TmaPlan, WgmmaPlan
+    from argus.ir.walk import walk
+
+    ops = list(walk(program.body))
+    copies = [o.plan for o in ops if isinstance(o, CopyAsync)]
+    tma = [p for p in copies if isinstance(p, TmaPlan)]
+    dots = [o.plan for o in ops if isinstance(o, Dot)]
+    wgmma = {p.instruction for p in dots if isinstance(p, WgmmaPlan)}
+    waits = [o for o in ops if isinstance(o, BarrierWait)]
+    found = [f"instruction of each product: {name}" for name in sorted(wgmma)]
+    if tma:
+        boxes = " and ".join(
+            f"{'x'.join(map(str, m.box))} of {m.tensor.name}"
+            for m in program.tensor_maps
+        )
+        found.append(f"{len(tma)} TMA copies, in boxes {boxes}")
+        swizzles = sorted({m.swizzle for m in program.tensor_maps})
+        found.append(f"shared tiles swizzled by {', '.join(map(str, swizzles))} bytes")
+    barriers = sum(b.count for b in program.barriers)
+    found.append(f"{barriers} barriers, {len(waits)} waits with derived parities")
+    found.append(
+        f"{program.warps} warps, {program.shared_bytes} bytes of shared memory, "
+        f"clusters of {program.cluster}"
+    )
+    found += [f"checked at launch: {r.why}" for r in program.requirements]
+    return found
+
+
+def _interpret(out: Output, entry: Entry) -> None:
+    from argus.cli.run import run_entry
+    from argus.cli.subjects import Selection
+
+    case = next(c for c in entry.small if any(o.islower() for o in c.options))
+    out.line("3. Run a small case in the interpreter", style="bold")
+    selection = Selection(case=case.name)
+    run_entry(out, entry, selection, 0, "the interpreter", on_device=False)
+    out.data["where"] = "interpreter"
+    out.data["timed"] = False
+    out.line(
+        "There is no usable GPU here: the machine code was built but not run, and "
+        "nothing was timed. `argus doctor` says what was found.",
+    )
+
+
+def _measure(out: Output, entry: Entry, device: str) -> None:
+    from argus.cli.bench import show_record
+    from argus.cli.run import run_entry
+    from argus.cli.subjects import Selection
+    from argus.evaluation.bench import bench
+    from argus.evaluation.report import record_json
+
+    out.line("3. Run it on the GPU", style="bold")
+    run_entry(out, entry, Selection(), 0, device, on_device=True)
+    out.line("4. Time it beside its baseline", style="bold")
+    record = bench(entry, entry.large[0], device)
+    show_record(out, record)
+    out.data["where"] = "gpu"
+    out.data["device"] = device
+    out.data["timed"] = True
+    out.data["record"] = record_json(record)

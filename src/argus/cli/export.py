@@ -1,0 +1,69 @@
+"""`argus export`: a standalone .cu with a host program, for those who have nvcc."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from argus.cli.options import (
+    CaseOption,
+    DtypeOption,
+    JsonOption,
+    KernelOption,
+    SetOption,
+    SizeOption,
+    Source,
+    TargetOption,
+)
+from argus.cli.output import reporting
+
+
+def export(
+    source: Source,
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", metavar="DIR", help="Write KERNEL.cu here."),
+    ],
+    target: TargetOption = None,
+    kernel: KernelOption = None,
+    case: CaseOption = None,
+    settings: SetOption = None,
+    dtypes: DtypeOption = None,
+    sizes: SizeOption = None,
+    json_output: JsonOption = False,
+) -> None:
+    """Write kernels as CUDA C++ with a small host program, ready for nvcc.
+
+    Of a library kernel the first large case, unless --case names another.
+    """
+    with reporting("export", json_output) as out:
+        from argus.cli.subjects import Selection, one_or_all
+        from argus.codegen.export import export as standalone
+        from argus.codegen.export import nvcc_flags
+        from argus.compiler import placed_program
+        from argus.diagnostics import fail
+        from argus.evaluation.files import write_text
+
+        selection = Selection(
+            target, kernel, case, settings or (), dtypes or (), sizes or ()
+        )
+        if output.exists() and not output.is_dir():
+            raise fail("AG0902", None, f"`{output}` is a file, not a folder")
+        written: list[dict[str, str]] = []
+        for subject in one_or_all(source, selection):
+            text, _ = standalone(placed_program(subject.request))
+            path = output / f"{subject.request.kernel.name}.cu"
+            write_text(path, text)
+            flags = nvcc_flags(subject.request.target)
+            out.line(f"wrote {path}", indent=2)
+            out.line(f"  nvcc {flags} {path} -lcuda", style="dim", indent=4)
+            written.append(
+                {
+                    "kernel": subject.request.kernel.name,
+                    "path": str(path),
+                    "nvcc": flags,
+                }
+            )
+        out.data["files"] = [dict(w) for w in written]

@@ -1,0 +1,51 @@
+"""Options and arguments that several commands share, with their help."""
+
+from typing import Annotated
+
+import typer
+
+Source = Annotated[
+    str,
+    typer.Argument(
+        metavar="FILE|NAME",
+        help="A kernel file (parsed, never executed), or a library kernel.",
+    ),
+]
+TargetOption = Annotated[
+    str | None,
+    typer.Option("--target", metavar="ARCH", help="sm_90a (default) or sm_80."),
+]
+KernelOption = Annotated[
+    str | None,
+    typer.Option("--kernel", "-k", metavar="K", help="Only this kernel of the file."),
+]
+CaseOption = Annotated[
+    str | None,
+    typer.Option(
+        "--case", "-c", metavar="CASE", help="Number or name, see `argus list NAME`."
+    ),
+]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="A static parameter, such as BM=64, or a scalar of a file's kernel.",
+    ),
+]
+DtypeOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--dtype",
+        metavar="NAME=TYPE",
+        help="Element type of a tensor, such as A=f16; makes an optional one present.",
+    ),
+]
+SizeOption = Annotated[
+    list[str] | None,
+    typer.Option("--size", metavar="DIM=N", help="Size of a dimension, such as M=64."),
+]
+SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Of the random inputs.")]
+JsonOption = Annotated[
+    bool, typer.Option("--json", help="One JSON object on stdout, and nothing else.")
+]

@@ -1,0 +1,157 @@
+"""What commands print, and what they return: text for a terminal, or one JSON object.
+
+    with reporting("check", json_output) as out:
+        out.line("checked gemm")        # only without --json
+        out.data["kernels"] = [...]     # only with --json
+
+Exit codes: 0 all is well; 1 the kernel is wrong; 2 the command or the machine is. With
+`--json` stdout holds exactly one object, whose keys `version`, `command`, `ok` and
+`diagnostics` are always there. Without it, diagnostics go to stderr.
+"""
+
+import json
+import sys
+import textwrap
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TextIO
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from argus.diagnostics import Diagnostic, Json
+
+VERSION = 1
+"""Of the JSON form; grows if a key changes its meaning."""
+
+OK, WRONG, USAGE = 0, 1, 2
+
+_ON_DEVICE = ("AG0811", "AG0815")
+"""Launch errors that are the kernel's fault, not the caller's."""
+_ENVIRONMENT = ("AG0601", "AG0705", "AG0706")
+
+
+class Output:
+    """The channel of one command."""
+
+    def __init__(self, command: str, as_json: bool) -> None:
+        self.command = command
+        self.as_json = as_json
+        self.code = OK
+        self.data: dict[str, Json] = {}
+        self.diagnostics: list[Diagnostic] = []
+        self._consoles: dict[bool, Console] = {}
+
+    def _console(self, *, error: bool = False) -> "Console":
+        # Made late, so that the stream is that of the moment, and --help needs no rich.
+        if error not in self._consoles:
+            from rich.console import Console
+
+            self._consoles[error] = Console(
+                stderr=error, highlight=False, markup=False, emoji=False
+            )
+        return self._consoles[error]
+
+    @property
+    def width(self) -> int:
+        """Cells of the terminal, at least 20."""
+        return max(20, self._console().width)
+
+    def line(self, text: str = "", *, style: str = "", indent: int = 0) -> None:
+        """A line of text; what does not fit goes on below, indented by ``indent``."""
+        if self.as_json:
+            return
+        wrapped = textwrap.fill(
+            text,
+            self.width,
+            subsequent_indent=" " * indent,
+            drop_whitespace=True,
+            replace_whitespace=False,
+            break_on_hyphens=False,
+        )
+        self._console().print(wrapped, style=style, soft_wrap=True)
+
+    def fields(self, pairs: Iterable[tuple[str, str]]) -> None:
+        """Names and values in two columns."""
+        rows = list(pairs)
+        left = max((len(name) for name, _ in rows), default=0) + 2
+        for name, value in rows:
+            self.line(f"{name:<{left}}{value}", indent=left)
+
+    def raw(self, text: str) -> None:
+        """Text as it is, unwrapped: source code, which may be piped elsewhere."""
+        if not self.as_json:
+            sys.stdout.write(text if text.endswith("\n") else text + "\n")
+
+    def show(self, diagnostics: Iterable["Diagnostic"], *, error: bool = True) -> None:
+        """Diagnostics: kept for JSON, or rendered to stderr (or stdout)."""
+        found = tuple(diagnostics)
+        self.diagnostics += found
+        if self.as_json or not found:
+            return
+        from argus.diagnostics import render_all
+
+        console = self._console(error=error)
+        colour = console.is_terminal and not console.no_color
+        stream: TextIO = sys.stderr if error else sys.stdout
+        stream.write(render_all(found, width=console.width, color=colour) + "\n")
+
+    def fail(self, code: int = WRONG) -> None:
+        """Let the command exit with ``code``, unless it already has a worse one."""
+        self.code = max(self.code, code)
+
+    def finish(self) -> None:
+        """Print the JSON object, if that is wanted."""
+        if not self.as_json:
+            return
+        whole: dict[str, Json] = {
+            "version": VERSION,
+            "command": self.command,
+            "ok": self.code == OK,
+            "diagnostics": [d.to_json() for d in self.diagnostics],
+            **self.data,
+        }
+        sys.stdout.write(json.dumps(_finite(whole), indent=1, allow_nan=False) + "\n")
+
+
+def _finite(value: "Json") -> "Json":
+    """JSON has no NaN and no infinity: they become null."""
+    match value:
+        case float() if value != value or value in (float("inf"), float("-inf")):
+            return None
+        case list():
+            return [_finite(item) for item in value]
+        case dict():
+            return {key: _finite(item) for key, item in value.items()}
+        case _:
+            return value
+
+
+@contextmanager
+def reporting(command: str, as_json: bool) -> Generator[Output, None, None]:
+    """Run a command: show what it raises as ArgusError, print its JSON, exit.
+
+    Raises typer.Exit with the exit code unless that is 0.
+    """
+    from argus.diagnostics import ArgusError
+
+    out = Output(command, as_json)
+    try:
+        yield out
+    except ArgusError as error:
+        out.show(error.diagnostics)
+        out.fail(exit_code(error.codes))
+    out.finish()
+    if out.code != OK:
+        raise typer.Exit(out.code)
+
+
+def exit_code(codes: Iterable[str]) -> int:
+    """2 if some code is about the command or the machine, else 1."""
+    for code in codes:
+        outside = code[:4] in ("AG08", "AG09") and code not in _ON_DEVICE
+        if outside or code in _ENVIRONMENT:
+            return USAGE
+    return WRONG

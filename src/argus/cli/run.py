@@ -1,0 +1,221 @@
+"""`argus run`: execute a kernel, and compare it with its reference in fp64.
+
+On a GPU if there is one, else in the interpreter. Nothing is timed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from argus.cli.options import (
+    CaseOption,
+    DtypeOption,
+    JsonOption,
+    KernelOption,
+    SeedOption,
+    SetOption,
+    SizeOption,
+    Source,
+    TargetOption,
+)
+from argus.cli.output import Output, reporting
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from argus.cli.subjects import Selection, Subject
+    from argus.diagnostics import Json
+    from argus.evaluation.arrays import Statistics
+    from argus.evaluation.oracle import Verdict
+    from argus.kernels.library import Case, Entry
+
+_SHOWN = 5
+"""Mistakes of one case that are printed."""
+
+
+def run(
+    source: Source,
+    target: TargetOption = None,
+    kernel: KernelOption = None,
+    case: CaseOption = None,
+    settings: SetOption = None,
+    dtypes: DtypeOption = None,
+    sizes: SizeOption = None,
+    seed: SeedOption = 0,
+    interpret: Annotated[
+        bool, typer.Option("--interpret", help="Use the interpreter even with a GPU.")
+    ] = False,
+    json_output: JsonOption = False,
+) -> None:
+    """Run a kernel on random inputs and compare it with its reference.
+
+    A library kernel runs its small cases, on a GPU its first large one too. A file's
+    kernel has no reference: its outputs are described.
+    """
+    with reporting("run", json_output) as out:
+        from argus.cli.subjects import Selection, entry_named, is_file
+        from argus.evaluation.device import find_device
+
+        selection = Selection(
+            target, kernel, case, settings or (), dtypes or (), sizes or ()
+        )
+        device = None if interpret else find_device()
+        where = "the interpreter" if device is None else device.name
+        out.data["where"] = "interpreter" if device is None else "gpu"
+        out.data["device"] = None if device is None else device.name
+        if is_file(source):
+            run_file(out, source, selection, seed, where, device is not None)
+        else:
+            run_entry(
+                out, entry_named(source), selection, seed, where, device is not None
+            )
+
+
+def run_entry(
+    out: Output,
+    entry: Entry,
+    selection: Selection,
+    seed: int,
+    where: str,
+    on_device: bool,
+) -> None:
+    """Run cases of a library entry, and show each verdict."""
+    from argus.cli.subjects import entry_cases
+
+    default = (*entry.small, *entry.large[:1]) if on_device else entry.small
+    out.line(f"{entry.name} in {where}, seed {seed}", style="bold", indent=2)
+    results: list[Json] = []
+    out.data["entry"] = entry.name
+    for case in entry_cases(entry, selection, default):
+        results.append(_case(out, entry, case, selection, seed, on_device))
+    out.data["cases"] = results
+
+
+def _case(
+    out: Output,
+    entry: Entry,
+    case: Case,
+    selection: Selection,
+    seed: int,
+    on_device: bool,
+) -> Json:
+    from argus.cli.subjects import entry_target, parse_statics
+    from argus.evaluation.device import run_on_device
+    from argus.evaluation.requests import choose
+    from argus.evaluation.simulate import simulate
+
+    target = entry_target(entry, selection.target)
+    statics = parse_statics(choose(entry, case, target).kernel, selection.settings)
+    if on_device:
+        verdict = run_on_device(entry, case, seed=seed, statics=statics)
+        why: Sequence[str] = verdict.why()
+    else:
+        done = simulate(entry, case, target, seed=seed, statics=statics)
+        verdict, why = done.verdict, done.why()
+    if why:
+        out.fail()
+    word = "wrong" if why else "ok"
+    style = "bold red" if why else "green"
+    limit = f"tolerance {entry.tolerance:.0e}"
+    out.line(
+        f"{word:<7}{case.name}: error {verdict.error:.1e}, {limit}",
+        style=style,
+        indent=7,
+    )
+    show_mistakes(out, why)
+    return {
+        "case": case.name,
+        "sizes": dict(case.sizes),
+        "ok": not why,
+        "why": list(why),
+        "tolerance": entry.tolerance,
+        **_verdict(verdict),
+    }
+
+
+def show_mistakes(out: Output, why: Sequence[str]) -> None:
+    """The first few mistakes of a run, indented."""
+    for text in why[:_SHOWN]:
+        for line in text.splitlines():
+            out.line(f"       {line}", indent=9)
+    if len(why) > _SHOWN:
+        out.line(f"       and {len(why) - _SHOWN} more")
+
+
+def _verdict(verdict: Verdict) -> dict[str, Json]:
+    return {
+        "outputs": {
+            o.name: {
+                "error": o.error,
+                "unwritten": o.unwritten,
+                "outliers": o.outliers,
+                "elements": o.elements,
+            }
+            for o in verdict.outputs
+        },
+        "changed_inputs": list(verdict.changed),
+    }
+
+
+def run_file(
+    out: Output,
+    source: str,
+    selection: Selection,
+    seed: int,
+    where: str,
+    on_device: bool,
+) -> None:
+    """Run the kernels of a file, and describe their outputs."""
+    from argus.cli.subjects import file_subjects
+
+    found: list[Json] = []
+    for subject in file_subjects(source, selection):
+        found.append(_observe(out, subject, seed, where, on_device))
+    out.data["kernels"] = found
+    out.line("A file has no reference: nothing was compared.", style="dim")
+
+
+def _observe(
+    out: Output, subject: Subject, seed: int, where: str, on_device: bool
+) -> Json:
+    from argus.evaluation.loose import observe, scalars_of
+
+    kernel = subject.request.kernel
+    scalars = scalars_of(kernel, subject.scalars)
+    seen = observe(
+        subject.request, subject.sizes, scalars, seed=seed, on_device=on_device
+    )
+    if not seen.ok:
+        out.fail()
+    sizes = ", ".join(f"{d}={n}" for d, n in subject.sizes.items())
+    out.line(f"{kernel.name} in {where}: {sizes}", style="bold", indent=2)
+    for name, s in seen.outputs.items():
+        out.line(
+            f"  {name}: {s.elements} elements, {s.unwritten} not written, from "
+            f"{s.minimum:.4g} to {s.maximum:.4g}, mean {s.mean:.4g}, rms {s.rms:.4g}",
+            indent=4,
+        )
+    mistakes = [str(fault) for fault in seen.faults]
+    mistakes += [f"the input {name} was overwritten" for name in seen.changed]
+    show_mistakes(out, mistakes)
+    return {
+        "kernel": kernel.name,
+        "ok": seen.ok,
+        "sizes": dict(subject.sizes),
+        "scalars": dict(scalars),
+        "outputs": {n: _statistics(s) for n, s in seen.outputs.items()},
+        "why": list(mistakes),
+    }
+
+
+def _statistics(s: Statistics) -> Json:
+    return {
+        "elements": s.elements,
+        "unwritten": s.unwritten,
+        "min": s.minimum,
+        "max": s.maximum,
+        "mean": s.mean,
+        "rms": s.rms,
+    }

@@ -1,0 +1,396 @@
+"""What FILE or NAME on a command line means: which kernels, in which specialisations.
+
+A library entry stands for the specialisations that its cases need; a file for each of
+its kernels with default parameters. Options override both alike.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from argus.compiler import DEFAULT_TARGET, Request, target_named
+from argus.diagnostics import ArgusError, fail
+from argus.evaluation.bench import shown
+from argus.evaluation.loose import sizes_of
+from argus.evaluation.requests import (
+    default_dtypes,
+    facts_of,
+    request_for,
+    with_statics,
+)
+from argus.ir.dtypes import DTYPES, DType
+from argus.kernels.library import LIBRARY, Case, Entry
+from argus.lang import library as inlines
+from argus.lang.kernel import InlineFunction, Kernel, load_kernels
+
+if TYPE_CHECKING:
+    from argus.lang.frontend.signature import StaticParam
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The options, as they were given."""
+
+    target: str | None = None
+    kernel: str | None = None
+    case: str | None = None
+    settings: Sequence[str] = ()
+    dtypes: Sequence[str] = ()
+    sizes: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Subject:
+    """One specialisation to work on. ``case`` is None for a kernel of a file.
+
+    ``scalars`` and ``sizes`` are those given for a file's kernel.
+    """
+
+    request: Request
+    case: Case | None = None
+    scalars: Mapping[str, float] = field(default_factory=dict[str, float])
+    sizes: Mapping[str, int] = field(default_factory=dict[str, int])
+
+    @property
+    def label(self) -> str:
+        """Kernel, and the case that asked for it."""
+        name = self.request.kernel.name
+        return name if self.case is None else f"{name} ({self.case.name})"
+
+    @property
+    def statics(self) -> dict[str, str]:
+        """Static parameters that differ from their defaults, as text."""
+        return {k: shown(v) for k, v in self.request.statics.items()}
+
+
+# --------------------------------------------------------------------- library
+
+
+def is_file(source: str) -> bool:
+    """Whether FILE|NAME is meant as a file."""
+    if source in LIBRARY:
+        return False
+    return source.endswith(".py") or "/" in source or Path(source).is_file()
+
+
+def entry_named(name: str) -> Entry:
+    """The library's entry. Raises ArgusError AG0909 for an unknown name."""
+    if name in LIBRARY:
+        return LIBRARY[name]
+    close = difflib.get_close_matches(name, LIBRARY, n=1)
+    raise fail(
+        "AG0909",
+        None,
+        f"there is no library kernel `{name}`, and no such file",
+        notes=[f"the library has {', '.join(LIBRARY)}"],
+        help=f"did you mean `{close[0]}`?" if close else None,
+    )
+
+
+def cases_of(entry: Entry) -> tuple[Case, ...]:
+    """All cases in the order of their numbers: small ones first."""
+    return (*entry.small, *entry.large)
+
+
+def case_named(entry: Entry, text: str) -> Case:
+    """A case by number or name. Raises ArgusError AG0908 for one that there is not."""
+    cases = cases_of(entry)
+    if text.isascii() and text.isdigit() and int(text) < len(cases):
+        return cases[int(text)]
+    for case in cases:
+        if case.name == text:
+            return case
+    raise fail(
+        "AG0908",
+        None,
+        f"`{entry.name}` has no case `{text}`",
+        help=f"`argus list {entry.name}` shows its {len(cases)} cases",
+    )
+
+
+def resized(entry: Entry, case: Case, sizes: Mapping[str, int]) -> Case:
+    """A case with other sizes. Raises ArgusError AG0908 for an unknown dimension."""
+    if not sizes:
+        return case
+    for name in sizes:
+        if name not in case.sizes:
+            raise fail(
+                "AG0908",
+                None,
+                f"`{entry.name}` has no size `{name}`",
+                help=f"its sizes are {', '.join(case.sizes)}",
+            )
+    whole = {**case.sizes, **sizes}
+    words = [w for w in case.options if w.islower()]
+    name = " ".join(["x".join(map(str, whole.values())), *words])
+    return replace(case, name=name, sizes=whole)
+
+
+def entry_target(entry: Entry, target: str | None) -> str:
+    """The target asked for, or the entry's best. Raises ArgusError for no target."""
+    if target is not None:
+        return target_named(target).name
+    return DEFAULT_TARGET if DEFAULT_TARGET in entry.targets else entry.targets[0]
+
+
+def entry_cases(
+    entry: Entry, selection: Selection, default: Iterable[Case]
+) -> list[Case]:
+    """Cases that the options select; `default` ones if none is named."""
+    sizes = parse_sizes(selection.sizes)
+    if selection.case is not None:
+        chosen = [case_named(entry, selection.case)]
+    else:
+        chosen = list(default)[:1] if sizes else list(default)
+    return [resized(entry, case, sizes) for case in chosen]
+
+
+def entry_subjects(
+    entry: Entry, selection: Selection, default: Iterable[Case]
+) -> list[Subject]:
+    """Each distinct specialisation of the selected cases, with the first such case."""
+    target = entry_target(entry, selection.target)
+    if selection.dtypes:
+        raise fail(
+            "AG0908",
+            None,
+            f"the element types of `{entry.name}` are those of the library",
+            help="give its source file instead to choose others",
+        )
+    found: dict[object, Subject] = {}
+    for case in entry_cases(entry, selection, default):
+        request, _ = request_for(entry, case, target)
+        statics = parse_statics(request.kernel, selection.settings)
+        request = with_statics(request, statics)
+        key = (
+            request.kernel.name,
+            tuple(sorted((k, shown(v)) for k, v in request.statics.items())),
+            tuple(request.dtypes.items()),
+            tuple(sorted(request.facts.items())),
+        )
+        found.setdefault(key, Subject(request, case))
+    return list(found.values())
+
+
+# ----------------------------------------------------------------------- files
+
+
+def file_subjects(source: str, selection: Selection) -> list[Subject]:
+    """The kernels of a file.
+
+    Raises ArgusError: AG0901 (no file), AG0011 (no such kernel in it), AG0908 and
+    AG0813 (options that do not fit), and what reading finds.
+    """
+    path = Path(source)
+    if not path.is_file():
+        raise fail("AG0901", None, f"there is no file `{source}`")
+    if selection.case is not None:
+        raise fail("AG0908", None, "a file has no cases", help="use --size DIM=N")
+    kernels = load_kernels(source).kernels
+    if selection.kernel is not None:
+        if selection.kernel not in kernels:
+            raise fail(
+                "AG0011",
+                None,
+                f"`{source}` has no kernel `{selection.kernel}`",
+                help=f"its kernels are {', '.join(kernels)}",
+            )
+        kernels = {selection.kernel: kernels[selection.kernel]}
+    return [_file_subject(kernel, selection) for kernel in kernels.values()]
+
+
+def _file_subject(kernel: Kernel, selection: Selection) -> Subject:
+    scalar_names = {s.name for s in kernel.signature.scalars}
+    given = _pairs(selection.settings, "--set")
+    scalars = {n: _number(n, t) for n, t in given.items() if n in scalar_names}
+    settings = [f"{n}={t}" for n, t in given.items() if n not in scalar_names]
+    statics = parse_statics(kernel, settings)
+    dtypes = default_dtypes(kernel, parse_dtypes(kernel, selection.dtypes))
+    sizes = parse_sizes(selection.sizes)
+    whole = sizes_of(kernel, sizes, statics)
+    shapes = {
+        t.name: tuple(d if isinstance(d, int) else whole[d] for d in t.dims)
+        for t in kernel.signature.tensors
+        if t.name in dtypes
+    }
+    target = DEFAULT_TARGET if selection.target is None else selection.target
+    facts = facts_of(kernel, shapes)
+    request = Request(kernel, dtypes, statics, target_named(target).name, facts)
+    return Subject(request, None, scalars, whole)
+
+
+def subjects(source: str, selection: Selection) -> list[Subject]:
+    """Everything that FILE|NAME stands for.
+
+    Raises ArgusError, see :func:`entry_subjects` and :func:`file_subjects`.
+    """
+    if is_file(source):
+        return file_subjects(source, selection)
+    entry = entry_named(source)
+    found = entry_subjects(entry, selection, cases_of(entry))
+    if selection.kernel is None:
+        return found
+    named = [s for s in found if s.request.kernel.name == selection.kernel]
+    if not named:
+        names = dict.fromkeys(s.request.kernel.name for s in found)
+        raise fail(
+            "AG0011",
+            None,
+            f"no case of `{source}` uses a kernel `{selection.kernel}`",
+            help=f"its kernels are {', '.join(names)}",
+        )
+    return named
+
+
+def one_or_all(source: str, selection: Selection) -> list[Subject]:
+    """Like :func:`subjects`, but of a library entry one case: the first large one."""
+    if not is_file(source) and selection.case is None:
+        entry = entry_named(source)
+        if selection.kernel is None:
+            return entry_subjects(entry, selection, entry.large[:1])
+        return subjects(source, selection)[:1]
+    return subjects(source, selection)
+
+
+# --------------------------------------------------------------------- options
+
+
+def _pairs(texts: Sequence[str], option: str) -> dict[str, str]:
+    """`NAME=VALUE` texts. Raises ArgusError AG0908 for another form."""
+    found: dict[str, str] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name.isidentifier() or not value:
+            raise fail(
+                "AG0908",
+                None,
+                f"`{option} {text}` is not of the form NAME=VALUE",
+            )
+        if name in found:
+            raise fail("AG0908", None, f"`{option}` gives `{name}` twice")
+        found[name] = value
+    return found
+
+
+def parse_sizes(texts: Sequence[str]) -> dict[str, int]:
+    """Sizes by dimension. Raises ArgusError AG0908 for what is no positive integer."""
+    sizes: dict[str, int] = {}
+    for name, text in _pairs(texts, "--size").items():
+        if not (text.isascii() and text.isdigit() and 0 < int(text) < 2**31):
+            raise fail(
+                "AG0908", None, f"the size `{name}={text}` is no positive integer"
+            )
+        sizes[name] = int(text)
+    return sizes
+
+
+def parse_dtypes(kernel: Kernel, texts: Sequence[str]) -> dict[str, DType]:
+    """Element types by tensor. Raises ArgusError AG0908 for what does not fit."""
+    tensors = {t.name: t for t in kernel.signature.tensors}
+    found: dict[str, DType] = {}
+    for name, text in _pairs(texts, "--dtype").items():
+        if name not in tensors:
+            raise fail(
+                "AG0908",
+                None,
+                f"kernel `{kernel.name}` has no tensor `{name}`",
+                help=f"its tensors are {', '.join(tensors)}",
+            )
+        options = tensors[name].dtypes
+        if text not in DTYPES or DTYPES[text] not in options:
+            raise fail(
+                "AG0908",
+                None,
+                f"the tensor `{name}` cannot be of type `{text}`",
+                help=f"it takes {', '.join(d.name for d in options)}",
+            )
+        found[name] = DTYPES[text]
+    return found
+
+
+def parse_statics(kernel: Kernel, texts: Sequence[str]) -> dict[str, object]:
+    """Static parameters. Raises ArgusError AG0813 for what does not fit."""
+    statics = {s.name: s for s in kernel.signature.statics}
+    found: dict[str, object] = {}
+    for name, text in _pairs(texts, "--set").items():
+        if name not in statics:
+            close = difflib.get_close_matches(name, statics, n=1)
+            raise fail(
+                "AG0813",
+                None,
+                f"kernel `{kernel.name}` has no static parameter `{name}`",
+                notes=[f"it has {', '.join(statics) or 'none'}"],
+                help=f"did you mean `{close[0]}`?" if close else None,
+            )
+        found[name] = _static(statics[name], text)
+    return found
+
+
+def _static(param: StaticParam, text: str) -> object:
+    match param.kind:
+        case "int":
+            return _integer(param.name, text)
+        case "float":
+            return _number(param.name, text)
+        case "bool":
+            return _boolean(param.name, text)
+        case "str":
+            return text
+        case "dtype":
+            if text not in DTYPES:
+                raise _misfit(param.name, text, f"one of {', '.join(DTYPES)}")
+            return DTYPES[text]
+        case "inline":
+            return _inline(param.name, text)
+        case "any":
+            return _guess(text)
+
+
+def _misfit(name: str, text: str, wanted: str) -> ArgusError:
+    return fail("AG0813", None, f"`{name}` cannot be `{text}`", help=f"it is {wanted}")
+
+
+def _integer(name: str, text: str) -> int:
+    try:
+        return int(text, 0)
+    except ValueError:
+        raise _misfit(name, text, "an integer") from None
+
+
+def _number(name: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise _misfit(name, text, "a number") from None
+
+
+def _boolean(name: str, text: str) -> bool:
+    values = {"true": True, "1": True, "false": False, "0": False}
+    if text.lower() not in values:
+        raise _misfit(name, text, "`true` or `false`")
+    return values[text.lower()]
+
+
+def _inline(name: str, text: str) -> InlineFunction:
+    known = {k: v for k, v in vars(inlines).items() if isinstance(v, InlineFunction)}
+    if text not in known:
+        raise _misfit(name, text, f"one of {', '.join(known)}")
+    return known[text]
+
+
+def _guess(text: str) -> object:
+    words: dict[str, object] = {"true": True, "false": False, "none": None}
+    if text.lower() in words:
+        return words[text.lower()]
+    if text in DTYPES:
+        return DTYPES[text]
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
