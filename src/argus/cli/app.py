@@ -29,12 +29,13 @@ def _root() -> None:  # pyright: ignore[reportUnusedFunction]
     """Keep commands named even if there were only one."""
 
 
-app.command()(check)
-app.command()(build)
-app.command()(explain)
-app.command()(run)
-app.command()(bench)
-app.command("list")(list_library)
-app.command()(doctor)
-app.command()(export)
-app.command()(demo)
+# Short enough for a terminal of 60 columns.
+app.command(short_help="Find mistakes; builds nothing.")(check)
+app.command(short_help="Compile to machine code.")(build)
+app.command(short_help="Print a kernel at some stage.")(explain)
+app.command(short_help="Run, and compare with the reference.")(run)
+app.command(short_help="Time beside baselines (GPU).")(bench)
+app.command("list", short_help="List library kernels and cases.")(list_library)
+app.command(short_help="Say what works on this machine.")(doctor)
+app.command(short_help="Write a standalone .cu for nvcc.")(export)
+app.command(short_help="Show the compiler at work.")(demo)

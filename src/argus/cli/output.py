@@ -91,12 +91,16 @@ class Output:
         self.diagnostics += found
         if self.as_json or not found:
             return
-        from argus.diagnostics import render_all
+        from argus.diagnostics import render, render_all
 
         console = self._console(error=error)
         colour = console.is_terminal and not console.no_color
         stream: TextIO = sys.stderr if error else sys.stdout
-        stream.write(render_all(found, width=console.width, color=colour) + "\n")
+        if len(found) == 1:
+            text = render(found[0], width=console.width, color=colour)
+        else:
+            text = render_all(found, width=console.width, color=colour)
+        stream.write(text + "\n")
 
     def fail(self, code: int = WRONG) -> None:
         """Let the command exit with ``code``, unless it already has a worse one."""

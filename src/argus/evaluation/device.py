@@ -50,12 +50,14 @@ def torch_module() -> Any:
 
 
 def find_device() -> DeviceInfo | None:
-    """The first CUDA device, or None where there is no driver, device or torch."""
+    """The first CUDA device; None where there is no driver, device, target or torch."""
     try:
+        info = cuda_driver().info(0)
+        target_of(info)
         torch_module()
-        return cuda_driver().info(0)
     except ArgusError:
         return None
+    return info
 
 
 def require_device(what: str) -> DeviceInfo:

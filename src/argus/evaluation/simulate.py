@@ -57,8 +57,8 @@ def simulate(
     """Place a case for ``target``, interpret all its blocks, judge the outputs.
 
     Faults (races, deadlocks, reads of what was never written) are collected and not
-    raised. Raises ArgusError where the kernel cannot be placed, and AG0808 where the placed
-    program's requirements do not admit the case.
+    raised. Raises ArgusError where the kernel cannot be placed, and AG0808 where the
+    placed program's requirements do not admit the case.
     """
     request, choice = request_for(entry, case, target)
     program = placed_program(with_statics(request, statics or {}))
