@@ -206,10 +206,11 @@ def shared_offsets(
             uniform + (thread ^ step.index(low[table])) + step.index(high[table])
         )
 
+    known = tuple(cx.thread_value(e, wanted) for e in by_thread)
+
     def general(step: Step, table: Ints) -> Expr:
         coords = tuple(
-            cx.thread_value(t, wanted) + step.index(a[table])
-            for t, a in zip(by_thread, by_access, strict=True)
+            t + step.index(a[table]) for t, a in zip(known, by_access, strict=True)
         )
         linear = lift(layout.linear(_buffer(view, coords, view.origin)))
         return stage_offset(view) + lift(swizzled(linear, layout.swizzle))
