@@ -299,13 +299,18 @@ def gemm(
             ]
         ),
     )
+    if cluster > 1:
+        # No block ends while another may still reach its memory.
+        leave: list[o.AnyOp] = [o.ClusterSync(span=at(22))]
+    else:
+        leave = []
     ops: list[o.AnyOp] = [
         o.Let(sym=row, value=BLOCK_INDEX % tiles_m, span=at(3)),
         o.Let(sym=column, value=BLOCK_INDEX // tiles_m, span=at(3)),
         o.Roles(
             span=at(7),
             roles=[
-                o.Role("load", 1, None, o.Block([load]), at(7), 4 * warpgroups),
+                o.Role("load", 1, None, o.Block([load, *leave]), at(7), 4 * warpgroups),
                 o.Role(
                     "math",
                     4 * warpgroups,
@@ -321,6 +326,7 @@ def gemm(
                                 plan=VectorPlan(layout, 2, "st.global"),
                                 span=at(21),
                             ),
+                            *leave,
                         ]
                     ),
                     at(14),

@@ -60,6 +60,18 @@ def test_a_cluster_shares_a_tile_by_multicast(kit: SimpleNamespace, seed: int) -
     np.testing.assert_allclose(c, expected, rtol=1e-2, atol=1e-2)
 
 
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_a_block_stays_while_others_reach_its_memory(
+    kit: SimpleNamespace, seed: int
+) -> None:
+    program = kit.gemm(cluster=2)
+    for body in bodies(program):
+        del body.ops[-1]
+    with pytest.raises(InterpreterError, match="after that block has ended") as caught:
+        launch(kit, program, seed=seed)
+    assert caught.value.faults[0].kind == "unfinished"
+
+
 def test_a_block_brings_its_cluster(kit: SimpleNamespace) -> None:
     result, _, _ = launch(kit, kit.gemm(cluster=2), blocks=[3])
     assert result.blocks == (2, 3)

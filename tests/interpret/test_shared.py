@@ -306,3 +306,67 @@ def test_a_swizzled_buffer_lies_at_a_multiple_of_its_pattern(
     with pytest.raises(InterpreterError, match="multiple of 1024") as caught:
         copy(kit, program)
     assert kinds(caught) == ["alignment"]
+
+
+def relayed(kit: SimpleNamespace, *, fence: bool, late: bool) -> Program:
+    """Y = X: cp.async by one role, a TMA store of the same bytes by another."""
+    x, y = kit.tensor("X", bf16, "M N"), kit.tensor("Y", bf16, "M N")
+    buffer = kit.shared("buffer", bf16, (64, 64), swizzle=128)
+    tensor_map = TensorMap(y, (64, 64), 128)
+    full = BarrierAlloc("full", 1, 128, kit.at(1))
+    guard: list[o.AnyOp] = [o.Fence(kind="proxy.async", span=kit.at(3))]
+    load: list[o.AnyOp] = [
+        o.CopyAsync(
+            dst=kit.whole(buffer),
+            src=kit.window(x, (64, 64), 0, 0),
+            plan=VectorPlan(blocked((64, 64), 128, 8), 8, "cp.async"),
+            span=kit.at(2),
+        ),
+        o.CpAsyncCommit(span=kit.at(2)),
+        o.CpAsyncWait(pending=0, span=kit.at(2)),
+        *(guard if fence and not late else []),
+        o.BarrierArrive(barrier=BarrierRef(full), per="thread", span=kit.at(4)),
+    ]
+    box = TmaBox((Const(0), Const(0)), Const(0))
+    store: list[o.AnyOp] = [
+        o.BarrierWait(barrier=BarrierRef(full), n=Const(0), span=kit.at(6)),
+        *(guard if fence and late else []),
+        o.CopyOut(
+            dst=kit.window(y, (64, 64), 0, 0),
+            src=kit.whole(buffer),
+            plan=TmaPlan(tensor_map, (box,), 8192),
+            span=kit.at(7),
+        ),
+        o.CopyOutCommit(span=kit.at(7)),
+        o.CopyOutWait(pending=0, span=kit.at(8)),
+    ]
+    roles = [
+        o.Role("load", 4, None, o.Block(load), kit.at(2), 0),
+        o.Role("store", 1, None, o.Block(store), kit.at(5), 4),
+    ]
+    return kit.program(
+        [o.Roles(roles=roles, span=kit.at(1))],
+        [x, y],
+        buffers=[buffer],
+        barriers=[full],
+        maps=[tensor_map],
+        warps=5,
+    )
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_a_fence_of_the_writer_or_of_the_reader_will_do(
+    kit: SimpleNamespace, late: bool
+) -> None:
+    x = kit.half((64, 64), 3)
+    y = np.zeros((64, 64), np.uint16)
+    run(relayed(kit, fence=True, late=late), {"X": x, "Y": y})
+    np.testing.assert_array_equal(x, y)
+
+
+def test_cp_async_writes_by_the_generic_proxy(kit: SimpleNamespace) -> None:
+    program = relayed(kit, fence=False, late=False)
+    arrays = {"X": kit.half((64, 64), 3), "Y": np.zeros((64, 64), np.uint16)}
+    with pytest.raises(InterpreterError) as caught:
+        run(program, arrays)
+    assert kinds(caught) == ["proxy_fence"]

@@ -54,8 +54,6 @@ class Event:
     """Called instead when an arrival on an mbarrier covers it (agent, phase)."""
     handed_on: bool = False
     first: tuple[Event, ...] = ()
-    into_shared: bool = False
-    """Writes shared memory, which must be there until it is done."""
     done: bool = False
 
     def finish(self) -> None:

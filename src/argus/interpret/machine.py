@@ -13,6 +13,7 @@ and `ops_sync.py`; this file has control flow and scheduling only.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -36,12 +37,25 @@ from argus.ir.expr import Expr, evaluate
 from argus.ir.memory import BarrierRef
 from argus.ir.program import Program
 
-__all__ = ["Block", "Cluster", "Group", "Schedule", "Steps"]
+__all__ = ["Block", "Cluster", "Group", "Schedule", "Steps", "Visit"]
 
 Schedule = Literal["random", "in_order"]
 Steps = Generator[Wait | None, None, None]
 _EARLY = 0.15
 """How often, under the random schedule, something in flight completes at a step."""
+
+
+@dataclass(frozen=True)
+class Visit:
+    """An access to a block's shared memory that has to be over when the block ends.
+
+    It is, if the block knows at its end one of `proofs`: the clock of an agent.
+    """
+
+    group: Group
+    op: o.AnyOp | None
+    proofs: tuple[tuple[int, int], ...]
+    what: str
 
 
 class Block:
@@ -57,14 +71,17 @@ class Block:
         self.env = env
         order = Order(program.shared_bytes, cluster.clocks, cluster.faults)
         self.shared = SharedMemory(program.shared_bytes, cluster.faults, order)
-        # Barriers are initialised before the program's first operation.
+        # Barriers are initialised, in all blocks of the cluster, before the program's
+        # first operation: the prologue of every kernel does so and syncs.
         self.barriers = {
             (alloc, i): Barrier(alloc, i, cluster.clocks)
             for alloc in program.barriers
             for i in range(alloc.count)
         }
         self.named: dict[int, NamedBarrier] = {}
-        self.groups = 0
+        self.end = cluster.clocks.zero()
+        """What its groups know when they end."""
+        self.visits: list[Visit] = []
 
     def named_barrier(self, number: int) -> NamedBarrier:
         """Hardware barrier `number` of this block."""
@@ -91,8 +108,6 @@ class Group:
         self.warps = warps
         self.threads = 32 * warps
         self.env = env
-        self.number = block.groups
-        block.groups += 1
         self.known = Knowledge(self.cluster.clocks, name, warps, seen)
         self.op: o.AnyOp | None = None
         self.wait: Wait | None = None
@@ -274,13 +289,19 @@ class Cluster:
                 current = ready[0]
             self._step(current)
         for event in self.in_flight:
-            if event.into_shared and not event.done:
-                event.group.fault(
-                    "unfinished",
-                    "the block ends while a copy into its shared memory is in flight",
-                    op=event.op,
-                )
             event.finish()
+        self._check_visits()
+
+    def _check_visits(self) -> None:
+        for block in self.blocks:
+            for visit in block.visits:
+                if all(block.end[agent] < clock for agent, clock in visit.proofs):
+                    visit.group.fault(
+                        "unfinished",
+                        f"{visit.what} may reach the shared memory of block"
+                        f" {block.index} after that block has ended",
+                        op=visit.op,
+                    )
 
     def _step(self, group: Group) -> None:
         try:
@@ -297,6 +318,7 @@ class Cluster:
 
     def _end(self, group: Group) -> None:
         """A role is over: its stores may not read shared memory any more."""
+        np.maximum(group.block.end, group.known.clock, out=group.block.end)
         for event in group.stores.in_flight():
             group.fault(
                 "unfinished",

@@ -90,7 +90,7 @@ class SharedMemory:
         self.reading = np.zeros(whole, np.uint8)
         """Asynchronous reads that no wait has covered yet."""
         self.unfenced = np.zeros(whole, np.uint8)
-        """Group number + 1 of an ordinary write since its last fence.proxy.async."""
+        """Written by the generic proxy, with no fence.proxy.async since."""
 
     # ------------------------------------------------- ordinary (generic) access
 
@@ -117,12 +117,12 @@ class SharedMemory:
         self.order.write(group, at, access.rows)
         self.data.view(unsigned(size))[at // size] = bits
         self.written.view(unsigned(size))[at // size] = _ones(size)
-        mark = _ones(size) * (group.number + 1)
-        self.unfenced.view(unsigned(size))[at // size] = mark
+        self.unfenced.view(unsigned(size))[at // size] = _ones(size)
 
     def fence(self, group: Group) -> None:
-        """fence.proxy.async by all threads of a group."""
-        self.unfenced[self.unfenced == group.number + 1] = 0
+        """fence.proxy.async by all threads of a group: of writes that it knows of."""
+        bare = np.flatnonzero(self.unfenced)
+        self.unfenced[bare[self.order.sees(group, bare)]] = 0
 
     # ---------------------------------------------------- asynchronous operations
 
@@ -163,12 +163,16 @@ class SharedMemory:
         self.order.async_write(group, at, threads)
         self.writing.view(unsigned(size))[at // size] += _ones(size)
 
-    def put(self, access: Access, bits: Array) -> None:
-        """The bytes of an asynchronous copy are there, but no wait covers them yet."""
+    def put(self, access: Access, bits: Array, by: Group | None = None) -> None:
+        """The bytes of an asynchronous copy are there, but no wait covers them yet.
+
+        `by` is the group of a cp.async, which writes through the generic proxy.
+        """
         at, size = self._clipped(access), access.itemsize
         self.data.view(unsigned(size))[at // size] = bits
         self.written.view(unsigned(size))[at // size] = _ones(size)
-        self.unfenced.view(unsigned(size))[at // size] = 0
+        mark = 0 if by is None else _ones(size)
+        self.unfenced.view(unsigned(size))[at // size] = mark
 
     def end_write(
         self, access: Access, agent: int, count: int, per_thread: bool

@@ -13,7 +13,7 @@ from typing import assert_never
 import numpy as np
 
 from argus.interpret.events import Barrier, Event
-from argus.interpret.machine import Block, Group
+from argus.interpret.machine import Block, Group, Visit
 from argus.interpret.memory import Access, GlobalArray
 from argus.interpret.numbers import Array, from_bits, to_bits
 from argus.interpret.ops_memory import check_vectors, global_access
@@ -138,10 +138,13 @@ def _tma_load(group: Group, op: o.CopyAsync, plan: TmaPlan) -> None:
                 block.shared.put(access, bits)
                 phase = barrier.completed + 1
                 block.shared.end_write(access, barrier.agent, phase, per_thread=False)
+                block.visits.append(
+                    Visit(group, op, ((barrier.agent, phase),), "a TMA copy")
+                )
                 nbytes = boxes.box_bytes(plan.map.box, access.itemsize)
                 barrier.complete_bytes(group, nbytes)
 
-        group.cluster.issue(Event(op, group, arrive, into_shared=True))
+        group.cluster.issue(Event(op, group, arrive))
     if counted * plan.multicast != plan.bytes:
         group.fault(
             "barrier",
@@ -206,7 +209,7 @@ def _cp_async(group: Group, op: o.CopyAsync, plan: VectorPlan) -> None:
     def arrive() -> None:
         values = held.array[places]
         data = np.where(active, values, np.zeros_like(values))
-        shared.put(access, to_bits(data, op.src.dtype))
+        shared.put(access, to_bits(data, op.src.dtype), by=group)
 
     def covered() -> None:
         known = group.known

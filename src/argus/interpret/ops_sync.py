@@ -10,7 +10,7 @@ from argus.interpret.events import (
     NamedBarrier,
     SyncWaiting,
 )
-from argus.interpret.machine import Group, Steps
+from argus.interpret.machine import Group, Steps, Visit
 from argus.ir import ops as o
 
 __all__ = ["SyncOp", "run"]
@@ -62,8 +62,15 @@ def _arrive(group: Group, op: o.BarrierArrive) -> None:
     blocks = group.cluster.blocks if op.cluster else [group.block]
     for block in blocks:
         barrier = group.barrier(op.barrier, block)
-        if barrier is not None:
-            barrier.arrive(group, count, given)
+        if barrier is None:
+            continue
+        phase = barrier.completed + 1
+        barrier.arrive(group, count, given)
+        if block is not group.block:
+            known = group.known
+            # The block waited for the phase, or for this role itself later on.
+            proofs = ((barrier.agent, phase), (known.agent, known.now))
+            block.visits.append(Visit(group, op, proofs, "an arrival"))
 
 
 def _wait(group: Group, op: o.BarrierWait) -> Steps:

@@ -148,6 +148,10 @@ class Order:
         warp = _SEVERAL if threads is None else _warps(at, threads)
         self._stamp(at, agent, count, warp)
 
+    def sees(self, group: Group, at: Ints) -> NDArray[np.bool_]:
+        """Whether the last writes of bytes are ordered before what the group does."""
+        return group.known.clock[self._writer[at]] >= self._written[at]
+
     def _stamp(self, at: Ints, agent: int, count: int, warp: Any) -> None:
         self._writer[at] = agent
         self._written[at] = count
