@@ -199,7 +199,6 @@ GUARDS = (
     o.BarrierArrive,
     o.BarrierExpect,
     o.Sync,
-    o.ClusterSync,
     o.CpAsyncCommit,
     o.CpAsyncWait,
     o.WgmmaCommit,
@@ -208,30 +207,32 @@ GUARDS = (
 
 
 def guards(program: Program) -> list[tuple[list[o.AnyOp], int]]:
-    """Where the operations are that order others: (operations, position)."""
+    """Where the operations are that order others: (operations, position).
+
+    Not those of the "ring empty" barrier of a ring that is filled once: there is no
+    second fill to guard.
+    """
     found: list[tuple[list[o.AnyOp], int]] = []
 
-    def collect(block: o.Block) -> None:
+    def collect(block: o.Block, looping: bool) -> None:
         for position, op in enumerate(block.ops):
-            # A ring that is filled once has nothing to guard its second fill from.
-            once = isinstance(
-                op, o.BarrierWait | o.BarrierArrive
-            ) and op.barrier.alloc.name.startswith("q_ring_empty")
+            ring = isinstance(op, o.BarrierWait | o.BarrierArrive)
+            once = ring and op.barrier.alloc.role == "ring empty" and not looping
             if isinstance(op, GUARDS) and not once:
                 found.append((block.ops, position))
             match op:
                 case o.For():
-                    collect(op.body)
+                    collect(op.body, True)
                 case o.If():
-                    collect(op.then)
-                    collect(op.other)
+                    collect(op.then, looping)
+                    collect(op.other, looping)
                 case o.Roles():
                     for role in op.roles:
-                        collect(role.body)
+                        collect(role.body, looping)
                 case _:
                     pass
 
-    collect(program.body)
+    collect(program.body, False)
     return found
 
 
