@@ -58,10 +58,10 @@ class Built:
 
 
 def target_named(name: str) -> Target:
-    """The target of that name. Raises ArgusError AG0617 for an unknown one."""
+    """The target of that name. Raises ArgusError AG0601 for an unknown one."""
     if name not in TARGETS:
         known = ", ".join(TARGETS)
-        raise fail("AG0617", None, f"there is no target `{name}`", help=f"try {known}")
+        raise fail("AG0601", None, f"there is no target `{name}`", help=f"try {known}")
     return TARGETS[name]
 
 
@@ -197,16 +197,16 @@ def prepare_call(
             kernel,
             {n: dtype for n, (dtype, _, _) in described.items()},
             statics,
-            _target_of_device(),
+            _target_of_device(next(iter(tensors.values()), None)),
             _facts(kernel, described),
         )
         loaded = _calls.make(key, request)
-    ordered = tuple(
-        values[p.name]
-        for p in kernel.signature.params
-        if p.name in tensors or p.name in {s.name for s in kernel.signature.scalars}
-    )
-    return loaded, ordered
+    spec = loaded.spec
+    missing = [p.name for p in spec.scalars if p.name not in values]
+    defaults = scalar_defaults(kernel) if missing else {}
+    ordered = [values[t.name] for t in spec.tensors]
+    ordered += [values.get(p.name, defaults.get(p.name)) for p in spec.scalars]
+    return loaded, tuple(ordered)
 
 
 _Described = tuple[DType, tuple[int, ...], tuple[int, ...]]
@@ -217,9 +217,15 @@ def _describe(name: str, value: object) -> _Described:
     from argus.runtime.arguments import describe
 
     given = describe(name, value)
-    dtype = given.dtype if isinstance(given.dtype, DType) else DTYPES[given.dtype]
+    if given.dtype not in DTYPES:
+        raise fail(
+            "AG0802",
+            None,
+            f"argument `{name}` has element type {given.dtype}, which Argus lacks",
+            help=f"its element types are {', '.join(DTYPES)}",
+        )
     return (
-        dtype,
+        DTYPES[given.dtype],
         tuple(_divisor(n) for n in given.shape),
         tuple(_divisor(s) for s in given.strides),
     )
@@ -242,12 +248,13 @@ def _facts(kernel: Kernel, described: Mapping[str, _Described]) -> dict[str, int
     return facts
 
 
-def _target_of_device() -> str:
+def _target_of_device(tensor: object) -> str:
+    """The target for the device of a tensor (the first device without one)."""
+    from argus.runtime.arguments import describe
     from argus.runtime.driver import cuda_driver
 
-    info = cuda_driver().info(0)
-    major, minor = info.capability
-    return "sm_90a" if (major, minor) == (9, 0) else "sm_80"
+    index = 0 if tensor is None else describe("tensor", tensor).device[1]
+    return "sm_90a" if cuda_driver().info(index).capability == (9, 0) else "sm_80"
 
 
 def _split(

@@ -180,7 +180,11 @@ def barrier_arrive(cx: Context, op: o.BarrierArrive) -> None:
 def barrier_wait(cx: Context, op: o.BarrierWait) -> None:
     """All threads wait for completion ``n``: phase parity n & 1, also for n = -1."""
     barrier = barrier_address(cx, op.barrier)
-    cluster = "_cluster" if cx.program.cluster > 1 else ""
+    # A ring hands over what TMA wrote here, or slots that only TMA writes next: no
+    # ordinary access of another block is to be seen, and acquiring at cluster scope
+    # would drop the L1 cache at every wait.
+    explicit = op.barrier.alloc.role == "explicit"
+    cluster = "_cluster" if cx.program.cluster > 1 and explicit else ""
     cx.out.line(f"argus_mbar_wait{cluster}({barrier}, {_parity(cx, op.n)});")
 
 

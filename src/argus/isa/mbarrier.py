@@ -186,19 +186,21 @@ def records() -> tuple[Instruction, ...]:
         ),
         _record(
             "argus_mbar_arrive_cluster",
-            "mbarrier.arrive.release.cluster.shared::cluster.b64",
+            "mbarrier.arrive.shared::cluster.b64",
             "u32 bar, u32 cta_rank",
             asm(
                 [
                     ".reg .b32 remote;",
                     "mapa.shared::cluster.u32 remote, %0, %1;",
-                    "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [remote];",
+                    "mbarrier.arrive.shared::cluster.b64 _, [remote];",
                 ],
                 inputs=[*bar, '"r"(cta_rank)'],
             ),
             touch,
             "one arrival on the barrier at the same offset in block `cta_rank` of the "
-            "cluster, which may be this block",
+            "cluster, which may be this block; orders nothing for ordinary accesses of "
+            "other blocks (release at cluster scope costs a GPU-wide fence), which no "
+            "slot handed back to a TMA producer needs",
             cost=Cost(1, "remote"),
         ),
         _wait("argus_mbar_wait", "cta"),

@@ -79,7 +79,8 @@ def attention(
                 s = ag.dot(query.q, slot.k.T)
             seen = t + ag.index(s, "T") < T
             if CAUSAL:
-                seen = seen & (t + ag.index(s, "T") <= q0 + ag.index(s, "S"))
+                key = ag.broadcast(t + ag.index(s, "T"), s)
+                seen = seen & (key <= q0 + ag.index(s, "S"))
             with v_ring.drain() as slot:
                 o, m, l = attend(
                     ag.where(seen, s, -1e30), o, m, l, slot.v, factor

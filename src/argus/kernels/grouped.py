@@ -64,6 +64,6 @@ def grouped_gemm(
                 p, end = Start[t], End[t]
                 if Out is not None:
                     rows = ag.load(Out[p:end], (BM,), fill=-1)
-                    Y[rows, bn * BN :] = acc.to(Y.dtype)
+                    Y[rows, bn * BN :] = ag.rename(acc.to(Y.dtype), "J N")
                 else:
-                    Y[p:end, bn * BN :] = acc.to(Y.dtype)
+                    Y[p:end, bn * BN :] = ag.rename(acc.to(Y.dtype), "P N")

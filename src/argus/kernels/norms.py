@@ -21,7 +21,7 @@ def softmax(
     M, N = X.shape
     ag.require(N <= BN, "a row is held in registers")
     ag.launch(warps=WARPS)
-    (b,) = ag.block(ag.cdiv(M, ROWS))
+    b = ag.block(ag.cdiv(M, ROWS))
     x = ag.load(X[b * ROWS :, 0:], (ROWS, BN), fill=-ag.inf).to(f32)
     e = ag.exp2((x - ag.max(x, "N")) * 1.4426950408889634)
     Y[b * ROWS :, 0:] = (e * ag.rcp(ag.sum(e, "N"))).to(Y.dtype)
@@ -42,7 +42,7 @@ def rmsnorm(
     M, N = X.shape
     ag.require(N <= BN, "a row is held in registers")
     ag.launch(warps=WARPS)
-    (b,) = ag.block(ag.cdiv(M, ROWS))
+    b = ag.block(ag.cdiv(M, ROWS))
     x = ag.load(X[b * ROWS :, 0:], (ROWS, BN)).to(f32)
     w = ag.load(W[0:], (BN,)).to(f32)
     scale = ag.rsqrt(ag.mean(x * x, "N", N) + eps)

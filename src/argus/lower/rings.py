@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from argus.diagnostics import Span, fail
 from argus.ir import ops as o
 from argus.ir.expr import Const, Expr
-from argus.ir.memory import BarrierAlloc, BarrierRef, Ring
-from argus.ir.placement import TmaPlan
+from argus.ir.memory import BarrierAlloc, BarrierRef, Ring, SharedView
+from argus.ir.placement import TmaPlan, WgmmaPlan
 from argus.ir.program import Program
 from argus.ir.walk import blocks
 from argus.lower.counters import pending_fills
@@ -35,6 +35,8 @@ class _Use:
     """Bytes that TMA brings in each fill, by RingAcquire."""
     cp_async: bool = False
     stores: bool = False
+    by_wgmma: bool = False
+    """Some dot reads a slot through the asynchronous proxy."""
     by_loads: set[int] = field(default_factory=set[int])
     """Groups that read slots by ordinary loads."""
     pending: dict[int, int] = field(default_factory=dict[int, int])
@@ -91,6 +93,10 @@ def _survey(ring: Ring, found: list[Group]) -> _Use:
                     use.stores = True
                 case o.LoadShared() if id(op.view.alloc) in fields:
                     use.by_loads.add(id(group))
+                case o.Dot(plan=WgmmaPlan()):
+                    read = (v for v in (op.a, op.b) if isinstance(v, SharedView))
+                    if any(id(v.alloc) in fields for v in read):
+                        use.by_wgmma = True
                 case _:
                     pass
         _count_bytes(ring, group.block, use)
@@ -205,6 +211,9 @@ def _publish(ring: Ring, use: _Use, slot: Expr, span: Span) -> list[o.AnyOp]:
     if use.stores:
         note = f"this thread's part of {ring.name} is written"
         ops: list[o.AnyOp] = []
+        fence: list[o.AnyOp] = []
+        if use.by_wgmma:
+            fence.append(o.Fence(kind="proxy.async", span=span, note=note))
         if use.cp_async:
             ops += [
                 o.CpAsyncCommit(span=span, note=note),
@@ -212,7 +221,7 @@ def _publish(ring: Ring, use: _Use, slot: Expr, span: Span) -> list[o.AnyOp]:
             ]
         return [
             *ops,
-            o.Fence(kind="proxy.async", span=span, note=note),
+            *fence,
             o.BarrierArrive(barrier=ref, per="thread", span=span, note=note),
         ]
     if use.cp_async:
@@ -226,7 +235,7 @@ def _wait(op: o.RingWait, ring: Ring, use: _Use) -> list[o.AnyOp]:
     fence = o.Fence(
         kind="proxy.async", span=span, note="cp.async writes become visible to wgmma"
     )
-    needs_fence = use.cp_async or use.stores
+    needs_fence = use.by_wgmma and (use.cp_async or use.stores)
     if ring.full is not None:
         wait = o.BarrierWait(
             barrier=BarrierRef(ring.full, op.n % ring.stages),
@@ -239,7 +248,7 @@ def _wait(op: o.RingWait, ring: Ring, use: _Use) -> list[o.AnyOp]:
     pending = use.pending.get(id(op), 0)
     return [
         o.CpAsyncWait(pending=pending, span=span, note=note),
-        fence,
+        *([fence] if needs_fence else []),
         o.Sync(threads=0, span=span, note="and those of all other threads"),
     ]
 

@@ -42,6 +42,7 @@ class BuildOptions:
         flags = [
             f"--gpu-architecture={target}",
             "--std=c++17",
+            "--no-cache",  # a remembered result of NVRTC comes without its log
             "--ptxas-options=-v",  # each ptxas flag needs an option of its own
             *(f"--diag-suppress={number}" for number in _QUIET),
         ]

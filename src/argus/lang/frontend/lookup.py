@@ -65,7 +65,6 @@ def _missing(e: Elaborator, name: str, span: Span) -> ArgusError:
             f"`{name}` belongs to role `{e.scope.role_locals[name]}`",
             help="pass data from role to role through a ring or a shared tile",
         )
-    known = {*e.scope.variables, *e.scope.env.names()}
     if name in FUNCTIONS or name in DTYPES or name in ("inf", "layouts"):
         alias = next(
             (
@@ -77,7 +76,7 @@ def _missing(e: Elaborator, name: str, span: Span) -> ArgusError:
         )
         help = f"write `{alias}.{name}`"
     else:
-        help = suggest(name, known)
+        help = suggest(name, e.scope.variables) or suggest(name, e.scope.env.names())
     return e.fail("AG0101", span, f"there is no name `{name}`", help=help)
 
 
