@@ -18,6 +18,8 @@ from pathlib import Path
 import numpy as np
 
 from argus.codegen import CudaSource
+from argus.ir.expr import evaluate
+from argus.ir.launch import PointerArg, ScalarArg, SymArg, TensorMapArg
 
 SHIM = r"""
 #include <algorithm>
@@ -91,6 +93,7 @@ static u32 argus_pack_f16(float a, float b) {
 }
 static float argus_unpack_lo_f16(u32 v) { return argus_from_f16((u16)v); }
 static float argus_unpack_hi_f16(u32 v) { return argus_from_f16(v >> 16); }
+static float rsqrtf(float x) { return 1 / std::sqrt(x); }
 static float argus_exp2(float x) { return std::exp2(x); }
 static float argus_max(float a, float b) { return a > b ? a : b; }
 static int argus_max(int a, int b) { return a > b ? a : b; }
@@ -248,3 +251,25 @@ def to_bf16(x: np.ndarray) -> np.ndarray:
 def from_bf16(x: np.ndarray) -> np.ndarray:
     """Bf16 bits to f32."""
     return (x.astype(np.uint32) << 16).view(np.float32)
+
+
+def launch(
+    source: CudaSource, sizes: dict[str, int | float], arrays: dict[str, np.ndarray]
+) -> None:
+    """Bind by name: dims and scalars from ``sizes``, strides from the arrays."""
+    values: list[np.ndarray | int | float] = []
+    for arg in source.spec.args:
+        match arg:
+            case PointerArg():
+                values.append(arrays[arg.tensor])
+            case SymArg() if arg.sym.kind == "stride":
+                tensor, dim = arg.sym.name.rsplit("_s", 1)
+                array = arrays[tensor]
+                values.append(array.strides[int(dim)] // array.itemsize)
+            case SymArg():
+                values.append(sizes[arg.sym.name])
+            case ScalarArg():
+                values.append(sizes[arg.param])
+            case TensorMapArg():
+                raise AssertionError("the emulation has no TMA")
+    run(source, int(evaluate(source.spec.grid, {"sm_count": 3, **sizes})), values)

@@ -19,8 +19,6 @@ from emulator import from_bf16, to_bf16
 
 from argus.codegen import emit
 from argus.ir.dtypes import bf16, f16, f32
-from argus.ir.expr import evaluate
-from argus.ir.launch import PointerArg, ScalarArg, SymArg, TensorMapArg
 from argus.ir.program import Program
 
 pytestmark = [
@@ -32,24 +30,7 @@ pytestmark = [
 def launch(
     program: Program, sizes: dict[str, int | float], arrays: dict[str, np.ndarray]
 ) -> None:
-    """Bind by name: dims and scalars from ``sizes``, strides from the arrays."""
-    source = emit(program)
-    values: list[np.ndarray | int | float] = []
-    for arg in source.spec.args:
-        match arg:
-            case PointerArg():
-                values.append(arrays[arg.tensor])
-            case SymArg() if arg.sym.kind == "stride":
-                array = arrays[arg.sym.name.rsplit("_s", 1)[0]]
-                values.append(array.strides[0] // array.itemsize)
-            case SymArg():
-                values.append(sizes[arg.sym.name])
-            case ScalarArg():
-                values.append(sizes[arg.param])
-            case TensorMapArg():
-                raise AssertionError("the emulator has no TMA")
-    blocks = evaluate(source.spec.grid, sizes)
-    emulator.run(source, blocks, values)
+    emulator.launch(emit(program), sizes, arrays)
 
 
 def rng() -> np.random.Generator:
