@@ -15,8 +15,7 @@ from argus.ir.memory import SharedAlloc, SharedView
 from argus.ir.program import Program
 from argus.layout import Fragment, Mode
 from argus.lower.groups import groups, rewrite
-
-_LANES = 32
+from argus.lower.warps import axis_digits
 
 
 def split_reductions(program: Program) -> None:
@@ -32,26 +31,11 @@ def split_reductions(program: Program) -> None:
         )
 
 
-def _digits(layout: Fragment, axis: int) -> list[tuple[int, int, bool]]:
-    """Digits of an axis, fastest first: (size, step, held across warps)."""
-    found: list[tuple[int, int, bool]] = []
-    for weight, mode in layout.thread_digits():
-        if mode.axis != axis or mode.size == 1:
-            continue
-        inside = min(mode.size, max(1, _LANES // weight))
-        if inside > 1:
-            found.append((inside, mode.step, False))
-        if mode.size > inside:
-            found.append((mode.size // inside, mode.step * inside, True))
-    found += [(m.size, m.step, False) for m in layout.regs if m.axis == axis]
-    return sorted(found, key=lambda d: d[1])
-
-
 def _split(op: o.Reduce) -> list[o.AnyOp] | None:
     layout = op.src.layout
     assert layout is not None
-    digits = _digits(layout, op.axis)
-    if not any(across for _, _, across in digits):
+    digits = axis_digits(layout, op.axis)
+    if not any(d.across for d in digits):
         return None
     if op.fn in ("argmax", "argmin"):
         raise fail(
@@ -65,8 +49,8 @@ def _split(op: o.Reduce) -> list[o.AnyOp] | None:
     tile = op.src
     # Runs of digits that are all across warps or all within one, fastest first.
     runs = [
-        (across, prod(size for size, _, _ in run))
-        for across, run in ((a, list(r)) for a, r in groupby(digits, lambda d: d[2]))
+        (across, prod(d.size for d in run))
+        for across, run in groupby(digits, lambda d: d.across)
     ]
     axis = op.axis
     for _, size in runs[:-1]:

@@ -52,7 +52,7 @@ def _copy_in(program: Program, group: Group, op: o.CopyAsync) -> list[o.AnyOp] |
             help='write `via="cp_async"` if the role has enough threads to copy it',
         )
     op.via = "cp_async"
-    plan = copy_plan(program, op.src, group.threads)
+    plan = copy_plan(program, op.src, op.dst, group.threads)
     if plan is not None:
         op.plan = plan
         return None

@@ -1,10 +1,11 @@
 """Layouts of tiles that nothing else decides: coalesced, vectors first."""
 
-from math import gcd, prod
+from math import gcd
 
 from argus.ir.memory import GlobalView
-from argus.layout import Fragment, Mode, blocked
+from argus.layout import Fragment, Mode
 from argus.lower.views import contiguous_axis
+from argus.lower.warps import LANES
 
 
 def copy_layout(view: GlobalView, threads: int, vector: int | None = None) -> Fragment:
@@ -30,24 +31,11 @@ def default_layout(
     """``vector`` elements per thread along the fastest axis, then lanes, then warps.
 
     ``order`` lists the axes fastest first (default: last axis first). Axes ``in_warp``
-    are spread over the lanes of one warp only; the rest of them is in registers.
+    get their lanes first and no warps; the rest of them is in registers. Lanes and
+    warps are dealt out apart, so that no digit straddles a warp's end: shuffles along
+    any axis stay possible with any number of warps.
     """
     order = order or tuple(reversed(range(len(shape))))
-    width = vector
-    while width > 1 and shape[order[0]] % width:
-        width //= 2
-    if not in_warp:
-        return blocked(shape, threads, max(1, width), order)
-    return _within_warps(shape, threads, width, order, in_warp)
-
-
-def _within_warps(
-    shape: tuple[int, ...],
-    threads: int,
-    width: int,
-    order: tuple[int, ...],
-    in_warp: frozenset[int],
-) -> Fragment:
     rest = list(shape)
     step = [1] * len(shape)
 
@@ -58,19 +46,21 @@ def _within_warps(
         step[axis] *= size
         return mode
 
-    vector = take(order[0], width)
-    threads_modes: list[Mode] = []
-    lanes, warps = 32, threads // 32
+    regs: list[Mode] = [take(order[0], vector)] if order else []
+    held: list[Mode] = []
+    lanes, warps = LANES, threads // LANES
     for axis in sorted(order, key=lambda a: a not in in_warp):
-        threads_modes.append(take(axis, lanes))
-        lanes //= threads_modes[-1].size
-    threads_modes.append(Mode(lanes))
+        held.append(take(axis, lanes))
+        lanes //= held[-1].size
+    held.append(Mode(lanes))
     for axis in order:
         if axis not in in_warp:
-            threads_modes.append(take(axis, warps))
-            warps //= threads_modes[-1].size
-    threads_modes.append(Mode(warps))
-    regs = [vector, *(take(axis, prod(shape)) for axis in order)]
+            held.append(take(axis, warps))
+            warps //= held[-1].size
+    held.append(Mode(warps))
+    regs += [take(axis, rest[axis]) for axis in order]
     return Fragment(
-        shape, tuple(threads_modes), tuple(m for m in regs if m.axis is not None)
+        shape,
+        tuple(m for m in held if m.size > 1),
+        tuple(m for m in regs if m.size > 1),
     )

@@ -89,7 +89,7 @@ def _try_wgmma(program: Program, group: Group, dot: o.Dot) -> str | None:
         b=b,
         instruction=f"wgmma.m64n{inst_n}k16.{dot.a.dtype}",
     )
-    dot.result.layout = wgmma_accumulator(m, n, warpgroups, inst_n)
+    dot.result.layout = accumulator_layout(dot, group)
     return None
 
 
@@ -153,7 +153,7 @@ def _mma(dot: o.Dot, group: Group, reason: str) -> list[o.AnyOp]:
                 o.LoadShared(result=tile, view=operand, span=dot.span, note=note)
             )
             setattr(dot, side, tile)
-    dot.result.layout = mma_accumulator(m, n, rows, columns)
+    dot.result.layout = accumulator_layout(dot, group)
     m_atoms, n_atoms, k_steps = m // rows // 16, n // columns // 8, k // K_STEP
     steps = tuple(
         MmaStep(
@@ -165,6 +165,16 @@ def _mma(dot: o.Dot, group: Group, reason: str) -> list[o.AnyOp]:
     )
     dot.plan = MmaPlan(f"mma.m16n8k16.{dot.a.dtype}", steps)
     return [*before, dot]
+
+
+def accumulator_layout(dot: o.Dot, group: Group) -> Fragment:
+    """Layout that the plan gives the accumulator and the result."""
+    m, n = dot.result.shape
+    if isinstance(dot.plan, WgmmaPlan):
+        return wgmma_accumulator(m, n, group.warpgroups, dot.plan.inst_n)
+    grid = warp_grid(m, n, group.warps)
+    assert grid is not None
+    return mma_accumulator(m, n, *grid)
 
 
 def operand_layouts(dot: o.Dot, group: Group) -> list[tuple[str, o.Tile, Fragment]]:

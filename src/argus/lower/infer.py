@@ -13,70 +13,22 @@ an operand that was computed under another layout.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable
 from math import prod
 
 from argus.diagnostics import fail
 from argus.ir import ops as o
 from argus.ir.memory import GlobalView
+from argus.ir.placement import VectorPlan
 from argus.ir.program import Program
 from argus.layout import Fragment
-from argus.lower.defaults import copy_layout, default_layout
+from argus.lower.classes import Classes, TileClass
+from argus.lower.defaults import default_layout
 from argus.lower.dots import operand_layouts
-from argus.lower.groups import Group, groups, rewrite, walk_group
+from argus.lower.groups import Group, groups, walk_group
+from argus.lower.repair import gather_layouts, insert_converts, sliced
+from argus.lower.vectors import global_alignment
 from argus.lower.views import contiguous_axis
-
-_Want = Callable[[o.Tile, Fragment, str], o.Tile]
-
-
-@dataclass(eq=False)
-class _Class:
-    """Tiles with one layout. ``source`` says where the layout came from."""
-
-    tiles: list[o.Tile] = field(default_factory=list[o.Tile])
-    layout: Fragment | None = None
-    vector_bits: int = 128
-    """Widest access any global view of the class can use is at most this."""
-    order: tuple[int, ...] | None = None
-    in_warp: set[int] = field(default_factory=set[int])
-    """Axes that must stay within one warp (scan, argmax)."""
-
-
-class _Classes:
-    """Union-find over tiles."""
-
-    def __init__(self) -> None:
-        self._parent: dict[int, int] = {}
-        self._tiles: dict[int, o.Tile] = {}
-
-    def add(self, tile: o.Tile) -> None:
-        self._parent.setdefault(tile.id, tile.id)
-        self._tiles[tile.id] = tile
-
-    def find(self, tile: o.Tile) -> int:
-        self.add(tile)
-        root = tile.id
-        while self._parent[root] != root:
-            root = self._parent[root]
-        self._parent[tile.id] = root
-        return root
-
-    def join(self, tiles: Iterable[o.Tile]) -> None:
-        first: o.Tile | None = None
-        for tile in tiles:
-            if first is None:
-                first = tile
-                self.add(tile)
-            elif tile.shape == first.shape:
-                self._parent[self.find(tile)] = self.find(first)
-
-    def classes(self) -> dict[int, _Class]:
-        found: dict[int, _Class] = defaultdict(_Class)
-        for tile in self._tiles.values():
-            found[self.find(tile)].tiles.append(tile)
-        return dict(found)
 
 
 def infer_layouts(program: Program) -> None:
@@ -93,7 +45,7 @@ class _Inference:
     def __init__(self, program: Program, group: Group) -> None:
         self.program = program
         self.group = group
-        self.union = _Classes()
+        self.union = Classes()
         self.ops = list(walk_group(group.block))
 
     def run(self) -> None:
@@ -108,9 +60,9 @@ class _Inference:
         for cls in self.table.values():
             for tile in cls.tiles:
                 tile.layout = cls.layout
-        rewrite(self.group.block, self._repair)
+        insert_converts(self.group)
 
-    def _of(self, tile: o.Tile) -> _Class:
+    def _of(self, tile: o.Tile) -> TileClass:
         return self.table[self.union.find(tile)]
 
     # -- collecting
@@ -164,11 +116,11 @@ class _Inference:
             case _:
                 pass
 
-    def _memory_hint(self, cls: _Class, view: GlobalView, mask: o.Tile | None) -> None:
-        bits = view.dtype.bits
+    def _memory_hint(self, cls: TileClass, view: GlobalView, mask: o.Tile | None) -> None:
         contiguous = contiguous_axis(view)
+        width = 1 if mask is not None else global_alignment(self.program, view)
+        cls.vector_bits = min(cls.vector_bits, width * view.dtype.bits)
         if contiguous is None or mask is not None:
-            cls.vector_bits = min(cls.vector_bits, bits)
             return
         rank = len(view.shape)
         others = tuple(a for a in reversed(range(rank)) if a != contiguous)
@@ -177,14 +129,24 @@ class _Inference:
     # -- solving
 
     def _anchors(self) -> None:
+        """Layouts that are given: the author's, then those of accumulators."""
         for cls in self.table.values():
-            required = [t for t in cls.tiles if t.required is not None]
-            for tile in required:
+            for tile in cls.tiles:
                 layout = tile.required
-                assert layout is not None
+                if layout is None:
+                    continue
                 self._check_required(tile, layout)
                 if cls.layout is None:
                     cls.layout = layout
+                elif not cls.layout.same_as(layout):
+                    raise fail(
+                        "AG0607",
+                        tile.span,
+                        "this tile has two layouts: it is joined, element by element, "
+                        "with another that the author laid out differently",
+                        help="give both the same layout, or convert one of them "
+                        "through shared memory",
+                    )
             if cls.layout is None:
                 placed = [t.layout for t in cls.tiles if t.layout is not None]
                 cls.layout = placed[0] if placed else None
@@ -217,7 +179,7 @@ class _Inference:
         match op:
             case o.Broadcast():
                 if (layout := known(op.result)) is not None:
-                    yield op.src, _sliced(layout, op.axes, op.src.shape)
+                    yield op.src, sliced(layout, op.axes, op.src.shape)
             case o.Reduce():
                 if (layout := known(op.src)) is not None:
                     yield op.result, layout.slice(op.axis)
@@ -232,14 +194,13 @@ class _Inference:
                     yield tile, layout
             case o.LoadGlobal():
                 if (layout := known(op.result)) is not None:
-                    yield from _gather_layouts(op.view, layout)
+                    yield from gather_layouts(op.view, layout)
             case o.StoreGlobal():
                 if (layout := known(op.src)) is not None:
-                    yield from _gather_layouts(op.view, layout)
+                    yield from gather_layouts(op.view, layout)
             case o.CopyAsync():
-                if op.src.gathers:
-                    layout = copy_layout(op.src, self.group.threads)
-                    yield from _gather_layouts(op.src, layout)
+                if isinstance(op.plan, VectorPlan):
+                    yield from gather_layouts(op.src, op.plan.layout)
             case _:
                 return
 
@@ -252,100 +213,10 @@ class _Inference:
         # largest first lets the slices follow.
         cls = max(open_classes, key=lambda c: prod(c.tiles[0].shape))
         shape = cls.tiles[0].shape
-        smallest = min(t.dtype.bits for t in cls.tiles if t.dtype.name != "bool")
+        data = [t.dtype.bits for t in cls.tiles if t.dtype.kind != "bool"]
+        smallest = min(data, default=32)
         vector = max(1, min(128 // smallest, cls.vector_bits // smallest))
         cls.layout = default_layout(
             shape, self.group.threads, vector, cls.order, frozenset(cls.in_warp)
         )
         return True
-
-    # -- repairing
-
-    def _repair(self, op: o.AnyOp) -> list[o.AnyOp] | None:
-        before: list[o.AnyOp] = []
-        after: list[o.AnyOp] = []
-
-        def want(tile: o.Tile, layout: Fragment, why: str) -> o.Tile:
-            if tile.layout is not None and tile.layout.same_as(layout):
-                return tile
-            made = _like(tile, layout)
-            before.append(o.Convert(result=made, src=tile, span=op.span, note=why))
-            return made
-
-        match op:
-            case o.Broadcast():
-                assert op.result.layout is not None
-                layout = _sliced(op.result.layout, op.axes, op.src.shape)
-                op.src = want(op.src, layout, "broadcast needs the slice's layout")
-            case o.Reduce():
-                assert op.src.layout is not None and op.result.layout is not None
-                layout = op.src.layout.slice(op.axis)
-                if not op.result.layout.same_as(layout):
-                    made = _like(op.result, layout)
-                    note = "the reduction leaves the slice's layout"
-                    after.append(
-                        o.Convert(result=op.result, src=made, span=op.span, note=note)
-                    )
-                    op.result = made
-            case o.Transpose():
-                assert op.src.layout is not None and op.result.layout is not None
-                back = tuple(op.axes.index(i) for i in range(len(op.axes)))
-                layout = op.result.layout.permute(back)
-                op.src = want(op.src, layout, "transposed layout")
-            case o.Dot():
-                for side, tile, layout in operand_layouts(op, self.group):
-                    setattr(op, side, want(tile, layout, "operand fragment"))
-            case o.LoadGlobal():
-                assert op.result.layout is not None
-                op.view = _repair_gathers(op.view, op.result.layout, want)
-            case o.StoreGlobal():
-                assert op.src.layout is not None
-                op.view = _repair_gathers(op.view, op.src.layout, want)
-            case o.CopyAsync():
-                if op.src.gathers:
-                    op.src = _repair_gathers(
-                        op.src, copy_layout(op.src, self.group.threads), want
-                    )
-            case _:
-                pass
-        return [*before, op, *after] if before or after else None
-
-
-def _like(tile: o.Tile, layout: Fragment) -> o.Tile:
-    return o.Tile(
-        tile.dtype, tile.shape, tile.dims, tile.span, name=tile.name, layout=layout
-    )
-
-
-def _sliced(
-    layout: Fragment, axes: tuple[int, ...], shape: tuple[int, ...]
-) -> Fragment:
-    """Layout of a broadcast's source: drop the new axes, then order the rest."""
-    kept = sorted(axes)
-    for axis in reversed(range(layout.rank)):
-        if axis not in axes:
-            layout = layout.slice(axis)
-    order = tuple(kept.index(a) for a in axes)
-    layout = layout.permute(order) if order != tuple(range(len(order))) else layout
-    assert layout.shape == shape
-    return layout
-
-
-def _gather_layouts(
-    view: GlobalView, layout: Fragment
-) -> Iterable[tuple[o.Tile, Fragment]]:
-    for g in view.gathers:
-        yield g.tile, _sliced(layout, (g.axis,), g.tile.shape)
-
-
-def _repair_gathers(view: GlobalView, layout: Fragment, want: _Want) -> GlobalView:
-    gathers = tuple(
-        replace(
-            g,
-            tile=want(
-                g.tile, _sliced(layout, (g.axis,), g.tile.shape), "gather indices"
-            ),
-        )
-        for g in view.gathers
-    )
-    return replace(view, gathers=gathers) if gathers != view.gathers else view

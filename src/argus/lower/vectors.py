@@ -61,36 +61,59 @@ def _align(program: Program, view: GlobalView, width: int) -> None:
             program.alignments.append(need)
 
 
-def global_width(
-    program: Program, view: GlobalView, layout: Fragment, limit: int | None = None
-) -> int:
-    """Most elements per access that layout, starts, strides and extents allow."""
+def global_alignment(program: Program, view: GlobalView) -> int:
+    """Most elements, up to 16 bytes, of one aligned access along contiguous memory.
+
+    What starts, strides, extents and limits allow, whatever the layout; 1 where no tile
+    axis is contiguous.
+    """
     contiguous = contiguous_axis(view)
-    most = limit or _MAX_BYTES // view.dtype.bytes
-    if contiguous is None or most < 2:
+    if contiguous is None:
         return 1
-    width = layout.vector_width(contiguous, most)
-    facts = program.facts
     tensor = view.tensor
     start = axis_start(view.coords[-1], contiguous)
     assert start is not None
-    terms = [start, tensor.shape[-1]]
-    terms += tensor.strides[:-1]
-    for limit_ in view.limits:
-        if uses_axis(limit_.value, contiguous):
-            inner = axis_start(limit_.value, contiguous)
+    terms = [start, tensor.shape[-1], *tensor.strides[:-1]]
+    for limit in view.limits:
+        if uses_axis(limit.value, contiguous):
+            inner = axis_start(limit.value, contiguous)
             if inner is None:
                 return 1
-            terms += [inner, limit_.extent]
-    for term in terms:
-        width = min(width, divisor(term, facts))
-    return max(width, 1)
+            terms += [inner, limit.extent]
+    most = _MAX_BYTES // view.dtype.bytes
+    return min(most, *(divisor(term, program.facts) for term in terms))
 
 
-def copy_plan(program: Program, view: GlobalView, threads: int) -> VectorPlan | None:
+def global_width(program: Program, view: GlobalView, layout: Fragment) -> int:
+    """Elements per access that the layout offers and the view allows."""
+    contiguous = contiguous_axis(view)
+    if contiguous is None:
+        return 1
+    return layout.vector_width(contiguous, global_alignment(program, view))
+
+
+def shared_alignment(program: Program, view: SharedView) -> int:
+    """Most elements, up to 16 bytes, of one aligned access along the buffer's rows."""
+    layout = view.alloc.layout
+    assert layout is not None
+    inner = len(view.alloc.shape) - 1
+    width = _MAX_BYTES // view.dtype.bytes
+    width = min(width, divisor(view.origin[inner], program.facts))
+    # A panel's width, or the row's where there are none: also the pitch of the rows.
+    while layout.digits[inner][0][0] % width:
+        width //= 2
+    return width
+
+
+def copy_plan(
+    program: Program, view: GlobalView, dst: SharedView, threads: int
+) -> VectorPlan | None:
     """cp.async distribution, or None when elements are not 4-byte aligned."""
     wide = copy_layout(view, threads)
     width = global_width(program, view, wide)
+    if width > 1:
+        rows_meet = contiguous_axis(view) == _row_axis(dst)
+        width = min(width, shared_alignment(program, dst)) if rows_meet else 1
     if width * view.dtype.bytes < 4:
         return None
     layout = copy_layout(view, threads, width)
@@ -98,31 +121,29 @@ def copy_plan(program: Program, view: GlobalView, threads: int) -> VectorPlan | 
     return VectorPlan(layout, width, "cp.async", unique=layout.replication > 1)
 
 
+def _row_axis(view: SharedView) -> int | None:
+    """The view's axis along the buffer's rows, None where it has none."""
+    inner = len(view.alloc.shape) - 1
+    return view.axes.index(inner) if inner in view.axes else None
+
+
 def shared_plan(
     program: Program, view: SharedView, layout: Fragment, load: bool
 ) -> VectorPlan:
     """Ldmatrix or stmatrix where the layout is a matrix fragment, else vectors."""
-    inner = len(view.alloc.shape) - 1
     unique = not load and layout.replication > 1
-    if inner not in view.axes:
+    axis = _row_axis(view)
+    if axis is None:
         return VectorPlan(layout, 1, _plain(load), unique)
-    axis = view.axes.index(inner)
-    facts = program.facts
+    aligned = shared_alignment(program, view)
     matrix = view.dtype.bits == 16 and (load or program.target.name != "sm_80")
-    aligned = divisor(view.origin[inner], facts) % 8 == 0
-    if matrix and aligned and not unique and view.alloc.layout is not None:
+    if matrix and aligned == 8 and not unique:
         for trans in (False, True):
             width = matrix_width(layout, axis, trans)
             if width:
                 name = ("ldmatrix" if load else "stmatrix") + ".trans" * trans
                 return VectorPlan(layout, width, name)
-    most = _MAX_BYTES // view.dtype.bytes
-    width = layout.vector_width(axis, most) if most > 1 else 1
-    shared_layout = view.alloc.layout
-    assert shared_layout is not None
-    width = min(width, divisor(view.origin[inner], facts))
-    while width > 1 and shared_layout.digits[inner][0][0] % width:
-        width //= 2
+    width = layout.vector_width(axis, aligned)
     return VectorPlan(layout, width, _plain(load), unique)
 
 

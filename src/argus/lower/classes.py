@@ -1,0 +1,65 @@
+"""Classes of register tiles that must agree register for register (union-find).
+
+Which tiles belong together is the business of :mod:`argus.lower.infer`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from argus.ir import ops as o
+from argus.layout import Fragment
+
+
+@dataclass(eq=False)
+class TileClass:
+    """Tiles with one layout, and what is known of it before it is chosen."""
+
+    tiles: list[o.Tile] = field(default_factory=list[o.Tile])
+    layout: Fragment | None = None
+    vector_bits: int = 128
+    """Widest access any global view of the class can use is at most this."""
+    order: tuple[int, ...] | None = None
+    in_warp: set[int] = field(default_factory=set[int])
+    """Axes that must stay within one warp (scan, argmax)."""
+
+
+class Classes:
+    """Union-find over tiles."""
+
+    def __init__(self) -> None:
+        self._parent: dict[int, int] = {}
+        self._tiles: dict[int, o.Tile] = {}
+
+    def add(self, tile: o.Tile) -> None:
+        """A tile that may be alone."""
+        self._parent.setdefault(tile.id, tile.id)
+        self._tiles[tile.id] = tile
+
+    def find(self, tile: o.Tile) -> int:
+        """The representative of a tile's class, by id."""
+        self.add(tile)
+        root = tile.id
+        while self._parent[root] != root:
+            root = self._parent[root]
+        self._parent[tile.id] = root
+        return root
+
+    def join(self, tiles: Iterable[o.Tile]) -> None:
+        """These tiles have one layout."""
+        first: o.Tile | None = None
+        for tile in tiles:
+            if first is None:
+                first = tile
+                self.add(tile)
+            elif tile.shape == first.shape:
+                self._parent[self.find(tile)] = self.find(first)
+
+    def classes(self) -> dict[int, TileClass]:
+        """All classes, by their representative."""
+        found: dict[int, TileClass] = defaultdict(TileClass)
+        for tile in self._tiles.values():
+            found[self.find(tile)].tiles.append(tile)
+        return dict(found)

@@ -1,0 +1,176 @@
+"""Second half of layout inference: a Convert wherever two layouts meet.
+
+Every class of tiles has its layout by now. An operation that needs its operand under
+another one gets it through a Convert in front, or leaves its result through one behind.
+Whether a Convert costs nothing, moves registers or goes through shared memory is
+decided in :mod:`argus.lower.converts`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from argus.diagnostics import fail
+from argus.ir import ops as o
+from argus.ir.memory import GlobalView
+from argus.ir.placement import VectorPlan
+from argus.layout import Fragment
+from argus.lower.defaults import default_layout
+from argus.lower.dots import accumulator_layout, operand_layouts
+from argus.lower.groups import Group, rewrite
+from argus.lower.warps import in_one_warp, scannable
+
+_Want = Callable[[o.Tile, Fragment, str], o.Tile]
+
+
+def insert_converts(group: Group) -> None:
+    """Insert a Convert wherever an operation needs another layout than is there.
+
+    Raises ArgusError AG0607 for a reinterpretation of a different number of registers.
+    """
+
+    def rule(op: o.AnyOp) -> list[o.AnyOp] | None:
+        return _Repair(group, op).run()
+
+    rewrite(group.block, rule)
+
+
+def need(tile: o.Tile) -> Fragment:
+    """The layout of a tile that has one by now."""
+    assert tile.layout is not None, tile
+    return tile.layout
+
+
+class _Repair:
+    def __init__(self, group: Group, op: o.AnyOp) -> None:
+        self.group = group
+        self.op = op
+        self.before: list[o.AnyOp] = []
+        self.after: list[o.AnyOp] = []
+
+    def run(self) -> list[o.AnyOp] | None:
+        """Replacement of the operation, or None."""
+        op = self.op
+        match op:
+            case o.Broadcast():
+                layout = sliced(need(op.result), op.axes, op.src.shape)
+                op.src = self.want(op.src, layout, "broadcast needs the slice's layout")
+            case o.Reduce():
+                self._reduce(op)
+            case o.Scan():
+                self._scan(op)
+            case o.Transpose():
+                back = tuple(op.axes.index(i) for i in range(len(op.axes)))
+                layout = need(op.result).permute(back)
+                op.src = self.want(op.src, layout, "transposed layout")
+            case o.Reinterpret():
+                _check_reinterpret(op)
+            case o.Dot():
+                self._dot(op)
+            case o.LoadGlobal():
+                op.view = _repair_gathers(op.view, need(op.result), self.want)
+            case o.StoreGlobal():
+                op.view = _repair_gathers(op.view, need(op.src), self.want)
+            case o.CopyAsync():
+                if isinstance(op.plan, VectorPlan):
+                    op.src = _repair_gathers(op.src, op.plan.layout, self.want)
+            case _:
+                pass
+        if not self.before and not self.after:
+            return None
+        return [*self.before, op, *self.after]
+
+    def want(self, tile: o.Tile, layout: Fragment, why: str) -> o.Tile:
+        """The tile under a layout."""
+        if need(tile).same_as(layout):
+            return tile
+        made = _like(tile, layout)
+        self.before.append(
+            o.Convert(result=made, src=tile, span=self.op.span, note=why)
+        )
+        return made
+
+    def leave(self, tile: o.Tile, layout: Fragment, why: str) -> o.Tile:
+        """The tile that the operation makes, under a layout, to become ``tile``."""
+        if need(tile).same_as(layout):
+            return tile
+        made = _like(tile, layout)
+        self.after.append(o.Convert(result=tile, src=made, span=self.op.span, note=why))
+        return made
+
+    def _reduce(self, op: o.Reduce) -> None:
+        layout = need(op.src)
+        if op.fn in ("argmax", "argmin") and not in_one_warp(layout, op.axis):
+            layout = self._within_warp(op.src, op.axis)
+            op.src = self.want(op.src, layout, f"{op.fn} within a warp")
+        note = "the reduction leaves the slice's layout"
+        op.result = self.leave(op.result, layout.slice(op.axis), note)
+
+    def _scan(self, op: o.Scan) -> None:
+        if scannable(need(op.src), op.axis):
+            return
+        layout = self._within_warp(op.src, op.axis)
+        op.src = self.want(op.src, layout, "prefix sum within a warp")
+        op.result = self.leave(op.result, layout, "prefix sum within a warp")
+
+    def _within_warp(self, tile: o.Tile, along: int) -> Fragment:
+        return default_layout(
+            tile.shape, self.group.threads, 1, in_warp=frozenset({along})
+        )
+
+    def _dot(self, op: o.Dot) -> None:
+        for side, tile, layout in operand_layouts(op, self.group):
+            setattr(op, side, self.want(tile, layout, "operand fragment"))
+        layout = accumulator_layout(op, self.group)
+        if op.acc is not None:
+            op.acc = self.want(op.acc, layout, "accumulator fragment")
+        op.result = self.leave(op.result, layout, "the result leaves its fragment")
+
+
+def _check_reinterpret(op: o.Reinterpret) -> None:
+    before, after = need(op.src).num_regs, need(op.result).num_regs
+    if before != after:
+        raise fail(
+            "AG0607",
+            op.span,
+            f"{before} registers per thread cannot be read as {after}",
+            help="a reinterpretation keeps the number of registers per thread",
+        )
+
+
+def _like(tile: o.Tile, layout: Fragment) -> o.Tile:
+    return o.Tile(
+        tile.dtype, tile.shape, tile.dims, tile.span, name=tile.name, layout=layout
+    )
+
+
+def sliced(layout: Fragment, axes: tuple[int, ...], shape: tuple[int, ...]) -> Fragment:
+    """Layout of a broadcast's source: drop the new axes, then order the rest."""
+    kept = sorted(axes)
+    for axis in reversed(range(layout.rank)):
+        if axis not in axes:
+            layout = layout.slice(axis)
+    order = tuple(kept.index(a) for a in axes)
+    layout = layout.permute(order) if order != tuple(range(len(order))) else layout
+    assert layout.shape == shape
+    return layout
+
+
+def gather_layouts(
+    view: GlobalView, layout: Fragment
+) -> Iterable[tuple[o.Tile, Fragment]]:
+    """Layouts that index tiles must have for a view accessed under ``layout``."""
+    for g in view.gathers:
+        yield g.tile, sliced(layout, (g.axis,), g.tile.shape)
+
+
+def _repair_gathers(view: GlobalView, layout: Fragment, want: _Want) -> GlobalView:
+    if not view.gathers:
+        return view
+    wanted = [slice_ for _, slice_ in gather_layouts(view, layout)]
+    gathers = tuple(
+        replace(g, tile=want(g.tile, slice_, "gather indices"))
+        for g, slice_ in zip(view.gathers, wanted, strict=True)
+    )
+    return replace(view, gathers=gathers)

@@ -1,0 +1,73 @@
+"""How an axis of a layout is spread: registers, lanes of a warp, or several warps.
+
+Shuffles combine the lanes of one warp, and butterflies need powers of two. So a thread
+digit counts as inside a warp only where its weight and size are powers of two and it
+ends at the warp's 32 lanes; everything else is across warps, even if some of its
+threads happen to share one.
+"""
+
+from dataclasses import dataclass
+
+from argus.layout import Fragment
+
+LANES = 32
+
+
+@dataclass(frozen=True)
+class Digit:
+    """One digit of an axis: ``size`` values ``step`` apart."""
+
+    size: int
+    step: int
+    across: bool
+    """Held by different warps."""
+
+
+def axis_digits(layout: Fragment, axis: int) -> list[Digit]:
+    """Digits of an axis, fastest first."""
+    found: list[Digit] = []
+    for weight, mode in layout.thread_digits():
+        if mode.axis != axis or mode.size == 1:
+            continue
+        inside = _inside(weight, mode.size)
+        if inside > 1:
+            found.append(Digit(inside, mode.step, False))
+        if mode.size > inside:
+            found.append(Digit(mode.size // inside, mode.step * inside, True))
+    found += [Digit(m.size, m.step, False) for m in layout.regs if m.axis == axis]
+    return sorted((d for d in found if d.size > 1), key=lambda d: d.step)
+
+
+def _inside(weight: int, size: int) -> int:
+    """How much of a thread digit, from its fastest end, is lanes of one warp."""
+    if weight & (weight - 1) or weight >= LANES:
+        return 1
+    room = LANES // weight
+    if size <= room:
+        return size if size & (size - 1) == 0 else 1
+    return room if size % room == 0 else 1
+
+
+def in_one_warp(layout: Fragment, axis: int) -> bool:
+    """True when lanes of one warp and registers hold the whole axis."""
+    return not any(d.across for d in axis_digits(layout, axis))
+
+
+def scannable(layout: Fragment, axis: int) -> bool:
+    """True for an axis that runs over registers, then adjacent lanes, then registers.
+
+    That is what a prefix sum by shuffles needs.
+    """
+    if not in_one_warp(layout, axis):
+        return False
+    width, step = 1, 0
+    first = 0
+    for weight, mode in layout.thread_digits():
+        if mode.axis != axis or mode.size == 1:
+            continue
+        if width == 1:
+            first, step = weight, mode.step
+        elif weight != first * width or mode.step != step * width:
+            return False
+        width *= mode.size
+    return True
