@@ -1,4 +1,4 @@
-"""The explicit forms: own barriers, staged buffers, cp.async groups, TMA store, maps."""
+"""The explicit forms: barriers, staged buffers, cp.async groups, TMA stores, maps."""
 
 import argus as ag
 from argus import bf16, f32
@@ -59,7 +59,12 @@ def explicit(A: bf16["M K"], C: bf16["M K"], *, BM=128, BK=64, STAGES=3):
 
 @ag.kernel
 def conv(
-    X: bf16["n h w c"], W: bf16["f RS c"], Y: f32["n oh ow f"], *, R: int = 3, BM: int = 64
+    X: bf16["n h w c"],
+    W: bf16["f RS c"],
+    Y: f32["n oh ow f"],
+    *,
+    R: int = 3,
+    BM: int = 64,
 ):
     n, H, Wd, c = X.shape
     OH, OW = Y.shape[1], Y.shape[2]

@@ -1,0 +1,15 @@
+"""A variable of two types."""
+
+import argus as ag
+from argus import bf16, f32, i32
+
+
+@ag.kernel
+def bad(A: bf16["M K"], B: bf16["N K"], C: f32["M N"], *, BM: int = 64):
+    (i,) = ag.block(ag.cdiv(C.shape[0], BM))
+    if i > 0:
+        x = ag.zeros((BM,), f32)
+    else:
+        x = ag.zeros((BM,), bf16)
+    y = x + 1.0  # expect: AG0110
+    C[i * BM :, 0:] = ag.zeros((BM, 64), f32)

@@ -1,0 +1,16 @@
+"""An inline function that calls itself."""
+
+import argus as ag
+from argus import bf16, f32, i32
+
+
+@ag.inline
+def again(x):
+    return again(x)  # expect: AG0015
+
+
+@ag.kernel
+def bad(A: bf16["M K"], B: bf16["N K"], C: f32["M N"], *, BM: int = 64):
+    (i,) = ag.block(ag.cdiv(C.shape[0], BM))
+    x = again(1)
+    C[i * BM :, 0:] = ag.zeros((BM, 64), f32)

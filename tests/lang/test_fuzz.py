@@ -1,0 +1,135 @@
+"""Whatever a kernel file contains, only `ArgusError` may come out of the frontend.
+
+Valid kernels are mutated: tokens are deleted, doubled, swapped and replaced; nodes of
+the syntax tree are exchanged for others of the same file. `ARGUS_FUZZ=5000 pytest` runs
+more cases than the default; each case is its own seed and can be repeated alone.
+"""
+
+import ast
+import copy
+import io
+import os
+import random
+import sys
+import tokenize
+from pathlib import Path
+
+import pytest
+
+from argus.diagnostics import ArgusError, render_all
+from argus.lang.kernel import load_kernels
+
+sys.path.insert(0, str(Path(__file__).parent))
+from support import KERNELS, program
+
+SOURCES = {p.stem: p.read_text() for p in sorted(KERNELS.glob("*.py"))}
+CASES = int(os.environ.get("ARGUS_FUZZ", "300"))
+WORDS = (  # noqa: SIM905 - a table of words reads better
+    "0 1 -1 2 3.5 1e400 10**9 (1<<70) 99999999999999999999 None True '' 'M' 'M K' () "
+    "[] ... : , . ( ) [ ] = == + - * / // % ** @ & | ~ not and or if else for in with "
+    "as lambda x: ag A slot ring acc k range ag.range ag.zeros ag.load ag.dot ag.role "
+    "ag.ring .T .to .shape .load .store bf16 f32 i32 ag.sum ag.where ag.shared "
+    "ag.barriers ag.block ag.index return pass assert import def while"
+).split(" ")
+
+
+def tokens(text: str) -> list[tuple[int, str]]:
+    read = io.StringIO(text).readline
+    return [(t.type, t.string) for t in tokenize.generate_tokens(read)]
+
+
+def mutate_tokens(text: str, rng: random.Random) -> str:
+    parts = tokens(text)
+    for _ in range(rng.randint(1, 4)):
+        i = rng.randrange(len(parts))
+        match rng.randrange(5):
+            case 0:
+                del parts[i]
+            case 1:
+                parts.insert(i, parts[i])
+            case 2:
+                j = rng.randrange(len(parts))
+                parts[i], parts[j] = parts[j], parts[i]
+            case 3:
+                parts[i] = parts[rng.randrange(len(parts))]
+            case _:
+                parts[i] = (tokenize.NAME, rng.choice(WORDS))
+    try:
+        return tokenize.untokenize(parts)
+    except (ValueError, IndexError):
+        return " ".join(string for _, string in parts)
+
+
+class _Exchange(ast.NodeTransformer):
+    """Replaces the n-th expression or statement."""
+
+    def __init__(self, at: int, new: ast.AST, kind: type[ast.AST]) -> None:
+        self.at, self.new, self.kind = at, new, kind
+
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        super().generic_visit(node)
+        if isinstance(node, self.kind):
+            self.at -= 1
+            if self.at == 0:
+                return self.new
+        return node
+
+
+def mutate_tree(text: str, rng: random.Random) -> str:
+    tree = ast.parse(text)
+    kind = rng.choice((ast.expr, ast.expr, ast.stmt))
+    nodes = [n for n in ast.walk(tree) if isinstance(n, kind)]
+    for _ in range(rng.randint(1, 3)):
+        new = copy.deepcopy(rng.choice(nodes))
+        if rng.random() < 0.2 and kind is ast.expr:
+            new = ast.parse(rng.choice(("-1", "A", "()", "None", "x.T", "2**40"))).body[
+                0
+            ]
+            new = new.value if isinstance(new, ast.Expr) else new
+        tree = _Exchange(rng.randrange(1, len(nodes)), new, kind).visit(tree)
+    try:
+        return ast.unparse(ast.fix_missing_locations(tree))
+    except (AttributeError, ValueError, TypeError, RecursionError):
+        return text[: rng.randrange(len(text))]
+
+
+def frontend(text: str) -> str:
+    """Codes of what the frontend says; any exception but ArgusError escapes."""
+    try:
+        for kernel in load_kernels("<fuzz>", text).kernels.values():
+            program(kernel)
+    except ArgusError as error:
+        assert render_all(error.diagnostics)
+        return " ".join(error.codes)
+    return "accepted"
+
+
+@pytest.mark.parametrize("seed", range(CASES))
+def test_only_diagnostics_escape(seed: int) -> None:
+    rng = random.Random(seed)
+    text = SOURCES[rng.choice(sorted(SOURCES))]
+    mutate = mutate_tree if seed % 2 else mutate_tokens
+    frontend(mutate(text, rng))
+
+
+def test_the_unmutated_sources_are_accepted() -> None:
+    assert {name: frontend(text) for name, text in SOURCES.items()} == dict.fromkeys(
+        SOURCES, "accepted"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("", "AG0011"),
+        ("\0", "AG0001"),
+        ("\ufeff\ufeff", "AG0001"),
+        ("x = " + "(" * 5000, "AG0001"),
+        ("x = " + "-" * 400 + "1", "AG0020"),
+        ("x = " + "1" * 5000, "AG0001"),
+        ("#" * 1_000_001, "AG0001"),
+    ],
+    ids=["empty", "nul", "marks", "parentheses", "nested", "digits", "long"],
+)
+def test_hostile_text(text: str, code: str) -> None:
+    assert frontend(text) == code
