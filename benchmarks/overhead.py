@@ -1,0 +1,123 @@
+"""Host time of a launch, and times of a first start, in fresh processes.
+
+Launches are timed in batches between synchronisations, so that the host never waits for
+the device's queue. Everything is measured in the same run, on the same machine.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import torch
+
+BATCH = 200
+BATCHES = 50
+
+
+def host_microseconds(call: Callable[[], object]) -> dict[str, float]:
+    """Median and least time of one call on the host."""
+    for _ in range(BATCH):
+        call()
+    torch.cuda.synchronize()
+    samples: list[float] = []
+    for _ in range(BATCHES):
+        begin = time.perf_counter_ns()
+        for _ in range(BATCH):
+            call()
+        samples.append((time.perf_counter_ns() - begin) / BATCH * 1e-3)
+        torch.cuda.synchronize()
+    return {"median_us": median(samples), "min_us": min(samples)}
+
+
+def launches() -> dict[str, Any]:
+    """Host time of launching the tiny kernel in each way that there is."""
+    from tiny import tiny
+
+    from argus.compiler import prepare_call
+
+    x, y, z = (torch.randn(64, device="cuda") for _ in range(3))
+    loaded, values = prepare_call(tiny, (x, y, z, 1, 2, 3), {})
+    prepared = loaded.prepare(*values)
+    prepared()
+    torch.cuda.synchronize()
+    assert torch.equal(z[3:35], x[1:33] + y[2:34]), "the tiny kernel is wrong"
+    out = torch.empty_like(x)
+    found: dict[str, Any] = {
+        "argus, prepared": host_microseconds(prepared),
+        "argus, loaded": host_microseconds(lambda: loaded(x, y, z, 1, 2, 3)),
+        "argus, kernel call": host_microseconds(lambda: tiny(x, y, z, 1, 2, 3)),
+        "torch.add(out=)": host_microseconds(lambda: torch.add(x, y, out=out)),
+    }
+    try:
+        import tiny_triton
+    except ImportError as error:
+        return {**found, "Triton": {"missing": str(error)}}
+    launch = tiny_triton.tiny[(1,)]
+    try:
+        launch(x, y, z, 1, 2, 3, num_warps=1)
+    except (RuntimeError, OSError, subprocess.CalledProcessError) as error:
+        # Triton compiles its launcher with a C compiler, which may not be here.
+        return {**found, "Triton": {"missing": str(error).splitlines()[0]}}
+    found["Triton"] = host_microseconds(lambda: launch(x, y, z, 1, 2, 3, num_warps=1))
+    return found
+
+
+_START = """
+import json, time
+t0 = time.perf_counter()
+import argus
+t1 = time.perf_counter()
+from argus import compiler
+from argus.evaluation.requests import request_for
+from argus.kernels.library import LIBRARY
+entry = LIBRARY["gemm"]
+request, _ = request_for(entry, entry.large[0], "sm_90a")
+import argus.runtime.build, argus.runtime.cache, argus.runtime.keys
+t2 = time.perf_counter()
+compiler.build(request)
+t3 = time.perf_counter()
+print(json.dumps({"import_ms": (t1 - t0) * 1e3, "build_ms": (t3 - t2) * 1e3}))
+"""
+
+
+def start_up() -> dict[str, Any]:
+    """Milliseconds of fresh processes: import, `argus --help`, cold and warm build."""
+    with tempfile.TemporaryDirectory() as cache:
+        env = {**os.environ, "ARGUS_CACHE_DIR": cache}
+        cold, *warm = [_start(env) for _ in range(6)]
+    helps: list[float] = []
+    for _ in range(5):
+        begin = time.perf_counter()
+        subprocess.run(
+            [sys.executable, "-c", "from argus.cli import main; main()", "--help"],
+            check=True,
+            capture_output=True,
+        )
+        helps.append((time.perf_counter() - begin) * 1e3)
+    return {
+        "import argus, ms": median(w["import_ms"] for w in warm),
+        "argus --help, whole process, ms": median(helps),
+        "build gemm, empty cache, ms": cold["build_ms"],
+        "build gemm, warm cache, ms": median(w["build_ms"] for w in warm),
+    }
+
+
+def _start(env: dict[str, str]) -> dict[str, float]:
+    done = subprocess.run(
+        [sys.executable, "-c", _START],
+        check=True,
+        capture_output=True,
+        text=True,
+        env=env,
+        cwd=Path(__file__).parent,
+    )
+    return json.loads(done.stdout)

@@ -1,0 +1,44 @@
+"""Every library entry through placing and the interpreter, against the fp64 reference.
+
+The library's main test without a GPU: no fault of any kind, every output written, every
+element close, no input changed; for several interleavings.
+"""
+
+import pytest
+
+from argus.evaluation.simulate import simulate
+from argus.kernels.library import LIBRARY, Case, Entry
+
+SMALL = [
+    pytest.param(entry, case, target, id=f"{entry.name}-{case.name}-{target}")
+    for entry in LIBRARY.values()
+    for target in entry.targets
+    for case in entry.small
+]
+
+
+@pytest.mark.parametrize(("entry", "case", "target"), SMALL)
+def test_small_case(entry: Entry, case: Case, target: str) -> None:
+    done = simulate(entry, case, target)
+    assert done.ok, "\n".join(done.why())
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("entry", LIBRARY.values(), ids=LIBRARY)
+def test_other_interleavings_and_data(entry: Entry, seed: int) -> None:
+    case = entry.small[seed % len(entry.small)]
+    done = simulate(entry, case, entry.targets[-1], seed=seed)
+    assert done.ok, "\n".join(done.why())
+
+
+@pytest.mark.parametrize("entry", LIBRARY.values(), ids=LIBRARY)
+def test_everything_as_late_as_possible(entry: Entry) -> None:
+    done = simulate(entry, entry.small[0], entry.targets[-1], schedule="in_order")
+    assert done.ok, "\n".join(done.why())
+
+
+@pytest.mark.parametrize("sm_count", [2, 64])
+@pytest.mark.parametrize("entry", LIBRARY.values(), ids=LIBRARY)
+def test_fewer_and_more_multiprocessors_than_tiles(entry: Entry, sm_count: int) -> None:
+    done = simulate(entry, entry.small[0], entry.targets[-1], sm_count=sm_count)
+    assert done.ok, "\n".join(done.why())
