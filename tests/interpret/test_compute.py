@@ -148,6 +148,18 @@ def test_broadcast_and_index_follow_the_layout(kit: SimpleNamespace) -> None:
     np.testing.assert_allclose(y, expected, rtol=1e-6)
 
 
+@pytest.mark.parametrize("name", ["wgmma", "mma", "copies"])
+def test_a_slice_keeps_registers(kit: SimpleNamespace, name: str) -> None:
+    layout = LAYOUTS[name]
+    window = layout.window(1, 16, 16)
+    assert window is not None
+    loaded, part = kit.tile("x", f32, layout), kit.tile("y", f32, window[0])
+    x = np.random.default_rng(0).standard_normal(layout.shape).astype(np.float32)
+    cut = o.Slice(result=part, src=loaded, axis=1, start=16, span=kit.at(3))
+    y = apply(kit, layout, part, [cut], x, loaded)
+    np.testing.assert_array_equal(y, x[:, 16:])
+
+
 def test_bf16_arithmetic_is_f32_rounded_once(kit: SimpleNamespace) -> None:
     layout = blocked((32, 32), 128, 4)
     loaded, result = kit.tile("x", bf16, layout), kit.tile("r", bf16, layout)

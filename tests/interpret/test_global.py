@@ -1,5 +1,6 @@
 """Global memory and roles: masks, gathers, atomics, vectors, syncs, arguments."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -183,6 +184,14 @@ def test_atomics_of_copies_count_twice_unless_unique(
     sums = np.zeros(32, np.float32)
     run(program, {"S": sums})
     assert (sums == (3 if unique else 12)).all()
+
+
+def test_two_values_for_one_element_are_a_fault(kit: SimpleNamespace) -> None:
+    program = copied(kit)
+    store = program.body.ops[-1]
+    store.view = replace(store.view, coords=(Const(0), store.view.coords[1]))
+    with pytest.raises(InterpreterError, match="same element of Y"):
+        run(program, arrays(16, 32))
 
 
 def scalars(kit: SimpleNamespace) -> Program:

@@ -1,5 +1,6 @@
 """Shared memory: ordinary access, ldmatrix, TMA stores, cp.async, and their faults."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -78,6 +79,16 @@ def test_a_vector_that_the_layout_tears_apart_is_a_fault(kit: SimpleNamespace) -
     with pytest.raises(InterpreterError, match="not contiguous") as caught:
         transpose(kit, program)
     assert kinds(caught) == ["vector"]
+
+
+def test_two_values_for_one_place_are_a_fault(kit: SimpleNamespace) -> None:
+    program = kit.through_shared()
+    view = program.body.ops[1].view
+    everywhere_row_0 = replace(view.alloc.layout, digits=(((32, 0),), ((32, 4),)))
+    view.alloc.layout = everywhere_row_0
+    with pytest.raises(InterpreterError, match="different values") as caught:
+        transpose(kit, program)
+    assert kinds(caught) == ["unordered"]
 
 
 # ------------------------------------------------------------------- ldmatrix

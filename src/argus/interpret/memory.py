@@ -116,6 +116,13 @@ class SharedMemory:
         self._not_in_use(group, at, size)
         self.order.write(group, at, access.rows)
         self.data.view(unsigned(size))[at // size] = bits
+        self._report(
+            group,
+            at,
+            self.data.view(unsigned(size))[at // size] != bits,
+            "unordered",
+            "two threads write different values to the same place",
+        )
         self.written.view(unsigned(size))[at // size] = _ones(size)
         self.unfenced.view(unsigned(size))[at // size] = _ones(size)
 

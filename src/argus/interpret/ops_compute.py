@@ -24,7 +24,7 @@ __all__ = ["ComputeOp", "run"]
 
 ComputeOp = (
     o.Let | o.Full | o.Index | o.Elementwise | o.Cast | o.Broadcast | o.Transpose
-    | o.Reduce | o.Split | o.Scan | o.Reinterpret | o.Convert
+    | o.Reduce | o.Split | o.Slice | o.Scan | o.Reinterpret | o.Convert
 )  # fmt: skip
 
 
@@ -55,6 +55,12 @@ def run(group: Group, op: ComputeOp) -> None:
             group.put(op.result, _moved(group, op.src, op.result, axes))
         case o.Transpose() | o.Split() | o.Reinterpret():
             group.put(op.result, group.get(op.src))
+        case o.Slice():
+            size = op.result.shape[op.axis]
+            window = layout_of(group, op.src).window(op.axis, op.start, size)
+            if window is None:
+                raise ValueError(f"slice of {op.src!r} is not made of registers")
+            group.put(op.result, group.get(op.src)[:, window[1]])
         case o.Reduce():
             group.put(op.result, _reduce(group, op))
         case o.Scan():

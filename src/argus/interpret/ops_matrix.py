@@ -132,8 +132,8 @@ def _wgmma(group: Group, op: o.Dot, plan: WgmmaPlan) -> None:
     if isinstance(op.a, SharedView):
         if plan.a is None:
             raise ValueError(f"line {op.span.line}: the plan has A in registers")
-        rows = _operand(group, plan.a, op.a, 64)
-        accesses.append(Access(rows, dtype.bytes))
+        addresses = _operand(group, plan.a, op.a, 64)
+        accesses.append(Access(addresses, dtype.bytes))
     else:
         registers = group.get(op.a)
     group.product_count += 1
@@ -151,7 +151,11 @@ def _wgmma(group: Group, op: o.Dot, plan: WgmmaPlan) -> None:
         else:
             fragment = wgmma_a_operand(64 * plan.m_atoms, _K * plan.k_steps)
             a = compute(_gather(registers, fragment, warpgroups), dtype)
-        product = np.matmul(a, b.transpose(0, 2, 1))
+        # One two-dimensional product for each B: numpy hands only those to BLAS.
+        rows = np.broadcast_to(a, (warpgroups, *a.shape[1:]))
+        groups = rows.reshape(b.shape[0], -1, a.shape[2])
+        product = np.stack([x @ y.T for x, y in zip(groups, b, strict=True)])
+        product = product.reshape(warpgroups, a.shape[1], -1)
         columns = plan.n_atoms * plan.inst_n
         fragment = wgmma_accumulator(64 * plan.m_atoms, columns, 1, plan.inst_n)
         value = _spread(product, fragment)

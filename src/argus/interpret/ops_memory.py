@@ -183,6 +183,16 @@ def _store_global(group: Group, op: o.StoreGlobal) -> None:
     values = group.get(op.src).reshape(active.shape)[active]
     if op.atomic is None:
         held.array[places] = values
+        lost = to_bits(held.array[places], op.src.dtype) != to_bits(
+            values, op.src.dtype
+        )
+        if lost.any():
+            group.fault(
+                "unordered",
+                f"two threads write different values to the same element of"
+                f" {op.view.tensor.name}",
+                elements=int(lost.sum()),
+            )
         return
     if op.view.dtype.name == "bf16":
         total = bf16_to_f32(held.array)

@@ -28,8 +28,8 @@ def run_block(group: Group, block: o.Block) -> Steps:
                 _roles(group, op)
             case (
                 o.Let() | o.Full() | o.Index() | o.Elementwise() | o.Cast()
-                | o.Broadcast() | o.Transpose() | o.Reduce() | o.Split() | o.Scan()
-                | o.Reinterpret() | o.Convert()
+                | o.Broadcast() | o.Transpose() | o.Reduce() | o.Split() | o.Slice()
+                | o.Scan() | o.Reinterpret() | o.Convert()
             ):  # fmt: skip
                 compute.run(group, op)
             case (
