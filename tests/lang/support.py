@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from argus.ir.check import check
 from argus.ir.program import TARGETS, Program
 from argus.lang.frontend import specialise
 from argus.lang.kernel import Kernel, Module, load_kernels
@@ -18,9 +19,9 @@ def load(name: str) -> Module:
 def program(
     kernel: Kernel, *, target: str = "sm_90a", absent: tuple[str, ...] = (), **statics
 ) -> Program:
-    """A kernel specialised to the first element type of each tensor."""
+    """A kernel specialised to the first element type of each tensor, and checked."""
     tensors = [t for t in kernel.signature.tensors if t.name not in absent]
-    return specialise(
+    made = specialise(
         kernel,
         dtypes={t.name: t.dtypes[0] for t in tensors},
         statics=statics,
@@ -28,3 +29,5 @@ def program(
         present={t.name: True for t in tensors},
         facts={},
     )
+    check(made)
+    return made
