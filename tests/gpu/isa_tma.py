@@ -82,9 +82,20 @@ def random_box(
 
 
 def starts(
+    rng: np.random.Generator, tensor: Tensor, box: tuple[int, ...]
+) -> Iterator[tuple[int, ...]]:
+    """Inside, over the low edges, over the high edges, anywhere, wholly outside.
+
+    The innermost coordinate begins a 16-byte chunk: anything else is illegal.
+    """
+    chunk = 16 // tensor.itemsize
+    for *outer, inner in _anywhere(rng, tensor.dims, box):
+        yield (*outer, inner // chunk * chunk)
+
+
+def _anywhere(
     rng: np.random.Generator, dims: tuple[int, ...], box: tuple[int, ...]
 ) -> Iterator[tuple[int, ...]]:
-    """Inside, over the low edges, over the high edges, anywhere, wholly outside."""
     pairs = list(zip(dims, box, strict=True))
     yield tuple(int(rng.integers(0, max(d - b, 0) + 1)) for d, b in pairs)
     yield tuple(-int(rng.integers(1, max(b, 2))) for _, b in pairs)
@@ -157,7 +168,7 @@ extern "C" __global__ void {name}(
             tensor_map = device.tensor_map(
                 pointer, tensor.dims, tensor.strides, box, tensor.itemsize, swizzle
             )
-            for start in starts(rng, tensor.dims, box):
+            for start in starts(rng, tensor, box):
                 out = device.poisoned(WORDS)
                 size = tma.box_bytes(box, tensor.itemsize)
                 device.launch(
@@ -289,7 +300,7 @@ extern "C" __global__ void {name}(
         errors: list[str] = []
         for what, rng, tensor, box, swizzle in cases(name, rank):
             kind = tensor.flat.dtype
-            for start in starts(rng, tensor.dims, box):
+            for start in starts(rng, tensor, box):
                 image = rng.integers(0, 1 << 32, WORDS, dtype=np.uint32)
                 nbytes = tma.box_bytes(box, tensor.itemsize)
                 words = -(-nbytes // 1024) * 256

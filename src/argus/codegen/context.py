@@ -152,6 +152,11 @@ class Context:
         self.types[sym.name] = ctype
         return name
 
+    def bind_scalar(self, sym: Sym) -> str:
+        """Name a scalar; its declaration without a value, such as ``int k``."""
+        ctype = self.types.get(sym.name) or expressions.ctype(sym, self.types)
+        return f"{ctype} {self.bind(sym, ctype)}"
+
     def opaque(self, body: str, kind: str = "int") -> Sym:
         """A symbol that is printed as ``body``, an atomic C++ expression."""
         sym = Sym(f"@{body}", "thread", "float" if kind == "float" else "int", False)

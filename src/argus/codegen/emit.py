@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from argus.codegen import abi, storage, structure
+from argus.codegen import abi, scalars, storage, structure
 from argus.codegen.context import Context, Group
 from argus.codegen.errors import CodegenError
 from argus.codegen.names import Names
@@ -56,6 +56,7 @@ def emit(program: Program) -> CudaSource:
     cx = Context(program, names, storage.Storage(), out, group)
     abi.bind_parameters(cx)
     _bind_hardware(cx)
+    cx.types = scalars.infer(program.body, cx.types)
     cx.storage = storage.assign(program.body, names)
     prefetch = _barriers(cx)
     structure.block(cx, program.body)

@@ -64,6 +64,9 @@ def scalar(cx: Context, e: Expr, dtype: DType) -> str:
             body = float_literal(e.value)
         else:
             body = literal(bool(e.value) if want == "bool" else int(e.value))
+            # Overloads must see two operands of one type.
+            wide = want == "long long" and not body.endswith("ll")
+            body += "ll" if wide else ""
         return f"({body})" if body.startswith("-") else body
     if ctype(e, cx.types) == want:
         return cx.operand(e)

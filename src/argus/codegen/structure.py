@@ -13,7 +13,6 @@ from argus.codegen.registers import copy, parallel_copy
 from argus.codegen.vectors import pointer_type
 from argus.diagnostics import source_text
 from argus.ir import ops as o
-from argus.ir.dtypes import DType
 from argus.ir.expr import Const, Expr, Sym, symbols
 
 
@@ -72,8 +71,7 @@ def _one(cx: Context, op: o.AnyOp) -> None:
             roles(cx, op)
         case o.Let():
             value = cx.text(op.value)
-            ctype = cx.ctype(op.value)
-            cx.out.line(f"const {ctype} {cx.bind(op.sym, ctype)} = {value};")
+            cx.out.line(f"const {cx.bind_scalar(op.sym)} = {value};")
         case o.LoadScalar():
             _load_scalar(cx, op)
         case o.Full():
@@ -88,6 +86,8 @@ def _one(cx: Context, op: o.AnyOp) -> None:
             tiles.broadcast(cx, op)
         case o.Transpose() | o.Split() | o.Reinterpret():
             tiles.rename(cx, op)
+        case o.Slice():
+            tiles.cut(cx, op)
         case o.Reduce():
             reduce.reduce(cx, op)
         case o.Scan():
@@ -157,22 +157,9 @@ def _load_scalar(cx: Context, op: o.LoadScalar) -> None:
             wide = cx.opaque(f"(long long){cx.operand(coord)}", "long long")
         offset = offset + wide * stride
     value = f"{cx.spelled[tensor.name]}[{cx.text(offset)}]"
-    ctype = _scalar_type(tensor.dtype)
     if pointer_type(tensor.dtype) == "u16":
         value = f"argus_from_{tensor.dtype.name}({value})"
-    cx.out.line(f"const {ctype} {cx.bind(op.sym, ctype)} = {value};")
-
-
-def _scalar_type(dtype: DType) -> str:
-    if dtype.is_float:
-        return "float"
-    return {"i64": "long long", "bool": "bool"}.get(dtype.name, "int")
-
-
-def _wider(cx: Context, *values: Expr) -> str:
-    """C++ type that holds all values."""
-    types = [cx.ctype(v) for v in values]
-    return next((t for t in ("float", "long long", "int") if t in types), types[0])
+    cx.out.line(f"const {cx.bind_scalar(op.sym)} = {value};")
 
 
 # ---------------------------------------------------------------- loops, branches
@@ -182,21 +169,18 @@ def _for(cx: Context, op: o.For) -> None:
     """A C++ loop; carried values are variables that live before, in and after it."""
     for carry in op.scalars:
         init = cx.text(carry.init)
-        ctype = _wider(cx, carry.init)
-        if ctype == "int" and _carries_wide(cx, op, carry):
-            ctype = "long long"
-        cx.out.line(f"{ctype} {cx.bind(carry.arg, ctype)} = {init};")
+        cx.out.line(f"{cx.bind_scalar(carry.arg)} = {init};")
     parallel_copy(cx, [(cx.array(c.arg), cx.array(c.init)) for c in op.tiles])
     start, stop, step = (cx.text(e) for e in (op.start, op.stop, op.step))
-    ctype = _wider(cx, op.start, op.stop, op.step)
-    var = cx.bind(op.var, ctype)
+    declared = cx.bind_scalar(op.var)
+    var = cx.spelled[op.var.name]
     _bound(cx, op)
     if op.unroll == 1:
         cx.out.line("#pragma unroll 1")
     elif op.unroll > 1:
         cx.out.line(f"#pragma unroll {op.unroll}")
     increment = f"++{var}" if step == "1" else f"{var} += {step}"
-    with cx.out.block(f"for ({ctype} {var} = {start}; {var} < {stop}; {increment})"):
+    with cx.out.block(f"for ({declared} = {start}; {var} < {stop}; {increment})"):
         block(cx, op.body)
         _next_turn(cx, op)
     for carry in op.scalars:
@@ -204,15 +188,6 @@ def _for(cx: Context, op: o.For) -> None:
         cx.types[carry.result.name] = cx.types[carry.arg.name]
     parallel_copy(cx, [(cx.array(c.result), cx.array(c.arg)) for c in op.tiles])
     cx.last_line = None
-
-
-def _carries_wide(cx: Context, op: o.For, carry: o.ScalarCarry) -> bool:
-    """True when the next value comes from 64-bit symbols known before the loop."""
-    return any(
-        s.kind == "stride" or cx.types.get(s.name) == "long long"
-        for s in symbols(carry.yielded)
-        if s.name in cx.types or s.kind == "stride"
-    )
 
 
 def _bound(cx: Context, op: o.For) -> None:
@@ -260,10 +235,7 @@ def _parallel_assign(cx: Context, pairs: list[tuple[Sym, Expr]]) -> None:
 
 def _if(cx: Context, op: o.If) -> None:
     for merge in op.scalars:
-        # Branch values may name what the branch itself defines: the type is then that
-        # of the other branch, or the default of the symbol.
-        ctype = _wider(cx, merge.then, merge.other)
-        cx.out.line(f"{ctype} {cx.bind(merge.result, ctype)};")
+        cx.out.line(f"{cx.bind_scalar(merge.result)};")
     with cx.out.block(
         f"if ({cx.text(op.cond)})", tail="} else {" if _other(op) else "}"
     ):

@@ -107,6 +107,15 @@ def convert(cx: Context, op: o.Convert) -> None:
     registers.move(cx, cx.array(op.result), cx.array(op.src), found)
 
 
+def cut(cx: Context, op: o.Slice) -> None:
+    """A window of a tile: some of its registers."""
+    size = op.result.shape[op.axis]
+    window = layout_of(op.src).window(op.axis, op.start, size)
+    if window is None:
+        raise CodegenError(f"slice of {op.src!r} is not made of registers")
+    registers.move(cx, cx.array(op.result), cx.array(op.src), window[1])
+
+
 def rename(cx: Context, op: o.Transpose | o.Split | o.Reinterpret) -> None:
     """The same registers under other coordinates: nothing, or a copy.
 

@@ -339,6 +339,16 @@ class _Checker:
                 parts = (shape[op.axis] // op.inner, op.inner)
                 whole = (*shape[: op.axis], *parts, *shape[op.axis + 1 :])
                 self.need(whole == op.result.shape, f"splitting gives {whole}")
+            case o.Slice():
+                shape = list(op.src.shape)
+                self.need(0 <= op.axis < len(shape), "no such axis")
+                size = op.result.shape[op.axis]
+                self.need(
+                    0 <= op.start and op.start + size <= shape[op.axis],
+                    "the slice is outside",
+                )
+                shape[op.axis] = size
+                self.need(tuple(shape) == op.result.shape, f"slicing gives {shape}")
             case o.Scan() | o.Convert():
                 self.need(
                     (op.src.shape, op.src.dtype) == (op.result.shape, op.result.dtype),

@@ -276,6 +276,20 @@ class Split(Op):
 
 
 @dataclass(eq=False)
+class Slice(Op):
+    """Elements ``start .. start + n - 1`` along ``axis``, n being the result's extent.
+
+    The window is made of whole register digits (``Fragment.window``): each thread keeps
+    some of its registers.
+    """
+
+    result: Tile
+    src: Tile
+    axis: int
+    start: int
+
+
+@dataclass(eq=False)
 class Scan(Op):
     """Inclusive prefix sum along ``axis`` (``cumsum``)."""
 
@@ -572,7 +586,7 @@ class RingRelease(Op):
 
 AnyOp = (
     For | If | Roles | Let | LoadScalar | Full | Index | Elementwise | Cast | Broadcast
-    | Transpose | Reduce | Split | Scan | Reinterpret | Convert | Dot | LoadGlobal
+    | Transpose | Reduce | Split | Slice | Scan | Reinterpret | Convert | Dot | LoadGlobal
     | StoreGlobal | LoadShared | StoreShared | CopyAsync | CopyOut | CopyOutCommit
     | CopyOutWait | CpAsyncCommit | CpAsyncWait | CpAsyncArrive | BarrierExpect
     | BarrierArrive | BarrierWait | Sync | ClusterSync | Fence | WgmmaCommit | WgmmaWait

@@ -287,6 +287,12 @@ class _Lines:
                     f"{n.definition(op.result)} = split {n.tile(op.src)}"
                     f" axis {op.axis} inner {op.inner}"
                 )
+            case o.Slice():
+                stop = op.start + op.result.shape[op.axis]
+                return (
+                    f"{n.definition(op.result)} = slice {n.tile(op.src)}"
+                    f" axis {op.axis} [{op.start}, {stop})"
+                )
             case o.Scan():
                 return (
                     f"{n.definition(op.result)} = scan {n.tile(op.src)} axis {op.axis}"

@@ -61,12 +61,15 @@ def violations(
     dims: Sequence[int] | None = None,
     strides: Sequence[int] | None = None,
     address: int | None = None,
+    start: Sequence[int] | None = None,
 ) -> list[str]:
     """Rules of tensor maps that do not hold, in words; empty if all do.
 
     `box` and `dims` are in elements, `strides` in bytes, outermost first, the innermost
     stride (the item size) included; what is None is not looked at. Source: CUDA driver
-    API, cuTensorMapEncodeTiled, for interleave NONE and element strides of 1.
+    API, cuTensorMapEncodeTiled, for interleave NONE and element strides of 1. `start`
+    are a copy's coordinates: that the innermost one begins a 16-byte chunk was seen on
+    an H200 (a copy from elsewhere is an illegal instruction), inside and outside.
     """
     broken: list[str] = []
     row = box[-1] * itemsize if box else 0
@@ -83,6 +86,8 @@ def violations(
     elif swizzle and row < swizzle:
         # Accepted by the driver; the documents do not say where such rows go.
         broken.append(f"box rows of {row} bytes do not fill the swizzle of {swizzle}")
+    if start is not None and start[-1] * itemsize % 16 != 0:
+        broken.append(f"the box begins {start[-1] * itemsize} bytes into a row")
     if dims is not None and any(not 1 <= extent <= MAX_DIM for extent in dims):
         broken.append(f"tensor {tuple(dims)}: extents are 1 to 2**32")
     if strides is not None:

@@ -40,9 +40,11 @@ def gemm_sm90(
     BN: int = 256,
     BK: int = 64,
     STAGES: int = 4,
-    GROUP: int = 8,
+    GROUP: int = 16,
     CLUSTER: int = 2,
     WARPGROUPS: int = 2,
+    BC: int = 64,
+    TMA_STORE: bool = True,
     ACTIVATION: ag.Inline = plain,
 ):
     """Persistent, warp-specialised Hopper form; a cluster shares each tile of B."""
@@ -50,6 +52,8 @@ def gemm_sm90(
     N = B.shape[0]
     ag.cluster(CLUSTER)
     ring = ag.ring(STAGES, a=A.dtype.tile(BM, BK), b=B.dtype.tile(BN, BK))
+    if TMA_STORE:
+        out = (ag.shared(C.dtype, (BM, BC)), ag.shared(C.dtype, (BM, BC)))
 
     with ag.role("load", warps=1, registers=40):
         for bm, bn in ag.persistent_tiles(ag.cdiv(M, BM), ag.cdiv(N, BN), group=GROUP):
@@ -68,8 +72,15 @@ def gemm_sm90(
                 slot.release()
                 slot = ahead
             slot.release()
-            acc = finish(acc, Bias, Residual, bm * BM, bn * BN, ACTIVATION)
-            C[bm * BM :, bn * BN :] = acc.to(C.dtype)
+            m, n = bm * BM, bn * BN
+            acc = finish(acc, Bias, Residual, m, n, ACTIVATION)
+            if TMA_STORE:
+                for j in ag.static_range(BN // BC):
+                    stage = out[j % 2]
+                    stage.store(acc[:, j * BC : (j + 1) * BC].to(C.dtype))
+                    ag.tma_store(C[m:, n + j * BC :], stage)
+            else:
+                C[m:, n:] = acc.to(C.dtype)
 
 
 @ag.kernel

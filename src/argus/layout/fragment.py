@@ -171,6 +171,37 @@ class Fragment:
             tuple(lowered(mode) for mode in self.regs if mode.axis != axis),
         )
 
+    def window(
+        self, axis: int, start: int, size: int
+    ) -> tuple[Fragment, NDArray[np.int32]] | None:
+        """Fragment of elements start .. start+size-1 along `axis`, and its registers.
+
+        The second item maps each register of the result to the register of this
+        fragment that holds the same element. None where the window is not made of whole
+        steps of the slowest digit along the axis, or that digit belongs to threads.
+        """
+        _check_axis(axis, self.rank)
+        digits = [m for m in self.threads + self.regs if m.axis == axis and m.size > 1]
+        top = max(digits, key=lambda m: m.step, default=None)
+        if top is None or start < 0 or size < 1 or start + size > self.shape[axis]:
+            return None if start or size != self.shape[axis] else _whole(self)
+        if start == 0 and size == self.shape[axis]:
+            return _whole(self)
+        if top not in self.regs or start % top.step or size % top.step:
+            return None
+        regs = tuple(
+            Mode(size // top.step, axis, top.step) if m is top else m for m in self.regs
+        )
+        made = Fragment(
+            (*self.shape[:axis], size, *self.shape[axis + 1 :]),
+            self.threads,
+            regs,
+        )
+        at = np.asarray(self.reg_part(np.arange(self.num_regs))[axis])
+        at = np.broadcast_to(at, self.num_regs)
+        held = np.nonzero((at >= start) & (at < start + size))[0]
+        return made, held.astype(np.int32)
+
     def permute(self, axes: tuple[int, ...]) -> Fragment:
         """Fragment of the transposed tile: its axis i is axis `axes[i]` of this one."""
         if sorted(axes) != list(range(self.rank)):
@@ -240,6 +271,10 @@ class Fragment:
         while 2 * width <= maximum and merged[0].size % (2 * width) == 0:
             width *= 2
         return width
+
+
+def _whole(fragment: Fragment) -> tuple[Fragment, NDArray[np.int32]]:
+    return fragment, np.arange(fragment.num_regs, dtype=np.int32)
 
 
 def _check_axis(axis: int, rank: int) -> None:

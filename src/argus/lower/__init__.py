@@ -2,6 +2,7 @@
 
 Each pass takes a valid program to a valid program and is one file. In order:
 
+    facts         what divides loop variables and scalars         facts.py
     roles         warps of each role, register budgets            roles.py
     buffers       where each shared tile's elements lie           buffers.py
     dots          the matrix instruction of each dot              dots.py
@@ -25,6 +26,7 @@ from argus.lower.buffers import assign_offsets, lay_out_buffers
 from argus.lower.converts import expand_converts, split_reductions
 from argus.lower.copies import select_copies
 from argus.lower.dots import select_dots
+from argus.lower.facts import derive_facts
 from argus.lower.hazards import insert_syncs, number_syncs
 from argus.lower.infer import infer_layouts
 from argus.lower.rings import expand_rings
@@ -34,6 +36,7 @@ from argus.lower.vectors import select_accesses
 from argus.lower.waits import insert_wgmma_waits
 
 PASSES: tuple[Callable[[Program], None], ...] = (
+    derive_facts,
     place_roles,
     lay_out_buffers,
     select_dots,

@@ -103,6 +103,11 @@ def _why_not_tma(program: Program, view: GlobalView, dst: SharedView) -> str | N
     inner = view.shape[-1] * itemsize
     if axes[-1] is None or inner % 16:
         return f"rows of {inner} bytes are not a multiple of 16"
+    # Seen on an H200: a box that begins elsewhere in a row is an illegal instruction.
+    first = axis_start(view.coords[-1], axes[-1])
+    assert first is not None
+    if divisor(first, program.facts) * itemsize % 16:
+        return "its first column is not known to be a multiple of 16 bytes"
     if not layout.swizzle and view.shape[-1] > _BOX_MAX:
         return f"an unswizzled row of {view.shape[-1]} elements exceeds {_BOX_MAX}"
     return None

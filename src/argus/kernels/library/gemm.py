@@ -23,11 +23,14 @@ def _arguments(case: Case) -> tuple[Argument, ...]:
 
 
 def hopper_statics(m: int, n: int, k: int) -> dict[str, object]:
-    """Static parameters of the Hopper form for a size."""
+    """Static parameters of the Hopper form for a size.
+
+    Rows of C that TMA cannot address (n no multiple of 8) are stored from registers.
+    """
+    store: dict[str, object] = {"TMA_STORE": n % 8 == 0}
     if m <= 64:
-        return {"BM": 64, "BN": 256, "STAGES": 4, "CLUSTER": 1, "WARPGROUPS": 1}
-    cluster = 2 if m > 128 else 1
-    return {"BM": 128, "BN": 256, "BK": 64, "STAGES": 4, "CLUSTER": cluster}
+        return {"BM": 64, "CLUSTER": 1, "WARPGROUPS": 1, **store}
+    return {"CLUSTER": 2 if m > 128 else 1, **store}
 
 
 def _choose(case: Case, target: str) -> Choice:
@@ -36,7 +39,8 @@ def _choose(case: Case, target: str) -> Choice:
     if "relu" in case.options:
         statics["ACTIVATION"] = relu
     if target == "sm_90a" and k % 8 == 0:
-        return Choice(gemm_sm90, {**hopper_statics(m, n, k), **statics, **_small(case)})
+        statics |= hopper_statics(m, n, k)
+        return Choice(gemm_sm90, {**statics, **_small(case)})
     return _choose_ampere(case, target)
 
 

@@ -8,7 +8,11 @@ from argus.diagnostics import Span
 from argus.ir.expr import Const, Expr
 from argus.ir.memory import BarrierRef
 from argus.lang.frontend import coerce
-from argus.lang.frontend.shared import shared_subscript, static_difference
+from argus.lang.frontend.shared import (
+    shared_subscript,
+    static_difference,
+    tile_subscript,
+)
 from argus.lang.frontend.state import Elaborator
 from argus.lang.frontend.values import (
     BarriersValue,
@@ -68,6 +72,8 @@ def _other(e: Elaborator, base: Value, node: ast.Subscript) -> Value:
                     "AG0203", span, f"there is no barrier {at.value} of {alloc.count}"
                 )
             return BarrierValue(BarrierRef(alloc, at))
+        case TileValue(tile=tile):
+            return tile_subscript(e, tile, node)
         case ViewValue():
             raise e.fail("AG0116", span, "a slice of a tensor is not sliced again")
         case _:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from argus.diagnostics import Span
 from argus.ir.expr import Const, Expr, binary
 from argus.ir.memory import SharedAlloc, SharedView
+from argus.ir.ops import Slice, Tile
 from argus.lang.frontend import coerce
 from argus.lang.frontend.state import Elaborator
 from argus.lang.frontend.values import (
@@ -15,6 +16,7 @@ from argus.lang.frontend.values import (
     SlotValue,
     StagedValue,
     Static,
+    TileValue,
     Value,
     number,
 )
@@ -109,6 +111,40 @@ def shared_subscript(
         tuple(view.dims[p] for p in kept),
     )
     return SharedValue(made, ring)
+
+
+def tile_subscript(e: Elaborator, tile: Tile, node: ast.Subscript) -> Value:
+    """A window of a register tile: static slices, one for each axis.
+
+    Raises ArgusError: an index that is no static slice (AG0108, AG0116), one outside
+    the tile (AG0206), too many or too few (AG0203).
+    """
+    items = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    span = e.span(node)
+    if len(items) != len(tile.shape):
+        raise e.fail(
+            "AG0203", span, f"{len(items)} slices for a tile with {len(tile.shape)} axes"
+        )
+    for axis, item in enumerate(items):
+        if not isinstance(item, ast.Slice):
+            raise e.fail(
+                "AG0116",
+                e.span(item),
+                "a register tile is not indexed by element",
+                help="slice it with static bounds, `x[:, 0:64]`, or reduce it",
+            )
+        start, extent = _window(e, item, tile.shape[axis], e.span(item))
+        if extent == tile.shape[axis]:
+            continue
+        if not isinstance(start, Const) or not isinstance(start.value, int):
+            raise e.fail(
+                "AG0108", e.span(item), "a register tile is sliced at static places"
+            )
+        shape = (*tile.shape[:axis], extent, *tile.shape[axis + 1 :])
+        made = e.tile(tile.dtype, shape, tile.dims, span)
+        e.emit(Slice(made, tile, axis, start.value, span=span))
+        tile = made
+    return TileValue(tile)
 
 
 def _is_ellipsis(node: ast.expr) -> bool:

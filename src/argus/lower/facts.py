@@ -1,0 +1,54 @@
+"""Pass: what powers of two divide the program's scalars.
+
+The specialisation says what divides sizes and strides; this adds loop variables, named
+scalars and what loops carry. Vector widths and TMA's alignment rules rest on these
+facts, which every launch checks (`Program.facts`) or which follow from them.
+"""
+
+from argus.ir import ops as o
+from argus.ir.expr import divisor
+from argus.ir.program import Program
+
+
+def derive_facts(program: Program) -> None:
+    """Add to ``program.facts`` the divisors of loop variables and named scalars."""
+    _block(program.body, program.facts)
+
+
+def _block(block: o.Block, facts: dict[str, int]) -> None:
+    for op in block.ops:
+        match op:
+            case o.Let():
+                facts[op.sym.name] = divisor(op.value, facts)
+            case o.For():
+                _loop(op, facts)
+            case o.If():
+                _block(op.then, facts)
+                _block(op.other, facts)
+                for m in op.scalars:
+                    both = min(divisor(m.then, facts), divisor(m.other, facts))
+                    facts[m.result.name] = both
+            case o.Roles():
+                for role in op.roles:
+                    _block(role.body, facts)
+            case _:
+                pass
+
+
+def _loop(op: o.For, facts: dict[str, int]) -> None:
+    """A carried scalar keeps the divisor that its yielded value keeps, by induction."""
+    facts[op.var.name] = min(divisor(op.start, facts), divisor(op.step, facts))
+    for c in op.scalars:
+        facts[c.arg.name] = divisor(c.init, facts)
+    while True:
+        _block(op.body, facts)
+        shrunk = False
+        for c in op.scalars:
+            kept = min(facts[c.arg.name], divisor(c.yielded, facts))
+            shrunk = shrunk or kept < facts[c.arg.name]
+            facts[c.arg.name] = kept
+        if not shrunk:
+            break
+    for c in op.scalars:
+        # Without an iteration the result is the initial value.
+        facts[c.result.name] = min(facts[c.arg.name], divisor(c.init, facts))
