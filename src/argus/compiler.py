@@ -300,3 +300,48 @@ def _static(value: object) -> object:
 
 def _hashable(value: Any) -> object:
     return id(value) if isinstance(value, InlineFunction) else value
+
+
+# ------------------------------------------------------------------------ torch
+
+
+def torch_op(kernel: Kernel, name: str, **statics: object) -> Any:
+    """Register ``kernel`` with these static parameters as a torch operator.
+
+    ``name`` is "namespace::name". The operator takes the kernel's runtime parameters by
+    position and writes its outputs in place; ``torch.compile(fullgraph=True)`` accepts
+    it. Raises ArgusError AG0906 without torch, and what specialising the kernel raises.
+    """
+    from argus.lang.frontend.signature import TensorParam
+    from argus.runtime.torch_op import REQUIRED, OpParameter, as_torch_op
+
+    signature = kernel.signature
+    dtypes = {t.name: t.dtypes[0] for t in signature.tensors}
+    outputs = tile_program(Request(kernel, dtypes, statics)).outputs
+    defaults = scalar_defaults(kernel)
+    parameters: list[OpParameter] = []
+    for p in signature.params:
+        if isinstance(p, TensorParam):
+            kind = "optional_tensor" if p.optional else "tensor"
+            parameters.append(OpParameter(p.name, kind, None if p.optional else REQUIRED))
+        else:
+            kind = "float" if p.dtype.is_float else "int"
+            default = defaults.get(p.name, REQUIRED)
+            parameters.append(OpParameter(p.name, kind, default))
+    names = [p.name for p in signature.params]
+
+    def run(*args: object) -> None:
+        launch(kernel, (), {**dict(zip(names, args, strict=True)), **statics})
+
+    return as_torch_op(run, name, parameters, outputs)
+
+
+def scalar_defaults(kernel: Kernel) -> dict[str, int | float]:
+    """Defaults of the runtime scalars that have one (literals)."""
+    import ast
+
+    found: dict[str, int | float] = {}
+    for scalar in kernel.signature.scalars:
+        if scalar.default is not None:
+            found[scalar.name] = ast.literal_eval(scalar.default)
+    return found
