@@ -18,8 +18,12 @@ import programs
 from emulator import from_bf16, to_bf16
 
 from argus.codegen import emit
-from argus.ir.dtypes import bf16, f16, f32
+from argus.ir import ops as o
+from argus.ir.dtypes import bf16, f16, f32, i8, i32, i64, u8
+from argus.ir.expr import Const, Sym, binary, cdiv
+from argus.ir.placement import VectorPlan
 from argus.ir.program import Program
+from argus.layout import Fragment, Mode, blocked
 
 pytestmark = [
     pytest.mark.compiler,
@@ -153,3 +157,96 @@ def test_mma_with_cp_async_and_ldmatrix() -> None:
     exact = np.zeros_like(c)
     exact[:60, :48] = a[:60, :56] @ b[:56, :48]
     assert np.array_equal(c, exact)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "width"),
+    [(i8, 1), (i8, 2), (i8, 16), (u8, 4), (u8, 8), (i32, 4), (i64, 1), (i64, 2)],
+)
+def test_integers(dtype, width: int) -> None:
+    """Vectors of each type, by way of shared memory, with an operation on them."""
+    x, y = (programs.tensor(n, dtype, "N") for n in "XY")
+    b = programs.Build("integers")
+    layout = blocked((2048,), 128, width)
+    view = programs.window(x, (2048,), programs.BLOCK * 2048)
+    t = b.load("t", view, layout, width)
+    buffer = programs.shared("buffer", dtype, (2048,), 0, swizzle=0)
+    plan = VectorPlan(layout, width, "st.shared")
+    whole = programs.whole(buffer)
+    b.add(o.StoreShared(view=whole, src=t, plan=plan, span=b.here()))
+    back = programs.tile("back", dtype, layout, "N")
+    plan = VectorPlan(layout, width, "ld.shared")
+    b.add(o.LoadShared(result=back, view=whole, plan=plan, span=b.here()))
+    more = b.apply("more", "maximum", back, Const(-5 if dtype is not u8 else 5))
+    view = programs.window(y, (2048,), programs.BLOCK * 2048)
+    b.store(view, more, width)
+    program = b.program([x, y], ["Y"], cdiv(Sym("N", "dim"), 2048), 2048 * dtype.bytes)
+    kind = np.dtype({"i8": "i1", "u8": "u1", "i32": "i4", "i64": "i8"}[dtype.name])
+    info = np.iinfo(kind)
+    given = rng().integers(info.min, info.max, size=4096, dtype=kind, endpoint=True)
+    found = np.zeros(4096, kind)
+    launch(program, {"N": 3072}, {"X": given, "Y": found})
+    exact = np.maximum(given, kind.type(5 if dtype is u8 else -5))
+    assert np.array_equal(found[:3072], exact[:3072])
+    assert (found[3072:] == 0).all()
+
+
+def test_scalars_that_become_64_bit() -> None:
+    """A carried and a merged scalar whose wide value appears only later."""
+    x, y = programs.tensor("X", i64, "N"), programs.tensor("Y", i64, "N")
+    b = programs.Build("wide", warps=1)
+    big, out, merged = Sym("big", "let"), Sym("out", "let"), Sym("merged", "let")
+    carried = Sym("carried", "let")
+    inner = o.LoadScalar(sym=big, tensor=x, coords=(Const(1),), span=b.here())
+    b.add(
+        o.For(
+            var=Sym("i", "loop"),
+            start=Const(0),
+            stop=Const(2),
+            step=Const(1),
+            body=o.Block([inner]),
+            scalars=[o.ScalarCarry(Const(1), carried, carried + big, out)],
+            span=b.here(),
+        )
+    )
+    b.add(
+        o.If(
+            cond=binary(">", out, 0),
+            then=o.Block([]),
+            other=o.Block([]),
+            scalars=[o.ScalarMerge(Const(3), out, merged)],
+            span=b.here(),
+        )
+    )
+    t = b.full("t", i64, blocked((32,), 32), 0)
+    t = b.apply("t", "add", t, merged)
+    b.store(programs.window(y, (32,), Const(0)), t, 1)
+    given = np.array([0, -(1 << 40)] + [0] * 30, np.int64)
+    found = np.zeros(32, np.int64)
+    launch(b.program([x, y], ["Y"], Const(1)), {"N": 32}, {"X": given, "Y": found})
+    assert (found == 1 - (1 << 41)).all()
+
+
+@pytest.mark.parametrize("dtype", [bf16, f32])
+def test_registers_move_within_a_thread(dtype) -> None:
+    """Convert and Broadcast with maps that are no layout of the loop variable."""
+    x, y = programs.tensor("X", dtype, "8 64"), programs.tensor("Y", dtype, "8 64")
+    b = programs.Build("moves", warps=1)
+    threads = (Mode(32, 1, 2),)
+    rows_last = Fragment((8, 64), threads, (Mode(2, 1, 1), Mode(8, 0, 1)))
+    rows_first = Fragment((8, 64), threads, (Mode(8, 0, 1), Mode(2, 1, 1)))
+    view = programs.window(x, (8, 64), Const(0), Const(0))
+    t = b.load("t", view, rows_last, 2)
+    other = programs.tile("other", dtype, rows_first, "8 64")
+    b.add(o.Convert(result=other, src=t, span=b.here()))
+    twice = b.apply("twice", "add", other, other)
+    total = b.reduce("total", "max", twice, 0)
+    spread = b.broadcast("spread", total, twice, (1,))
+    difference = b.apply("difference", "sub", spread, twice)
+    b.store(programs.window(y, (8, 64), Const(0), Const(0)), difference, 1)
+    given = rng().integers(-20, 20, size=(8, 64)).astype(np.float32)
+    stored = to_bf16(given) if dtype is bf16 else given
+    found = np.zeros_like(stored)
+    launch(b.program([x, y], ["Y"], Const(1)), {}, {"X": stored, "Y": found})
+    found = from_bf16(found) if dtype is bf16 else found
+    assert np.array_equal(found, 2 * given.max(0) - 2 * given)

@@ -19,7 +19,7 @@ from argus.codegen.addresses import (
 from argus.codegen.context import TID, Context, Ints, Step
 from argus.codegen.errors import CodegenError
 from argus.codegen.registers import at, read, read_bits
-from argus.codegen.storage import Array
+from argus.codegen.storage import Array, layout_of
 from argus.codegen.vectors import Vector, pointer_type, vector_of
 from argus.ir import ops as o
 from argus.ir.dtypes import DType
@@ -38,6 +38,12 @@ def vector_plan(plan: object, what: str) -> VectorPlan:
     return plan
 
 
+def same_layout(plan: VectorPlan, tile: o.Tile) -> None:
+    """Raise CodegenError unless the plan distributes the tile as the tile is."""
+    if not plan.layout.same_as(layout_of(tile)):
+        raise CodegenError(f"the plan of {tile!r} has another layout than the tile")
+
+
 def owner(cx: Context, layout: Fragment) -> str | None:
     """Condition that the thread is the lowest holder; None when all are."""
     if layout.replication == 1:
@@ -52,6 +58,8 @@ def owner(cx: Context, layout: Fragment) -> str | None:
 def load_global(cx: Context, op: o.LoadGlobal) -> None:
     """Guarded vector loads; what does not exist gets the fill value."""
     plan = vector_plan(op.plan, "LoadGlobal")
+    for tile in (op.result, op.mask) if op.mask is not None else (op.result,):
+        same_layout(plan, tile)
     target, dtype = cx.array(op.result), op.result.dtype
     stream = _streaming(op.evict)
     if plan.width == 1 and target.packed:
@@ -234,6 +242,8 @@ def _load_pairs(
 def store_global(cx: Context, op: o.StoreGlobal) -> None:
     """Guarded vector stores or reductions; a masked store goes element by element."""
     plan = vector_plan(op.plan, "StoreGlobal")
+    for tile in (op.src, op.mask) if op.mask is not None else (op.src,):
+        same_layout(plan, tile)
     source = cx.array(op.src)
     first_holder = owner(cx, plan.layout) if plan.unique else None
     width = plan.width if op.mask is None else 1

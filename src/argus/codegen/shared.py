@@ -15,6 +15,7 @@ from argus.codegen.errors import CodegenError
 from argus.codegen.memory import (
     components,
     owner,
+    same_layout,
     spread,
     store_halves,
     vector_plan,
@@ -31,6 +32,7 @@ from argus.ir.placement import VectorPlan
 def load_shared(cx: Context, op: o.LoadShared) -> None:
     """Vector loads, or ldmatrix."""
     plan = vector_plan(op.plan, "LoadShared")
+    same_layout(plan, op.result)
     target = cx.array(op.result)
     if plan.instruction.startswith("ldmatrix"):
         _matrices(cx, op.view, plan, target, "ldmatrix")
@@ -79,6 +81,7 @@ def _load_shared_pairs(
 def store_shared(cx: Context, op: o.StoreShared) -> None:
     """Vector stores, or stmatrix."""
     plan = vector_plan(op.plan, "StoreShared")
+    same_layout(plan, op.src)
     source = cx.array(op.src)
     if plan.instruction.startswith("stmatrix"):
         _matrices(cx, op.view, plan, source, "stmatrix")
