@@ -18,7 +18,7 @@ from argus.cli.output import Output, exit_code, reporting
 
 if TYPE_CHECKING:
     from argus.cli.subjects import Subject
-    from argus.diagnostics import Json
+    from argus.diagnostics import Diagnostic, Json
 
 
 def check(
@@ -41,15 +41,15 @@ def check(
         selection = Selection(
             target, kernel, case, settings or (), dtypes or (), sizes or ()
         )
-        found = subjects(source, selection)
-        results = [_check(out, subject) for subject in found]
+        seen: set[Diagnostic] = set()
+        results = [_check(out, one, seen) for one in subjects(source, selection)]
         out.data["kernels"] = list(results)
         wrong = sum(not r["ok"] for r in results)
-        if wrong and len(results) > 1:
-            out.line(f"{wrong} of {len(results)} kernels are wrong", style="bold red")
+        if wrong:
+            out.line(f"{wrong} of {len(results)} wrong", style="bold red")
 
 
-def _check(out: Output, subject: Subject) -> dict[str, Json]:
+def _check(out: Output, subject: Subject, seen: set[Diagnostic]) -> dict[str, Json]:
     from argus.compiler import placed_program
     from argus.diagnostics import ArgusError
 
@@ -69,8 +69,17 @@ def _check(out: Output, subject: Subject) -> dict[str, Json]:
     try:
         program = placed_program(request)
     except ArgusError as error:
-        out.show(error.diagnostics, error=False)
-        out.fail(exit_code(error.codes))
+        # Several cases of one entry often have the same mistake: it is shown once.
+        fresh = [d for d in error.diagnostics if d not in seen]
+        seen.update(fresh)
+        out.line(
+            f"wrong  {subject.label}{'' if fresh else ': as above'}",
+            style="bold red",
+            indent=7,
+        )
+        out.show(fresh, error=False)
+        out.line()
+        out.fail(exit_code(error.diagnostics))
         result["ok"] = False
         return result
     result["threads"] = 32 * program.warps
@@ -79,5 +88,5 @@ def _check(out: Output, subject: Subject) -> dict[str, Json]:
     facts = f"{32 * program.warps} threads, {program.shared_bytes} bytes shared"
     if program.cluster > 1:
         facts += f", clusters of {program.cluster}"
-    out.line(f"ok  {subject.label}: {facts}", indent=4)
+    out.line(f"ok     {subject.label}: {facts}", indent=7)
     return result

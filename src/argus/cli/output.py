@@ -30,7 +30,8 @@ OK, WRONG, USAGE = 0, 1, 2
 
 _ON_DEVICE = ("AG0811", "AG0815")
 """Launch errors that are the kernel's fault, not the caller's."""
-_ENVIRONMENT = ("AG0601", "AG0705", "AG0706")
+_ENVIRONMENT = ("AG0601", "AG0602", "AG0705", "AG0706")
+"""Not the kernel's fault where they point at no line of it."""
 
 
 class Output:
@@ -146,16 +147,16 @@ def reporting(command: str, as_json: bool) -> Generator[Output, None, None]:
         yield out
     except ArgusError as error:
         out.show(error.diagnostics)
-        out.fail(exit_code(error.codes))
+        out.fail(exit_code(error.diagnostics))
     out.finish()
     if out.code != OK:
         raise typer.Exit(out.code)
 
 
-def exit_code(codes: Iterable[str]) -> int:
-    """2 if some code is about the command or the machine, else 1."""
-    for code in codes:
-        outside = code[:4] in ("AG08", "AG09") and code not in _ON_DEVICE
-        if outside or code in _ENVIRONMENT:
+def exit_code(diagnostics: Iterable["Diagnostic"]) -> int:
+    """2 if one of them is about the command or the machine, else 1."""
+    for found in diagnostics:
+        outside = found.code[:4] in ("AG08", "AG09") and found.code not in _ON_DEVICE
+        if outside or (found.code in _ENVIRONMENT and found.span is None):
             return USAGE
     return WRONG

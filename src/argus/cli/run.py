@@ -87,10 +87,11 @@ def run_entry(
     from argus.cli.subjects import entry_cases
 
     default = (*entry.small, *entry.large[:1]) if on_device else entry.small
+    cases = entry_cases(entry, selection, default)
     out.line(f"{entry.name} in {where}, seed {seed}", style="bold", indent=2)
     results: list[Json] = []
     out.data["entry"] = entry.name
-    for case in entry_cases(entry, selection, default):
+    for case in cases:
         results.append(_case(out, entry, case, selection, seed, on_device))
     out.data["cases"] = results
 
