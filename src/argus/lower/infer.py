@@ -96,7 +96,7 @@ class _Inference:
                 self.union.add(op.src)
             case (
                 o.Broadcast() | o.Transpose() | o.Reduce() | o.Reinterpret()
-                | o.Convert() | o.Split()
+                | o.Convert() | o.Split() | o.Slice()
             ):  # fmt: skip
                 self.union.add(op.result)
                 self.union.add(op.src)
@@ -116,7 +116,9 @@ class _Inference:
             case _:
                 pass
 
-    def _memory_hint(self, cls: TileClass, view: GlobalView, mask: o.Tile | None) -> None:
+    def _memory_hint(
+        self, cls: TileClass, view: GlobalView, mask: o.Tile | None
+    ) -> None:
         contiguous = contiguous_axis(view)
         width = 1 if mask is not None else global_alignment(self.program, view)
         cls.vector_bits = min(cls.vector_bits, width * view.dtype.bits)
@@ -183,6 +185,12 @@ class _Inference:
             case o.Reduce():
                 if (layout := known(op.src)) is not None:
                     yield op.result, layout.slice(op.axis)
+            case o.Slice():
+                if (layout := known(op.src)) is not None:
+                    size = op.result.shape[op.axis]
+                    window = layout.window(op.axis, op.start, size)
+                    if window is not None:
+                        yield op.result, window[0]
             case o.Transpose():
                 if (layout := known(op.src)) is not None:
                     yield op.result, layout.permute(op.axes)

@@ -58,6 +58,8 @@ class _Repair:
                 op.src = self.want(op.src, layout, "broadcast needs the slice's layout")
             case o.Reduce():
                 self._reduce(op)
+            case o.Slice():
+                self._slice(op)
             case o.Scan():
                 self._scan(op)
             case o.Transpose():
@@ -106,6 +108,20 @@ class _Repair:
             op.src = self.want(op.src, layout, f"{op.fn} within a warp")
         note = "the reduction leaves the slice's layout"
         op.result = self.leave(op.result, layout.slice(op.axis), note)
+
+    def _slice(self, op: o.Slice) -> None:
+        size = op.result.shape[op.axis]
+        window = need(op.src).window(op.axis, op.start, size)
+        if window is None:
+            raise fail(
+                "AG0607",
+                op.span,
+                f"elements {op.start} to {op.start + size - 1} are not whole registers "
+                "of the tile's layout",
+                help="slice at multiples of what one register step covers, for a wgmma "
+                "accumulator multiples of 8 columns of its last instruction",
+            )
+        op.result = self.leave(op.result, window[0], "the window's layout")
 
     def _scan(self, op: o.Scan) -> None:
         if scannable(need(op.src), op.axis):

@@ -1,69 +1,72 @@
 """Pass: close wgmma groups, and wait for them as late as correctness allows.
 
 Each dot on wgmma becomes its own group (WgmmaCommit behind it). A WgmmaWait is inserted
-before the first operation that reads or overwrites a result, before the release of a
-ring slot that a group still reads, before ordinary writes to a buffer it reads, and at
-the end of the group's program. It leaves in flight all groups committed later.
-Consecutive dots on one accumulator need no wait between them (PTX ISA, wgmma: accesses
-to the same accumulator by wgmma of the same shape are in order).
+before the first operation that reads or overwrites a result or a register operand,
+before the release of a ring slot that a group still reads, before other writes to a
+buffer it reads, and at the end of the group's program. It leaves in flight all groups
+committed later. Consecutive dots on one accumulator need no wait between them (PTX ISA,
+wgmma: accesses to the same accumulator by wgmma of the same shape are in order).
 
 The groups in flight at the head of a loop are those of the entry joined with those of
-the back edge; the analysis runs each body until that is stable.
+the back edge; the analysis runs each body, as it was before the pass, until that is
+stable. What a group is, and what it becomes where control flow meets, is in
+:mod:`argus.lower.in_flight`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-
 from argus.diagnostics import Span
 from argus.ir import ops as o
-from argus.ir.expr import Binary, Expr
 from argus.ir.memory import SharedView
 from argus.ir.placement import WgmmaPlan
 from argus.ir.program import Program
-from argus.ir.walk import used
+from argus.ir.walk import defined, used
+from argus.lower.affine import Relations
 from argus.lower.groups import groups
+from argus.lower.in_flight import (
+    InFlight,
+    Slot,
+    State,
+    any_stage,
+    join,
+    rename,
+    restage,
+    results,
+)
 
-_Slot = tuple[int, Expr]
-"""A buffer (by id) and the stage expression that is read."""
-
-
-@dataclass(frozen=True)
-class _Group:
-    """One committed wgmma group: results not readable yet, slots still read."""
-
-    tiles: frozenset[int]
-    slots: frozenset[_Slot]
-
-
-_State = tuple[_Group, ...]
-"""Groups in flight, oldest first."""
 _MOST = 8
+"""Most groups in flight."""
+_TURNS = 16
+"""After so many turns of a loop's analysis, slots are no longer told apart."""
 
 
 def insert_wgmma_waits(program: Program) -> None:
     """Insert WgmmaCommit and WgmmaWait in every group of the program."""
     for group in groups(program):
-        _Walker().run(group.block, group.span)
+        relations = Relations()
+        relations.run(group.block)
+        _Walker(relations).run(group.block, group.span)
 
 
 class _Walker:
-    def __init__(self) -> None:
+    def __init__(self, relations: Relations) -> None:
+        self.relations = relations
         self.tiles: dict[int, o.Tile] = {}
+        self.source: dict[int, list[o.AnyOp]] = {}
+        """Operations of each block before the pass, by its id."""
 
     def run(self, block: o.Block, span: Span) -> None:
         state, ops = self._run(block, ())
-        if state:
-            self._wait(state, len(state) - 1, ops, span, "before the role ends")
+        self._all(state, ops, span, "before the role ends")
         block.ops = ops
 
-    def _run(self, block: o.Block, state: _State) -> tuple[_State, list[o.AnyOp]]:
+    def _run(self, block: o.Block, state: State) -> tuple[State, list[o.AnyOp]]:
         """State after the block, and the block's operations with waits inserted."""
         out: list[o.AnyOp] = []
-        for op in block.ops:
+        for op in self.source.setdefault(id(block), block.ops):
             match op:
                 case o.Roles():
+                    state = self._all(state, out, op.span, "before the roles begin")
                     out.append(op)
                 case o.For():
                     state = self._loop(op, state, out)
@@ -71,178 +74,180 @@ class _Walker:
                     state = self._branch(op, state, out)
                 case o.Dot(plan=WgmmaPlan()):
                     state = self._dot(op, state, out)
-                case o.WgmmaCommit():
-                    pass
                 case o.WgmmaWait():
                     position = len(state) - 1 - op.pending
                     if position >= 0:
-                        state = self._wait(
-                            state, position, out, op.span, op.note or "as written"
-                        )
+                        why = op.note or "as written"
+                        state = self._wait(state, position, out, op.span, why)
                 case _:
                     state = self._before(op, state, out)
                     out.append(op)
         return state, out
 
-    def _before(self, op: o.AnyOp, state: _State, out: list[o.AnyOp]) -> _State:
+    # -- what needs a wait
+
+    def _before(self, op: o.AnyOp, state: State, out: list[o.AnyOp]) -> State:
         """Insert the wait that ``op`` needs."""
-        if not state:
-            return state
-        ids = {t.id for t in used(op)}
         need, why = -1, ""
         for i, group in enumerate(state):
-            if ids & group.tiles:
-                need, why = i, "the result is read next"
-            match op:
-                case o.RingRelease():
-                    stage = op.n % op.ring.stages
-                    fields = op.ring.fields.values()
-                    if group.slots & {(id(f), stage) for f in fields}:
-                        need, why = i, "the slot must not be read any more"
-                case o.StoreShared():
-                    if any(s[0] == id(op.view.alloc) for s in group.slots):
-                        need, why = i, "the buffer is overwritten next"
-                case o.CopyAsync(ring=None):
-                    if any(s[0] == id(op.dst.alloc) for s in group.slots):
-                        need, why = i, "the buffer is overwritten next"
-                case _:
-                    pass
+            reason = self._conflict(op, group)
+            if reason is not None:
+                need, why = i, reason
         return self._wait(state, need, out, op.span, why) if need >= 0 else state
 
+    def _conflict(self, op: o.AnyOp, group: InFlight) -> str | None:
+        """Why ``op`` may not run while ``group`` is in flight, or None."""
+        if any(t.id in group.tiles for t in used(op)):
+            return "the result is read next"
+        for made in defined(op):
+            if self._overwrites(made, group):
+                return "registers in use are written next"
+        match op:
+            case o.RingRelease():
+                fields = {id(f) for f in op.ring.fields.values()}
+                if any(
+                    s.buffer in fields and self._same(s, op.ring.stages, op)
+                    for s in group.slots
+                ):
+                    return "the slot must not be read any more"
+            case o.StoreShared():
+                if any(s.buffer == id(op.view.alloc) for s in group.slots):
+                    return "the buffer is overwritten next"
+            case o.CopyAsync(ring=None):
+                if any(s.buffer == id(op.dst.alloc) for s in group.slots):
+                    return "the buffer is overwritten next"
+            case _:
+                pass
+        return None
+
+    def _overwrites(self, made: o.Tile, group: InFlight) -> bool:
+        if made.id in group.operands:
+            return True
+        return any(shares(made, self.tiles[t]) for t in (*group.tiles, *group.operands))
+
+    def _same(self, slot: Slot, stages: int, op: o.RingRelease) -> bool:
+        """True unless the slot is shown to be another than the one released."""
+        if slot.number is None or stages == 1:
+            return True
+        apart = self.relations.difference(slot.number, op.n)
+        return apart is None or apart % stages == 0
+
+    # -- waiting
+
     def _wait(
-        self, state: _State, last: int, out: list[o.AnyOp], span: Span, why: str
-    ) -> _State:
+        self, state: State, last: int, out: list[o.AnyOp], span: Span, why: str
+    ) -> State:
         """Wait for groups 0..last."""
-        ids = sorted(i for g in state[: last + 1] for i in g.tiles)
+        ids = sorted({i for g in state[: last + 1] for i in g.tiles})
         later = {i for g in state[last + 1 :] for i in g.tiles}
-        tiles = tuple(self.tiles[i] for i in dict.fromkeys(ids) if i not in later)
+        tiles = tuple(self.tiles[i] for i in ids if i not in later)
         out.append(
             o.WgmmaWait(pending=len(state) - 1 - last, tiles=tiles, span=span, note=why)
         )
         return state[last + 1 :]
 
-    def _dot(self, op: o.Dot, state: _State, out: list[o.AnyOp]) -> _State:
-        """Issue: operands in registers and foreign accumulators must be complete."""
-        acc = op.acc
-        reads = {t.id for t in used(op)}
-        chained = acc is not None and any(acc.id in g.tiles for g in state)
-        if chained and acc is not None:
-            reads.discard(acc.id)
-        need = max((i for i, g in enumerate(state) if reads & g.tiles), default=-1)
-        if need >= 0:
-            state = self._wait(state, need, out, op.span, "an operand is its result")
-        self.tiles[op.result.id] = op.result
-        slots = frozenset(
-            (id(v.alloc), v.stage) for v in (op.a, op.b) if isinstance(v, SharedView)
-        )
-        out.append(op)
-        out.append(o.WgmmaCommit(span=op.span, note="one group per dot"))
-        if chained and acc is not None:
-            # The old name of the accumulator is gone: waiting for it means the newest.
-            state = tuple(replace(g, tiles=g.tiles - {acc.id}) for g in state)
-        state = (*state, _Group(frozenset({op.result.id}), slots))
-        if len(state) > _MOST:
-            state = self._wait(state, 0, out, op.span, f"at most {_MOST} in flight")
-        return state
-
-    def _loop(self, op: o.For, state: _State, out: list[o.AnyOp]) -> _State:
-        # A carry in registers of its own is copied: its value must be there.
-        copied = {c.init.id for c in op.tiles if not _shares(c.init, c.arg)}
-        state = self._complete(copied, state, out, op.span)
-        head = _rename(state, [(c.init, c.arg) for c in op.tiles], keep=True)
-        for c in op.tiles:
-            self.tiles[c.arg.id] = c.arg
-            self.tiles[c.result.id] = c.result
-        back = [(c.yielded, c.arg) for c in op.tiles]
-        stages = [(c.yielded, c.arg) for c in op.scalars]
-        copied = {c.yielded.id for c in op.tiles if not _shares(c.yielded, c.arg)}
-        for _ in range(6):
-            after, ops = self._run(op.body, head)
-            after = self._complete(copied, after, ops, op.span)
-            joined = _join(head, _restage(_rename(after, back), stages))
-            if joined == head:
-                break
-            head = joined
-        else:
-            after, ops = self._run(op.body, head)
-            if after:
-                self._wait(after, len(after) - 1, ops, op.span, "the loop repeats")
-            after = ()
-        op.body.ops = ops
-        out.append(op)
-        left = _join(
-            _rename(state, [(c.init, c.result) for c in op.tiles], keep=True),
-            _restage(
-                _rename(after, [(c.yielded, c.result) for c in op.tiles]),
-                [(c.yielded, c.result) for c in op.scalars],
-            ),
-        )
-        return left
-
-    def _branch(self, op: o.If, state: _State, out: list[o.AnyOp]) -> _State:
-        then, then_ops = self._run(op.then, state)
-        other, other_ops = self._run(op.other, state)
-        merged = {m.then.id for m in op.tiles}
-        then = self._complete(merged, then, then_ops, op.span)
-        merged = {m.other.id for m in op.tiles}
-        other = self._complete(merged, other, other_ops, op.span)
-        op.then.ops, op.other.ops = then_ops, other_ops
-        out.append(op)
-        return _join(then, other)
+    def _all(self, state: State, ops: list[o.AnyOp], span: Span, why: str) -> State:
+        """Wait for everything."""
+        return self._wait(state, len(state) - 1, ops, span, why) if state else state
 
     def _complete(
-        self, ids: set[int], state: _State, ops: list[o.AnyOp], span: Span
-    ) -> _State:
+        self, ids: set[int], state: State, ops: list[o.AnyOp], span: Span
+    ) -> State:
         """Wait for the groups that compute any of these tiles."""
         need = max((i for i, g in enumerate(state) if ids & g.tiles), default=-1)
         if need < 0:
             return state
         return self._wait(state, need, ops, span, "the result is copied next")
 
+    # -- operations
 
-def _shares(a: o.Tile, b: o.Tile) -> bool:
+    def _dot(self, op: o.Dot, state: State, out: list[o.AnyOp]) -> State:
+        """Issue: operands in registers and foreign accumulators must be complete."""
+        acc = op.acc
+        reads = {t.id for t in used(op)}
+        chained = acc is not None and shares(acc, op.result)
+        if chained and acc is not None:
+            reads.discard(acc.id)
+        need = max(
+            (
+                i
+                for i, g in enumerate(state)
+                if reads & g.tiles or self._foreign(op, acc if chained else None, g)
+            ),
+            default=-1,
+        )
+        if need >= 0:
+            state = self._wait(state, need, out, op.span, "an operand is its result")
+        operands = frozenset({op.a.id} if isinstance(op.a, o.Tile) else set[int]())
+        for tile in (op.result, *(x for x in (op.a,) if isinstance(x, o.Tile))):
+            self.tiles[tile.id] = tile
+        slots = frozenset(Slot.of(v) for v in (op.a, op.b) if isinstance(v, SharedView))
+        out.append(op)
+        out.append(o.WgmmaCommit(span=op.span, note="one group per dot"))
+        if chained and acc is not None:
+            # The old name of the accumulator is gone: waiting for it means the newest.
+            state = tuple(g.without(acc.id) for g in state)
+        state = (*state, InFlight(frozenset({op.result.id}), operands, slots))
+        if len(state) > _MOST:
+            state = self._wait(state, 0, out, op.span, f"at most {_MOST} in flight")
+        return state
+
+    def _foreign(self, op: o.Dot, acc: o.Tile | None, group: InFlight) -> bool:
+        """True when the dot writes registers that another product in flight uses."""
+        results = group.tiles - ({acc.id} if acc is not None else set())
+        return op.result.id in group.operands or any(
+            shares(op.result, self.tiles[t]) for t in (*results, *group.operands)
+        )
+
+    def _loop(self, op: o.For, state: State, out: list[o.AnyOp]) -> State:
+        # A carry in registers of its own is copied: its value must be there.
+        copied = {c.init.id for c in op.tiles if not shares(c.init, c.arg)}
+        state = self._complete(copied, state, out, op.span)
+        outer = results(state)
+        entry = [(c.init, c.arg) for c in op.tiles]
+        head = rename(state, entry, outer)
+        for c in op.tiles:
+            self.tiles[c.arg.id] = c.arg
+            self.tiles[c.result.id] = c.result
+        back = [(c.yielded, c.arg) for c in op.tiles]
+        copied = {c.yielded.id for c in op.tiles if not shares(c.yielded, c.arg)}
+        turns = 0
+        while True:
+            after, ops = self._run(op.body, head)
+            after = self._complete(copied, after, ops, op.span)
+            around = restage(
+                rename(after, back, outer), op, [c.arg for c in op.scalars]
+            )
+            turns += 1
+            if turns > _TURNS:
+                around = any_stage(around)
+            joined = join(head, around)
+            if joined == head:
+                break
+            head = joined
+        op.body.ops = ops
+        out.append(op)
+        leave = [(c.yielded, c.result) for c in op.tiles]
+        return join(
+            rename(state, [(c.init, c.result) for c in op.tiles], outer),
+            restage(rename(after, leave, outer), op, [c.result for c in op.scalars]),
+        )
+
+    def _branch(self, op: o.If, state: State, out: list[o.AnyOp]) -> State:
+        ends: list[State] = []
+        for block, merged in (
+            (op.then, {m.then.id for m in op.tiles}),
+            (op.other, {m.other.id for m in op.tiles}),
+        ):
+            after, ops = self._run(block, state)
+            after = self._complete(merged, after, ops, op.span)
+            # What only the branch names, nobody reads after it.
+            ends.append(rename(after, [], results(state)))
+            block.ops = ops
+        out.append(op)
+        return join(*ends)
+
+
+def shares(a: o.Tile, b: o.Tile) -> bool:
     """True when both names stand for the same registers."""
-    return a.storage is not None and a.storage == b.storage
-
-
-def _rename(
-    state: _State, pairs: list[tuple[o.Tile, o.Tile]], *, keep: bool = False
-) -> _State:
-    """State with tiles renamed; names not carried disappear unless ``keep``."""
-    table: dict[int, set[int]] = {}
-    for old, new in pairs:
-        table.setdefault(old.id, set()).add(new.id)
-    result: list[_Group] = []
-    for g in state:
-        tiles = {n for t in g.tiles for n in table.get(t, set())}
-        tiles |= {t for t in g.tiles if keep and t not in table}
-        result.append(_Group(frozenset(tiles), g.slots))
-    return tuple(result)
-
-
-def _restage(state: _State, pairs: Sequence[tuple[Expr, Expr]]) -> _State:
-    """Stage expressions across a back edge: yielded values become arguments."""
-
-    def renamed(e: Expr) -> Expr:
-        for old, new in pairs:
-            if e == old:
-                return new
-        if isinstance(e, Binary):
-            return Binary(e.op, renamed(e.left), renamed(e.right))
-        return e
-
-    return tuple(
-        _Group(g.tiles, frozenset((b, renamed(e)) for b, e in g.slots)) for g in state
-    )
-
-
-def _join(a: _State, b: _State) -> _State:
-    """Either state may hold: aligned at the newest group, joined group by group."""
-    if len(a) < len(b):
-        a, b = b, a
-    extra = len(a) - len(b)
-    joined = [
-        _Group(x.tiles | y.tiles, x.slots | y.slots)
-        for x, y in zip(a[extra:], b, strict=True)
-    ]
-    return (*a[:extra], *joined)
+    return a is b or (a.storage is not None and a.storage == b.storage)
