@@ -1,0 +1,98 @@
+"""The torch-level operators on the device: results, CUDA graphs, torch.compile."""
+
+import pytest
+
+pytestmark = pytest.mark.gpu
+torch = pytest.importorskip("torch")
+
+
+def _error(x, reference) -> float:
+    reference = reference.double()
+    return ((x.double() - reference).norm() / reference.norm()).item()
+
+
+def _normal(*shape: int):
+    return torch.randn(*shape, device="cuda", dtype=torch.bfloat16)
+
+
+def test_gemm_with_epilogue_and_strided_rows() -> None:
+    from argus import ops
+
+    a = _normal(300, 512)[:, 64:464]
+    b, bias, residual = _normal(200, 400), _normal(200).float(), _normal(300, 200)
+    out = ops.gemm(a, b, bias, residual, "relu")
+    want = torch.relu(a.double() @ b.double().T + bias) + residual
+    assert _error(out, want) < 5e-3
+
+
+def test_gemm_of_rows_that_tma_cannot_address() -> None:
+    from argus import ops
+
+    a, b = _normal(65, 129)[:, 1:], _normal(77, 128)
+    assert _error(ops.gemm(a, b), a.double() @ b.double().T) < 5e-3
+
+
+def test_norms_and_attention() -> None:
+    from argus import ops
+
+    x, w = _normal(50, 1000), _normal(1000)
+    assert _error(ops.softmax(x), torch.softmax(x.double(), -1)) < 5e-3
+    want = torch.nn.functional.rms_norm(x.double(), (1000,), w.double(), 1e-6)
+    assert _error(ops.rmsnorm(x, w), want) < 5e-3
+    q, k, v = _normal(2, 8, 333, 128), _normal(2, 2, 555, 128), _normal(2, 2, 555, 128)
+    want = torch.nn.functional.scaled_dot_product_attention(
+        q.double(), k.double(), v.double(), enable_gqa=True
+    )
+    assert _error(ops.attention(q, k, v), want) < 8e-3
+
+
+def test_grouped_gemm_with_gather_and_scatter() -> None:
+    from argus import ops
+
+    x, w = _normal(300, 128), _normal(5, 264, 128)
+    ends = torch.tensor([70, 70, 300, 301, 500], device="cuda", dtype=torch.int32)
+    rows = torch.randint(0, 300, (500,), device="cuda", dtype=torch.int32)
+    scatter = torch.randperm(500, device="cuda").int()
+    want = torch.empty(500, 264, device="cuda", dtype=torch.double)
+    begin = 0
+    for e, end in enumerate(ends.tolist()):
+        part = x[rows[begin:end].long()].double() @ w[e].double().T
+        want[scatter[begin:end].long()] = part
+        begin = end
+    assert _error(ops.grouped_gemm(x, w, ends, rows, scatter), want) < 5e-3
+
+
+def test_cuda_graph_and_side_stream() -> None:
+    from argus import ops
+
+    a, b = _normal(256, 256), _normal(256, 256)
+    out = ops.gemm(a, b)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        ops.gemm(a, b, out=out)
+    a.copy_(_normal(256, 256))
+    out.fill_(float("nan"))
+    graph.replay()
+    torch.cuda.synchronize()
+    assert _error(out, a.double() @ b.double().T) < 5e-3
+    with torch.cuda.stream(torch.cuda.Stream()):
+        again = ops.gemm(a, b)
+    torch.cuda.synchronize()
+    assert torch.equal(again, out)
+
+
+def test_torch_compile_full_graph() -> None:
+    from argus.compiler import torch_op
+    from argus.kernels.norms import rmsnorm
+
+    op = torch_op(rmsnorm, "argus_tests::rmsnorm", BN=1024, WARPS=1)
+
+    def model(x, w):
+        y = torch.empty_like(x)
+        op(x * 2, w, y, 1e-6)
+        return y + 1
+
+    x, w = _normal(40, 1024), _normal(1024)
+    compiled = torch.compile(model, fullgraph=True, backend="aot_eager")
+    want = torch.nn.functional.rms_norm(2 * x.double(), (1024,), w.double(), 1e-6) + 1
+    assert _error(compiled(x, w), want) < 5e-3
