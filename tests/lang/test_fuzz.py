@@ -87,10 +87,70 @@ def mutate_tree(text: str, rng: random.Random) -> str:
             ]
             new = new.value if isinstance(new, ast.Expr) else new
         tree = _Exchange(rng.randrange(1, len(nodes)), new, kind).visit(tree)
+    return unparsed(tree, text, rng)
+
+
+def unparsed(tree: ast.AST, text: str, rng: random.Random) -> str:
+    """The source of a tree; of a tree that has none, a piece of the original text."""
     try:
         return ast.unparse(ast.fix_missing_locations(tree))
     except (AttributeError, ValueError, TypeError, RecursionError):
         return text[: rng.randrange(len(text))]
+
+
+def mutate_gently(text: str, rng: random.Random) -> str:
+    """Edits that mostly keep the source valid, to reach deeper into the frontend."""
+    tree = ast.parse(text)
+    functions = [n for n in tree.body if isinstance(n, ast.FunctionDef)]
+    inside = [n for f in functions for n in ast.walk(f)]
+    names = [n for n in inside if isinstance(n, ast.Name)]
+    for _ in range(rng.randint(1, 3)):
+        match rng.randrange(7):
+            case 0:
+                rng.choice(names).id = rng.choice(names).id
+            case 1:
+                numbers = [n for n in inside if isinstance(n, ast.Constant)]
+                rng.choice(numbers).value = rng.choice(
+                    (0, 1, 2, 3, 7, 64, -1, 0.5, "K")
+                )
+            case 2 | 3:
+                bodies = [
+                    n.body
+                    for n in inside
+                    if isinstance(n, ast.FunctionDef | ast.For | ast.With | ast.If)
+                ]
+                body = rng.choice(bodies)
+                taken = copy.deepcopy(rng.choice(rng.choice(bodies)))
+                if rng.random() < 0.5 and len(body) > 1:
+                    del body[rng.randrange(len(body))]
+                if rng.random() < 0.5:
+                    body.insert(rng.randrange(len(body) + 1), taken)
+            case 4:
+                call = rng.choice([n for n in inside if isinstance(n, ast.Call)])
+                rng.shuffle(call.args)
+                if call.keywords and rng.random() < 0.5:
+                    call.keywords.pop()
+            case 5:
+                field = rng.choice([n for n in inside if isinstance(n, ast.Attribute)])
+                field.attr = rng.choice(
+                    ("T", "load", "store", "wait", "sum", "index", "shape", "dot", "a")
+                )
+            case _:
+                sums = [n for n in inside if isinstance(n, ast.BinOp)]
+                if sums:
+                    rng.choice(sums).op = rng.choice(
+                        (ast.Mod(), ast.Div(), ast.FloorDiv(), ast.MatMult(), ast.Sub())
+                    )
+    return unparsed(tree, text, rng)
+
+
+MUTATIONS = (mutate_tokens, mutate_tree, mutate_gently, mutate_gently)
+
+
+def mutated(seed: int) -> str:
+    rng = random.Random(seed)
+    text = SOURCES[rng.choice(sorted(SOURCES))]
+    return MUTATIONS[seed % len(MUTATIONS)](text, rng)
 
 
 def frontend(text: str) -> str:
@@ -106,10 +166,7 @@ def frontend(text: str) -> str:
 
 @pytest.mark.parametrize("seed", range(CASES))
 def test_only_diagnostics_escape(seed: int) -> None:
-    rng = random.Random(seed)
-    text = SOURCES[rng.choice(sorted(SOURCES))]
-    mutate = mutate_tree if seed % 2 else mutate_tokens
-    frontend(mutate(text, rng))
+    frontend(mutated(seed))
 
 
 def test_the_unmutated_sources_are_accepted() -> None:

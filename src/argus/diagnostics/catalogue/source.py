@@ -99,14 +99,13 @@ CODES = (
     Code(
         "AG0016",
         "a `with` block that is not part of the language",
-        "`with` opens a role (`ag.role`), fills or drains a ring slot, or takes "
-        "turns (`ag.turns`).",
+        "`with` opens a role (`ag.role`), or fills or drains a slot of a ring.",
     ),
     Code(
         "AG0017",
         "a role inside a role, a loop or a condition",
         "Roles divide the warps of a block for its whole life, so they stand at the "
-        "top level of the kernel or of its persistent loop.",
+        "top level of the kernel; a persistent loop stands inside each of them.",
     ),
     Code(
         "AG0018",

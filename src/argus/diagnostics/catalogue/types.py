@@ -35,8 +35,8 @@ CODES = (
     Code(
         "AG0106",
         "element types that do not go together",
-        "Both operands of an operation have the same element type. There is no "
-        "silent promotion: say `.to(dtype)` where the conversion should happen.",
+        "A 16-bit float meets f32 in f32, and i32 meets i64 in i64. Nothing else is "
+        "converted silently, stores least of all: say `.to(dtype)`.",
     ),
     Code(
         "AG0107",

@@ -9,7 +9,7 @@ from argus.lang.frontend.calls import Arg
 from argus.lang.frontend.liveness import Liveness
 from argus.lang.frontend.module import FunctionDecl
 from argus.lang.frontend.state import MAX_INLINE_DEPTH, Elaborator, Scope
-from argus.lang.frontend.values import NOTHING, Value
+from argus.lang.frontend.values import NOTHING, Scalar, Value, number
 
 
 @lru_cache(maxsize=512)
@@ -58,6 +58,13 @@ def expand_inline(
     return NOTHING if result is None else result
 
 
+def _named(e: Elaborator, name: str, arg: Arg) -> Value:
+    """An argument; a scalar gets a name, so that expansion does not multiply it."""
+    if isinstance(arg.value, Scalar):
+        return number(e.let(name, arg.value.expr, arg.span))
+    return arg.value
+
+
 def _bind(
     e: Elaborator,
     decl: FunctionDecl,
@@ -84,7 +91,9 @@ def _bind(
             f"too many arguments for `{decl.name}`",
             notes=note,
         )
-    bound = {name: arg.value for name, arg in zip(names, positional, strict=False)}
+    bound = {
+        name: _named(e, name, arg) for name, arg in zip(names, positional, strict=False)
+    }
     for name, arg in keywords:
         if name in bound or name not in (*names, *only):
             raise e.fail(
@@ -95,7 +104,7 @@ def _bind(
                 else f"`{decl.name}` has no parameter `{name}`",
                 notes=note,
             )
-        bound[name] = arg.value
+        bound[name] = _named(e, name, arg)
     tail = args.defaults
     defaults = dict(zip(names[len(names) - len(tail) :], tail, strict=True))
     for name, default in zip(only, args.kw_defaults, strict=True):

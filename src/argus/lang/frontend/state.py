@@ -13,7 +13,17 @@ from dataclasses import dataclass, field
 
 from argus.diagnostics import ArgusError, Label, Reporter, Span, fail
 from argus.ir.dtypes import DType
-from argus.ir.expr import Const, Expr, Sym, divisor, nonnegative, substitute, symbols
+from argus.ir.expr import (
+    Binary,
+    Const,
+    Expr,
+    Select,
+    Sym,
+    binary,
+    divisor,
+    nonnegative,
+    select,
+)
 from argus.ir.memory import SharedAlloc, SharedView
 from argus.ir.ops import AnyOp, Block, Let, LoadScalar, Sync, Tile
 from argus.ir.program import Program
@@ -25,6 +35,8 @@ MAX_STEPS = 60_000
 MAX_UNROLL = 4096
 MAX_INLINE_DEPTH = 24
 MAX_READINGS = 6
+MAX_EXPANSION = 2000
+MAX_EXPANSION_DEPTH = 100
 
 Dims = tuple[str | None, ...]
 
@@ -224,17 +236,29 @@ class Elaborator:
         return op.sym
 
     def expand(self, expr: Expr) -> Expr:
-        """Put back what named scalars stand for."""
-        for _ in range(64):
-            known = {
-                s.name: self.definitions[s.name]
-                for s in symbols(expr)
-                if s.name in self.definitions
-            }
-            if not known:
+        """Put back what named scalars stand for; unchanged where that is very large."""
+        full = self._expanded(expr, [MAX_EXPANSION], 0)
+        return expr if full is None else full
+
+    def _expanded(self, expr: Expr, left: list[int], depth: int) -> Expr | None:
+        left[0] -= 1
+        if left[0] < 0 or depth > MAX_EXPANSION_DEPTH:
+            return None
+        match expr:
+            case Sym(name=name) if name in self.definitions:
+                return self._expanded(self.definitions[name], left, depth + 1)
+            case Binary(op=op, left=a, right=b):
+                x = self._expanded(a, left, depth + 1)
+                y = None if x is None else self._expanded(b, left, depth + 1)
+                return None if x is None or y is None else binary(op, x, y)
+            case Select(cond=c, then=a, other=b):
+                parts = [self._expanded(p, left, depth + 1) for p in (c, a, b)]
+                x, y, z = parts
+                if x is None or y is None or z is None:
+                    return None
+                return select(x, y, z)
+            case _:
                 return expr
-            expr = substitute(expr, known)
-        return expr
 
     # ------------------------------------------------- dimension names of shared
 
