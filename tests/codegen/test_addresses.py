@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-import programs
+import placed_programs as programs
 
 from argus.codegen.addresses import register_coordinates, shared_offsets
 from argus.codegen.context import TID, Context, Group, Irregular, Step

@@ -8,12 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from cuda.bindings import nvrtc
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-import programs
-from programs import PROGRAMS, Build, at
+import placed_programs as programs
+from nvrtc_compile import compiled
+from placed_programs import PROGRAMS, Build, at
 
 from argus.codegen import CodegenError, emit
 from argus.ir import ops as o
@@ -27,21 +27,6 @@ def kernel_text(name: str) -> str:
     """The kernel alone: the device functions above it are the records' business."""
     text = emit(PROGRAMS[name]()).text
     return text[text.index('extern "C"') :]
-
-
-def compiled(text: str, target: str) -> str:
-    """The compiler's log. Fails the test when the text does not compile."""
-    _, program = nvrtc.nvrtcCreateProgram(text.encode(), b"kernel.cu", 0, [], [])
-    options = [f"--gpu-architecture={target}".encode(), b"--std=c++17"]
-    options += [b"--ptxas-options=-v"]
-    (status,) = nvrtc.nvrtcCompileProgram(program, len(options), options)
-    _, size = nvrtc.nvrtcGetProgramLogSize(program)
-    log = b" " * size
-    nvrtc.nvrtcGetProgramLog(program, log)
-    nvrtc.nvrtcDestroyProgram(program)
-    assert status == nvrtc.nvrtcResult.NVRTC_SUCCESS, log.decode()
-    assert "warning" not in log.decode()
-    return log.decode()
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

@@ -14,7 +14,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 import emulator
-import programs
+import placed_programs as programs
 from emulator import from_bf16, to_bf16
 
 from argus.codegen import emit

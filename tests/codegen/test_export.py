@@ -11,7 +11,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from programs import PROGRAMS
+from placed_programs import PROGRAMS
 
 from argus.codegen.export import export, host_program, nvcc_flags
 

@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import emulator
 from emulator import from_bf16, to_bf16
-from test_emit import compiled
+from nvrtc_compile import compiled
 
 from argus.codegen import CudaSource, emit
 from argus.ir.dtypes import DTYPES
