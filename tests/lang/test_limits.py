@@ -65,7 +65,8 @@ def test_a_doubled_scalar_stays_small() -> None:
     text = (
         HEAD
         + KERNEL
-        + "    m = n\n    for i in range(200):\n        m = m + m\n    A[m : m + 4] = 1.0\n"
+        + "    m = n\n    for i in range(200):\n        m = m + m\n"
+        + "    A[m : m + 4] = 1.0\n"
     )
     p = program(load_kernels("<limits>", text).kernels["k"])
     assert len(p.body.ops) == 202

@@ -8,6 +8,7 @@ passes over them, and looks unknown names up where Python would.
 from __future__ import annotations
 
 import ast
+import threading
 import tokenize
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
@@ -28,6 +29,8 @@ _KINDS: dict[str, FunctionKind] = {
 MAX_CHARACTERS = 1_000_000
 MAX_NESTING = 100
 _PACKAGE = Path(__file__).parents[2]
+_parsing = threading.Lock()
+"""`catch_warnings` changes the filters of the whole process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +131,7 @@ def parse_tree(file: str, text: str) -> tuple[ast.Module, SourceText]:
             "AG0001", start, f"the source has more than {MAX_CHARACTERS} characters"
         )
     try:
-        with warnings.catch_warnings():
+        with _parsing, warnings.catch_warnings():
             warnings.simplefilter("ignore")
             tree = ast.parse(text.removeprefix("\ufeff"), filename=file)
     except SyntaxError as error:
