@@ -123,7 +123,9 @@ def tile_subscript(e: Elaborator, tile: Tile, node: ast.Subscript) -> Value:
     span = e.span(node)
     if len(items) != len(tile.shape):
         raise e.fail(
-            "AG0203", span, f"{len(items)} slices for a tile with {len(tile.shape)} axes"
+            "AG0203",
+            span,
+            f"{len(items)} slices for a tile with {len(tile.shape)} axes",
         )
     for axis, item in enumerate(items):
         if not isinstance(item, ast.Slice):
