@@ -7,13 +7,14 @@ Each pass takes a valid program to a valid program and is one file. In order:
     buffers       where each shared tile's elements lie           buffers.py
     dots          the matrix instruction of each dot              dots.py
     copies        TMA, cp.async or registers for each copy        copies.py
-    layouts       which thread and register holds what            infer.py
+    layouts       which thread and register holds what            infer.py, repair.py
     reductions    across warps: split, through shared memory      converts.py
     converts      between threads: through shared memory          converts.py
     storage       which tiles share registers                     storage.py
     waits         wgmma groups and the waits for them             waits.py
     rings         barriers, or cp.async groups                    rings.py
     syncs         syncs and fences that shared memory needs       hazards.py
+    barriers      the hardware barrier of each sync               named.py
     accesses      the access of each register-memory move         vectors.py
     offsets       bytes of shared memory                          buffers.py
 """
@@ -27,8 +28,9 @@ from argus.lower.converts import expand_converts, split_reductions
 from argus.lower.copies import select_copies
 from argus.lower.dots import select_dots
 from argus.lower.facts import derive_facts
-from argus.lower.hazards import insert_syncs, number_syncs
+from argus.lower.hazards import insert_syncs
 from argus.lower.infer import infer_layouts
+from argus.lower.named import number_syncs
 from argus.lower.rings import expand_rings
 from argus.lower.roles import place_roles
 from argus.lower.storage import assign_storage
