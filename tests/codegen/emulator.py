@@ -100,15 +100,14 @@ static int argus_max(int a, int b) { return a > b ? a : b; }
 static long long argus_max(long long a, long long b) { return a > b ? a : b; }
 static float argus_min(float a, float b) { return a < b ? a : b; }
 static int argus_min(int a, int b) { return a < b ? a : b; }
-static long long argus_floordiv(long long a, long long b) {
+template <class A, class B> long long argus_floordiv(A a, B b) {
   return a / b - (a % b != 0 && (a < 0) != (b < 0));
 }
-static long long argus_mod(long long a, long long b) {
+template <class A, class B> long long argus_mod(A a, B b) {
   return a - b * argus_floordiv(a, b);
 }
+static float argus_mod(float a, float b) { return a - b * std::floor(a / b); }
 static void argus_red_add_f32(float* p, float v) {
-  static std::barrier<>* unused; (void)unused;
-  __atomic_thread_fence(__ATOMIC_SEQ_CST);
   u32 old, next;
   u32* q = reinterpret_cast<u32*>(p);
   do { old = __atomic_load_n(q, __ATOMIC_SEQ_CST);

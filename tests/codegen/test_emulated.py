@@ -250,3 +250,32 @@ def test_registers_move_within_a_thread(dtype) -> None:
     launch(b.program([x, y], ["Y"], Const(1)), {}, {"X": stored, "Y": found})
     found = from_bf16(found) if dtype is bf16 else found
     assert np.array_equal(found, 2 * given.max(0) - 2 * given)
+
+
+def test_an_author_may_use_the_names_of_temporaries() -> None:
+    """A tile called like a temporary of the printer is another variable."""
+    x, y = programs.tensor("X", f32, "8 64"), programs.tensor("Y", f32, "8 64")
+    b = programs.Build("names", warps=1)
+    layout = blocked((8, 64), 32, 4)
+    view = programs.window(x, (8, 64), Const(0), Const(0))
+    t = b.load("i0", view, layout, 4)
+    for name in ("v", "v0", "v1", "i", "rr", "r", "tid", "lane", "smem"):
+        t = b.apply(name, "add", t, Const(1.0))
+        top = b.reduce("v0", "max", t, 1)
+        where = b.reduce("arg_index", "argmax", t, 1, dtype=i32)
+        index = b.cast("arg_at", where, f32)
+        for part in (top, index):
+            t = b.apply("at", "add", t, b.broadcast("best", part, t, (0,)))
+        out = programs.tile("scan_sum", f32, t.layout, "8 64")
+        b.add(o.Scan(result=out, src=t, axis=1, span=b.here()))
+        t = b.apply("i1", "mod", out, Const(7.0))
+    b.store(programs.window(y, (8, 64), Const(0), Const(0)), t, 4)
+    given = rng().integers(-9, 9, size=(8, 64)).astype(np.float32)
+    found = np.zeros_like(given)
+    launch(b.program([x, y], ["Y"], Const(1)), {}, {"X": given, "Y": found})
+    exact = given
+    for _ in range(9):
+        exact = exact + 1
+        top, where = exact.max(1), exact.argmax(1)
+        exact = np.mod((exact + top[:, None] + where[:, None]).cumsum(1), 7)
+    assert np.array_equal(found, exact)

@@ -15,7 +15,8 @@ _RESERVED = frozenset(
     volatile while xor u16 u32 u64 TensorMap smem smem_base tid warp warpgroup elected
     lane r v ok min max threadIdx blockIdx blockDim gridDim block_x grid_x
     cluster_rank uint2 uint4 int2 int4 float2 float4 abs exp log sin cos sqrt floor
-    ceil round pow tanh erf fmaf main y0 y1 yn j0 j1 jn gamma
+    ceil round pow tanh erf fmaf main y0 y1 yn j0 j1 jn gamma rr
+    rank arg_index arg_other arg_at scan_carry scan_sum scan_up scan_below scan_base
     """.split()  # noqa: SIM905
 )
 
@@ -29,7 +30,8 @@ class Names:
     def unique(self, wanted: str) -> str:
         """``wanted`` as an identifier that nobody else has, with a number if needed."""
         base = re.sub(r"\W", "_", wanted, flags=re.ASCII).strip("_") or "t"
-        if base[0].isdigit() or base.startswith("argus_"):
+        # v0, v1, ... and i0, i0b, ... are temporaries inside register loops.
+        if re.fullmatch(r"[iv]\d+b?|argus_.*|\d.*", base):
             base = f"t_{base}"
         name, number = base, 2
         while name in self._taken:

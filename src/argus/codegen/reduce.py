@@ -112,8 +112,8 @@ def _inner_loop(
     cx: Context, fn: str, array: Array, step: Step, rest: Ints
 ) -> list[str]:
     length, chains = int(rest.shape[1]), int(rest.shape[2])
-    inner = Step(Sym("i", "loop"), np.arange(length))
-    cx.spelled["i"] = "i"
+    inner = Step(Sym("rr", "loop"), np.arange(length))
+    cx.spelled["rr"] = "rr"
     try:
         if length == 1:
             raise Irregular
@@ -126,7 +126,7 @@ def _inner_loop(
             for i in range(length)
             for c in range(chains)
         ]
-    lines = ["#pragma unroll", f"for (int i = 0; i < {length}; ++i) {{"]
+    lines = ["#pragma unroll", f"for (int rr = 0; rr < {length}; ++rr) {{"]
     lines += [
         f"  v{c} = {_combined(fn, f'v{c}', text)};" for c, text in enumerate(texts)
     ]
@@ -181,24 +181,25 @@ def _arg_reduce(
         own = groups[step.values]
         lines = [
             f"{kind} v0 = {read(cx, array, step, own[:, 0])};",
-            f"int best = {coordinate(step, own[:, 0])};",
+            f"int arg_index = {coordinate(step, own[:, 0])};",
         ]
         for i in range(1, own.shape[1]):
             value = read(cx, array, step, own[:, i])
             lines.append(
                 f"if ({value} {sign} v0) "
-                f"{{ v0 = {value}; best = {coordinate(step, own[:, i])}; }}"
+                f"{{ v0 = {value}; arg_index = {coordinate(step, own[:, i])}; }}"
             )
         for mask in masks:
             lines += [
                 "{",
-                f"  const {kind} other = argus_shfl_xor(v0, {mask});",
-                f"  const int at = argus_shfl_xor(best, {mask});",
-                f"  if (other {sign} v0 || (other == v0 && at < best)) "
-                "{ v0 = other; best = at; }",
+                f"  const {kind} arg_other = argus_shfl_xor(v0, {mask});",
+                f"  const int arg_at = argus_shfl_xor(arg_index, {mask});",
+                f"  if (arg_other {sign} v0 || "
+                "(arg_other == v0 && arg_at < arg_index)) "
+                "{ v0 = arg_other; arg_index = arg_at; }",
                 "}",
             ]
-        return [*lines, f"{at(cx, into, step, step.values)} = best;"]
+        return [*lines, f"{at(cx, into, step, step.values)} = arg_index;"]
 
     cx.loop(len(groups), body)
 
@@ -241,7 +242,7 @@ def scan(cx: Context, op: o.Scan) -> None:
     )
 
     def body(step: Step) -> list[str]:
-        lines = [f"{kind} carry = 0;"]
+        lines = [f"{kind} scan_carry = 0;"]
         for turn in range(turns):
             own = table[step.values][:, turn]
             lines += [
@@ -249,8 +250,12 @@ def scan(cx: Context, op: o.Scan) -> None:
                 *_scan_turn(cx, array, into, kind, step, own, (digit, weight, width)),
             ]
             if turn + 1 < turns:
-                total = f"argus_shfl_idx(total, {cx.text(last)})" if lanes else "total"
-                lines.append(f"  carry += {total};")
+                total = (
+                    f"argus_shfl_idx(scan_sum, {cx.text(last)})"
+                    if lanes
+                    else "scan_sum"
+                )
+                lines.append(f"  scan_carry += {total};")
             lines.append("}")
         return lines
 
@@ -275,20 +280,23 @@ def _scan_turn(
         f"  const {kind} v{i} = v{i - 1} + {read(cx, array, step, own[:, i])};"
         for i in range(1, n)
     ]
-    lines.append(f"  {kind} total = v{n - 1};")
-    base = "carry"
+    lines.append(f"  {kind} scan_sum = v{n - 1};")
+    base = "scan_carry"
     distance = 1
     while distance < width:
         lines += [
-            f"  {{ const {kind} up = argus_shfl_up(total, {distance * weight});",
-            f"    if ({cx.operand(digit)} >= {distance}) total += up; }}",
+            "  {",
+            f"    const {kind} scan_up = argus_shfl_up(scan_sum, {distance * weight});",
+            f"    if ({cx.operand(digit)} >= {distance}) scan_sum += scan_up;",
+            "  }",
         ]
         distance *= 2
     if width > 1:
         lines += [
-            f"  const {kind} below = argus_shfl_up(total, {weight});",
-            f"  const {kind} base = carry + ({cx.operand(digit)} > 0 ? below : 0);",
+            f"  const {kind} scan_below = argus_shfl_up(scan_sum, {weight});",
+            f"  const {kind} scan_base = "
+            f"scan_carry + ({cx.operand(digit)} > 0 ? scan_below : 0);",
         ]
-        base = "base"
+        base = "scan_base"
     lines += [f"  {at(cx, into, step, own[:, i])} = {base} + v{i};" for i in range(n)]
     return lines

@@ -158,11 +158,11 @@ attention(
       for (int r = 0; r < 2; ++r) {
         float v0 = s_2[r * 2], v1 = s_2[r * 2 + 1], v2 = s_2[r * 2 + 4], v3 = s_2[r * 2 + 5];
         #pragma unroll
-        for (int i = 0; i < 7; ++i) {
-          v0 = argus_max(v0, s_2[r * 2 + 8 + i * 8]);
-          v1 = argus_max(v1, s_2[r * 2 + 9 + i * 8]);
-          v2 = argus_max(v2, s_2[r * 2 + 12 + i * 8]);
-          v3 = argus_max(v3, s_2[r * 2 + 13 + i * 8]);
+        for (int rr = 0; rr < 7; ++rr) {
+          v0 = argus_max(v0, s_2[r * 2 + 8 + rr * 8]);
+          v1 = argus_max(v1, s_2[r * 2 + 9 + rr * 8]);
+          v2 = argus_max(v2, s_2[r * 2 + 12 + rr * 8]);
+          v3 = argus_max(v3, s_2[r * 2 + 13 + rr * 8]);
         }
         v0 = argus_max(v0, v2);
         v1 = argus_max(v1, v3);
@@ -210,11 +210,11 @@ attention(
       for (int r = 0; r < 2; ++r) {
         float v0 = p[r * 2], v1 = p[r * 2 + 1], v2 = p[r * 2 + 4], v3 = p[r * 2 + 5];
         #pragma unroll
-        for (int i = 0; i < 7; ++i) {
-          v0 = v0 + p[r * 2 + 8 + i * 8];
-          v1 = v1 + p[r * 2 + 9 + i * 8];
-          v2 = v2 + p[r * 2 + 12 + i * 8];
-          v3 = v3 + p[r * 2 + 13 + i * 8];
+        for (int rr = 0; rr < 7; ++rr) {
+          v0 = v0 + p[r * 2 + 8 + rr * 8];
+          v1 = v1 + p[r * 2 + 9 + rr * 8];
+          v2 = v2 + p[r * 2 + 12 + rr * 8];
+          v3 = v3 + p[r * 2 + 13 + rr * 8];
         }
         v0 = v0 + v2;
         v1 = v1 + v3;

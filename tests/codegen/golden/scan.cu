@@ -30,53 +30,73 @@ scan(
   // kernel.py:3
   float sums[8];
   {
-    float carry = 0;
+    float scan_carry = 0;
     {
       const float v0 = x[0];
       const float v1 = v0 + x[1];
       const float v2 = v1 + x[2];
       const float v3 = v2 + x[3];
-      float total = v3;
-      { const float up = argus_shfl_up(total, 1);
-        if (scan_lane >= 1) total += up; }
-      { const float up = argus_shfl_up(total, 2);
-        if (scan_lane >= 2) total += up; }
-      { const float up = argus_shfl_up(total, 4);
-        if (scan_lane >= 4) total += up; }
-      { const float up = argus_shfl_up(total, 8);
-        if (scan_lane >= 8) total += up; }
-      { const float up = argus_shfl_up(total, 16);
-        if (scan_lane >= 16) total += up; }
-      const float below = argus_shfl_up(total, 1);
-      const float base = carry + (scan_lane > 0 ? below : 0);
-      sums[0] = base + v0;
-      sums[1] = base + v1;
-      sums[2] = base + v2;
-      sums[3] = base + v3;
-      carry += argus_shfl_idx(total, scan_last);
+      float scan_sum = v3;
+      {
+        const float scan_up = argus_shfl_up(scan_sum, 1);
+        if (scan_lane >= 1) scan_sum += scan_up;
+      }
+      {
+        const float scan_up = argus_shfl_up(scan_sum, 2);
+        if (scan_lane >= 2) scan_sum += scan_up;
+      }
+      {
+        const float scan_up = argus_shfl_up(scan_sum, 4);
+        if (scan_lane >= 4) scan_sum += scan_up;
+      }
+      {
+        const float scan_up = argus_shfl_up(scan_sum, 8);
+        if (scan_lane >= 8) scan_sum += scan_up;
+      }
+      {
+        const float scan_up = argus_shfl_up(scan_sum, 16);
+        if (scan_lane >= 16) scan_sum += scan_up;
+      }
+      const float scan_below = argus_shfl_up(scan_sum, 1);
+      const float scan_base = scan_carry + (scan_lane > 0 ? scan_below : 0);
+      sums[0] = scan_base + v0;
+      sums[1] = scan_base + v1;
+      sums[2] = scan_base + v2;
+      sums[3] = scan_base + v3;
+      scan_carry += argus_shfl_idx(scan_sum, scan_last);
     }
     {
       const float v0 = x[4];
       const float v1 = v0 + x[5];
       const float v2 = v1 + x[6];
       const float v3 = v2 + x[7];
-      float total = v3;
-      { const float up = argus_shfl_up(total, 1);
-        if (scan_lane >= 1) total += up; }
-      { const float up = argus_shfl_up(total, 2);
-        if (scan_lane >= 2) total += up; }
-      { const float up = argus_shfl_up(total, 4);
-        if (scan_lane >= 4) total += up; }
-      { const float up = argus_shfl_up(total, 8);
-        if (scan_lane >= 8) total += up; }
-      { const float up = argus_shfl_up(total, 16);
-        if (scan_lane >= 16) total += up; }
-      const float below = argus_shfl_up(total, 1);
-      const float base = carry + (scan_lane > 0 ? below : 0);
-      sums[4] = base + v0;
-      sums[5] = base + v1;
-      sums[6] = base + v2;
-      sums[7] = base + v3;
+      float scan_sum = v3;
+      {
+        const float scan_up = argus_shfl_up(scan_sum, 1);
+        if (scan_lane >= 1) scan_sum += scan_up;
+      }
+      {
+        const float scan_up = argus_shfl_up(scan_sum, 2);
+        if (scan_lane >= 2) scan_sum += scan_up;
+      }
+      {
+        const float scan_up = argus_shfl_up(scan_sum, 4);
+        if (scan_lane >= 4) scan_sum += scan_up;
+      }
+      {
+        const float scan_up = argus_shfl_up(scan_sum, 8);
+        if (scan_lane >= 8) scan_sum += scan_up;
+      }
+      {
+        const float scan_up = argus_shfl_up(scan_sum, 16);
+        if (scan_lane >= 16) scan_sum += scan_up;
+      }
+      const float scan_below = argus_shfl_up(scan_sum, 1);
+      const float scan_base = scan_carry + (scan_lane > 0 ? scan_below : 0);
+      sums[4] = scan_base + v0;
+      sums[5] = scan_base + v1;
+      sums[6] = scan_base + v2;
+      sums[7] = scan_base + v3;
     }
   }
 
