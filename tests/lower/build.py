@@ -1,4 +1,7 @@
-"""Tile programs built by hand, as the frontend builds them: what placing is tested on."""
+"""Tile programs built by hand, as the frontend builds them, to test placing on."""
+
+import numpy as np
+from builder import Builder
 
 from argus.diagnostics import Span
 from argus.ir import ops as o
@@ -128,9 +131,7 @@ def gemm(
                         o.Full(result=acc0, value=Const(0.0), span=AT),
                         loop("math", math, [o.TileCarry(acc0, arg, dot, result)]),
                         o.Cast(result=out, src=result, span=AT),
-                        o.StoreGlobal(
-                            view=view(c, (bm, bn), m0, n0), src=out, span=AT
-                        ),
+                        o.StoreGlobal(view=view(c, (bm, bn), m0, n0), src=out, span=AT),
                     ]
                 ),
                 AT,
@@ -152,3 +153,55 @@ def gemm(
         facts=dict.fromkeys(names, 16),
         outputs=["C"],
     )
+
+
+def product(
+    target: str = "sm_90a",
+    warps: int = 4,
+    m: int = 64,
+    n: int = 64,
+    bk: int = 32,
+    stages: int = 3,
+    via: str | None = None,
+    ahead: int = 1,
+) -> Builder:
+    """C = A B^T (B is N x K) by one group of warps, ``ahead`` fills before the loop.
+
+    In each iteration: drain, then fill the slot behind, then multiply.
+    """
+    b = Builder(target, warps)
+    ta, tb = b.tensor("A", "M K", bf16), b.tensor("B", "N K", bf16)
+    tc = b.tensor("C", "M N")
+    ring = b.ring(stages, a=(bf16, (m, bk)), b=(bf16, (n, bk)))
+
+    def fill(n_: Expr, k: Expr) -> None:
+        with b.fill(ring, n_) as slot:
+            b.copy(slot["a"], b.view(ta, (m, bk), 0, k), ring=ring, via=via)
+            b.copy(slot["b"], b.view(tb, (n, bk), 0, k), ring=ring, via=via)
+
+    for s in range(ahead):
+        fill(Const(s), Const(s * bk))
+    acc = b.full((m, n))
+    k_end = ta.shape[1]
+    with b.loop(k_end, bk, tiles=[acc], scalars=[0, ahead]) as loop:
+        drain, filled = loop.counters
+        slot = b.wait(ring, drain)
+        if ahead:
+            fill(filled, loop.op.var + ahead * bk)
+        else:
+            raise ValueError("nothing would be there to drain")
+        d = b.dot(slot["a"], slot["b"].transposed, loop.args[0])
+        b.release(ring, drain)
+        loop.carry(d, scalars=[drain + 1, filled + 1])
+    b.store(tc, loop.results[0], 0, 0)
+    return b
+
+
+def operands(m: int, n: int, k: int, seed: int = 0) -> dict[str, np.ndarray]:
+    """Small integers for A (m, k), B (n, k) and C (m, n): products are exact."""
+    rng = np.random.default_rng(seed)
+    return {
+        "A": rng.integers(-3, 4, (m, k)).astype(np.float32),
+        "B": rng.integers(-3, 4, (n, k)).astype(np.float32),
+        "C": np.full((m, n), 99, np.float32),
+    }

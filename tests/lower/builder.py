@@ -281,9 +281,7 @@ class Builder:
         coords = [lift(s) for s in starts]
         for i in range(len(shape)):
             coords[fixed + i] = coords[fixed + i] + axis(i)
-        return GlobalView(
-            tensor, tuple(shape), (None,) * len(shape), tuple(coords)
-        )
+        return GlobalView(tensor, tuple(shape), (None,) * len(shape), tuple(coords))
 
     def load(
         self,

@@ -176,9 +176,7 @@ class Both:
 
 
 @pytest.mark.parametrize("target", ["sm_90a", "sm_80"])
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_random_programs_agree_with_numpy(target: str, data: st.DataObject) -> None:
     both = Both(data.draw, target)

@@ -10,7 +10,7 @@ found holds wherever both scalars are in scope.
 from __future__ import annotations
 
 from argus.ir import ops as o
-from argus.ir.expr import Binary, Const, Expr, Sym
+from argus.ir.expr import Binary, Const, Expr, Sym, binary
 
 Linear = dict[Expr | None, int]
 """Sum of coefficient * atom; the key None holds the constant."""
@@ -27,6 +27,22 @@ def add(a: Linear, b: Linear, sign: int = 1) -> Linear:
 def constant(a: Linear) -> int | None:
     """The value of a sum without atoms, else None."""
     return a.get(None, 0) if all(k is None for k in a) else None
+
+
+def expression(a: Linear) -> Expr | None:
+    """The sum as an expression, or None when an atom is not a scalar of the program."""
+    total: Expr = Const(a.get(None, 0))
+    for atom, factor in a.items():
+        if atom is None:
+            continue
+        if isinstance(atom, Sym) and atom.name.startswith(UNKNOWN):
+            return None
+        total = binary("+", binary("*", atom, factor), total)
+    return total
+
+
+UNKNOWN = "?"
+"""How names of atoms begin that stand for a number nobody knows."""
 
 
 class Relations:

@@ -54,6 +54,14 @@ def has_roles(program: Program) -> bool:
     return any(isinstance(op, o.Roles) for op in program.body.ops)
 
 
+def before_roles(block: o.Block, ops: list[o.AnyOp]) -> None:
+    """Add operations at the end of a group's block; roles stay last."""
+    at = len(block.ops)
+    if block.ops and isinstance(block.ops[-1], o.Roles):
+        at -= 1
+    block.ops[at:at] = ops
+
+
 def walk_group(block: o.Block) -> Iterator[o.AnyOp]:
     """Every operation of a group, outer before inner; roles are other groups."""
     for op in block.ops:

@@ -16,13 +16,22 @@ from dataclasses import dataclass, field
 
 from argus.diagnostics import Span, fail
 from argus.ir import ops as o
-from argus.ir.expr import Const, Expr
-from argus.ir.memory import BarrierAlloc, BarrierRef, Ring, SharedView
-from argus.ir.placement import TmaPlan, WgmmaPlan
+from argus.ir.expr import Const, Expr, binary
+from argus.ir.memory import BarrierAlloc, BarrierRef, Ring
+from argus.ir.placement import TmaPlan
 from argus.ir.program import Program
 from argus.ir.walk import blocks
-from argus.lower.counters import pending_fills
-from argus.lower.groups import Group, groups, has_roles, rewrite, walk_group
+from argus.lower.affine import Linear, add, constant, expression
+from argus.lower.counters import operations, pending_fills
+from argus.lower.groups import (
+    Group,
+    before_roles,
+    groups,
+    has_roles,
+    rewrite,
+    walk_group,
+)
+from argus.lower.touched import async_reads
 
 
 @dataclass(eq=False)
@@ -35,12 +44,17 @@ class _Use:
     """Bytes that TMA brings in each fill, by RingAcquire."""
     cp_async: bool = False
     stores: bool = False
-    by_wgmma: bool = False
-    """Some dot reads a slot through the asynchronous proxy."""
+    by_async: bool = False
+    """Somebody reads a slot through the asynchronous proxy (wgmma, TMA store)."""
+    by_stores: set[int] = field(default_factory=set[int])
+    """Groups that read slots by TMA stores."""
     by_loads: set[int] = field(default_factory=set[int])
     """Groups that read slots by ordinary loads."""
     pending: dict[int, int] = field(default_factory=dict[int, int])
     """Fills that may still be in flight after each RingWait."""
+    filled: Linear | None = None
+    """Fills that common code makes in all; ``in_flight``: those it does not drain."""
+    in_flight: int | None = 0
 
     @property
     def tma(self) -> bool:
@@ -48,7 +62,7 @@ class _Use:
 
     def releases(self, group: Group) -> int:
         """Arrivals with which a consumer releases a slot."""
-        by_warp = id(group) in self.by_loads or not group.aligned
+        by_warp = id(group) in self.by_loads | self.by_stores or not group.aligned
         return group.warps if by_warp else group.warpgroups
 
 
@@ -72,6 +86,9 @@ def expand_rings(program: Program) -> None:
                 return _expand(op, ring, use, group)
 
             rewrite(group.block, rule)
+        for group in found:
+            if group.role is None and group in use.producers:
+                before_roles(group.block, _finish(ring, use))
 
 
 def _survey(ring: Ring, found: list[Group]) -> _Use:
@@ -93,14 +110,17 @@ def _survey(ring: Ring, found: list[Group]) -> _Use:
                     use.stores = True
                 case o.LoadShared() if id(op.view.alloc) in fields:
                     use.by_loads.add(id(group))
-                case o.Dot(plan=WgmmaPlan()):
-                    read = (v for v in (op.a, op.b) if isinstance(v, SharedView))
-                    if any(id(v.alloc) in fields for v in read):
-                        use.by_wgmma = True
                 case _:
-                    pass
+                    if any(id(v.alloc) in fields for v in async_reads(op)):
+                        use.by_async = True
+                        if isinstance(op, o.CopyOut):
+                            use.by_stores.add(id(group))
         _count_bytes(ring, group.block, use)
         use.pending.update(pending_fills(group.block, ring))
+        if group.role is None and group in use.producers:
+            use.filled = operations(group.block, ring, o.RingPublish)
+            drained = operations(group.block, ring, o.RingWait)
+            use.in_flight = constant(add(use.filled, drained, -1))
     return use
 
 
@@ -212,7 +232,7 @@ def _publish(ring: Ring, use: _Use, slot: Expr, span: Span) -> list[o.AnyOp]:
         note = f"this thread's part of {ring.name} is written"
         ops: list[o.AnyOp] = []
         fence: list[o.AnyOp] = []
-        if use.by_wgmma:
+        if use.by_async:
             fence.append(o.Fence(kind="proxy.async", span=span, note=note))
         if use.cp_async:
             ops += [
@@ -233,9 +253,9 @@ def _publish(ring: Ring, use: _Use, slot: Expr, span: Span) -> list[o.AnyOp]:
 def _wait(op: o.RingWait, ring: Ring, use: _Use) -> list[o.AnyOp]:
     span = op.span
     fence = o.Fence(
-        kind="proxy.async", span=span, note="cp.async writes become visible to wgmma"
+        kind="proxy.async", span=span, note="this slot's writes, for wgmma and TMA"
     )
-    needs_fence = use.by_wgmma and (use.cp_async or use.stores)
+    needs_fence = use.by_async and (use.cp_async or use.stores)
     if ring.full is not None:
         wait = o.BarrierWait(
             barrier=BarrierRef(ring.full, op.n % ring.stages),
@@ -253,16 +273,55 @@ def _wait(op: o.RingWait, ring: Ring, use: _Use) -> list[o.AnyOp]:
     ]
 
 
+def _finish(ring: Ring, use: _Use) -> list[o.AnyOp]:
+    """Wait for fills that nobody drains: no copy may land after the block has ended.
+
+    The last fills of all slots are waited for, one that is drained or that never was
+    (numbers below 0) at no cost.
+
+    Raises ArgusError AG0416 when the number of fills depends on a branch.
+    """
+    if use.in_flight == 0 or len(use.consumers) != 1 or use.consumers[0].role:
+        return []
+    span = ring.span
+    note = f"no copy into {ring.name} may land after the block has ended"
+    if ring.full is None:
+        return [o.CpAsyncWait(pending=0, span=span, note=note)]
+    total = None if use.filled is None else expression(use.filled)
+    if total is None:
+        raise fail(
+            "AG0416",
+            span,
+            f"how many fills of ring `{ring.name}` are in flight when the block ends "
+            "depends on a branch",
+            help="fill in every iteration, or give filling a role of its own",
+        )
+    ops: list[o.AnyOp] = []
+    for back in range(min(ring.stages, use.in_flight or ring.stages), 0, -1):
+        n = binary("-", total, back)
+        ref = BarrierRef(ring.full, n % ring.stages)
+        ops.append(o.BarrierWait(barrier=ref, n=n // ring.stages, span=span, note=note))
+    return ops
+
+
 def _release(op: o.RingRelease, ring: Ring, use: _Use, group: Group) -> list[o.AnyOp]:
     if ring.empty is None:
         return []
     by_warp = use.releases(group) == group.warps
+    before: list[o.AnyOp] = []
+    if id(group) in use.by_stores:
+        note = f"TMA has read the slot of {ring.name}"
+        before = [
+            o.CopyOutWait(pending=0, read=True, span=op.span, note=note),
+            o.Sync(threads=0, span=op.span, note="which one thread knows"),
+        ]
     return [
+        *before,
         o.BarrierArrive(
             barrier=BarrierRef(ring.empty, op.n % ring.stages),
             per="warp" if by_warp else "warpgroup",
             cluster=ring.cluster,
             span=op.span,
             note=f"slot of {ring.name} is read",
-        )
+        ),
     ]
