@@ -17,7 +17,7 @@ from argus.diagnostics import fail
 from argus.kernels.attention import attention as _attention
 from argus.kernels.gemm import gemm_sm80, gemm_sm90
 from argus.kernels.grouped import grouped_gemm as _grouped
-from argus.kernels.library.gemm import hopper_statics
+from argus.kernels.library.gemm import ampere_statics, hopper_statics
 from argus.kernels.library.norms import row_statics
 from argus.kernels.norms import rmsnorm as _rmsnorm
 from argus.kernels.norms import softmax as _softmax
@@ -53,11 +53,15 @@ def gemm(
     values = {"A": a, "B": b, "C": out, "Bias": bias, "Residual": residual}
     hopper = torch.cuda.get_device_capability(a.device) == (9, 0)
     if hopper and k > 0 and all(_tma_rows(t) for t in (a, b)):
-        statics |= hopper_statics(m, n, k)
-        statics["TMA_STORE"] = _tma_rows(out)
+        store = _tma_rows(out)
+        plain = bias is None and residual is None and activation == "none"
+        statics |= hopper_statics(m, tma_store=store, epilogue=not plain)
+        if activation == "gelu" and residual is not None:
+            statics["SPILL"] = 64  # a few registers, once per tile, not in the loop
         launch(gemm_sm90, (), {**values, **statics})
     else:
-        launch(gemm_sm80, (), {**values, **statics})
+        vectors = all(t.stride(0) % 2 == 0 and t.data_ptr() % 4 == 0 for t in (a, b))
+        launch(gemm_sm80, (), {**values, **statics, **ampere_statics(vectors=vectors)})
     return out
 
 

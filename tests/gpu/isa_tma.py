@@ -232,11 +232,15 @@ extern "C" __global__ void __cluster_dims__({size}, 1, 1) {name}(
             )
             nbytes = tma.box_bytes(box, tensor.itemsize)
             slot = -(-nbytes // 1024) * 1024
+            # Along a single axis the boxes, too, begin 16-byte chunks.
+            step = box[0]
             words = slot * size // 4
             everyone = (1 << size) - 1
             partial = int(rng.integers(1, everyone))
             for mask in (everyone, partial):
+                chunk = 16 // tensor.itemsize
                 start = tuple(int(rng.integers(-2, d)) for d in tensor.dims)
+                start = (*start[:-1], start[-1] // chunk * chunk)
                 out = device.poisoned(words * size)
                 device.launch(
                     kernel,
@@ -246,7 +250,7 @@ extern "C" __global__ void __cluster_dims__({size}, 1, 1) {name}(
                         I32(words),
                         U32(nbytes),
                         I32(slot),
-                        I32(box[0]),
+                        I32(step),
                         U32(mask),
                         *map(I32, start[::-1]),
                     ],
@@ -255,7 +259,7 @@ extern "C" __global__ void __cluster_dims__({size}, 1, 1) {name}(
                 )
                 received = shared_image(words)
                 for block in range(size):
-                    moved = (start[0] + block * box[0], *start[1:])
+                    moved = (start[0] + block * step, *start[1:])
                     place_box(received, block * slot, tensor, moved, box, swizzle)
                 want = [
                     received if mask >> block & 1 else shared_image(words)

@@ -45,24 +45,26 @@ def gemm_sm90(
     WARPGROUPS: int = 2,
     BC: int = 64,
     TMA_STORE: bool = True,
+    SPILL: int = 0,
     ACTIVATION: ag.Inline = plain,
 ):
     """Persistent, warp-specialised Hopper form; a cluster shares each tile of B."""
     M, K = A.shape
     N = B.shape[0]
     ag.cluster(CLUSTER)
+    ag.launch(spill_bytes=SPILL)
     ring = ag.ring(STAGES, a=A.dtype.tile(BM, BK), b=B.dtype.tile(BN, BK))
     if TMA_STORE:
         out = (ag.shared(C.dtype, (BM, BC)), ag.shared(C.dtype, (BM, BC)))
 
-    with ag.role("load", warps=1, registers=40):
+    with ag.role("load", warps=1, registers=24):
         for bm, bn in ag.persistent_tiles(ag.cdiv(M, BM), ag.cdiv(N, BN), group=GROUP):
             for k in ag.range(0, K, BK):
                 with ring.fill() as slot:
                     slot.a.load(A[bm * BM :, k:])
                     slot.b.load(B[bn * BN :, k:], multicast=CLUSTER)
 
-    with ag.role("math", warpgroups=WARPGROUPS, registers=232):
+    with ag.role("math", warpgroups=WARPGROUPS, registers=240):
         for bm, bn in ag.persistent_tiles(ag.cdiv(M, BM), ag.cdiv(N, BN), group=GROUP):
             slot = ring.wait()
             acc = ag.dot(slot.a, slot.b.T)
@@ -72,15 +74,15 @@ def gemm_sm90(
                 slot.release()
                 slot = ahead
             slot.release()
-            m, n = bm * BM, bn * BN
-            acc = finish(acc, Bias, Residual, m, n, ACTIVATION)
-            if TMA_STORE:
-                for j in ag.static_range(BN // BC):
-                    stage = out[j % 2]
-                    stage.store(acc[:, j * BC : (j + 1) * BC].to(C.dtype))
-                    ag.tma_store(C[m:, n + j * BC :], stage)
-            else:
-                C[m:, n:] = acc.to(C.dtype)
+            for j in ag.static_range(BN // BC):
+                m, n = bm * BM, bn * BN + j * BC
+                part = acc[:, j * BC : (j + 1) * BC]
+                part = finish(part, Bias, Residual, m, n, ACTIVATION).to(C.dtype)
+                if TMA_STORE:
+                    out[j % 2].store(part)
+                    ag.tma_store(C[m:, n:], out[j % 2])
+                else:
+                    C[m:, n:] = part
 
 
 @ag.kernel
@@ -96,7 +98,7 @@ def gemm_sm80(
     BK: int = 64,
     STAGES: int = 3,
     GROUP: int = 8,
-    WARPS: int = 4,
+    WARPS: int = 8,
     ACTIVATION: ag.Inline = plain,
 ):
     """One tile per block; all warps load and multiply, STAGES - 1 fills ahead."""

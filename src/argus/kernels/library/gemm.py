@@ -22,15 +22,30 @@ def _arguments(case: Case) -> tuple[Argument, ...]:
     return tuple(found)
 
 
-def hopper_statics(m: int, n: int, k: int) -> dict[str, object]:
-    """Static parameters of the Hopper form for a size.
+def hopper_statics(m: int, *, tma_store: bool, epilogue: bool) -> dict[str, object]:
+    """Static parameters of the Hopper form for m rows.
 
-    Rows of C that TMA cannot address (n no multiple of 8) are stored from registers.
+    ``tma_store``: TMA can address the rows of C. An epilogue (bias, activation or
+    residual) needs registers of its own: it finishes the accumulator in narrower
+    slices.
     """
-    store: dict[str, object] = {"TMA_STORE": n % 8 == 0}
+    statics: dict[str, object] = {"TMA_STORE": tma_store}
+    if epilogue:
+        statics["BC"] = 32
     if m <= 64:
-        return {"BM": 64, "CLUSTER": 1, "WARPGROUPS": 1, **store}
-    return {"CLUSTER": 2 if m > 128 else 1, **store}
+        return {**statics, "BM": 64, "CLUSTER": 1, "WARPGROUPS": 1}
+    if epilogue:
+        return {**statics, "CLUSTER": 1}
+    return {**statics, "CLUSTER": 2 if m > 128 else 1}
+
+
+def ampere_statics(*, vectors: bool) -> dict[str, object]:
+    """Static parameters of the Ampere form.
+
+    Rows without at least 4-byte alignment (``vectors`` false) are copied through
+    registers, element by element, and want smaller tiles.
+    """
+    return {} if vectors else {"BM": 64, "BN": 64}
 
 
 def _choose(case: Case, target: str) -> Choice:
@@ -39,13 +54,14 @@ def _choose(case: Case, target: str) -> Choice:
     if "relu" in case.options:
         statics["ACTIVATION"] = relu
     if target == "sm_90a" and k % 8 == 0:
-        statics |= hopper_statics(m, n, k)
+        epilogue = bool({"bias", "residual", "relu"} & set(case.options))
+        statics |= hopper_statics(m, tma_store=n % 8 == 0, epilogue=epilogue)
         return Choice(gemm_sm90, {**statics, **_small(case)})
     return _choose_ampere(case, target)
 
 
 def _choose_ampere(case: Case, target: str) -> Choice:
-    statics: dict[str, object] = {"STAGES": 3}
+    statics = ampere_statics(vectors=case.sizes["K"] % 2 == 0)
     if "relu" in case.options:
         statics["ACTIVATION"] = relu
     return Choice(gemm_sm80, {**statics, **_small(case)})
