@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -59,3 +61,42 @@ def test_builds_without_spills(step: str, target: str) -> None:
     usage = subject(f"docs/tutorial/{step}", "gemm", target).build().usage
     assert usage.spill_stores == usage.spill_loads == 0
     assert usage.registers > 0
+
+
+def run_all() -> ModuleType:
+    """docs/tutorial/run_all.py as a module."""
+    path = ROOT / "docs/tutorial/run_all.py"
+    spec = importlib.util.spec_from_file_location("run_all", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.compiler
+def test_without_a_gpu_says_what_it_cannot_do(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from argus.diagnostics import fail
+
+    def no_device(what: str) -> None:
+        raise fail("AG0903", None, f"{what} needs a GPU")
+
+    script = run_all()
+    monkeypatch.setattr(script, "require_device", no_device)
+    assert script.main([]) == 2
+    out = capsys.readouterr().out
+    assert all(step.removesuffix(".py") in out for step in STEPS)
+    assert "Nothing was run or timed" in out
+
+
+def test_run_all_refuses_odd_arguments(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_all().main(["1", "x", "2"]) == 2
+    assert "usage" in capsys.readouterr().err
+
+
+@pytest.mark.gpu
+def test_every_step_on_the_device(capsys: pytest.CaptureFixture[str]) -> None:
+    """Checked against fp64 before it is timed; wrong steps raise SystemExit."""
+    assert run_all().main(["1000", "520", "264"]) == 0
+    assert "cuBLAS" in capsys.readouterr().out
