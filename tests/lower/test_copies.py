@@ -12,11 +12,8 @@ from argus.ir.memory import BarrierAlloc, BarrierRef, GlobalView
 from argus.ir.placement import TmaPlan, VectorPlan
 
 
-def through(
-    b: Builder, view: GlobalView, shape: tuple[int, ...], swizzle: int | None = None
-) -> None:
+def through(b: Builder, view: GlobalView, shape: tuple[int, ...]) -> None:
     """A tile through a ring of one slot, then to Y by registers."""
-    del swizzle
     ring = b.ring(1, x=(view.dtype, shape))
     with b.fill(ring, Const(0)) as slot:
         b.copy(slot["x"], view, ring=ring)
@@ -49,7 +46,7 @@ def box(b: Builder) -> tuple[tuple[int, ...], int, int]:
         ((64, 64), ((64, 64), 128, 1)),
         ((64, 128), ((64, 64), 128, 2)),
         ((512, 64), ((256, 64), 128, 2)),
-        ((264, 32), ((132, 32), 64, 2)),
+        ((264, 32), ((88, 32), 64, 3)),
         ((64, 48), ((64, 16), 32, 3)),
         ((4, 128), ((4, 128), 0, 1)),
     ],
@@ -85,6 +82,15 @@ def test_tensors_of_every_rank_with_fixed_dimensions(rank: int) -> None:
         expected = np.take(expected, range(start, start + shape[a]), axis=a)
     check(b, source, expected)
     assert len(box(b)[0]) == rank
+
+
+def test_a_long_vector_is_cut() -> None:
+    b = Builder()
+    x = b.tensor("X", "N", f32)
+    through(b, b.view(x, (1024,), 16), (1024,))
+    assert box(b) == ((256,), 0, 4)
+    source = values(1040)
+    check(b, source, source[16:])
 
 
 def test_a_tile_of_three_axes() -> None:
@@ -247,6 +253,23 @@ def test_what_tma_cannot_do() -> None:
     b = Builder(cluster=2)
     x = b.tensor("X", "M N", bf16)
     assert one_copy(b, b.view(x, (8, 64), 0, 0), multicast=2) == "AG0603"
+
+
+def test_a_shared_part_that_begins_between_swizzle_periods() -> None:
+    """Rows 4.. of a swizzled tile: TMA would swizzle them by their address."""
+    b = Builder()
+    x, y = b.tensor("X", "M N", bf16), b.tensor("Y", "M N", bf16)
+    part = b.part(b.shared((64, 64)), 0, (4, 0), (32, 64))
+    b.copy(part, b.view(x, (32, 64), 0, 0))
+    b.emit(o.CpAsyncCommit(span=b.program.span))
+    b.emit(o.CpAsyncWait(0, span=b.program.span))
+    b.store(y, b.lds(part), 0, 0)
+    (copy,) = ops(b.placed(), o.CopyAsync)
+    assert isinstance(copy.plan, VectorPlan)
+    source = values(32, 64)
+    arrays = {"X": source, "Y": np.zeros((32, 64), np.float32)}
+    b.run(arrays)
+    np.testing.assert_array_equal(arrays["Y"], source)
 
 
 def test_tma_on_a_target_without_it() -> None:

@@ -108,9 +108,48 @@ def _why_not_tma(program: Program, view: GlobalView, dst: SharedView) -> str | N
     assert first is not None
     if divisor(first, program.facts) * itemsize % 16:
         return "its first column is not known to be a multiple of 16 bytes"
-    if not layout.swizzle and view.shape[-1] > _BOX_MAX:
-        return f"an unswizzled row of {view.shape[-1]} elements exceeds {_BOX_MAX}"
+    return _why_no_boxes(program, dst)
+
+
+def _why_no_boxes(program: Program, dst: SharedView) -> str | None:
+    """Why the shared tile cannot be cut into boxes, or None."""
+    layout = dst.alloc.layout
+    assert layout is not None
+    rank = len(dst.shape)
+    if rank > 1 and not layout.swizzle and dst.shape[-1] > _BOX_MAX:
+        return f"an unswizzled row of {dst.shape[-1]} elements exceeds {_BOX_MAX}"
+    if any(extent > _BOX_MAX for extent in dst.shape[1:-1]):
+        return f"a box has at most {_BOX_MAX} elements along each dimension"
+    if _chunk(dst, dst.shape[0]) is None:
+        return f"{dst.shape[0]} rows do not divide into boxes of up to {_BOX_MAX}"
+    pitch, unit = layout.digits[0][0][1], _box_alignment(dst)
+    if divisor(dst.origin[0], program.facts) * pitch % unit:
+        return f"it is not known to begin at a multiple of {unit} bytes"
     return None
+
+
+def _box_alignment(dst: SharedView) -> int:
+    """Bytes that the shared address of a box is a multiple of.
+
+    128, and with a swizzle its period of 8 rows, since the hardware swizzles addresses
+    (PTX ISA, "Tensor swizzling modes").
+    """
+    assert dst.alloc.layout is not None
+    return max(8 * dst.alloc.layout.swizzle, 128)
+
+
+def _chunk(dst: SharedView, rows: int) -> int | None:
+    """Most rows (elements of a tile with one axis) of a box, of ``rows`` in all."""
+    assert dst.alloc.layout is not None
+    pitch, unit = dst.alloc.layout.digits[0][0][1], _box_alignment(dst)
+    return next(
+        (
+            c
+            for c in range(min(rows, _BOX_MAX), 0, -1)
+            if rows % c == 0 and (c == rows or c * pitch % unit == 0)
+        ),
+        None,
+    )
 
 
 def _axes(view: GlobalView) -> list[int | None] | None:
@@ -153,7 +192,10 @@ def _tma(
             f"{rows} rows cannot be shared by {multicast} blocks in multiples of 8",
         )
     part = rows // multicast
-    chunk = next(c for c in range(min(part, _BOX_MAX), 0, -1) if part % c == 0)
+    chunk = _chunk(shared, part if inner > 0 else view.shape[0])
+    assert chunk is not None
+    if inner == 0:
+        width, chunk = chunk, 1
     box: list[int] = []
     for axis in axes:
         if axis is None:
