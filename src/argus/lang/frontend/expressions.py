@@ -43,6 +43,11 @@ _ARITHMETIC: dict[type[ast.operator], tuple[str, BinaryOp | None]] = {
     ast.BitOr: ("or", None),
     ast.BitXor: ("xor", "^"),
 }
+_INSTEAD: dict[type[ast.operator], str] = {
+    ast.Pow: "write a product",
+    ast.LShift: "multiply by a power of two",
+    ast.RShift: "divide with `//` by a power of two",
+}
 _COMPARE: dict[type[ast.cmpop], tuple[str, BinaryOp]] = {
     ast.Eq: ("eq", "=="),
     ast.NotEq: ("ne", "!="),
@@ -104,8 +109,24 @@ def _unsupported(e: Elaborator, node: ast.expr, why: str | None) -> ArgusError:
     return e.fail(
         "AG0004",
         e.span(node),
-        why or f"`{type(node).__name__}` expressions are not part of the language",
+        why or f"{_WORDS.get(type(node), 'this expression')} is not part of the language",
     )
+
+
+_WORDS: dict[type[ast.expr], str] = {
+    ast.ListComp: "a list comprehension",
+    ast.SetComp: "a set comprehension",
+    ast.DictComp: "a dict comprehension",
+    ast.GeneratorExp: "a generator expression",
+    ast.Dict: "a dictionary",
+    ast.Set: "a set",
+    ast.Await: "`await`",
+    ast.Yield: "`yield`",
+    ast.YieldFrom: "`yield from`",
+    ast.NamedExpr: "`:=`",
+    ast.Starred: "`*` before a value",
+    ast.Slice: "a slice outside of an index",
+}
 
 
 def _constant(e: Elaborator, node: ast.Constant) -> Value:
@@ -154,8 +175,8 @@ def operate(
         raise e.fail(
             "AG0004",
             span,
-            f"the operator `{type(op).__name__}` is defined for static numbers only",
-            help="write a product" if isinstance(op, ast.Pow) else None,
+            f"the operator `{statics.SYMBOLS[type(op)]}` is defined for static numbers only",
+            help=_INSTEAD.get(type(op)),
         )
     fn, scalar_op = _ARITHMETIC[type(op)]
     if isinstance(left, Scalar | Static) and isinstance(right, Scalar | Static):
@@ -187,6 +208,13 @@ def _unary(e: Elaborator, node: ast.UnaryOp) -> Value:
     span, where = e.span(node), e.span(node.operand)
     match node.op:
         case ast.Not():
+            if isinstance(value, TileValue):
+                raise e.fail(
+                    "AG0018",
+                    span,
+                    "`not` asks a tile for one truth value",
+                    help="use `~`",
+                )
             return number(negate(coerce.condition(e, value, where, "the operand")))
         case ast.UAdd():
             return value

@@ -147,17 +147,21 @@ def parse_tree(file: str, text: str) -> tuple[ast.Module, SourceText]:
 
 
 def _check_nesting(tree: ast.Module, source: SourceText) -> None:
-    pending: list[tuple[ast.AST, int]] = [(tree, 0)]
+    """Raises ArgusError (AG0020) at the outermost expression that is too deep."""
+    pending: list[tuple[ast.AST, int, ast.expr | None]] = [(tree, 0, None)]
     while pending:
-        node, depth = pending.pop()
+        node, depth, whole = pending.pop()
+        if whole is None and isinstance(node, ast.expr):
+            whole = node
         if depth > MAX_NESTING and isinstance(node, ast.expr | ast.stmt):
             raise fail(
                 "AG0020",
-                source.span(node),
+                source.span(whole or node),
                 f"expressions or blocks are nested more than {MAX_NESTING} deep",
                 help="give parts of it names of their own",
             )
-        pending.extend((child, depth + 1) for child in ast.iter_child_nodes(node))
+        children = ast.iter_child_nodes(node)
+        pending.extend((child, depth + 1, whole) for child in children)
 
 
 def parse_module(
@@ -201,7 +205,7 @@ def _declare(env: ModuleEnv, statement: ast.stmt, strict: bool) -> None:
                 "AG0003",
                 env.source.span(statement),
                 "this statement cannot stand at the top of a kernel file",
-                label=_statement_name(statement),
+                label=statement_words(statement),
                 notes=(
                     "a kernel file has imports of `argus`, constants, functions and an "
                     '`if __name__ == "__main__":` block',
@@ -322,8 +326,25 @@ def _is_main_guard(test: ast.expr) -> bool:
             return False
 
 
-def _statement_name(node: ast.stmt) -> str:
-    return f"`{type(node).__name__.lower()}` statement"
+_STATEMENTS: dict[type[ast.stmt], str] = {
+    ast.FunctionDef: "a function inside a function",
+    ast.AsyncFunctionDef: "an `async` function",
+    ast.AsyncFor: "an `async` loop",
+    ast.AsyncWith: "an `async with`",
+    ast.ClassDef: "a class",
+    ast.Delete: "`del`",
+    ast.ImportFrom: "`import`",
+    ast.AugAssign: "an update in place",
+    ast.AnnAssign: "an annotation without a value",
+    ast.Assign: "an assignment",
+    ast.Expr: "an expression",
+    ast.TryStar: "`try`",
+}
+
+
+def statement_words(node: ast.stmt) -> str:
+    """What a statement is called in a diagnostic: "a class", "`while`"."""
+    return _STATEMENTS.get(type(node), f"`{type(node).__name__.lower()}`")
 
 
 def functions_in(tree: ast.AST) -> Iterator[ast.FunctionDef]:

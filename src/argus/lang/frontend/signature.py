@@ -20,6 +20,8 @@ from argus.lang.frontend.module import (
     LanguageName,
     ModuleEnv,
 )
+from argus.lang.frontend.state import suggest
+from argus.lang.names import DTYPES as NAMES
 from argus.lang.names.types import (
     ElementType,
     TypeGroup,
@@ -270,13 +272,17 @@ def _dtypes(env: ModuleEnv, node: ast.expr) -> tuple[DType, ...]:
     )
     if name in _GROUPS and not plain_name:
         return _GROUPS[name]
-    dtype = DTYPES.get(name or "")
+    names = {word: t.dtype for word, t in NAMES.items()}
+    if not plain_name:
+        names |= DTYPES  # a host object carries the name of the IR
+    dtype = names.get(name or "")
     if dtype is None:
         raise fail(
             "AG0113",
             env.source.span(node),
             f"there is no element type `{ast.unparse(node)}`",
-            notes=(f"the element types are {', '.join(DTYPES)}",),
+            help=suggest(name or "", NAMES),
+            notes=(f"the element types are {', '.join(NAMES)}",),
         )
     return (dtype,)
 

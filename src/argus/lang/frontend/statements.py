@@ -17,6 +17,7 @@ from argus.lang.frontend.expressions import operate, static_truth
 from argus.lang.frontend.indexing import place
 from argus.lang.frontend.liveness import stores as stored_names
 from argus.lang.frontend.lookup import lookup
+from argus.lang.frontend.module import statement_words
 from argus.lang.frontend.state import Cascade, Elaborator
 from argus.lang.frontend.values import (
     NOTHING,
@@ -110,7 +111,7 @@ def _statement(e: Elaborator, stmt: ast.stmt) -> Value | None:
             raise e.fail(
                 "AG0003",
                 e.span(stmt),
-                f"a `{type(stmt).__name__}` statement is not part of the language",
+                f"{statement_words(stmt)} is not part of the language",
                 help=_NOT_PART.get(type(stmt)),
             )
     return None

@@ -27,7 +27,16 @@ _OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.BitAnd: lambda a, b: a & b,
     ast.BitOr: lambda a, b: a | b,
     ast.BitXor: lambda a, b: a ^ b,
+    ast.LShift: lambda a, b: a << b,
+    ast.RShift: lambda a, b: a >> b,
 }
+SYMBOLS: dict[type[ast.operator], str] = {
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//",
+    ast.Mod: "%", ast.Pow: "**", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^",
+    ast.LShift: "<<", ast.RShift: ">>", ast.MatMult: "@",
+}  # fmt: skip
+"""Every binary operator of Python, as it is written."""
+
 _COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
@@ -73,12 +82,14 @@ def operate(
             "AG0105" if function else "AG0004",
             span,
             f"{describe(left)} and {describe(right)} have no operator "
-            f"`{type(op).__name__}`",
+            f"`{SYMBOLS[type(op)]}`",
         )
     if isinstance(op, ast.Pow) and not (
         abs(b) <= MAX_EXPONENT and abs(a) < 2**MAX_BITS
     ):
         raise e.fail("AG0119", span, f"a power beyond an exponent of {MAX_EXPONENT}")
+    if isinstance(op, ast.LShift) and b > MAX_BITS:
+        raise e.fail("AG0119", span, f"a shift by more than {MAX_BITS} bits")
     try:
         value = function(a, b)
     except (ArithmeticError, ValueError, TypeError) as error:

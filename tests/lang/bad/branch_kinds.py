@@ -1,0 +1,15 @@
+"""A variable that is a tile in one branch and a number in the other."""
+
+import argus as ag
+from argus import bf16, f32, i32
+
+
+@ag.kernel
+def bad(A: bf16["M K"], B: bf16["N K"], C: f32["M N"], *, BM: int = 64):
+    (i,) = ag.block(ag.cdiv(C.shape[0], BM))
+    if A.shape[0] > 64:
+        x = ag.zeros((BM,), f32)
+    else:
+        x = 0
+    y = x + 1.0  # expect: AG0110
+    C[i * BM :, 0:] = ag.zeros((BM, 64), f32)

@@ -1,0 +1,13 @@
+"""A carried tile whose dimensions change their names."""
+
+import argus as ag
+from argus import bf16, f32, i32
+
+
+@ag.kernel
+def bad(A: bf16["M K"], B: bf16["N K"], C: f32["M N"], *, BM: int = 64):
+    (i,) = ag.block(ag.cdiv(C.shape[0], BM))
+    x = ag.zeros((BM, BM), f32, dims="M N")
+    for k in ag.range(0, 4):
+        x = x.T  # expect: AG0109
+    C[i * BM :, 0:] = x

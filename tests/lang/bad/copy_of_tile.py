@@ -1,0 +1,12 @@
+"""A register tile copied to shared memory."""
+
+import argus as ag
+from argus import bf16, f32, i32
+
+
+@ag.kernel
+def bad(A: bf16["M K"], B: bf16["N K"], C: f32["M N"], *, BM: int = 64):
+    (i,) = ag.block(ag.cdiv(C.shape[0], BM))
+    s = ag.shared(f32, (BM, 64))
+    s.copy(ag.zeros((BM, 64), f32))  # expect: AG0105
+    C[i * BM :, 0:] = ag.zeros((BM, 64), f32)

@@ -1,0 +1,11 @@
+"""A fraction in a tile of integers."""
+
+import argus as ag
+from argus import bf16, f32, i32
+
+
+@ag.kernel
+def bad(A: bf16["M K"], B: bf16["N K"], C: f32["M N"], *, BM: int = 64):
+    (i,) = ag.block(ag.cdiv(C.shape[0], BM))
+    x = ag.full((BM,), 0.5, i32)  # expect: AG0106
+    C[i * BM :, 0:] = ag.zeros((BM, 64), f32)

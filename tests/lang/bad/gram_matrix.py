@@ -1,0 +1,12 @@
+"""A product whose rows and columns have one name."""
+
+import argus as ag
+from argus import bf16, f32, i32
+
+
+@ag.kernel
+def bad(A: bf16["M K"], B: bf16["N K"], C: f32["M N"], *, BM: int = 64):
+    (i,) = ag.block(ag.cdiv(C.shape[0], BM))
+    a = ag.load(A[i * BM :, 0:], (BM, 64))
+    c = ag.dot(a, a.T)  # expect: AG0207
+    C[i * BM :, 0:] = ag.zeros((BM, 64), f32)

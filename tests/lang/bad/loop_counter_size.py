@@ -1,0 +1,12 @@
+"""A size that is a loop counter."""
+
+import argus as ag
+from argus import bf16, f32, i32
+
+
+@ag.kernel
+def bad(A: bf16["M K"], B: bf16["N K"], C: f32["M N"], *, BM: int = 64):
+    (i,) = ag.block(ag.cdiv(C.shape[0], BM))
+    for k in ag.range(1, 4):
+        x = ag.zeros((k,), f32)  # expect: AG0108
+    C[i * BM :, 0:] = ag.zeros((BM, 64), f32)

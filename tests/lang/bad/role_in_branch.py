@@ -1,0 +1,13 @@
+"""A role inside a run-time condition."""
+
+import argus as ag
+from argus import bf16, f32, i32
+
+
+@ag.kernel
+def bad(A: bf16["M K"], B: bf16["N K"], C: f32["M N"], *, BM: int = 64):
+    (i,) = ag.block(ag.cdiv(C.shape[0], BM))
+    if A.shape[0] > 64:
+        with ag.role("a", warps=4):  # expect: AG0017
+            pass
+    C[i * BM :, 0:] = ag.zeros((BM, 64), f32)

@@ -1,0 +1,12 @@
+"""A role that is bound to a name."""
+
+import argus as ag
+from argus import bf16, f32, i32
+
+
+@ag.kernel
+def bad(A: bf16["M K"], B: bf16["N K"], C: f32["M N"], *, BM: int = 64):
+    (i,) = ag.block(ag.cdiv(C.shape[0], BM))
+    with ag.role("a", warps=1) as a:  # expect: AG0016
+        pass
+    C[i * BM :, 0:] = ag.zeros((BM, 64), f32)

@@ -1,0 +1,12 @@
+"""A scalar of an element type that scalars do not have."""
+
+import argus as ag
+from argus import bf16, f32, i32
+
+
+@ag.kernel
+def bad(
+    A: f32["M"],
+    scale: bf16,  # expect: AG0112
+):
+    A[0:64] = 0.0

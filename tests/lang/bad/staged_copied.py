@@ -1,0 +1,13 @@
+"""All stages of a buffer copied to at once."""
+
+import argus as ag
+from argus import bf16, f32, i32
+
+
+@ag.kernel
+def bad(A: bf16["M K"], B: bf16["N K"], C: f32["M N"], *, BM: int = 64):
+    (i,) = ag.block(ag.cdiv(C.shape[0], BM))
+    s = ag.shared(bf16, (BM, 64), stages=2)
+    bar = ag.barriers(1)
+    s.copy(A[i * BM :, 0:], bar[0])  # expect: AG0105
+    C[i * BM :, 0:] = ag.zeros((BM, 64), f32)

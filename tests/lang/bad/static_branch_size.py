@@ -1,0 +1,12 @@
+"""A size that a run-time condition chooses."""
+
+import argus as ag
+from argus import bf16, f32, i32
+
+
+@ag.kernel
+def bad(A: bf16["M K"], B: bf16["N K"], C: f32["M N"], *, BM: int = 64):
+    (i,) = ag.block(ag.cdiv(C.shape[0], BM))
+    n = 32 if A.shape[0] > 64 else 64
+    x = ag.zeros((n,), f32)  # expect: AG0108
+    C[i * BM :, 0:] = ag.zeros((BM, 64), f32)

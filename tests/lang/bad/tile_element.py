@@ -1,0 +1,12 @@
+"""An element of a register tile that is written."""
+
+import argus as ag
+from argus import bf16, f32, i32
+
+
+@ag.kernel
+def bad(A: bf16["M K"], B: bf16["N K"], C: f32["M N"], *, BM: int = 64):
+    (i,) = ag.block(ag.cdiv(C.shape[0], BM))
+    x = ag.zeros((BM, 64), f32)
+    x[0:8, :] = 1.0  # expect: AG0117
+    C[i * BM :, 0:] = ag.zeros((BM, 64), f32)

@@ -1,0 +1,12 @@
+"""An unrolling that is not possible."""
+
+import argus as ag
+from argus import bf16, f32, i32
+
+
+@ag.kernel
+def bad(A: bf16["M K"], B: bf16["N K"], C: f32["M N"], *, BM: int = 64):
+    (i,) = ag.block(ag.cdiv(C.shape[0], BM))
+    for k in ag.range(0, 64, unroll=-1):  # expect: AG0104
+        pass
+    C[i * BM :, 0:] = ag.zeros((BM, 64), f32)

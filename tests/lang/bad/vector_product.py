@@ -1,0 +1,11 @@
+"""A product with a vector."""
+
+import argus as ag
+from argus import bf16, f32, i32
+
+
+@ag.kernel
+def bad(A: bf16["M K"], B: bf16["N K"], C: f32["M N"], *, BM: int = 64):
+    (i,) = ag.block(ag.cdiv(C.shape[0], BM))
+    c = ag.dot(ag.zeros((BM, 64), bf16), ag.zeros((64,), bf16))  # expect: AG0204
+    C[i * BM :, 0:] = ag.zeros((BM, 64), f32)

@@ -1,0 +1,12 @@
+"""A store through a map."""
+
+import argus as ag
+from argus import bf16, f32, i32
+
+
+@ag.kernel
+def bad(A: bf16["M K"], B: bf16["N K"], C: f32["M N"], *, BM: int = 64):
+    (i,) = ag.block(ag.cdiv(C.shape[0], BM))
+    V = C.view("n m", (64, 64), lambda n, m: (m, n))
+    V[0:64, 0:64] = 0.0  # expect: AG0117
+    C[i * BM :, 0:] = ag.zeros((BM, 64), f32)

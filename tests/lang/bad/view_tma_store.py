@@ -1,0 +1,13 @@
+"""A TMA store through a map."""
+
+import argus as ag
+from argus import bf16, f32, i32
+
+
+@ag.kernel
+def bad(A: bf16["M K"], B: bf16["N K"], C: f32["M N"], *, BM: int = 64):
+    (i,) = ag.block(ag.cdiv(C.shape[0], BM))
+    s = ag.shared(f32, (64, 64))
+    V = C.view("n m", (64, 64), lambda n, m: (m, n))
+    ag.tma_store(V[0:64, 0:64], s)  # expect: AG0117
+    C[i * BM :, 0:] = ag.zeros((BM, 64), f32)

@@ -1,0 +1,12 @@
+"""A choice by a tile of numbers."""
+
+import argus as ag
+from argus import bf16, f32, i32
+
+
+@ag.kernel
+def bad(A: bf16["M K"], B: bf16["N K"], C: f32["M N"], *, BM: int = 64):
+    (i,) = ag.block(ag.cdiv(C.shape[0], BM))
+    x = ag.zeros((BM,), f32)
+    y = ag.where(x, 1.0, 0.0)  # expect: AG0105
+    C[i * BM :, 0:] = ag.zeros((BM, 64), f32)
