@@ -122,9 +122,7 @@ def build(request: Request) -> Built:
 
     source = emit(program)
     options = BuildOptions(spill_bytes=program.spill_bytes)
-    cubin = cache.cubin(
-        source.text, request.target, options, file=request.kernel.file
-    )
+    cubin = cache.cubin(source.text, request.target, options, file=request.kernel.file)
     cache.remember(key, source.spec, cubin, options)
     return Built(source.spec, cubin)
 
@@ -163,9 +161,7 @@ class _Calls:
 _calls = _Calls()
 
 
-def launch(
-    kernel: Kernel, args: Sequence[object], named: Mapping[str, object]
-) -> None:
+def launch(kernel: Kernel, args: Sequence[object], named: Mapping[str, object]) -> None:
     """Compile for these arguments where that is still to be done, and launch.
 
     Runs on the current stream of the tensors' device. Raises ArgusError before anything
@@ -270,9 +266,7 @@ def _split(
             f"kernel `{kernel.name}` takes {len(params)} runtime arguments; "
             f"{len(args)} were given",
         )
-    values: dict[str, object] = dict(
-        zip((p.name for p in params), args, strict=False)
-    )
+    values: dict[str, object] = dict(zip((p.name for p in params), args, strict=False))
     statics: dict[str, object] = {}
     static_names = {s.name for s in signature.statics}
     runtime_names = {p.name for p in params}
@@ -323,7 +317,9 @@ def torch_op(kernel: Kernel, name: str, **statics: object) -> Any:
     for p in signature.params:
         if isinstance(p, TensorParam):
             kind = "optional_tensor" if p.optional else "tensor"
-            parameters.append(OpParameter(p.name, kind, None if p.optional else REQUIRED))
+            parameters.append(
+                OpParameter(p.name, kind, None if p.optional else REQUIRED)
+            )
         else:
             kind = "float" if p.dtype.is_float else "int"
             default = defaults.get(p.name, REQUIRED)

@@ -344,7 +344,7 @@ class _Checker:
                 self.need(0 <= op.axis < len(shape), "no such axis")
                 size = op.result.shape[op.axis]
                 self.need(
-                    0 <= op.start and op.start + size <= shape[op.axis],
+                    0 <= op.start <= shape[op.axis] - size,
                     "the slice is outside",
                 )
                 shape[op.axis] = size

@@ -1,4 +1,4 @@
-"""Element types: names, sizes, CUDA spellings. 
+"""Element types: names, sizes, CUDA spellings.
 
 Their numeric behaviour is the readers' business.
 """

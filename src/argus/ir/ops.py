@@ -75,7 +75,7 @@ class Op:
 class Block:
     """A sequence of operations run in order by one group of threads."""
 
-    ops: list[AnyOp] = field(default_factory=list)
+    ops: list[AnyOp] = field(default_factory=list["AnyOp"])
 
 
 @dataclass(eq=False)
@@ -110,8 +110,8 @@ class For(Op):
     stop: Expr
     step: Expr
     body: Block
-    tiles: list[TileCarry] = field(default_factory=list)
-    scalars: list[ScalarCarry] = field(default_factory=list)
+    tiles: list[TileCarry] = field(default_factory=list["TileCarry"])
+    scalars: list[ScalarCarry] = field(default_factory=list["ScalarCarry"])
     unroll: int = 0
 
 
@@ -140,8 +140,8 @@ class If(Op):
     cond: Expr
     then: Block
     other: Block
-    tiles: list[TileMerge] = field(default_factory=list)
-    scalars: list[ScalarMerge] = field(default_factory=list)
+    tiles: list[TileMerge] = field(default_factory=list["TileMerge"])
+    scalars: list[ScalarMerge] = field(default_factory=list["ScalarMerge"])
 
 
 @dataclass(eq=False)
@@ -586,10 +586,10 @@ class RingRelease(Op):
 
 AnyOp = (
     For | If | Roles | Let | LoadScalar | Full | Index | Elementwise | Cast | Broadcast
-    | Transpose | Reduce | Split | Slice | Scan | Reinterpret | Convert | Dot | LoadGlobal
-    | StoreGlobal | LoadShared | StoreShared | CopyAsync | CopyOut | CopyOutCommit
-    | CopyOutWait | CpAsyncCommit | CpAsyncWait | CpAsyncArrive | BarrierExpect
-    | BarrierArrive | BarrierWait | Sync | ClusterSync | Fence | WgmmaCommit | WgmmaWait
+    | Transpose | Reduce | Split | Slice | Scan | Reinterpret | Convert | Dot
+    | LoadGlobal | StoreGlobal | LoadShared | StoreShared | CopyAsync | CopyOut
+    | CopyOutCommit | CopyOutWait | CpAsyncCommit | CpAsyncWait | CpAsyncArrive
+    | BarrierExpect | BarrierArrive | BarrierWait | Sync | ClusterSync | Fence | WgmmaCommit | WgmmaWait
     | SetMaxRegisters | RingAcquire | RingPublish | RingWait | RingRelease
 )  # fmt: skip
 """Every operation. Readers match on it and end with ``assert_never``."""

@@ -92,15 +92,15 @@ class Program:
     """Warps of a block: the author's choice without roles, else set by placing."""
     min_blocks: int = 1
     """Blocks meant to be resident per multiprocessor."""
-    rings: list[Ring] = field(default_factory=list)
-    shared: list[SharedAlloc] = field(default_factory=list)
-    barriers: list[BarrierAlloc] = field(default_factory=list)
-    tensor_maps: list[TensorMap] = field(default_factory=list)
-    requirements: list[Requirement] = field(default_factory=list)
-    alignments: list[PointerAlignment] = field(default_factory=list)
-    facts: dict[str, int] = field(default_factory=dict)
+    rings: list[Ring] = field(default_factory=list[Ring])
+    shared: list[SharedAlloc] = field(default_factory=list[SharedAlloc])
+    barriers: list[BarrierAlloc] = field(default_factory=list[BarrierAlloc])
+    tensor_maps: list[TensorMap] = field(default_factory=list[TensorMap])
+    requirements: list[Requirement] = field(default_factory=list[Requirement])
+    alignments: list[PointerAlignment] = field(default_factory=list[PointerAlignment])
+    facts: dict[str, int] = field(default_factory=dict[str, int])
     """Symbol name -> power of two known to divide it (from the specialisation)."""
-    outputs: list[str] = field(default_factory=list)
+    outputs: list[str] = field(default_factory=list[str])
     """Names of tensors the kernel writes."""
     spill_bytes: int = 0
     """Spills the author declares acceptable."""

@@ -34,8 +34,8 @@ def defined(op: o.AnyOp) -> tuple[o.Tile, ...]:
             return tuple(c.result for c in op.tiles)
         case (
             o.Full() | o.Index() | o.Elementwise() | o.Cast() | o.Broadcast()
-            | o.Transpose() | o.Reduce() | o.Split() | o.Slice() | o.Scan() | o.Reinterpret()
-            | o.Convert() | o.Dot() | o.LoadGlobal() | o.LoadShared()
+            | o.Transpose() | o.Reduce() | o.Split() | o.Slice() | o.Scan()
+            | o.Reinterpret() | o.Convert() | o.Dot() | o.LoadGlobal() | o.LoadShared()
         ):  # fmt: skip
             return (op.result,)
         case _:
@@ -55,9 +55,8 @@ def used(op: o.AnyOp) -> tuple[o.Tile, ...]:
         case o.Elementwise():
             return tuple(a for a in op.args if isinstance(a, o.Tile))
         case (
-            o.Cast() | o.Broadcast() | o.Transpose() | o.Reduce() | o.Split() | o.Slice()
-            | o.Scan()
-            | o.Reinterpret() | o.Convert() | o.StoreShared()
+            o.Cast() | o.Broadcast() | o.Transpose() | o.Reduce() | o.Split()
+            | o.Slice() | o.Scan() | o.Reinterpret() | o.Convert() | o.StoreShared()
         ):  # fmt: skip
             return (op.src,)
         case o.Dot():

@@ -7,7 +7,7 @@ al. 2022) and feed the probabilities to the second product without leaving them.
 """
 
 import argus as ag
-from argus import f32, i32
+from argus import f32
 
 
 @ag.inline
@@ -82,8 +82,6 @@ def attention(
                 key = ag.broadcast(t + ag.index(s, "T"), s)
                 seen = seen & (key <= q0 + ag.index(s, "S"))
             with v_ring.drain() as slot:
-                o, m, l = attend(
-                    ag.where(seen, s, -1e30), o, m, l, slot.v, factor
-                )
+                o, m, l = attend(ag.where(seen, s, -1e30), o, m, l, slot.v, factor)
         query.release()
         O[b, h, q0:, :] = (o * ag.rcp(l)).to(O.dtype)

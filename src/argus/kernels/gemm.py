@@ -7,7 +7,7 @@ between them, and for the reference.
 """
 
 import argus as ag
-from argus import f32, i32
+from argus import f32
 
 
 @ag.inline
@@ -51,6 +51,7 @@ def gemm_sm90(
     """Persistent, warp-specialised Hopper form; a cluster shares each tile of B."""
     M, K = A.shape
     N = B.shape[0]
+    ag.require(K > 0, "the first step of K is taken before the loop")
     ag.cluster(CLUSTER)
     ag.launch(spill_bytes=SPILL)
     ring = ag.ring(STAGES, a=A.dtype.tile(BM, BK), b=B.dtype.tile(BN, BK))

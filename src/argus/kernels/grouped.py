@@ -8,7 +8,7 @@ without Out).
 """
 
 import argus as ag
-from argus import f32, i32
+from argus import i32
 
 
 @ag.kernel
@@ -32,6 +32,7 @@ def grouped_gemm(
     """Y[out(p), n] = sum over k of X[row(p), k] * W[expert(p), n, k]."""
     K, N = X.shape[1], W.shape[1]
     C = Expert.shape[0]
+    ag.require(K > 0, "the first step of K is taken before the loop")
     ring = ag.ring(STAGES, a=X.dtype.tile(BM, BK), b=W.dtype.tile(BN, BK))
 
     with ag.role("load", warps=1 if Rows is None else 4, registers=56):

@@ -31,7 +31,7 @@ def _choose(case: Case, target: str) -> Choice:
 
 
 def _reference(xp: Any, arrays: Arrays, case: Case) -> Arrays:
-    _, h, g, s, t, d = _sizes(case)
+    _, h, g, _, _, d = _sizes(case)
     q, k, v = arrays["Q"], arrays["K"], arrays["V"]
     out = xp.zeros_like(q)
     # One query head at a time: the score matrix of all heads need not fit in memory.

@@ -63,8 +63,9 @@ class Entry:
 
     ``arguments(case)`` lists tensor arguments in order; ``tables`` fills arguments that
     are not random (index tables), given the module (numpy or torch) and the arrays.
-    ``choose(case, target)`` selects form and parameters. ``reference(xp, arrays, case)``
-    computes the outputs in the precision of the given arrays with numpy or torch.
+    ``choose(case, target)`` selects form and parameters.
+    ``reference(xp, arrays, case)`` computes the outputs in the precision of the given
+    arrays with numpy or torch.
     ``baselines(arrays, case)`` are what a torch user has today, by name.
     ``tolerance``: largest accepted norm of the error over the norm of the result.
     """

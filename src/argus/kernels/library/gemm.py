@@ -96,8 +96,11 @@ def _baselines(arrays: Arrays, case: Case) -> dict[str, Any]:
 
 def _case(m: int, n: int, k: int, **options: object) -> Case:
     words = [w for w in options if w.islower()]
-    return Case("x".join(map(str, (m, n, k))) + "".join(f" {w}" for w in words),
-                {"M": m, "N": n, "K": k}, options)
+    return Case(
+        "x".join(map(str, (m, n, k))) + "".join(f" {w}" for w in words),
+        {"M": m, "N": n, "K": k},
+        options,
+    )
 
 
 LARGE = tuple(

@@ -61,17 +61,19 @@ def _tables(xp: Any, arrays: Arrays, case: Case) -> None:
     table += [(-1, 0, 0)] * (tile_count(case) - len(table))
     for column, name in enumerate(("Expert", "Start", "End")):
         values = [row[column] for row in table]
-        arrays[name][:] = xp.asarray(values).to(arrays[name]) if hasattr(
-            arrays[name], "to"
-        ) else xp.asarray(values)
+        _fill(xp, arrays[name], values)
     if "Out" in arrays:
         p = case.sizes["P"]
         values = [(i * 7919) % p for i in range(p)]
         if len(set(values)) < p:
             values = list(reversed(range(p)))
-        arrays["Out"][:] = xp.asarray(values).to(arrays["Out"]) if hasattr(
-            arrays["Out"], "to"
-        ) else xp.asarray(values)
+        _fill(xp, arrays["Out"], values)
+
+
+def _fill(xp: Any, array: Any, values: list[int]) -> None:
+    made = xp.asarray(values)
+    # torch: to the table's own type and device first.
+    array[:] = made.to(array) if hasattr(made, "to") else made
 
 
 def _choose(case: Case, target: str) -> Choice:
@@ -120,9 +122,7 @@ def _baselines(arrays: Arrays, case: Case) -> dict[str, Any]:
 
 
 def _case(e: int, p: int, n: int, k: int, **options: object) -> Case:
-    name = f"{e} experts {p}x{n}x{k}" + "".join(
-        f" {w}" for w in options if w.islower()
-    )
+    name = f"{e} experts {p}x{n}x{k}" + "".join(f" {w}" for w in options if w.islower())
     return Case(name, {"E": e, "P": p, "N": n, "K": k}, options)
 
 
