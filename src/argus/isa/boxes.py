@@ -69,7 +69,8 @@ def violations(
     stride (the item size) included; what is None is not looked at. Source: CUDA driver
     API, cuTensorMapEncodeTiled, for interleave NONE and element strides of 1. `start`
     are a copy's coordinates: that the innermost one begins a 16-byte chunk was seen on
-    an H200 (a copy from elsewhere is an illegal instruction), inside and outside.
+    an H200 (a copy from elsewhere is an illegal instruction), inside and outside; so
+    was that a store may begin beyond the tensor but not below 0, while a load may.
     """
     broken: list[str] = []
     row = box[-1] * itemsize if box else 0

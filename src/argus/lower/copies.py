@@ -7,7 +7,7 @@ TMA where the target has it and every tensor dimension is either fixed or one ti
 
 from argus.diagnostics import fail
 from argus.ir import ops as o
-from argus.ir.expr import Const, Expr, binary, divisor
+from argus.ir.expr import Const, Expr, binary, divisor, nonnegative
 from argus.ir.memory import GlobalView, SharedView
 from argus.ir.placement import TensorMap, TmaBox, TmaPlan
 from argus.ir.program import CLUSTER_RANK, PointerAlignment, Program, Requirement
@@ -30,12 +30,25 @@ def select_copies(program: Program) -> None:
                 case o.CopyAsync():
                     return _copy_in(program, group, op)
                 case o.CopyOut():
+                    _check_not_below_zero(op)
                     op.plan = _tma(program, op, op.dst, op.src, 1)
                     return None
                 case _:
                     return None
 
         rewrite(group.block, rule)
+
+
+def _check_not_below_zero(op: o.CopyOut) -> None:
+    """TMA stores that begin below 0 are illegal instructions (seen on an H200)."""
+    for coord, dim in zip(op.dst.coords, op.dst.tensor.dims, strict=True):
+        if not nonnegative(coord):
+            raise fail(
+                "AG0603",
+                op.span,
+                f"TMA cannot store this tile: its start along `{dim}` may be negative",
+                help="a scalar read from memory may be; clamp it: `ag.max(x, 0)`",
+            )
 
 
 def _copy_in(program: Program, group: Group, op: o.CopyAsync) -> list[o.AnyOp] | None:
