@@ -165,19 +165,21 @@ def matrix_width(layout: Fragment, axis: int, trans: bool) -> int:
     table = layout.table()
     lane = np.arange(layout.num_threads) % 32
     base = np.arange(layout.num_threads) - lane
-    pairs = layout.num_regs // 2
-    for pair in range(min(pairs, 64)):
-        for e in range(2):
-            held = table[:, 2 * pair + e]
-            if trans:
-                row = 2 * (lane % 4) + e
-                head = table[base + row // 2, 2 * pair + row % 2]
-                offset = lane // 4
-            else:
-                head = table[base + lane // 4 * 4, 2 * pair]
-                offset = 2 * (lane % 4) + e
-            wanted = head.copy()
-            wanted[:, axis] += offset
-            if not np.array_equal(held, wanted) or (head[:, axis] % 8).any():
-                return 0
-    return width
+    for e in range(2):
+        held = table[:, e]
+        if trans:
+            row = 2 * (lane % 4) + e
+            head = table[base + row // 2, row % 2]
+            offset = lane // 4
+        else:
+            head = table[base + lane // 4 * 4, 0]
+            offset = 2 * (lane % 4) + e
+        wanted = head.copy()
+        wanted[:, axis] += offset
+        if not np.array_equal(held, wanted) or (head[:, axis] % 8).any():
+            return 0
+    # Coordinates are a thread's part plus a register's: every other pair is the first
+    # one moved, by whole matrices along the axis.
+    moved = table[0].reshape(-1, 2, layout.rank) - table[0, :2]
+    same = np.array_equal(moved[:, 0], moved[:, 1])
+    return width if same and not (moved[:, 0, axis] % 8).any() else 0
