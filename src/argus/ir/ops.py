@@ -589,7 +589,7 @@ AnyOp = (
     | Transpose | Reduce | Split | Slice | Scan | Reinterpret | Convert | Dot
     | LoadGlobal | StoreGlobal | LoadShared | StoreShared | CopyAsync | CopyOut
     | CopyOutCommit | CopyOutWait | CpAsyncCommit | CpAsyncWait | CpAsyncArrive
-    | BarrierExpect | BarrierArrive | BarrierWait | Sync | ClusterSync | Fence | WgmmaCommit | WgmmaWait
-    | SetMaxRegisters | RingAcquire | RingPublish | RingWait | RingRelease
+    | BarrierExpect | BarrierArrive | BarrierWait | Sync | ClusterSync | Fence
+    | WgmmaCommit | WgmmaWait | SetMaxRegisters | RingAcquire | RingPublish | RingWait | RingRelease
 )  # fmt: skip
 """Every operation. Readers match on it and end with ``assert_never``."""
