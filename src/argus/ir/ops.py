@@ -590,6 +590,7 @@ AnyOp = (
     | LoadGlobal | StoreGlobal | LoadShared | StoreShared | CopyAsync | CopyOut
     | CopyOutCommit | CopyOutWait | CpAsyncCommit | CpAsyncWait | CpAsyncArrive
     | BarrierExpect | BarrierArrive | BarrierWait | Sync | ClusterSync | Fence
-    | WgmmaCommit | WgmmaWait | SetMaxRegisters | RingAcquire | RingPublish | RingWait | RingRelease
+    | WgmmaCommit | WgmmaWait | SetMaxRegisters | RingAcquire | RingPublish
+    | RingWait | RingRelease
 )  # fmt: skip
 """Every operation. Readers match on it and end with ``assert_never``."""
