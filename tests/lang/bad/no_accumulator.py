@@ -7,5 +7,5 @@ from argus import bf16, f32, i32
 @ag.kernel
 def bad(A: bf16["M K"], B: bf16["N K"], C: f32["M N"], *, BM: int = 64):
     (i,) = ag.block(ag.cdiv(C.shape[0], BM))
-    x = ag.layouts.wgmma_accumulator(100, 64)  # expect: AG0214
+    x = ag.layouts.wgmma_accumulator(100, 64)  # expect: AG0604
     C[i * BM :, 0:] = ag.zeros((BM, 64), f32)

@@ -101,7 +101,7 @@ def _missing(e: Elaborator, value: Value, name: str, node: ast.Attribute) -> Arg
     options = [key.split(".")[1] for key in STUBS if key.startswith(f"{cls}.")]
     match value:
         case SlotValue(ring=ring):
-            options += ring.fields
+            options = [*ring.fields, *options]
         case TileValue() | SharedValue():
             options += ["shape", "dtype", "dims", "T"]
         case TensorValue():

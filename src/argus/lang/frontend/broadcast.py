@@ -155,7 +155,8 @@ def _repeat(e: Elaborator, t: Tile, shape: Shape, dims: Dims, span: Span) -> Til
         raise e.fail(
             "AG0201",
             span,
-            f"{axes_text(t.dims, t.shape)} has more axes than {axes_text(dims, shape)}",
+            f"{axes_text(t.dims, t.shape)} cannot be repeated to "
+            f"{axes_text(dims, shape)}, which has fewer axes",
         )
     axes = placement(e, t, dims, shape, span)
     result = Tile(t.dtype, shape, dims, span, name=t.name)

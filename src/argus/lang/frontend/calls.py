@@ -17,7 +17,7 @@ from argus.ir.expr import Expr
 from argus.ir.ops import Tile
 from argus.lang.frontend import coerce
 from argus.lang.frontend.state import Elaborator, suggest
-from argus.lang.frontend.values import Static, TupleValue, Value
+from argus.lang.frontend.values import Scalar, Static, TupleValue, Value, describe
 from argus.lang.names import FUNCTIONS, LAYOUTS, METHODS
 from argus.layout import Fragment
 
@@ -75,7 +75,18 @@ class Call:
         value = self.value(name)
         if isinstance(value, Static) and isinstance(value.value, bool):
             return value.value
-        raise self.e.fail("AG0108", self.where(name), f"`{name}` is `True` or `False`")
+        if isinstance(value, Scalar):
+            raise self.e.fail(
+                "AG0108",
+                self.where(name),
+                f"`{name}` must be known at compile time",
+                label="known only at run time",
+            )
+        raise self.e.fail(
+            "AG0105",
+            self.where(name),
+            f"`{name}` is `True` or `False`, and this is {describe(value)}",
+        )
 
     def choice(self, name: str, options: tuple[str, ...]) -> str | None:
         """A static text out of a few; None where it is left out."""
@@ -132,7 +143,7 @@ class Call:
         raise self.e.fail(
             "AG0105",
             self.where(name),
-            f"`{name}` is a layout",
+            f"`{name}` is a layout, and this is {describe(value)}",
             help="make one with `ag.layouts`",
         )
 

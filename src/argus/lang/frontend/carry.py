@@ -205,7 +205,7 @@ def _type_change(
     return e.fail(
         "AG0109",
         span,
-        f"`{path[0]}` is {describe(before)} before the loop body and "
+        f"`{path[0]}` is {describe(before)} before the body of the loop and "
         f"{describe(after)} after it",
         notes=("a variable that a loop carries keeps its type and its shape",),
     )
@@ -226,6 +226,8 @@ def _close_tile(
         plan.changed = True
         return TileValue(opened.init)
     if (t.dtype, t.shape) != (arg.dtype, arg.shape):
+        raise _type_change(e, path, TileValue(arg), TileValue(t), span)
+    if any(x and y and x != y for x, y in zip(arg.dims, t.dims, strict=True)):
         raise _type_change(e, path, TileValue(arg), TileValue(t), span)
     dims = unify_dims(e, arg.dims, t.dims, t.span, "AG0109")
     if dims != arg.dims:

@@ -14,10 +14,12 @@ from argus.lang.frontend.values import (
     SharedValue,
     StagedValue,
     Static,
+    TensorValue,
     TileValue,
     TupleValue,
     Value,
     ViewValue,
+    counted,
     describe,
 )
 
@@ -113,31 +115,26 @@ def condition(e: Elaborator, value: Value, span: Span, what: str) -> Expr:
     return expr if expr.type == "bool" else binary("!=", expr, 0)
 
 
-def tile(e: Elaborator, value: Value, span: Span, what: str) -> TileValue:
-    """A register tile."""
+def tile(
+    e: Elaborator, value: Value, span: Span, what: str, wanted: str = "a register tile"
+) -> TileValue:
+    """A register tile; ``wanted`` is what the place takes, in the author's words."""
+    code, help = "AG0105", None
     match value:
         case TileValue():
             return value
         case SharedValue() | StagedValue():
-            raise e.fail(
-                "AG0614",
-                span,
-                f"{what} is a register tile, and this is {describe(value)}",
-                help="read it into registers with `.load()`",
-            )
+            code, help = "AG0614", "read it into registers with `.load()`"
         case ViewValue():
-            raise e.fail(
-                "AG0105",
-                span,
-                f"{what} is a register tile, and this is {describe(value)}",
-                help="read it with `ag.load(...)`",
-            )
+            help = "read it with `ag.load(...)`"
+        case TensorValue(tensor=tensor):
+            index = ", ".join(":" for _ in value.dims)
+            help = f"load a slice of it: `ag.load({tensor.name}[{index}], shape)`"
         case _:
-            raise e.fail(
-                "AG0105",
-                span,
-                f"{what} is a register tile, and this is {describe(value)}",
-            )
+            pass
+    raise e.fail(
+        code, span, f"{what} is {wanted}, and this is {describe(value)}", help=help
+    )
 
 
 def shape(e: Elaborator, value: Value, span: Span, what: str) -> tuple[int, ...]:
@@ -180,7 +177,8 @@ def dim_names(e: Elaborator, value: Value, span: Span, rank: int) -> Dims:
         raise e.fail(
             "AG0203",
             span,
-            f"{len(words)} dimension names for a tile with {rank} axes",
+            f"{counted(len(words), 'dimension name')} for a tile with "
+            f"{counted(rank, 'axis', 'axes')}",
         )
     for word in words:
         if not word.isidentifier():

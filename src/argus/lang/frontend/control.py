@@ -28,7 +28,7 @@ from argus.lang.frontend.carry import (
 )
 from argus.lang.frontend.expressions import bound_call, called, static_truth
 from argus.lang.frontend.grid import LoopHead, loop_head
-from argus.lang.frontend.liveness import assigned
+from argus.lang.frontend.liveness import assigned, stores
 from argus.lang.frontend.state import MAX_READINGS, MAX_UNROLL, Elaborator
 from argus.lang.frontend.values import (
     Builtin,
@@ -39,6 +39,7 @@ from argus.lang.frontend.values import (
     TupleValue,
     Unavailable,
     Value,
+    counted,
     describe,
     number,
 )
@@ -54,6 +55,7 @@ def run_for(e: Elaborator, node: ast.For) -> None:
     """
     if node.orelse:
         raise e.fail("AG0003", e.span(node.orelse[0]), "`for` takes no `else`")
+    what = "this"
     if isinstance(node.iter, ast.Call):
         function = called(e, node.iter)
         if isinstance(function, Builtin) and function.name in LOOPS:
@@ -68,10 +70,11 @@ def run_for(e: Elaborator, node: ast.For) -> None:
         if isinstance(value, TupleValue):
             _unroll(e, node, list(value.items))
             return
+        what = describe(value)
     raise e.fail(
         "AG0006",
         e.span(node.iter),
-        "this cannot be iterated",
+        f"{what} cannot be iterated",
         help="loop over `ag.range(start, stop, step)` or `ag.static_range(n)`",
     )
 
@@ -130,7 +133,8 @@ def assign_target(e: Elaborator, target: ast.expr, value: Value) -> None:
                 raise e.fail(
                     "AG0111",
                     span,
-                    f"{len(elts)} names for {len(value.items)} values",
+                    f"{counted(len(elts), 'name')} for "
+                    f"{counted(len(value.items), 'value')}",
                 )
             for item, part in zip(elts, value.items, strict=True):
                 assign_target(e, item, part)
@@ -244,14 +248,18 @@ def _read_body(e: Elaborator, node: ast.For, head: LoopHead, plan: CarryPlan) ->
     closed = Closed()
     after: dict[str, Value] = {}
     for name in sorted((assigned(node.body) | assigned([node])) - before.keys()):
+        counter = name in stores(node.target)
         after[name] = Unavailable(
             "AG0102",
-            f"`{name}` is assigned only in a loop, which may run zero times",
-            "assign it before the loop too",
+            f"`{name}` is given by a loop, which may run zero times"
+            if counter
+            else f"`{name}` is assigned only in a loop, which may run zero times",
+            "use it inside the loop" if counter else "assign it before the loop too",
         )
     for name, one in opened.items():
         value = e.scope.variables.get(name, BROKEN)
-        after[name] = _close(e, plan, (name,), one, value, span, closed)
+        where = _last_assignment(e, node, name)
+        after[name] = _close(e, plan, (name,), one, value, where, closed)
     for name in assigned([node]) & before.keys():
         if name not in opened:
             after[name] = Unavailable(
@@ -287,6 +295,20 @@ def _read_body(e: Elaborator, node: ast.For, head: LoopHead, plan: CarryPlan) ->
         head.unroll,
         span=span,
     )
+
+
+def _last_assignment(e: Elaborator, node: ast.For, name: str) -> Span:
+    """Where a loop's body last binds a name: what an error about it points at."""
+    found: ast.expr = node.target
+    for child in (c for stmt in node.body for c in ast.walk(stmt)):
+        if (
+            isinstance(child, ast.Name)
+            and isinstance(child.ctx, ast.Store)
+            and child.id == name
+            and (child.lineno, child.col_offset) > (found.lineno, found.col_offset)
+        ):
+            found = child
+    return e.span(found)
 
 
 def _close(

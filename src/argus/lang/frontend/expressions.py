@@ -106,10 +106,11 @@ def _evaluate(e: Elaborator, node: ast.expr) -> Value:
 
 
 def _unsupported(e: Elaborator, node: ast.expr, why: str | None) -> ArgusError:
+    what = _WORDS.get(type(node), "this expression")
     return e.fail(
         "AG0004",
         e.span(node),
-        why or f"{_WORDS.get(type(node), 'this expression')} is not part of the language",
+        why or f"{what} is not part of the language",
     )
 
 
@@ -175,7 +176,8 @@ def operate(
         raise e.fail(
             "AG0004",
             span,
-            f"the operator `{statics.SYMBOLS[type(op)]}` is defined for static numbers only",
+            f"the operator `{statics.SYMBOLS[type(op)]}` is defined for static numbers "
+            "only",
             help=_INSTEAD.get(type(op)),
         )
     fn, scalar_op = _ARITHMETIC[type(op)]

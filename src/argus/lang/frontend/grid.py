@@ -108,7 +108,7 @@ def set_grid(e: Elaborator, work: Expr, *, persistent: bool, span: Span) -> None
         raise e.fail(
             "AG0105",
             span,
-            f"the grid depends on `{odd[0]}`, which is not known at launch",
+            f"the grid depends on {origin(odd[0])}, which is not known at launch",
             notes=("it may depend on sizes and scalar arguments",),
         )
     made = Grid(full, persistent, span)
@@ -120,6 +120,21 @@ def set_grid(e: Elaborator, work: Expr, *, persistent: bool, span: Span) -> None
             notes=(f"it was declared at line {e.grid.span.line}",),
         )
     e.grid = e.grid or made
+
+
+def origin(sym: Sym) -> str:
+    """What a run-time number is, in the words of a diagnostic."""
+    match sym.kind:
+        case "block":
+            return "the index of the block"
+        case "rank":
+            return "the rank of the block in its cluster"
+        case "loop":
+            return f"the loop counter `{sym.name}`"
+        case "let":
+            return "a value that is loaded or computed on the device"
+        case _:
+            return f"`{sym.name}`"
 
 
 def final_grid(e: Elaborator) -> Expr:

@@ -19,6 +19,7 @@ from argus.lang.frontend.values import (
     BarrierValue,
     Gathered,
     Point,
+    RingValue,
     SharedValue,
     StagedValue,
     TensorValue,
@@ -27,6 +28,7 @@ from argus.lang.frontend.values import (
     Value,
     ViewValue,
     Window,
+    counted,
     describe,
 )
 from argus.lang.frontend.views import load_element
@@ -69,7 +71,9 @@ def _other(e: Elaborator, base: Value, node: ast.Subscript) -> Value:
             )
             if isinstance(at, Const) and not 0 <= at.value < alloc.count:
                 raise e.fail(
-                    "AG0203", span, f"there is no barrier {at.value} of {alloc.count}"
+                    "AG0203",
+                    e.span(node.slice),
+                    f"there is no barrier {at.value}: they are 0 to {alloc.count - 1}",
                 )
             return BarrierValue(BarrierRef(alloc, at))
         case TileValue(tile=tile):
@@ -77,7 +81,14 @@ def _other(e: Elaborator, base: Value, node: ast.Subscript) -> Value:
         case ViewValue():
             raise e.fail("AG0116", span, "a slice of a tensor is not sliced again")
         case _:
-            raise e.fail("AG0116", span, f"{describe(base)} cannot be indexed")
+            raise e.fail(
+                "AG0116",
+                span,
+                f"{describe(base)} cannot be indexed",
+                help="slots come from `with ring.fill()` and `with ring.drain()`"
+                if isinstance(base, RingValue)
+                else None,
+            )
 
 
 def tensor_slice(e: Elaborator, tensor: TensorValue, node: ast.Subscript) -> ViewValue:
@@ -101,8 +112,8 @@ def tensor_slice(e: Elaborator, tensor: TensorValue, node: ast.Subscript) -> Vie
         raise e.fail(
             "AG0203",
             e.span(node),
-            f"{len(items)} indices for `{tensor.tensor.name}`, which has the "
-            f"dimensions {names}",
+            f"{counted(len(items), 'index', 'indices')} for "
+            f"`{tensor.tensor.name}`, which has the dimensions {names}",
             help="`:` takes a whole dimension, `...` all that are left out",
         )
     axes = tuple(_axis(e, tensor, i, item) for i, item in enumerate(items))

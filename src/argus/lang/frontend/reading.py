@@ -274,7 +274,7 @@ class _Reading:
                     "AG0208",
                     span,
                     f"dimension `{dim}` is the static parameter of that name, which is "
-                    f"{describe(static)}",
+                    f"{describe(static)} and not a number of at least 1",
                 )
 
     def _fact(self, name: str) -> None:

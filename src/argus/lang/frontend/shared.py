@@ -18,6 +18,7 @@ from argus.lang.frontend.values import (
     Static,
     TileValue,
     Value,
+    counted,
     number,
 )
 
@@ -71,7 +72,8 @@ def shared_subscript(
             raise e.fail(
                 "AG0206",
                 e.span(items[0]),
-                f"there is no stage {stage.value} of {value.alloc.stages}",
+                f"there is no stage {stage.value}: they are 0 to "
+                f"{value.alloc.stages - 1}",
             )
         view = whole(value.alloc, stage)
         items = items[1:]
@@ -82,7 +84,8 @@ def shared_subscript(
         raise e.fail(
             "AG0203",
             e.span(node),
-            f"{len(items)} indices for a shared tile with {len(view.shape)} axes",
+            f"{counted(len(items), 'index', 'indices')} for a shared tile with "
+            f"{counted(len(view.shape), 'axis', 'axes')}",
         )
     origin = list(view.origin)
     kept: list[int] = []
@@ -125,7 +128,8 @@ def tile_subscript(e: Elaborator, tile: Tile, node: ast.Subscript) -> Value:
         raise e.fail(
             "AG0203",
             span,
-            f"{len(items)} slices for a tile with {len(tile.shape)} axes",
+            f"{counted(len(items), 'slice')} for a tile with "
+            f"{counted(len(tile.shape), 'axis', 'axes')}",
         )
     for axis, item in enumerate(items):
         if not isinstance(item, ast.Slice):

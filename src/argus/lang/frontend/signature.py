@@ -114,9 +114,17 @@ def read_signature(decl: FunctionDecl) -> Signature:
     annotation that is no type of the language (AG0112), a bad dimension (AG0207, 0218).
     """
     args, source = decl.node.args, decl.env.source
-    for odd in (args.vararg, args.kwarg, *args.posonlyargs):
+    for stars, odd in (("*", args.vararg), ("**", args.kwarg)):
         if odd is not None:
-            raise _bad(source.span(odd), f"`{odd.arg}` cannot be bound")
+            raise _bad(
+                source.span(odd),
+                f"a kernel has a fixed number of parameters, not `{stars}{odd.arg}`",
+            )
+    for odd in args.posonlyargs:
+        raise _bad(
+            source.span(odd),
+            f"parameter `{odd.arg}` cannot be given by name: leave out the `/`",
+        )
     defaults: list[ast.expr | None] = [None] * (len(args.args) - len(args.defaults))
     defaults += args.defaults
     params = [

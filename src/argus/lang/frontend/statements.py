@@ -21,6 +21,9 @@ from argus.lang.frontend.module import statement_words
 from argus.lang.frontend.state import Cascade, Elaborator
 from argus.lang.frontend.values import (
     NOTHING,
+    Builtin,
+    InlineValue,
+    Method,
     SlotValue,
     Static,
     TileValue,
@@ -105,7 +108,13 @@ def _statement(e: Elaborator, stmt: ast.stmt) -> Value | None:
         case ast.Break() | ast.Continue():
             word = "break" if isinstance(stmt, ast.Break) else "continue"
             raise e.fail(
-                "AG0010", e.span(stmt), f"`{word}` is not part of the language"
+                "AG0010",
+                e.span(stmt),
+                f"`{word}` is not part of the language",
+                help="guard the rest of the body with `if`"
+                if word == "continue"
+                else "the number of iterations is fixed when a loop starts: give it as "
+                "the end of `ag.range`",
             )
         case _:
             raise e.fail(
@@ -156,6 +165,13 @@ def _expression(e: Elaborator, node: ast.expr) -> None:
     value = e.evaluate(node)
     if value == NOTHING and isinstance(node, ast.Call):
         return
+    if isinstance(value, Builtin | Method | InlineValue):
+        raise e.fail(
+            "AG0118",
+            e.span(node),
+            f"{describe(value)} is named and not called",
+            help=f"write `{ast.unparse(node)}(...)`",
+        )
     if isinstance(value, SlotValue):
         help = "write `slot = ring.wait()`"
     elif isinstance(value, TileValue):

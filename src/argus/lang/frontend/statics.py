@@ -84,9 +84,8 @@ def operate(
             f"{describe(left)} and {describe(right)} have no operator "
             f"`{SYMBOLS[type(op)]}`",
         )
-    if isinstance(op, ast.Pow) and not (
-        abs(b) <= MAX_EXPONENT and abs(a) < 2**MAX_BITS
-    ):
+    whole = isinstance(a, int) and isinstance(b, int)
+    if isinstance(op, ast.Pow) and whole and abs(b) > MAX_EXPONENT:
         raise e.fail("AG0119", span, f"a power beyond an exponent of {MAX_EXPONENT}")
     if isinstance(op, ast.LShift) and b > MAX_BITS:
         raise e.fail("AG0119", span, f"a shift by more than {MAX_BITS} bits")

@@ -16,7 +16,9 @@ from argus.lang.frontend.tiles import scalar_for
 from argus.lang.frontend.values import (
     Scalar,
     SharedValue,
+    StagedValue,
     Static,
+    TileValue,
     Value,
     ViewValue,
     axes_text,
@@ -46,7 +48,16 @@ def store_into(
             t = _as_tile(e, value, view.dtype, view.shape, view.dims, span)
             store_shared(e, view, t, span)
         case _:
-            raise e.fail("AG0117", where, f"{describe(place)} cannot be written")
+            raise e.fail(
+                "AG0117",
+                where,
+                f"{describe(place)} cannot be written",
+                help="operations return new tiles; `ag.where` chooses per element"
+                if isinstance(place, TileValue)
+                else "index it by stage first: `s[i]`"
+                if isinstance(place, StagedValue)
+                else None,
+            )
 
 
 def _store_global(
@@ -126,7 +137,7 @@ def _as_tile(
 
 def store_shared(e: Elaborator, view: SharedView, t: Tile, span: Span) -> None:
     """Write a register tile to a shared tile of the same sizes."""
-    same_dtype(e, t.dtype, view.dtype, f"`{view.alloc.name}`", span)
+    same_dtype(e, t.dtype, view.dtype, "a shared tile", span)
     if t.shape != view.shape:
         raise e.fail(
             "AG0206",
@@ -157,7 +168,13 @@ def copy_async(
     Raises ArgusError: sizes (AG0206), names (AG0218) or element types (AG0106) differ.
     """
     view = global_view(e, source, target.shape, where)
-    same_dtype(e, view.dtype, target.dtype, f"`{target.alloc.name}`", where)
+    if view.dtype != target.dtype:
+        raise e.fail(
+            "AG0106",
+            where,
+            f"elements of {view.dtype} are copied to a shared tile of {target.dtype}",
+            help="a copy converts nothing: give both the same element type",
+        )
     dims = unify_dims(e, target.dims, view.dims, where)
     e.name_shared(target, dims)
     if ring is not None and multicast > 1:

@@ -25,6 +25,13 @@ _RANGES: dict[DType, tuple[int, int]] = {
     d.i32: (-(2**31), 2**31 - 1),
     d.i64: (-(2**63), 2**63 - 1),
 }
+_SYMBOLS = {
+    "add": "+", "sub": "-", "mul": "*", "div": "/", "floordiv": "//", "mod": "%",
+    "and": "&", "or": "|", "xor": "^", "not": "~", "neg": "-", "eq": "==", "ne": "!=",
+    "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
+}  # fmt: skip
+"""Functions that authors write as operators."""
+
 _BITWISE = {"and", "or", "xor"}
 _WIDER: dict[frozenset[DType], DType] = {
     frozenset({d.bf16, d.f32}): d.f32,
@@ -73,7 +80,12 @@ def scalar_for(e: Elaborator, value: Expr, dtype: DType, span: Span) -> Expr:
     kind = value.type
     if dtype.kind == "bool":
         if kind != "bool":
-            raise e.fail("AG0106", span, f"a tile of bool meets a number ({value})")
+            raise e.fail(
+                "AG0106",
+                span,
+                "a mask meets a number",
+                help="make numbers of the mask with `ag.where(mask, 1, 0)`",
+            )
         return value
     if dtype.is_float:
         if isinstance(value, Const):
@@ -117,7 +129,8 @@ def elementwise(
         if isinstance(value, Static | Scalar):
             operands.append(coerce.scalar(e, value, where, "the operand"))
         else:
-            operands.append(coerce.tile(e, value, where, "the operand").tile)
+            wanted = "a register tile or a number"
+            operands.append(coerce.tile(e, value, where, "an operand", wanted).tile)
     mask = operands.pop(0) if fn == "where" else None
     if isinstance(mask, Tile) and mask.dtype.kind != "bool":
         raise e.fail(
@@ -156,22 +169,23 @@ def _scalar_dtype(operands: Sequence[Tile | Expr]) -> DType:
 def _check_dtype(
     e: Elaborator, fn: str, dtype: DType, integer: bool, result: str, span: Span
 ) -> None:
+    word = _SYMBOLS.get(fn, fn)
     if dtype.kind == "int" and not integer:
         raise e.fail(
             "AG0107",
             span,
-            f"`{fn}` is not defined for {dtype}",
+            f"`{word}` is not defined for {dtype}",
             help="convert the tile with `.to(f32)`"
             if fn != "div"
             else "use `//` for whole numbers, or convert the tile with `.to(f32)`",
         )
     if fn in _BITWISE and dtype.is_float:
-        raise e.fail("AG0107", span, f"`{fn}` is not defined for {dtype}")
+        raise e.fail("AG0107", span, f"`{word}` is not defined for {dtype}")
     if dtype.kind == "bool" and fn not in (*_BITWISE, "not", "where", "eq", "ne"):
         raise e.fail(
             "AG0107",
             span,
-            f"`{fn}` is not defined for bool",
+            f"`{word}` is not defined for bool",
             help="use `ag.where(mask, 1, 0)` to count",
         )
     if fn == "not" and dtype.kind != "bool":

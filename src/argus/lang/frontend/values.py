@@ -250,6 +250,11 @@ def axes_text(dims: tuple[str | None, ...], shape: tuple[int, ...]) -> str:
     return f"[{', '.join(parts)}]"
 
 
+def counted(n: int, one: str, several: str | None = None) -> str:
+    """`1 index`, `2 indices`."""
+    return f"{n} {one if n == 1 else several or one + 's'}"
+
+
 def describe(value: Value) -> str:
     """A value in the words of a diagnostic, with an article."""
     match value:
@@ -261,8 +266,10 @@ def describe(value: Value) -> str:
             return "a layout"
         case Static(value=str(text)):
             return f"the text {text[:40]!r}"
+        case Static(value=bool(v)):
+            return f"`{v}`"
         case Static(value=v):
-            return f"the static value {v}"
+            return f"the number {v}"
         case Scalar(expr=expr):
             return f"a run-time {expr.type}"
         case TileValue(tile=t):
@@ -286,13 +293,13 @@ def describe(value: Value) -> str:
         case TurnsValue():
             return "turns"
         case TupleValue(items=items):
-            return f"a tuple of {len(items)}"
+            return f"a tuple of {counted(len(items), 'value')}"
         case InlineValue(declaration=d):
             return f"the inline function `{d.name}`"
         case LambdaValue():
             return "a lambda"
         case Namespace(name=name):
-            return f"the module `{name}`"
+            return "the module `argus`" if name == "argus" else "`ag.layouts`"
         case Builtin(name=name) | Method(name=name):
             return f"the function `{name}`"
         case Unavailable():

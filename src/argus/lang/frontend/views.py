@@ -14,6 +14,7 @@ from argus.lang.frontend.values import (
     Value,
     ViewValue,
     Window,
+    counted,
     number,
 )
 
@@ -50,7 +51,8 @@ def view_shape(
         raise e.fail(
             "AG0206",
             span,
-            f"the slice has {len(kept)} axes, and the tile has {len(context)}",
+            f"the slice has {counted(len(kept), 'axis', 'axes')}, and the tile has "
+            f"{len(context)}",
         )
     sizes: list[int] = []
     for i, a in enumerate(kept):

@@ -121,7 +121,8 @@ def _role(e: Elaborator, node: ast.With, call: Call) -> None:
         raise e.fail(
             "AG0017",
             span,
-            f"role `{name}` stands inside a role, a loop or an inline function",
+            f"role `{name}` stands inside a role, a loop, a condition or an inline "
+            "function",
             help="roles stand at the top level of the kernel",
         )
     role = Role(name, _warps(e, call), _registers(e, call), Block(), e.span(node))

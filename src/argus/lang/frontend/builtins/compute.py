@@ -15,9 +15,12 @@ from argus.lang.frontend.values import (
     Scalar,
     SharedValue,
     Static,
+    TensorValue,
     TileValue,
     Value,
+    ViewValue,
     axes_text,
+    counted,
     describe,
     number,
 )
@@ -202,12 +205,16 @@ def _operand(call: Call, name: str) -> Tile | SharedView:
                 call.where(name),
                 f"`{call.name}` multiplies register or shared tiles, and this is "
                 f"{describe(value)}",
+                help="load it: `ag.load(slice, shape)`"
+                if isinstance(value, ViewValue | TensorValue)
+                else None,
             )
     if len(x.shape) != 2:
         raise call.e.fail(
             "AG0204",
             call.where(name),
-            f"{describe(value)} has {len(x.shape)} axes, and a matrix has 2",
+            f"{describe(value)} has {counted(len(x.shape), 'axis', 'axes')}, "
+            "and a matrix has 2",
         )
     return x
 

@@ -120,12 +120,14 @@ def require(call: Call) -> Value:
         raise e.fail(
             "AG0105",
             call.where("cond"),
-            f"the requirement depends on `{odd[0]}`, which is not known at launch",
+            f"the requirement depends on {grid.origin(odd[0])}, which is not known at "
+            "launch",
         )
     why = call.text("why")
     if isinstance(cond, Const):
         if not cond.value:
-            raise e.fail("AG0120", call.where("cond"), f"required: {why}")
+            where = call.where("cond")
+            raise e.fail("AG0120", where, f"the requirement does not hold: {why}")
         return NOTHING
     made = Requirement(cond, why, call.span)
     if made not in e.program.requirements:

@@ -14,7 +14,7 @@ def _make(call: Call, make: Callable[[], Fragment]) -> Value:
     try:
         return Static(make())
     except ValueError as error:
-        raise call.e.fail("AG0214", call.span, str(error)) from None
+        raise call.e.fail("AG0604", call.span, str(error)) from None
 
 
 @builtin("layouts.wgmma_accumulator")
@@ -71,6 +71,7 @@ def blocked(call: Call) -> Value:
     shape, threads = call.shape("shape", "the layout"), call.positive("threads")
     vector = call.positive("vector", 1)
     order: tuple[int, ...] | None = None
+    rank = len(shape)
     if call.given("order"):
         items = call.items("order")
         if not all(isinstance(i, Static) and type(i.value) is int for i in items):
@@ -78,4 +79,8 @@ def blocked(call: Call) -> Value:
         order = tuple(
             i.value for i in items if isinstance(i, Static) and type(i.value) is int
         )
-    return _make(call, lambda: layout.blocked(shape, threads, vector, order))
+    try:
+        return Static(layout.blocked(shape, threads, vector, order))
+    except ValueError as error:
+        code = "AG0216" if order and sorted(order) != list(range(rank)) else "AG0209"
+        raise call.e.fail(code, call.span, str(error)) from None

@@ -20,6 +20,7 @@ from argus.lang.frontend.values import (
     TileValue,
     TupleValue,
     Value,
+    counted,
     describe,
 )
 
@@ -109,7 +110,8 @@ def view(call: Call) -> Value:
         raise e.fail(
             "AG0203",
             call.where("at"),
-            f"the lambda takes {len(names)} coordinates of {len(extents)}",
+            f"the lambda takes {counted(len(names), 'coordinate')}, and the map has "
+            f"{counted(len(extents), 'dimension')}",
         )
     holes = tuple(Sym(e.fresh(f"%{name}"), "axis") for name in names)
     coords = _coordinates(call, function, names, holes)
@@ -117,8 +119,8 @@ def view(call: Call) -> Value:
         raise e.fail(
             "AG0203",
             call.where("at"),
-            f"the lambda gives {len(coords)} coordinates, and "
-            f"`{source.tensor.name}` has {len(source.dims)} dimensions",
+            f"the lambda gives {counted(len(coords), 'coordinate')}, and "
+            f"`{source.tensor.name}` has {counted(len(source.dims), 'dimension')}",
         )
     return TensorValue(source.tensor, dims, tuple(extents), holes, coords)
 

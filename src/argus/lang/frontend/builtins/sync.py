@@ -149,9 +149,13 @@ def _turn(call: Call) -> tuple[TurnsValue, int, int]:
     assert isinstance(own, TurnsValue)
     i = call.int("i")
     if not 0 <= i < own.count:
-        raise e.fail("AG0104", call.where("i"), f"there is no turn {i} of {own.count}")
+        raise e.fail(
+            "AG0104",
+            call.where("i"),
+            f"there is no turn {i}: they are 0 to {own.count - 1}",
+        )
     if e.role is None:
-        raise e.fail("AG0412", call.span, "turns are taken by roles")
+        raise e.fail("AG0422", call.span, "turns are taken by roles")
     return own, i, 2 * e.role.warps * 32
 
 

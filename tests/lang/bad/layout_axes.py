@@ -1,4 +1,4 @@
-"""A map whose coordinates are loaded."""
+"""An order of axes that names one twice."""
 
 import argus as ag
 from argus import bf16, f32, i32
@@ -7,5 +7,5 @@ from argus import bf16, f32, i32
 @ag.kernel
 def bad(A: bf16["M K"], B: bf16["N K"], C: f32["M N"], *, BM: int = 64):
     (i,) = ag.block(ag.cdiv(C.shape[0], BM))
-    V = A.view("k m", (64, 64), lambda k, m: (ag.cast(B[m, 0], i32), k))  # expect: AG0105
+    x = ag.layouts.blocked((BM, 64), 128, order=(1, 1))  # expect: AG0216
     C[i * BM :, 0:] = ag.zeros((BM, 64), f32)

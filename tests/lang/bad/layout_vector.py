@@ -1,0 +1,11 @@
+"""Vectors that do not divide the rows of a layout."""
+
+import argus as ag
+from argus import bf16, f32, i32
+
+
+@ag.kernel
+def bad(A: bf16["M K"], B: bf16["N K"], C: f32["M N"], *, BM: int = 64):
+    (i,) = ag.block(ag.cdiv(C.shape[0], BM))
+    x = ag.layouts.blocked((BM, 60), 128, vector=8)  # expect: AG0209
+    C[i * BM :, 0:] = ag.zeros((BM, 64), f32)
