@@ -186,7 +186,7 @@ def test_no_instruction_for_the_type(dtype: object) -> None:
     b.dot(x, x)
     with pytest.raises(ArgusError) as error:
         b.placed()
-    assert error.value.code == "AG0601"
+    assert error.value.code == "AG0603"
 
 
 @pytest.mark.parametrize(("m", "n", "k"), [(8, 8, 16), (64, 64, 8), (48, 4, 16)])
@@ -195,5 +195,5 @@ def test_no_instruction_for_the_shape(m: int, n: int, k: int) -> None:
     b.dot(b.full((m, k), dtype=f16), b.full((k, n), dtype=f16))
     with pytest.raises(ArgusError) as error:
         b.placed()
-    assert error.value.code == "AG0601"
+    assert error.value.code == "AG0603"
     assert "wgmma: " in str(error.value)

@@ -265,7 +265,7 @@ def test_registers_under_another_name() -> None:
 
 
 def test_more_registers_than_there_are() -> None:
-    assert code(reinterpreted(blocked((64, 64), 128))) == "AG0607"
+    assert code(reinterpreted(blocked((64, 64), 128))) == "AG0213"
 
 
 # ------------------------------------------------------------------- accesses

@@ -25,7 +25,7 @@ def all_buffers(program: Program) -> list[SharedAlloc]:
 def lay_out_buffers(program: Program) -> None:
     """Set ``layout`` and ``alignment`` of every buffer that has none.
 
-    Raises ArgusError AG0602 for a swizzle that the tile's rows cannot have.
+    Raises ArgusError AG0606 for a swizzle that the tile's rows cannot have.
     """
     for buffer in all_buffers(program):
         if buffer.layout is None:
@@ -38,7 +38,7 @@ def _layout(buffer: SharedAlloc) -> SharedLayout:
     if buffer.swizzle is not None:
         if buffer.swizzle and (row % buffer.swizzle or len(buffer.shape) < 2):
             raise fail(
-                "AG0602",
+                "AG0606",
                 buffer.span,
                 f"rows of {row} bytes cannot have a {buffer.swizzle}-byte swizzle",
                 help="make the innermost extent a multiple of the swizzle, or leave "

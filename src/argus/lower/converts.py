@@ -39,7 +39,7 @@ def _split(op: o.Reduce) -> list[o.AnyOp] | None:
         return None
     if op.fn in ("argmax", "argmin"):
         raise fail(
-            "AG0601",
+            "AG0603",
             op.span,
             f"`{op.fn}` along an axis that is spread over several warps",
             help="give the role fewer warps, or the tile more rows than warps",

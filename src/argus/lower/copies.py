@@ -5,6 +5,8 @@ TMA where the target has it and every tensor dimension is either fixed or one ti
 4-byte accesses are aligned. An author's ``via=`` is honoured or an error.
 """
 
+from dataclasses import dataclass
+
 from argus.diagnostics import fail
 from argus.ir import ops as o
 from argus.ir.expr import Const, Expr, binary, divisor, nonnegative
@@ -21,7 +23,8 @@ _BOX_MAX = 256
 def select_copies(program: Program) -> None:
     """Set the plan of CopyAsync and CopyOut.
 
-    Raises ArgusError: AG0603 (TMA cannot do this copy), AG0604 (target has no TMA).
+    Raises ArgusError: AG0602 (target has no TMA), AG0603, AG0608, AG0609, AG0611 (what
+    of the copy TMA or cp.async cannot do: its form, alignment, box, tensor).
     """
     for group in groups(program):
 
@@ -30,7 +33,7 @@ def select_copies(program: Program) -> None:
                 case o.CopyAsync():
                     return _copy_in(program, group, op)
                 case o.CopyOut():
-                    _check_not_below_zero(op)
+                    _check_store(program, op)
                     op.plan = _tma(program, op, op.dst, op.src, 1)
                     return None
                 case _:
@@ -39,9 +42,22 @@ def select_copies(program: Program) -> None:
         rewrite(group.block, rule)
 
 
-def _check_not_below_zero(op: o.CopyOut) -> None:
-    """TMA stores that begin below 0 are illegal instructions (seen on an H200)."""
-    for coord, dim in zip(op.dst.coords, op.dst.tensor.dims, strict=True):
+def _check_store(program: Program, op: o.CopyOut) -> None:
+    """Two rules of TMA stores, as seen on an H200.
+
+    One that begins below 0 is an illegal instruction. One that reaches over the end of
+    a row writes up to the next 16-byte boundary behind it.
+    """
+    tensor = op.dst.tensor
+    if divisor(tensor.shape[-1], program.facts) * tensor.dtype.bytes % 16:
+        raise fail(
+            "AG0603",
+            op.span,
+            f"TMA cannot store this tile: rows of `{tensor.name}` are not known to be "
+            "a multiple of 16 bytes long, and it would write behind their end",
+            help="store the register tile instead: `C[m:, n:] = tile`",
+        )
+    for coord, dim in zip(op.dst.coords, tensor.dims, strict=True):
         if not nonnegative(coord):
             raise fail(
                 "AG0603",
@@ -58,23 +74,25 @@ def _copy_in(program: Program, group: Group, op: o.CopyAsync) -> list[o.AnyOp] |
         op.via = "tma"
         return None
     if group.role is not None and op.via is None and not op.src.gathers:
+        assert why is not None
         raise fail(
-            "AG0603",
+            why.code,
             op.span,
-            f"TMA cannot load this tile: {why}",
+            f"TMA cannot load this tile: {why.text}",
             help='write `via="cp_async"` if the role has enough threads to copy it',
         )
+    asked = op.via is not None
     op.via = "cp_async"
     plan = copy_plan(program, op.src, op.dst, group.threads)
     if plan is not None:
         op.plan = plan
         return None
-    if op.ring is not None and group.role is not None:
+    if asked or (op.ring is not None and group.role is not None):
         raise fail(
-            "AG0603",
+            "AG0608",
             op.span,
             "the rows are not 4-byte aligned: no asynchronous copy can load this tile",
-            help="pad the tensor, or use a kernel without roles",
+            help="pad the tensor, or leave `via=` out in a kernel without roles",
         )
     note = "rows are not 4-byte aligned: copied through registers"
     tile = o.Tile(op.src.dtype, op.src.shape, op.src.dims, op.span, name="copied")
@@ -84,60 +102,76 @@ def _copy_in(program: Program, group: Group, op: o.CopyAsync) -> list[o.AnyOp] |
     ]
 
 
-def _why_not_tma(program: Program, view: GlobalView, dst: SharedView) -> str | None:
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """A rule of TMA that a copy breaks: its code, and ``text`` to follow a colon."""
+
+    code: str
+    text: str
+
+
+def _why_not_tma(program: Program, view: GlobalView, dst: SharedView) -> _Rule | None:
     """The rule of TMA that the copy breaks, or None."""
     if not program.target.has_tma:
-        return f"{program.target.name} has no TMA"
+        return _Rule("AG0602", f"{program.target.name} has no TMA")
     if view.gathers:
-        return "its rows are gathered through an index tile"
+        return _Rule("AG0603", "its rows are gathered through an index tile")
     if view.limits:
-        return "it is a view with limits of its own"
+        return _Rule("AG0603", "it is a view with limits of its own")
     tensor = view.tensor
     if tensor.dtype.tma is None:
-        return f"TMA has no element type {tensor.dtype}"
+        return _Rule("AG0611", f"TMA has no element type {tensor.dtype}")
     if tensor.rank > 5:
-        return f"TMA has at most 5 dimensions; `{tensor.name}` has {tensor.rank}"
+        why = f"TMA has at most 5 dimensions; `{tensor.name}` has {tensor.rank}"
+        return _Rule("AG0611", why)
     axes = _axes(view)
     if axes is None:
-        return "a coordinate is not a start plus one tile axis"
+        return _Rule("AG0603", "a coordinate is not a start plus one tile axis")
     if dst.axes != tuple(range(len(dst.alloc.shape))) or dst.shape[1:] != tuple(
         dst.alloc.shape[1:]
     ):
-        return "it does not fill whole rows of its shared tile"
+        return _Rule("AG0603", "it does not fill whole rows of its shared tile")
     order = [a for a in axes if a is not None]
     if order != sorted(order) or len(order) != len(view.shape):
-        return "its axes are in another order than the tensor's dimensions"
+        why = "its axes are in another order than the tensor's dimensions"
+        return _Rule("AG0603", why)
     itemsize = tensor.dtype.bytes
     for d, stride in enumerate(tensor.strides[:-1]):
         if divisor(stride, program.facts) * itemsize % 16:
-            return f"the stride of dimension {tensor.dims[d]} is not a multiple of 16 B"
+            why = f"the stride of `{tensor.name}` along `{tensor.dims[d]}`"
+            return _Rule("AG0611", f"{why} is not known to be a multiple of 16 bytes")
     layout = dst.alloc.layout
     assert layout is not None
     inner = view.shape[-1] * itemsize
     if axes[-1] is None or inner % 16:
-        return f"rows of {inner} bytes are not a multiple of 16"
+        return _Rule("AG0609", f"rows of {inner} bytes are not a multiple of 16")
     # Seen on an H200: a box that begins elsewhere in a row is an illegal instruction.
     first = axis_start(view.coords[-1], axes[-1])
     assert first is not None
     if divisor(first, program.facts) * itemsize % 16:
-        return "its first column is not known to be a multiple of 16 bytes"
+        why = "its first column is not known to be a multiple of 16 bytes"
+        return _Rule("AG0608", why)
     return _why_no_boxes(program, dst)
 
 
-def _why_no_boxes(program: Program, dst: SharedView) -> str | None:
+def _why_no_boxes(program: Program, dst: SharedView) -> _Rule | None:
     """Why the shared tile cannot be cut into boxes, or None."""
     layout = dst.alloc.layout
     assert layout is not None
     rank = len(dst.shape)
     if rank > 1 and not layout.swizzle and dst.shape[-1] > _BOX_MAX:
-        return f"an unswizzled row of {dst.shape[-1]} elements exceeds {_BOX_MAX}"
+        why = f"an unswizzled row of {dst.shape[-1]} elements exceeds {_BOX_MAX}"
+        return _Rule("AG0609", why)
     if any(extent > _BOX_MAX for extent in dst.shape[1:-1]):
-        return f"a box has at most {_BOX_MAX} elements along each dimension"
+        why = f"a box has at most {_BOX_MAX} elements along each dimension"
+        return _Rule("AG0609", why)
     if _chunk(dst, dst.shape[0]) is None:
-        return f"{dst.shape[0]} rows do not divide into boxes of up to {_BOX_MAX}"
+        why = f"{dst.shape[0]} rows do not divide into boxes of up to {_BOX_MAX}"
+        return _Rule("AG0609", why)
     pitch, unit = layout.digits[0][0][1], _box_alignment(dst)
     if divisor(dst.origin[0], program.facts) * pitch % unit:
-        return f"it is not known to begin at a multiple of {unit} bytes"
+        why = f"it is not known to begin at a multiple of {unit} bytes in shared memory"
+        return _Rule("AG0608", why)
     return None
 
 
@@ -188,8 +222,7 @@ def _tma(
 ) -> TmaPlan:
     why = _why_not_tma(program, view, shared)
     if why is not None:
-        code = "AG0603" if program.target.has_tma else "AG0604"
-        raise fail(code, op.span, f"TMA cannot copy this tile: {why}")
+        raise fail(why.code, op.span, f"TMA cannot copy this tile: {why.text}")
     layout = shared.alloc.layout
     assert layout is not None
     axes = _axes(view)
@@ -200,7 +233,7 @@ def _tma(
     rows = view.shape[0] if inner > 0 else 1
     if multicast > 1 and (inner == 0 or rows % (8 * multicast)):
         raise fail(
-            "AG0603",
+            "AG0609",
             op.span,
             f"{rows} rows cannot be shared by {multicast} blocks in multiples of 8",
         )
@@ -262,8 +295,6 @@ def _require(program: Program, view: GlobalView, op: o.AnyOp) -> None:
         cond = binary("==", stride * tensor.dtype.bytes % 16, 0)
         if isinstance(cond, Const):
             continue
-        why = (
-            f"TMA needs the stride of {tensor.name} {tensor.dims[d]} in 16-byte steps"
-        )
+        why = f"TMA needs the stride of {tensor.name} {tensor.dims[d]} in 16-byte steps"
         if all(r.cond != cond for r in program.requirements):
             program.requirements.append(Requirement(cond, why, op.span))

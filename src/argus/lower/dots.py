@@ -29,7 +29,7 @@ _ATOM_ROWS = 64
 def select_dots(program: Program) -> None:
     """Set ``plan`` and accumulator layouts of all dots.
 
-    Raises ArgusError AG0601 when no instruction of the target can do a dot.
+    Raises ArgusError AG0603 when no instruction of the target can do a dot.
     """
     for group in groups(program):
 
@@ -42,7 +42,7 @@ def select_dots(program: Program) -> None:
 def _select(program: Program, group: Group, dot: o.Dot) -> list[o.AnyOp] | None:
     if not is_half(dot.a.dtype) or dot.a.dtype != dot.b.dtype:
         raise fail(
-            "AG0601",
+            "AG0603",
             dot.span,
             f"no matrix instruction multiplies {dot.a.dtype} by {dot.b.dtype}",
             help="cast both operands to bf16 or f16",
@@ -123,7 +123,7 @@ def _mma(dot: o.Dot, group: Group, reason: str) -> list[o.AnyOp]:
     grid = warp_grid(m, n, group.warps)
     if grid is None or k % K_STEP:
         raise fail(
-            "AG0601",
+            "AG0603",
             dot.span,
             f"no matrix instruction does ({m}, {k}) @ ({k}, {n}) with "
             f"{group.warps} warps",

@@ -27,7 +27,8 @@ _Want = Callable[[o.Tile, Fragment, str], o.Tile]
 def insert_converts(group: Group) -> None:
     """Insert a Convert wherever an operation needs another layout than is there.
 
-    Raises ArgusError AG0607 for a reinterpretation of a different number of registers.
+    Raises ArgusError: AG0213 for a reinterpretation of a different number of registers,
+    AG0607 for a slice that is no whole number of registers.
     """
 
     def rule(op: o.AnyOp) -> list[o.AnyOp] | None:
@@ -148,7 +149,7 @@ def _check_reinterpret(op: o.Reinterpret) -> None:
     before, after = need(op.src).num_regs, need(op.result).num_regs
     if before != after:
         raise fail(
-            "AG0607",
+            "AG0213",
             op.span,
             f"{before} registers per thread cannot be read as {after}",
             help="a reinterpretation keeps the number of registers per thread",

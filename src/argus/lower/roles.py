@@ -16,7 +16,7 @@ def place_roles(program: Program) -> None:
     """Assign ``Role.first_warp`` and ``Program.warps``; insert SetMaxRegisters.
 
     Raises ArgusError: AG0503 (budget), AG0504 (too many threads), AG0505 (role size),
-    AG0606 (setmaxnreg on a target without it).
+    AG0602 (setmaxnreg on a target without it).
     """
     split = next((op for op in program.body.ops if isinstance(op, o.Roles)), None)
     if split is None:
@@ -61,7 +61,7 @@ def _set_registers(program: Program, split: o.Roles, budgets: list[o.Role]) -> N
     if not program.target.has_wgmma:
         role = budgets[0]
         raise fail(
-            "AG0606",
+            "AG0602",
             role.span,
             f"`registers=` needs setmaxnreg, which {program.target.name} lacks",
             help="leave out `registers=` for this target",

@@ -69,12 +69,6 @@ CODES = (
         "meant.",
     ),
     Code(
-        "AG0412",
-        "there is no role of that name",
-        "The name given to `ag.sync` or `ag.turns` is not the name of a role of "
-        "this kernel.",
-    ),
-    Code(
         "AG0413",
         "a ring that nobody fills or nobody drains",
         "A ring needs exactly one role that fills it, and at least one that drains it.",
@@ -130,10 +124,5 @@ CODES = (
         "an operation outside every role",
         "In a kernel with roles, what stands beside them is executed by all warps: "
         "it may compute uniform values, but not use tiles, rings or barriers.",
-    ),
-    Code(
-        "AG0423",
-        "more matrix instructions in flight than allowed",
-        "`in_flight=` is at least 0 and less than the number of stages.",
     ),
 )

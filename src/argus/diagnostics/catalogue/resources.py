@@ -80,12 +80,6 @@ CODES = (
         "An `ag.expect` is not met. The note has the number that was found.",
     ),
     Code(
-        "AG0514",
-        "too many kernel parameters",
-        "The arguments of a kernel, tensor maps included, exceed the parameter "
-        "space of the target.",
-    ),
-    Code(
         "AG0515",
         "the generated code would be too large",
         "Unrolling static loops makes more operations than the limit. Use "

@@ -53,8 +53,8 @@ CODES = (
     Code(
         "AG0209",
         "a size that the operation cannot divide",
-        "The operation splits this dimension evenly over instructions, warps or "
-        "stages, and the size is not a multiple of what it needs.",
+        "The operation cuts this dimension into equal parts, such as the vectors of a "
+        "layout, and the size is not a multiple of theirs.",
     ),
     Code(
         "AG0210",
@@ -68,38 +68,16 @@ CODES = (
         "Anything else cannot be loaded as a box.",
     ),
     Code(
-        "AG0212",
-        "a view or reshape that changes the number of elements",
-        "The product of the sizes must stay the same.",
-    ),
-    Code(
         "AG0213",
         "a reinterpretation between layouts of different size",
         "`ag.reinterpret` gives the same registers or bytes other coordinates, so "
         "that both layouts must have the same number of bits per thread.",
     ),
     Code(
-        "AG0214",
-        "a layout that is not a bijection",
-        "Each coordinate of the tile must have exactly one place in the layout, and "
-        "each place at most one coordinate.",
-    ),
-    Code(
-        "AG0215",
-        "a size that two tensors disagree about",
-        "A dimension of one name has one size in the whole kernel. The tensors "
-        "bound to it imply different ones.",
-    ),
-    Code(
         "AG0216",
         "a permutation that does not name each dimension once",
-        "Transposing a tile lists each of its dimensions exactly once.",
-    ),
-    Code(
-        "AG0217",
-        "a reduction over a dimension that is spread over roles",
-        "The reduction would need the values of other warps than those of the role "
-        "it stands in.",
+        "`.T` exchanges the last two of at least two axes, and the order of a layout "
+        "lists each axis exactly once.",
     ),
     Code(
         "AG0218",

@@ -25,8 +25,8 @@ CODES = (
     Code(
         "AG0004",
         "this expression is not part of the language",
-        "Comprehensions, lambdas outside `ag.tag` and `ag.check`, f-strings, "
-        "`await`, walrus assignments and the like have no meaning on tiles.",
+        "Comprehensions, dictionaries, lambdas other than the map of a view, `in`, "
+        "walrus assignments and the like have no meaning on tiles.",
     ),
     Code(
         "AG0005",
@@ -117,7 +117,8 @@ CODES = (
         "AG0019",
         "the source uses a name of the language as a variable",
         "Assigning to the name under which Argus is imported, or to a dtype, hides "
-        "it from the rest of the kernel.",
+        "it from the rest of the kernel. A field of a ring cannot have the name of a "
+        "method of its slots.",
     ),
     Code(
         "AG0020",

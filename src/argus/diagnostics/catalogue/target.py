@@ -6,7 +6,8 @@ CODES = (
     Code(
         "AG0601",
         "there is no such target",
-        "Argus does not know the target, or has no instruction records for it.",
+        "Argus does not compile for the target of that name. The help line lists those "
+        "that it knows.",
     ),
     Code(
         "AG0602",
@@ -39,9 +40,10 @@ CODES = (
     ),
     Code(
         "AG0607",
-        "an operand that is transposed the wrong way",
-        "Only 16-bit operands of wgmma may be stored with the contracted dimension "
-        "outermost; 8-bit and tf32 ones must have it innermost.",
+        "a register layout that does not fit its tile",
+        "A layout places each element of a tile of one shape in the registers of a "
+        "number of threads. Here the shape or the threads are others, two layouts are "
+        "asked for one tile, or a slice cuts through a register.",
     ),
     Code(
         "AG0608",
@@ -52,14 +54,9 @@ CODES = (
     Code(
         "AG0609",
         "a TMA box that is not possible",
-        "Each side of a box has 1 to 256 elements, and its innermost side is a "
-        "multiple of 16 bytes.",
-    ),
-    Code(
-        "AG0610",
-        "a TMA box wider than its swizzle",
-        "With a swizzle of 32, 64 or 128 bytes the innermost side of the box has at "
-        "most that many bytes.",
+        "A copy by TMA is cut into boxes. Each side of a box has 1 to 256 elements, its "
+        "innermost side is a multiple of 16 bytes, and the rows that several blocks "
+        "share divide into multiples of 8.",
     ),
     Code(
         "AG0611",
@@ -67,11 +64,6 @@ CODES = (
         "TMA needs 1 to 5 dimensions, an innermost stride of one element, other "
         "strides that are multiples of 16 bytes, and a base address aligned to 16 "
         "bytes.",
-    ),
-    Code(
-        "AG0612",
-        "a feature that needs a role of its own",
-        "The policy is possible only in a warp-specialised kernel.",
     ),
     Code(
         "AG0613",
@@ -88,17 +80,5 @@ CODES = (
         "a form of the language that is not implemented yet",
         "The program is valid, but this compiler cannot place or print it yet. The "
         "note says what can be written instead.",
-    ),
-    Code(
-        "AG0616",
-        "a layout conversion that is not possible",
-        "No sequence of register moves, shuffles or a trip through shared memory is "
-        "known that takes one layout to the other.",
-    ),
-    Code(
-        "AG0617",
-        "a value out of the range of its instruction field",
-        "An immediate, a count or an offset is larger than the instruction's "
-        "encoding allows.",
     ),
 )

@@ -101,8 +101,8 @@ CODES = (
     Code(
         "AG0117",
         "a write to a value that is read only",
-        "Scalars, sizes, input tensors marked as such and slots that are being "
-        "drained cannot be written.",
+        "Slices of tensors and shared tiles can be written. Numbers, sizes, register "
+        "tiles and maps of tensors cannot.",
     ),
     Code(
         "AG0118",
