@@ -85,13 +85,13 @@ class Builder:
     def tensor(
         self, name: str, dims: str, dtype: DType = f32, fact: int = 16
     ) -> GlobalTensor:
-        """A tensor; ``fact`` divides its extents and strides."""
+        """A tensor; ``fact`` divides its innermost extent and its strides."""
         names = tuple(dims.split())
         strides: list[Expr] = [stride_symbol(name, i) for i in range(len(names) - 1)]
         shape = tuple(Sym(f"{name}_{d}", "dim") for d in names)
         made = GlobalTensor(name, dtype, names, shape, (*strides, Const(1)))
         self.program.params.append(made)
-        for sym in (*shape, *strides):
+        for sym in (shape[-1], *strides):
             assert isinstance(sym, Sym)
             self.program.facts[sym.name] = fact
         return made

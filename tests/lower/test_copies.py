@@ -7,9 +7,10 @@ from builder import Builder, ops
 from argus.diagnostics import ArgusError
 from argus.ir import ops as o
 from argus.ir.dtypes import bf16, f32
-from argus.ir.expr import Const, axis
+from argus.ir.expr import Const, Expr, axis
 from argus.ir.memory import BarrierAlloc, BarrierRef, GlobalView
 from argus.ir.placement import TmaPlan, VectorPlan
+from argus.ir.program import CLUSTER_RANK
 
 
 def through(b: Builder, view: GlobalView, shape: tuple[int, ...]) -> None:
@@ -61,7 +62,6 @@ def test_boxes_of_a_matrix(
     m, n = shape
     source = values(m + 16 - m % 16, n + 16 - n % 16 + 16)
     rows, columns = source.shape
-    b.program.facts |= {"X_M": 2, "X_N": 2}
     expected = np.zeros(shape, np.float32)
     part = source[8 : 8 + m, 16 : 16 + n]
     expected[: rows - 8, : columns - 16] = part
@@ -179,8 +179,6 @@ def test_multicast_splits_the_rows(n: int) -> None:
         (i,) = loop.counters
         t = b.lds(b.wait(ring, i)["x"])
         b.release(ring, i)
-        from argus.ir.program import CLUSTER_RANK
-
         b.store(y, t, CLUSTER_RANK, loop.op.var, 0)
         loop.carry(scalars=[i + 1])
     source = values(192, 64)
@@ -194,6 +192,32 @@ def test_multicast_splits_the_rows(n: int) -> None:
     empty = next(x for x in b.placed().barriers if x.role == "ring empty")
     assert empty.arrivals == 4 * n
     assert len(ops(b.placed(), o.ClusterSync)) == 2
+
+
+def test_multicast_within_the_block_waits_for_the_cluster() -> None:
+    """A slot may be overwritten only when the other block has read its copy, too."""
+    b = Builder(cluster=2)
+    x, y = b.tensor("X", "M N", bf16), b.tensor("Y", "B M N", bf16)
+    ring = b.ring(2, x=(bf16, (64, 64)))
+
+    def fill(n: Expr, row: Expr) -> None:
+        with b.fill(ring, n) as slot:
+            b.copy(slot["x"], b.view(x, (64, 64), row, 0), ring=ring, multicast=2)
+
+    fill(Const(0), Const(0))
+    with b.loop(x.shape[0], 64, scalars=[0, 1]) as loop:
+        i, ahead = loop.counters
+        fill(ahead, loop.op.var + 64)
+        t = b.lds(b.wait(ring, i)["x"])
+        b.store(y, t, CLUSTER_RANK, loop.op.var, 0)
+        b.release(ring, i)
+        loop.carry(scalars=[i + 1, ahead + 1])
+    (loop_op,) = ops(b.placed(), o.For)
+    assert any(isinstance(op, o.ClusterSync) for op in loop_op.body.ops)
+    source = values(256, 64)
+    arrays = {"X": source, "Y": np.zeros((2, 256, 64), np.float32)}
+    b.run(arrays, seeds=(0, 1, 2, 3))
+    np.testing.assert_array_equal(arrays["Y"], np.stack([source] * 2))
 
 
 def tma_store(b: Builder, *starts: int, swizzle: int | None = None) -> None:

@@ -29,8 +29,8 @@ def whole_product(
     the operands are parts of larger buffers.
     """
     b = Builder(target, warps)
-    ta, tb = b.tensor("A", "M K", bf16), b.tensor("B", "P Q", bf16)
-    tc = b.tensor("C", "M N")
+    ta, tb = b.tensor("A", "M K", bf16, 8), b.tensor("B", "P Q", bf16, 8)
+    tc = b.tensor("C", "M N", fact=8)
 
     def staged(tile: o.Tile) -> SharedView:
         rows, columns = tile.shape

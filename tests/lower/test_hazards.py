@@ -122,7 +122,6 @@ def test_a_tma_store_is_fenced_and_waited_for(roles: bool) -> None:
     assert barrier == ({1} if roles else {0})
     x = np.concatenate([square(0), square(1)])[:100]
     arrays = {"X": x, "Y": np.zeros_like(x)}
-    b.program.facts |= {"X_M": 2, "Y_M": 2}
     b.run(arrays)
     np.testing.assert_array_equal(arrays["Y"], x)
     # Its shared memory must outlive the last store.
@@ -293,7 +292,7 @@ def test_scratch_in_a_role_and_in_common_code() -> None:
     """Reductions across warps sync the block outside roles, and the role inside."""
     b = Builder()
     b.program.warps = 8
-    tx, ty, tz = b.tensor("X", "N"), b.tensor("Y", "N"), b.tensor("Z", "N")
+    tx, ty, tz = (b.tensor(x, "N", fact=8) for x in "XYZ")
 
     def summed() -> o.Tile:
         x = b.load(tx, (1024,), 0)

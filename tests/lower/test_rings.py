@@ -128,7 +128,6 @@ def test_consumers_by_loads_by_products_and_by_tma_stores(
     rng = np.random.default_rng(0)
     x = rng.integers(-9, 9, (rows, 64)).astype(np.float32)
     arrays = {"X": x, "Y": np.zeros_like(x)}
-    b.program.facts |= {"X_M": 2, "Y_M": 2}
     b.run(arrays, seeds=(0, 1, 2))
     np.testing.assert_array_equal(arrays["Y"], x)
     empty = next(x for x in b.placed().barriers if x.role == "ring empty")

@@ -131,7 +131,8 @@ class _Pass:
                 state = self._before_write(op.view, state, out, op.span)
                 state = self._written(op.view, state)
             case o.CopyAsync():
-                state = self._before_write(op.dst, state, out, op.span)
+                shared = op.multicast > 1
+                state = self._before_write(op.dst, state, out, op.span, shared)
                 # A ring's wait, and a TMA copy's barrier, bring their own order.
                 if op.ring is None and op.via == "cp_async":
                     state = self._written(op.dst, state)
@@ -151,7 +152,7 @@ class _Pass:
                 state = stores_done(state, op.pending)
             case o.Fence(kind="proxy.async"):
                 state = replace(state, unfenced=NONE)
-            case o.Sync(arrive_only=False, name=None):
+            case o.Sync(arrive_only=False, name=None) | o.ClusterSync():
                 state = self._sync(state, out, op.span)
             case _:
                 pass
@@ -176,15 +177,29 @@ class _Pass:
         return State(stores=state.stores, open=state.open)
 
     def _insert_sync(
-        self, state: State, out: list[o.AnyOp], span: Span, why: str
+        self,
+        state: State,
+        out: list[o.AnyOp],
+        span: Span,
+        why: str,
+        cluster: bool = False,
     ) -> State:
         state = self._sync(state, out, span)
-        out.append(o.Sync(threads=0, span=span, note=why))
+        if cluster:
+            out.append(o.ClusterSync(span=span, note=why))
+        else:
+            out.append(o.Sync(threads=0, span=span, note=why))
         return state
 
     def _before_write(
-        self, view: SharedView, state: State, out: list[o.AnyOp], span: Span
+        self,
+        view: SharedView,
+        state: State,
+        out: list[o.AnyOp],
+        span: Span,
+        cluster: bool = False,
     ) -> State:
+        """``cluster``: the write reaches the same buffer of all blocks of a cluster."""
         if id(view.alloc) in self.ignored:
             return state
         name = view.alloc.name
@@ -199,7 +214,7 @@ class _Pass:
         for views, verb in ((state.read, "read"), (state.written, "written")):
             if any_meets(view, views):
                 why = f"all threads have {verb} {name}, which is overwritten next"
-                return self._insert_sync(state, out, span, why)
+                return self._insert_sync(state, out, span, why, cluster)
         return state
 
     def _before_read(
