@@ -162,6 +162,9 @@ def barrier_arrive(cx: Context, op: o.BarrierArrive) -> None:
         cx.out.line(f"for (u32 rank = 0; rank < {cx.program.cluster}; ++rank)")
         cx.out.line(f"  argus_mbar_arrive_cluster({barrier}, rank);")
         return
+    if op.per == "warp":
+        # The lane that arrives speaks for the accesses of all others.
+        cx.out.line("__syncwarp();")
     unit = threads[op.per]
     within: Expr = TID if unit >= cx.group.threads else TID % unit
     if op.cluster:

@@ -73,6 +73,7 @@ cluster_copy(
   }
 
   // kernel.py:13
+  __syncwarp();
   if (tid % 32 < 2) argus_mbar_arrive_cluster(smem_base + 8192, tid % 32);
 
   // kernel.py:14
