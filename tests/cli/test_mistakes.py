@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from argus.codegen import CodegenError
+from argus.ir.check import InvalidProgramError
+
 USAGE = [
     (["run", "gem"], "AG0909"),
     (["check", "absent.py"], "AG0901"),
@@ -126,3 +129,45 @@ def test_a_closed_pipe_is_no_traceback() -> None:
     )
     assert done.stdout.startswith("program gemm_sm90")
     assert "Traceback" not in done.stderr
+
+
+BROKEN = [
+    CodegenError("a dot has no plan"),
+    InvalidProgramError("tile x is used before it is defined"),
+    ValueError("N of a wgmma instruction is 264 > 256"),
+    AssertionError(),
+]
+
+
+@pytest.mark.parametrize("error", BROKEN, ids=lambda e: type(e).__name__)
+def test_a_bug_of_the_compiler_is_named_as_one(
+    argus, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def broken(program: object) -> None:
+        raise error
+
+    monkeypatch.setattr("argus.lower.place", broken)
+    ran = argus("check", "scale.py")
+    assert ran.code == 3
+    assert "error[AG0913]: this is a bug in Argus, not in the kernel" in ran.err
+    assert type(error).__name__ in ran.err
+    assert "raised at argus/compiler.py:" in ran.err
+    assert "Traceback" not in ran.err
+    data = argus("check", "scale.py", "--json")
+    assert (data.code, data.err) == (3, "")
+    assert data.json["ok"] is False
+    assert [d["code"] for d in data.json["diagnostics"]] == ["AG0913"]
+    shown = argus("--debug", "check", "scale.py", "--json")
+    assert shown.code == 3
+    assert "Traceback (most recent call last)" in shown.err
+    assert shown.json == data.json
+
+
+def test_an_interrupt_is_no_bug(argus, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(program: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("argus.lower.place", interrupted)
+    ran = argus("check", "scale.py")
+    assert ran.code == 130
+    assert "AG0913" not in ran.err

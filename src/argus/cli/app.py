@@ -1,5 +1,7 @@
 """The commands, one file per group. Heavy imports happen inside the commands."""
 
+from typing import Annotated
+
 import typer
 
 from argus.cli.bench import bench
@@ -10,6 +12,7 @@ from argus.cli.doctor import doctor
 from argus.cli.explain import explain
 from argus.cli.export import export
 from argus.cli.listing import list_library
+from argus.cli.output import settings
 from argus.cli.run import run
 
 app = typer.Typer(
@@ -25,8 +28,13 @@ app = typer.Typer(
 
 
 @app.callback()
-def _root() -> None:  # pyright: ignore[reportUnusedFunction]
-    """Keep commands named even if there were only one."""
+def _root(  # pyright: ignore[reportUnusedFunction]
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show the traceback of a bug in Argus.")
+    ] = False,
+) -> None:
+    """Options of all commands."""
+    settings.debug = debug
 
 
 # Short enough for a terminal of 60 columns.

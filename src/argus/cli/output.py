@@ -4,21 +4,26 @@
         out.line("checked gemm")        # only without --json
         out.data["kernels"] = [...]     # only with --json
 
-Exit codes: 0 all is well; 1 the kernel is wrong; 2 the command or the machine is. With
-`--json` stdout holds exactly one object, whose keys `version`, `command`, `ok` and
-`diagnostics` are always there. Without it, diagnostics go to stderr.
+Exit codes: 0 all is well; 1 the kernel is wrong; 2 the command or the machine is; 3 a
+bug in Argus. With `--json` stdout holds exactly one object, whose keys `version`,
+`command`, `ok` and `diagnostics` are always there. Without it, diagnostics go to
+stderr.
 """
 
 import json
 import sys
 import textwrap
-from collections.abc import Generator, Iterable
-from contextlib import contextmanager
+import traceback
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 import typer
 
 if TYPE_CHECKING:
+    from types import TracebackType
+
     from rich.console import Console
 
     from argus.diagnostics import Diagnostic, Json
@@ -26,12 +31,23 @@ if TYPE_CHECKING:
 VERSION = 1
 """Of the JSON form; grows if a key changes its meaning."""
 
-OK, WRONG, USAGE = 0, 1, 2
+OK, WRONG, USAGE, BUG = 0, 1, 2, 3
 
 _ON_DEVICE = ("AG0811", "AG0815")
 """Launch errors that are the kernel's fault, not the caller's."""
 _ENVIRONMENT = ("AG0601", "AG0602", "AG0705", "AG0706")
 """Not the kernel's fault where they point at no line of it."""
+
+
+@dataclass
+class Settings:
+    """Options given before the command, of this process."""
+
+    debug: bool = False
+    """Show the traceback of a bug in Argus."""
+
+
+settings = Settings()
 
 
 class Output:
@@ -134,23 +150,69 @@ def _finite(value: "Json") -> "Json":
             return value
 
 
-@contextmanager
-def reporting(command: str, as_json: bool) -> Generator[Output, None, None]:
-    """Run a command: show what it raises as ArgusError, print its JSON, exit.
+class reporting:  # noqa: N801 - reads as the verb of a `with`
+    """Run a command: show what it raises, print its JSON, exit.
 
-    Raises typer.Exit with the exit code unless that is 0.
+    What is no ArgusError is a bug of Argus, and is reported as one: exit code 3, the
+    traceback on stderr only with `argus --debug`. Raises typer.Exit with the exit code
+    unless that is 0.
     """
-    from argus.diagnostics import ArgusError
 
-    out = Output(command, as_json)
-    try:
-        yield out
-    except ArgusError as error:
-        out.show(error.diagnostics)
-        out.fail(exit_code(error.diagnostics))
-    out.finish()
-    if out.code != OK:
-        raise typer.Exit(out.code)
+    def __init__(self, command: str, as_json: bool) -> None:
+        self.out = Output(command, as_json)
+
+    def __enter__(self) -> Output:
+        return self.out
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: "TracebackType | None",
+    ) -> bool:
+        from argus.diagnostics import ArgusError
+
+        match error:
+            case None:
+                pass
+            case ArgusError():
+                self.out.show(error.diagnostics)
+                self.out.fail(exit_code(error.diagnostics))
+            case BrokenPipeError() | typer.Exit() | typer.Abort():
+                return False
+            case Exception():
+                if settings.debug:
+                    traceback.print_exception(error)
+                self.out.show([_bug(error)])
+                self.out.fail(BUG)
+            case _:  # an interrupt
+                return False
+        self.out.finish()
+        if self.out.code != OK:
+            raise typer.Exit(self.out.code)
+        return True
+
+
+def _bug(error: Exception) -> "Diagnostic":
+    """What a bug is shown as: what was raised, and by which line of the package."""
+    import argus
+    from argus.diagnostics import fail
+
+    package = Path(argus.__file__).parent
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [f for f in frames if Path(f.filename).is_relative_to(package)]
+    notes = [f"{type(error).__name__}: {error}"]
+    if own:
+        where = Path(own[-1].filename).relative_to(package.parent)
+        notes.append(f"raised at {where.as_posix()}:{own[-1].lineno}")
+    (found,) = fail(
+        "AG0913",
+        None,
+        "this is a bug in Argus, not in the kernel",
+        notes=notes,
+        help="`argus --debug COMMAND ...` shows the traceback; please report it",
+    ).diagnostics
+    return found
 
 
 def exit_code(diagnostics: Iterable["Diagnostic"]) -> int:

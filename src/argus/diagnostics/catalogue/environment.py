@@ -67,4 +67,11 @@ CODES = (
         "There is not enough free memory on the device for the sizes that were "
         "asked for.",
     ),
+    Code(
+        "AG0913",
+        "a bug in Argus",
+        "An invariant of the compiler is broken: whatever the kernel says, this should "
+        "not happen. The notes say what was broken and where; `argus --debug` shows "
+        "the traceback.",
+    ),
 )
