@@ -53,7 +53,7 @@ def gemm(
     values = {"A": a, "B": b, "C": out, "Bias": bias, "Residual": residual}
     hopper = torch.cuda.get_device_capability(a.device) == (9, 0)
     if hopper and k > 0 and all(_tma_rows(t) for t in (a, b)):
-        store = _tma_rows(out)
+        store = _tma_rows(out) and n * out.element_size() % 16 == 0
         plain = bias is None and residual is None and activation == "none"
         statics |= hopper_statics(m, tma_store=store, epilogue=not plain)
         if activation == "gelu" and residual is not None:

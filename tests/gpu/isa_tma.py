@@ -105,13 +105,16 @@ def _anywhere(
 
 
 def cases(
-    name: str, rank: int
+    name: str, rank: int, *, whole_chunks: bool = False
 ) -> Iterator[tuple[str, np.random.Generator, Tensor, tuple[int, ...], int]]:
     rng = generator(name)
     for itemsize in (2, 4):
         for swizzle in (0, 32, 64, 128):
             box = random_box(rng, rank, itemsize, swizzle)
             dims = tuple(int(rng.integers(b, 2 * b + 3)) for b in box)
+            if whole_chunks:  # stores write up to the end of a 16-byte chunk
+                chunk = 16 // itemsize
+                dims = (*dims[:-1], -(-dims[-1] // chunk) * chunk)
             tensor = Tensor.random(rng, dims, itemsize)
             what = f"dims={dims} box={box} item={itemsize} swizzle={swizzle}"
             yield what, rng, tensor, box, swizzle
@@ -302,7 +305,7 @@ extern "C" __global__ void {name}(
 
     def check(device: Device, kernel: Any) -> list[str]:
         errors: list[str] = []
-        for what, rng, tensor, box, swizzle in cases(name, rank):
+        for what, rng, tensor, box, swizzle in cases(name, rank, whole_chunks=True):
             kind = tensor.flat.dtype
             for anywhere in starts(rng, tensor, box):
                 # Stores below 0 are illegal instructions; loads give zeros there.

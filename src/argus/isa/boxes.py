@@ -70,7 +70,8 @@ def violations(
     API, cuTensorMapEncodeTiled, for interleave NONE and element strides of 1. `start`
     are a copy's coordinates: that the innermost one begins a 16-byte chunk was seen on
     an H200 (a copy from elsewhere is an illegal instruction), inside and outside; so
-    was that a store may begin beyond the tensor but not below 0, while a load may.
+    was that a store may begin beyond the tensor but not below 0, while a load may, and
+    that a store over the end of a row writes up to the next 16-byte boundary.
     """
     broken: list[str] = []
     row = box[-1] * itemsize if box else 0

@@ -100,9 +100,15 @@ def gemm_sm80(
     STAGES: int = 3,
     GROUP: int = 8,
     WARPS: int = 8,
+    VECTORS: bool = True,
     ACTIVATION: ag.Inline = plain,
 ):
-    """One tile per block; all warps load and multiply, STAGES - 1 fills ahead."""
+    """One tile per block; all warps load and multiply, STAGES - 1 fills ahead.
+
+    VECTORS: rows are aligned to 4 bytes at least, so that cp.async can copy them; else
+    the compiler copies elements through registers.
+    """
+    VIA = "cp_async" if VECTORS else None
     M, K = A.shape
     N = B.shape[0]
     ag.launch(warps=WARPS)
@@ -110,14 +116,14 @@ def gemm_sm80(
     ring = ag.ring(STAGES, a=A.dtype.tile(BM, BK), b=B.dtype.tile(BN, BK))
     for s in ag.static_range(STAGES - 1):
         with ring.fill() as slot:
-            slot.a.load(A[bm * BM :, s * BK :], via="cp_async")
-            slot.b.load(B[bn * BN :, s * BK :], via="cp_async")
+            slot.a.load(A[bm * BM :, s * BK :], via=VIA)
+            slot.b.load(B[bn * BN :, s * BK :], via=VIA)
     acc = ag.zeros((BM, BN), f32)
     for k in ag.range(0, K, BK):
         with ring.drain() as full:
             with ring.fill() as slot:
-                slot.a.load(A[bm * BM :, k + (STAGES - 1) * BK :], via="cp_async")
-                slot.b.load(B[bn * BN :, k + (STAGES - 1) * BK :], via="cp_async")
+                slot.a.load(A[bm * BM :, k + (STAGES - 1) * BK :], via=VIA)
+                slot.b.load(B[bn * BN :, k + (STAGES - 1) * BK :], via=VIA)
             acc = ag.dot(full.a, full.b.T, acc)
     acc = finish(acc, Bias, Residual, bm * BM, bn * BN, ACTIVATION)
     C[bm * BM :, bn * BN :] = acc.to(C.dtype)

@@ -27,7 +27,7 @@ from argus.lower.buffers import assign_offsets, lay_out_buffers
 from argus.lower.converts import expand_converts, split_reductions
 from argus.lower.copies import select_copies
 from argus.lower.dots import select_dots
-from argus.lower.facts import derive_facts
+from argus.lower.facts import derive_facts, require_facts
 from argus.lower.hazards import insert_syncs
 from argus.lower.infer import infer_layouts
 from argus.lower.named import number_syncs
@@ -54,6 +54,7 @@ PASSES: tuple[Callable[[Program], None], ...] = (
     number_syncs,
     select_accesses,
     assign_offsets,
+    require_facts,
 )
 
 

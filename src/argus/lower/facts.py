@@ -2,17 +2,34 @@
 
 The specialisation says what divides sizes and strides; this adds loop variables, named
 scalars and what loops carry. Vector widths and TMA's alignment rules rest on these
-facts, which every launch checks (`Program.facts`) or which follow from them.
+facts: those that were given become conditions of every launch, the others follow.
 """
 
 from argus.ir import ops as o
-from argus.ir.expr import divisor
-from argus.ir.program import Program
+from argus.ir.expr import Sym, binary, divisor
+from argus.ir.memory import GlobalTensor
+from argus.ir.program import Program, Requirement
 
 
 def derive_facts(program: Program) -> None:
     """Add to ``program.facts`` the divisors of loop variables and named scalars."""
     _block(program.body, program.facts)
+
+
+def require_facts(program: Program) -> None:
+    """Make every divisor that the specialisation was given a condition of launching."""
+    named = {
+        s.name: s
+        for p in program.params
+        if isinstance(p, GlobalTensor)
+        for s in (*p.shape, *p.strides)
+        if isinstance(s, Sym)
+    }
+    for name, factor in sorted(program.facts.items()):
+        if name in named and factor > 1:
+            cond = binary("==", named[name] % factor, 0)
+            why = f"the kernel was specialised to multiples of {factor}"
+            program.requirements.append(Requirement(cond, why, program.span))
 
 
 def _block(block: o.Block, facts: dict[str, int]) -> None:

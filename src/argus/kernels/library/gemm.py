@@ -45,7 +45,7 @@ def ampere_statics(*, vectors: bool) -> dict[str, object]:
     Rows without at least 4-byte alignment (``vectors`` false) are copied through
     registers, element by element, and want smaller tiles.
     """
-    return {} if vectors else {"BM": 64, "BN": 64}
+    return {} if vectors else {"BM": 64, "BN": 64, "VECTORS": False}
 
 
 def _choose(case: Case, target: str) -> Choice:
