@@ -1,4 +1,4 @@
-"""Host time of a launch, and times of a first start, in fresh processes.
+"""Host time of a launch.
 
 Launches are timed in batches between synchronisations, so that the host never waits for
 the device's queue. Everything is measured in the same run, on the same machine.
@@ -6,20 +6,13 @@ the device's queue. Everything is measured in the same run, on the same machine.
 
 from __future__ import annotations
 
-import json
-import os
 import subprocess
-import sys
-import tempfile
 import time
 from collections.abc import Callable
-from pathlib import Path
 from statistics import median
 from typing import Any
 
 import torch
-
-import argus
 
 BATCH = 200
 BATCHES = 50
@@ -71,56 +64,3 @@ def launches() -> dict[str, Any]:
         return {**found, "Triton": {"missing": str(error).splitlines()[0]}}
     found["Triton"] = host_microseconds(lambda: launch(x, y, z, 1, 2, 3, num_warps=1))
     return found
-
-
-_START = """
-import json, time
-t0 = time.perf_counter()
-import argus
-t1 = time.perf_counter()
-from argus import compiler
-from argus.evaluation.requests import request_for
-from argus.kernels.library import LIBRARY
-entry = LIBRARY["gemm"]
-request, _ = request_for(entry, entry.large[0], "sm_90a")
-import argus.runtime.build, argus.runtime.cache, argus.runtime.keys
-t2 = time.perf_counter()
-compiler.build(request)
-t3 = time.perf_counter()
-print(json.dumps({"import_ms": (t1 - t0) * 1e3, "build_ms": (t3 - t2) * 1e3}))
-"""
-
-
-def start_up() -> dict[str, Any]:
-    """Milliseconds of fresh processes: import, `argus --help`, cold and warm build."""
-    with tempfile.TemporaryDirectory() as cache:
-        package = str(Path(argus.__file__).resolve().parents[1])
-        env = {**os.environ, "ARGUS_CACHE_DIR": cache, "PYTHONPATH": package}
-        cold, *warm = [_start(env) for _ in range(6)]
-    helps: list[float] = []
-    for _ in range(5):
-        begin = time.perf_counter()
-        subprocess.run(
-            [sys.executable, "-c", "from argus.cli import main; main()", "--help"],
-            check=True,
-            capture_output=True,
-        )
-        helps.append((time.perf_counter() - begin) * 1e3)
-    return {
-        "import argus, ms": median(w["import_ms"] for w in warm),
-        "argus --help, whole process, ms": median(helps),
-        "build gemm, empty cache, ms": cold["build_ms"],
-        "build gemm, warm cache, ms": median(w["build_ms"] for w in warm),
-    }
-
-
-def _start(env: dict[str, str]) -> dict[str, float]:
-    done = subprocess.run(
-        [sys.executable, "-c", _START],
-        check=True,
-        capture_output=True,
-        text=True,
-        env=env,
-        cwd=Path(__file__).parent,
-    )
-    return json.loads(done.stdout)

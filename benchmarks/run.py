@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import overhead
+import startup
 import torch
 
 from argus.cli.subjects import case_named, cases_of, entry_named
@@ -46,7 +47,7 @@ def main() -> int:
     extra: dict[str, Any] = {}
     if not options.no_overhead:
         extra["launch_overhead"] = overhead.launches()
-        extra["start_up"] = overhead.start_up()
+        extra["start_up"] = startup.start_up()
         print(extra, flush=True)
     records: list[BenchRecord] = []
     failures: list[dict[str, str]] = []
