@@ -326,6 +326,8 @@ class Dot(Op):
     ``acc`` None means zero. Operands are shared views or register tiles. On sm_90a
     the plan is a :class:`WgmmaPlan`: the operation issues asynchronously and a
     WgmmaWait must complete it before ``result`` is read; else a :class:`MmaPlan`.
+    The author may ask for one of them by ``instruction``, and for wgmma's N by
+    ``inst_n``.
     """
 
     result: Tile
@@ -333,6 +335,8 @@ class Dot(Op):
     b: Tile | SharedView
     acc: Tile | None
     plan: WgmmaPlan | MmaPlan | None = None
+    instruction: Literal["wgmma", "mma"] | None = None
+    inst_n: int | None = None
 
 
 # ------------------------------------------------------------------- memory

@@ -6,6 +6,8 @@ otherwise, with operands brought to registers by ldmatrix. The dot's accumulator
 its layout here: every other layout is inferred from these.
 """
 
+from dataclasses import dataclass
+
 from argus.diagnostics import fail
 from argus.ir import ops as o
 from argus.ir.memory import SharedView
@@ -29,7 +31,8 @@ _ATOM_ROWS = 64
 def select_dots(program: Program) -> None:
     """Set ``plan`` and accumulator layouts of all dots.
 
-    Raises ArgusError AG0603 when no instruction of the target can do a dot.
+    Raises ArgusError: AG0603 when no instruction of the target can do a dot; AG0602,
+    AG0603, AG0604 or AG0605 when wgmma is asked for and cannot do it.
     """
     for group in groups(program):
 
@@ -47,39 +50,63 @@ def _select(program: Program, group: Group, dot: o.Dot) -> list[o.AnyOp] | None:
             f"no matrix instruction multiplies {dot.a.dtype} by {dot.b.dtype}",
             help="cast both operands to bf16 or f16",
         )
+    if dot.instruction == "mma":
+        return _mma(dot, group, "it is not asked for")
     reason = _try_wgmma(program, group, dot)
     if reason is None:
         return None
-    return _mma(dot, group, reason)
+    if dot.instruction == "wgmma" or dot.inst_n is not None:
+        raise fail(
+            reason.code,
+            dot.span,
+            f"wgmma cannot do this product: {reason.text}",
+            help="`ag.dot` without `inst_n=` takes the instruction that fits",
+        )
+    return _mma(dot, group, reason.text)
 
 
-def _try_wgmma(program: Program, group: Group, dot: o.Dot) -> str | None:
+@dataclass(frozen=True, slots=True)
+class _Refusal:
+    """Why wgmma cannot do a dot, and the code of that where wgmma is asked for."""
+
+    code: str
+    text: str
+
+
+def _try_wgmma(program: Program, group: Group, dot: o.Dot) -> _Refusal | None:
     """Plan the dot as wgmma, or say why not."""
     if not program.target.has_wgmma:
-        return f"{program.target.name} has no wgmma"
-    if not group.aligned:
-        return f"{group.name} is not made of whole warpgroups"
+        return _Refusal("AG0602", f"{program.target.name} has no wgmma")
     if not isinstance(dot.b, SharedView):
-        return "B is in registers"
+        return _Refusal("AG0605", "it reads its right operand from shared memory")
+    if not group.aligned:
+        return _Refusal("AG0604", f"{group.name} is not made of whole warpgroups")
     m, n = dot.result.shape
     k = dot.a.shape[1]
     warpgroups = group.warpgroups
     if m % (_ATOM_ROWS * warpgroups):
-        return f"{m} rows are not 64 for each of {warpgroups} warpgroups"
+        return _Refusal(
+            "AG0604", f"{m} rows are not 64 for each of {warpgroups} warpgroups"
+        )
     if n % 8:
-        return f"{n} columns are not a multiple of 8"
+        return _Refusal("AG0604", f"{n} columns are not a multiple of 8")
     if k % K_STEP:
-        return f"a depth of {k} is not a multiple of {K_STEP}"
+        return _Refusal("AG0604", f"a depth of {k} is not a multiple of {K_STEP}")
     facts = program.facts
-    inst_n = _instruction_columns(n, dot.b)
+    inst_n = _instruction_columns(n, dot.b, dot.inst_n)
+    if inst_n is None:
+        asked = "" if dot.inst_n is None else f" of {dot.inst_n} columns"
+        return _Refusal(
+            "AG0604", f"no instruction{asked} takes whole panels of its right operand"
+        )
     b = matrix_operand(dot.b, inst_n, 1, k_last=False, facts=facts)
     if isinstance(b, str):
-        return f"B: {b}"
+        return _Refusal("AG0603", f"B: {b}")
     a = None
     if isinstance(dot.a, SharedView):
         a = matrix_operand(dot.a, _ATOM_ROWS, warpgroups, k_last=True, facts=facts)
         if isinstance(a, str):
-            return f"A: {a}"
+            return _Refusal("AG0603", f"A: {a}")
     dot.plan = WgmmaPlan(
         inst_n=inst_n,
         m_atoms=m // warpgroups // _ATOM_ROWS,
@@ -93,15 +120,19 @@ def _try_wgmma(program: Program, group: Group, dot: o.Dot) -> str | None:
     return None
 
 
-def _instruction_columns(n: int, b: SharedView) -> int:
-    """Widest instruction that divides n and fills whole panels of an MN-major B."""
+def _instruction_columns(n: int, b: SharedView, asked: int | None) -> int | None:
+    """The instruction asked for, or the widest that divides n; None where none fits.
+
+    An instruction fills whole panels of an MN-major B.
+    """
     layout = b.alloc.layout
     inner = len(b.alloc.shape) - 1
     unit = 8
     if layout is not None and layout.swizzle and b.axes[1] == inner:
         unit = min(layout.swizzle // b.dtype.bytes, n)
-    widths = range(8, WGMMA_MAX_N + 1, 8)
-    return max(w for w in widths if n % w == 0 and (w % unit == 0 or w == n))
+    widths = range(8, WGMMA_MAX_N + 1, 8) if asked is None else (asked,)
+    fits = [w for w in widths if n % w == 0 and (w % unit == 0 or w == n)]
+    return max(fits, default=None)
 
 
 def warp_grid(m: int, n: int, warps: int) -> tuple[int, int] | None:

@@ -54,9 +54,9 @@ CODES = (
     Code(
         "AG0609",
         "a TMA box that is not possible",
-        "A copy by TMA is cut into boxes. Each side of a box has 1 to 256 elements, its "
-        "innermost side is a multiple of 16 bytes, and the rows that several blocks "
-        "share divide into multiples of 8.",
+        "A copy by TMA is cut into boxes. Each side of a box has 1 to 256 elements, "
+        "its innermost side is a multiple of 16 bytes, and the rows that several "
+        "blocks share divide into multiples of 8.",
     ),
     Code(
         "AG0611",

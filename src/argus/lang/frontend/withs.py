@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from itertools import pairwise
 
 from argus.diagnostics import Span
 from argus.ir.expr import Const, binary
+from argus.ir.memory import Ring, SharedAlloc
 from argus.ir.ops import (
+    AnyOp,
     Block,
+    CopyAsync,
     RingAcquire,
     RingPublish,
     RingRelease,
     RingWait,
     Role,
     Roles,
+    StoreShared,
     Sync,
 )
+from argus.ir.walk import walk
 from argus.lang.frontend.calls import Call
 from argus.lang.frontend.control import bind_name
 from argus.lang.frontend.expressions import bound_call, called
@@ -88,6 +94,7 @@ def _slot(
 ) -> None:
     span = e.span(node.items[0].context_expr)
     slot = next_slot(e, ring, mode)
+    start = len(e.block.ops)
     if mode == "fill":
         e.emit(RingAcquire(slot.ring, slot.n, span=span))
     else:
@@ -107,9 +114,30 @@ def _slot(
             "it belongs to the other side of the ring after the block",
         )
     if mode == "fill":
+        _check_filled(e, slot.ring, e.block.ops[start:], span)
         e.emit(RingPublish(slot.ring, slot.n, span=span))
     else:
         e.emit(RingRelease(slot.ring, slot.n, span=span))
+
+
+def _check_filled(e: Elaborator, ring: Ring, ops: Sequence[AnyOp], span: Span) -> None:
+    """Raises ArgusError (AG0416) where a field of the slot is left as it was."""
+    written: set[SharedAlloc] = set()
+    for op in walk(Block(list(ops))):
+        match op:
+            case CopyAsync(dst=view) | StoreShared(view=view):
+                written.add(view.alloc)
+            case _:
+                pass
+    missing = [name for name, field in ring.fields.items() if field not in written]
+    if missing and not e.reporter.has_errors:
+        names = " and ".join(f"`{name}`" for name in missing)
+        raise e.fail(
+            "AG0416",
+            span,
+            f"the fill leaves {names} of the slot empty",
+            help=f"write `slot.{missing[0]}.load(...)` inside the block",
+        )
 
 
 # ----------------------------------------------------------------------- roles

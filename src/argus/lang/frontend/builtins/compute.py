@@ -24,7 +24,7 @@ from argus.lang.frontend.values import (
     describe,
     number,
 )
-from argus.layout import Fragment, wgmma_accumulator
+from argus.layout import WGMMA_MAX_N
 
 _UNARY = (
     "exp", "exp2", "log", "log2", "sqrt", "rsqrt", "rcp", "tanh", "tanh_approx", "erf",
@@ -187,10 +187,12 @@ def dot(call: Call) -> Value:
             )
         dims = unify_dims(e, dims, acc.dims, call.where("acc"), "AG0205")
     result = e.tile(d.f32, (m, n), dims, call.span)
-    if call.given("inst_n"):
-        result.required = _wide(call, m, n)
     operands = [x if isinstance(x, Tile) else e.use_shared(x) for x in (a, b)]
-    e.emit(Dot(result, operands[0], operands[1], acc, span=call.span))
+    made = Dot(result, operands[0], operands[1], acc, span=call.span)
+    if call.name != "dot":
+        made.instruction = "wgmma" if call.name == "wgmma" else "mma"
+    made.inst_n = _wide(call, n)
+    e.emit(made)
     return TileValue(result)
 
 
@@ -230,10 +232,20 @@ def _no_common(call: Call, a: Tile | SharedView, b: Tile | SharedView) -> ArgusE
     )
 
 
-def _wide(call: Call, m: int, n: int) -> Fragment:
-    e = call.e
-    warps = e.role.warps if e.role is not None else e.program.warps
-    try:
-        return wgmma_accumulator(m, n, max(warps // 4, 1), call.positive("inst_n"))
-    except ValueError as error:
-        raise e.fail("AG0604", call.where("inst_n"), str(error)) from None
+def _wide(call: Call, n: int) -> int | None:
+    """The N of the wgmma instruction that the author asks for."""
+    if not call.given("inst_n"):
+        return None
+    inst_n = call.positive("inst_n")
+    if call.name == "mma":
+        raise call.wrong("inst_n", "`inst_n` is of wgmma, not of `mma`")
+    if inst_n % 8 or inst_n > WGMMA_MAX_N or n % inst_n:
+        raise call.e.fail(
+            "AG0604",
+            call.where("inst_n"),
+            f"{n} columns are not done by instructions of {inst_n}",
+            notes=(
+                f"N of wgmma is a multiple of 8 up to {WGMMA_MAX_N} that divides them",
+            ),
+        )
+    return inst_n
