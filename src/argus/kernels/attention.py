@@ -4,6 +4,12 @@ Query heads share key heads in groups (H a multiple of G). One block does BQ que
 one head; one warp streams keys and values through rings, the math warpgroups keep the
 running maximum m, sum l and output o of their rows in registers (online softmax, Dao et
 al. 2022) and feed the probabilities to the second product without leaving them.
+
+Blocks of keys are taken from the last to the first, so that only the first one taken
+meets a mask (the end of T, or the diagonal). The two products of a step overlap with
+its softmax, as in FlashAttention-3 (Shah et al. 2024): the scores of the next block and
+the output of this one are issued together, and the softmax of the next block runs while
+the output is still being computed.
 """
 
 import argus as ag
@@ -11,14 +17,13 @@ from argus import f32
 
 
 @ag.inline
-def attend(s, o, m, l, v, scale):
-    """One step of the online softmax: scores s against values v."""
+def soften(s, m, l, factor):
+    """Online softmax of scores s: probabilities, rescaling of o, new m and l."""
     m_new = ag.maximum(m, ag.max(s, "T"))
-    p = ag.exp2(s * scale - m_new * scale)
-    alpha = ag.exp2((m - m_new) * scale)
-    l = l * alpha + ag.sum(p, "T")
-    o = ag.dot(p.to(v.dtype), v, o * alpha)
-    return o, m_new, l
+    shift = m_new * factor
+    p = ag.exp2(s * factor - shift)
+    alpha = ag.exp2(m * factor - shift)
+    return p, alpha, m_new, l * alpha + ag.sum(p, "T")
 
 
 @ag.kernel
@@ -37,51 +42,58 @@ def attention(
     CAUSAL: bool = False,
 ):
     """``scale`` multiplies the scores. CAUSAL: query s sees keys t <= s."""
+    assert not CAUSAL or BQ == BT, "only the first block taken meets the diagonal"
     B, H, S, _ = Q.shape
     G, T = K.shape[1], K.shape[2]
     ag.require(H % G == 0, "query heads share key heads in equal groups")
-    i, b, h = ag.block(ag.cdiv(S, BQ), B, H)
+    ag.require(T > 0, "a softmax over no keys is not defined")
+    # Neighbouring blocks share a head, so that its keys and values stay in L2.
+    b, h, i = ag.block(B, H, ag.cdiv(S, BQ))
+    q0 = i * BQ
+    steps = ag.cdiv(T, BT)
     if CAUSAL:
         q0 = (ag.cdiv(S, BQ) - 1 - i) * BQ
-        t_end = ag.min(T, q0 + BQ)
-        t_plain = ag.min(q0, t_end) // BT * BT
-    else:
-        q0 = i * BQ
-        t_end = T
-        t_plain = T // BT * BT
+        steps = ag.min(steps, q0 // BT + 1)
     g = h // (H // G)
     q_ring = ag.ring(1, q=Q.dtype.tile(BQ, D))
-    ring = ag.ring(STAGES, k=K.dtype.tile(BT, D))
+    k_ring = ag.ring(STAGES, k=K.dtype.tile(BT, D))
     v_ring = ag.ring(STAGES, v=V.dtype.tile(BT, D))
 
     with ag.role("load", warps=1, registers=24):
         with q_ring.fill() as slot:
             slot.q.load(Q[b, h, q0:, :])
-        for t in ag.range(0, t_end, BT):
-            with ring.fill() as slot:
+        for j in ag.range(0, steps):
+            t = (steps - 1 - j) * BT
+            with k_ring.fill() as slot:
                 slot.k.load(K[b, g, t:, :])
             with v_ring.fill() as slot:
                 slot.v.load(V[b, g, t:, :])
 
     with ag.role("math", warpgroups=WARPGROUPS, registers=240):
         factor = scale * 1.4426950408889634
+        query = q_ring.wait()
+        with k_ring.drain() as slot:
+            s = ag.dot(query.q, slot.k.T)
+        key = ag.broadcast((steps - 1) * BT + ag.index(s, "T"), s)
+        seen = key < T
+        if CAUSAL:
+            seen = seen & (key <= q0 + ag.index(s, "S"))
         m = ag.full((BQ,), -1e30, f32)
         l = ag.zeros((BQ,), f32)
+        p, alpha, m, l = soften(ag.where(seen, s, -1e30), m, l, factor)
+        weights = p.to(V.dtype)
         o = ag.zeros((BQ, D), f32)
-        query = q_ring.wait()
-        for t in ag.range(0, t_plain, BT):
-            with ring.drain() as slot:
-                s = ag.dot(query.q, slot.k.T)
-            with v_ring.drain() as slot:
-                o, m, l = attend(s, o, m, l, slot.v, factor)
-        for t in ag.range(t_plain, t_end, BT):
-            with ring.drain() as slot:
-                s = ag.dot(query.q, slot.k.T)
-            seen = t + ag.index(s, "T") < T
-            if CAUSAL:
-                key = ag.broadcast(t + ag.index(s, "T"), s)
-                seen = seen & (key <= q0 + ag.index(s, "S"))
-            with v_ring.drain() as slot:
-                o, m, l = attend(ag.where(seen, s, -1e30), o, m, l, slot.v, factor)
+        for _ in ag.range(1, steps):
+            keys = k_ring.wait()
+            s = ag.dot(query.q, keys.k.T)
+            values = v_ring.wait()
+            o = ag.dot(weights, values.v, o)
+            keys.release()
+            p, alpha, m, l = soften(s, m, l, factor)
+            values.release()
+            o = o * alpha
+            weights = p.to(V.dtype)
         query.release()
+        with v_ring.drain() as slot:
+            o = ag.dot(weights, slot.v, o)
         O[b, h, q0:, :] = (o * ag.rcp(l)).to(O.dtype)

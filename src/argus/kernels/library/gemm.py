@@ -36,7 +36,7 @@ def hopper_statics(m: int, *, tma_store: bool, epilogue: bool) -> dict[str, obje
         return {**statics, "BM": 64, "CLUSTER": 1, "WARPGROUPS": 1}
     if epilogue:
         return {**statics, "CLUSTER": 1}
-    return {**statics, "CLUSTER": 2 if m > 128 else 1}
+    return {**statics, "CLUSTER": 2 if m > 1024 else 1}
 
 
 def ampere_statics(*, vectors: bool) -> dict[str, object]:
