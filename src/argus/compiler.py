@@ -57,6 +57,31 @@ class Built:
     cubin: Cubin
 
 
+def divisor(n: int) -> int:
+    """The largest power of two that divides n, at most 16."""
+    return next((d for d in _DIVISORS if n % d == 0), 1)
+
+
+def facts_of(
+    kernel: Kernel, known: Mapping[str, tuple[Sequence[int], Sequence[int]]]
+) -> dict[str, int]:
+    """The facts of a :class:`Request`, from what divides each tensor's layout.
+
+    ``known``: divisors of the extents and of the strides, by tensor; a tensor that is
+    not named is absent.
+    """
+    facts: dict[str, int] = {}
+    for tensor in kernel.signature.tensors:
+        extents, strides = known.get(tensor.name, ((), ()))
+        for i, (dim, extent, stride) in enumerate(
+            zip(tensor.dims, extents, strides, strict=False)
+        ):
+            facts[f"{tensor.name}_s{i}"] = stride
+            if isinstance(dim, str):
+                facts[dim] = min(facts.get(dim, 16), extent)
+    return facts
+
+
 def target_named(name: str) -> Target:
     """The target of that name. Raises ArgusError AG0601 for an unknown one."""
     if name not in TARGETS:
@@ -194,7 +219,7 @@ def prepare_call(
             {n: dtype for n, (dtype, _, _) in described.items()},
             statics,
             _target_of_device(next(iter(tensors.values()), None)),
-            _facts(kernel, described),
+            facts_of(kernel, {n: d[1:] for n, d in described.items()}),
         )
         loaded = _calls.make(key, request)
     spec = loaded.spec
@@ -222,26 +247,9 @@ def _describe(name: str, value: object) -> _Described:
         )
     return (
         DTYPES[given.dtype],
-        tuple(_divisor(n) for n in given.shape),
-        tuple(_divisor(s) for s in given.strides),
+        tuple(divisor(n) for n in given.shape),
+        tuple(divisor(s) for s in given.strides),
     )
-
-
-def _divisor(n: int) -> int:
-    return next((d for d in _DIVISORS if n % d == 0), 1)
-
-
-def _facts(kernel: Kernel, described: Mapping[str, _Described]) -> dict[str, int]:
-    facts: dict[str, int] = {}
-    for tensor in kernel.signature.tensors:
-        if tensor.name not in described:
-            continue
-        _, extents, strides = described[tensor.name]
-        for i, dim in enumerate(tensor.dims):
-            facts[f"{tensor.name}_s{i}"] = strides[i] if i < len(strides) else 1
-            if isinstance(dim, str) and i < len(extents):
-                facts[dim] = min(facts.get(dim, 16), extents[i])
-    return facts
 
 
 def _target_of_device(tensor: object) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from argus.compiler import Request, cuda_source, placed_program
-from argus.evaluation.requests import facts_of
+from argus.evaluation.requests import contiguous_facts
 from argus.interpret import bf16_to_f32, f32_to_bf16, run
 from argus.ir.dtypes import DTYPES, DType
 from argus.lang.kernel import Kernel, load_kernels
@@ -29,7 +29,7 @@ class Subject:
     def request(
         self, shapes: Mapping[str, tuple[int, ...]], dtypes: Mapping[str, DType]
     ) -> Request:
-        facts = facts_of(self.kernel, shapes)
+        facts = contiguous_facts(self.kernel, shapes)
         return Request(self.kernel, dtypes, self.statics, self.target, facts)
 
     def interpret(

@@ -1,6 +1,6 @@
 """Divisibility facts of cases, and types of a file's kernel."""
 
-from argus.evaluation.requests import default_dtypes, facts_of, request_for
+from argus.evaluation.requests import contiguous_facts, default_dtypes, request_for
 from argus.ir.dtypes import bf16, f16, f32
 from argus.kernels.library import LIBRARY
 
@@ -29,7 +29,7 @@ def test_facts_divide_sizes_and_strides() -> None:
 
 def test_a_dimension_of_several_tensors_has_the_least_divisor() -> None:
     kernel = ENTRY.choose(ENTRY.small[0], "sm_80").kernel
-    facts = facts_of(kernel, {"A": (32, 48), "B": (8, 12), "C": (32, 8)})
+    facts = contiguous_facts(kernel, {"A": (32, 48), "B": (8, 12), "C": (32, 8)})
     assert (facts["M"], facts["N"], facts["K"]) == (16, 8, 4)
     assert (facts["A_s0"], facts["B_s0"], facts["C_s0"]) == (16, 4, 8)
     assert "Bias_s0" not in facts

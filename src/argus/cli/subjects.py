@@ -17,8 +17,8 @@ from argus.diagnostics import ArgusError, fail
 from argus.evaluation.bench import shown
 from argus.evaluation.loose import sizes_of
 from argus.evaluation.requests import (
+    contiguous_facts,
     default_dtypes,
-    facts_of,
     request_for,
     with_statics,
 )
@@ -218,7 +218,7 @@ def _file_subject(kernel: Kernel, selection: Selection) -> Subject:
         if t.name in dtypes
     }
     target = DEFAULT_TARGET if selection.target is None else selection.target
-    facts = facts_of(kernel, shapes)
+    facts = contiguous_facts(kernel, shapes)
     request = Request(kernel, dtypes, statics, target_named(target).name, facts)
     return Subject(request, None, scalars, whole)
 

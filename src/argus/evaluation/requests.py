@@ -6,13 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from math import prod
 
-from argus.compiler import Request
+from argus.compiler import Request, divisor, facts_of
 from argus.diagnostics import fail
 from argus.ir.dtypes import DType
 from argus.kernels.library import Case, Choice, Entry
 from argus.lang.kernel import Kernel
-
-_DIVISORS = (16, 8, 4, 2)
 
 
 def choose(entry: Entry, case: Case, target: str) -> Choice:
@@ -43,7 +41,7 @@ def request_for(entry: Entry, case: Case, target: str) -> tuple[Request, Choice]
         {a.name: a.dtype for a in arguments},
         dict(choice.statics),
         target,
-        facts_of(choice.kernel, shapes),
+        contiguous_facts(choice.kernel, shapes),
     )
     return request, choice
 
@@ -53,26 +51,20 @@ def with_statics(request: Request, statics: Mapping[str, object]) -> Request:
     return replace(request, statics={**request.statics, **statics})
 
 
-def facts_of(kernel: Kernel, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, int]:
-    """Powers of two (at most 16) that divide the extents and strides of shapes.
-
-    Strides are those of contiguous tensors. Dimensions are named as in the signature,
-    strides as "A_s0".
-    """
-    facts: dict[str, int] = {}
-    for tensor in kernel.signature.tensors:
-        shape = shapes.get(tensor.name)
-        if shape is None:
-            continue
-        for i, dim in enumerate(tensor.dims[: len(shape)]):
-            facts[f"{tensor.name}_s{i}"] = _divisor(prod(shape[i + 1 :]))
-            if isinstance(dim, str):
-                facts[dim] = min(facts.get(dim, 16), _divisor(shape[i]))
-    return facts
-
-
-def _divisor(n: int) -> int:
-    return next((d for d in _DIVISORS if n % d == 0), 1)
+def contiguous_facts(
+    kernel: Kernel, shapes: Mapping[str, tuple[int, ...]]
+) -> dict[str, int]:
+    """The facts of contiguous tensors of these shapes."""
+    return facts_of(
+        kernel,
+        {
+            name: (
+                [divisor(n) for n in shape],
+                [divisor(prod(shape[i + 1 :])) for i in range(len(shape))],
+            )
+            for name, shape in shapes.items()
+        },
+    )
 
 
 def default_dtypes(kernel: Kernel, chosen: Mapping[str, DType]) -> dict[str, DType]:
