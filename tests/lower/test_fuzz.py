@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from argus.ir import ops as o
 from argus.ir.dtypes import bf16, f32
 from argus.ir.expr import binary
+from argus.ir.memory import SharedView
 from argus.ir.program import GRID_SIZE
+from argus.lower.dots import warp_grid
 
 EXTENTS = (1, 2, 3, 4, 6, 8, 16, 24, 40, 64, 96, 128)
 
@@ -21,7 +23,7 @@ class Both:
 
     def __init__(self, draw: st.DrawFn, target: str) -> None:
         self.draw = draw
-        warps = draw(st.sampled_from((1, 2, 3, 4, 8)))
+        warps = draw(st.sampled_from((1, 2, 3, 4, 4, 8)))
         self.b = Builder(target, warps)
         self.rng = np.random.default_rng(draw(st.integers(0, 1000)))
         self.arrays: dict[str, np.ndarray] = {}
@@ -33,9 +35,9 @@ class Both:
         """Small integers: every sum is exact."""
         return self.rng.integers(-4, 5, shape).astype(np.float32)
 
-    def load(self) -> None:
+    def load(self, rank: int | None = None) -> None:
         draw, b = self.draw, self.b
-        rank = draw(st.integers(1, 2))
+        rank = rank or draw(st.integers(1, 2))
         shape = tuple(draw(st.sampled_from(EXTENTS)) for _ in range(rank))
         dtype = draw(st.sampled_from((f32, bf16)))
         name = f"X{len(self.arrays)}"
@@ -60,12 +62,17 @@ class Both:
     def add(self, tile: o.Tile, value: np.ndarray) -> None:
         self.known.append((tile, value))
 
-    def pick(self) -> tuple[o.Tile, np.ndarray]:
-        return self.known[self.draw(st.integers(0, len(self.known) - 1))]
+    def pick(self, rank: int | None = None) -> tuple[o.Tile, np.ndarray]:
+        """A tile so far, of a rank where one is asked for; the newest most often."""
+        fits = [x for x in self.known if rank in (None, x[1].ndim)]
+        if not fits:
+            self.load(rank)
+            return self.known[-1]
+        return fits[-1 - self.draw(st.integers(0, len(fits) - 1))]
 
     def step(self) -> None:
         kinds = ("binary", "broadcast", "reduce", "cast", "shared", "transpose",
-                 "load", "loop", "branch", "scan")  # fmt: skip
+                 "load", "loop", "branch", "scan", "dot", "arg")  # fmt: skip
         getattr(self, self.draw(st.sampled_from(kinds)))()
 
     def binary(self) -> None:
@@ -82,9 +89,7 @@ class Both:
         return tile if tile.dtype == f32 else self.b.cast(tile, f32)
 
     def broadcast(self) -> None:
-        tile, value = self.pick()
-        if len(tile.shape) != 1:
-            return
+        tile, value = self.pick(1)
         extent = self.draw(st.sampled_from(EXTENTS))
         if self.draw(st.booleans()):
             shape, axes = (tile.shape[0], extent), (0,)
@@ -95,17 +100,13 @@ class Both:
         self.add(self.b.broadcast(tile, shape, axes), wide)
 
     def reduce(self) -> None:
-        tile, value = self.pick()
-        if len(tile.shape) < 2:
-            return
+        tile, value = self.pick(2)
         along = self.draw(st.integers(0, len(tile.shape) - 1))
         fn, apply = self.draw(st.sampled_from([("max", np.max), ("min", np.min)]))
         self.add(self.b.reduce(self.as_f32(tile), along, fn), apply(value, axis=along))
 
     def scan(self) -> None:
-        tile, value = self.pick()
-        if len(tile.shape) < 2 or value.size > 4096:
-            return
+        tile, value = self.pick(2)
         small = self.b.apply("minimum", self.as_f32(tile), 1.0)
         along = self.draw(st.integers(0, 1))
         if tile.shape[along] > 64:
@@ -121,9 +122,8 @@ class Both:
         self.add(self.b.cast(tile, dtype), rounded(value))
 
     def transpose(self) -> None:
-        tile, value = self.pick()
-        if len(tile.shape) == 2:
-            self.add(self.b.transpose(tile), value.T)
+        tile, value = self.pick(2)
+        self.add(self.b.transpose(tile), value.T)
 
     def shared(self) -> None:
         tile, value = self.pick()
@@ -132,6 +132,69 @@ class Both:
         buffer = self.b.shared(tile.shape, tile.dtype)
         self.b.sts(self.b.part(buffer), tile)
         self.add(self.b.lds(self.b.part(buffer)), value)
+
+    def dot(self) -> None:
+        """Small values times small values, operands in registers or shared memory."""
+        b, warps = self.b, self.b.program.warps
+        fits = [
+            x
+            for x in self.known
+            if x[1].ndim == 2 and not x[1].shape[0] % 16 and not x[1].shape[1] % 16
+        ]
+        n = self.draw(st.sampled_from((8, 16, 64)))
+        hopper = b.program.target.has_wgmma and warps % 4 == 0
+        if not fits or hopper or self.draw(st.booleans()):
+            m = 16 * warps if hopper else self.draw(st.sampled_from((16, 64, 64, 128)))
+            k = self.draw(st.sampled_from((16, 48, 64)))
+            value = self.array((m, k))
+            name = f"X{len(self.arrays)}"
+            tensor = b.tensor(name, "M N", bf16, self.fact(value))
+            self.arrays[name] = value
+            tile = b.load(tensor, (m, k), 0, 0)
+        else:
+            tile, value = fits[-1]
+        m, k = tile.shape
+        room = sum(np.prod(s.shape) * 4 for s in b.program.shared) < 60_000
+        if warp_grid(m, n, warps) is None or not room:
+            return
+        clipped = b.apply("maximum", b.apply("minimum", self.as_f32(tile), 4.0), -4.0)
+        left = b.cast(clipped, bf16)
+        right = self.array((k, n))
+        name = f"X{len(self.arrays)}"
+        self.arrays[name] = right
+        tensor = b.tensor(name, "M N", bf16, self.fact(right))
+        operand = b.load(tensor, (k, n), 0, 0)
+
+        def staged(t: o.Tile, always: bool = False) -> o.Tile | SharedView:
+            if not always and self.draw(st.integers(0, 2)) == 0:
+                return t
+            buffer = b.shared(t.shape, bf16)
+            b.sts(b.part(buffer), t)
+            return b.part(buffer)
+
+        x, y = staged(left), staged(operand, hopper)
+        product = b.dot(x, y)
+        result = np.clip(value, -4, 4) @ right
+        match self.draw(st.sampled_from(("once", "again", "loop", "both"))):
+            case "again":
+                product, result = b.dot(x, y, product), 2 * result
+            case "loop":
+                with b.loop(2, tiles=[product]) as loop:
+                    loop.carry(b.dot(x, y, loop.args[0]))
+                product, result = loop.results[0], 3 * result
+            case "both":
+                product = b.apply("sub", b.dot(x, y, product), product)
+            case _:
+                pass
+        low = b.apply("minimum", b.apply("maximum", product, -8.0), 8.0)
+        self.add(low, np.clip(result, -8, 8))
+
+    def arg(self) -> None:
+        tile, value = self.pick(2)
+        along = self.draw(st.integers(0, 1))
+        found = self.b.reduce(self.as_f32(tile), along, "argmax")
+        small = self.b.apply("minimum", self.b.cast(found, f32), 9.0)
+        self.add(small, np.minimum(np.argmax(value, axis=along), 9))
 
     def loop(self) -> None:
         tile, value = self.pick()
@@ -181,7 +244,7 @@ class Both:
 def test_random_programs_agree_with_numpy(target: str, data: st.DataObject) -> None:
     both = Both(data.draw, target)
     both.load()
-    for _ in range(data.draw(st.integers(1, 6))):
+    for _ in range(data.draw(st.integers(2, 9))):
         both.step()
     both.finish()
     both.b.run(both.arrays)
