@@ -1,0 +1,9 @@
+"""Proofs and counterexamples about placed programs.
+
+verdict.py     obligations, ordered verdicts, the report
+evidence.py    what a counterexample says
+decide/        is this condition true for all values? normal form, enumeration, Z3
+tags/          which element is where: contraction, coverage, padding, bounds
+order/         in time: races, deadlock, phases, fences
+performance/   bank conflicts, sectors, occupancy
+"""
