@@ -12,58 +12,15 @@ A consumer whose slots are read by wgmma releases once per warpgroup, after the 
 the wgmma; one that reads by ordinary loads releases once per warp.
 """
 
-from dataclasses import dataclass, field
-
 from argus.diagnostics import Span, fail
 from argus.ir import ops as o
 from argus.ir.expr import Const, Expr, binary
 from argus.ir.memory import BarrierAlloc, BarrierRef, Ring
 from argus.ir.placement import TmaPlan
 from argus.ir.program import Program
-from argus.ir.walk import blocks
-from argus.lower.affine import Linear, add, constant, expression
-from argus.lower.counters import operations, pending_fills
-from argus.lower.groups import (
-    Group,
-    before_roles,
-    groups,
-    has_roles,
-    rewrite,
-    walk_group,
-)
-from argus.lower.touched import async_reads
-
-
-@dataclass(eq=False)
-class _Use:
-    """What the groups of a program do with one ring."""
-
-    producers: list[Group] = field(default_factory=list[Group])
-    consumers: list[Group] = field(default_factory=list[Group])
-    bytes: dict[int, int] = field(default_factory=dict[int, int])
-    """Bytes that TMA brings in each fill, by RingAcquire."""
-    cp_async: bool = False
-    stores: bool = False
-    by_async: bool = False
-    """Somebody reads a slot through the asynchronous proxy (wgmma, TMA store)."""
-    by_stores: set[int] = field(default_factory=set[int])
-    """Groups that read slots by TMA stores."""
-    by_loads: set[int] = field(default_factory=set[int])
-    """Groups that read slots by ordinary loads."""
-    pending: dict[int, int] = field(default_factory=dict[int, int])
-    """Fills that may still be in flight after each RingWait."""
-    filled: Linear | None = None
-    """Fills that common code makes in all; ``in_flight``: those it does not drain."""
-    in_flight: int | None = 0
-
-    @property
-    def tma(self) -> bool:
-        return any(self.bytes.values())
-
-    def releases(self, group: Group) -> int:
-        """Arrivals with which a consumer releases a slot."""
-        by_warp = id(group) in self.by_loads | self.by_stores or not group.aligned
-        return group.warps if by_warp else group.warpgroups
+from argus.lower.affine import expression
+from argus.lower.groups import Group, before_roles, groups, has_roles, rewrite
+from argus.lower.ring_use import RingUse, check, survey
 
 
 def expand_rings(program: Program) -> None:
@@ -74,14 +31,14 @@ def expand_rings(program: Program) -> None:
     """
     found = groups(program)
     for ring in program.rings:
-        use = _survey(ring, found)
-        _check(ring, use)
+        use = survey(ring, found)
+        check(ring, use)
         if use.tma or has_roles(program):
             _make_barriers(program, ring, use)
         for group in found:
 
             def rule(
-                op: o.AnyOp, ring: Ring = ring, use: _Use = use, group: Group = group
+                op: o.AnyOp, ring: Ring = ring, use: RingUse = use, group: Group = group
             ) -> list[o.AnyOp] | None:
                 return _expand(op, ring, use, group)
 
@@ -91,85 +48,7 @@ def expand_rings(program: Program) -> None:
                 before_roles(group.block, _finish(ring, use))
 
 
-def _survey(ring: Ring, found: list[Group]) -> _Use:
-    use = _Use()
-    fields = set(map(id, ring.fields.values()))
-    for group in found:
-        for op in walk_group(group.block):
-            match op:
-                case o.RingAcquire() if op.ring is ring:
-                    if group not in use.producers:
-                        use.producers.append(group)
-                case o.RingWait() if op.ring is ring:
-                    if group not in use.consumers:
-                        use.consumers.append(group)
-                case o.CopyAsync() if op.ring is ring:
-                    ring.cluster = ring.cluster or op.multicast > 1
-                    use.cp_async = use.cp_async or not isinstance(op.plan, TmaPlan)
-                case o.StoreShared() if id(op.view.alloc) in fields:
-                    use.stores = True
-                case o.LoadShared() if id(op.view.alloc) in fields:
-                    use.by_loads.add(id(group))
-                case _:
-                    if any(id(v.alloc) in fields for v in async_reads(op)):
-                        use.by_async = True
-                        if isinstance(op, o.CopyOut):
-                            use.by_stores.add(id(group))
-        _count_bytes(ring, group.block, use)
-        use.pending.update(pending_fills(group.block, ring))
-        if group.role is None and group in use.producers:
-            use.filled = operations(group.block, ring, o.RingPublish)
-            drained = operations(group.block, ring, o.RingWait)
-            use.in_flight = constant(add(use.filled, drained, -1))
-    return use
-
-
-def _count_bytes(ring: Ring, block: o.Block, use: _Use) -> None:
-    """Sum the TMA bytes between each acquire and publish, in their own block."""
-    current: o.RingAcquire | None = None
-    for op in block.ops:
-        match op:
-            case o.RingAcquire() if op.ring is ring:
-                current = op
-                use.bytes[id(op)] = 0
-            case o.RingPublish() if op.ring is ring:
-                current = None
-            case o.CopyAsync() if op.ring is ring and isinstance(op.plan, TmaPlan):
-                if current is None:
-                    raise fail(
-                        "AG0416",
-                        op.span,
-                        f"a copy into ring `{ring.name}` that not every fill makes",
-                        help="load each field of the slot directly in the fill, not "
-                        "under a loop or branch inside it",
-                    )
-                use.bytes[id(current)] += op.plan.bytes
-            case o.Roles():
-                pass
-            case _:
-                for inner in blocks(op):
-                    _count_bytes(ring, inner, use)
-
-
-def _check(ring: Ring, use: _Use) -> None:
-    if not use.producers or not use.consumers:
-        missing = "fills" if not use.producers else "drains"
-        raise fail("AG0413", ring.span, f"nobody {missing} ring `{ring.name}`")
-    if len(use.producers) > 1:
-        names = " and ".join(f"`{g.name}`" for g in use.producers)
-        message = f"ring `{ring.name}` is filled by {names}; only one role may"
-        raise fail("AG0413", ring.span, message)
-    producer = use.producers[0]
-    if producer.role is not None and producer in use.consumers:
-        raise fail(
-            "AG0417",
-            ring.span,
-            f"role `{producer.name}` both fills and drains ring `{ring.name}`",
-            help="split it into two roles, or write the kernel without roles",
-        )
-
-
-def _make_barriers(program: Program, ring: Ring, use: _Use) -> None:
+def _make_barriers(program: Program, ring: Ring, use: RingUse) -> None:
     producer = use.producers[0]
     full = int(use.tma)
     if use.cp_async or use.stores:
@@ -188,7 +67,9 @@ def _make_barriers(program: Program, ring: Ring, use: _Use) -> None:
     program.barriers.append(ring.empty)
 
 
-def _expand(op: o.AnyOp, ring: Ring, use: _Use, group: Group) -> list[o.AnyOp] | None:
+def _expand(
+    op: o.AnyOp, ring: Ring, use: RingUse, group: Group
+) -> list[o.AnyOp] | None:
     match op:
         case o.RingAcquire() if op.ring is ring:
             return _acquire(op, ring, use)
@@ -206,7 +87,7 @@ def _expand(op: o.AnyOp, ring: Ring, use: _Use, group: Group) -> list[o.AnyOp] |
             return None
 
 
-def _acquire(op: o.RingAcquire, ring: Ring, use: _Use) -> list[o.AnyOp]:
+def _acquire(op: o.RingAcquire, ring: Ring, use: RingUse) -> list[o.AnyOp]:
     slot, lap = op.n % ring.stages, op.n // ring.stages
     ops: list[o.AnyOp] = []
     if ring.empty is not None:
@@ -223,7 +104,7 @@ def _acquire(op: o.RingAcquire, ring: Ring, use: _Use) -> list[o.AnyOp]:
     return ops
 
 
-def _publish(ring: Ring, use: _Use, slot: Expr, span: Span) -> list[o.AnyOp]:
+def _publish(ring: Ring, use: RingUse, slot: Expr, span: Span) -> list[o.AnyOp]:
     if ring.full is None:
         note = f"closes the fill of {ring.name}"
         return [o.CpAsyncCommit(span=span, note=note)]
@@ -250,7 +131,7 @@ def _publish(ring: Ring, use: _Use, slot: Expr, span: Span) -> list[o.AnyOp]:
     return []
 
 
-def _wait(op: o.RingWait, ring: Ring, use: _Use) -> list[o.AnyOp]:
+def _wait(op: o.RingWait, ring: Ring, use: RingUse) -> list[o.AnyOp]:
     span = op.span
     fence = o.Fence(
         kind="proxy.async", span=span, note="this slot's writes, for wgmma and TMA"
@@ -273,7 +154,7 @@ def _wait(op: o.RingWait, ring: Ring, use: _Use) -> list[o.AnyOp]:
     ]
 
 
-def _finish(ring: Ring, use: _Use) -> list[o.AnyOp]:
+def _finish(ring: Ring, use: RingUse) -> list[o.AnyOp]:
     """Wait for fills that nobody drains: no copy may land after the block has ended.
 
     The last fills of all slots are waited for, one that is drained or that never was
@@ -304,7 +185,9 @@ def _finish(ring: Ring, use: _Use) -> list[o.AnyOp]:
     return ops
 
 
-def _release(op: o.RingRelease, ring: Ring, use: _Use, group: Group) -> list[o.AnyOp]:
+def _release(
+    op: o.RingRelease, ring: Ring, use: RingUse, group: Group
+) -> list[o.AnyOp]:
     if ring.empty is None:
         return []
     by_warp = use.releases(group) == group.warps

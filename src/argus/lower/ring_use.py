@@ -1,0 +1,132 @@
+"""What the groups of a program do with a ring: who fills, who drains, and by what.
+
+:mod:`argus.lower.rings` turns this into barriers, or groups and syncs.
+"""
+
+from dataclasses import dataclass, field
+
+from argus.diagnostics import fail
+from argus.ir import ops as o
+from argus.ir.memory import Ring
+from argus.ir.placement import TmaPlan
+from argus.ir.walk import blocks
+from argus.lower.affine import Linear, add, constant
+from argus.lower.counters import operations, pending_fills
+from argus.lower.groups import Group, walk_group
+from argus.lower.touched import async_reads
+
+
+@dataclass(eq=False)
+class RingUse:
+    """What the groups of a program do with one ring."""
+
+    producers: list[Group] = field(default_factory=list[Group])
+    consumers: list[Group] = field(default_factory=list[Group])
+    bytes: dict[int, int] = field(default_factory=dict[int, int])
+    """Bytes that TMA brings in each fill, by RingAcquire."""
+    cp_async: bool = False
+    stores: bool = False
+    by_async: bool = False
+    """Somebody reads a slot through the asynchronous proxy (wgmma, TMA store)."""
+    by_stores: set[int] = field(default_factory=set[int])
+    """Groups that read slots by TMA stores."""
+    by_loads: set[int] = field(default_factory=set[int])
+    """Groups that read slots by ordinary loads."""
+    pending: dict[int, int] = field(default_factory=dict[int, int])
+    """Fills that may still be in flight after each RingWait."""
+    filled: Linear | None = None
+    """Fills that common code makes in all; ``in_flight``: those it does not drain."""
+    in_flight: int | None = 0
+
+    @property
+    def tma(self) -> bool:
+        """True when TMA brings part of a fill."""
+        return any(self.bytes.values())
+
+    def releases(self, group: Group) -> int:
+        """Arrivals with which a consumer releases a slot."""
+        by_warp = id(group) in self.by_loads | self.by_stores or not group.aligned
+        return group.warps if by_warp else group.warpgroups
+
+
+def survey(ring: Ring, found: list[Group]) -> RingUse:
+    """Find out who uses a ring. Raises ArgusError AG0416, see `expand_rings`."""
+    use = RingUse()
+    fields = set(map(id, ring.fields.values()))
+    for group in found:
+        for op in walk_group(group.block):
+            match op:
+                case o.RingAcquire() if op.ring is ring:
+                    if group not in use.producers:
+                        use.producers.append(group)
+                case o.RingWait() if op.ring is ring:
+                    if group not in use.consumers:
+                        use.consumers.append(group)
+                case o.CopyAsync() if op.ring is ring:
+                    ring.cluster = ring.cluster or op.multicast > 1
+                    use.cp_async = use.cp_async or not isinstance(op.plan, TmaPlan)
+                case o.StoreShared() if id(op.view.alloc) in fields:
+                    use.stores = True
+                case o.LoadShared() if id(op.view.alloc) in fields:
+                    use.by_loads.add(id(group))
+                case _:
+                    if any(id(v.alloc) in fields for v in async_reads(op)):
+                        use.by_async = True
+                        if isinstance(op, o.CopyOut):
+                            use.by_stores.add(id(group))
+        _count_bytes(ring, group.block, use)
+        use.pending.update(pending_fills(group.block, ring))
+        if group.role is None and group in use.producers:
+            use.filled = operations(group.block, ring, o.RingPublish)
+            drained = operations(group.block, ring, o.RingWait)
+            use.in_flight = constant(add(use.filled, drained, -1))
+    return use
+
+
+def _count_bytes(ring: Ring, block: o.Block, use: RingUse) -> None:
+    """Sum the TMA bytes between each acquire and publish, in their own block."""
+    current: o.RingAcquire | None = None
+    for op in block.ops:
+        match op:
+            case o.RingAcquire() if op.ring is ring:
+                current = op
+                use.bytes[id(op)] = 0
+            case o.RingPublish() if op.ring is ring:
+                current = None
+            case o.CopyAsync() if op.ring is ring and isinstance(op.plan, TmaPlan):
+                if current is None:
+                    raise fail(
+                        "AG0416",
+                        op.span,
+                        f"a copy into ring `{ring.name}` that not every fill makes",
+                        help="load each field of the slot directly in the fill, not "
+                        "under a loop or branch inside it",
+                    )
+                use.bytes[id(current)] += op.plan.bytes
+            case o.Roles():
+                pass
+            case _:
+                for inner in blocks(op):
+                    _count_bytes(ring, inner, use)
+
+
+def check(ring: Ring, use: RingUse) -> None:
+    """Raise ArgusError for a ring nobody fills or drains (AG0413), or one role does.
+
+    AG0413 also for several roles that fill, AG0417 for one that fills and drains.
+    """
+    if not use.producers or not use.consumers:
+        missing = "fills" if not use.producers else "drains"
+        raise fail("AG0413", ring.span, f"nobody {missing} ring `{ring.name}`")
+    if len(use.producers) > 1:
+        names = " and ".join(f"`{g.name}`" for g in use.producers)
+        message = f"ring `{ring.name}` is filled by {names}; only one role may"
+        raise fail("AG0413", ring.span, message)
+    producer = use.producers[0]
+    if producer.role is not None and producer in use.consumers:
+        raise fail(
+            "AG0417",
+            ring.span,
+            f"role `{producer.name}` both fills and drains ring `{ring.name}`",
+            help="split it into two roles, or write the kernel without roles",
+        )
