@@ -208,9 +208,9 @@ def prepare_call(
     }
     described = {name: _describe(name, value) for name, value in tensors.items()}
     key = (
-        id(kernel),
+        kernel,
         tuple((n, *d) for n, d in described.items()),
-        tuple(sorted((k, _hashable(v)) for k, v in statics.items())),
+        tuple(sorted(statics.items(), key=lambda item: item[0])),
     )
     loaded = _calls.find(key)
     if loaded is None:
@@ -298,10 +298,6 @@ def _static(value: object) -> object:
     from argus.lang.names.types import ElementType
 
     return as_dtype(value) if isinstance(value, ElementType) else value
-
-
-def _hashable(value: Any) -> object:
-    return id(value) if isinstance(value, InlineFunction) else value
 
 
 # ------------------------------------------------------------------------ torch
