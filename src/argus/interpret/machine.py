@@ -317,7 +317,7 @@ class Cluster:
         self.in_flight[chosen].finish()
 
     def _end(self, group: Group) -> None:
-        """A role is over: its stores may not read shared memory any more."""
+        """A role is over: no copy of its own may touch shared memory any more."""
         np.maximum(group.block.end, group.known.clock, out=group.block.end)
         for event in group.stores.in_flight():
             group.fault(
@@ -325,6 +325,14 @@ class Cluster:
                 "the role ends before a wait has seen its TMA store read shared memory",
                 op=event.op,
             )
+        for event in group.copies.in_flight():
+            if not event.handed_on:
+                group.fault(
+                    "unfinished",
+                    "the role ends while its cp.async copy may still write shared"
+                    " memory",
+                    op=event.op,
+                )
 
     def _deadlock(self) -> None:
         lines = [
