@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
+from argus.evaluation.requests import contiguous_facts
 from argus.interpret import InterpreterError, bf16_to_f32, f32_to_bf16, run
 from argus.ir import ops as o
 from argus.ir.program import TARGETS, Program
@@ -140,7 +141,9 @@ class Case:
 
     def place(self) -> Program:
         kernel = load_kernels("kernels.py", SOURCE).kernels[self.kernel]
-        return place(specialise(kernel, {}, self.statics, TARGETS[self.target]))
+        facts = contiguous_facts(kernel, self.shapes)
+        target = TARGETS[self.target]
+        return place(specialise(kernel, {}, self.statics, target, facts=facts))
 
     def launch(self, program: Program, **options: object) -> None:
         """Run it; raises InterpreterError or AssertionError."""

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import argus.kernels
+from argus.evaluation.requests import contiguous_facts
 from argus.interpret import bf16_to_f32, f32_to_bf16, run
 from argus.ir.dtypes import DType, bf16, f32
 from argus.ir.program import TARGETS, Program
@@ -23,15 +24,15 @@ def placed(
     kernel: str,
     dtypes: Mapping[str, DType],
     statics: Mapping[str, object],
+    arrays: Arrays,
     target: str = "sm_90a",
     present: tuple[str, ...] = (),
-    facts: Mapping[str, int] | None = None,
 ) -> Program:
+    """The kernel, specialised for arrays of these shapes."""
     handle = load_kernels(FOLDER / f"{file}.py").kernels[kernel]
+    facts = contiguous_facts(handle, {n: a.shape for n, a in arrays.items()})
     optional = dict.fromkeys(present, True)
-    return place(
-        specialise(handle, dtypes, statics, TARGETS[target], optional, facts or {})
-    )
+    return place(specialise(handle, dtypes, statics, TARGETS[target], optional, facts))
 
 
 def random(shape: tuple[int, ...], seed: int) -> np.ndarray:
@@ -76,7 +77,7 @@ def test_gemm(name: str, extras: bool) -> None:
         arrays["Bias"] = np.linspace(-1, 1, n, dtype=np.float32)
         arrays["Residual"] = random((m, n), 2)
         expected += arrays["Bias"] + bf16_to_f32(arrays["Residual"])
-    program = placed("gemm", kernel, dtypes, statics, target, present)
+    program = placed("gemm", kernel, dtypes, statics, arrays, target, present)
     run(program, arrays, sm_count=2)
     close(arrays["C"], expected)
 
@@ -91,7 +92,8 @@ def test_attention(causal: bool) -> None:
         "O": poison((b, h, s, d)),
     }
     statics = {"D": d, "BQ": 64, "BT": 64, "WARPGROUPS": 1, "CAUSAL": causal}
-    program = placed("attention", "attention", dict.fromkeys("QKVO", bf16), statics)
+    dtypes = dict.fromkeys("QKVO", bf16)
+    program = placed("attention", "attention", dtypes, statics, arrays)
     run(program, arrays, {"scale": 0.125})
     q, k, v = (bf16_to_f32(arrays[x]) for x in "QKV")
     k, v = np.repeat(k, h // g, axis=1), np.repeat(v, h // g, axis=1)
@@ -105,7 +107,8 @@ def test_attention(causal: bool) -> None:
 def test_softmax() -> None:
     arrays: Arrays = {"X": random((10, 976), 0), "Y": poison((10, 976))}
     statics = {"BN": 1024, "ROWS": 4, "WARPS": 4}
-    run(placed("norms", "softmax", dict.fromkeys("XY", bf16), statics), arrays)
+    dtypes = dict.fromkeys("XY", bf16)
+    run(placed("norms", "softmax", dtypes, statics, arrays), arrays)
     x = bf16_to_f32(arrays["X"])
     e = np.exp(x - x.max(axis=1, keepdims=True))
     close(arrays["Y"], e / e.sum(axis=1, keepdims=True))
@@ -115,7 +118,8 @@ def test_rmsnorm() -> None:
     arrays: Arrays = {"X": random((5, 480), 0), "W": random((480,), 1)}
     arrays["Y"] = poison((5, 480))
     statics = {"BN": 512, "ROWS": 2, "WARPS": 4}
-    program = placed("norms", "rmsnorm", dict.fromkeys("XWY", bf16), statics)
+    dtypes = dict.fromkeys("XWY", bf16)
+    program = placed("norms", "rmsnorm", dtypes, statics, arrays)
     run(program, arrays, {"eps": 1e-6})
     x, w = bf16_to_f32(arrays["X"]), bf16_to_f32(arrays["W"])
     close(arrays["Y"], x / np.sqrt((x * x).mean(axis=1, keepdims=True) + 1e-6) * w)
@@ -147,8 +151,8 @@ def test_grouped_gemm(indexed: bool) -> None:
         "grouped_gemm",
         dict.fromkeys("XWY", bf16),
         {"BM": bm, "BN": 128, "WARPGROUPS": 1},
+        arrays,
         present=("Rows", "Out") if indexed else (),
-        facts=dict.fromkeys("RPCIJ", 1),
     )
     run(program, arrays)
     x, w = bf16_to_f32(arrays["X"]), bf16_to_f32(arrays["W"])
