@@ -1,5 +1,6 @@
 """Reading kernels in tests."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from argus.ir.check import check
@@ -17,7 +18,12 @@ def load(name: str) -> Module:
 
 
 def program(
-    kernel: Kernel, *, target: str = "sm_90a", absent: tuple[str, ...] = (), **statics
+    kernel: Kernel,
+    *,
+    target: str = "sm_90a",
+    absent: tuple[str, ...] = (),
+    facts: Mapping[str, int] | None = None,
+    **statics,
 ) -> Program:
     """A kernel specialised to the first element type of each tensor, and checked."""
     tensors = [t for t in kernel.signature.tensors if t.name not in absent]
@@ -27,7 +33,7 @@ def program(
         statics=statics,
         target=TARGETS[target],
         present={t.name: True for t in tensors},
-        facts={},
+        facts=facts or {},
     )
     check(made)
     return made

@@ -37,10 +37,11 @@ def _layout(buffer: SharedAlloc) -> SharedLayout:
     row = buffer.shape[-1] * buffer.dtype.bytes
     if buffer.swizzle is not None:
         if buffer.swizzle and (row % buffer.swizzle or len(buffer.shape) < 2):
+            what = f"rows of {row} bytes" if len(buffer.shape) > 1 else "a vector"
             raise fail(
                 "AG0606",
                 buffer.span,
-                f"rows of {row} bytes cannot have a {buffer.swizzle}-byte swizzle",
+                f"{what} cannot have a {buffer.swizzle}-byte swizzle",
                 help="make the innermost extent a multiple of the swizzle, or leave "
                 "`swizzle=` out",
             )

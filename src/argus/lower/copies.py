@@ -117,7 +117,7 @@ def _why_not_tma(program: Program, view: GlobalView, dst: SharedView) -> _Rule |
     if view.gathers:
         return _Rule("AG0603", "its rows are gathered through an index tile")
     if view.limits:
-        return _Rule("AG0603", "it is a view with limits of its own")
+        return _Rule("AG0603", "it is a map, or has a run-time end of its own")
     tensor = view.tensor
     if tensor.dtype.tma is None:
         return _Rule("AG0611", f"TMA has no element type {tensor.dtype}")

@@ -80,7 +80,7 @@ def _try_wgmma(program: Program, group: Group, dot: o.Dot) -> _Refusal | None:
     if not isinstance(dot.b, SharedView):
         return _Refusal("AG0605", "it reads its right operand from shared memory")
     if not group.aligned:
-        return _Refusal("AG0604", f"{group.name} is not made of whole warpgroups")
+        return _Refusal("AG0604", f"{group.warps} warps are not whole warpgroups of 4")
     m, n = dot.result.shape
     k = dot.a.shape[1]
     warpgroups = group.warpgroups

@@ -30,15 +30,36 @@ from argus.lower.repair import gather_layouts, insert_converts, sliced
 from argus.lower.vectors import global_alignment
 from argus.lower.views import contiguous_axis
 
+_REGISTERS = 256
+"""Registers of a thread (CUDA C++ Programming Guide: 255, and one is kept)."""
+
 
 def infer_layouts(program: Program) -> None:
     """Set ``layout`` of every tile of every group; insert Convert operations.
 
-    Raises ArgusError AG0607 when the author's layout does not fit its tile or two of
-    them contradict each other.
+    Raises ArgusError: AG0607 when the author's layout does not fit its tile or two of
+    them contradict each other, AG0502 for a tile far too large for its threads.
     """
     for group in groups(program):
         _Inference(program, group).run()
+
+
+def _check_registers(tile: o.Tile) -> None:
+    """Raises ArgusError AG0502 for a tile that takes the registers of two threads.
+
+    A smaller one may still be too large beside others; that is for ptxas to say.
+    """
+    assert tile.layout is not None
+    needed = tile.layout.num_regs * tile.dtype.bits // 32
+    if needed > 2 * _REGISTERS:
+        raise fail(
+            "AG0502",
+            tile.span,
+            f"this tile takes {needed} registers of each of {tile.layout.num_threads} "
+            "threads, which have 255",
+            help="make the tile smaller, or spread it over more warps: "
+            "`ag.launch(warps=...)`",
+        )
 
 
 class _Inference:
@@ -60,6 +81,7 @@ class _Inference:
         for cls in self.table.values():
             for tile in cls.tiles:
                 tile.layout = cls.layout
+                _check_registers(tile)
         insert_converts(self.group)
 
     def _of(self, tile: o.Tile) -> TileClass:

@@ -117,7 +117,12 @@ def check(ring: Ring, use: RingUse) -> None:
     """
     if not use.producers or not use.consumers:
         missing = "fills" if not use.producers else "drains"
-        raise fail("AG0413", ring.span, f"nobody {missing} ring `{ring.name}`")
+        raise fail(
+            "AG0413",
+            ring.span,
+            f"nobody {missing} ring `{ring.name}`",
+            help=f"write `with {ring.name}.{missing[:-1]}() as slot:`",
+        )
     if len(use.producers) > 1:
         names = " and ".join(f"`{g.name}`" for g in use.producers)
         message = f"ring `{ring.name}` is filled by {names}; only one role may"

@@ -17,11 +17,11 @@ attention(
 
   // barriers: initialised by one thread before any other uses them
   if (threadIdx.x == 0) {
-    argus_mbar_init(smem_base + 81920, 1);  // ring_full (ring full)
-    argus_mbar_init(smem_base + 81928, 2);  // ring_empty (ring empty)
-    for (int i = 0; i < 2; ++i)  // ring_1_full (ring full)
+    argus_mbar_init(smem_base + 81920, 1);  // q_ring_full (ring full)
+    argus_mbar_init(smem_base + 81928, 2);  // q_ring_empty (ring empty)
+    for (int i = 0; i < 2; ++i)  // ring_full (ring full)
       argus_mbar_init(smem_base + 81936 + 8 * i, 1);
-    for (int i = 0; i < 2; ++i)  // ring_1_empty (ring empty)
+    for (int i = 0; i < 2; ++i)  // ring_empty (ring empty)
       argus_mbar_init(smem_base + 81952 + 8 * i, 2);
     argus_fence_mbarrier_init();
     argus_tma_prefetch(&Q_map);
@@ -44,10 +44,10 @@ attention(
       const bool load_elected = argus_elect();
 
       // hopper.py:54: with q_ring.fill() as slot:
-      // slot of ring is free
+      // slot of q_ring is free
       argus_mbar_wait(smem_base + 81928, 1);
       if (load_elected) {
-        // bytes that this fill of ring brings
+        // bytes that this fill of q_ring brings
         argus_mbar_expect(smem_base + 81920, 16384);
 
         // hopper.py:55: slot.q.load(Q[h, i * BQ :, :])
@@ -55,22 +55,22 @@ attention(
       }
 
       // hopper.py:56: for t in ag.range(0, T, BT):
-      int ring_1_fill = 0;
+      int ring_fill = 0;
       for (int t_13 = 0; t_13 < T; t_13 += 128) {
         // hopper.py:57: with ring.fill() as slot:
-        // slot of ring_1 is free
-        argus_mbar_wait(smem_base + ring_1_fill % 2 * 8 + 81952, (ring_1_fill / 2 - 1) & 1);
+        // slot of ring is free
+        argus_mbar_wait(smem_base + ring_fill % 2 * 8 + 81952, (ring_fill / 2 - 1) & 1);
         if (load_elected) {
-          // bytes that this fill of ring_1 brings
-          argus_mbar_expect(smem_base + ring_1_fill % 2 * 8 + 81936, 32768);
+          // bytes that this fill of ring brings
+          argus_mbar_expect(smem_base + ring_fill % 2 * 8 + 81936, 32768);
 
           // hopper.py:58: slot.k.load(K[h, t:, :])
-          argus_tma_load_3d(smem_base + ring_1_fill % 2 * 16384 + 16384, &K_map, smem_base + ring_1_fill % 2 * 8 + 81936, 0, t_13, h);
+          argus_tma_load_3d(smem_base + ring_fill % 2 * 16384 + 16384, &K_map, smem_base + ring_fill % 2 * 8 + 81936, 0, t_13, h);
 
           // hopper.py:59: slot.v.load(V[h, t:, :])
-          argus_tma_load_3d(smem_base + ring_1_fill % 2 * 16384 + 49152, &V_map, smem_base + ring_1_fill % 2 * 8 + 81936, 0, t_13, h);
+          argus_tma_load_3d(smem_base + ring_fill % 2 * 16384 + 49152, &V_map, smem_base + ring_fill % 2 * 8 + 81936, 0, t_13, h);
         }
-        ring_1_fill = ring_1_fill + 1;
+        ring_fill = ring_fill + 1;
       }
     }
   }
@@ -105,25 +105,25 @@ attention(
       o[r] = 0.0f;
 
     // hopper.py:64: query = q_ring.wait()
-    // slot of ring is full
+    // slot of q_ring is full
     argus_mbar_wait(smem_base + 81920, 0);
 
     // hopper.py:65: for t in ag.range(0, T, BT):
-    int ring_1_drain_1 = 0;
+    int ring_drain_1 = 0;
     for (int t_1 = 0; t_1 < T; t_1 += 128) {
       // hopper.py:66: with ring.drain() as slot:
-      // slot of ring_1 is full
-      argus_mbar_wait(smem_base + ring_1_drain_1 % 2 * 8 + 81936, (ring_1_drain_1 / 2) & 1);
+      // slot of ring is full
+      argus_mbar_wait(smem_base + ring_drain_1 % 2 * 8 + 81936, (ring_drain_1 / 2) & 1);
 
       // hopper.py:67: s = ag.dot(query.q, slot.k.T)
       float s[64];
-      const u64 ring_q_desc = argus_desc(smem_base + math_wg * 8192, 16, 1024, 128);
-      const u64 ring_1_k_desc = argus_desc(smem_base + ring_1_drain_1 % 2 * 16384 + 16384, 16, 1024, 128);
+      const u64 q_ring_q_desc = argus_desc(smem_base + math_wg * 8192, 16, 1024, 128);
+      const u64 ring_k_desc = argus_desc(smem_base + ring_drain_1 % 2 * 16384 + 16384, 16, 1024, 128);
       argus_wgmma_fence();
-      argus_wgmma_m64n128k16_bf16_ss_00(s, ring_q_desc, ring_1_k_desc, 0);
-      argus_wgmma_m64n128k16_bf16_ss_00(s, ring_q_desc + 2, ring_1_k_desc + 2, 1);
-      argus_wgmma_m64n128k16_bf16_ss_00(s, ring_q_desc + 4, ring_1_k_desc + 4, 1);
-      argus_wgmma_m64n128k16_bf16_ss_00(s, ring_q_desc + 6, ring_1_k_desc + 6, 1);
+      argus_wgmma_m64n128k16_bf16_ss_00(s, q_ring_q_desc, ring_k_desc, 0);
+      argus_wgmma_m64n128k16_bf16_ss_00(s, q_ring_q_desc + 2, ring_k_desc + 2, 1);
+      argus_wgmma_m64n128k16_bf16_ss_00(s, q_ring_q_desc + 4, ring_k_desc + 4, 1);
+      argus_wgmma_m64n128k16_bf16_ss_00(s, q_ring_q_desc + 6, ring_k_desc + 6, 1);
       // one group per dot
       argus_wgmma_commit();
 
@@ -239,16 +239,16 @@ attention(
       #pragma unroll
       for (int r = 0; r < 32; ++r)
         o[r] = o[r] * alpha_2[r];
-      const u64 ring_1_v_desc = argus_desc(smem_base + ring_1_drain_1 % 2 * 16384 + 49152, 16, 1024, 128);
+      const u64 ring_v_desc = argus_desc(smem_base + ring_drain_1 % 2 * 16384 + 49152, 16, 1024, 128);
       argus_wgmma_fence();
-      argus_wgmma_m64n64k16_bf16_rs_1(o, t_10, ring_1_v_desc, 1);
-      argus_wgmma_m64n64k16_bf16_rs_1(o, t_10 + 4, ring_1_v_desc + 128, 1);
-      argus_wgmma_m64n64k16_bf16_rs_1(o, t_10 + 8, ring_1_v_desc + 256, 1);
-      argus_wgmma_m64n64k16_bf16_rs_1(o, t_10 + 12, ring_1_v_desc + 384, 1);
-      argus_wgmma_m64n64k16_bf16_rs_1(o, t_10 + 16, ring_1_v_desc + 512, 1);
-      argus_wgmma_m64n64k16_bf16_rs_1(o, t_10 + 20, ring_1_v_desc + 640, 1);
-      argus_wgmma_m64n64k16_bf16_rs_1(o, t_10 + 24, ring_1_v_desc + 768, 1);
-      argus_wgmma_m64n64k16_bf16_rs_1(o, t_10 + 28, ring_1_v_desc + 896, 1);
+      argus_wgmma_m64n64k16_bf16_rs_1(o, t_10, ring_v_desc, 1);
+      argus_wgmma_m64n64k16_bf16_rs_1(o, t_10 + 4, ring_v_desc + 128, 1);
+      argus_wgmma_m64n64k16_bf16_rs_1(o, t_10 + 8, ring_v_desc + 256, 1);
+      argus_wgmma_m64n64k16_bf16_rs_1(o, t_10 + 12, ring_v_desc + 384, 1);
+      argus_wgmma_m64n64k16_bf16_rs_1(o, t_10 + 16, ring_v_desc + 512, 1);
+      argus_wgmma_m64n64k16_bf16_rs_1(o, t_10 + 20, ring_v_desc + 640, 1);
+      argus_wgmma_m64n64k16_bf16_rs_1(o, t_10 + 24, ring_v_desc + 768, 1);
+      argus_wgmma_m64n64k16_bf16_rs_1(o, t_10 + 28, ring_v_desc + 896, 1);
       // one group per dot
       argus_wgmma_commit();
 
@@ -256,16 +256,16 @@ attention(
       // the slot must not be read any more
       argus_wgmma_wait<0>();
       argus_wgmma_tie<32>(o);
-      // slot of ring_1 is read
-      if (tid % 128 == 0) argus_mbar_arrive(smem_base + ring_1_drain_1 % 2 * 8 + 81952);
+      // slot of ring is read
+      if (tid % 128 == 0) argus_mbar_arrive(smem_base + ring_drain_1 % 2 * 8 + 81952);
       #pragma unroll
       for (int r = 0; r < 2; ++r)
         m[r] = m_new[r];
-      ring_1_drain_1 = ring_1_drain_1 + 1;
+      ring_drain_1 = ring_drain_1 + 1;
     }
 
     // hopper.py:75: query.release()
-    // slot of ring is read
+    // slot of q_ring is read
     if (tid % 128 == 0) argus_mbar_arrive(smem_base + 81928);
 
     // hopper.py:76: Out[h, i * BQ :, :] = (o / total).to(bf16)

@@ -110,6 +110,8 @@ class Elaborator:
         self.tentative = 0
         self.guesses = 0
         self.steps = 0
+        self.naming: tuple[str, Span] | None = None
+        """The variable of the present assignment, and where its right side stands."""
         self.used_unnamed: set[SharedAlloc] = set()
         self.stale = False
         self._names: dict[str, int] = {}
@@ -197,6 +199,11 @@ class Elaborator:
                 self._names[base] = count
                 self._names[name] = 0
                 return name
+
+    def own_name(self, span: Span, base: str) -> str:
+        """A name for what a call makes: its variable's, where it is assigned to one."""
+        given, where = self.naming or (base, span)
+        return self.fresh(given if where == span else base)
 
     def names_snapshot(self) -> dict[str, int]:
         """The names in use, to be given back to `names_restore`."""

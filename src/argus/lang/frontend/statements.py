@@ -140,6 +140,11 @@ def _assign(e: Elaborator, target: ast.expr, value: ast.expr) -> None:
                 "an attribute cannot be assigned",
                 help="a shared tile is written with `.store(tile)`",
             )
+        case ast.Name(id=name):
+            e.naming = (name, e.span(value))
+            made = e.evaluate(value)
+            e.naming = None
+            assign_target(e, target, made)
         case _:
             assign_target(e, target, e.evaluate(value))
 

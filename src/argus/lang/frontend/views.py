@@ -27,7 +27,10 @@ def load_element(e: Elaborator, view: ViewValue, span: Span) -> Value:
     source = view.source
     if source.holes is not None:
         raise e.fail(
-            "AG0615", span, "a single element of a map cannot be read as a number"
+            "AG0615",
+            span,
+            "a single element of a map cannot be read as a number",
+            help="index the tensor itself, or load a slice of the map",
         )
     tensor = source.tensor
     if tensor.dtype.kind == "bool":

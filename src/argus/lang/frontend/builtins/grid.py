@@ -56,7 +56,10 @@ def cluster(call: Call) -> Value:
         )  # fmt: skip
     if n > 1 and not e.program.target.has_cluster:
         raise e.fail(
-            "AG0602", call.span, f"{e.program.target.name} has no thread block clusters"
+            "AG0602",
+            call.span,
+            f"{e.program.target.name} has no thread block clusters",
+            help="leave `ag.cluster` out for this target",
         )
     _early(call, "cluster")
     if e.cluster_span is not None:
@@ -97,6 +100,7 @@ def launch(call: Call) -> Value:
                 "AG0504",
                 call.where("warps"),
                 f"a block of {warps} warps is not possible",
+                notes=("a block has 1 to 32 warps of 32 threads",),
             )
         e.program.warps, e.launch_warps = warps, True
     e.program.min_blocks = call.positive("min_blocks", 1)

@@ -151,7 +151,12 @@ def _copy(call: Call, target: SharedValue) -> None:
         Literal["tma", "cp_async"] | None, call.choice("via", ("tma", "cp_async"))
     )
     if via == "tma" and not e.program.target.has_tma:
-        raise e.fail("AG0602", call.where("via"), f"{e.program.target.name} has no TMA")
+        raise e.fail(
+            "AG0602",
+            call.where("via"),
+            f"{e.program.target.name} has no TMA",
+            help='leave `via=` out, or write `via="cp_async"`',
+        )
     barrier = None
     if call.name == "SharedTile.copy" and call.given("barrier"):
         given = call.value("barrier")
@@ -245,7 +250,7 @@ def shared(call: Call) -> Value:
     e = call.e
     shape = call.shape("shape", "the shared tile")
     dims = call.dims("dims", len(shape))
-    name = e.fresh("smem")
+    name = e.own_name(call.span, "smem")
     stages = call.positive("stages", 1)
     alloc = SharedAlloc(
         name,
@@ -278,7 +283,12 @@ def tma_store(call: Call) -> Value:
     e = call.e
     place, source = call.value("view"), call.value("source")
     if not e.program.target.has_tma:
-        raise e.fail("AG0602", call.span, f"{e.program.target.name} has no TMA")
+        raise e.fail(
+            "AG0602",
+            call.span,
+            f"{e.program.target.name} has no TMA",
+            help="store a register tile: `C[i:, j:] = tile`",
+        )
     if not isinstance(place, ViewValue):
         raise call.wrong(
             "view", f"a slice of a tensor is written, not {describe(place)}"

@@ -33,7 +33,7 @@ def ring(call: Call) -> Value:
             "a ring needs at least one field",
             help="write `ag.ring(STAGES, a=bf16.tile(BM, BK))`",
         )
-    name = e.fresh("ring")
+    name = e.own_name(call.span, "ring")
     fields: dict[str, SharedAlloc] = {}
     for key, arg in call.extra.items():
         spec = arg.value

@@ -37,10 +37,20 @@ def barriers(call: Call) -> Value:
     e = call.e
     count, arrivals = call.positive("n", 1), call.positive("arrivals", 1)
     if count > 1024:
-        raise e.fail("AG0507", call.where("n"), f"{count} barriers are too many")
+        raise e.fail(
+            "AG0507",
+            call.where("n"),
+            f"{count} barriers are too many",
+            notes=("an array has at most 1024",),
+        )
     if arrivals >= 1 << 20:  # PTX ISA, mbarrier: counts up to 2**20 - 1
-        raise e.fail("AG0409", call.where("arrivals"), "too many arrivals")
-    made = BarrierAlloc(e.fresh("bar"), count, arrivals, call.span)
+        raise e.fail(
+            "AG0409",
+            call.where("arrivals"),
+            f"a barrier of {arrivals} arrivals is not possible",
+            notes=("it counts to 1048575 (PTX ISA, mbarrier)",),
+        )
+    made = BarrierAlloc(e.own_name(call.span, "bar"), count, arrivals, call.span)
     e.program.barriers.append(made)
     return BarriersValue(made)
 

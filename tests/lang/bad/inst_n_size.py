@@ -1,0 +1,12 @@
+"""An instruction that does not divide the columns."""
+
+import argus as ag
+from argus import bf16, f32, i32
+
+
+@ag.kernel
+def bad(A: bf16["M K"], B: bf16["N K"], C: f32["M N"], *, BM: int = 64):
+    (i,) = ag.block(ag.cdiv(C.shape[0], BM))
+    a, b = ag.shared(bf16, (64, 64)), ag.shared(bf16, (64, 64))
+    x = ag.dot(a, b, inst_n=48)  # expect: AG0604
+    C[i * BM :, 0:] = ag.zeros((BM, 64), f32)

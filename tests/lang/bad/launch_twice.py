@@ -1,0 +1,12 @@
+"""A launch that is declared twice."""
+
+import argus as ag
+from argus import bf16, f32, i32
+
+
+@ag.kernel
+def bad(A: bf16["M K"], B: bf16["N K"], C: f32["M N"], *, BM: int = 64):
+    i = 0
+    ag.launch(warps=8)
+    ag.launch(min_blocks=2)  # expect: AG0613
+    C[i * BM :, 0:] = ag.zeros((BM, 64), f32)

@@ -1,0 +1,11 @@
+"""A ring of more stages than there can be."""
+
+import argus as ag
+from argus import bf16, f32, i32
+
+
+@ag.kernel
+def bad(A: bf16["M K"], B: bf16["N K"], C: f32["M N"], *, BM: int = 64):
+    (i,) = ag.block(ag.cdiv(C.shape[0], BM))
+    ring = ag.ring(100, a=bf16.tile(BM, 64))  # expect: AG0516
+    C[i * BM :, 0:] = ag.zeros((BM, 64), f32)

@@ -1,0 +1,14 @@
+"""More named barriers than a block has."""
+
+# target: sm_90a
+
+import argus as ag
+from argus import bf16, f32, i32
+
+
+@ag.kernel
+def bad(A: bf16["M K"], B: bf16["N K"], C: f32["M N"], *, BM: int = 64):
+    (i,) = ag.block(ag.cdiv(C.shape[0], BM))
+    for n in range(16):
+        ag.sync(f"ready {n}", threads=128)  # expect: AG0507
+    C[i * BM :, 0:] = ag.zeros((BM, 64), f32)

@@ -1,0 +1,15 @@
+"""A ring that is filled and never drained."""
+
+# target: sm_90a
+
+import argus as ag
+from argus import bf16, f32, i32
+
+
+@ag.kernel
+def bad(A: bf16["M K"], B: bf16["N K"], C: f32["M N"], *, BM: int = 64):
+    (i,) = ag.block(ag.cdiv(C.shape[0], BM))
+    loads = ag.ring(2, a=bf16.tile(BM, 64))  # expect: AG0413
+    with loads.fill() as slot:
+        slot.a.load(A[i * BM :, 0:])
+    C[i * BM :, 0:] = ag.zeros((BM, 64), f32)

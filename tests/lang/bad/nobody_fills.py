@@ -1,0 +1,14 @@
+"""A ring that is drained and never filled."""
+
+# target: sm_90a
+
+import argus as ag
+from argus import bf16, f32, i32
+
+
+@ag.kernel
+def bad(A: bf16["M K"], B: bf16["N K"], C: f32["M N"], *, BM: int = 64):
+    (i,) = ag.block(ag.cdiv(C.shape[0], BM))
+    ring = ag.ring(2, a=bf16.tile(BM, 64))  # expect: AG0413
+    with ring.drain() as slot:
+        C[i * BM :, 0:] = slot.a.load().to(f32).rename("M N")

@@ -1,0 +1,13 @@
+"""Roles that are too large together."""
+
+import argus as ag
+from argus import bf16, f32, i32
+
+
+@ag.kernel
+def bad(A: bf16["M K"], B: bf16["N K"], C: f32["M N"], *, BM: int = 64):
+    (i,) = ag.block(ag.cdiv(C.shape[0], BM))
+    with ag.role("a", warps=32):
+        C[i * BM :, 0:] = ag.zeros((BM, 64), f32)
+    with ag.role("b", warps=1):  # expect: AG0504
+        pass

@@ -1,0 +1,16 @@
+"""Gathered rows by TMA."""
+
+# target: sm_90a
+
+import argus as ag
+from argus import bf16, f32, i32
+
+
+@ag.kernel
+def bad(A: bf16["M K"], B: bf16["N K"], C: f32["M N"], *, BM: int = 64):
+    (i,) = ag.block(ag.cdiv(C.shape[0], BM))
+    rows = ag.index(BM, "M") * 2
+    s = ag.shared(bf16, (BM, 64))
+    bar = ag.barriers(1)
+    s.copy(A[rows, 0:64], bar[0], via="tma")  # expect: AG0603
+    C[i * BM :, 0:] = ag.zeros((BM, 64), f32)

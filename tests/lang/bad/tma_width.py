@@ -1,0 +1,15 @@
+"""Rows that are not a multiple of 16 bytes, by TMA."""
+
+# target: sm_90a
+
+import argus as ag
+from argus import bf16, f32, i32
+
+
+@ag.kernel
+def bad(A: bf16["M K"], B: bf16["N K"], C: f32["M N"], *, BM: int = 64):
+    (i,) = ag.block(ag.cdiv(C.shape[0], BM))
+    s = ag.shared(bf16, (64, 20))
+    bar = ag.barriers(1)
+    s.copy(A[0:64, 0:20], bar[0], via="tma")  # expect: AG0609
+    C[i * BM :, 0:] = ag.zeros((BM, 64), f32)

@@ -1,0 +1,13 @@
+"""Unrolled loops that make too many statements."""
+
+import argus as ag
+from argus import bf16, f32, i32
+
+
+@ag.kernel
+def bad(A: bf16["M K"], B: bf16["N K"], C: f32["M N"], *, BM: int = 64):
+    (i,) = ag.block(ag.cdiv(C.shape[0], BM))
+    for x in range(300):
+        for y in range(300):  # expect: AG0515
+            z = x + y
+    C[i * BM :, 0:] = ag.zeros((BM, 64), f32)

@@ -1,0 +1,13 @@
+"""wgmma with a depth that is no multiple of 16."""
+
+# target: sm_90a
+
+import argus as ag
+from argus import bf16, f32, i32
+
+
+@ag.kernel
+def bad(A: bf16["M K"], B: bf16["N K"], C: f32["M N"], *, BM: int = 64):
+    (i,) = ag.block(ag.cdiv(C.shape[0], BM))
+    a, b = ag.shared(bf16, (64, 24)), ag.shared(bf16, (24, 64))
+    C[i * BM :, 0:] = ag.wgmma(a, b)  # expect: AG0604
