@@ -22,6 +22,7 @@ from argus.codegen.names import Names
 from argus.codegen.sync import map_symbol
 from argus.codegen.tiles import functions_called
 from argus.codegen.writer import Reserved, Writer
+from argus.ir.annotations import without_annotations
 from argus.ir.launch import LaunchSpec
 from argus.ir.ops import Roles
 from argus.ir.program import BLOCK_INDEX, CLUSTER_RANK, GRID_SIZE, Program
@@ -48,6 +49,7 @@ def emit(program: Program) -> CudaSource:
     """
     if not program.placed:
         raise CodegenError(f"program {program.name} is not placed")
+    program = without_annotations(program)
     names = Names()
     entry = names.unique(program.name)
     out = Writer(depth=1)

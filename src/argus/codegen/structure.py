@@ -140,6 +140,8 @@ def _one(cx: Context, op: o.AnyOp) -> None:
             sync.set_max_registers(cx, op)
         case o.RingAcquire() | o.RingPublish() | o.RingWait() | o.RingRelease():
             raise CodegenError(f"{type(op).__name__} is left in a placed program")
+        case o.Tag() | o.Check() | o.Assume() | o.Expect() | o.Trust():
+            raise CodegenError("annotations are dropped before anything is printed")
         case _:
             assert_never(op)
 

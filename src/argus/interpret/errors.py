@@ -32,6 +32,7 @@ FaultKind = Literal[
     "unfinished",  # a block ends while its shared memory is still being used
     "layout",  # a layout that the operation cannot be executed with
     "deadlock",  # every role waits and nothing is in flight
+    "assumption",  # an ag.assume is false of the arguments
 ]
 
 

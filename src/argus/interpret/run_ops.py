@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
+from argus.interpret import ops_assume as assume
 from argus.interpret import ops_compute as compute
 from argus.interpret import ops_copy as copy
 from argus.interpret import ops_matrix as matrix
@@ -53,6 +54,10 @@ def run_block(group: Group, block: o.Block) -> Steps:
             ):  # fmt: skip
                 yield None
                 yield from sync.run(group, op)
+            case o.Assume():
+                assume.run(group, op)
+            case o.Tag() | o.Check() | o.Expect() | o.Trust():
+                pass  # about elements and cost, of which data show nothing
             case o.RingAcquire() | o.RingPublish() | o.RingWait() | o.RingRelease():
                 raise ValueError(f"a placed program has no ring operations: {op}")
             case _:

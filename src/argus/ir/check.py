@@ -19,6 +19,7 @@ from typing import assert_never
 from argus.ir import memory as m
 from argus.ir import ops as o
 from argus.ir import placement as p
+from argus.ir.annotations import expressions_of
 from argus.ir.check_layouts import check_layouts, check_same_layout
 from argus.ir.dtypes import boolean, i32
 from argus.ir.expr import Expr, symbols
@@ -409,13 +410,60 @@ class _Checker:
             case (
                 o.For() | o.If() | o.Roles() | o.Let() | o.Full() | o.CopyOutCommit()
                 | o.CpAsyncCommit() | o.ClusterSync() | o.Fence() | o.WgmmaCommit()
-                | o.SetMaxRegisters()
+                | o.SetMaxRegisters() | o.Expect() | o.Trust()
             ):  # fmt: skip
                 pass
+            case o.Tag() | o.Check() | o.Assume():
+                self.annotation(op, scope)
             case _:
                 assert_never(op)
         if self.placed:
             check_layouts(op, self.need)
+
+    def annotation(self, op: o.Tag | o.Check | o.Assume, scope: _Scope) -> None:
+        """It speaks of what exists, by symbols that mean something here."""
+        own: set[str] = set()
+        match op:
+            case o.Tag(target=target):
+                own = {f"%{i}" for i in range(len(target.shape))}
+                self.named(target, scope)
+            case o.Check():
+                for arg, axes in zip(op.args, op.axes, strict=True):
+                    self.named(arg, scope)
+                    self.distinct(axes, len(op.shape), len(arg.shape))
+                    run = tuple(op.shape[axis] for axis in axes)
+                    self.need(run == arg.shape, f"{arg} does not run along {run}")
+                self.need(len(op.dims) == len(op.shape), "dims of the check")
+            case o.Assume():
+                own = {s.name for s in (*op.elements, *op.others)}
+                for table in op.tables:
+                    self.tensor(table)
+                self.need(len(op.elements) == len(op.tables), "an element for each")
+                pairs = len(op.others) in (0, len(op.tables))
+                self.need(pairs, "a second element for each")
+            case _:
+                assert_never(op)
+        for e in expressions_of(op):
+            for sym in symbols(e):
+                if sym.kind in ("axis", "gather"):
+                    self.need(sym.name in own, f"{sym} is not of this annotation")
+                elif sym.kind == "tag":
+                    number = sym.name.partition(".")[0]
+                    count = len(op.args) if isinstance(op, o.Check) else 0
+                    self.need(number in map(str, range(count)), f"{sym} of no argument")
+                else:
+                    self.bound(sym, scope)
+
+    def named(self, x: o.Tile | m.SharedView | m.GlobalTensor, scope: _Scope) -> None:
+        match x:
+            case o.Tile():
+                self.need(x in scope.tiles, f"{x!r} does not exist yet")
+            case m.SharedView():
+                self.shared(x)
+                for e in (x.stage, *x.origin):
+                    self.bound(e, scope)
+            case m.GlobalTensor():
+                self.tensor(x)
 
     def distinct(self, axes: tuple[int, ...], rank: int, count: int) -> None:
         self.need(

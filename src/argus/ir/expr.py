@@ -28,6 +28,7 @@ SymKind = Literal[
     "let",  # a named scalar: Let, LoadScalar, loop-carried or merged scalar
     "axis",  # tile axis i of a GlobalView: "%0", "%1", ...
     "gather",  # an element of an index tile along a GlobalView axis
+    "tag",  # a component of the tag of a Check's argument: "0.K"
     "thread",  # thread index within the role (code generator, verifier)
 ]
 

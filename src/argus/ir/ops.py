@@ -16,9 +16,16 @@ import itertools
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from argus.ir.annotations import Annotation as Annotation
+from argus.ir.annotations import Assume as Assume
+from argus.ir.annotations import Check as Check
+from argus.ir.annotations import Expect as Expect
+from argus.ir.annotations import Tag as Tag
+from argus.ir.annotations import Trust as Trust
 from argus.ir.dtypes import DType
 from argus.ir.expr import Const, Expr, Sym
 from argus.ir.memory import BarrierRef, GlobalTensor, GlobalView, Ring, SharedView
+from argus.ir.op import Op
 
 if TYPE_CHECKING:
     from argus.diagnostics import Span
@@ -61,14 +68,6 @@ class Tile:
 
 
 # ---------------------------------------------------------------- structure
-
-
-@dataclass(eq=False, kw_only=True)
-class Op:
-    """Base of operations. ``note`` is set on inserted operations: the reason."""
-
-    span: Span
-    note: str | None = None
 
 
 @dataclass(eq=False)
@@ -595,6 +594,6 @@ AnyOp = (
     | CopyOutCommit | CopyOutWait | CpAsyncCommit | CpAsyncWait | CpAsyncArrive
     | BarrierExpect | BarrierArrive | BarrierWait | Sync | ClusterSync | Fence
     | WgmmaCommit | WgmmaWait | SetMaxRegisters | RingAcquire | RingPublish
-    | RingWait | RingRelease
+    | RingWait | RingRelease | Annotation
 )  # fmt: skip
 """Every operation. Readers match on it and end with ``assert_never``."""

@@ -373,8 +373,44 @@ class _Lines:
             case o.RingAcquire() | o.RingPublish() | o.RingWait() | o.RingRelease():
                 word = type(op).__name__.removeprefix("Ring").lower()
                 return f"ring_{word} {n.of(op.ring)} fill {_text(op.n)}"
+            case o.Tag() | o.Check() | o.Assume() | o.Expect() | o.Trust():
+                return self.annotation(op)
             case _:
                 assert_never(op)
+
+    def annotation(self, op: o.Annotation) -> str:
+        match op:
+            case o.Tag():
+                target = (
+                    op.target.name
+                    if isinstance(op.target, m.GlobalTensor)
+                    else self.value(op.target)
+                )
+                parts = (f"{name}: {_text(e)}" for name, e in op.components)
+                return f"tag {target} {{{', '.join(parts)}}}"
+            case o.Check():
+                args = ", ".join(
+                    f"{self.value(x)} axes {_tuple(axes)}"
+                    for x, axes in zip(op.args, op.axes, strict=True)
+                )
+                extents = _extents(op.dims, op.shape)
+                return f"check {_text(op.cond)} for {extents} of {args}"
+            case o.Assume():
+                names = ", ".join(t.name for t in op.tables)
+                tables = f" for all of {names}" if names else ""
+                pairs = ", in pairs" if op.others else ""
+                return f"assume {_text(op.cond)}{tables}{pairs}"
+            case o.Expect():
+                return "expect" + self.options(**dict(op.facts))
+            case o.Trust():
+                whole = " and the kernel" if op.whole else ""
+                lines = f"{op.covers.line}-{op.covers.end_line}"
+                return f"trust lines {lines}{whole}: {op.reason!r}"
+            case _:
+                assert_never(op)
+
+    def value(self, x: o.Tile | m.SharedView) -> str:
+        return self.names.tile(x) if isinstance(x, o.Tile) else self.shared(x)
 
     def options(self, **values: object) -> str:
         """Options that are set, as ` name value`."""
@@ -412,6 +448,7 @@ _MemoryOp = (
     | o.CpAsyncArrive | o.BarrierExpect | o.BarrierArrive | o.BarrierWait | o.Sync
     | o.ClusterSync | o.Fence | o.WgmmaCommit | o.WgmmaWait | o.SetMaxRegisters
     | o.RingAcquire | o.RingPublish | o.RingWait | o.RingRelease
+    | o.Tag | o.Check | o.Assume | o.Expect | o.Trust
 )  # fmt: skip
 
 
