@@ -32,6 +32,15 @@ def demo(json_output: JsonOption = False) -> None:
             _measure(out, entry, device.name)
 
 
+def _step(out: Output, title: str = "") -> None:
+    """End what is indented; begin a step, unless without a title."""
+    out.margin = 0
+    out.line()
+    if title:
+        out.line(title, style="bold", indent=3)
+        out.margin = 3
+
+
 def _compile(out: Output, entry: Entry) -> None:
     from argus import compiler
     from argus.cli.subjects import entry_target
@@ -40,20 +49,19 @@ def _compile(out: Output, entry: Entry) -> None:
     case = entry.large[0]
     target = entry_target(entry, None)
     request, _ = request_for(entry, case, target)
-    out.line(f"1. Place {request.kernel.name} for {target}", style="bold")
+    _step(out, f"1. Place {request.kernel.name} for {target}")
     program = compiler.placed_program(request)
     inferred = _inferred(program)
     for line in inferred:
-        out.line(f"   {line}", indent=5)
-    out.line(f"   See all: argus explain {entry.name} --stage placed", style="dim")
-    out.line("2. Build it with NVRTC, which needs no GPU", style="bold")
+        out.line(line, indent=2)
+    out.line(f"See all: argus explain {entry.name} --stage placed", style="dim")
+    _step(out, "2. Build it with NVRTC, which needs no GPU")
     built = compiler.build(request)
     usage = built.cubin.usage
     out.line(
-        f"   {len(built.cubin.image)} bytes of machine code, {usage.registers} "
+        f"{len(built.cubin.image)} bytes of machine code, {usage.registers} "
         f"registers, {built.spec.shared_bytes} bytes of shared memory, "
-        f"{usage.spill_stores} bytes spilled",
-        indent=3,
+        f"{usage.spill_stores} bytes spilled"
     )
     out.data["kernel"] = request.kernel.name
     out.data["target"] = target
@@ -77,11 +85,11 @@ def _inferred(program: Program) -> list[str]:
     waits = [o for o in ops if isinstance(o, BarrierWait)]
     found = [f"instruction of each product: {name}" for name in sorted(wgmma)]
     if tma:
-        boxes = " and ".join(
+        boxes = ", ".join(
             f"{'x'.join(map(str, m.box))} of {m.tensor.name}"
             for m in program.tensor_maps
         )
-        found.append(f"{len(tma)} TMA copies, in boxes {boxes}")
+        found.append(f"boxes that TMA copies: {boxes}")
         swizzles = sorted({m.swizzle for m in program.tensor_maps})
         found.append(f"shared tiles swizzled by {', '.join(map(str, swizzles))} bytes")
     barriers = sum(b.count for b in program.barriers)
@@ -90,7 +98,8 @@ def _inferred(program: Program) -> list[str]:
         f"{program.warps} warps, {program.shared_bytes} bytes of shared memory, "
         f"clusters of {program.cluster}"
     )
-    found += [f"checked at launch: {r.why}" for r in program.requirements]
+    reasons = dict.fromkeys(r.why for r in program.requirements)
+    found += [f"checked at launch: {why}" for why in reasons]
     return found
 
 
@@ -99,11 +108,12 @@ def _interpret(out: Output, entry: Entry) -> None:
     from argus.cli.subjects import Selection
 
     case = next(c for c in entry.small if any(o.islower() for o in c.options))
-    out.line("3. Run a small case in the interpreter", style="bold")
+    _step(out, "3. Run a small case in the interpreter")
     selection = Selection(case=case.name)
     run_entry(out, entry, selection, 0, "the interpreter", on_device=False)
     out.data["where"] = "interpreter"
     out.data["timed"] = False
+    _step(out)
     out.line(
         "There is no usable GPU here: the machine code was built but not run, and "
         "nothing was timed. `argus doctor` says what was found.",
@@ -117,9 +127,9 @@ def _measure(out: Output, entry: Entry, device: str) -> None:
     from argus.evaluation.bench import bench
     from argus.evaluation.report import record_json
 
-    out.line("3. Run it on the GPU", style="bold")
+    _step(out, "3. Run it on the GPU")
     run_entry(out, entry, Selection(), 0, device, on_device=True)
-    out.line("4. Time it beside its baseline", style="bold")
+    _step(out, "4. Time it beside its baseline")
     record = bench(entry, entry.large[0], device)
     show_record(out, record)
     out.data["where"] = "gpu"

@@ -57,6 +57,8 @@ class Output:
         self.command = command
         self.as_json = as_json
         self.code = OK
+        self.margin = 0
+        """Blanks before every line of text."""
         self.data: dict[str, Json] = {}
         self.diagnostics: list[Diagnostic] = []
         self._consoles: dict[bool, Console] = {}
@@ -83,7 +85,8 @@ class Output:
         wrapped = textwrap.fill(
             text,
             self.width,
-            subsequent_indent=" " * indent,
+            initial_indent=" " * self.margin if text else "",
+            subsequent_indent=" " * (self.margin + indent),
             drop_whitespace=True,
             replace_whitespace=False,
             break_on_hyphens=False,
