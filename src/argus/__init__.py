@@ -16,6 +16,7 @@ from argus.lang.library import (
     silu,
 )
 from argus.lang.names import inf, layouts
+from argus.lang.names.annotate import assume, check, expect, tag, trust
 from argus.lang.names.compute import (
     abs,
     argmax,
@@ -124,6 +125,7 @@ __all__ = [
     "argmax",
     "argmin",
     "arrive",
+    "assume",
     "atomic_add",
     "barriers",
     "bf16",
@@ -134,6 +136,7 @@ __all__ = [
     "cast",
     "cdiv",
     "ceil",
+    "check",
     "cluster",
     "cluster_rank",
     "cluster_sync",
@@ -148,6 +151,7 @@ __all__ = [
     "erf",
     "exp",
     "exp2",
+    "expect",
     "f16",
     "f32",
     "fdiv",
@@ -203,10 +207,12 @@ __all__ = [
     "store",
     "sum",
     "sync",
+    "tag",
     "tanh",
     "tanh_approx",
     "tma_store",
     "tma_store_wait",
+    "trust",
     "turns",
     "u8",
     "view",

@@ -105,7 +105,7 @@ class Trust(Op):
     """What is unknown of the statement ``covers`` is accepted because of ``reason``.
 
     ``covers`` is the statement after the annotation, with what it contains. With
-    ``whole``, obligations about the kernel as a whole (at its ``def``) are covered, too.
+    ``whole`` it covers obligations about the kernel as a whole (at its ``def``), too.
     What is refuted stays so.
     """
 

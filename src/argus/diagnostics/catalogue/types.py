@@ -122,4 +122,11 @@ CODES = (
         "The kernel states by `assert` or `ag.require` what must hold for its static "
         "parameters, and these values break it.",
     ),
+    Code(
+        "AG0121",
+        "an annotation that is more than an annotation",
+        "`ag.tag`, `ag.check`, `ag.assume`, `ag.expect` and `ag.trust` leave no trace "
+        "in the kernel. Each is a statement of its own that names values which are "
+        "there; it computes no tile and loads nothing.",
+    ),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from argus.diagnostics import ArgusError
+from argus.ir.annotations import component
 from argus.ir.dtypes import DType
 from argus.ir.ops import Transpose
 from argus.lang.frontend import lookup
@@ -14,8 +15,10 @@ from argus.lang.frontend.state import Elaborator, suggest
 from argus.lang.frontend.values import (
     CLASS_OF,
     Builtin,
+    ElementValue,
     Method,
     Namespace,
+    Scalar,
     SharedValue,
     SlotValue,
     StagedValue,
@@ -54,6 +57,8 @@ def attribute(e: Elaborator, value: Value, name: str, node: ast.Attribute) -> Va
             return _facts(a.shape, a.dims, a.dtype, name)
         case ((TileValue() | SharedValue()), "T"):
             return transposed(e, value, node)
+        case ElementValue(argument=i), _:
+            return Scalar(component(i, name))
         case SlotValue(ring=ring), _ if name in ring.fields:
             return field_of(e, value, name)
         case _:

@@ -44,6 +44,12 @@ from argus.lang.frontend.values import (
     number,
 )
 
+_UNKEPT = Unavailable(
+    "AG0102",
+    "the loop does not keep this variable, because only an annotation reads it",
+    "put the annotation after the assignment, inside the loop",
+)
+
 LOOPS = ("range", "static_range", "persistent", "persistent_tiles")
 
 
@@ -219,6 +225,10 @@ def _read_body(e: Elaborator, node: ast.For, head: LoopHead, plan: CarryPlan) ->
     before = dict(e.scope.variables)
     counters = dict(e.counters)
     names = sorted(assigned(node.body) & before.keys() & e.scope.live.head[node])
+    # Ordinary statements do not read these before they are assigned again; an
+    # annotation might, and would see the value of another iteration.
+    unkept = sorted((assigned(node.body) & before.keys()) - set(names))
+    e.scope.variables.update(dict.fromkeys(unkept, _UNKEPT))
     opened: dict[str, Open] = {}
     for name in names:
         value = before[name]
@@ -260,8 +270,9 @@ def _read_body(e: Elaborator, node: ast.For, head: LoopHead, plan: CarryPlan) ->
         value = e.scope.variables.get(name, BROKEN)
         where = _last_assignment(e, node, name)
         after[name] = _close(e, plan, (name,), one, value, where, closed)
+    after.update(dict.fromkeys(unkept, _UNKEPT))
     for name in assigned([node]) & before.keys():
-        if name not in opened:
+        if name not in opened and name not in unkept:
             after[name] = Unavailable(
                 "AG0102",
                 f"`{name}` is assigned in a loop, which may run zero times",

@@ -60,6 +60,8 @@ class Liveness:
         return self._summary[stmt]
 
     def _summarise(self, stmt: ast.stmt) -> tuple[Names, Names]:
+        if is_annotation(stmt):
+            return EMPTY, EMPTY
         match stmt:
             case ast.For():
                 gen, _ = self._block(stmt.body)
@@ -79,6 +81,21 @@ class Liveness:
                 return loads(stmt.value) | {name}, frozenset({name})
             case _:
                 return loads(stmt), stores(stmt)
+
+
+ANNOTATIONS = ("tag", "check", "assume", "expect", "trust")
+
+
+def is_annotation(stmt: ast.stmt) -> bool:
+    """Whether a statement is `ag.check(...)` or the like.
+
+    An annotation keeps no variable alive: what is carried is the same without it.
+    """
+    match stmt:
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(), attr=attr))):
+            return attr in ANNOTATIONS
+        case _:
+            return False
 
 
 def loads(node: ast.AST) -> Names:

@@ -73,6 +73,13 @@ class Grid:
     span: Span
 
 
+@dataclass(frozen=True, slots=True)
+class AnnotationPlace:
+    """An annotation is being read; ``following`` is the statement after it."""
+
+    following: Span | None
+
+
 class Elaborator:
     """Builds one program. ``block`` receives operations; ``scope`` gives names."""
 
@@ -114,6 +121,9 @@ class Elaborator:
         """The variable of the present assignment, and where its right side stands."""
         self.used_unnamed: set[SharedAlloc] = set()
         self.stale = False
+        self.annotation: AnnotationPlace | None = None
+        self.components: set[str] = set()
+        """Components that tags were given so far."""
         self._names: dict[str, int] = {}
         self._spans: dict[int, tuple[ast.AST, Span]] = {}
 

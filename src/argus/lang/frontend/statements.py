@@ -10,15 +10,18 @@ import ast
 from collections.abc import Sequence
 
 from argus.diagnostics import ArgusError
+from argus.ir.annotations import Annotation
+from argus.ir.ops import Block, Roles
 from argus.lang.frontend import stores
 from argus.lang.frontend.carry import BROKEN
 from argus.lang.frontend.control import assign_target, bind_name, run_for, run_if
 from argus.lang.frontend.expressions import operate, static_truth
 from argus.lang.frontend.indexing import place
+from argus.lang.frontend.liveness import is_annotation
 from argus.lang.frontend.liveness import stores as stored_names
 from argus.lang.frontend.lookup import lookup
 from argus.lang.frontend.module import statement_words
-from argus.lang.frontend.state import Cascade, Elaborator
+from argus.lang.frontend.state import AnnotationPlace, Cascade, Elaborator
 from argus.lang.frontend.values import (
     NOTHING,
     Builtin,
@@ -44,6 +47,9 @@ def execute(e: Elaborator, body: Sequence[ast.stmt]) -> Value | None:
     """Read a block of statements; the value of its `return`, if it has one."""
     for i, stmt in enumerate(body):
         e.step(e.span(stmt))
+        if is_annotation(stmt):
+            after = e.span(body[i + 1]) if i + 1 < len(body) else None
+            e.annotation = AnnotationPlace(after)
         read = _statement if e.active_inlines else _recovering
         result = read(e, stmt)
         if result is not None:
@@ -93,6 +99,8 @@ def _statement(e: Elaborator, stmt: ast.stmt) -> Value | None:
             _augmented(e, stmt)
         case ast.Expr(value=ast.Constant(value=str() | None)) | ast.Pass():
             pass
+        case ast.Expr(value=value) if is_annotation(stmt):
+            _annotation(e, value)
         case ast.Expr(value=value):
             _expression(e, value)
         case ast.For():
@@ -162,6 +170,31 @@ def _augmented(e: Elaborator, stmt: ast.AugAssign) -> None:
                 "an update in place is possible for variables only",
                 help="`ag.atomic_add(view, tile)` adds to memory",
             )
+
+
+def _annotation(e: Elaborator, node: ast.expr) -> None:
+    """Read an annotation; it names values, and leaves nothing else behind.
+
+    Raises ArgusError (AG0121) where its arguments would have to be computed.
+    """
+    names = e.names_snapshot()
+    try:
+        with e.into(Block()) as made:
+            _expression(e, node)
+    finally:
+        e.annotation = None
+        e.names_restore(names)
+    for op in made.ops:
+        if not isinstance(op, Annotation):
+            raise e.fail(
+                "AG0121",
+                op.span,
+                "an annotation names values, and this has to be computed for it",
+                help="use a value that the kernel computes anyhow",
+            )
+    ops = e.block.ops
+    at = len(ops) - 1 if ops and isinstance(ops[-1], Roles) else len(ops)
+    ops[at:at] = made.ops
 
 
 def _expression(e: Elaborator, node: ast.expr) -> None:

@@ -196,6 +196,13 @@ class LambdaValue:
 
 
 @dataclass(frozen=True, slots=True)
+class ElementValue:
+    """Any element of an argument of `ag.check`: attributes are its tag's components."""
+
+    argument: int
+
+
+@dataclass(frozen=True, slots=True)
 class Namespace:
     """`ag` ("argus") or `ag.layouts` ("layouts")."""
 
@@ -232,8 +239,8 @@ class Unavailable:
 Value = (
     Static | Scalar | TileValue | TensorValue | ViewValue | StagedValue | SharedValue
     | SpecValue | RingValue | SlotValue | BarriersValue | BarrierValue | TurnsValue
-    | TupleValue | InlineValue | LambdaValue | Namespace | Builtin | Method
-    | Unavailable
+    | TupleValue | InlineValue | LambdaValue | ElementValue | Namespace | Builtin
+    | Method | Unavailable
 )  # fmt: skip
 
 NOTHING = Static(None)
@@ -298,6 +305,8 @@ def describe(value: Value) -> str:
             return f"the inline function `{d.name}`"
         case LambdaValue():
             return "a lambda"
+        case ElementValue():
+            return "the tag of an element"
         case Namespace(name=name):
             return "the module `argus`" if name == "argus" else "`ag.layouts`"
         case Builtin(name=name) | Method(name=name):

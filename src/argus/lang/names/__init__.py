@@ -7,7 +7,16 @@ name every one of them; the frontend has one handler for each (a test compares t
 
 from collections.abc import Callable
 
-from argus.lang.names import compute, grid, layouts, memory, sync, types, values
+from argus.lang.names import (
+    annotate,
+    compute,
+    grid,
+    layouts,
+    memory,
+    sync,
+    types,
+    values,
+)
 from argus.lang.names.types import (
     Inline,
     any_type,
@@ -39,6 +48,7 @@ def _public(module: object) -> dict[str, Callable[..., object]]:
 
 
 FUNCTIONS: dict[str, Callable[..., object]] = {
+    **_public(annotate),
     **_public(compute),
     **_public(grid),
     **_public(memory),

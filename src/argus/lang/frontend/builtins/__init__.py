@@ -1,6 +1,7 @@
 """Handlers of the language's functions, by group. Importing this registers them all."""
 
 from argus.lang.frontend.builtins import (
+    annotate,
     compute,
     grid,
     layouts,
@@ -11,4 +12,14 @@ from argus.lang.frontend.builtins import (
     sync,
 )
 
-__all__ = ["compute", "grid", "layouts", "memory", "reduce", "ring", "shape", "sync"]
+__all__ = [
+    "annotate",
+    "compute",
+    "grid",
+    "layouts",
+    "memory",
+    "reduce",
+    "ring",
+    "shape",
+    "sync",
+]
