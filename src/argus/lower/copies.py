@@ -68,7 +68,10 @@ def _check_store(program: Program, op: o.CopyOut) -> None:
 
 
 def _copy_in(program: Program, group: Group, op: o.CopyAsync) -> list[o.AnyOp] | None:
+    asked = op.via is not None
     why = _why_not_tma(program, op.src, op.dst)
+    if op.ring is None:
+        _check_completion(op, why)
     if op.via == "tma" or op.multicast > 1 or (op.via is None and why is None):
         op.plan = _tma(program, op, op.src, op.dst, op.multicast)
         op.via = "tma"
@@ -81,7 +84,6 @@ def _copy_in(program: Program, group: Group, op: o.CopyAsync) -> list[o.AnyOp] |
             f"TMA cannot load this tile: {why.text}",
             help='write `via="cp_async"` if the role has enough threads to copy it',
         )
-    asked = op.via is not None
     op.via = "cp_async"
     plan = copy_plan(program, op.src, op.dst, group.threads)
     if plan is not None:
@@ -108,6 +110,38 @@ class _Rule:
 
     code: str
     text: str
+
+
+def _check_completion(op: o.CopyAsync, why: _Rule | None) -> None:
+    """Settle how a copy outside of rings completes: on a barrier by TMA, or as a group.
+
+    Raises ArgusError: a TMA copy without a barrier or a cp.async copy with one (AG0613),
+    a copy with a barrier that TMA cannot do (the code of ``why``).
+    """
+    if op.barrier is None:
+        if op.via == "tma" or op.multicast > 1:
+            raise fail(
+                "AG0613",
+                op.span,
+                "a copy by TMA completes on a barrier, and none is given",
+                help="make one with `ag.barriers()` and give `bar[i]`",
+            )
+        op.via = "cp_async"
+    elif op.via == "cp_async":
+        raise fail(
+            "AG0613",
+            op.span,
+            "a cp.async copy completes with its group, not on a barrier",
+            help="leave the barrier out: `ag.cp_async_wait` waits, "
+            "`ag.cp_async_arrive(bar[i])` arrives",
+        )
+    elif why is not None:
+        raise fail(
+            why.code,
+            op.span,
+            f"a barrier waits for a copy by TMA, which cannot do this one: {why.text}",
+            help='copy without a barrier: `via="cp_async"` and `ag.cp_async_wait`',
+        )
 
 
 def _why_not_tma(program: Program, view: GlobalView, dst: SharedView) -> _Rule | None:

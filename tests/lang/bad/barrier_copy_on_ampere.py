@@ -1,0 +1,15 @@
+"""A copy that completes on a barrier, without TMA."""
+
+# target: sm_80
+
+import argus as ag
+from argus import bf16, f32, i32
+
+
+@ag.kernel
+def bad(A: bf16["M K"], B: bf16["N K"], C: f32["M N"], *, BM: int = 64):
+    (i,) = ag.block(ag.cdiv(C.shape[0], BM))
+    s = ag.shared(bf16, (BM, 64))
+    bar = ag.barriers(1)
+    s.copy(A[i * BM :, 0:], bar[0])  # expect: AG0602
+    C[i * BM :, 0:] = ag.zeros((BM, 64), f32)
