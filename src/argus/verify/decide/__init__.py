@@ -1,8 +1,46 @@
 """Deciding conditions over integers for all values of their symbols.
 
-    prove(goal, given) -> Decision
+    prove(goal, given) -> Decision          is it true wherever the facts are?
+    equal(a, b, given) -> Decision
+    prove_all(e, "<", array, given)         e + array[i] < limit for every i
+    bounds(e, given) -> (lo, hi)
 
-First by normal form (cheap, exact on linear terms with division and remainder by
-constants), then by enumeration where few values are possible, then by Z3 within a time
-limit. A time-out or a gap is ``unknown`` with its reason.
+First by normal form (cheap: polynomials with division by constants), then by trying
+values, by enumeration where few values are possible, and by Z3 within a time limit:
+
+    evaluation.py   the meaning of an expression, exactly; everything else must agree
+    facts.py        ranges and definitions that the facts give to symbols
+    polynomial.py   linear combinations of products of atoms
+    normal.py       expression -> polynomial; identities of // % ^ min max
+    inequality.py   lower bounds of polynomials from facts
+    conditions.py   comparisons, and, or, cases
+    search.py       trying values; enumeration
+    solver.py       Z3
+    procedure.py    the order of the layers, the cache
+
+`refuted` always comes with a model that was evaluated and found to break the goal, so
+it cannot be wrong; `proved` rests on the layer named in `method`. A time-out or a gap
+is `unknown` with its reason.
 """
+
+from argus.verify.decide.decision import Decision
+from argus.verify.decide.evaluation import negate
+from argus.verify.decide.procedure import (
+    ArrayDecision,
+    Relation,
+    bounds,
+    equal,
+    prove,
+    prove_all,
+)
+
+__all__ = [
+    "ArrayDecision",
+    "Decision",
+    "Relation",
+    "bounds",
+    "equal",
+    "negate",
+    "prove",
+    "prove_all",
+]

@@ -1,0 +1,218 @@
+"""What an expression means: exact evaluation on ints and, for many points, on arrays.
+
+The reference for all other layers. Integers are mathematical; ``//`` and ``%`` round to
+minus infinity; ``^`` works on two's complement of unlimited length; ``and``, ``or`` and
+selections evaluate only what they need, so that ``d > 0 and x // d < 4`` is defined for
+d = 0. Division by zero is an error (:class:`Undefined`), never a value.
+
+Floating point is not modelled (:class:`Unmodelled`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, assert_never
+
+import numpy as np
+from numpy.typing import NDArray
+
+from argus.ir.expr import Binary, BinaryOp, Const, Expr, Select, Sym, binary, select
+
+__all__ = ["Undefined", "Unmodelled", "has_floats", "negate", "on_arrays", "on_ints"]
+
+
+class Undefined(Exception):  # noqa: N818 - a fact about a value, not a failure
+    """The expression divides by zero at these values."""
+
+
+class Unmodelled(Exception):  # noqa: N818
+    """The expression is outside what is decided here; the text says why."""
+
+
+FLOATS = "floating-point numbers are not modelled"
+MISTYPED = "not a scalar expression"
+
+
+def has_floats(e: Expr) -> bool:
+    """Whether a part of an expression is a floating-point number."""
+    match e:
+        case Const() | Sym():
+            return e.type == "float"
+        case Binary():
+            return e.op == "/" or has_floats(e.left) or has_floats(e.right)
+        case Select():
+            return any(has_floats(x) for x in (e.cond, e.then, e.other))
+        case _:
+            raise TypeError(f"{MISTYPED}: {e!r}")
+
+
+_NEGATED: dict[str, BinaryOp] = {
+    "==": "!=",
+    "!=": "==",
+    "<": ">=",
+    ">=": "<",
+    ">": "<=",
+    "<=": ">",
+}
+
+
+def negate(e: Expr) -> Expr:
+    """The condition that is true where ``e`` is false."""
+    match e:
+        case Const():
+            return Const(not e.value)
+        case Binary(op="and", left=a, right=b):
+            return binary("or", negate(a), negate(b))
+        case Binary(op="or", left=a, right=b):
+            return binary("and", negate(a), negate(b))
+        case Binary(op=op, left=a, right=b) if op in _NEGATED:
+            return binary(_NEGATED[op], a, b)
+        case Select(cond=c, then=a, other=b):
+            return select(c, negate(a), negate(b))
+        case _:
+            return Binary("==", e, Const(0))
+
+
+def on_ints(e: Expr, env: Mapping[str, int]) -> int:
+    """Value of ``e``; conditions are 0 or 1.
+
+    Raises KeyError for a symbol that ``env`` lacks, Undefined and Unmodelled.
+    """
+    match e:
+        case Const(value=v):
+            if isinstance(v, float):
+                raise Unmodelled(FLOATS)
+            return int(v)
+        case Sym():
+            if e.type == "float":
+                raise Unmodelled(FLOATS)
+            return env[e.name]
+        case Select():
+            return on_ints(e.then if on_ints(e.cond, env) else e.other, env)
+        case Binary(op="and"):
+            return int(on_ints(e.left, env) != 0 and on_ints(e.right, env) != 0)
+        case Binary(op="or"):
+            return int(on_ints(e.left, env) != 0 or on_ints(e.right, env) != 0)
+        case Binary():
+            return _apply(e.op, on_ints(e.left, env), on_ints(e.right, env))
+        case _:
+            raise TypeError(f"{MISTYPED}: {e!r}")
+
+
+def _apply(op: BinaryOp, a: int, b: int) -> int:
+    match op:
+        case "+":
+            return a + b
+        case "-":
+            return a - b
+        case "*":
+            return a * b
+        case "//" | "%":
+            if b == 0:
+                raise Undefined
+            return a // b if op == "//" else a % b
+        case "^":
+            return a ^ b
+        case "min":
+            return min(a, b)
+        case "max":
+            return max(a, b)
+        case "==":
+            return int(a == b)
+        case "!=":
+            return int(a != b)
+        case "<":
+            return int(a < b)
+        case "<=":
+            return int(a <= b)
+        case ">":
+            return int(a > b)
+        case ">=":
+            return int(a >= b)
+        case "/":
+            raise Unmodelled(FLOATS)
+        case "and" | "or":
+            raise AssertionError("evaluated lazily")
+        case _:
+            assert_never(op)
+
+
+Array = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+
+def on_arrays(e: Expr, env: Mapping[str, Array]) -> tuple[Array, Flags]:
+    """Value at many points, and where it is defined; what is undefined is arbitrary.
+
+    The caller makes sure that no intermediate value leaves 64 bits. Raises as
+    :func:`on_ints`, except for Undefined.
+    """
+    match e:
+        case Const(value=v):
+            if isinstance(v, float):
+                raise Unmodelled(FLOATS)
+            return np.array(int(v), np.int64), np.array(True)
+        case Sym():
+            if e.type == "float":
+                raise Unmodelled(FLOATS)
+            return env[e.name], np.array(True)
+        case Select():
+            c, known = on_arrays(e.cond, env)
+            a, a_known = on_arrays(e.then, env)
+            b, b_known = on_arrays(e.other, env)
+            taken = c != 0
+            return np.where(taken, a, b), known & np.where(taken, a_known, b_known)
+        case Binary(op="and" | "or"):
+            a, a_known = on_arrays(e.left, env)
+            b, b_known = on_arrays(e.right, env)
+            decided = (a == 0) if e.op == "and" else (a != 0)
+            value = ((a != 0) & (b != 0)) if e.op == "and" else ((a != 0) | (b != 0))
+            return value.astype(np.int64), a_known & (decided | b_known)
+        case Binary():
+            a, a_known = on_arrays(e.left, env)
+            b, b_known = on_arrays(e.right, env)
+            known = a_known & b_known
+            if e.op in ("//", "%"):
+                known = known & (b != 0)
+                b = np.where(b == 0, 1, b)
+            return np.asarray(_apply_arrays(e.op, a, b), np.int64), known
+        case _:
+            raise TypeError(f"{MISTYPED}: {e!r}")
+
+
+def _apply_arrays(op: BinaryOp, a: Array, b: Array) -> Any:
+    match op:
+        case "+":
+            return a + b
+        case "-":
+            return a - b
+        case "*":
+            return a * b
+        case "//":
+            return a // b
+        case "%":
+            return a % b
+        case "^":
+            return a ^ b
+        case "min":
+            return np.minimum(a, b)
+        case "max":
+            return np.maximum(a, b)
+        case "==":
+            return a == b
+        case "!=":
+            return a != b
+        case "<":
+            return a < b
+        case "<=":
+            return a <= b
+        case ">":
+            return a > b
+        case ">=":
+            return a >= b
+        case "/":
+            raise Unmodelled(FLOATS)
+        case "and" | "or":
+            raise AssertionError("evaluated lazily")
+        case _:
+            assert_never(op)

@@ -1,0 +1,172 @@
+"""Polynomials with integer coefficients over numbered atoms, and intervals.
+
+    3*x*y - 2*x + 7     ->   {(x, y): 3, (x,): -2, (): 7}
+
+What an atom is (a symbol, a quotient, ...) is the business of `normal.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import reduce
+from math import gcd, inf
+
+__all__ = [
+    "EVERYTHING",
+    "Bound",
+    "Interval",
+    "Monomial",
+    "Poly",
+    "constant",
+    "variable",
+]
+
+Monomial = tuple[int, ...]
+"""Atom numbers, sorted, with repetition; () is 1."""
+Bound = int | float
+"""An integer, or an infinity."""
+
+
+@dataclass(frozen=True, slots=True)
+class Poly:
+    """Terms sorted by monomial, none with coefficient 0: equal iff the same."""
+
+    terms: tuple[tuple[Monomial, int], ...]
+
+    @staticmethod
+    def of(terms: Mapping[Monomial, int] | Iterable[tuple[Monomial, int]]) -> Poly:
+        """The polynomial of a table of coefficients."""
+        table = dict(terms)
+        return Poly(tuple(sorted((m, c) for m, c in table.items() if c)))
+
+    def __add__(self, other: Poly) -> Poly:
+        table = dict(self.terms)
+        for m, c in other.terms:
+            table[m] = table.get(m, 0) + c
+        return Poly.of(table)
+
+    def __neg__(self) -> Poly:
+        return Poly(tuple((m, -c) for m, c in self.terms))
+
+    def __sub__(self, other: Poly) -> Poly:
+        return self + -other
+
+    def __mul__(self, other: Poly) -> Poly:
+        table: dict[Monomial, int] = {}
+        for m, c in self.terms:
+            for n, d in other.terms:
+                product = tuple(sorted((*m, *n)))
+                table[product] = table.get(product, 0) + c * d
+        return Poly.of(table)
+
+    def scaled(self, factor: int) -> Poly:
+        """Every coefficient times a factor."""
+        return Poly.of((m, c * factor) for m, c in self.terms)
+
+    def exact(self, divisor: int) -> Poly:
+        """Every coefficient divided by a common divisor."""
+        return Poly(tuple((m, c // divisor) for m, c in self.terms))
+
+    @property
+    def constant(self) -> int:
+        """The constant term."""
+        # The empty tuple sorts first.
+        return self.terms[0][1] if self.terms and not self.terms[0][0] else 0
+
+    @property
+    def varying(self) -> Poly:
+        """Without the constant term."""
+        return Poly(tuple(t for t in self.terms if t[0]))
+
+    @property
+    def content(self) -> int:
+        """Greatest common divisor of all coefficients but the constant; 0 for none."""
+        return reduce(gcd, (c for m, c in self.terms if m), 0)
+
+    def is_constant(self) -> bool:
+        """Whether there is no atom."""
+        return not self.terms or (len(self.terms) == 1 and not self.terms[0][0])
+
+    def atoms(self) -> set[int]:
+        """Numbers of all atoms."""
+        return {a for m, _ in self.terms for a in m}
+
+    def coefficient(self, monomial: Monomial) -> int:
+        """Coefficient of a monomial, 0 where it does not occur."""
+        return dict(self.terms).get(monomial, 0)
+
+
+def constant(value: int) -> Poly:
+    """A constant polynomial."""
+    return Poly((((), value),)) if value else Poly(())
+
+
+def variable(atom: int) -> Poly:
+    """The polynomial that is one atom."""
+    return Poly((((atom,), 1),))
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """The integers from lo to hi, both included; infinite where nothing is known."""
+
+    lo: Bound
+    hi: Bound
+
+    def __add__(self, other: Interval) -> Interval:
+        return Interval(self.lo + other.lo, self.hi + other.hi)
+
+    def __mul__(self, other: Interval) -> Interval:
+        corners = [_times(a, b) for a in self.ends for b in other.ends]
+        return Interval(min(corners), max(corners))
+
+    def scaled(self, factor: int) -> Interval:
+        """Times a constant."""
+        ends = sorted((_times(self.lo, factor), _times(self.hi, factor)))
+        return Interval(ends[0], ends[1])
+
+    def meet(self, other: Interval) -> Interval:
+        """What lies in both."""
+        return Interval(max(self.lo, other.lo), min(self.hi, other.hi))
+
+    def hull(self, other: Interval) -> Interval:
+        """The least interval around both."""
+        return Interval(min(self.lo, other.lo), max(self.hi, other.hi))
+
+    def floor_divided(self, divisor: int) -> Interval:
+        """Divided by a positive constant, rounded down."""
+        return Interval(_floor(self.lo, divisor), _floor(self.hi, divisor))
+
+    @property
+    def ends(self) -> tuple[Bound, Bound]:
+        """Both ends."""
+        return self.lo, self.hi
+
+    def finite(self) -> bool:
+        """Whether both ends are integers."""
+        return self.lo != -inf and self.hi != inf
+
+    def within(self, lo: Bound, hi: Bound) -> bool:
+        """Whether all of it lies in lo .. hi."""
+        return lo <= self.lo and self.hi <= hi
+
+    def contains(self, value: int) -> bool:
+        """Whether a value lies in it."""
+        return self.lo <= value <= self.hi
+
+    def length(self) -> Bound:
+        """Number of integers in it."""
+        return max(0, self.hi - self.lo + 1)
+
+
+EVERYTHING = Interval(-inf, inf)
+
+
+def _times(a: Bound, b: Bound) -> Bound:
+    # An infinite end times 0 is 0: the factor is an integer, however large.
+    return 0 if a == 0 or b == 0 else a * b
+
+
+def _floor(a: Bound, divisor: int) -> Bound:
+    return a if isinstance(a, float) else a // divisor
