@@ -68,9 +68,12 @@ def facts_of(
     """The facts of a :class:`Request`, from what divides each tensor's layout.
 
     ``known``: divisors of the extents and of the strides, by tensor; a tensor that is
-    not named is absent.
+    not named is absent. Accesses are as wide as strides and innermost extents allow;
+    of a dimension that is innermost nowhere nothing is said, so that a new batch size
+    is no new specialisation.
     """
     facts: dict[str, int] = {}
+    innermost = {t.dims[-1] for t in kernel.signature.tensors if t.name in known}
     for tensor in kernel.signature.tensors:
         extents, strides = known.get(tensor.name, ((), ()))
         for i, (dim, extent, stride) in enumerate(
@@ -78,7 +81,8 @@ def facts_of(
         ):
             facts[f"{tensor.name}_s{i}"] = stride
             if isinstance(dim, str):
-                facts[dim] = min(facts.get(dim, 16), extent)
+                told = extent if dim in innermost else 1
+                facts[dim] = min(facts.get(dim, 16), told)
     return facts
 
 

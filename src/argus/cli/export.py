@@ -53,7 +53,7 @@ def export(
             raise fail("AG0902", None, f"`{output}` is a file, not a folder")
         written: list[dict[str, str]] = []
         for subject in one_or_all(source, selection):
-            text, _ = standalone(placed_program(subject.request))
+            text, _ = standalone(placed_program(subject.request), subject.defaults)
             path = output / f"{subject.request.kernel.name}.cu"
             write_text(path, text)
             flags = nvcc_flags(subject.request.target)

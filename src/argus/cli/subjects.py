@@ -47,13 +47,20 @@ class Selection:
 class Subject:
     """One specialisation to work on. ``case`` is None for a kernel of a file.
 
-    ``scalars`` and ``sizes`` are those given for a file's kernel.
+    ``scalars`` are those given, or the case's; ``sizes`` those of a file's kernel.
     """
 
     request: Request
     case: Case | None = None
     scalars: Mapping[str, float] = field(default_factory=dict[str, float])
     sizes: Mapping[str, int] = field(default_factory=dict[str, int])
+
+    @property
+    def defaults(self) -> dict[str, int | float]:
+        """Sizes and scalars to run with where nothing else is said, by name."""
+        if self.case is None:
+            return {**self.sizes, **self.scalars}
+        return {**self.case.sizes, **self.scalars}
 
     @property
     def label(self) -> str:
@@ -163,7 +170,7 @@ def entry_subjects(
         )
     found: dict[object, Subject] = {}
     for case in entry_cases(entry, selection, default):
-        request, _ = request_for(entry, case, target)
+        request, choice = request_for(entry, case, target)
         statics = parse_statics(request.kernel, selection.settings)
         request = with_statics(request, statics)
         key = (
@@ -172,7 +179,7 @@ def entry_subjects(
             tuple(request.dtypes.items()),
             tuple(sorted(request.facts.items())),
         )
-        found.setdefault(key, Subject(request, case))
+        found.setdefault(key, Subject(request, case, choice.scalars))
     return list(found.values())
 
 

@@ -10,6 +10,8 @@ not check results: that is what the language's reference functions are for.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from argus.codegen.abi import SCALAR_TYPES
 from argus.codegen.emit import CudaSource, emit
 from argus.codegen.errors import CodegenError
@@ -30,14 +32,16 @@ from argus.ir.placement import TensorMap
 from argus.ir.program import Program
 
 
-def export(program: Program) -> tuple[str, str]:
-    """(the whole .cu text, its host part).
+def export(
+    program: Program, defaults: Mapping[str, int | float] | None = None
+) -> tuple[str, str]:
+    """(the whole .cu text, its host part); ``defaults`` as for `host_program`.
 
     The first is a complete file for nvcc; the second, the host program alone, shows how
     to launch the kernel from C++. Raises CodegenError as :func:`emit` does.
     """
     source = emit(program)
-    host = host_program(source.spec)
+    host = host_program(source.spec, defaults)
     return f"{_usage(source)}{HEADER}\n{source.text}\n{host}", host
 
 
@@ -56,15 +60,24 @@ def nvcc_flags(target: str) -> str:
     return f"-std=c++17 -gencode arch=compute_{number},code={target}"
 
 
-def host_program(spec: LaunchSpec) -> str:
-    """The host part: ``main`` and what it needs, for one launch spec."""
+def host_program(
+    spec: LaunchSpec, defaults: Mapping[str, int | float] | None = None
+) -> str:
+    """The host part: ``main`` and what it needs, for one launch spec.
+
+    ``defaults`` are the sizes and scalars it takes when run without arguments (1024
+    and 1 where not given).
+    """
+    defaults = defaults or {}
     lines: list[str] = []
     for sym in _sizes(spec):
-        value = f'argus_host::argument(argc, argv, "{sym.name}", 1024)'
+        size = int(defaults.get(sym.name, 1024))
+        value = f'argus_host::argument(argc, argv, "{sym.name}", {size})'
         lines.append(f"const long long {_c(sym)} = {value};")
     for scalar in spec.scalars:
         kind = "real" if scalar.dtype == "f32" else "argument"
-        value = f'argus_host::{kind}(argc, argv, "{scalar.name}", 1)'
+        number = defaults.get(scalar.name, 1)
+        value = f'argus_host::{kind}(argc, argv, "{scalar.name}", {number})'
         lines.append(f"const {SCALAR_TYPES[scalar.dtype]} {_c(scalar.sym)} = {value};")
     lines.append("const long long v_sm_count = argus_host::multiprocessors();")
     for tensor in spec.tensors:
