@@ -11,20 +11,86 @@ other way round.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from argus.ir.dtypes import DType
 from argus.layout.shared import swizzled
 
-__all__ = ["box_bytes", "box_offsets", "violations"]
+__all__ = [
+    "CHUNK",
+    "MAP_TYPES",
+    "MAX_BOX_DIM",
+    "MAX_RANK",
+    "MAX_STRIDE",
+    "SWIZZLES",
+    "SWIZZLE_ROWS",
+    "Rule",
+    "Violation",
+    "box_alignment",
+    "box_bytes",
+    "box_offsets",
+    "broken",
+    "map_type",
+    "swizzles_text",
+    "violations",
+]
 
+CHUNK = 16
+"""Bytes: addresses, strides, rows of a box and where it begins are multiples of it."""
+MAX_RANK = 5
 MAX_BOX_DIM = 256
 MAX_DIM = 2**32
 MAX_STRIDE = 2**40
+SWIZZLES = (0, 32, 64, 128)
+"""Bytes of a row of each swizzle; 0: none (CU_TENSOR_MAP_SWIZZLE_*)."""
+SWIZZLE_ROWS = 8
+"""Rows after which a swizzle repeats."""
+
+MAP_TYPES = {
+    "u8": "UINT8",
+    "i32": "INT32",
+    "i64": "INT64",
+    "f16": "FLOAT16",
+    "f32": "FLOAT32",
+    "bf16": "BFLOAT16",
+}
+"""Suffix of ``CU_TENSOR_MAP_DATA_TYPE_*`` by name of an element type; all there are."""
+
+Rule = Literal[
+    "rank", "stride", "row", "swizzle", "start", "box", "extent", "address",
+    "store row", "store start",
+]  # fmt: skip
+"""What a copy may break: see `broken`, in this order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """A rule that does not hold, in words, and the dimension it is about if of one."""
+
+    rule: Rule
+    text: str
+    dim: int | None = None
+
+
+def box_alignment(swizzle: int) -> int:
+    """Bytes that the shared address of a box is a multiple of.
+
+    128, and with a swizzle its period, since the hardware swizzles addresses (PTX ISA,
+    "Tensor swizzling modes").
+    """
+    return max(SWIZZLE_ROWS * swizzle, 128)
+
+
+def map_type(dtype: DType) -> str | None:
+    """`MAP_TYPES` of an element type; None where TMA has no such type."""
+    return MAP_TYPES.get(dtype.name)
 
 
 def box_bytes(box: Sequence[int], itemsize: int) -> int:
@@ -53,6 +119,88 @@ def box_offsets(box: Sequence[int], itemsize: int, swizzle: int) -> NDArray[np.i
     return _offsets(tuple(box), itemsize, swizzle)
 
 
+def broken(
+    box: Sequence[int],
+    itemsize: int,
+    swizzle: int,
+    *,
+    dims: Sequence[int] | None = None,
+    strides: Sequence[int] | None = None,
+    address: int | None = None,
+    start: Sequence[int] | None = None,
+    store: bool = False,
+) -> list[Violation]:
+    """Rules of tensor maps and of copies that do not hold; empty if all do.
+
+    `box` and `dims` are in elements, `strides` in bytes, outermost first, the innermost
+    stride (the item size) included; what is None is not looked at. Source: CUDA driver
+    API, cuTensorMapEncodeTiled, for interleave NONE and element strides of 1. `start`
+    are a copy's coordinates: that the innermost one begins a 16-byte chunk was seen on
+    an H200 (a copy from elsewhere is an illegal instruction), inside and outside; so
+    was that a store may begin beyond the tensor but not below 0, while a load may, and
+    that a store over the end of a row writes up to the next 16-byte boundary.
+
+    A number that is not known is given as one that divides it; a coordinate that may be
+    negative, as a negative one.
+    """
+    found: list[Violation] = []
+
+    def add(rule: Rule, text: str, dim: int | None = None) -> None:
+        found.append(Violation(rule, text, dim))
+
+    row = box[-1] * itemsize if box else 0
+    if not 1 <= len(box) <= MAX_RANK:
+        add("rank", f"{len(box)} dimensions; a tensor map has 1 to {MAX_RANK}")
+    if strides is not None:
+        _check_strides(strides, itemsize, add)
+    if row % CHUNK:
+        add("row", f"box rows of {row} bytes are not a multiple of {CHUNK}")
+    if swizzle not in SWIZZLES:
+        add("swizzle", f"swizzle of {swizzle} bytes; there are {swizzles_text()}")
+    elif swizzle and row > swizzle:
+        add("swizzle", f"box rows of {row} bytes exceed the swizzle of {swizzle}")
+    elif swizzle and row < swizzle:
+        # Accepted by the driver; the documents do not say where such rows go.
+        add("swizzle", f"box rows of {row} bytes do not fill the swizzle of {swizzle}")
+    if start is not None and start[-1] * itemsize % CHUNK:
+        text = f"the box begins {start[-1] * itemsize} bytes into a row"
+        add("start", text, len(box) - 1)
+    long = [d for d, extent in enumerate(box) if not 1 <= extent <= MAX_BOX_DIM]
+    if long:
+        add("box", f"box {tuple(box)}: extents are 1 to {MAX_BOX_DIM}", long[0])
+    if dims is not None:
+        wrong = [d for d, extent in enumerate(dims) if not 1 <= extent <= MAX_DIM]
+        if wrong:
+            add("extent", f"tensor {tuple(dims)}: extents are 1 to 2**32", wrong[0])
+    if address is not None and address % CHUNK:
+        add("address", f"address {address:#x} is not a multiple of {CHUNK} bytes")
+    if store and dims is not None and dims[-1] * itemsize % CHUNK:
+        text = f"rows of {dims[-1] * itemsize} bytes: a store writes behind their end"
+        add("store row", text, len(dims) - 1)
+    if store and start is not None:
+        below = [d for d, first in enumerate(start) if first < 0]
+        if below:
+            add("store start", f"a store begins at {tuple(start)}, below 0", below[0])
+    return found
+
+
+def _check_strides(
+    strides: Sequence[int], itemsize: int, add: Callable[[Rule, str, int], None]
+) -> None:
+    last = len(strides) - 1
+    if strides[-1] != itemsize:
+        text = f"innermost stride of {strides[-1]} bytes, not {itemsize}"
+        add("stride", text, last)
+    uneven = [d for d, stride in enumerate(strides[:-1]) if stride % CHUNK]
+    if uneven:
+        text = f"strides {tuple(strides[:-1])} are not multiples of {CHUNK} bytes"
+        add("stride", text, uneven[0])
+    wrong = [d for d, stride in enumerate(strides) if not 0 < stride < MAX_STRIDE]
+    if wrong:
+        text = f"strides {tuple(strides)} are not within 1 to 2**40 - 1"
+        add("stride", text, wrong[0])
+
+
 def violations(
     box: Sequence[int],
     itemsize: int,
@@ -63,44 +211,19 @@ def violations(
     address: int | None = None,
     start: Sequence[int] | None = None,
 ) -> list[str]:
-    """Rules of tensor maps that do not hold, in words; empty if all do.
+    """The texts of `broken`."""
+    found = broken(
+        box,
+        itemsize,
+        swizzle,
+        dims=dims,
+        strides=strides,
+        address=address,
+        start=start,
+    )
+    return [violation.text for violation in found]
 
-    `box` and `dims` are in elements, `strides` in bytes, outermost first, the innermost
-    stride (the item size) included; what is None is not looked at. Source: CUDA driver
-    API, cuTensorMapEncodeTiled, for interleave NONE and element strides of 1. `start`
-    are a copy's coordinates: that the innermost one begins a 16-byte chunk was seen on
-    an H200 (a copy from elsewhere is an illegal instruction), inside and outside; so
-    was that a store may begin beyond the tensor but not below 0, while a load may, and
-    that a store over the end of a row writes up to the next 16-byte boundary.
-    """
-    broken: list[str] = []
-    row = box[-1] * itemsize if box else 0
-    if not 1 <= len(box) <= 5:
-        broken.append(f"{len(box)} dimensions; a tensor map has 1 to 5")
-    if any(not 1 <= extent <= MAX_BOX_DIM for extent in box):
-        broken.append(f"box {tuple(box)}: extents are 1 to {MAX_BOX_DIM}")
-    if row % 16 != 0:
-        broken.append(f"box rows of {row} bytes are not a multiple of 16")
-    if swizzle not in (0, 32, 64, 128):
-        broken.append(f"swizzle of {swizzle} bytes; there are 0, 32, 64 and 128")
-    elif swizzle and row > swizzle:
-        broken.append(f"box rows of {row} bytes exceed the swizzle of {swizzle}")
-    elif swizzle and row < swizzle:
-        # Accepted by the driver; the documents do not say where such rows go.
-        broken.append(f"box rows of {row} bytes do not fill the swizzle of {swizzle}")
-    if start is not None and start[-1] * itemsize % 16 != 0:
-        broken.append(f"the box begins {start[-1] * itemsize} bytes into a row")
-    if dims is not None and any(not 1 <= extent <= MAX_DIM for extent in dims):
-        broken.append(f"tensor {tuple(dims)}: extents are 1 to 2**32")
-    if strides is not None:
-        if strides[-1] != itemsize:
-            broken.append(f"innermost stride of {strides[-1]} bytes, not {itemsize}")
-        if any(stride % 16 != 0 for stride in strides[:-1]):
-            broken.append(
-                f"strides {tuple(strides[:-1])} are not multiples of 16 bytes"
-            )
-        if any(not 0 < stride < MAX_STRIDE for stride in strides):
-            broken.append(f"strides {tuple(strides)} are not within 1 to 2**40 - 1")
-    if address is not None and address % 16 != 0:
-        broken.append(f"address {address:#x} is not a multiple of 16 bytes")
-    return broken
+
+def swizzles_text() -> str:
+    """`SWIZZLES` in words."""
+    return ", ".join(map(str, SWIZZLES[:-1])) + f" and {SWIZZLES[-1]}"

@@ -10,17 +10,23 @@ from __future__ import annotations
 from argus.isa.record import ALL_TARGETS, Constraints, Cost, Effects, Instruction
 from argus.isa.text import asm, device
 
-__all__ = ["SIZES", "records"]
+__all__ = ["SIZES", "function_name", "records"]
 
 SIZES = (4, 8, 16)
+"""Bytes that one copy of one thread may have."""
 _SECTION = "PTX ISA, Data Movement and Conversion Instructions: "
+
+
+def function_name(size: int) -> str:
+    """Device function that copies `size` bytes, one of `SIZES`."""
+    return f"argus_cp_async_{size}"
 
 
 def _copy(size: int) -> Instruction:
     # .cg (bypassing L1) exists for 16 bytes only.
     cache = "cg" if size == 16 else "ca"
     name = f"cp.async.{cache}.shared.global"
-    function = f"argus_cp_async_{size}"
+    function = function_name(size)
     body = asm(
         f"{name} [%0], [%1], {size}, %2;",
         inputs=[

@@ -23,9 +23,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from argus.isa.boxes import SWIZZLES, swizzles_text
 from argus.layout.shared import swizzled
 
-__all__ = ["linear_offset", "operand_addresses", "violations"]
+__all__ = ["CHUNK", "ROWS", "linear_offset", "operand_addresses", "violations"]
+
+CHUNK = 16
+"""Bytes: start, leading and stride are multiples of it."""
+ROWS = 8
+"""Rows of a group; groups are a stride apart."""
 
 MAX_OFFSET = 1 << 18
 """Descriptor fields hold 18 bits without the lowest 4 (matrix-descriptor-encode)."""
@@ -96,11 +102,11 @@ def operand_addresses(
 def violations(start: int, leading: int, stride: int, swizzle: int) -> list[str]:
     """Rules of the matrix descriptor that do not hold, in words; empty if all do."""
     broken: list[str] = []
-    if swizzle not in (0, 32, 64, 128):
-        broken.append(f"swizzle of {swizzle} bytes; there are 0, 32, 64 and 128")
+    if swizzle not in SWIZZLES:
+        broken.append(f"swizzle of {swizzle} bytes; there are {swizzles_text()}")
     for name, value in (("start", start), ("leading", leading), ("stride", stride)):
-        if value % 16 != 0:
-            broken.append(f"{name} {value} is not a multiple of 16 bytes")
+        if value % CHUNK != 0:
+            broken.append(f"{name} {value} is not a multiple of {CHUNK} bytes")
         if not 0 <= value < MAX_OFFSET:
             broken.append(f"{name} {value} does not fit in 18 bits")
     return broken

@@ -20,9 +20,27 @@ from argus.isa.record import (
 )
 from argus.isa.text import asm, device
 
-__all__ = ["address_lane", "fragment", "records"]
+__all__ = [
+    "COUNTS",
+    "ELEMENT_BITS",
+    "ROW_BYTES",
+    "address_lane",
+    "fragment",
+    "function_name",
+    "records",
+]
 
 COUNTS = (1, 2, 4)
+"""Matrices that one instruction moves."""
+ELEMENT_BITS = 16
+ROW_BYTES = 16
+"""Bytes of a row of a matrix, and the alignment of its address."""
+
+
+def function_name(count: int, *, load: bool, trans: bool) -> str:
+    """Device function of one form; `count` is one of `COUNTS`."""
+    suffix = "_trans" if trans else ""
+    return f"argus_{'ldmatrix' if load else 'stmatrix'}_x{count}{suffix}"
 
 
 def fragment(count: int, trans: bool = False) -> NDArray[np.int32]:
@@ -47,8 +65,7 @@ def address_lane(matrix: int, row: int) -> int:
 
 def _record(load: bool, count: int, trans: bool) -> Instruction:
     verb = "ldmatrix" if load else "stmatrix"
-    suffix = "_trans" if trans else ""
-    function = f"argus_{verb}_x{count}{suffix}"
+    function = function_name(count, load=load, trans=trans)
     dot_trans = ".trans" if trans else ""
     name = f"{verb}.sync.aligned.m8n8.x{count}{dot_trans}.shared.b16"
     first = 0 if load else 1
@@ -80,7 +97,7 @@ def _record(load: bool, count: int, trans: bool) -> Instruction:
         cost=Cost(count, "shared", 128 * count),
         source=f"PTX ISA, Warp Level Matrix Load/Store Instructions: {verb}",
         constraints=Constraints(
-            alignment=(("smem", 16),),
+            alignment=(("smem", ROW_BYTES),),
             shape=(("matrices", count), ("rows", 8), ("columns", 8)),
             rules=(
                 "all 32 lanes execute it together",

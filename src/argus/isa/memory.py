@@ -5,6 +5,9 @@ Ordinary vector accesses are plain C++ on int, int2, int4 pointers and have no f
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+from argus.ir.dtypes import DType, bf16, f16, f32, i32
 from argus.isa.record import (
     ALL_TARGETS,
     HOPPER,
@@ -15,7 +18,16 @@ from argus.isa.record import (
 )
 from argus.isa.text import asm, device
 
-__all__ = ["records"]
+__all__ = [
+    "REDUCTIONS",
+    "VECTOR_SIZES",
+    "Reduction",
+    "records",
+    "reduction",
+]
+
+VECTOR_SIZES = (1, 2, 4, 8, 16)
+"""Bytes of one ordinary access of a thread, aligned to as many (PTX ISA, ld, st)."""
 
 _MOVE = "PTX ISA, Data Movement and Conversion Instructions: "
 
@@ -65,9 +77,41 @@ def _stream_store() -> Instruction:
     )
 
 
-def _reduce(suffix: str, ptx: str, ctype: str, size: int) -> Instruction:
-    name = f"red.relaxed.gpu.global.add.{ptx}"
-    function = f"argus_red_add_{suffix}"
+@dataclass(frozen=True, slots=True)
+class Reduction:
+    """One form of the atomic add: `width` elements of `dtype` at a time."""
+
+    dtype: DType
+    width: int
+    ptx: str
+    ctype: str
+    targets: tuple[str, ...] = ALL_TARGETS
+
+    @property
+    def function(self) -> str:
+        """Its device function."""
+        pair = f"x{self.width}" if self.width > 1 else ""
+        return f"argus_red_add_{self.dtype.name}{pair}"
+
+
+REDUCTIONS = (
+    Reduction(f32, 1, "f32", "float"),
+    Reduction(i32, 1, "s32", "int"),
+    # red on bf16x2 came with sm_90.
+    Reduction(bf16, 2, "noftz.bf16x2", "u32", HOPPER),
+    Reduction(f16, 2, "noftz.f16x2", "u32"),
+)
+
+
+def reduction(dtype: DType) -> Reduction | None:
+    """The atomic add of an element type; None where there is none."""
+    return next((r for r in REDUCTIONS if r.dtype == dtype), None)
+
+
+def _reduce(form: Reduction) -> Instruction:
+    name = f"red.relaxed.gpu.global.add.{form.ptx}"
+    function, ctype = form.function, form.ctype
+    size = form.width * form.dtype.bytes
     constraint = {"float": "f", "int": "r", "u32": "r"}[ctype]
     pointer = f"{ctype}*" if ctype != "u32" else "void*"
     body = asm(
@@ -77,8 +121,7 @@ def _reduce(suffix: str, ptx: str, ctype: str, size: int) -> Instruction:
     return Instruction(
         name=name,
         family="memory",
-        # red on bf16x2 came with sm_90.
-        targets=HOPPER if suffix == "bf16x2" else ALL_TARGETS,
+        targets=form.targets,
         scope="thread",
         function=function,
         cuda=device(f"void {function}({pointer} p, {ctype} v)", body),
@@ -100,8 +143,5 @@ def records() -> tuple[Instruction, ...]:
     return (
         _stream_load(),
         _stream_store(),
-        _reduce("f32", "f32", "float", 4),
-        _reduce("i32", "s32", "int", 4),
-        _reduce("bf16x2", "noftz.bf16x2", "u32", 4),
-        _reduce("f16x2", "noftz.f16x2", "u32", 4),
+        *map(_reduce, REDUCTIONS),
     )

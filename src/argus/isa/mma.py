@@ -10,10 +10,50 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from argus.isa.matrix import ELEMENTS, MatrixElement
 from argus.isa.record import ALL_TARGETS, Constraints, Cost, Effects, Instruction
 from argus.isa.text import asm, device
 
-__all__ = ["apply", "records"]
+__all__ = [
+    "COLUMNS",
+    "ROWS",
+    "apply",
+    "function_name",
+    "records",
+    "registers",
+    "violations",
+]
+
+ROWS = 16
+"""M of one instruction."""
+COLUMNS = 8
+"""N of one instruction."""
+_LANES = 32
+
+
+def function_name(of: MatrixElement) -> str:
+    """Device function that multiplies this element type."""
+    return f"argus_mma_m{ROWS}n{COLUMNS}k{of.depth}_{of.dtype.name}"
+
+
+def registers(of: MatrixElement) -> tuple[int, int, int]:
+    """Elements per lane of the accumulator, of A and of B, for one instruction."""
+    sizes = (ROWS * COLUMNS, ROWS * of.depth, COLUMNS * of.depth)
+    acc, a, b = (size // _LANES for size in sizes)
+    return acc, a, b
+
+
+def violations(m: int, n: int, k: int, of: MatrixElement) -> list[str]:
+    """What keeps an (m, k) by (k, n) product of one warp from these instructions.
+
+    In words, empty where nothing does.
+    """
+    wanted = (("rows", m, ROWS), ("columns", n, COLUMNS), ("steps of K", k, of.depth))
+    return [
+        f"{extent} {name} are not a multiple of {unit}"
+        for name, extent, unit in wanted
+        if extent % unit
+    ]
 
 
 def apply(
@@ -28,9 +68,10 @@ def apply(
     return acc + product
 
 
-def _record(dtype: str) -> Instruction:
-    name = f"mma.sync.aligned.m16n8k16.row.col.f32.{dtype}.{dtype}.f32"
-    function = f"argus_mma_m16n8k16_{dtype}"
+def _record(of: MatrixElement) -> Instruction:
+    shape = f"m{ROWS}n{COLUMNS}k{of.depth}"
+    name = f"mma.sync.aligned.{shape}.row.col.f32.{of.ptx}.{of.ptx}.f32"
+    function = function_name(of)
     body = asm(
         [
             name,
@@ -51,10 +92,10 @@ def _record(dtype: str) -> Instruction:
         effects=Effects(("d", "a", "b"), ("d",)),
         # 256 multiply-adds per cycle and tensor core (NVIDIA A100 white paper: 312
         # TFLOP/s at 108 SMs, 1.41 GHz); sm_90 does little better this way.
-        cost=Cost(8, "tensor", 0, 2 * 16 * 8 * 16),
+        cost=Cost(8, "tensor", 0, 2 * ROWS * COLUMNS * of.depth),
         source="PTX ISA, Warp Level Matrix Multiply-Accumulate Instructions: mma",
         constraints=Constraints(
-            shape=(("m", 16), ("n", 8), ("k", 16)),
+            shape=(("m", ROWS), ("n", COLUMNS), ("k", of.depth)),
             rules=("all 32 lanes execute it together",),
         ),
     )
@@ -62,4 +103,4 @@ def _record(dtype: str) -> Instruction:
 
 def records() -> tuple[Instruction, ...]:
     """All records of this family."""
-    return (_record("bf16"), _record("f16"))
+    return tuple(map(_record, ELEMENTS))

@@ -12,12 +12,31 @@ from argus.isa.record import (
 )
 from argus.isa.text import asm, device
 
-__all__ = ["records", "shuffle_source"]
+__all__ = [
+    "BUDGETS",
+    "BUDGETS_TEXT",
+    "MOST",
+    "records",
+    "setmaxnreg_function",
+    "shuffle_source",
+]
+
+BUDGETS = range(24, 257, 8)
+"""Registers per thread that setmaxnreg can set (PTX ISA, setmaxnreg)."""
+BUDGETS_TEXT = f"a multiple of {BUDGETS.step} from {BUDGETS[0]} to {BUDGETS[-1]}"
+MOST = 255
+"""Registers that a thread can name (CUDA C++ Programming Guide, capabilities)."""
 
 
-def _setmaxnreg(kind: str) -> Instruction:
+def setmaxnreg_function(*, grow: bool) -> str:
+    """Device function that raises (`grow`) or lowers the budget."""
+    return f"argus_setmaxnreg_{'inc' if grow else 'dec'}"
+
+
+def _setmaxnreg(grow: bool) -> Instruction:
+    kind, function = "inc" if grow else "dec", setmaxnreg_function(grow=grow)
     rules = (
-        "count is a multiple of 8 from 24 to 256",
+        f"count is {BUDGETS_TEXT}",
         "all warps of a warpgroup execute it; inc blocks until registers are free",
         "the kernel's register count is fixed (launch bounds), or it is ignored",
     )
@@ -26,9 +45,9 @@ def _setmaxnreg(kind: str) -> Instruction:
         family="registers",
         targets=HOPPER,
         scope="warpgroup",
-        function=f"argus_setmaxnreg_{kind}",
+        function=function,
         cuda=device(
-            f"void argus_setmaxnreg_{kind}()",
+            f"void {function}()",
             asm(
                 f"setmaxnreg.{kind}.sync.aligned.u32 %0;",
                 inputs=['"n"(count)'],
@@ -86,4 +105,4 @@ def records() -> tuple[Instruction, ...]:
     xor = _shuffle("xor", "__shfl_xor_sync", "mask", "lane i receives from i ^ mask")
     up = _shuffle("up", "__shfl_up_sync", "delta", "lane i < delta keeps its value")
     idx = _shuffle("idx", "__shfl_sync", "lane", "every lane receives from `lane`")
-    return (_setmaxnreg("inc"), _setmaxnreg("dec"), xor, up, idx)
+    return (_setmaxnreg(True), _setmaxnreg(False), xor, up, idx)

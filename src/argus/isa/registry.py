@@ -24,7 +24,15 @@ from argus.isa import (
 from argus.isa.record import Instruction
 from argus.isa.text import TENSOR_MAP, TYPEDEFS
 
-__all__ = ["UnknownInstructionError", "all_instructions", "cuda_prelude", "lookup"]
+__all__ = [
+    "UnknownInstructionError",
+    "UnsupportedInstructionError",
+    "all_instructions",
+    "cuda_prelude",
+    "has_family",
+    "lookup",
+    "supports",
+]
 
 _FAMILIES = (
     math,
@@ -47,6 +55,10 @@ class UnknownInstructionError(KeyError):
         return f"no instruction has the device function {self.args[0]!r}"
 
 
+class UnsupportedInstructionError(ValueError):
+    """The target has no such instruction."""
+
+
 @lru_cache(maxsize=1)
 def _fixed() -> dict[str, Instruction]:
     return {
@@ -67,17 +79,38 @@ def lookup(function: str) -> Instruction:
     return record
 
 
+def supports(function: str, target: str) -> bool:
+    """True where the target ("sm_90a") has the instruction of a device function.
+
+    Raises UnknownInstructionError.
+    """
+    return target in lookup(function).targets
+
+
+@lru_cache(maxsize=64)
+def has_family(family: str, target: str) -> bool:
+    """True where the target has all instructions of a family ("tma", "wgmma").
+
+    Raises UnknownInstructionError for a family that no record belongs to.
+    """
+    members = [record for record in _fixed().values() if record.family == family]
+    if not members:
+        raise UnknownInstructionError(family)
+    return all(target in record.targets for record in members)
+
+
 def all_instructions() -> tuple[Instruction, ...]:
     """Every record, every form of every family included."""
     return (*_fixed().values(), *map(lookup, wgmma.forms()))
 
 
-def cuda_prelude(functions: Iterable[str]) -> str:
+def cuda_prelude(functions: Iterable[str], target: str | None = None) -> str:
     """Source text of the device functions named, each once, with what they need.
 
     The order is that of the families, so that the text of a kernel does not depend on
     the order of its operations. `TensorMap` and the u16, u32, u64 types are included
-    ("TensorMap" may be among the names). Raises UnknownInstructionError.
+    ("TensorMap" may be among the names). Raises UnknownInstructionError, and where a
+    `target` is given UnsupportedInstructionError for what it has not.
     """
     wanted: dict[str, Instruction] = {}
     tensor_map = False
@@ -88,6 +121,8 @@ def cuda_prelude(functions: Iterable[str]) -> str:
             tensor_map = True
         elif name not in wanted:
             wanted[name] = lookup(name)
+            if target is not None and not supports(name, target):
+                raise UnsupportedInstructionError(f"{target} has no {name}")
             pending.extend(wanted[name].needs)
     ordered = sorted(wanted.values(), key=_position)
     texts = [TYPEDEFS] + ([TENSOR_MAP] if tensor_map else [])

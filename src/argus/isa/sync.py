@@ -13,7 +13,15 @@ from argus.isa.record import (
 )
 from argus.isa.text import asm, device
 
-__all__ = ["records"]
+__all__ = ["CLUSTER_SIZES", "NAMED_BARRIERS", "WARP", "records"]
+
+NAMED_BARRIERS = 16
+"""Barriers of a block; number 0 is the one of __syncthreads (PTX ISA, bar)."""
+WARP = 32
+"""Threads of a warp: named barriers count whole warps."""
+CLUSTER_SIZES = (1, 2, 4, 8)
+"""Blocks of a cluster, by powers of two up to the portable most (CUDA C++ Programming
+Guide, "Thread Block Clusters")."""
 
 
 def _named(kind: str) -> Instruction:
@@ -33,8 +41,8 @@ def _named(kind: str) -> Instruction:
         source="PTX ISA, Parallel Synchronization and Communication: bar, barrier",
         constraints=Constraints(
             rules=(
-                "id is 0 to 15 (0 is the one of __syncthreads)",
-                "threads counts all threads that arrive or wait, a multiple of 32",
+                f"id is 0 to {NAMED_BARRIERS - 1} (0 is the one of __syncthreads)",
+                f"threads counts all that arrive or wait, a multiple of {WARP}",
                 "all lanes of a warp execute it together",
                 "orders generic memory accesses of the block among those threads"
                 + ("" if waits else ", once a bar.sync on the same id returns"),
@@ -52,10 +60,11 @@ def _plain(
     waits: bool = False,
     cost: Cost | None = None,
     targets: tuple[str, ...] = HOPPER,
+    family: str = "sync",
 ) -> Instruction:
     return Instruction(
         name=ptx,
-        family="sync",
+        family=family,
         targets=targets,
         scope=scope,
         function=function,
@@ -70,7 +79,7 @@ def _plain(
 def _cluster_rank() -> Instruction:
     return Instruction(
         name="mov.u32 %cluster_ctarank",
-        family="sync",
+        family="cluster",
         targets=HOPPER,
         scope="thread",
         function="argus_cluster_rank",
@@ -151,6 +160,7 @@ def records() -> tuple[Instruction, ...]:
             "barrier.cluster",
             "every thread of every block of the cluster arrives, then waits",
             scope="cluster",
+            family="cluster",
             cost=Cost(1, "remote"),
         ),
         _plain(
@@ -159,6 +169,7 @@ def records() -> tuple[Instruction, ...]:
             "barrier.cluster",
             "returns when all threads of the cluster have arrived",
             scope="cluster",
+            family="cluster",
             waits=True,
             cost=Cost(1, "remote"),
         ),

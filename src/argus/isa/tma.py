@@ -9,13 +9,46 @@ This file has the device functions; which byte each element goes to is in `boxes
 
 from __future__ import annotations
 
-from argus.isa.boxes import box_bytes, box_offsets, violations
+from argus.isa.boxes import (
+    CHUNK,
+    MAX_BOX_DIM,
+    MAX_RANK,
+    SWIZZLE_ROWS,
+    SWIZZLES,
+    Violation,
+    box_alignment,
+    box_bytes,
+    box_offsets,
+    broken,
+    map_type,
+    swizzles_text,
+    violations,
+)
 from argus.isa.record import HOPPER, Constraints, Cost, Effects, Instruction
 from argus.isa.text import asm, device
 
-__all__ = ["RANKS", "box_bytes", "box_offsets", "records", "violations"]
+__all__ = [
+    "CHUNK",
+    "MAX_BOX_DIM",
+    "MAX_RANK",
+    "RANKS",
+    "SWIZZLES",
+    "SWIZZLE_ROWS",
+    "Violation",
+    "box_alignment",
+    "box_bytes",
+    "box_offsets",
+    "broken",
+    "load_function",
+    "map_type",
+    "policy_function",
+    "records",
+    "store_function",
+    "swizzles_text",
+    "violations",
+]
 
-RANKS = (1, 2, 3, 4, 5)
+RANKS = range(1, MAX_RANK + 1)
 _SECTION = "PTX ISA, Data Movement and Conversion Instructions: "
 _LOAD = (
     "cp.async.bulk.tensor.{}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
@@ -23,6 +56,21 @@ _LOAD = (
 _MAP_RULE = (
     "the map is a __grid_constant__ kernel parameter or in constant/global memory"
 )
+
+
+def load_function(rank: int, *, multicast: bool = False, hint: bool = False) -> str:
+    """Device function that loads a box; `rank` is one of `RANKS`."""
+    return f"argus_tma_load_{rank}d" + "_multicast" * multicast + "_hint" * hint
+
+
+def store_function(rank: int) -> str:
+    """Device function that stores a box; `rank` is one of `RANKS`."""
+    return f"argus_tma_store_{rank}d"
+
+
+def policy_function(priority: str) -> str:
+    """Device function that makes the cache policy of a `hint`: "evict_first", ..."""
+    return f"argus_policy_{priority}"
 
 
 def _coordinates(rank: int) -> tuple[str, list[str]]:
@@ -37,14 +85,13 @@ def _placeholders(rank: int, first: int) -> str:
 def _load(rank: int, multicast: bool = False, hint: bool = False) -> Instruction:
     parameters, coordinates = _coordinates(rank)
     name = _LOAD.format(rank)
-    function = f"argus_tma_load_{rank}d"
+    function = load_function(rank, multicast=multicast, hint=hint)
     operands = f"[%0], [%1, {{{_placeholders(rank, 3)}}}], [%2]"
     inputs = ['"r"(smem)', '"l"(map)', '"r"(bar)', *coordinates]
     reads = ("[map]", "bar")
     rules = ["one thread executes it", _MAP_RULE]
     if multicast:
         name += ".multicast::cluster"
-        function += "_multicast"
         parameters += ", u16 mask"
         operands += f", %{len(inputs)}"
         inputs.append('"h"(mask)')
@@ -54,7 +101,6 @@ def _load(rank: int, multicast: bool = False, hint: bool = False) -> Instruction
         )
     if hint:
         name += ".L2::cache_hint"
-        function += "_hint"
         parameters += ", u64 policy"
         operands += f", %{len(inputs)}"
         inputs.append('"l"(policy)')
@@ -85,7 +131,7 @@ def _load(rank: int, multicast: bool = False, hint: bool = False) -> Instruction
 def _store(rank: int) -> Instruction:
     parameters, coordinates = _coordinates(rank)
     name = f"cp.async.bulk.tensor.{rank}d.global.shared::cta.tile.bulk_group"
-    function = f"argus_tma_store_{rank}d"
+    function = store_function(rank)
     body = asm(
         [name, f"[%0, {{{_placeholders(rank, 2)}}}], [%1];"],
         inputs=['"l"(map)', '"r"(smem)', *coordinates],
@@ -177,7 +223,7 @@ def _prefetch() -> Instruction:
 
 def _policy(priority: str) -> Instruction:
     name = f"createpolicy.fractional.L2::{priority}.b64"
-    function = f"argus_policy_{priority}"
+    function = policy_function(priority)
     return Instruction(
         name=name,
         family="tma",

@@ -21,36 +21,72 @@ import numpy as np
 from numpy.typing import NDArray
 
 from argus.isa.descriptor import operand_addresses
+from argus.isa.matrix import ELEMENTS, MatrixElement
 from argus.isa.record import HOPPER, Constraints, Cost, Effects, Instruction
 from argus.isa.text import asm, device, joined
+from argus.layout import WGMMA_MAX_N
 
 __all__ = [
+    "COLUMNS",
     "DTYPES",
+    "ROWS",
+    "THREADS",
     "apply",
     "forms",
     "function_name",
     "operand_addresses",
     "record",
     "records",
+    "violations",
 ]
 
-DTYPES = ("bf16", "f16")
+ROWS = 64
+"""M of one instruction."""
+COLUMNS = range(8, WGMMA_MAX_N + 1, 8)
+"""Every N of one instruction (PTX ISA, wgmma.mma_async, "Matrix Shape")."""
+THREADS = 128
+"""Threads of the warpgroup that executes it together."""
+DTYPES = tuple(e.dtype.name for e in ELEMENTS)
+"""Names of the element types of A and B; their K is in `argus.isa.matrix`."""
+_BY_NAME = {e.dtype.name: e for e in ELEMENTS}
 _SECTION = "PTX ISA, Asynchronous Warpgroup Level Matrix: "
 _NAME = re.compile(
-    r"argus_wgmma_m64n(?P<n>\d+)k16_(?P<dtype>bf16|f16)_(?:ss_(?P<ta>[01])|rs_)(?P<tb>[01])"
+    r"argus_wgmma_m64n(?P<n>\d+)k(?P<k>\d+)_(?P<dtype>[a-z0-9]+)"
+    r"_(?:ss_(?P<ta>[01])|rs_)(?P<tb>[01])"
 )
 
 
 def function_name(n: int, dtype: str, a_in_registers: bool, ta: int, tb: int) -> str:
-    """Device function of one form; `ta`, `tb` are 0 for K-major, 1 for MN-major."""
+    """Device function of one form; `ta`, `tb` are 0 for K-major, 1 for MN-major.
+
+    Raises KeyError for an element type that is not one of `DTYPES`.
+    """
     operands = f"rs_{tb}" if a_in_registers else f"ss_{ta}{tb}"
-    return f"argus_wgmma_m64n{n}k16_{dtype}_{operands}"
+    depth = _BY_NAME[dtype].depth
+    return f"argus_wgmma_m{ROWS}n{n}k{depth}_{dtype}_{operands}"
+
+
+def violations(
+    m: int, n: int, k: int, of: MatrixElement, warpgroups: int = 1
+) -> list[str]:
+    """What keeps an (m, k) by (k, n) product of warpgroups from these instructions.
+
+    In words, empty where nothing does. The warpgroups share the rows.
+    """
+    broken: list[str] = []
+    if m % (ROWS * warpgroups):
+        broken.append(f"{m} rows are not {ROWS} for each of {warpgroups} warpgroups")
+    if n % COLUMNS.step:
+        broken.append(f"{n} columns are not a multiple of {COLUMNS.step}")
+    if k % of.depth:
+        broken.append(f"a depth of {k} is not a multiple of {of.depth}")
+    return broken
 
 
 def forms() -> Iterator[str]:
     """Device functions of all matrix products."""
     for dtype in DTYPES:
-        for n in range(8, 257, 8):
+        for n in COLUMNS:
             for tb in (0, 1):
                 yield function_name(n, dtype, True, 0, tb)
                 for ta in (0, 1):
@@ -62,13 +98,15 @@ def record(function: str) -> Instruction | None:
     match = _NAME.fullmatch(function)
     if match is None:
         return None
-    n = int(match["n"])
-    if n % 8 != 0 or not 8 <= n <= 256:
+    n, of = int(match["n"]), _BY_NAME.get(match["dtype"])
+    if n not in COLUMNS or of is None or int(match["k"]) != of.depth:
         return None
-    dtype, ta, tb = match["dtype"], match["ta"], match["tb"]
-    name = f"wgmma.mma_async.sync.aligned.m64n{n}k16.f32.{dtype}.{dtype}"
-    b_bytes = n * 16 * 2
-    a_bytes = 0 if ta is None else 64 * 16 * 2
+    ta, tb = match["ta"], match["tb"]
+    shape = f"m{ROWS}n{n}k{of.depth}"
+    name = f"wgmma.mma_async.sync.aligned.{shape}.f32.{of.ptx}.{of.ptx}"
+    k_bytes = of.depth * of.dtype.bytes
+    b_bytes = n * k_bytes
+    a_bytes = 0 if ta is None else ROWS * k_bytes
     reads = ("d", "a", "[desc_b]") if ta is None else ("d", "[desc_a]", "[desc_b]")
     rules = [
         "all 128 threads of a warpgroup execute it together",
@@ -86,12 +124,12 @@ def record(function: str) -> Instruction | None:
         effects=Effects(reads, ("d",), "async", "wgmma_group"),
         constraints=Constraints(
             alignment=(("desc_b", 16),) + ((("desc_a", 16),) if ta else ()),
-            shape=(("m", 64), ("n", n), ("k", 16)),
+            shape=(("m", ROWS), ("n", n), ("k", of.depth)),
             rules=tuple(rules),
         ),
         # 512 dense 16-bit multiply-adds per cycle and tensor core, 4 of them per SM
         # (NVIDIA H100 architecture white paper: 989 TFLOP/s at 132 SMs, 1.83 GHz).
-        cost=Cost(n / 2, "tensor", a_bytes + b_bytes, 2 * 64 * n * 16),
+        cost=Cost(n / 2, "tensor", a_bytes + b_bytes, 2 * ROWS * n * of.depth),
         source=_SECTION + "wgmma.mma_async",
     )
 
