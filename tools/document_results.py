@@ -1,4 +1,4 @@
-"""Write the table of measured results into README.md, from benchmarks/h200/results.json.
+"""Write the measured results into README.md, from benchmarks/h200/results.json.
 
     python tools/document_results.py            rewrite the block between the markers
     python tools/document_results.py --check    say whether it is up to date (exit 1)
