@@ -7,7 +7,13 @@ from builder import Builder, ops
 from argus.diagnostics import ArgusError
 from argus.ir import ops as o
 from argus.ir.dtypes import DType, bf16, boolean, f32, i32
-from argus.layout import Fragment, blocked, mma_a_operand, wgmma_accumulator
+from argus.layout import (
+    Fragment,
+    blocked,
+    mma_a_operand,
+    mma_b_operand,
+    wgmma_accumulator,
+)
 from argus.lower.defaults import default_layout
 from argus.lower.vectors import matrix_width
 from argus.lower.warps import axis_digits, in_one_warp, scannable
@@ -363,3 +369,10 @@ def test_shared_accesses_are_aligned(columns: int, origin: int) -> None:
     arrays = {"X": x, "Y": np.zeros_like(x)}
     b.run(arrays)
     np.testing.assert_array_equal(arrays["Y"], x)
+
+
+def test_accesses_of_matrices_have_one_shape() -> None:
+    """Three steps of a depth of 16: eight registers would end inside the second one."""
+    b = mma_b_operand(64, 48)
+    assert matrix_width(b, 1, False) == 4
+    assert matrix_width(mma_b_operand(64, 32), 1, False) == 8

@@ -115,8 +115,8 @@ class _Rule:
 def _check_completion(op: o.CopyAsync, why: _Rule | None) -> None:
     """Settle how a copy outside of rings completes: on a barrier by TMA, or as a group.
 
-    Raises ArgusError: a TMA copy without a barrier or a cp.async copy with one (AG0613),
-    a copy with a barrier that TMA cannot do (the code of ``why``).
+    Raises ArgusError: a TMA copy without a barrier, or a cp.async copy with one
+    (AG0613); a copy with a barrier that TMA cannot do (the code of ``why``).
     """
     if op.barrier is None:
         if op.via == "tma" or op.multicast > 1:

@@ -7,6 +7,7 @@ core fragment go through ldmatrix and stmatrix.
 """
 
 import numpy as np
+from numpy.typing import NDArray
 
 from argus.ir import ops as o
 from argus.ir.expr import divisor
@@ -161,8 +162,8 @@ def matrix_width(layout: Fragment, axis: int, trans: bool) -> int:
     """
     if layout.num_threads % 32 or layout.num_regs % 2:
         return 0
-    width = next((w for w in (8, 4, 2) if layout.num_regs % w == 0), 0)
     table = layout.table()
+    width = next((w for w in (8, 4, 2) if _same_shape(table[0], w)), 0)
     lane = np.arange(layout.num_threads) % 32
     base = np.arange(layout.num_threads) - lane
     for e in range(2):
@@ -183,3 +184,12 @@ def matrix_width(layout: Fragment, axis: int, trans: bool) -> int:
     moved = table[0].reshape(-1, 2, layout.rank) - table[0, :2]
     same = np.array_equal(moved[:, 0], moved[:, 1])
     return width if same and not (moved[:, 0, axis] % 8).any() else 0
+
+
+def _same_shape(registers: NDArray[np.int32], width: int) -> bool:
+    """Whether each ``width`` registers hold the elements of the first ones, moved."""
+    if len(registers) % width:
+        return False
+    accesses = registers.reshape(-1, width, registers.shape[1])
+    inside = accesses - accesses[:, :1]
+    return bool((inside == inside[0]).all())
