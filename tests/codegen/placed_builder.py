@@ -5,78 +5,20 @@ from __future__ import annotations
 from argus.diagnostics import Span
 from argus.ir import ops as o
 from argus.ir.dtypes import DType, i32
-from argus.ir.expr import Const, Expr, Sym, axis
+from argus.ir.expr import Const, Expr, Sym
 from argus.ir.memory import (
     GlobalTensor,
     GlobalView,
     SharedAlloc,
-    SharedView,
 )
 from argus.ir.placement import (
     VectorPlan,
 )
-from argus.ir.program import TARGETS, Program, ScalarParam, stride_symbol
+from argus.ir.program import TARGETS, Program, ScalarParam
 from argus.layout import (
     Fragment,
 )
-from argus.layout.shared import panels
-
-FILE = "kernel.py"
-
-
-def at(line: int) -> Span:
-    return Span(FILE, line, 1, line, 2)
-
-
-def tensor(name: str, dtype: DType, dims: str) -> GlobalTensor:
-    names = tuple(dims.split())
-    shape: list[Expr] = [Const(int(d)) if d.isdigit() else Sym(d, "dim") for d in names]
-    strides: list[Expr] = [stride_symbol(name, i) for i in range(len(names) - 1)]
-    return GlobalTensor(name, dtype, names, tuple(shape), (*strides, Const(1)))
-
-
-def tile(
-    name: str, dtype: DType, layout: Fragment, dims: str, storage: int | None = None
-) -> o.Tile:
-    names = tuple(dims.split()) if dims else (None,) * layout.rank
-    return o.Tile(
-        dtype, layout.shape, names, at(1), name, layout=layout, storage=storage
-    )
-
-
-def window(t: GlobalTensor, shape: tuple[int, ...], *starts: Expr) -> GlobalView:
-    coords = tuple(start + axis(i) for i, start in enumerate(starts))
-    return GlobalView(t, shape, t.dims, coords)
-
-
-def whole(alloc: SharedAlloc, stage: Expr | None = None) -> SharedView:
-    rank = len(alloc.shape)
-    zero: tuple[Expr, ...] = (Const(0),) * rank
-    return SharedView(
-        alloc, stage or Const(0), zero, tuple(range(rank)), alloc.shape, alloc.dims
-    )
-
-
-def shared(
-    name: str,
-    dtype: DType,
-    shape: tuple[int, ...],
-    offset: int,
-    stages: int = 1,
-    swizzle: int = 128,
-) -> SharedAlloc:
-    layout = panels(shape, dtype.bytes, swizzle)
-    return SharedAlloc(
-        name,
-        dtype,
-        shape,
-        (None,) * len(shape),
-        stages,
-        at(1),
-        layout=layout,
-        offset=offset,
-        alignment=max(layout.alignment, 128),
-    )
+from pieces import FILE, at, tile
 
 
 class Build:

@@ -2,24 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 from collections.abc import Callable
 
-from placed_builder import (
-    BLOCK,
-    FILE,
-    Build,
-    at,
-    shared,
-    tensor,
-    tile,
-    whole,
-    window,
-)
+from placed_builder import BLOCK, FILE, Build
 
 from argus.ir import ops as o
 from argus.ir.dtypes import DType, bf16, boolean, f32, i32
@@ -50,6 +35,7 @@ from argus.layout import (
     mma_b_operand,
     wgmma_accumulator,
 )
+from pieces import at, shared, tensor, tile, whole, window
 
 
 def gemm(bm: int = 128, bn: int = 256, bk: int = 64, stages: int = 4) -> Program:
@@ -64,8 +50,8 @@ def gemm(bm: int = 128, bn: int = 256, bk: int = 64, stages: int = 4) -> Program
     tiles_n = cdiv(n, bn)
     row, column = Sym("bm", "let"), Sym("bn", "let")
     a_bytes, b_bytes = bm * bk * 2, bn * bk * 2
-    sa = shared("ring_a", bf16, (bm, bk), 0, stages)
-    sb = shared("ring_b", bf16, (bn, bk), stages * a_bytes, stages)
+    sa = shared("ring_a", bf16, (bm, bk), 0, stages, 128)
+    sb = shared("ring_b", bf16, (bn, bk), stages * a_bytes, stages, 128)
     end = stages * (a_bytes + b_bytes)
     full = BarrierAlloc("ring_full", stages, 1, at(5), "ring full", end)
     empty = BarrierAlloc("ring_empty", stages, 2, at(5), "ring empty", end + 8 * stages)
@@ -372,7 +358,7 @@ def transpose(dtype: DType = bf16) -> Program:
     """Y = X.T of (64, 128) through swizzled shared memory."""
     x, y = tensor("X", dtype, "64 128"), tensor("Y", dtype, "128 64")
     b = Build("transpose")
-    buffer = shared("buffer", dtype, (64, 128), 0)
+    buffer = shared("buffer", dtype, (64, 128), swizzle=128)
     b.shared.append(buffer)
     width = 16 // dtype.bytes
     layout = blocked((64, 128), 128, width)
@@ -398,7 +384,8 @@ def mma(target: str = "sm_80") -> Program:
         tensor("C", f32, "M N"),
     )
     b = Build("mma", target=target)
-    sa, sb = shared("sa", bf16, (m, k), 0, 2), shared("sb", bf16, (k, n), 2 * m * k * 2)
+    sa = shared("sa", bf16, (m, k), 0, 2, 128)
+    sb = shared("sb", bf16, (k, n), 2 * m * k * 2, swizzle=128)
     b.shared += [sa, sb]
     copy = blocked((64, 64), 128, 8)
     for buffer, source, stage in ((sa, a, 1), (sb, bt, 0)):
@@ -465,8 +452,8 @@ def cluster_copy() -> Program:
     """Two blocks share a tile by multicast, add one to it, store it by TMA."""
     x, y = tensor("X", f32, "M N"), tensor("Y", f32, "M N")
     b = Build("cluster_copy")
-    buffer = shared("buffer", f32, (32, 32), 0)
-    out = shared("out", f32, (32, 32), 4096)
+    buffer = shared("buffer", f32, (32, 32), swizzle=128)
+    out = shared("out", f32, (32, 32), 4096, swizzle=128)
     b.shared += [buffer, out]
     full = BarrierAlloc("full", 1, 1, at(1), "explicit", 8192)
     rank = Sym("cluster_rank", "rank")

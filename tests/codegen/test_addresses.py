@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import numpy as np
+import placed_programs as programs
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-import placed_programs as programs
-
+import pieces
 from argus.codegen.addresses import register_coordinates, shared_offsets
 from argus.codegen.context import TID, Context, Group, Irregular, Step
 from argus.codegen.names import Names
@@ -76,8 +71,8 @@ def test_blocked_accesses(
     if columns_first:
         width = 1
     layout = blocked(shape, 128, width, order)
-    alloc = programs.shared("s", bf16, shape, 4096, 3, swizzle)
-    view = programs.whole(alloc, Sym("stage", "let"))
+    alloc = pieces.shared("s", bf16, shape, 4096, 3, swizzle)
+    view = pieces.whole(alloc, Sym("stage", "let"))
     plan = VectorPlan(layout, width, "ld.shared")
     cx = context(4)
     found = printed_offsets(cx, plan, view, {"stage": stage})
@@ -100,8 +95,8 @@ def test_fragments(dtype, swizzle, layout, warps, transposed) -> None:
     shape = layout.shape[::-1] if transposed else layout.shape
     if shape[-1] * dtype.bytes % (swizzle or 1):
         pytest.skip("rows do not fill the swizzle")
-    alloc = programs.shared("s", dtype, shape, 8192, 1, swizzle)
-    view = programs.whole(alloc)
+    alloc = pieces.shared("s", dtype, shape, 8192, 1, swizzle)
+    view = pieces.whole(alloc)
     plan = VectorPlan(layout, 1 if transposed else 2, "st.shared")
     view = view.transposed if transposed else view
     found = printed_offsets(context(warps), plan, view, {})
@@ -113,7 +108,7 @@ def test_fragments(dtype, swizzle, layout, warps, transposed) -> None:
 @pytest.mark.parametrize("symbolic", [False, True])
 def test_parts_of_a_buffer(row: int, column: int, symbolic: bool) -> None:
     """A window at any origin, known or not: where it does not split, the formula."""
-    alloc = programs.shared("s", bf16, (128, 192), 0)
+    alloc = pieces.shared("s", bf16, (128, 192), swizzle=128)
     origin: tuple[Expr, ...] = (Const(row), Const(column))
     if symbolic:
         origin = (Sym("row", "let"), Sym("column", "let"))
@@ -127,7 +122,7 @@ def test_parts_of_a_buffer(row: int, column: int, symbolic: bool) -> None:
 
 
 def test_a_known_divisor_keeps_the_cheap_form() -> None:
-    alloc = programs.shared("s", bf16, (128, 64), 0)
+    alloc = pieces.shared("s", bf16, (128, 64), swizzle=128)
     origin: tuple[Expr, ...] = (Sym("row", "let") * 64, Const(0))
     view = SharedView(alloc, Const(0), origin, (0, 1), (64, 64), (None, None))
     plan = VectorPlan(blocked((64, 64), 128, 8), 8, "ld.shared")

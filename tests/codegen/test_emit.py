@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable
-from pathlib import Path
-
-import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
 
 import placed_programs as programs
+import pytest
 from nvrtc_compile import compiled
-from placed_programs import PROGRAMS, Build, at
+from placed_builder import Build
+from placed_programs import PROGRAMS
 
+import pieces
 from argus.codegen import CodegenError, emit
 from argus.ir import ops as o
 from argus.ir.dtypes import bf16, f32
 from argus.ir.expr import Const, Sym
 from argus.ir.launch import LaunchSpec
 from argus.layout import blocked
+from pieces import at
 
 
 def kernel_text(name: str) -> str:
@@ -79,12 +77,12 @@ def test_an_author_may_use_any_name() -> None:
     b = Build("float")
     layout = blocked((256,), 128, 2)
     n = Sym("smem", "dim")
-    x = programs.tensor("tid", f32, "smem")
-    t = b.load("class", programs.window(x, (256,), Const(0)), layout, 2)
+    x = pieces.tensor("tid", f32, "smem")
+    t = b.load("class", pieces.window(x, (256,), Const(0)), layout, 2)
     t = b.apply("r", "add", t, Const(1))
     t = b.apply("r", "mul", t, t)
     t = b.apply("argus_max", "maximum", t, t)
-    b.store(programs.window(x, (256,), Const(0)), t, 2)
+    b.store(pieces.window(x, (256,), Const(0)), t, 2)
     program = b.program([x], ["tid"], n)
     compiled(emit(program).text, "sm_90a")
 

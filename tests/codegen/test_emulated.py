@@ -5,18 +5,13 @@ Every array a kernel gets is larger than its problem, and the rest must stay as 
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
-import numpy as np
-import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 import emulator
+import numpy as np
 import placed_programs as programs
+import pytest
 from emulator import from_bf16, to_bf16
 
+import pieces
 from argus.codegen import emit
 from argus.ir import ops as o
 from argus.ir.dtypes import bf16, f16, f32, i8, i32, i64, u8
@@ -165,20 +160,20 @@ def test_mma_with_cp_async_and_ldmatrix() -> None:
 )
 def test_integers(dtype, width: int) -> None:
     """Vectors of each type, by way of shared memory, with an operation on them."""
-    x, y = (programs.tensor(n, dtype, "N") for n in "XY")
+    x, y = (pieces.tensor(n, dtype, "N") for n in "XY")
     b = programs.Build("integers")
     layout = blocked((2048,), 128, width)
-    view = programs.window(x, (2048,), programs.BLOCK * 2048)
+    view = pieces.window(x, (2048,), programs.BLOCK * 2048)
     t = b.load("t", view, layout, width)
-    buffer = programs.shared("buffer", dtype, (2048,), 0, swizzle=0)
+    buffer = pieces.shared("buffer", dtype, (2048,))
     plan = VectorPlan(layout, width, "st.shared")
-    whole = programs.whole(buffer)
+    whole = pieces.whole(buffer)
     b.add(o.StoreShared(view=whole, src=t, plan=plan, span=b.here()))
-    back = programs.tile("back", dtype, layout, "N")
+    back = pieces.tile("back", dtype, layout, "N")
     plan = VectorPlan(layout, width, "ld.shared")
     b.add(o.LoadShared(result=back, view=whole, plan=plan, span=b.here()))
     more = b.apply("more", "maximum", back, Const(-5 if dtype is not u8 else 5))
-    view = programs.window(y, (2048,), programs.BLOCK * 2048)
+    view = pieces.window(y, (2048,), programs.BLOCK * 2048)
     b.store(view, more, width)
     program = b.program([x, y], ["Y"], cdiv(Sym("N", "dim"), 2048), 2048 * dtype.bytes)
     kind = np.dtype({"i8": "i1", "u8": "u1", "i32": "i4", "i64": "i8"}[dtype.name])
@@ -193,7 +188,7 @@ def test_integers(dtype, width: int) -> None:
 
 def test_scalars_that_become_64_bit() -> None:
     """A carried and a merged scalar whose wide value appears only later."""
-    x, y = programs.tensor("X", i64, "N"), programs.tensor("Y", i64, "N")
+    x, y = pieces.tensor("X", i64, "N"), pieces.tensor("Y", i64, "N")
     b = programs.Build("wide", warps=1)
     big, out, merged = Sym("big", "let"), Sym("out", "let"), Sym("merged", "let")
     carried = Sym("carried", "let")
@@ -220,7 +215,7 @@ def test_scalars_that_become_64_bit() -> None:
     )
     t = b.full("t", i64, blocked((32,), 32), 0)
     t = b.apply("t", "add", t, merged)
-    b.store(programs.window(y, (32,), Const(0)), t, 1)
+    b.store(pieces.window(y, (32,), Const(0)), t, 1)
     given = np.array([0, -(1 << 40)] + [0] * 30, np.int64)
     found = np.zeros(32, np.int64)
     launch(b.program([x, y], ["Y"], Const(1)), {"N": 32}, {"X": given, "Y": found})
@@ -230,20 +225,20 @@ def test_scalars_that_become_64_bit() -> None:
 @pytest.mark.parametrize("dtype", [bf16, f32])
 def test_registers_move_within_a_thread(dtype) -> None:
     """Convert and Broadcast with maps that are no layout of the loop variable."""
-    x, y = programs.tensor("X", dtype, "8 64"), programs.tensor("Y", dtype, "8 64")
+    x, y = pieces.tensor("X", dtype, "8 64"), pieces.tensor("Y", dtype, "8 64")
     b = programs.Build("moves", warps=1)
     threads = (Mode(32, 1, 2),)
     rows_last = Fragment((8, 64), threads, (Mode(2, 1, 1), Mode(8, 0, 1)))
     rows_first = Fragment((8, 64), threads, (Mode(8, 0, 1), Mode(2, 1, 1)))
-    view = programs.window(x, (8, 64), Const(0), Const(0))
+    view = pieces.window(x, (8, 64), Const(0), Const(0))
     t = b.load("t", view, rows_last, 2)
-    other = programs.tile("other", dtype, rows_first, "8 64")
+    other = pieces.tile("other", dtype, rows_first, "8 64")
     b.add(o.Convert(result=other, src=t, span=b.here()))
     twice = b.apply("twice", "add", other, other)
     total = b.reduce("total", "max", twice, 0)
     spread = b.broadcast("spread", total, twice, (1,))
     difference = b.apply("difference", "sub", spread, twice)
-    b.store(programs.window(y, (8, 64), Const(0), Const(0)), difference, 1)
+    b.store(pieces.window(y, (8, 64), Const(0), Const(0)), difference, 1)
     given = rng().integers(-20, 20, size=(8, 64)).astype(np.float32)
     stored = to_bf16(given) if dtype is bf16 else given
     found = np.zeros_like(stored)
@@ -254,10 +249,10 @@ def test_registers_move_within_a_thread(dtype) -> None:
 
 def test_an_author_may_use_the_names_of_temporaries() -> None:
     """A tile called like a temporary of the printer is another variable."""
-    x, y = programs.tensor("X", f32, "8 64"), programs.tensor("Y", f32, "8 64")
+    x, y = pieces.tensor("X", f32, "8 64"), pieces.tensor("Y", f32, "8 64")
     b = programs.Build("names", warps=1)
     layout = blocked((8, 64), 32, 4)
-    view = programs.window(x, (8, 64), Const(0), Const(0))
+    view = pieces.window(x, (8, 64), Const(0), Const(0))
     t = b.load("i0", view, layout, 4)
     for name in ("v", "v0", "v1", "i", "rr", "r", "tid", "lane", "smem"):
         t = b.apply(name, "add", t, Const(1.0))
@@ -266,10 +261,10 @@ def test_an_author_may_use_the_names_of_temporaries() -> None:
         index = b.cast("arg_at", where, f32)
         for part in (top, index):
             t = b.apply("at", "add", t, b.broadcast("best", part, t, (0,)))
-        out = programs.tile("scan_sum", f32, t.layout, "8 64")
+        out = pieces.tile("scan_sum", f32, t.layout, "8 64")
         b.add(o.Scan(result=out, src=t, axis=1, span=b.here()))
         t = b.apply("i1", "mod", out, Const(7.0))
-    b.store(programs.window(y, (8, 64), Const(0), Const(0)), t, 4)
+    b.store(pieces.window(y, (8, 64), Const(0), Const(0)), t, 4)
     given = rng().integers(-9, 9, size=(8, 64)).astype(np.float32)
     found = np.zeros_like(given)
     launch(b.program([x, y], ["Y"], Const(1)), {}, {"X": given, "Y": found})

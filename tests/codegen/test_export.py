@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 from placed_programs import PROGRAMS
 
 from argus.codegen.export import export, host_program, nvcc_flags

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-from placed_programs import Build, at, tile
+from placed_builder import Build
 
 from argus.codegen import emit
 from argus.codegen.names import Names
@@ -16,6 +11,7 @@ from argus.ir import ops as o
 from argus.ir.dtypes import bf16, f32
 from argus.ir.expr import Const, Sym
 from argus.layout import blocked
+from pieces import at, tile
 
 LAYOUT = blocked((256,), 128, 2)
 

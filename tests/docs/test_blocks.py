@@ -17,21 +17,18 @@ from __future__ import annotations
 
 import re
 import shlex
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 import typer
+from kernel_files import ROOT
 
 from argus.cli.app import app
 from argus.compiler import Request, cuda_source, placed_program
 from argus.diagnostics import ArgusError, render
 from argus.ir.printer import print_program
 from argus.lang.kernel import Kernel, load_kernels
-
-sys.path.insert(0, str(Path(__file__).parent))
-from kernel_files import ROOT
 
 DOCUMENTS = sorted(
     [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *ROOT.glob("examples/*.md")]

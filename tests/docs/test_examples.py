@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import math
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
 from kernel_files import ROOT, close, rounded, subject
 
 TARGETS = ["sm_80", "sm_90a"]

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
-import sys
-from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
 from kernel_files import ROOT, close, rounded, subject
 
 STEPS = sorted(p.name for p in (ROOT / "docs/tutorial").glob("step*.py"))

@@ -20,6 +20,7 @@ from argus.ir.program import PointerAlignment, Requirement, ScalarParam, stride_
 from argus.runtime.build import build
 from argus.runtime.driver import cuda_driver
 from argus.runtime.launch import Loaded
+from pieces import tensor
 
 torch = pytest.importorskip("torch")
 
@@ -88,21 +89,11 @@ ranks(int* y, int n) {
 """
 
 
-def tensor(name: str, dims: str, dtype=f32) -> GlobalTensor:
-    names = tuple(dims.split())
-    shape = tuple(Const(int(d)) if d.isdigit() else Sym(d, "dim") for d in names)
-    last = len(names) - 1
-    strides = tuple(
-        Const(1) if i == last else stride_symbol(name, i) for i in range(len(names))
-    )
-    return GlobalTensor(name, dtype, names, shape, strides)
-
-
 def spec(**changes: object) -> LaunchSpec:
     fields: dict[str, object] = {
         "entry": "scale",
         "target": "sm_90a",
-        "tensors": (tensor("X", "M N"), tensor("Y", "M N")),
+        "tensors": (tensor("X", f32, "M N"), tensor("Y", f32, "M N")),
         "scalars": (ALPHA,),
         "args": (
             PointerArg("X"),
@@ -299,11 +290,11 @@ def test_torch_compile_takes_the_operator(scale: Loaded) -> None:
 
 def test_tensor_maps_bring_tiles_in() -> None:
     """One box of 16 x 16 floats per block; rows beyond the tensor read as zero."""
-    x = tensor("X", "N 16")
+    x = tensor("X", f32, "N 16")
     loaded = Loaded(
         spec(
             entry="tile",
-            tensors=(x, tensor("Y", "N 16")),
+            tensors=(x, tensor("Y", f32, "N 16")),
             scalars=(),
             args=(TensorMapArg(0), PointerArg("Y"), SymArg(N)),
             grid=cdiv(N, 16),

@@ -9,18 +9,15 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from argus.diagnostics import Span
 from argus.ir import ops as o
 from argus.ir.check import check
-from argus.ir.dtypes import DType, bf16, f32
-from argus.ir.expr import Const, Expr, Sym, axis, cdiv
+from argus.ir.dtypes import bf16, f32
+from argus.ir.expr import Const, Expr, Sym, cdiv
 from argus.ir.memory import (
     BarrierAlloc,
     BarrierRef,
     GlobalTensor,
-    GlobalView,
     SharedAlloc,
-    SharedView,
 )
 from argus.ir.placement import (
     MatrixOperand,
@@ -35,66 +32,9 @@ from argus.ir.program import (
     TARGETS,
     PointerAlignment,
     Program,
-    stride_symbol,
 )
-from argus.layout import Fragment, blocked, wgmma_accumulator
-from argus.layout.shared import panels
-
-
-def at(line: int) -> Span:
-    return Span("kernel.py", line, 1, line, 2)
-
-
-def tensor(name: str, dtype: DType, dims: str) -> GlobalTensor:
-    names = tuple(dims.split())
-    shape: list[Expr] = [Sym(d, "dim") for d in names]
-    strides: list[Expr] = [stride_symbol(name, i) for i in range(len(names) - 1)]
-    return GlobalTensor(name, dtype, names, tuple(shape), (*strides, Const(1)))
-
-
-def tile(
-    name: str, dtype: DType, layout: Fragment, storage: int | None = None
-) -> o.Tile:
-    dims = (None,) * layout.rank
-    return o.Tile(dtype, layout.shape, dims, at(1), name, layout, storage=storage)
-
-
-def window(t: GlobalTensor, shape: tuple[int, ...], *starts: Expr | int) -> GlobalView:
-    coords = tuple(axis(i) + start for i, start in enumerate(starts))
-    return GlobalView(t, shape, t.dims, coords)
-
-
-def shared(
-    name: str,
-    dtype: DType,
-    shape: tuple[int, ...],
-    offset: int = 0,
-    stages: int = 1,
-    swizzle: int = 0,
-) -> SharedAlloc:
-    layout = panels(shape, dtype.bytes, swizzle)
-    alignment = max(layout.alignment, 128)
-    dims = (None,) * len(shape)
-    return SharedAlloc(
-        name,
-        dtype,
-        shape,
-        dims,
-        stages,
-        at(1),
-        swizzle,
-        False,
-        layout,
-        offset,
-        alignment,
-    )
-
-
-def whole(alloc: SharedAlloc, stage: Expr | int = 0) -> SharedView:
-    rank = len(alloc.shape)
-    zero = (Const(0),) * rank
-    slot = stage if isinstance(stage, Expr) else Const(stage)
-    return SharedView(alloc, slot, zero, tuple(range(rank)), alloc.shape, alloc.dims)
+from argus.layout import blocked, wgmma_accumulator
+from pieces import at, shared, tensor, tile, whole, window
 
 
 def program(
@@ -246,7 +186,7 @@ def gemm(
         ),
     )
     layout = wgmma_accumulator(bm, bn, warpgroups)
-    accs = [tile("acc", f32, layout, 0) for _ in range(4)]
+    accs = [tile("acc", f32, layout, storage=0) for _ in range(4)]
     out = tile("out", bf16, layout)
     atoms = bm // warpgroups // 64
 

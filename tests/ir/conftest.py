@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import pytest
 
+import pieces
 from argus.diagnostics import Span
 from argus.ir import ops as o
 from argus.ir.dtypes import bf16, f32
@@ -12,7 +13,6 @@ from argus.ir.expr import Const, Expr, Sym, axis, cdiv
 from argus.ir.memory import (
     BarrierAlloc,
     BarrierRef,
-    GlobalTensor,
     GlobalView,
     Ring,
     SharedAlloc,
@@ -29,16 +29,11 @@ from argus.ir.program import (
 from argus.layout import blocked
 from argus.layout.shared import panels
 
+FILE = "/some/where/rows.py"
+
 
 def at(line: int) -> Span:
-    return Span("/some/where/rows.py", line, 1, line, 2)
-
-
-def tensor(name: str) -> GlobalTensor:
-    shape = (Sym("M", "dim"), Sym("N", "dim"))
-    return GlobalTensor(
-        name, bf16, ("M", "N"), shape, (Sym(f"{name}_s0", "stride"), Const(1))
-    )
+    return pieces.at(line, FILE)
 
 
 @dataclass
@@ -54,7 +49,7 @@ class Sample:
 
 def ringed() -> Program:
     """Unplaced: column sums of blocks of rows, through a ring."""
-    x, y = tensor("X"), tensor("Y")
+    x, y = (pieces.tensor(name, bf16) for name in "XY")
     field = SharedAlloc("rows_x", bf16, (16, 64), ("M", "N"), 2, at(4))
     ring = Ring("rows", 2, {"x": field}, at(4))
     n, k = Sym("n", "let"), Sym("k", "loop")
@@ -85,7 +80,7 @@ def ringed() -> Program:
     )
     return Program(
         "rows",
-        "/some/where/rows.py",
+        FILE,
         TARGETS["sm_90a"],
         [x, y],
         {"BN": 64},
@@ -99,7 +94,7 @@ def ringed() -> Program:
 
 def placed() -> Sample:
     """Placed: Y = row-wise running sums, in f32, of X; load and math roles."""
-    x, y = tensor("X"), tensor("Y")
+    x, y = (pieces.tensor(name, bf16) for name in "XY")
     shared_layout = panels((16, 64), 2, 128)
     buffer = SharedAlloc(
         "rows", bf16, (16, 64), ("M", "N"), 2, at(4), layout=shared_layout, offset=0,
@@ -188,7 +183,7 @@ def placed() -> Sample:
     )
     program = Program(
         "rows",
-        "/some/where/rows.py",
+        FILE,
         TARGETS["sm_90a"],
         [x, y],
         {"BN": 64},

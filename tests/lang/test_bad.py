@@ -14,18 +14,15 @@ message, notes, help. `pytest --update-golden` rewrites it.
 """
 
 import re
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from support import HERE, program
 
 from argus.diagnostics import CATALOGUE, ArgusError, Diagnostic, render_all
 from argus.lang.kernel import load_kernels
 from argus.lower import place
-
-sys.path.insert(0, str(Path(__file__).parent))
-from support import HERE, program
 
 FILES = sorted((HERE / "bad").glob("*.py"))
 PACKAGE = HERE.parents[1] / "src" / "argus"

@@ -1,20 +1,17 @@
 """Complete kernels, and what the program made of them must contain."""
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TypeVar
 
 import pytest
+from support import KERNELS, load, program
 
 from argus.ir import ops as o
 from argus.ir.expr import Const, Expr, Sym, evaluate
 from argus.ir.program import Program
 from argus.ir.walk import walk
 from argus.lang.kernel import Kernel
-
-sys.path.insert(0, str(Path(__file__).parent))
-from support import KERNELS, load, program
 
 T = TypeVar("T")
 

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support import program
 
 import argus as ag
 from argus import bf16, f32
@@ -18,9 +19,6 @@ from argus.lang.frontend.module import dependencies
 from argus.lang.frontend.signature import ScalarParamDecl, TensorParam
 from argus.lang.kernel import InlineFunction, Kernel, load_kernels
 from argus.lang.names import FUNCTIONS
-
-sys.path.insert(0, str(Path(__file__).parent))
-from support import program
 
 SCALE = 3.0
 HEAD = "import argus as ag\nfrom argus import f32\n\n\n"

@@ -6,37 +6,12 @@ from builder import Builder
 from argus.diagnostics import Span
 from argus.ir import ops as o
 from argus.ir.dtypes import bf16, f32
-from argus.ir.expr import Const, Expr, Sym, axis, cdiv
-from argus.ir.memory import GlobalTensor, GlobalView, Ring, SharedAlloc, SharedView
-from argus.ir.program import BLOCK_INDEX, TARGETS, Program, stride_symbol
+from argus.ir.expr import Const, Expr, Sym, cdiv
+from argus.ir.memory import Ring, SharedAlloc
+from argus.ir.program import BLOCK_INDEX, TARGETS, Program
+from pieces import tensor, whole, window
 
 AT = Span("kernel.py", 1, 1, 1, 2)
-
-
-def matrix(name: str, *dims: str) -> GlobalTensor:
-    """A bf16 tensor with named dimensions and runtime strides."""
-    strides: list[Expr] = [stride_symbol(name, i) for i in range(len(dims) - 1)]
-    return GlobalTensor(
-        name,
-        bf16,
-        dims,
-        tuple(Sym(d, "dim") for d in dims),
-        (*strides, Const(1)),
-    )
-
-
-def view(tensor: GlobalTensor, shape: tuple[int, ...], *starts: Expr) -> GlobalView:
-    """A tile of ``shape`` starting at ``starts``."""
-    coords = tuple(s + axis(i) for i, s in enumerate(starts))
-    return GlobalView(tensor, shape, tensor.dims, coords)
-
-
-def whole(alloc: SharedAlloc, stage: Expr) -> SharedView:
-    """All of one stage."""
-    rank = len(alloc.shape)
-    return SharedView(
-        alloc, stage, (Const(0),) * rank, tuple(range(rank)), alloc.shape, alloc.dims
-    )
 
 
 def tile(name: str, shape: tuple[int, ...], dims: tuple[str | None, ...], dtype=f32):
@@ -53,7 +28,10 @@ def gemm(
     target: str = "sm_90a",
 ) -> Program:
     """C = A B^T with a load role and a math role, one tile per block."""
-    a, b, c = matrix("A", "M", "K"), matrix("B", "N", "K"), matrix("C", "M", "N")
+    a, b, c = (
+        tensor(name, bf16, dims)
+        for name, dims in (("A", "M K"), ("B", "N K"), ("C", "M N"))
+    )
     m, n, k = (Sym(d, "dim") for d in "MNK")
     grid_n = cdiv(n, bn)
     m0, n0 = BLOCK_INDEX // grid_n * bm, BLOCK_INDEX % grid_n * bn
@@ -89,13 +67,13 @@ def gemm(
             o.RingAcquire(ring=ring, n=fill, span=AT),
             o.CopyAsync(
                 dst=whole(ring.fields["a"], slot),
-                src=view(a, (bm, bk), m0, k_load),
+                src=window(a, (bm, bk), m0, k_load),
                 ring=ring,
                 span=AT,
             ),
             o.CopyAsync(
                 dst=whole(ring.fields["b"], slot),
-                src=view(b, (bn, bk), n0, k_load),
+                src=window(b, (bn, bk), n0, k_load),
                 ring=ring,
                 span=AT,
             ),
@@ -131,7 +109,9 @@ def gemm(
                         o.Full(result=acc0, value=Const(0.0), span=AT),
                         loop("math", math, [o.TileCarry(acc0, arg, dot, result)]),
                         o.Cast(result=out, src=result, span=AT),
-                        o.StoreGlobal(view=view(c, (bm, bn), m0, n0), src=out, span=AT),
+                        o.StoreGlobal(
+                            view=window(c, (bm, bn), m0, n0), src=out, span=AT
+                        ),
                     ]
                 ),
                 AT,

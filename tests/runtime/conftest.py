@@ -8,7 +8,7 @@ import pytest
 
 from argus.diagnostics import Span
 from argus.ir.dtypes import bf16, f32
-from argus.ir.expr import Const, Expr, Sym, binary, cdiv
+from argus.ir.expr import Sym, binary, cdiv
 from argus.ir.launch import (
     LaunchSpec,
     PointerArg,
@@ -16,30 +16,20 @@ from argus.ir.launch import (
     SymArg,
     TensorMapArg,
 )
-from argus.ir.memory import GlobalTensor
 from argus.ir.placement import TensorMap
 from argus.ir.program import PointerAlignment, Requirement, ScalarParam, stride_symbol
 from argus.runtime.driver import Function, Launch, LaunchShape
 from argus.runtime.tensor_map import MapRequest
+from pieces import tensor
 
 
 def dim(name: str) -> Sym:
     return Sym(name, "dim")
 
 
-def matrix(name: str, dims: str, dtype=f32) -> GlobalTensor:
-    rows, columns = dims.split()
-    shape: tuple[Expr, Expr] = (
-        Const(int(rows)) if rows.isdigit() else dim(rows),
-        Const(int(columns)) if columns.isdigit() else dim(columns),
-    )
-    strides = (stride_symbol(name, 0), Const(1))
-    return GlobalTensor(name, dtype, (rows, columns), shape, strides)
-
-
 def make_spec(**changes: object) -> LaunchSpec:
     """C[m, n] = alpha * sum over k of A[m, k] * B[n, k], by 16 x 16 tiles."""
-    a, b, c = matrix("A", "M K"), matrix("B", "N K"), matrix("C", "M N")
+    a, b, c = tensor("A", f32, "M K"), tensor("B", f32, "N K"), tensor("C", f32, "M N")
     alpha = ScalarParam("alpha", "f32", Sym("alpha", "param", "float"))
     fields: dict[str, object] = {
         "entry": "gemm",
@@ -127,7 +117,7 @@ def spec_of() -> Callable[..., LaunchSpec]:
 @pytest.fixture
 def bf16_spec() -> LaunchSpec:
     a, b, c = (
-        matrix(name, dims, bf16)
+        tensor(name, bf16, dims)
         for name, dims in (("A", "M K"), ("B", "N K"), ("C", "M N"))
     )
     return make_spec(

@@ -316,7 +316,10 @@ def test_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def test_a_warm_start_is_quick(
     store: Store, spec_of: Callable[..., LaunchSpec]
 ) -> None:
-    """Key, lookup and reading together, imports apart: 30 ms are allowed."""
+    """Key, lookup and reading together, imports apart.
+
+    30 ms are allowed, of processor time: other programs must not make this fail.
+    """
     cache, builder = Cache(store), CountingBuilder()
 
     def key() -> str:
@@ -333,9 +336,9 @@ def test_a_warm_start_is_quick(
     cache.remember(key(), spec_of(), cubin)
 
     def warm() -> float:
-        start = time.perf_counter()
+        start = time.process_time()
         with warnings.catch_warnings():
             assert cache.find(key()) is not None
-        return time.perf_counter() - start
+        return time.process_time() - start
 
     assert min(warm() for _ in range(5)) < 0.030

@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -64,8 +63,7 @@ def test_a_wrong_setting_and_an_unusable_folder(
     assert by_name()["cache"].state == "warn"
 
 
-def run(script: str) -> tuple[float, str]:
-    start = time.perf_counter()
+def run(script: str) -> str:
     done = subprocess.run(
         [sys.executable, "-c", script],
         capture_output=True,
@@ -73,17 +71,14 @@ def run(script: str) -> tuple[float, str]:
         check=True,
         env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
     )
-    return time.perf_counter() - start, done.stdout
+    return done.stdout
 
 
-def test_importing_is_quick_and_pulls_in_nothing_heavy() -> None:
-    """The best of several, less what an empty interpreter takes: 0.3 s are allowed."""
+def test_importing_pulls_in_nothing_heavy() -> None:
+    """How long it takes is a matter of `test_startup`."""
     heavy = "torch", "cuda.bindings.nvrtc", "cuda.bindings.driver", "z3"
     script = f"import argus, sys; print([m for m in {heavy} if m in sys.modules])"
-    runs = [run(script) for _ in range(3)]
-    assert {output for _, output in runs} == {"[]\n"}
-    empty = min(run("pass")[0] for _ in range(3))
-    assert min(seconds for seconds, _ in runs) - empty < 0.3
+    assert run(script) == "[]\n"
 
 
 def test_the_runtime_imports_neither_torch_nor_the_compiler() -> None:
@@ -92,4 +87,4 @@ def test_the_runtime_imports_neither_torch_nor_the_compiler() -> None:
         "import argus.runtime.torch_op, sys\n"
         "print([m for m in ('torch', 'cuda.bindings.nvrtc') if m in sys.modules])"
     )
-    assert run(script)[1] == "[]\n"
+    assert run(script) == "[]\n"
