@@ -55,8 +55,8 @@ class Counterexample:
     """Concrete evidence that an obligation fails.
 
     ``sizes`` gives dimensions, strides and scalar arguments; ``help`` a fix where one
-    is known. ``replayed``: None where the rule allows no replay in the interpreter, else
-    whether the interpreter showed the same.
+    is known. ``replayed``: None where the rule allows no replay in the interpreter,
+    else whether the interpreter showed the same.
     """
 
     message: str
