@@ -37,6 +37,8 @@ class Diagnostic:
         help: what to write instead; only where the fix is known.
         severity: see `Severity`.
         related: other places, each with its own label.
+        evidence: what a proof of the mistake consists of, under short names ("left",
+            "right"; "" for none), shown before the notes.
 
     Raises:
         UnknownCodeError: the catalogue has no such code.
@@ -50,6 +52,7 @@ class Diagnostic:
     help: str | None = None
     severity: Severity = "error"
     related: tuple[Label, ...] = ()
+    evidence: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
         lookup(self.code)
@@ -67,6 +70,7 @@ class Diagnostic:
             "label": self.label,
             "notes": list(self.notes),
             "help": self.help,
+            "evidence": [{"name": name, "text": text} for name, text in self.evidence],
             "related": [
                 {"span": _span_json(label.span), "text": label.text}
                 for label in self.related

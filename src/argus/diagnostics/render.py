@@ -126,16 +126,18 @@ def _gutter(drawn: Snippet, digits: int, painter: Painter) -> list[str]:
 def _footers(
     diagnostic: Diagnostic, digits: int, painter: Painter, width: int
 ) -> list[str]:
-    footers = [("note", note) for note in diagnostic.notes]
+    footers = list(diagnostic.evidence)
+    footers += [("note", note) for note in diagnostic.notes]
     if diagnostic.help is not None:
         footers.append(("help", diagnostic.help))
     lines: list[str] = []
     for kind, text in footers:
         head = f"{' ' * digits} = "
-        indent = " " * (len(head) + len(kind) + 2)
+        indent = " " * (len(head) + (len(kind) + 2 if kind else 0))
         first, *rest = wrap(text, max(width - cells(indent), _LEAST_WIDTH // 2))
-        start = painter.paint(head, "gutter") + painter.paint(f"{kind}:", "strong")
-        lines += [f"{start} {first}", *(f"{indent}{line}".rstrip() for line in rest)]
+        start = painter.paint(head, "gutter")
+        start += painter.paint(f"{kind}:", "strong") + " " if kind else ""
+        lines += [f"{start}{first}", *(f"{indent}{line}".rstrip() for line in rest)]
     if lines and (diagnostic.span is not None or diagnostic.related):
         lines.insert(0, painter.paint(f"{' ' * digits} |", "gutter"))
     return lines

@@ -109,6 +109,13 @@ CODES = (
         "kernel say, so that everything would be proved.",
     ),
     Code(
+        "AG0319",
+        "a counterexample that the interpreter does not confirm",
+        "The verifier refuted an obligation, and the interpreter, run at the sizes of "
+        "the counterexample, found nothing wrong. One of the two is mistaken: this is "
+        "a bug of Argus, not of the kernel.",
+    ),
+    Code(
         "AG0390",
         "the verifier cannot decide this obligation",
         "The obligation is neither proved nor refuted. The note says what stood in "

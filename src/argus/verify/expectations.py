@@ -1,0 +1,95 @@
+"""Expectations about speed: what `ag.expect` binds, held against what was measured.
+
+What is measured here is counted from the placed program (bank conflicts, sectors) or
+read from machine code (registers, spills); nothing is timed. A number that is not known
+makes the expectation unknown, never met.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from argus.diagnostics import Span
+from argus.ir.annotations import Expect, Fact
+from argus.verify.evidence import Counterexample, Place
+from argus.verify.verdict import Obligation, Verdict
+
+AT_LEAST: frozenset[Fact] = frozenset({"access_bytes", "occupancy"})
+"""Expectations that are a least value; the others are a most."""
+
+_WORDS: Mapping[Fact, str] = {
+    "bank_conflicts": "wavefronts beyond the ideal in a shared access",
+    "excess_sectors": "sectors beyond the ideal in a global request",
+    "access_bytes": "bytes per thread in a global access",
+    "occupancy": "blocks resident on a multiprocessor",
+    "spills": "bytes spilled per thread",
+    "registers": "registers per thread",
+}
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What machine code uses, where it was built: per thread."""
+
+    registers: int
+    spill_bytes: int
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One measured fact: the worst value, and the place where it is."""
+
+    value: int
+    method: str
+    span: Span | None = None
+    why: str = ""
+
+
+def judge(
+    expects: Sequence[Expect],
+    measured: Mapping[Fact, Measured],
+    missing: Mapping[Fact, str],
+) -> list[Obligation]:
+    """An obligation (AG0513) for each expected fact.
+
+    ``missing`` says why a fact that is not in ``measured`` is not known.
+    """
+    made: list[Obligation] = []
+    for op in expects:
+        for fact, bound in op.facts:
+            relation = "at least" if fact in AT_LEAST else "at most"
+            claim = f"{relation} {bound} {_WORDS[fact]}"
+            found = measured.get(fact)
+            if found is None:
+                reason = missing.get(fact, "nothing measures it")
+                made.append(
+                    Obligation(
+                        "AG0513", claim, op.span, Verdict.UNKNOWN, "none", reason
+                    )
+                )
+                continue
+            met = found.value >= bound if fact in AT_LEAST else found.value <= bound
+            verdict = Verdict.PROVED if met else Verdict.REFUTED
+            made.append(
+                Obligation(
+                    "AG0513",
+                    claim,
+                    op.span,
+                    verdict,
+                    found.method,
+                    counterexample=None if met else _shown(fact, bound, found),
+                )
+            )
+    return made
+
+
+def _shown(fact: Fact, bound: int, found: Measured) -> Counterexample:
+    relation = "at least" if fact in AT_LEAST else "at most"
+    notes = (f"found at line {found.span.line}",) if found.span is not None else ()
+    return Counterexample(
+        f"{found.value} {_WORDS[fact]}, where {relation} {bound} are expected",
+        f"{found.value} instead of {relation} {bound}",
+        Place("block"),
+        notes=notes + ((found.why,) if found.why else ()),
+    )

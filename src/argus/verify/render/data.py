@@ -1,0 +1,132 @@
+"""A report as JSON, and back: for tools, and for the cache of results.
+
+    {"version": 1, "kernel": ..., "target": ..., "verdict": "proved",
+     "analyses": {"tags": 0.31, ...},                      seconds
+     "obligations": [{"rule", "title", "claim", "span", "verdict", "method", "reason",
+                      "slow", "counterexample": null or {...}}],
+     "assumptions": [{"kind", "text", "span"}]}
+
+    counterexample: {"message", "label", "place": {"role", "thread", "block",
+                     "iteration"}, "sizes", "operands": [{"label", "tag", "coordinate",
+                     "chain": [{"text", "span"}]}], "interleaving": [{"role", "text",
+                     "span", "iteration"}], "notes", "help", "replayed"}
+
+These keys are always there. ``version`` grows if one changes its meaning. A span has
+file, line, column, end_line and end_column, which count from 1, the end exclusive.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from argus.diagnostics import Span, lookup
+from argus.verify.evidence import Counterexample, Event, Operand, Place, Step
+from argus.verify.verdict import Assumption, Obligation, Report, Verdict
+
+if TYPE_CHECKING:
+    from argus.diagnostics import Json
+
+VERSION = 1
+
+
+def report_json(report: Report) -> dict[str, Json]:
+    """The report; see the module for its keys."""
+    return {
+        "version": VERSION,
+        "kernel": report.kernel,
+        "target": report.target,
+        "verdict": str(report.verdict),
+        "analyses": {name: round(t, 6) for name, t in report.seconds.items()},
+        "obligations": [_obligation(o) for o in report.obligations],
+        "assumptions": [
+            {"kind": a.kind, "text": a.text, "span": {**a.span.to_json()}}
+            for a in report.assumptions
+        ],
+    }
+
+
+def _obligation(o: Obligation) -> dict[str, Json]:
+    found = o.counterexample
+    return {
+        "rule": o.rule,
+        "title": lookup(o.rule).title,
+        "claim": o.claim,
+        "span": {**o.span.to_json()},
+        "verdict": str(o.verdict),
+        "method": o.method,
+        "reason": o.reason,
+        "slow": o.slow,
+        # Its fields are plain values, records and tuples of them.
+        "counterexample": None if found is None else _plain(asdict(found)),
+    }
+
+
+def _plain(value: Any) -> Any:
+    match value:
+        case dict():
+            return {str(k): _plain(v) for k, v in value.items()}  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+        case tuple() | list():
+            return [_plain(v) for v in value]  # pyright: ignore[reportUnknownVariableType]
+        case bool() | int() | float() | str() | None:
+            return value
+        case _:  # numpy integers of enumerated cases
+            return int(value)
+
+
+# ------------------------------------------------------------------------- and back
+
+
+def report_of(data: dict[str, Any]) -> Report:
+    """The report that ``report_json`` wrote.
+
+    Raises KeyError, TypeError or ValueError for anything else.
+    """
+    if data["version"] != VERSION:
+        raise ValueError(f"version {data['version']} of a report")
+    return Report(
+        data["kernel"],
+        data["target"],
+        tuple(_read(o) for o in data["obligations"]),
+        tuple(
+            Assumption(a["kind"], a["text"], Span(**a["span"]))
+            for a in data["assumptions"]
+        ),
+        dict(data["analyses"]),
+    )
+
+
+def _read(data: dict[str, Any]) -> Obligation:
+    found = data["counterexample"]
+    return Obligation(
+        data["rule"],
+        data["claim"],
+        Span(**data["span"]),
+        Verdict[data["verdict"].upper()],
+        data["method"],
+        data["reason"],
+        None if found is None else _counterexample(found),
+        data["slow"],
+    )
+
+
+def _counterexample(data: dict[str, Any]) -> Counterexample:
+    return Counterexample(
+        data["message"],
+        data["label"],
+        Place(**data["place"]),
+        dict(data["sizes"]),
+        tuple(_operand(o) for o in data["operands"]),
+        tuple(
+            Event(e["role"], e["text"], Span(**e["span"]), dict(e["iteration"]))
+            for e in data["interleaving"]
+        ),
+        tuple(data["notes"]),
+        data["help"],
+        data["replayed"],
+    )
+
+
+def _operand(data: dict[str, Any]) -> Operand:
+    chain = tuple(Step(s["text"], Span(**s["span"])) for s in data["chain"])
+    return Operand(data["label"], dict(data["tag"]), tuple(data["coordinate"]), chain)

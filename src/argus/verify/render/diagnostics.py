@@ -1,0 +1,117 @@
+"""Obligations as diagnostics: what `argus check` prints.
+
+    error[AG0301]: elements that do not share K are multiplied
+      --> gemm.py:21:23
+       |
+    21 |     acc = ag.dot(slot.a, slot.b.T, acc)
+       |           ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ K = 208 and K = 144
+       |
+       = thread 165 (role math, warp 5, lane 5), block 0, k = 192
+       = left: M = 37, K = 208 at element (37, 16); loaded into slot 3 at gemm.py:15
+       = right: N = 0, K = 144 at element (16, 0); loaded into slot 3 at gemm.py:16
+
+A proved obligation has no diagnostic. The text never says more than the obligation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from argus.diagnostics import Diagnostic
+from argus.diagnostics.catalogue import lookup
+from argus.verify.evidence import Counterexample
+from argus.verify.render import words
+from argus.verify.verdict import Obligation, Report, Verdict
+
+DISAGREEMENT = "AG0319"
+
+
+def diagnostics(report: Report) -> tuple[Diagnostic, ...]:
+    """What is wrong, not decided or slow, the worst first."""
+    found: list[Diagnostic] = []
+    for obligation in report.obligations:
+        found += of_obligation(obligation)
+    return tuple(found)
+
+
+def of_obligation(obligation: Obligation) -> Iterable[Diagnostic]:
+    """Its diagnostic; none if it is proved, a second one if a replay disagrees."""
+    match obligation.verdict:
+        case Verdict.PROVED:
+            return
+        case Verdict.UNKNOWN:
+            yield unknown(obligation)
+        case Verdict.REFUTED:
+            yield refuted(obligation)
+            found = obligation.counterexample
+            if found is not None and found.replayed is False:
+                yield _disagreement(obligation, found)
+
+
+def refuted(obligation: Obligation) -> Diagnostic:
+    """A counterexample, for people."""
+    found = obligation.counterexample
+    severity = "slow" if obligation.slow else "error"
+    if found is None:
+        return Diagnostic(
+            obligation.rule,
+            lookup(obligation.rule).title,
+            obligation.span,
+            label=f"does not hold: {obligation.claim}",
+            severity=severity,
+        )
+    return Diagnostic(
+        obligation.rule,
+        found.message,
+        obligation.span,
+        label=found.label or None,
+        notes=found.notes,
+        help=found.help,
+        severity=severity,
+        evidence=tuple(evidence(found)),
+    )
+
+
+def evidence(found: Counterexample) -> Iterable[tuple[str, str]]:
+    """The concrete case, line by line."""
+    yield "", words.place(found.place)
+    for one in found.operands:
+        yield one.label, words.operand(one)
+    for i, event in enumerate(found.interleaving, 1):
+        yield f"{i}. {event.role}", words.event(event)
+    if found.sizes:
+        yield "sizes", words.values(found.sizes)
+    said = words.replay(found)
+    if said is not None:
+        yield "replay", said
+
+
+def unknown(obligation: Obligation) -> Diagnostic:
+    """An obligation that is not decided: what was to be shown, and what was missing."""
+    entry = lookup(obligation.rule)
+    # A rule that is itself about not knowing says so with its own code.
+    code = obligation.rule if obligation.rule.startswith("AG039") else "AG0390"
+    notes = [obligation.reason or "no reason was given"]
+    if code != obligation.rule:
+        notes.append(f"what is at stake is {obligation.rule}: {entry.title}")
+    return Diagnostic(
+        code,
+        f"it is not known whether {obligation.claim}",
+        obligation.span,
+        notes=tuple(notes),
+        help='accept it with `ag.trust("reason")` on the line before, if you know why',
+        severity="slow" if obligation.slow else "error",
+    )
+
+
+def _disagreement(obligation: Obligation, found: Counterexample) -> Diagnostic:
+    return Diagnostic(
+        DISAGREEMENT,
+        f"the interpreter does not confirm {obligation.rule} at this line",
+        obligation.span,
+        notes=(
+            f"it ran the kernel at {words.values(found.sizes) or 'these sizes'} and "
+            "found nothing wrong",
+            "one of the two is wrong: this is a bug of Argus, not of the kernel",
+        ),
+    )

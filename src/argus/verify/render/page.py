@@ -1,0 +1,281 @@
+"""One HTML page about the kernels that were checked. It needs no network.
+
+Style and text are in `page.html.j2`; this file prepares what it shows: the source
+around each place, the case in words, the pictures, the order of events.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from argus.diagnostics import Span, lookup, source_text
+from argus.ir.program import Program
+from argus.verify.evidence import Counterexample
+from argus.verify.render import svg, words
+from argus.verify.render.diagnostics import of_obligation
+from argus.verify.render.picture import panels
+from argus.verify.verdict import Obligation, Report, Verdict
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+_AROUND = 3
+"""Lines of source before and after a place."""
+
+
+@dataclass(frozen=True)
+class SourceLine:
+    """A line of source in three parts, the middle one marked."""
+
+    number: int
+    before: str
+    marked: str
+    after: str
+    role: str
+    """"place", "chain" (something on the way), or ""."""
+    gap: bool = False
+    """Lines were left out before this one."""
+
+
+@dataclass(frozen=True)
+class Moment:
+    """An event in a lane of the timeline."""
+
+    lane: int
+    number: int
+    role: str
+    text: str
+    where: str
+    last: bool
+
+
+@dataclass(frozen=True)
+class PanelView:
+    """The pictures of one element, drawn."""
+
+    label: str
+    figures: tuple[tuple[str, str, str], ...]
+    """(title, caption, svg)."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A refuted or undecided obligation."""
+
+    anchor: str
+    state: str
+    code: str
+    title: str
+    explanation: str
+    message: str
+    label: str
+    where: str
+    source: tuple[SourceLine, ...]
+    case: tuple[tuple[str, str], ...]
+    chains: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
+    """(operand, ((what happened, where), ...))."""
+    panels: tuple[PanelView, ...]
+    lanes: tuple[str, ...]
+    moments: tuple[Moment, ...]
+    notes: tuple[str, ...]
+    help: str | None
+    disagrees: bool
+
+
+@dataclass(frozen=True)
+class KernelView:
+    """One kernel on the page."""
+
+    anchor: str
+    name: str
+    target: str
+    verdict: str
+    counts: tuple[tuple[str, int], ...]
+    seconds: tuple[tuple[str, str], ...]
+    findings: tuple[Finding, ...]
+    proved: tuple[tuple[str, str, int, str], ...]
+    """(code, title, how many, lines) of what was proved."""
+    assumptions: tuple[tuple[str, str, str], ...]
+
+
+def page(checked: Sequence[tuple[Report, Program]], version: str) -> str:
+    """The page for these kernels."""
+    views = [_kernel(i, r, p) for i, (r, p) in enumerate(checked)]
+    return _template().render(kernels=views, version=version)
+
+
+@cache
+def _template() -> Template:
+    from jinja2 import Environment, StrictUndefined
+
+    text = (Path(__file__).parent / "page.html.j2").read_text(encoding="utf-8")
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    return environment.from_string(text)
+
+
+def _kernel(index: int, report: Report, program: Program) -> KernelView:
+    open_ = [o for o in report.obligations if o.verdict is not Verdict.PROVED]
+    numbered = enumerate(open_, 1)
+    states = Counter(_state(o) for o in report.obligations)
+    order = ("wrong", "unknown", "slow", "proved")
+    return KernelView(
+        f"k{index}",
+        report.kernel,
+        report.target,
+        str(report.verdict),
+        tuple((s, states[s]) for s in order if states[s]),
+        tuple((name, f"{t * 1000:.0f} ms") for name, t in report.seconds.items()),
+        tuple(_finding(f"k{index}-{i}", o, program) for i, o in numbered),
+        tuple(_proved(report)),
+        tuple((a.kind, a.text, words.line(a.span)) for a in report.assumptions),
+    )
+
+
+def _state(o: Obligation) -> str:
+    match o.verdict:
+        case Verdict.PROVED:
+            return "proved"
+        case Verdict.UNKNOWN:
+            return "unknown"
+        case Verdict.REFUTED:
+            return "slow" if o.slow else "wrong"
+
+
+def _proved(report: Report) -> list[tuple[str, str, int, str]]:
+    by_rule: dict[str, list[int]] = {}
+    for o in report.obligations:
+        if o.verdict is Verdict.PROVED:
+            by_rule.setdefault(o.rule, []).append(o.span.line)
+    return [
+        (rule, lookup(rule).title, len(at), ", ".join(map(str, sorted(set(at)))))
+        for rule, at in sorted(by_rule.items())
+    ]
+
+
+# ------------------------------------------------------------------------ findings
+
+
+def _finding(anchor: str, o: Obligation, program: Program) -> Finding:
+    shown = next(iter(of_obligation(o)))
+    found = o.counterexample
+    lanes, moments = _timeline(found)
+    return Finding(
+        anchor,
+        _state(o),
+        shown.code,
+        lookup(shown.code).title,
+        lookup(shown.code).explanation,
+        shown.message,
+        shown.label or "",
+        words.line(o.span),
+        _source(o.span, found),
+        _case(found),
+        _chains(found),
+        tuple(_drawn(program, o)),
+        lanes,
+        moments,
+        shown.notes,
+        shown.help,
+        found is not None and found.replayed is False,
+    )
+
+
+def _case(found: Counterexample | None) -> tuple[tuple[str, str], ...]:
+    if found is None:
+        return ()
+    rows = [("where", words.place(found.place))]
+    for one in found.operands:
+        tag = words.values(one.tag) or "no tag"
+        rows.append((one.label, f"{tag}, element {words.coordinate(one.coordinate)}"))
+    if found.sizes:
+        rows.append(("sizes", words.values(found.sizes)))
+    said = words.replay(found)
+    if said is not None:
+        rows.append(("replay", said))
+    return tuple(rows)
+
+
+def _chains(
+    found: Counterexample | None,
+) -> tuple[tuple[str, tuple[tuple[str, str], ...]], ...]:
+    if found is None:
+        return ()
+    return tuple(
+        (one.label, tuple((s.text, words.line(s.span)) for s in one.chain))
+        for one in found.operands
+        if one.chain
+    )
+
+
+def _drawn(program: Program, o: Obligation) -> list[PanelView]:
+    made: list[PanelView] = []
+    for panel in panels(program, o):
+        figures = [(r.title, r.caption, svg.region(r)) for r in panel.regions]
+        figures += [(g.title, g.caption, svg.grid(g)) for g in panel.grids]
+        made.append(PanelView(panel.label, tuple(figures)))
+    return made
+
+
+def _timeline(
+    found: Counterexample | None,
+) -> tuple[tuple[str, ...], tuple[Moment, ...]]:
+    if found is None or not found.interleaving:
+        return (), ()
+    events = found.interleaving
+    lanes = tuple(dict.fromkeys(e.role for e in events))
+    moments: list[Moment] = []
+    for i, e in enumerate(events, 1):
+        when = f" ({words.values(e.iteration)})" if e.iteration else ""
+        where = words.line(e.span) + when
+        lane = lanes.index(e.role)
+        moments.append(Moment(lane, i, e.role, e.text, where, i == len(events)))
+    return lanes, tuple(moments)
+
+
+# ------------------------------------------------------------------------- source
+
+
+def _source(span: Span, found: Counterexample | None) -> tuple[SourceLine, ...]:
+    """Lines around the place, and around each step on the way, of the same file."""
+    text = source_text(span.file)
+    if text is None:
+        return ()
+    others: set[int] = set()
+    if found is not None:
+        spans = [s.span for one in found.operands for s in one.chain]
+        spans += [e.span for e in found.interleaving]
+        others = {s.line for s in spans if s.file == span.file}
+    wanted: set[int] = set()
+    for center, around in [(span.line, _AROUND), *((n, 1) for n in others)]:
+        wanted |= set(range(center - around, center + around + 1))
+    wanted |= set(range(span.line, min(span.end_line, span.line + 12) + 1))
+    lines = {n: line for n in sorted(wanted) if (line := text.line(n)) is not None}
+    while lines and not lines[max(lines)].strip():
+        del lines[max(lines)]
+    indents = [len(x) - len(x.lstrip()) for x in lines.values() if x.strip()]
+    cut = min(indents, default=0)
+    shown: list[SourceLine] = []
+    last = None
+    for number, line in lines.items():
+        gap = last is not None and number != last + 1
+        made = _line(number, line, span, number in others, gap)
+        # The cut is white space, which is in front of anything marked.
+        shown.append(replace(made, before=made.before[cut:]))
+        last = number
+    return tuple(shown)
+
+
+def _line(number: int, line: str, span: Span, chain: bool, gap: bool) -> SourceLine:
+    if not span.line <= number <= span.end_line:
+        return SourceLine(number, line, "", "", "chain" if chain else "", gap)
+    indent = len(line) - len(line.lstrip())
+    start = span.column - 1 if number == span.line else indent
+    end = span.end_column - 1 if number == span.end_line else len(line)
+    return SourceLine(number, line[:start], line[start:end], line[end:], "place", gap)

@@ -1,0 +1,100 @@
+"""Pictures as SVG text: grids of elements, and tiles inside their tensors.
+
+Sizes are in the SVG's own units; the page scales them. Colours come from the page's
+style by class, but for the cells: 32 hues, far apart for neighbours.
+"""
+
+from __future__ import annotations
+
+from html import escape
+
+from argus.verify.render.picture import Grid, Region
+
+CELL_WIDTH, CELL_HEIGHT = 25, 20
+_LEFT, _TOP = 46, 30
+
+
+def grid(picture: Grid) -> str:
+    """A part of a tile; the element of the counterexample has a thick frame."""
+    rows, columns = picture.cells.shape
+    width = _LEFT + columns * CELL_WIDTH + 8
+    height = _TOP + rows * CELL_HEIGHT + 8
+    parts = [_open(width, height, picture.title)]
+    parts.append(_text(_LEFT, 10, picture.axes[1], "axis"))
+    if picture.axes[0]:
+        parts.append(_text(2, _TOP - 4, picture.axes[0], "axis"))
+    for c in range(columns):
+        if (picture.column + c) % 4 == 0:
+            x = _LEFT + c * CELL_WIDTH
+            parts.append(_text(x + 3, _TOP - 5, str(picture.column + c), "tick"))
+    for r in range(rows):
+        y = _TOP + r * CELL_HEIGHT
+        number = str(picture.row + r)
+        parts.append(_text(_LEFT - 5, y + 14, number, "tick", "end"))
+        for c in range(columns):
+            value = int(picture.cells[r, c])
+            x = _LEFT + c * CELL_WIDTH
+            parts.append(
+                f'<rect x="{x}" y="{y}" width="{CELL_WIDTH - 1}" '
+                f'height="{CELL_HEIGHT - 1}" fill="{colour(value)}"/>'
+            )
+            parts.append(
+                f'<text x="{x + CELL_WIDTH / 2 - 0.5}" y="{y + 14}" class="cell">'
+                f"{value}</text>"
+            )
+    r, c = picture.marked[0] - picture.row, picture.marked[1] - picture.column
+    x, y = _LEFT + c * CELL_WIDTH, _TOP + r * CELL_HEIGHT
+    parts.append(
+        f'<rect x="{x - 2}" y="{y - 2}" width="{CELL_WIDTH + 3}" '
+        f'height="{CELL_HEIGHT + 3}" rx="3" class="mark"/>'
+    )
+    return "".join([*parts, "</svg>"])
+
+
+def region(picture: Region) -> str:
+    """A tensor, the tile inside it, the element inside that; not to scale if tiny."""
+    width, height, left, top = 290.0, 190.0, 46.0, 30.0
+    box_w, box_h = width - left - 10, height - top - 12
+    sx, sy = box_w / max(picture.extent[1], 1), box_h / max(picture.extent[0], 1)
+    x, y = left + picture.at[1] * sx, top + picture.at[0] * sy
+    w, h = max(picture.size[1] * sx, 4.0), max(picture.size[0] * sy, 4.0)
+    mx, my = left + (picture.marked[1] + 0.5) * sx, top + (picture.marked[0] + 0.5) * sy
+    parts = [
+        _open(width, height, picture.title),
+        _text(left, 10, f"{picture.axes[1]} = {picture.extent[1]}", "axis"),
+        _text(2, top - 6, f"{picture.axes[0]} = {picture.extent[0]}", "axis")
+        if picture.axes[0]
+        else "",
+        f'<rect x="{left}" y="{top}" width="{box_w}" height="{box_h}" class="tensor"/>',
+        f'<rect x="{x:.1f}" y="{y:.1f}" width="{w:.1f}" height="{h:.1f}" '
+        'class="tile"/>',
+        f'<line x1="{left}" y1="{my:.1f}" x2="{left + box_w}" y2="{my:.1f}" '
+        'class="hair"/>',
+        f'<line x1="{mx:.1f}" y1="{top}" x2="{mx:.1f}" y2="{top + box_h}" '
+        'class="hair"/>',
+        f'<circle cx="{mx:.1f}" cy="{my:.1f}" r="4.5" class="dot"/>',
+    ]
+    return "".join([*parts, "</svg>"])
+
+
+def colour(value: int) -> str:
+    """One of 32 colours; neighbours differ in hue and every other one in lightness."""
+    index = value % 32
+    hue = index * 360 / 32
+    light = 74 if index % 2 else 84
+    return f"hsl({hue:.0f} 62% {light}%)"
+
+
+def _open(width: float, height: float, title: str) -> str:
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" '
+        f'width="{width:g}" height="{height:g}" role="img" '
+        f'aria-label="{escape(title, quote=True)}">'
+    )
+
+
+def _text(x: float, y: float, text: str, kind: str, anchor: str = "start") -> str:
+    return (
+        f'<text x="{x:g}" y="{y:g}" class="{kind}" text-anchor="{anchor}">'
+        f"{escape(text)}</text>"
+    )

@@ -1,0 +1,71 @@
+"""Parts of counterexamples in words: places, tags, operands, events."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from argus.diagnostics import Span
+from argus.verify.evidence import Counterexample, Event, Operand, Place, Step
+
+
+def values(pairs: Mapping[str, int]) -> str:
+    """`M = 128, K = 64`."""
+    return ", ".join(f"{name} = {value}" for name, value in pairs.items())
+
+
+def line(span: Span) -> str:
+    """`gemm.py:15`."""
+    return f"{Path(span.file).name}:{span.line}"
+
+
+def place(who: Place) -> str:
+    """`thread 165 (role math, warp 1 of it, lane 5), block 0, k = 64`."""
+    parts: list[str] = []
+    if who.thread is None:
+        parts.append(f"role {who.role}")
+    else:
+        warp, lane = divmod(who.thread, 32)
+        parts.append(f"thread {who.thread} (role {who.role}, warp {warp}, lane {lane})")
+    if who.block is not None:
+        parts.append(f"block {who.block}")
+    if who.iteration:
+        parts.append(values(who.iteration))
+    return ", ".join(parts)
+
+
+def coordinate(at: tuple[int, ...]) -> str:
+    """`(37, 16)`."""
+    return f"({', '.join(map(str, at))})"
+
+
+def step(one: Step) -> str:
+    """`loaded into ring slot 3 at gemm.py:15`."""
+    return f"{one.text} at {line(one.span)}"
+
+
+def operand(one: Operand) -> str:
+    """An element: what it is, where in its tile it is, and how it came there."""
+    tag = values(one.tag) or "no tag"
+    way = "".join(f"; {step(s)}" for s in one.chain)
+    return f"{tag} at element {coordinate(one.coordinate)}{way}"
+
+
+def event(one: Event) -> str:
+    """`waits for ring_full[2] at gemm.py:20 (k = 64)`."""
+    when = f" ({values(one.iteration)})" if one.iteration else ""
+    return f"{one.text} at {line(one.span)}{when}"
+
+
+def replay(found: Counterexample) -> str | None:
+    """What the interpreter said; None where it was not asked."""
+    match found.replayed:
+        case None:
+            return None
+        case True:
+            return "the interpreter shows the same at these sizes"
+        case False:
+            return (
+                "THE INTERPRETER DOES NOT SHOW THIS: a bug of the verifier; please "
+                "report it"
+            )

@@ -1,0 +1,148 @@
+"""All analyses of one placed program, joined into a report.
+
+    verify(program) -> Report
+
+Each analysis is a package with ``obligations(program)``. This file times them, and
+applies what the kernel says about its own proof: Trust turns what is unknown about a
+statement into an assumption, Expect makes findings about speed binding, and every
+Assume is listed. It proves nothing itself, and it hides nothing: an analysis that is
+not there, or that fails, is an unknown obligation with the reason.
+"""
+
+from __future__ import annotations
+
+import importlib
+import time
+from collections.abc import Callable, Iterable, Sequence
+from importlib.util import find_spec
+
+from argus.diagnostics import Span
+from argus.ir.annotations import Assume, Expect, Fact, Trust, annotations_of
+from argus.ir.program import Program
+from argus.verify.expectations import Measured, Usage, judge
+from argus.verify.verdict import Assumption, Obligation, Report, Verdict
+
+ANALYSES = ("tags", "order", "performance")
+"""In the order in which they run."""
+
+Analysis = Callable[[Program], Iterable[Obligation]]
+
+
+def verify(
+    program: Program, *, only: Sequence[str] | None = None, usage: Usage | None = None
+) -> Report:
+    """Prove or refute everything that must hold for a placed program.
+
+    ``only`` names the analyses to run; the report then speaks of no other. ``usage`` is
+    what the machine code uses, if it was built; expectations about it are unknown
+    without. Raises ValueError for a program that is not placed, and for an unknown
+    analysis.
+    """
+    if not program.placed:
+        raise ValueError(f"program {program.name} is not placed")
+    names = tuple(ANALYSES if only is None else only)
+    if odd := set(names) - set(ANALYSES):
+        raise ValueError(f"no analysis {', '.join(sorted(odd))}")
+    found: list[Obligation] = []
+    seconds: dict[str, float] = {}
+    for name in names:
+        begin = time.perf_counter()
+        found += _run(name, program)
+        seconds[name] = time.perf_counter() - begin
+    if "performance" in names:
+        found += _expected(program, usage)
+    found, trusted = _trusted(program, found)
+    assumed = [
+        Assumption("assume", op.text, op.span)
+        for op in annotations_of(program)
+        if isinstance(op, Assume)
+    ]
+    return Report(
+        program.name,
+        program.target.name,
+        tuple(sorted(found, key=_position)),
+        tuple(assumed + trusted),
+        seconds,
+    )
+
+
+def available(name: str) -> Analysis | None:
+    """The entry of an analysis; None where this installation lacks it."""
+    module = f"argus.verify.{name}"
+    if find_spec(module) is None:
+        return None
+    return getattr(importlib.import_module(module), "obligations", None)
+
+
+def _run(name: str, program: Program) -> list[Obligation]:
+    analysis = available(name)
+    if analysis is None:
+        claim = f"the {name} analysis has nothing to object"
+        reason = f"this installation lacks the {name} analysis"
+        return [
+            Obligation(
+                "AG0390", claim, program.span, Verdict.UNKNOWN, "none", reason,
+                slow=name == "performance",
+            )
+        ]  # fmt: skip
+    return list(analysis(program))
+
+
+def _position(o: Obligation) -> tuple[Verdict, str, int, int, str]:
+    """The worst first, then by place."""
+    return (o.verdict, o.span.file, o.span.line, o.span.column, o.rule)
+
+
+# ---------------------------------------------------------------------- annotations
+
+
+def _expected(program: Program, usage: Usage | None) -> list[Obligation]:
+    """What the kernel expects of its speed: obligations of their own (AG0513)."""
+    expects = [op for op in annotations_of(program) if isinstance(op, Expect)]
+    if not expects:
+        return []
+    measured: dict[Fact, Measured] = {}
+    missing: dict[Fact, str] = dict.fromkeys(
+        ("spills", "registers"), "it is known only after building"
+    )
+    if usage is not None:
+        measured["spills"] = Measured(usage.spill_bytes, "machine code")
+        measured["registers"] = Measured(usage.registers, "machine code")
+    return judge(expects, measured, missing)
+
+
+def _trusted(
+    program: Program, found: list[Obligation]
+) -> tuple[list[Obligation], list[Assumption]]:
+    """Obligations without those that are unknown and trusted; what is trusted."""
+    trusts = [op for op in annotations_of(program) if isinstance(op, Trust)]
+    kept: list[Obligation] = []
+    used: dict[int, list[Obligation]] = {}
+    for obligation in found:
+        if obligation.verdict is Verdict.UNKNOWN:
+            by = next((t for t in trusts if _covers(t, obligation, program)), None)
+            if by is not None:
+                used.setdefault(id(by), []).append(obligation)
+                continue
+        kept.append(obligation)
+    listed: list[Assumption] = []
+    for trust in trusts:
+        open_ = used.get(id(trust), [])
+        rules = sorted({o.rule for o in open_})
+        what = f"{len(open_)} unknown: {', '.join(rules)}" if open_ else "nothing"
+        listed.append(Assumption("trust", f"{trust.reason} ({what})", trust.span))
+    return kept, listed
+
+
+def _covers(trust: Trust, obligation: Obligation, program: Program) -> bool:
+    if trust.whole and obligation.span == program.span:
+        return True
+    return _inside(obligation.span, trust.covers)
+
+
+def _inside(inner: Span, outer: Span) -> bool:
+    return (
+        inner.file == outer.file
+        and (outer.line, outer.column) <= (inner.line, inner.column)
+        and (inner.end_line, inner.end_column) <= (outer.end_line, outer.end_column)
+    )
