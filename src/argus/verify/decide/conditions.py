@@ -24,7 +24,7 @@ CASES = 3
 @lru_cache(maxsize=512)
 def context_of(facts: tuple[Expr, ...]) -> Normal:
     """The context of conjuncts, made once."""
-    return Normal(facts)
+    return Normal(facts, lambda context, p: at_least(context, p, 1))
 
 
 def proved(goal: Expr, facts: tuple[Expr, ...], cases: int = CASES) -> bool:

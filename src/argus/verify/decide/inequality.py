@@ -12,19 +12,49 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import gcd, inf
 
-from argus.verify.decide.normal import Deficit, Normal, Quotient, Ratio
-from argus.verify.decide.polynomial import Bound, Monomial, Poly, constant, variable
+from argus.verify.decide.atoms import Deficit, Quotient, Ratio
+from argus.verify.decide.normal import Normal
+from argus.verify.decide.polynomial import (
+    Bound,
+    Monomial,
+    Poly,
+    constant,
+    variable,
+    without,
+)
 
 __all__ = ["at_least", "lower", "nonzero"]
 
-DEPTH = 5
-STEPS = 120
+DEPTH = 6
+STEPS = 160
 """Polynomials looked at for one question."""
 
 
 def at_least(context: Normal, p: Poly, least: int) -> bool:
-    """Whether p >= least was shown."""
-    return lower(context, p, least) >= least
+    """Whether p >= least was shown.
+
+    Also by a multiple: with t >= 1, p >= 1 iff t * p >= 1, which can be simpler where
+    p has a quotient by t.
+    """
+    if lower(context, p, least) >= least:
+        return True
+    more = p - constant(least - 1)
+    return any(lower(context, more * t, 1) >= 1 for t in _divisors(context, p))
+
+
+def _divisors(context: Normal, p: Poly) -> list[Poly]:
+    """What p divides by: at least 1, as every divisor (without constant factors)."""
+    found: dict[Poly, None] = {}
+    for number in sorted(p.atoms()):
+        match context.atoms[number]:
+            case Ratio(denominator=q):
+                one = len(q.terms) == 1 and q.terms[0][1] > 0
+                found[Poly(((q.terms[0][0], 1),)) if one else q] = None
+            case Deficit(value=v):
+                found |= dict.fromkeys(_divisors(context, v))
+            case _:
+                pass
+    return list(found)
 
 
 def nonzero(context: Normal, p: Poly) -> bool:
@@ -35,15 +65,19 @@ def nonzero(context: Normal, p: Poly) -> bool:
 
 
 def lower(context: Normal, p: Poly, enough: Bound = inf) -> Bound:
-    """A bound that p never goes below; stops looking once it is `enough`."""
-    return _Search(context, enough).lower(p, DEPTH, 1)
+    """A bound that p never goes below; stops looking once it is `enough`.
+
+    Looks less far where nothing is enough.
+    """
+    steps = STEPS if enough != inf else STEPS // 4
+    return _Search(context, enough, steps).lower(p, DEPTH, 1)
 
 
 class _Search:
-    def __init__(self, context: Normal, enough: Bound) -> None:
+    def __init__(self, context: Normal, enough: Bound, steps: int) -> None:
         self.context = context
         self.enough = enough
-        self.steps = STEPS
+        self.steps = steps
         self.seen: dict[Poly, int] = {}
 
     def lower(self, p: Poly, depth: int, factor: int) -> Bound:
@@ -56,7 +90,7 @@ class _Search:
             return best
         self.seen[p] = depth
         for m, c in self._weak_terms(p):
-            for fact, e in self._facts_with(m, c):
+            for fact, e in self._facts_with(p, m, c):
                 common = gcd(c, e)
                 ours, theirs = abs(e) // common, abs(c) // common
                 rest = p.scaled(ours) - fact.scaled(theirs)
@@ -68,7 +102,21 @@ class _Search:
                     return best
                 if self.steps <= 0:
                     return best
-        return best
+        # Last, because a quotient by a minimum is best cancelled as it is.
+        return max(best, self._by_minimum(p, depth, factor))
+
+    def _by_minimum(self, p: Poly, depth: int, factor: int) -> Bound:
+        """The worse of both cases where p has a minimum."""
+        for number in p.atoms():
+            atom = self.context.atoms[number]
+            if isinstance(atom, Deficit):
+                without_it = _put_in(p, number, constant(0))
+                with_it = _put_in(p, number, atom.value)
+                found = self.lower(without_it, depth - 1, factor)
+                if found == -inf:
+                    return found
+                return min(found, self.lower(with_it, depth - 1, factor))
+        return -inf
 
     def _weak_terms(self, p: Poly) -> list[tuple[Monomial, int]]:
         """Terms to get rid of: one without a bound, else any that can be negative."""
@@ -81,34 +129,53 @@ class _Search:
                 weak.append((m, c))
         return weak
 
-    def _facts_with(self, m: Monomial, c: int) -> Iterator[tuple[Poly, int]]:
+    def _facts_with(self, p: Poly, m: Monomial, c: int) -> Iterator[tuple[Poly, int]]:
         """Polynomials >= 0 that have the term with the sign of c."""
-        for fact in self._facts(m):
+        for fact in self._facts(p, m):
             e = fact.coefficient(m)
             if e and (e > 0) == (c > 0):
                 yield fact, e
 
-    def _facts(self, m: Monomial) -> Iterator[Poly]:
+    def _facts(self, p: Poly, m: Monomial) -> Iterator[Poly]:
         context = self.context
         yield from context.at_least_zero
+        for number in p.atoms():
+            yield from _about(context, number)
         for number in dict.fromkeys(m):
-            others = list(m)
-            others.remove(number)
-            if any(context.range_of_atom(a).lo < 0 for a in others):
-                continue
-            factor = Poly(((tuple(others), 1),))
             for fact in _about(context, number):
-                yield fact * factor
-            if others:
-                for fact in context.at_least_zero:
-                    if number in fact.atoms():
-                        yield fact * factor
-                hi = context.range_of_atom(number).hi
-                if isinstance(hi, int):
-                    yield (constant(hi) - variable(number)) * factor
-                lo = context.range_of_atom(number).lo
-                if isinstance(lo, int):
-                    yield (variable(number) - constant(lo)) * factor
+                yield from self._times(fact, number, m)
+            if len(m) == 1:
+                continue
+            for fact in context.at_least_zero:
+                yield from self._times(fact, number, m)
+            where = context.range_of_atom(number)
+            itself = variable(number)
+            if isinstance(where.hi, int):
+                yield from self._times(constant(where.hi) - itself, number, m)
+            if isinstance(where.lo, int):
+                yield from self._times(itself - constant(where.lo), number, m)
+
+    def _times(self, fact: Poly, number: int, m: Monomial) -> Iterator[Poly]:
+        """The fact times what makes one of its terms with the atom the monomial m."""
+        for part, _ in fact.terms:
+            if number not in part:
+                continue
+            others = without(m, part)
+            if others is None:
+                continue
+            if all(self.context.range_of_atom(a).lo >= 0 for a in others):
+                yield fact * Poly(((others, 1),))
+
+
+def _put_in(p: Poly, number: int, value: Poly) -> Poly:
+    """The polynomial with an atom replaced."""
+    total = constant(0)
+    for m, c in p.terms:
+        product = constant(c)
+        for a in m:
+            product = product * (value if a == number else variable(a))
+        total = total + product
+    return total
 
 
 def _about(context: Normal, number: int) -> list[Poly]:

@@ -170,3 +170,13 @@ def _times(a: Bound, b: Bound) -> Bound:
 
 def _floor(a: Bound, divisor: int) -> Bound:
     return a if isinstance(a, float) else a // divisor
+
+
+def without(m: Monomial, factor: Monomial) -> Monomial | None:
+    """The monomial m divided by another, or None."""
+    left = list(m)
+    for a in factor:
+        if a not in left:
+            return None
+        left.remove(a)
+    return tuple(left)
