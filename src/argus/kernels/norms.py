@@ -1,7 +1,9 @@
 """Row-wise normalisations: softmax and root-mean-square norm, one pass over memory.
 
 A block holds ROWS whole rows of at most BN columns in registers; missing columns are
-filled with the neutral element. Rows are read and written once.
+filled with the neutral element. Rows are read and written once. Registers are held to
+what lets 1024 threads of several blocks share a multiprocessor: one block loads while
+another reduces.
 """
 
 import argus as ag
@@ -20,7 +22,7 @@ def softmax(
     """Y[m, n] = exp(X[m, n] - max) / sum over n of the same."""
     M, N = X.shape
     ag.require(N <= BN, "a row is held in registers")
-    ag.launch(warps=WARPS)
+    ag.launch(warps=WARPS, min_blocks=32 // WARPS)
     b = ag.block(ag.cdiv(M, ROWS))
     x = ag.load(X[b * ROWS :, 0:], (ROWS, BN), fill=-ag.inf).to(f32)
     e = ag.exp2((x - ag.max(x, "N")) * 1.4426950408889634)
@@ -41,7 +43,7 @@ def rmsnorm(
     """Y[m, n] = X[m, n] * rsqrt(mean over n of X**2 + eps) * W[n]."""
     M, N = X.shape
     ag.require(N <= BN, "a row is held in registers")
-    ag.launch(warps=WARPS)
+    ag.launch(warps=WARPS, min_blocks=32 // WARPS)
     b = ag.block(ag.cdiv(M, ROWS))
     x = ag.load(X[b * ROWS :, 0:], (ROWS, BN)).to(f32)
     w = ag.load(W[0:], (BN,)).to(f32)
