@@ -76,7 +76,7 @@ def softmax(x: Tensor, out: Tensor | None = None) -> Tensor:
     import torch
 
     out = torch.empty_like(x) if out is None else out
-    launch(_softmax, (x, out), row_statics(x.shape[-1]))
+    launch(_softmax, (x, out), row_statics(x.shape[-1], 8 * x.element_size()))
     return out
 
 
@@ -87,7 +87,8 @@ def rmsnorm(
     import torch
 
     out = torch.empty_like(x) if out is None else out
-    launch(_rmsnorm, (x, weight, out, eps), row_statics(x.shape[-1]))
+    statics = row_statics(x.shape[-1], 8 * x.element_size())
+    launch(_rmsnorm, (x, weight, out, eps), statics)
     return out
 
 

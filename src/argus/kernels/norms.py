@@ -1,9 +1,8 @@
 """Row-wise normalisations: softmax and root-mean-square norm, one pass over memory.
 
 A block holds ROWS whole rows of at most BN columns in registers; missing columns are
-filled with the neutral element. Rows are read and written once. Registers are held to
-what lets 1024 threads of several blocks share a multiprocessor: one block loads while
-another reduces.
+filled with the neutral element. Rows are read and written once. MIN_BLOCKS blocks share
+a multiprocessor: one loads while another reduces.
 """
 
 import argus as ag
@@ -18,11 +17,12 @@ def softmax(
     BN: int = 8192,
     ROWS: int = 1,
     WARPS: int = 8,
+    MIN_BLOCKS: int = 1,
 ):
     """Y[m, n] = exp(X[m, n] - max) / sum over n of the same."""
     M, N = X.shape
     ag.require(N <= BN, "a row is held in registers")
-    ag.launch(warps=WARPS, min_blocks=32 // WARPS)
+    ag.launch(warps=WARPS, min_blocks=MIN_BLOCKS)
     b = ag.block(ag.cdiv(M, ROWS))
     x = ag.load(X[b * ROWS :, 0:], (ROWS, BN), fill=-ag.inf).to(f32)
     e = ag.exp2((x - ag.max(x, "N")) * 1.4426950408889634)
@@ -39,11 +39,12 @@ def rmsnorm(
     BN: int = 8192,
     ROWS: int = 1,
     WARPS: int = 8,
+    MIN_BLOCKS: int = 1,
 ):
     """Y[m, n] = X[m, n] * rsqrt(mean over n of X**2 + eps) * W[n]."""
     M, N = X.shape
     ag.require(N <= BN, "a row is held in registers")
-    ag.launch(warps=WARPS, min_blocks=32 // WARPS)
+    ag.launch(warps=WARPS, min_blocks=MIN_BLOCKS)
     b = ag.block(ag.cdiv(M, ROWS))
     x = ag.load(X[b * ROWS :, 0:], (ROWS, BN)).to(f32)
     w = ag.load(W[0:], (BN,)).to(f32)
