@@ -262,6 +262,35 @@ def test_the_unmutated_sources_are_accepted() -> None:
     )
 
 
+def settings(kernel: Kernel, rng: random.Random) -> dict[str, object]:
+    """Other values for about half of the static parameters that have a default."""
+    chosen: dict[str, object] = {}
+    for static in kernel.signature.statics:
+        default = static.default
+        if not isinstance(default, ast.Constant) or rng.random() < 0.5:
+            continue
+        if isinstance(default.value, bool):
+            chosen[static.name] = not default.value
+        elif isinstance(default.value, int):
+            chosen[static.name] = rng.choice(SIZES)
+    return chosen
+
+
+@pytest.mark.parametrize("seed", range(CASES // 3))
+def test_only_diagnostics_escape_for_other_settings(seed: int) -> None:
+    rng = random.Random(seed)
+    name = rng.choice(sorted(SOURCES))
+    kernels = load_kernels(name, SOURCES[name]).kernels
+    kernel = kernels[rng.choice(sorted(kernels))]
+    target = rng.choice(sorted(TARGETS))
+    facts = facts_of(kernel, rng.choice((1, 2, 4, 8, 16)))
+    statics = settings(kernel, rng)
+    try:
+        emit(place(program(kernel, target=target, facts=facts, **statics)))
+    except ArgusError as error:
+        assert shown(error)
+
+
 @pytest.mark.parametrize(
     ("text", "code"),
     [
