@@ -1,0 +1,136 @@
+"""Alignment of vector accesses and the rules of TMA, for all admitted sizes.
+
+What divides a coordinate or a stride is read off the expression and the divisibility
+that every launch checks (`Program.requirements`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from argus.ir import ops as o
+from argus.ir.expr import Binary, Const, Expr, Sym, binary, divisor
+from argus.ir.memory import GlobalTensor, GlobalView, SharedView
+from argus.ir.placement import TmaPlan, VectorPlan
+from argus.ir.program import Program
+from argus.isa.boxes import violations
+from argus.verify.tags.compare import Outcome
+from argus.verify.tags.spread import Placed
+from argus.verify.tags.state import State
+from argus.verify.tags.values import Coord
+from argus.verify.verdict import Verdict
+
+__all__ = ["check_box", "check_vectors", "divisors"]
+
+
+def divisors(program: Program) -> dict[str, int]:
+    """Powers of two that every launch checks to divide a symbol."""
+    found: dict[str, int] = {}
+    for requirement in program.requirements:
+        match requirement.cond:
+            case Binary(
+                op="==",
+                left=Binary(op="%", left=Sym(name=name), right=Const(value=int(d))),
+                right=Const(value=0),
+            ) if d > 0:
+                found[name] = max(found.get(name, 1), d & -d)
+            case _:
+                pass
+    return found
+
+
+def _aligned(program: Program, tensor: str) -> int:
+    known = [a.bytes for a in program.alignments if a.tensor == tensor]
+    return max(known, default=1)
+
+
+def check_vectors(
+    state: State, op: o.AnyOp, plan: VectorPlan, view: GlobalView, placed: Placed
+) -> None:
+    """Elements of one access are contiguous, aligned, and all exist or none does."""
+    if plan.width == 1:
+        return
+    tensor = view.tensor
+    facts = divisors(state.world.program)
+    size = tensor.dtype.bytes
+    problem = ""
+    inner = placed.coords[-1]
+    if not isinstance(inner, Coord):
+        problem = "the innermost coordinate is not affine"
+    else:
+        grouped = inner.offs.reshape(inner.offs.shape[0], -1, plan.width)
+        steps = grouped - grouped[:, :, :1]
+        if not (steps == np.arange(plan.width)).all():
+            problem = "its elements are not contiguous"
+        elif (grouped[:, :, 0] % plan.width).any():
+            problem = f"it does not begin at a multiple of {plan.width} in its row"
+        elif divisor(inner.base, facts) % plan.width:
+            problem = f"its row offset is not known to be a multiple of {plan.width}"
+        elif divisor(state.close(tensor.shape[-1]), facts) % plan.width:
+            problem = f"rows of {tensor.name} may end inside of it"
+    for outer, stride in zip(placed.coords[:-1], tensor.strides[:-1], strict=True):
+        if isinstance(outer, Coord):
+            grouped = outer.offs.reshape(outer.offs.shape[0], -1, plan.width)
+            if (grouped != grouped[:, :, :1]).any():
+                problem = problem or "its elements lie in several rows"
+        if divisor(stride, facts) % plan.width:
+            problem = problem or f"a stride of {tensor.name} is not a multiple of it"
+    if _aligned(state.world.program, tensor.name) % (plan.width * size):
+        problem = problem or f"the pointer of {tensor.name} is not known to be aligned"
+    _report(state, op, problem, f"vectors of {plan.width} elements of {tensor.name}")
+
+
+def check_box(
+    state: State,
+    op: o.AnyOp,
+    plan: TmaPlan,
+    bases: Sequence[Expr],
+    view: GlobalView,
+    shared: SharedView,
+    offset: int,
+) -> bool:
+    """The rules of a TMA box that hold or not for all sizes; False: reported."""
+    tensor, alloc = view.tensor, shared.alloc
+    facts = divisors(state.world.program)
+    size = tensor.dtype.bytes
+    broken = violations(plan.map.box, size, plan.map.swizzle)
+    unit = max(8 * plan.map.swizzle, 128)
+    base = (alloc.offset or 0) + offset
+    if base % unit or (alloc.stages > 1 and alloc.stage_bytes % unit):
+        broken.append(f"its address is not a multiple of {unit} bytes")
+    row = divisor(bases[-1], facts) * size
+    if row % 16:
+        broken.append("its first column is not known to begin a 16-byte chunk")
+    if any(divisor(s, facts) * size % 16 for s in tensor.strides[:-1]):
+        broken.append(f"a stride of {tensor.name} is not known to be 16-byte aligned")
+    if _aligned(state.world.program, tensor.name) % 16:
+        broken.append(f"the pointer of {tensor.name} is not known to be aligned")
+    if isinstance(op, o.CopyOut):
+        if divisor(_extent(state, tensor), facts) * size % 16:
+            broken.append(f"rows of {tensor.name} may end inside a 16-byte chunk")
+        for b in bases:
+            below = state.scope.decide(binary(">=", b, 0))
+            if below.verdict is not Verdict.PROVED:
+                broken.append("a store may begin below 0")
+                break
+    _report(state, op, "; ".join(broken), f"a TMA box of {tensor.name}")
+    return not broken
+
+
+def _extent(state: State, tensor: GlobalTensor) -> Expr:
+    return state.close(tensor.shape[-1])
+
+
+def _report(state: State, op: o.AnyOp, problem: str, what: str) -> None:
+    verdict = Verdict.REFUTED if problem else Verdict.PROVED
+    model = state.scope.some_point() if problem else {}
+    state.report(
+        "AG0319",
+        f"{what} keep the rules of alignment",
+        op.span,
+        Outcome(verdict, "divisors", "", model),
+        f"{what}: {problem}",
+        problem,
+    )

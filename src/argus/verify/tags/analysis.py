@@ -1,0 +1,118 @@
+"""The entry: all roles of a program, then its outputs as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from argus.ir import ops as o
+from argus.ir.memory import BarrierAlloc, SharedAlloc
+from argus.ir.program import Program
+from argus.ir.walk import walk as every
+from argus.verify.tags.coverage import covered
+from argus.verify.tags.findings import Findings
+from argus.verify.tags.memory import Memory
+from argus.verify.tags.scope import Scope
+from argus.verify.tags.state import State
+from argus.verify.tags.walk import walk
+from argus.verify.tags.world import World
+from argus.verify.verdict import Obligation
+
+__all__ = ["obligations"]
+
+
+def obligations(program: Program) -> Iterable[Obligation]:
+    """Everything that is to be shown about where elements are.
+
+    Raises ValueError for a program that is not placed.
+    """
+    if not program.placed:
+        raise ValueError("only placed programs can be verified")
+    world = World(program)
+    state = State(
+        world,
+        Findings(),
+        Memory(),
+        Scope.top(world),
+        {},
+        "block",
+        32 * program.warps,
+        full_of=_full(program),
+        empty_of=_empty(program),
+    )
+    for op in program.body.ops:
+        if isinstance(op, o.Roles):
+            _roles(state, op)
+    if not any(isinstance(op, o.Roles) for op in program.body.ops):
+        walk(state, program.body, "m")
+    covered(state, program)
+    return state.findings.all()
+
+
+def _roles(state: State, roles: o.Roles) -> None:
+    before = o.Block([op for op in state.world.program.body.ops if op is not roles])
+    walk(state, before, "m")
+    scope, env, values = state.scope, dict(state.env), dict(state.values)
+    for role in _ordered(roles.roles):
+        state.scope, state.env, state.values = scope, dict(env), dict(values)
+        state.role, state.threads = role.name, 32 * role.warps
+        state.waits = {}
+        walk(state, role.body, role.name)
+    state.scope, state.env, state.values = scope, env, values
+
+
+def _ordered(roles: list[o.Role]) -> list[o.Role]:
+    """Writers of a buffer before its readers, where that is possible."""
+    left = list(roles)
+    found: list[o.Role] = []
+    writes = {r.name: _touched(r, True) for r in roles}
+    reads = {r.name: _touched(r, False) for r in roles}
+    while left:
+        ready = [
+            r
+            for r in left
+            if not any(
+                reads[r.name] & (writes[x.name] - writes[r.name])
+                for x in left
+                if x is not r
+            )
+        ]
+        chosen = ready[0] if ready else left[0]
+        left.remove(chosen)
+        found.append(chosen)
+    return found
+
+
+def _touched(role: o.Role, writing: bool) -> set[int]:
+    found: set[int] = set()
+    for op in every(role.body):
+        match op:
+            case o.CopyAsync(dst=view) | o.StoreShared(view=view) if writing:
+                found.add(id(view.alloc))
+            case o.LoadShared(view=view) | o.CopyOut(src=view) if not writing:
+                found.add(id(view.alloc))
+            case o.Dot(a=a, b=b) if not writing:
+                found |= {id(x.alloc) for x in (a, b) if not isinstance(x, o.Tile)}
+            case _:
+                pass
+    return found
+
+
+def _full(program: Program) -> dict[SharedAlloc, BarrierAlloc]:
+    """The barrier that says that a stage of each buffer is full."""
+    found: dict[SharedAlloc, BarrierAlloc] = {}
+    for ring in program.rings:
+        if ring.full is not None:
+            found.update(dict.fromkeys(ring.fields.values(), ring.full))
+    for op in every(program.body):
+        if isinstance(op, o.CopyAsync) and op.barrier is not None:
+            found.setdefault(op.dst.alloc, op.barrier.alloc)
+    return found
+
+
+def _empty(program: Program) -> dict[SharedAlloc, BarrierAlloc]:
+    """The barrier that says that a stage of each ring may be filled."""
+    found: dict[SharedAlloc, BarrierAlloc] = {}
+    for ring in program.rings:
+        if ring.empty is not None:
+            found.update(dict.fromkeys(ring.fields.values(), ring.empty))
+    return found

@@ -1,0 +1,170 @@
+"""Do two components agree, for every element? With a witness where they do not.
+
+Bases are compared as expressions, arrays element by element: base_a + a[i] equals
+base_b + b[i] for every i exactly when b - a is one constant and the bases differ by it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from argus.ir.expr import Expr, binary
+from argus.verify.tags.scope import Scope
+from argus.verify.tags.values import Coord, Ints, Loaded, Tag, Vague
+from argus.verify.verdict import Verdict
+
+__all__ = ["Outcome", "agree", "agree_arrays", "value_of", "within"]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A verdict with what decided it; ``element`` indexes the arrays compared."""
+
+    verdict: Verdict
+    method: str = "normal form"
+    reason: str = ""
+    model: dict[str, int] = field(default_factory=dict[str, int])
+    element: tuple[int, ...] = ()
+
+    @property
+    def proved(self) -> bool:
+        """Whether it holds."""
+        return self.verdict is Verdict.PROVED
+
+
+PROVED = Outcome(Verdict.PROVED)
+
+
+def unknown(reason: str) -> Outcome:
+    """Neither proved nor refuted."""
+    return Outcome(Verdict.UNKNOWN, "", reason)
+
+
+def agree(a: Tag, b: Tag, scope: Scope, modulo: int = 0) -> Outcome:
+    """Whether two components are equal element by element.
+
+    ``modulo``: up to a constant multiple of it (renamed axes); 0 for exactly.
+    """
+    match a, b:
+        case Vague(reason=reason), _:
+            return unknown(reason)
+        case _, Vague(reason=reason):
+            return unknown(reason)
+        case Coord(), Coord():
+            return agree_arrays(a.base, a.offs, b.base, b.offs, scope, modulo)
+        case Loaded(), Loaded():
+            if a.table != b.table:
+                return unknown(f"elements of {a.table} and {b.table} are compared")
+            if a.shift != b.shift:
+                model = scope.some_point()
+                first = _first(a)
+                return Outcome(Verdict.REFUTED, "normal form", "", model, first)
+            for x, y in zip(a.at, b.at, strict=True):
+                found = agree(x, y, scope)
+                if not found.proved:
+                    return found
+            return PROVED
+        case Loaded(), Coord():
+            return unknown(f"an element of {a.table} is compared with a coordinate")
+        case Coord(), Loaded():
+            return unknown(f"an element of {b.table} is compared with a coordinate")
+
+
+def _first(tag: Tag) -> tuple[int, ...]:
+    match tag:
+        case Coord():
+            return (0,) * tag.offs.ndim
+        case Loaded() if tag.at:
+            return _first(tag.at[0])
+        case _:
+            return ()
+
+
+def agree_arrays(
+    base_a: Expr, a: Ints, base_b: Expr, b: Ints, scope: Scope, modulo: int = 0
+) -> Outcome:
+    """`agree` for bases and arrays that broadcast to one shape."""
+    if base_a == base_b and not modulo and (a is b or _same_view(a, b)):
+        return PROVED
+    apart = np.asarray(b - a)
+    if apart.size == 0:
+        return PROVED
+    first = int(apart.flat[0])
+    if not (apart == first).all():
+        return _spread(base_a, base_b, apart, scope)
+    if modulo:
+        known = scope.difference(base_a, base_b)
+        if known is not None and (known - first) % modulo == 0:
+            return PROVED
+    decision = scope.equal(base_a, binary("+", base_b, first))
+    element = (0,) * apart.ndim
+    return Outcome(
+        decision.verdict, decision.method, decision.reason, decision.model, element
+    )
+
+
+def _same_view(a: Ints, b: Ints) -> bool:
+    return (
+        a.shape == b.shape
+        and a.strides == b.strides
+        and a.__array_interface__["data"] == b.__array_interface__["data"]
+    )
+
+
+def _spread(base_a: Expr, base_b: Expr, apart: Ints, scope: Scope) -> Outcome:
+    """The arrays differ by no constant: some element disagrees whatever the bases."""
+    model = scope.some_point()
+    if not model and scope.points is not None and scope.points.size == 0:
+        return unknown("no admissible sizes were found that reach this place")
+    left, right = scope.value_at(base_a, model), scope.value_at(base_b, model)
+    if left is None or right is None:
+        wrong = apart != apart.flat[0]
+    else:
+        wrong = apart != left - right
+    at = np.unravel_index(int(np.argmax(wrong)), apart.shape)
+    element = tuple(int(i) for i in at)
+    return Outcome(Verdict.REFUTED, "enumeration", "", model, element)
+
+
+def within(where: Tag, extent: Expr, scope: Scope) -> Outcome:
+    """Whether 0 <= component < extent for every element."""
+    match where:
+        case Coord():
+            if where.offs.size == 0:
+                return PROVED
+            low, high = int(where.offs.min()), int(where.offs.max())
+            below = scope.decide(binary(">=", binary("+", where.base, low), 0))
+            if below.verdict is not Verdict.PROVED:
+                at = np.unravel_index(int(where.offs.argmin()), where.offs.shape)
+                element = tuple(int(i) for i in at)
+                return Outcome(
+                    below.verdict, below.method, below.reason, below.model, element
+                )
+            above = scope.decide(binary("<", binary("+", where.base, high), extent))
+            at = np.unravel_index(int(where.offs.argmax()), where.offs.shape)
+            element = tuple(int(i) for i in at)
+            return Outcome(
+                above.verdict, above.method, above.reason, above.model, element
+            )
+        case Loaded(table=table):
+            return unknown(f"nothing is known of the elements of {table}")
+        case Vague(reason=reason):
+            return unknown(reason)
+
+
+def value_of(
+    tag: Tag, element: tuple[int, ...], model: dict[str, int], scope: Scope
+) -> int | None:
+    """The value of a component for one element at one point; None if not known."""
+    if not isinstance(tag, Coord) or not tag.offs.size:
+        return None
+    base = scope.value_at(tag.base, model)
+    if base is None:
+        return None
+    offs = tag.offs
+    index = tuple(
+        min(i, n - 1) for i, n in zip(element[-offs.ndim :], offs.shape, strict=False)
+    )
+    return base + int(offs[index]) if len(index) == offs.ndim else base

@@ -1,0 +1,133 @@
+"""Obligations as they are found, and counterexamples in the units of the source.
+
+One obligation per rule, claim and place: where a loop body or several cases are looked
+at more than once, the least verdict counts. While ``quiet`` (a first pass over a loop
+that finds what it carries) nothing is recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from argus.diagnostics import Span
+from argus.ir.expr import Expr
+from argus.verify.evidence import Counterexample, Operand, Place
+from argus.verify.tags.compare import Outcome, value_of
+from argus.verify.tags.scope import Scope
+from argus.verify.tags.values import Value
+from argus.verify.verdict import Obligation, Verdict
+
+__all__ = ["Findings", "Where", "operand"]
+
+
+@dataclass(frozen=True)
+class Where:
+    """Who looks: the role, and the scope of the place."""
+
+    role: str
+    scope: Scope
+    span: Span
+
+
+@dataclass
+class Findings:
+    """What has been shown so far."""
+
+    quiet: int = 0
+    _found: dict[tuple[str, str, Span], Obligation] = field(
+        default_factory=dict[tuple[str, str, Span], Obligation]
+    )
+
+    def add(
+        self,
+        rule: str,
+        claim: str,
+        where: Where,
+        outcome: Outcome,
+        message: str = "",
+        label: str = "",
+        operands: Sequence[Operand] = (),
+        thread: int | None = None,
+        help: str | None = None,
+        notes: Sequence[str] = (),
+    ) -> None:
+        """Record one outcome; a refuted one with its counterexample."""
+        if self.quiet:
+            return
+        counter = None
+        if outcome.verdict is Verdict.REFUTED:
+            counter = Counterexample(
+                message or f"not true: {claim}",
+                label or claim,
+                place_of(where, outcome.model, thread),
+                sizes_of(where.scope, outcome.model),
+                tuple(operands),
+                notes=tuple(notes),
+                help=help,
+            )
+        reason = outcome.reason or "the decision procedure found no answer"
+        made = Obligation(
+            rule,
+            claim,
+            where.span,
+            outcome.verdict,
+            outcome.method,
+            reason if outcome.verdict is Verdict.UNKNOWN else "",
+            counter,
+        )
+        key = (rule, claim, where.span)
+        before = self._found.get(key)
+        if before is None or made.verdict < before.verdict:
+            self._found[key] = made
+
+    def all(self) -> list[Obligation]:
+        """Everything, in the order of lines."""
+        return sorted(
+            self._found.values(), key=lambda o: (o.span.line, o.span.column, o.rule)
+        )
+
+
+def place_of(where: Where, model: dict[str, int], thread: int | None) -> Place:
+    """Role, thread, block and iterations at a point."""
+    world = where.scope.world
+    block = model.get(world.index.name)
+    if block is not None and world.cluster > 1:
+        block = block * world.cluster + model.get("cluster_rank", 0)
+    iteration = {
+        loop.name: model[loop.sym.name]
+        for loop in where.scope.loops
+        if loop.sym.name in model
+    }
+    return Place(where.role, thread, block, iteration)
+
+
+def sizes_of(scope: Scope, model: dict[str, int]) -> dict[str, int]:
+    """The sizes and scalar arguments of a point."""
+    kept = {"dim", "param", "sms", "stride"}
+    kinds: dict[str, str] = {}
+    for p in scope.world.program.params:
+        shape: tuple[Expr, ...] = getattr(p, "shape", ())
+        strides: tuple[Expr, ...] = getattr(p, "strides", ())
+        for e in (*shape, *strides, getattr(p, "sym", None)):
+            if e is not None and hasattr(e, "kind"):
+                kinds[e.name] = e.kind
+    kinds["sm_count"] = "sms"
+    return {n: v for n, v in model.items() if kinds.get(n) in kept}
+
+
+def operand(
+    label: str,
+    value: Value,
+    element: tuple[int, ...],
+    model: dict[str, int],
+    scope: Scope,
+    coordinate: tuple[int, ...] = (),
+) -> Operand:
+    """An element of a value, with its tag at a point and the way it came."""
+    tags: dict[str, int] = {}
+    for name, tag in value.tags.items():
+        found = value_of(tag, element, model, scope)
+        if found is not None:
+            tags[name] = found
+    return Operand(label, tags, coordinate, value.chain)

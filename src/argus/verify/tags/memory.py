@@ -1,0 +1,388 @@
+"""Shared memory: which element lies in which slot of a stage, and who put it there.
+
+A stage is an array of element-sized slots. A write scatters the elements of a value to
+the slots that the instruction touches, a read gathers; both use the addresses of
+`argus.ir.access`, so that a writer and a reader that disagree about a swizzle find each
+other's elements in the wrong place.
+
+Which write a read sees. A stage number ``x % S`` says that the access belongs to fill
+(drain) number x; where the stage is a constant, the barrier waited for says which fill
+it is. The n-th drain reads what the n-th fill wrote: the iteration of the writer is
+found from the equation of the two numbers, must exist for every iteration of the
+reader, and is put into the writer's tags. That the n-th fill is complete and not yet
+overwritten when the n-th drain reads is shown by `argus.verify.order`, not here.
+Within one role, a constant stage holds what was last written in program order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+
+import numpy as np
+
+from argus.ir import ops as o
+from argus.ir.access import matrix_elements, vector_shared
+from argus.ir.expr import Const, Expr, binary, evaluate, select
+from argus.ir.memory import SharedAlloc, SharedView
+from argus.ir.placement import VectorPlan
+from argus.verify.tags.scope import Scope
+from argus.verify.tags.values import (
+    Bools,
+    Coord,
+    Ints,
+    Tag,
+    Vague,
+    Value,
+    moved,
+    rewritten,
+)
+from argus.verify.verdict import Verdict
+
+__all__ = ["Memory", "Source", "Write", "gather", "overlay", "scatter", "slots_of"]
+
+
+@dataclass(frozen=True, eq=False)
+class Write:
+    """One writing operation: where, which fill, under which loops, and what."""
+
+    op: o.AnyOp
+    alloc: SharedAlloc
+    stage: Expr
+    number: Expr | None
+    scope: Scope
+    role: str
+    content: Value
+
+
+@dataclass(frozen=True)
+class Source:
+    """What a read finds: the content in the reader's symbols, or why it is unknown."""
+
+    content: Value | None
+    verdict: Verdict
+    reason: str = ""
+    model: dict[str, int] = field(default_factory=dict[str, int])
+    rule: str = "AG0390"
+
+
+class Memory:
+    """Contents of all shared buffers, as far as the roles have been walked."""
+
+    def __init__(self) -> None:
+        self.writes: dict[SharedAlloc, dict[int, Write]] = {}
+        self.current: dict[tuple[str, SharedAlloc, int], Value] = {}
+
+    def write(self, made: Write) -> None:
+        """Record a write; a constant stage also becomes current in its role."""
+        self.writes.setdefault(made.alloc, {})[id(made.op)] = made
+        match made.stage:
+            case Const(value=int(stage)):
+                key = (made.role, made.alloc, stage)
+                before = self.current.get(key)
+                self.current[key] = overlay(before, made.content, made.scope)
+            case _:
+                for stage in range(made.alloc.stages):
+                    self.current.pop((made.role, made.alloc, stage), None)
+
+    def read(
+        self,
+        alloc: SharedAlloc,
+        stage: Expr,
+        number: Expr | None,
+        scope: Scope,
+        role: str,
+    ) -> Source:
+        """The content that a read finds."""
+        found = list(self.writes.get(alloc, {}).values())
+        if isinstance(stage, Const) and isinstance(stage.value, int):
+            here = self.current.get((role, alloc, stage.value))
+            others = [w for w in found if w.role != role]
+            if here is not None and not others:
+                return Source(here, Verdict.PROVED)
+        if not found:
+            return Source(
+                None,
+                Verdict.REFUTED,
+                "nothing writes this buffer",
+                scope.some_point(),
+                "AG0311",
+            )
+        if number is None:
+            if len(found) == 1 and not found[0].scope.loops:
+                return Source(found[0].content, Verdict.PROVED)
+            return Source(
+                None, Verdict.UNKNOWN, "which write this reads is not a fill number"
+            )
+        return _matched(found, number, scope)
+
+
+def _matched(found: list[Write], number: Expr, scope: Scope) -> Source:
+    """The writes of fill ``number``, laid over each other; several by cases."""
+    sure: Value | None = None
+    maybe: list[tuple[Expr, Value]] = []
+    problem = Source(None, Verdict.UNKNOWN, "no write has this fill's number")
+    for write in found:
+        at = _iteration_of(write, number, scope)
+        if at is None:
+            continue
+        conditions, change = at
+        decided = scope.all_hold(conditions)
+        if decided.verdict is Verdict.PROVED:
+            sure = overlay(sure, rewritten(write.content, change), scope)
+            continue
+        joined: Expr = Const(True)
+        for c in conditions:
+            joined = binary("and", joined, c)
+        if scope.holds(_negated(conditions)):
+            continue
+        maybe.append((joined, rewritten(write.content, change)))
+        problem = Source(
+            None,
+            decided.verdict,
+            decided.reason or "a fill that does not exist for every iteration",
+            decided.model,
+            "AG0414",
+        )
+    if sure is not None and not maybe:
+        return Source(sure, Verdict.PROVED)
+    if not maybe:
+        return problem
+    return _cases(sure, maybe, scope, problem)
+
+
+def _negated(conditions: list[Expr]) -> Expr:
+    opposite = {"<": ">=", ">=": "<", "<=": ">", ">": "<=", "==": "!=", "!=": "=="}
+    result: Expr = Const(False)
+    for c in conditions:
+        op = getattr(c, "op", None)
+        if op in opposite:
+            c = binary(opposite[op], c.left, c.right)  # type: ignore[attr-defined]
+        else:
+            c = binary("==", c, False)
+        result = binary("or", result, c)
+    return result
+
+
+def _cases(
+    sure: Value | None, maybe: list[tuple[Expr, Value]], scope: Scope, problem: Source
+) -> Source:
+    """One of several writes, by conditions that together always hold."""
+    if sure is not None:
+        return Source(None, Verdict.UNKNOWN, "several writes have one fill's number")
+    some: Expr = Const(False)
+    for condition, _ in maybe:
+        some = binary("or", some, condition)
+    covered = scope.decide(some)
+    if covered.verdict is not Verdict.PROVED:
+        return replace(problem, verdict=covered.verdict, model=covered.model)
+    # The last is from the loop, whose form usually holds for the others as well.
+    result = maybe[-1][1]
+    for condition, content in reversed(maybe[:-1]):
+        result = _choose(condition, content, result, scope)
+    return Source(result, Verdict.PROVED)
+
+
+def _choose(condition: Expr, a: Value, b: Value, scope: Scope) -> Value:
+    """``a`` where the condition holds, else ``b``; ``b`` where that is the same."""
+    inside = scope.when(condition)
+    tags = dict(b.tags)
+    for name, other in b.tags.items():
+        tags[name] = _choose_tag(condition, a.tags.get(name), other, inside)
+    holes = tuple(
+        replace(h, where=_choose_tag(condition, _hole(a, h.name), h.where, inside))
+        for h in b.holes
+    )
+    known = {h.name for h in b.holes}
+    holes += tuple(h for h in a.holes if h.name not in known)
+    written = None
+    if a.written is not None and b.written is not None:
+        written = a.written & b.written
+    return replace(b, tags=tags, holes=holes, written=written)
+
+
+def _hole(value: Value, name: str) -> Tag | None:
+    found = next((h.where for h in value.holes if h.name == name), None)
+    return value.tags.get(name) if found is None else found
+
+
+def _choose_tag(condition: Expr, a: Tag | None, b: Tag, inside: Scope) -> Tag:
+    if not isinstance(a, Coord) or not isinstance(b, Coord):
+        return b if a is b else Vague("what was loaded depends on the iteration")
+    if not np.array_equal(a.offs, b.offs):
+        return Vague("two fills lay their elements out differently")
+    if inside.equal(a.base, b.base).verdict is Verdict.PROVED:
+        return b
+    return Coord(select(condition, a.base, b.base), b.offs)
+
+
+def _iteration_of(
+    write: Write, number: Expr, scope: Scope
+) -> tuple[list[Expr], Callable[[Expr], Expr]] | None:
+    """Conditions under which a write is fill ``number``, and its symbols there."""
+    if write.number is None:
+        return None
+    world = scope.world
+    mapping: dict[str, Expr] = {}
+    conditions: list[Expr] = []
+    loops = write.scope.loops
+    outer, inner = loops[:-1], loops[-1:]
+    if len(outer) > len(scope.loops):
+        return None
+    for mine, theirs in zip(outer, scope.loops, strict=False):
+        mapping[mine.sym.name] = theirs.sym
+    for loop in inner:
+        fill = world.replace(write.number, mapping)
+        first = world.replace(fill, {loop.sym.name: Const(0)})
+        second = world.replace(fill, {loop.sym.name: Const(1)})
+        step = scope.difference(second, first)
+        if step is None or step < 1:
+            return None
+        at = binary("-", number, first)
+        if step > 1:
+            conditions.append(binary("==", at % step, 0))
+            at = at // step
+        at = _simple(at, scope)
+        mapping[loop.sym.name] = at
+        trips = world.replace(loop.trips, mapping)
+        conditions += [binary(">=", at, 0), binary("<", at, trips)]
+    if not inner:
+        conditions.append(binary("==", write.number, number))
+    conditions += [world.replace(fact, mapping) for fact in write.scope.branches]
+
+    def change(e: Expr) -> Expr:
+        return world.replace(e, mapping)
+
+    return conditions, change
+
+
+def _simple(e: Expr, scope: Scope) -> Expr:
+    """The expression as iteration + constant or constant, where it is one."""
+    if isinstance(e, Const):
+        return e
+    whole = scope.difference(e, Const(0))
+    if whole is not None:
+        return Const(whole)
+    for loop in reversed(scope.loops):
+        apart = scope.difference(e, loop.sym)
+        if apart is not None:
+            return binary("+", loop.sym, apart)
+    return e
+
+
+# ------------------------------------------------------------------ slots of a stage
+
+
+def at_stage_zero(view: SharedView) -> SharedView | None:
+    """The view in stage 0 with a constant origin; None where it is not constant."""
+    if not all(isinstance(x, Const) for x in view.origin):
+        return None
+    return replace(view, stage=Const(0))
+
+
+def slots_of(plan: VectorPlan, view: SharedView) -> Ints | None:
+    """Byte offsets in the stage, [threads, registers]; None: a symbolic origin."""
+    flat = at_stage_zero(view)
+    if flat is None:
+        return None
+    origin = tuple(int(evaluate(x, {})) for x in flat.origin)
+    return _vector_offsets(plan, flat.alloc, flat.axes, origin, flat.shape, flat.dims)
+
+
+@lru_cache(maxsize=512)
+def _vector_offsets(
+    plan: VectorPlan,
+    alloc: SharedAlloc,
+    axes: tuple[int, ...],
+    origin: tuple[int, ...],
+    shape: tuple[int, ...],
+    dims: tuple[str | None, ...],
+) -> Ints:
+    fixed = tuple(Const(x) for x in origin)
+    view = SharedView(alloc, Const(0), fixed, axes, shape, dims)
+    if "matrix" in plan.instruction:
+        found = matrix_elements(plan, view, {})
+    else:
+        found = vector_shared(plan, view, {})
+    found = found.reshape(found.shape[0], -1) - (alloc.offset or 0)
+    found.setflags(write=False)
+    return found
+
+
+def scatter(value: Value, slots: Ints, size: int, who: Bools | None = None) -> Value:
+    """A value with an element per entry of ``slots`` as the content of a stage."""
+    index = slots.ravel() if who is None else slots[who]
+    written = np.zeros(size, np.bool_)
+    written[index] = True
+    clash = False
+
+    def move(a: Ints) -> Ints:
+        nonlocal clash
+        spread = np.broadcast_to(a, slots.shape)
+        source = spread.ravel() if who is None else spread[who]
+        result = np.zeros(size, np.int64)
+        result[index] = source
+        clash |= not np.array_equal(result[index], source)
+        return result
+
+    made = moved(value, (size,), move)
+    if clash:
+        vague = Vague("different threads write one byte")
+        made = replace(made, tags=dict.fromkeys(made.tags, vague))
+    return replace(made, written=written)
+
+
+def gather(content: Value, slots: Ints) -> Value:
+    """The elements in these slots, as a value of the shape of ``slots``."""
+    made = moved(content, slots.shape, lambda a: a[slots])
+    return replace(made, written=None)
+
+
+def overlay(below: Value | None, above: Value, scope: Scope) -> Value:
+    """The content of a stage after a second write to part of it."""
+    if below is None or above.written is None or bool(above.written.all()):
+        return above
+    if below.written is None or not (below.written & ~above.written).any():
+        return above
+    mask = above.written
+    tags: dict[str, Tag] = {}
+    for name in {**below.tags, **above.tags}:
+        tags[name] = _overlaid(below.tags.get(name), above.tags.get(name), mask, scope)
+    holes = {h.name: h for h in (*below.holes, *above.holes)}
+    merged = tuple(
+        replace(
+            h,
+            where=_overlaid(_hole(below, n), _hole(above, n), mask, scope),
+            kind=h.kind if _same_kind(below, above, n) else "junk",
+        )
+        for n, h in holes.items()
+    )
+    number: Tag | None = None
+    if below.number is not None and above.number is not None:
+        number = _overlaid(below.number, above.number, mask, scope)
+    kind = above.kind if above.kind == below.kind else "data"
+    return replace(
+        above,
+        tags=tags,
+        holes=merged,
+        kind=kind,
+        number=number,
+        sums={**below.sums, **above.sums},
+        extents={**below.extents, **above.extents},
+        written=below.written | mask,
+    )
+
+
+def _same_kind(a: Value, b: Value, name: str) -> bool:
+    kinds = {h.kind for v in (a, b) for h in v.holes if h.name == name}
+    return len(kinds) == 1
+
+
+def _overlaid(a: Tag | None, b: Tag | None, mask: Bools, scope: Scope) -> Tag:
+    if not isinstance(a, Coord) or not isinstance(b, Coord):
+        return Vague("part of the buffer has another kind of content")
+    apart = scope.difference(b.base, a.base)
+    if apart is None:
+        return Vague("parts of the buffer were loaded at unrelated coordinates")
+    return Coord(a.base, np.where(mask, b.offs + apart, a.offs))

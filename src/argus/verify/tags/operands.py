@@ -1,0 +1,250 @@
+"""What each matrix instruction reads: operands of wgmma and mma.sync as matrices.
+
+A matrix here is a value of shape [groups, rows, k]: one per warpgroup (or, for
+mma.sync, per step and warp). Operands in shared memory are read through the descriptor
+exactly as `isa.descriptor` says the hardware does; those in registers through the
+instruction's own fragment, whatever layout the tile claims to have.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+
+import numpy as np
+
+from argus.ir import ops as o
+from argus.ir.access import descriptor_starts
+from argus.ir.expr import Const, evaluate
+from argus.ir.memory import SharedAlloc, SharedView
+from argus.ir.placement import MatrixOperand, MmaStep
+from argus.isa.descriptor import operand_addresses, violations
+from argus.layout import mma_a_operand, mma_b_operand, wgmma_a_operand
+from argus.verify.tags.compare import Outcome
+from argus.verify.tags.memory import at_stage_zero, gather
+from argus.verify.tags.state import State
+from argus.verify.tags.values import Ints, Value, moved
+from argus.verify.verdict import Verdict
+
+__all__ = ["K", "mma_matrices", "read_stage", "wgmma_registers", "wgmma_shared"]
+
+K = 16
+"""Depth of wgmma and mma.sync with 16-bit elements."""
+
+
+def wgmma_shared(
+    state: State,
+    op: o.Dot,
+    operand: MatrixOperand,
+    view: SharedView,
+    rows: int,
+    warpgroups: int,
+) -> Value | None:
+    """A shared operand as [warpgroups, rows of all atoms, k]; None: reported."""
+    flat = at_stage_zero(view)
+    if flat is None:
+        state.report(
+            "AG0390",
+            "the operand's place in shared memory is known",
+            op.span,
+            Outcome(Verdict.UNKNOWN, "", "a view with a symbolic origin"),
+        )
+        return None
+    groups = warpgroups if operand.warpgroup_stride else 1
+    origin = tuple(int(evaluate(x, {})) for x in flat.origin)
+    key = (flat.axes, origin, flat.shape, flat.dims)
+    broken, offsets = _addresses(operand, flat.alloc, key, rows, groups)
+    outcome = Outcome(Verdict.PROVED, "enumeration")
+    if broken:
+        outcome = Outcome(Verdict.REFUTED, "enumeration", "", state.scope.some_point())
+    state.report(
+        "AG0319",
+        "matrix descriptors keep the rules of the hardware",
+        op.span,
+        outcome,
+        f"a matrix descriptor that the hardware does not accept: {broken}",
+        broken,
+    )
+    if broken:
+        return None
+    return read_stage(state, op, view, offsets)
+
+
+def read_stage(
+    state: State, op: o.AnyOp, view: SharedView, offsets: Ints
+) -> Value | None:
+    """The elements at these byte offsets of a view's stage; None: reported.
+
+    Shows that they lie inside the stage (AG0313), that something has been written
+    there (AG0311), and which fill it was.
+    """
+    alloc = view.alloc
+    if not inside_stage(state, op, alloc, offsets):
+        return None
+    stage_exists(state, op, view)
+    source = state.memory.read(
+        alloc, state.stage(view), state.drain_number(view), state.scope, state.role
+    )
+    outcome = Outcome(source.verdict, "normal form", source.reason, source.model)
+    state.report(
+        source.rule if source.verdict is not Verdict.PROVED else "AG0402",
+        f"what is read from {alloc.name} is known",
+        op.span,
+        outcome,
+        f"what is read from {alloc.name} was not written for this use",
+        source.reason,
+    )
+    if source.content is None:
+        return None
+    slots = offsets // alloc.dtype.bytes
+    content = source.content
+    if content.written is not None:
+        missing = ~content.written[slots]
+        initialised(state, op, alloc, missing)
+    return gather(content, slots).with_step(f"read from {alloc.name}", op.span)
+
+
+def initialised(
+    state: State, op: o.AnyOp, alloc: SharedAlloc, missing: np.ndarray
+) -> None:
+    """Report whether all bytes that are read were written (AG0311)."""
+    outcome = Outcome(Verdict.PROVED, "enumeration")
+    if missing.any():
+        at = np.unravel_index(int(np.argmax(missing)), missing.shape)
+        element = tuple(int(i) for i in at)
+        model = state.scope.some_point()
+        outcome = Outcome(Verdict.REFUTED, "enumeration", "", model, element)
+    state.report(
+        "AG0311",
+        f"every byte read from {alloc.name} was written",
+        op.span,
+        outcome,
+        f"bytes of {alloc.name} are read that nothing has written",
+        "read before it is written",
+    )
+
+
+def inside_stage(state: State, op: o.AnyOp, alloc: SharedAlloc, offsets: Ints) -> bool:
+    """Report whether byte offsets lie inside one stage, on whole elements (AG0313)."""
+    size = alloc.dtype.bytes
+    for extent in alloc.shape:
+        size *= extent
+    wrong = (offsets < 0) | (offsets + alloc.dtype.bytes > size)
+    wrong |= offsets % alloc.dtype.bytes != 0
+    outcome = Outcome(Verdict.PROVED, "enumeration")
+    text = ""
+    if wrong.any():
+        at = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
+        element = tuple(int(i) for i in at)
+        model = state.scope.some_point()
+        outcome = Outcome(Verdict.REFUTED, "enumeration", "", model, element)
+        text = f"byte {int(offsets[element])} of a stage of {size} bytes"
+    state.report(
+        "AG0313",
+        f"accesses stay inside {alloc.name}",
+        op.span,
+        outcome,
+        f"an access leaves the stage of {alloc.name}",
+        text,
+    )
+    return not wrong.any()
+
+
+def stage_exists(state: State, op: o.AnyOp, view: SharedView) -> None:
+    """Report whether the stage number is one of the buffer (AG0313)."""
+    stage = state.stage(view)
+    from argus.ir.expr import binary
+
+    goal = binary("and", binary(">=", stage, 0), binary("<", stage, view.alloc.stages))
+    decided = state.scope.decide(goal)
+    state.report(
+        "AG0313",
+        f"the stage is one of the {view.alloc.stages} of {view.alloc.name}",
+        op.span,
+        Outcome(decided.verdict, decided.method, decided.reason, decided.model),
+        f"a stage that {view.alloc.name} does not have",
+        f"{view.alloc.name} has {view.alloc.stages} stages",
+    )
+
+
+_Key = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[str | None, ...]]
+
+
+@lru_cache(maxsize=256)
+def _addresses(
+    operand: MatrixOperand, alloc: SharedAlloc, key: _Key, rows: int, groups: int
+) -> tuple[str, Ints]:
+    """What the descriptors break, and byte offsets [groups, rows of atoms, k]."""
+    axes, origin, shape, dims = key
+    fixed = tuple(Const(x) for x in origin)
+    view = SharedView(alloc, Const(0), fixed, axes, shape, dims)
+    starts = descriptor_starts(operand, view, {}, groups)
+    unit = 8 * operand.swizzle
+    base = alloc.offset or 0
+    if unit and (base % unit or (alloc.stages > 1 and alloc.stage_bytes % unit)):
+        return f"a stage that is not aligned to {unit} bytes", starts
+    broken: list[str] = []
+
+    def read(start: int) -> Ints:
+        leading, stride, swizzle = operand.leading, operand.stride, operand.swizzle
+        wrong = violations(start, leading, stride, swizzle)
+        if wrong:
+            broken.extend(wrong)
+            return np.zeros((rows, K), np.int64)
+        return operand_addresses(
+            start, leading, stride, swizzle, operand.mn_major, rows, K
+        )
+
+    found = np.stack(
+        [
+            np.concatenate(
+                [np.concatenate([read(int(k)) for k in atom], axis=1) for atom in group]
+            )
+            for group in starts
+        ]
+    )
+    result = found - base
+    result.setflags(write=False)
+    return (broken[0] if broken else ""), result
+
+
+def wgmma_registers(state: State, tile: o.Tile, m_atoms: int, k_steps: int) -> Value:
+    """A register operand as [warpgroups, rows, k]."""
+    value = state.get(tile)
+    fragment = wgmma_a_operand(64 * m_atoms, K * k_steps)
+    table = fragment.table()
+    groups = value.shape[0] // fragment.num_threads
+    shape = (groups, *fragment.shape)
+
+    def move(a: Ints) -> Ints:
+        result = np.zeros(shape, np.int64)
+        per_group = np.broadcast_to(a, value.shape).reshape(
+            groups, fragment.num_threads, fragment.num_regs
+        )
+        result[:, table[:, :, 0], table[:, :, 1]] = per_group
+        return result
+
+    return moved(value, shape, move)
+
+
+def mma_matrices(
+    state: State, tile: o.Tile, steps: tuple[MmaStep, ...], second: bool
+) -> Value:
+    """A register operand of mma.sync as [steps * warps, rows, k]."""
+    value = state.get(tile)
+    fragment = mma_b_operand(8, K) if second else mma_a_operand(16, K)
+    first = np.array([s.b if second else s.a for s in steps])
+    regs = first[:, None] + np.arange(fragment.num_regs)[None, :]
+    table = fragment.table()
+    warps = value.shape[0] // 32
+    shape = (len(steps) * warps, *fragment.shape)
+
+    def move(a: Ints) -> Ints:
+        full = np.broadcast_to(a, value.shape)
+        # [threads, steps, registers of one step] -> [steps, warps, lanes, registers]
+        held = full[:, regs].reshape(warps, 32, len(steps), -1).transpose(2, 0, 1, 3)
+        result = np.zeros((len(steps), warps, *fragment.shape), np.int64)
+        result[:, :, table[:, :, 0], table[:, :, 1]] = held
+        return result.reshape(shape)
+
+    return replace(moved(value, shape, move), mask=None)

@@ -1,0 +1,197 @@
+"""Reductions along an axis: each coordinate once, padding only as neutral element.
+
+A reduction across warps is several operations with a detour through shared memory. What
+each partial result has seen travels with it as a set of coordinates; when all elements
+have seen one and the same range, the set becomes a span like those of matrix products.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from argus.ir import ops as o
+from argus.ir.expr import Const, Expr, binary
+from argus.verify.tags.compare import Outcome, within
+from argus.verify.tags.findings import operand
+from argus.verify.tags.kinds import neutral
+from argus.verify.tags.state import State
+from argus.verify.tags.sums import complete
+from argus.verify.tags.values import (
+    Coord,
+    Hole,
+    Ints,
+    Kind,
+    Loaded,
+    Sets,
+    Span,
+    Sum,
+    Tag,
+    Vague,
+    Value,
+)
+from argus.verify.verdict import Verdict
+
+__all__ = ["reduced"]
+
+
+class _Axis:
+    """A tile's elements by coordinate, the reduced axis last."""
+
+    def __init__(self, state: State, op: o.Reduce) -> None:
+        self.source = state.table(op.src)
+        self.result = state.table(op.result)
+        self.shape = op.src.shape
+        self.axis = op.axis
+        self.regular = True
+
+    def rows(self, a: Ints) -> Ints:
+        """Register array -> [*kept axes, n]; notes where copies of an element differ."""
+        index = tuple(self.source[:, :, i] for i in range(len(self.shape)))
+        whole = np.zeros(self.shape, np.int64)
+        whole[index] = a
+        if not np.array_equal(whole[index], a):
+            self.regular = False
+        return np.moveaxis(whole, self.axis, -1)
+
+    def spread(self, a: Ints) -> Ints:
+        """[*kept axes] -> register array of the result."""
+        index = tuple(self.result[:, :, i] for i in range(self.result.shape[2]))
+        return a[index] if index else np.broadcast_to(a, self.result.shape[:2])
+
+    def constant(self, tag: Tag) -> bool:
+        """Whether a component is the same along the axis."""
+        match tag:
+            case Coord():
+                rows = self.rows(tag.offs)
+                return bool((rows == rows[..., :1]).all())
+            case Loaded():
+                return all(self.constant(x) for x in tag.at)
+            case Vague():
+                return True
+
+    def first(self, tag: Tag) -> Tag:
+        """The component at the beginning of the axis."""
+        match tag:
+            case Coord():
+                return Coord(tag.base, self.spread(self.rows(tag.offs)[..., 0]))
+            case Loaded():
+                at = tuple(self.first(x) for x in tag.at)
+                return Loaded(tag.table, at, tag.shift)
+            case Vague():
+                return tag
+
+
+def reduced(state: State, op: o.Reduce) -> Value:
+    """The value of a reduction's result."""
+    value = state.get(op.src)
+    axis = _Axis(state, op)
+    tags: dict[str, Tag] = {}
+    sets: dict[str, Sets] = {}
+    sums = dict(value.sums)
+    for name, tag in value.tags.items():
+        if axis.constant(tag):
+            tags[name] = axis.first(tag)
+        elif isinstance(tag, Coord):
+            rows = axis.rows(tag.offs)
+            sets[name] = _as_sets(tag.base, rows, axis)
+    for name, s in value.sets.items():
+        ids = axis.rows(s.ids)
+        same = bool((ids == ids[..., :1]).all())
+        members = s.table[ids[..., 0]] if same else s.table[ids]
+        shape = (*members.shape[: ids.ndim - 1], -1)
+        sets[name] = _as_sets(s.base, members.reshape(shape), axis)
+    for name in list(sets):
+        seen = _settled(state, op, value, name, sets[name])
+        if seen is not None:
+            del sets[name]
+            if op.fn == "sum" and seen:
+                sums[name] = (*sums.get(name, ()), *seen)
+    holes = _holes(state, op, value, axis)
+    if not axis.regular:
+        vague = Vague("copies of one element in different threads differ")
+        tags = dict.fromkeys(tags, vague)
+    kind: Kind = value.kind if value.kind == 0 or op.fn in ("max", "min") else "data"
+    return Value(
+        state.shape(op.result),
+        tags,
+        holes,
+        kind,
+        sums=sums,
+        sets=sets,
+        extents=value.extents,
+        loose=value.loose,
+        chain=value.chain,
+    )
+
+
+def _as_sets(base: Expr, rows: Ints, axis: _Axis) -> Sets:
+    table = rows.reshape(-1, rows.shape[-1])
+    ids = np.arange(len(table)).reshape(rows.shape[:-1])
+    return Sets(base, axis.spread(ids), table)
+
+
+def _settled(
+    state: State, op: o.Reduce, value: Value, name: str, s: Sets
+) -> tuple[Sum, ...] | None:
+    """What all elements have seen: () if complete; None while they differ."""
+    rows = np.sort(s.table, axis=1)
+    again = (rows[:, 1:] == rows[:, :-1]).any(axis=1)
+    scope = state.scope
+    if again.any():
+        outcome = Outcome(Verdict.REFUTED, "enumeration", "", scope.some_point())
+    else:
+        outcome = Outcome(Verdict.PROVED, "enumeration")
+    state.report(
+        "AG0304",
+        f"each {name} is counted once",
+        op.span,
+        outcome,
+        f"a reduction counts an element along {name} twice",
+        f"one {name} takes part twice",
+        [operand("element", value, (0, 0), outcome.model, scope)],
+    )
+    low, count = int(rows[0, 0]), rows.shape[1]
+    if not (rows == rows[0]).all() or rows[0, -1] - low != count - 1:
+        return None
+    extent = value.extents.get(name)
+    if extent is None:
+        return ()
+    found = Sum(extent, (Span(binary("+", s.base, low), count),))
+    return () if complete(found, scope).outcome.proved else (found,)
+
+
+def _holes(state: State, op: o.Reduce, value: Value, axis: _Axis) -> tuple[Hole, ...]:
+    kept: list[Hole] = []
+    for h in value.holes:
+        if axis.constant(h.where) and not isinstance(h.where, Vague):
+            same = h.kind == 0 or op.fn in ("max", "min")
+            kind: Kind = h.kind if same else "junk"
+            kept.append(replace(h, where=axis.first(h.where), kind=kind))
+            continue
+        _check(state, op, value, h)
+    return tuple(kept)
+
+
+def _check(state: State, op: o.Reduce, value: Value, h: Hole) -> None:
+    if neutral(op.fn, h.kind):
+        outcome = Outcome(Verdict.PROVED, "normal form")
+    else:
+        outcome = within(h.where, h.extent, state.scope)
+    held = "arbitrary bits" if isinstance(h.kind, str) else f"{h.kind}"
+    wanted = {"sum": "0", "max": "-inf", "min": "inf", "prod": "1"}.get(op.fn, "none")
+    state.report(
+        "AG0310",
+        f"elements outside {h.what} do not take part in the {op.fn}",
+        op.span,
+        outcome,
+        f"elements outside {h.what} reach a {op.fn}",
+        f"an element past the end of {h.name} holds {held} here",
+        [operand("element", value, outcome.element, outcome.model, state.scope)],
+        thread=outcome.element[0] if outcome.element else None,
+        help=f"fill with {wanted}, or mask with `ag.where(... < extent, x, {wanted})`",
+    )
+
+
+ZERO = Const(0)

@@ -1,0 +1,225 @@
+"""Admissible values of all symbols: many at once, to find counterexamples.
+
+A kernel that is wrong is nearly always wrong for some small size. So before anything is
+proved, a condition is evaluated at a few hundred points: sizes around the tile sizes,
+the first, last and some other blocks and iterations. A point that breaks a condition is
+a counterexample (all facts hold at every point); that none does proves nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from argus.ir.expr import Binary, Const, Expr, Sym, evaluate
+from argus.ir.memory import GlobalTensor
+from argus.ir.ops import Tile
+from argus.ir.program import CLUSTER_RANK, SM_COUNT, Program, ScalarParam
+from argus.ir.walk import defined, walk
+from argus.verify.tags.world import Element, Total, World
+
+__all__ = ["POINTS", "Points", "first_points"]
+
+POINTS = 512
+_MOST_STEPS = 512
+
+
+class Points(Mapping[str, Any]):
+    """Values of symbols by name: arrays of one length. Applications are computed."""
+
+    def __init__(self, world: World, values: dict[str, NDArray[np.int64]]) -> None:
+        self.world = world
+        self.values_ = values
+
+    def __getitem__(self, name: str) -> Any:
+        found = self.values_.get(name)
+        if found is None:
+            meaning = self.world.meanings.get(name)
+            if meaning is None:
+                raise KeyError(name)
+            found = self._apply(meaning)
+            self.values_[name] = found
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.values_)
+
+    def __len__(self) -> int:
+        return len(self.values_)
+
+    @property
+    def size(self) -> int:
+        """Number of points."""
+        return len(next(iter(self.values_.values()))) if self.values_ else 0
+
+    def of(self, e: Expr) -> NDArray[Any]:
+        """The value of an expression at every point. Raises KeyError for a symbol."""
+        with np.errstate(all="ignore"):
+            return np.broadcast_to(np.asarray(evaluate(e, self)), (self.size,))
+
+    def where(self, keep: NDArray[np.bool_]) -> Points:
+        """The points where a condition holds."""
+        if keep.all():
+            return Points(self.world, dict(self.values_))
+        return Points(self.world, {n: v[keep] for n, v in self.values_.items()})
+
+    def plus(self, name: str, values: NDArray[np.int64]) -> Points:
+        """With one more symbol."""
+        return Points(self.world, {**self.values_, name: values})
+
+    def at(self, i: int) -> dict[str, int]:
+        """One point."""
+        return {n: int(v[i]) for n, v in self.values_.items() if v.dtype.kind in "iu"}
+
+    def _apply(self, meaning: Element | Total) -> NDArray[Any]:
+        if isinstance(meaning, Element):
+            mixed = np.full(self.size, hash_of(meaning.tensor), dtype=np.int64)
+            for c in meaning.coords:
+                mixed = (mixed * 1000003 + self.of(c).astype(np.int64)) & 0xFFFFFF
+            mixed = (mixed * 7919 + 12345) & 0xFFFFFF
+            if meaning.type == "float":
+                return mixed / 0xFFFFFF
+            return mixed // 64 % 7 - 1
+        upto = self.of(meaning.upto).astype(np.int64)
+        total = np.zeros(self.size, np.int64)
+        for j in range(min(int(upto.max(initial=0)), _MOST_STEPS)):
+            inner = self.plus(meaning.index.name, np.full(self.size, j, np.int64))
+            # What depends on the index must be computed anew.
+            for name, other in self.world.meanings.items():
+                if isinstance(other, Element) and any(
+                    self.world.depends(c, meaning.index) for c in other.coords
+                ):
+                    inner.values_.pop(name, None)
+            total = total + np.where(j < upto, inner.of(meaning.delta), 0)
+        return total
+
+
+def hash_of(text: str) -> int:
+    """A number that depends on a name, the same in every process."""
+    return sum((i + 1) * ord(c) for i, c in enumerate(text))
+
+
+def first_points(world: World) -> Points:
+    """Sizes, arguments and block indices of admissible launches."""
+    rng = np.random.default_rng(0)
+    maker = _Maker(world, rng)
+    points = maker.sizes()
+    for condition in world.facts[: len(world.program.requirements)]:
+        points = points.where(points.of(condition).astype(np.bool_))
+    if points.size == 0:
+        return points
+    grid = points.of(world.program.grid).astype(np.int64) // world.cluster
+    points = points.plus(world.count.name, grid).where(grid > 0)
+    count = points[world.count.name]
+    points = points.plus(world.index.name, pick(rng, count))
+    if world.cluster > 1:
+        ranks = rng.integers(0, world.cluster, points.size)
+        points = points.plus(CLUSTER_RANK.name, ranks)
+    return points
+
+
+def pick(rng: np.random.Generator, count: NDArray[np.int64]) -> NDArray[np.int64]:
+    """An index below each count: the first, the second, the last, or any other."""
+    mode = rng.integers(0, 5, len(count))
+    anywhere = (rng.random(len(count)) * count).astype(np.int64)
+    last, second = count - 1, np.minimum(1, count - 1)
+    chosen = np.select([mode == 0, mode == 1, mode == 2], [last, second, 0], anywhere)
+    return np.minimum(chosen, last)
+
+
+class _Maker:
+    def __init__(self, world: World, rng: np.random.Generator) -> None:
+        self.world, self.rng = world, rng
+        self.program: Program = world.program
+        self.tiles = self._tile_sizes()
+
+    def _tile_sizes(self) -> list[int]:
+        found = {16, 64}
+        for op in walk(self.program.body):
+            tiles: tuple[Tile, ...] = defined(op)
+            found |= {n for t in tiles for n in t.shape if n > 1}
+        found |= {n for s in self.program.shared for n in s.shape if n > 1}
+        return sorted(found)
+
+    def sizes(self) -> Points:
+        n = 8 * POINTS
+        names: dict[str, NDArray[np.int64]] = {}
+        for p in self.program.params:
+            match p:
+                case GlobalTensor():
+                    for extent in p.shape:
+                        if isinstance(extent, Sym) and extent.name not in names:
+                            names[extent.name] = self._extents(extent.name, n)
+                case ScalarParam():
+                    if p.dtype.startswith("f"):
+                        names[p.sym.name] = self.rng.random(n)  # type: ignore[assignment]
+                    else:
+                        names[p.sym.name] = self.rng.integers(0, 64, n)
+        names[SM_COUNT.name] = self.rng.choice(np.array([1, 2, 3, 4, 8, 132]), n)
+        points = Points(self.world, names)
+        for requirement in self.program.requirements:
+            points = self._define(points, requirement.cond)
+        points = self._strides(points)
+        keep = np.ones(points.size, np.bool_)
+        for requirement in self.program.requirements:
+            keep &= points.of(requirement.cond).astype(np.bool_)
+        points = points.where(keep)
+        few = np.arange(points.size) < POINTS
+        return points.where(few)
+
+    def _extents(self, name: str, n: int) -> NDArray[np.int64]:
+        """Small ones, and those around multiples of a tile's size."""
+        step = self.program.facts.get(name, 1)
+        tile = self.rng.choice(np.array(self.tiles), n)
+        around = tile * self.rng.integers(1, 5, n) + self.rng.integers(-1, 2, n)
+        small = self.rng.integers(1, 6, n)
+        any_ = self.rng.integers(1, 4 * max(self.tiles) + 2, n)
+        mode = self.rng.integers(0, 4, n)
+        chosen = np.select([mode == 0, mode == 1], [small * step, any_], around)
+        chosen = np.minimum(chosen, 4096)
+        return np.maximum(-(-chosen // step) * step, step)
+
+    def _define(self, points: Points, cond: Expr) -> Points:
+        """Make an equation or a divisibility true by choosing one of its symbols."""
+        match cond:
+            case Binary(op="==", left=Sym(name=name, kind="dim"), right=e):
+                return points.plus(name, points.of(e).astype(np.int64))
+            case Binary(op="==", left=e, right=Sym(name=name, kind="dim")):
+                return points.plus(name, points.of(e).astype(np.int64))
+            case Binary(
+                op="==",
+                left=Binary(op="%", left=Sym(name=a, kind="dim"), right=Sym() as b),
+                right=Const(value=0),
+            ):
+                factor = self.rng.integers(1, 5, points.size)
+                return points.plus(a, points[b.name] * factor)
+            case Binary(op="<=" | "<", left=Sym(name=a, kind="dim"), right=Const()):
+                limit = points.of(cond.right).astype(np.int64)
+                step = self.program.facts.get(a, 1)
+                inside = np.where(
+                    self.rng.integers(0, 2, points.size) == 0,
+                    limit,
+                    1 + (points[a] - 1) % limit,
+                )
+                if cond.op == "<":
+                    inside = inside - 1
+                return points.plus(a, np.maximum(inside // step * step, step))
+            case _:
+                return points
+
+    def _strides(self, points: Points) -> Points:
+        """Contiguous tensors, rows padded to what the strides must divide by."""
+        for p in self.program.params:
+            if not isinstance(p, GlobalTensor):
+                continue
+            reach = np.ones(points.size, np.int64)
+            for extent, stride in zip(p.shape[::-1], p.strides[::-1], strict=True):
+                if isinstance(stride, Sym):
+                    step = self.program.facts.get(stride.name, 1)
+                    reach = -(-reach // step) * step
+                    points = points.plus(stride.name, reach)
+                reach = reach * points.of(extent).astype(np.int64)
+        return points

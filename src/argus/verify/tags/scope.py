@@ -1,0 +1,257 @@
+"""What holds at a place of the program, and deciding conditions there.
+
+A scope is the list of enclosing loops and branches. It knows the facts that they give
+(this iteration exists, this branch was taken) and a set of admissible points.
+
+Deciding is in this order: the points (which can only refute), normal form and ranges,
+then `argus.verify.decide.prove`. Answers are cached per scope.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from argus.ir.expr import Binary, Const, Expr, Sym, binary, lift
+from argus.verify.decide import prove
+from argus.verify.decide.decision import Decision
+from argus.verify.decide.conditions import context_of
+from argus.verify.decide.evaluation import Unmodelled, has_floats
+from argus.verify.decide.facts import conjuncts
+from argus.verify.decide.normal import Normal
+from argus.verify.decide.polynomial import Poly
+from argus.verify.tags.sampling import Points, first_points, pick
+from argus.verify.tags.world import Element, World
+from argus.verify.verdict import Verdict
+
+__all__ = ["Loop", "Scope"]
+
+PROOF_MS = 2000
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A loop being inside of: iteration ``sym`` of ``trips``; its variable's value."""
+
+    sym: Sym
+    trips: Expr
+    name: str
+    value: Expr
+
+
+@dataclass(eq=False)
+class Scope:
+    """Enclosing loops and path conditions, outermost first."""
+
+    world: World
+    loops: tuple[Loop, ...] = ()
+    facts: tuple[Expr, ...] = ()
+    points: Points | None = None
+    branches: tuple[Expr, ...] = ()
+    """The facts that come from branches taken, not from loops."""
+    _known: dict[Expr, Decision] = field(default_factory=dict[Expr, Decision])
+    _normal: Normal | None = None
+    _children: dict[object, Scope] = field(default_factory=dict[object, "Scope"])
+
+    @staticmethod
+    def top(world: World) -> Scope:
+        """The scope of the whole kernel."""
+        return Scope(world, points=first_points(world))
+
+    # ---------------------------------------------------------------- entering
+
+    def inside(self, loop: Loop, stop: Expr) -> Scope:
+        """One iteration of a loop that runs while its variable is below ``stop``."""
+        if loop.sym.name in self._children:
+            return self._children[loop.sym.name]
+        points = self.points
+        if points is not None and points.size:
+            try:
+                trips = points.of(loop.trips).astype(np.int64)
+                points = points.where(trips > 0)
+                trips = trips[trips > 0]
+                rng = np.random.default_rng(len(self.loops) + 1)
+                points = points.plus(loop.sym.name, pick(rng, trips))
+            except KeyError:
+                points = None
+        facts = (
+            *self.facts,
+            binary("<", loop.sym, loop.trips),
+            binary("<", loop.value, stop),
+        )
+        made = Scope(self.world, (*self.loops, loop), facts, points, self.branches)
+        self._children[loop.sym.name] = made
+        return made
+
+    def when(self, *conditions: Expr) -> Scope:
+        """Where these conditions hold, too."""
+        if not conditions:
+            return self
+        if conditions in self._children:
+            return self._children[conditions]
+        points = self.points
+        try:
+            for c in conditions:
+                if points is not None:
+                    points = points.where(points.of(c).astype(np.bool_))
+        except KeyError:
+            points = None
+        made = Scope(
+            self.world,
+            self.loops,
+            (*self.facts, *conditions),
+            points,
+            (*self.branches, *conditions),
+        )
+        self._children[conditions] = made
+        return made
+
+    # ---------------------------------------------------------------- deciding
+
+    @property
+    def normal(self) -> Normal:
+        """Normal forms under the facts of this scope."""
+        if self._normal is None:
+            facts = conjuncts((*self.world.facts, *self.facts))
+            self._normal = context_of(tuple(f for f in facts if not has_floats(f)))
+        return self._normal
+
+    def poly(self, e: Expr) -> Poly | None:
+        """Normal form, where there is one."""
+        try:
+            return self.normal.of(e)
+        except Unmodelled:
+            return None
+
+    def difference(self, a: Expr, b: Expr) -> int | None:
+        """A - b, where it is one number by normal form."""
+        if a == b:
+            return 0
+        left, right = self.poly(a), self.poly(b)
+        if left is None or right is None:
+            return None
+        apart = left - right
+        return apart.constant if apart.is_constant() else None
+
+    def decide(self, goal: Expr) -> Decision:
+        """Whether a condition holds here, for all values of its symbols."""
+        if isinstance(goal, Const):
+            verdict = Verdict.PROVED if goal.value else Verdict.REFUTED
+            return Decision(verdict, "normal form", model=self.some_point())
+        found = self._known.get(goal)
+        if found is None:
+            found = self._decide(goal)
+            self._known[goal] = found
+        return found
+
+    def _decide(self, goal: Expr) -> Decision:
+        counter = self.counterexample(goal)
+        if counter is not None:
+            return Decision(Verdict.REFUTED, "admissible sizes", model=counter)
+        quick = self._quick(goal)
+        if quick:
+            return Decision(Verdict.PROVED, "normal form")
+        return prove(goal, self._relevant(goal), timeout_ms=PROOF_MS)
+
+    def _quick(self, goal: Expr) -> bool:
+        if not isinstance(goal, Binary):
+            return False
+        try:
+            if goal.op == "and":
+                return self._quick(goal.left) and self._quick(goal.right)
+            if goal.op in ("==", "!=", "<", "<=", ">", ">="):
+                return self.normal.compared(goal.op, goal.left, goal.right) is True
+        except Unmodelled:
+            pass
+        return False
+
+    def _relevant(self, goal: Expr) -> tuple[Expr, ...]:
+        """Facts that share symbols with the goal, transitively."""
+        facts = [*self.world.facts, *self.facts]
+        reached = {s.name for s in self.world.all_symbols(goal)}
+        kept: list[Expr] = []
+        changed = True
+        while changed:
+            changed = False
+            for fact in [f for f in facts if f not in kept]:
+                names = {s.name for s in self.world.all_symbols(fact)}
+                if names & reached:
+                    kept.append(fact)
+                    reached |= names
+                    changed = True
+        return tuple(kept)
+
+    def holds(self, goal: Expr) -> bool:
+        """Whether the condition is proved."""
+        return self.decide(goal).verdict is Verdict.PROVED
+
+    def all_hold(self, goals: Sequence[Expr]) -> Decision:
+        """The conjunction: the first that is refuted, else the first unknown."""
+        worst = Decision(Verdict.PROVED, "normal form")
+        for goal in goals:
+            found = self.decide(goal)
+            if found.verdict < worst.verdict:
+                worst = found
+            if worst.verdict is Verdict.REFUTED:
+                break
+        return worst
+
+    def equal(self, a: Expr, b: Expr) -> Decision:
+        """Whether two expressions are equal here."""
+        apart = self.difference(a, b)
+        if apart == 0:
+            return Decision(Verdict.PROVED, "normal form")
+        if apart is not None:
+            return Decision(Verdict.REFUTED, "normal form", model=self.some_point())
+        return self.decide(binary("==", a, b))
+
+    # ------------------------------------------------------------------ points
+
+    def counterexample(self, goal: Expr) -> dict[str, int] | None:
+        """A point where a condition fails, with small sizes."""
+        points = self.points
+        if points is None or points.size == 0:
+            return None
+        try:
+            found = points.of(goal).astype(np.bool_)
+        except KeyError:
+            return None
+        broken = np.flatnonzero(~found)
+        if not len(broken):
+            return None
+        return points.at(int(broken[self._smallest(points, broken)]))
+
+    def some_point(self) -> dict[str, int]:
+        """Any admissible point, with small sizes; empty if none is known."""
+        points = self.points
+        if points is None or points.size == 0:
+            return {}
+        every = np.arange(points.size)
+        return points.at(int(every[self._smallest(points, every)]))
+
+    def _smallest(self, points: Points, which: np.ndarray) -> int:
+        sizes = [s for s in points if self._is_size(s)]
+        total = np.zeros(len(which))
+        for name in sizes:
+            total += np.log2(1 + np.abs(points[name][which]))
+        return int(np.argmin(total))
+
+    def _is_size(self, name: str) -> bool:
+        return not isinstance(self.world.meanings.get(name), Element)
+
+    def value_at(self, e: Expr, model: dict[str, int]) -> int | None:
+        """Value of an expression at a point of `counterexample`."""
+        values = {n: np.array([v], np.int64) for n, v in model.items()}
+        if not values:
+            return int(e.value) if isinstance(e, Const) else None
+        try:
+            return int(Points(self.world, values).of(e)[0])
+        except (KeyError, ValueError, OverflowError):
+            return None
+
+
+def at_least(a: Expr | int, b: Expr | int) -> Expr:
+    """A >= b as a goal."""
+    return binary(">=", lift(a), lift(b))

@@ -1,0 +1,189 @@
+"""What is known while a role is walked: values of tiles, scalars, the last waits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from argus.diagnostics import Span
+from argus.ir import ops as o
+from argus.ir.expr import Const, Expr, binary
+from argus.ir.memory import BarrierAlloc, GlobalTensor, SharedAlloc, SharedView
+from argus.layout import Fragment
+from argus.verify.evidence import Operand
+from argus.verify.tags.compare import Outcome, agree
+from argus.verify.tags.findings import Findings, Where
+from argus.verify.tags.loops import Env, close, number_of
+from argus.verify.tags.memory import Memory
+from argus.verify.tags.scope import Scope
+from argus.verify.tags.values import Ints, Shape, Tag, Vague, Value
+from argus.verify.tags.world import World
+
+__all__ = ["State", "Stored"]
+
+
+@dataclass(frozen=True, eq=False)
+class Stored:
+    """A store to global memory: coordinates of its elements, for coverage."""
+
+    op: o.StoreGlobal | o.CopyOut
+    tensor: GlobalTensor
+    coords: tuple[Tag, ...]
+    limits: tuple[tuple[Tag, Expr], ...]
+    scope: Scope
+    role: str
+    atomic: bool
+    sums: Value
+    lets: Mapping[str, Expr]
+
+
+@dataclass(eq=False)
+class State:
+    """A role (or the code of a kernel without roles) being walked."""
+
+    world: World
+    findings: Findings
+    memory: Memory
+    scope: Scope
+    env: Env
+    role: str
+    threads: int
+    values: dict[o.Tile, Value] = field(default_factory=dict[o.Tile, Value])
+    waits: dict[BarrierAlloc, Expr] = field(default_factory=dict[BarrierAlloc, Expr])
+    stores: dict[int, Stored] = field(default_factory=dict[int, Stored])
+    full_of: Mapping[SharedAlloc, BarrierAlloc] = field(
+        default_factory=dict[SharedAlloc, BarrierAlloc]
+    )
+    empty_of: Mapping[SharedAlloc, BarrierAlloc] = field(
+        default_factory=dict[SharedAlloc, BarrierAlloc]
+    )
+    tensor_tags: dict[str, tuple[tuple[str, Expr], ...]] = field(
+        default_factory=dict[str, tuple[tuple[str, Expr], ...]]
+    )
+
+    # ------------------------------------------------------------------- tiles
+
+    def get(self, tile: o.Tile) -> Value:
+        """What is known of a tile."""
+        return self.values[tile]
+
+    def layout(self, tile: o.Tile) -> Fragment:
+        """Layout of a placed tile. Raises ValueError where it has none."""
+        if tile.layout is None:
+            raise ValueError(f"{tile!r} has no layout: the program is not placed")
+        return tile.layout
+
+    def table(self, tile: o.Tile) -> Ints:
+        """Coordinates of a tile's registers, [threads, registers, rank]."""
+        return self.layout(tile).table()  # type: ignore[return-value]
+
+    def shape(self, tile: o.Tile) -> Shape:
+        """[threads, registers]."""
+        layout = self.layout(tile)
+        return (layout.num_threads, layout.num_regs)
+
+    def vague(self, tile: o.Tile, reason: str) -> Value:
+        """A tile of which nothing is known: each of its dimensions for the reason."""
+        names = [d for d in tile.dims if d is not None]
+        return Value(self.shape(tile), dict.fromkeys(names, Vague(reason)))
+
+    def renamed(
+        self,
+        value: Value,
+        source: o.Tile,
+        result: o.Tile,
+        axes: Sequence[int],
+        span: Span,
+    ) -> Value:
+        """Components under the names that the result's axes have.
+
+        A renamed axis may begin at another whole tile: its coordinate is known up to a
+        multiple of its extent (`ag.rename` is that claim).
+        """
+        tags, extents = dict(value.tags), dict(value.extents)
+        sets, loose = dict(value.sets), dict(value.loose)
+        for axis, target in enumerate(axes):
+            old, new = source.dims[axis], result.dims[target]
+            if old is None or new is None or old == new or old not in value.tags:
+                continue
+            tag = value.tags[old]
+            if new in value.tags:
+                self.report(
+                    "AG0315",
+                    f"the elements renamed to {new} have that {new}",
+                    span,
+                    agree(tag, value.tags[new], self.scope),
+                )
+            tags.pop(old, None)
+            tags[new] = tag
+            if old in extents:
+                extents[new] = extents.pop(old)
+            if old in sets:
+                sets[new] = sets.pop(old)
+            loose[new] = result.shape[target]
+        return replace(value, tags=tags, extents=extents, sets=sets, loose=loose)
+
+    # -------------------------------------------------------------- obligations
+
+    def where(self, span: Span, scope: Scope | None = None) -> Where:
+        """This role at a line."""
+        return Where(self.role, scope or self.scope, span)
+
+    def report(
+        self,
+        rule: str,
+        claim: str,
+        span: Span,
+        outcome: Outcome,
+        message: str = "",
+        label: str = "",
+        operands: Sequence[Operand] = (),
+        thread: int | None = None,
+        help: str | None = None,
+        notes: Sequence[str] = (),
+    ) -> None:
+        """Record an outcome at a line."""
+        self.findings.add(
+            rule,
+            claim,
+            self.where(span),
+            outcome,
+            message,
+            label,
+            operands,
+            thread,
+            help,
+            notes,
+        )
+
+    # --------------------------------------------------------------- shared views
+
+    def close(self, e: Expr) -> Expr:
+        """An expression of the program in closed form."""
+        return close(self.world, e, self.env)
+
+    def stage(self, view: SharedView) -> Expr:
+        """The stage of a view in closed form."""
+        return self.close(view.stage)
+
+    def fill_number(self, view: SharedView) -> Expr | None:
+        """Which fill a write to this view belongs to."""
+        return self._number(view, self.empty_of, 1)
+
+    def drain_number(self, view: SharedView) -> Expr | None:
+        """Which fill a read of this view sees."""
+        return self._number(view, self.full_of, 0)
+
+    def _number(
+        self, view: SharedView, barriers: Mapping[SharedAlloc, BarrierAlloc], lag: int
+    ) -> Expr | None:
+        stage, stages = self.stage(view), view.alloc.stages
+        found = number_of(stage, stages)
+        if found is not None and not isinstance(found, Const):
+            return found
+        barrier = barriers.get(view.alloc)
+        if barrier is not None and barrier in self.waits:
+            completion = self.waits[barrier]
+            lap = binary("*", binary("+", completion, lag), stages)
+            return binary("+", lap, stage)
+        return found

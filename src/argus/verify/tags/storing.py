@@ -1,0 +1,258 @@
+"""Stores: the element that goes to C[m, n] is (M=m, N=n), complete, and not padding."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from argus.ir import ops as o
+from argus.ir.expr import Expr
+from argus.ir.memory import GlobalView
+from argus.verify.tags.compare import Outcome, agree, value_of, within
+from argus.verify.tags.findings import operand
+from argus.verify.tags.spread import Placed
+from argus.verify.tags.state import State, Stored
+from argus.verify.tags.sums import complete
+from argus.verify.tags.values import (
+    Bools,
+    Compare,
+    Coord,
+    Hole,
+    Loaded,
+    Tag,
+    Vague,
+    Value,
+    moved,
+)
+from argus.verify.verdict import Verdict
+
+__all__ = ["check_store"]
+
+
+def check_store(
+    state: State,
+    op: o.StoreGlobal | o.CopyOut,
+    view: GlobalView,
+    placed: Placed,
+    value: Value,
+    mask: tuple[Compare, ...] | None,
+    who: Bools | None,
+) -> None:
+    """All obligations of one store; it is remembered for coverage.
+
+    ``mask`` are the conditions under which an element is stored, None if there are
+    none; ``who`` the holders that store.
+    """
+    tensor = view.tensor
+    if who is not None:
+        placed, value = _only(placed, value, who)
+    for name, tag in zip(tensor.dims, placed.coords, strict=True):
+        _identity(state, op, name, tag, value)
+    for name, tag in placed.axes.items():
+        _identity(state, op, name, tag, value)
+    for index in placed.indices:
+        for name, tag in index.tags.items():
+            if name not in tensor.dims:
+                _identity(state, op, name, tag, value, gathered=True)
+    for hole in value.holes:
+        _padding(state, op, view, placed, value, hole, mask)
+    atomic = isinstance(op, o.StoreGlobal) and op.atomic is not None
+    if not atomic:
+        _complete(state, op, value)
+    for name in value.sets:
+        outcome = Outcome(Verdict.REFUTED, "enumeration", "", state.scope.some_point())
+        state.report(
+            "AG0308", f"the stored sum over {name} is complete", op.span, outcome
+        )
+    state.stores[id(op)] = Stored(
+        op,
+        tensor,
+        placed.coords,
+        placed.limits,
+        state.scope,
+        state.role,
+        atomic,
+        value,
+        dict(state.env),
+    )
+
+
+def _only(placed: Placed, value: Value, who: Bools) -> tuple[Placed, Value]:
+    """The elements of those that store, as one row."""
+
+    def line(tag: Tag) -> Tag:
+        match tag:
+            case Coord():
+                spread = np.broadcast_to(tag.offs, who.shape)
+                return Coord(tag.base, spread[who][None, :])
+            case Loaded():
+                return replace(tag, at=tuple(line(x) for x in tag.at))
+            case Vague():
+                return tag
+
+    count = int(who.sum())
+
+    def flat(v: Value) -> Value:
+        return moved(
+            v, (1, count), lambda a: np.broadcast_to(a, who.shape)[who][None, :]
+        )
+
+    return (
+        Placed(
+            tuple(line(c) for c in placed.coords),
+            tuple((line(t), e) for t, e in placed.limits),
+            {n: line(t) for n, t in placed.axes.items()},
+            tuple(flat(v) for v in placed.indices),
+        ),
+        flat(value),
+    )
+
+
+def _identity(
+    state: State,
+    op: o.StoreGlobal | o.CopyOut,
+    name: str,
+    tag: Tag,
+    value: Value,
+    gathered: bool = False,
+) -> None:
+    mine = value.tags.get(name)
+    if mine is None or isinstance(tag, Vague):
+        return
+    tensor = op.dst.tensor if isinstance(op, o.CopyOut) else op.view.tensor
+    outcome = agree(mine, tag, state.scope, value.loose.get(name, 0))
+    element = outcome.element
+    stored = operand("stored", value, element, outcome.model, state.scope)
+    wanted = value_of(tag, element, outcome.model, state.scope)
+    through = isinstance(mine, Loaded) or isinstance(tag, Loaded) or gathered
+    state.report(
+        "AG0315" if through else "AG0305",
+        f"the element stored at {name} has that {name}",
+        op.span,
+        outcome,
+        f"an element is stored at another {name} than its own",
+        f"{name} = {stored.tag.get(name)} is stored at {name} = {wanted} of "
+        f"{tensor.name}",
+        [stored],
+        thread=element[0] if element else None,
+    )
+
+
+def _padding(
+    state: State,
+    op: o.StoreGlobal | o.CopyOut,
+    view: GlobalView,
+    placed: Placed,
+    value: Value,
+    hole: Hole,
+    mask: tuple[Compare, ...] | None,
+) -> None:
+    """An element outside its tensor may not be one that is stored."""
+    outcome = _skipped(state, view, placed, hole, mask)
+    element = outcome.element
+    state.report(
+        "AG0310",
+        f"elements outside {hole.what} are not stored",
+        op.span,
+        outcome,
+        f"elements outside {hole.what} are stored",
+        f"an element past the end of {hole.name} reaches {view.tensor.name}",
+        [operand("stored", value, element, outcome.model, state.scope)],
+        thread=element[0] if element else None,
+        help="store only what exists: slice to the end, or give a mask",
+    )
+
+
+def _skipped(
+    state: State,
+    view: GlobalView,
+    placed: Placed,
+    hole: Hole,
+    mask: tuple[Compare, ...] | None,
+) -> Outcome:
+    scope = state.scope
+    conditions: list[tuple[Tag, Expr]] = [
+        (tag, state.close(extent))
+        for tag, extent in zip(placed.coords, view.tensor.shape, strict=True)
+    ]
+    conditions += list(placed.limits)
+    for index in placed.indices:
+        conditions += [
+            (h.where, h.extent)
+            for h in index.holes
+            if isinstance(h.kind, float | int) and h.kind < 0
+        ]
+    for tag, extent in conditions:
+        if isinstance(tag, Vague):
+            continue
+        same = agree(hole.where, tag, scope).proved
+        if same and _at_most(state, extent, hole.extent):
+            return Outcome(Verdict.PROVED, "normal form")
+    if mask is not None:
+        from argus.verify.tags.registers import excludes
+
+        if excludes(state, mask, hole):
+            return Outcome(Verdict.PROVED, "normal form")
+    return _reaches(state, hole, conditions)
+
+
+def _at_most(state: State, a: Expr, b: Expr) -> bool:
+    from argus.ir.expr import binary
+
+    return a == b or state.scope.holds(binary("<=", a, b))
+
+
+def _reaches(
+    state: State, hole: Hole, conditions: list[tuple[Tag, Expr]]
+) -> Outcome:
+    """A point where an element of the hole meets every condition of the store."""
+    empty = within(hole.where, hole.extent, state.scope)
+    if empty.proved or empty.verdict is Verdict.UNKNOWN:
+        return empty
+    points = state.scope.points
+    assert points is not None and isinstance(hole.where, Coord)
+    limit = points.of(hole.extent)
+    base = points.of(hole.where.base)
+    for i in range(min(points.size, 256)):
+        at = int(base[i]) + hole.where.offs
+        reached = (at >= int(limit[i])) | (at < 0)
+        if not reached.any():
+            continue
+        model = points.at(i)
+        for tag, extent in conditions:
+            if not isinstance(tag, Coord):
+                return Outcome(
+                    Verdict.UNKNOWN, "", "which rows are stored is up to a table"
+                )
+            start = state.scope.value_at(tag.base, model)
+            end = state.scope.value_at(extent, model)
+            if start is None or end is None:
+                return empty
+            place = start + tag.offs
+            reached = reached & (place >= 0) & (place < end)
+        if reached.any():
+            where = np.unravel_index(int(np.argmax(reached)), reached.shape)
+            element = tuple(int(x) for x in where)
+            return Outcome(Verdict.REFUTED, "admissible sizes", "", model, element)
+    return Outcome(
+        Verdict.UNKNOWN, "", f"whether elements outside {hole.what} are stored"
+    )
+
+
+def _complete(state: State, op: o.AnyOp, value: Value) -> None:
+    for name, several in value.sums.items():
+        for s in several:
+            found = complete(s, state.scope)
+            times = f"{found.times} times" if found.times else "never"
+            state.report(
+                found.rule if found.outcome.verdict is Verdict.REFUTED else "AG0308",
+                f"the stored sum has seen each {name} exactly once",
+                op.span,
+                found.outcome,
+                f"a sum over {name} that is not complete is stored"
+                if found.rule == "AG0308"
+                else f"a sum that counts some {name} twice is stored",
+                f"{name} = {found.coordinate} was added {times}",
+                [operand("stored", value, (), found.outcome.model, state.scope)],
+            )

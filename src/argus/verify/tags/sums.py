@@ -1,0 +1,161 @@
+"""Which coordinates a sum has seen: accumulation over loops, completeness.
+
+A sum is a union of spans [lo(it), lo(it) + size) over iterations. Spans that continue
+each other from iteration to iteration become one span; that the whole is [0, extent)
+without overlap is then a chain of equations. A sum that is wrong is refuted by counting
+at admissible sizes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from argus.ir.expr import Const, Expr, Sym, binary
+from argus.verify.tags.compare import Outcome, unknown
+from argus.verify.tags.scope import Scope
+from argus.verify.tags.values import Prior, Span, Sum
+from argus.verify.verdict import Verdict
+
+__all__ = ["Completeness", "added", "complete", "over_loop"]
+
+_MOST = 4096
+
+
+@dataclass(frozen=True)
+class Completeness:
+    """Whether [0, extent) was seen exactly once; a coordinate that was not."""
+
+    outcome: Outcome
+    rule: str = "AG0308"
+    coordinate: int = 0
+    times: int = 0
+
+
+def added(scope: Scope, a: tuple[Sum, ...], b: tuple[Sum, ...]) -> tuple[Sum, ...]:
+    """The sum of two sums over one dimension."""
+    del scope
+    if len(a) != 1 or len(b) != 1:
+        return (*a, *(s for s in b if s not in a))
+    return (Sum(a[0].extent, (*a[0].terms, *b[0].terms)),)
+
+
+def over_loop(
+    terms: Sequence[Span | Prior], loop: int, sym: Sym, trips: Expr
+) -> tuple[Span | Prior, ...]:
+    """What a loop has added after all iterations, its own prior left out."""
+    found: list[Span | Prior] = []
+    for t in terms:
+        match t:
+            case Prior(loop=number):
+                if number != loop:
+                    found.append(t)
+            case Span():
+                found.append(Span(t.lo, t.size, (*t.loops, (sym, trips))))
+    return tuple(found)
+
+
+def complete(s: Sum, scope: Scope) -> Completeness:
+    """Whether a sum has seen each coordinate of [0, extent) exactly once.
+
+    Coordinates outside do not exist; that they add nothing is the business of padding.
+    """
+    if any(isinstance(t, Prior) for t in s.terms):
+        model = scope.some_point()
+        return Completeness(
+            Outcome(Verdict.REFUTED, "normal form", "", model), coordinate=0
+        )
+    spans = [t for t in s.terms if isinstance(t, Span)]
+    counted = _count(spans, s.extent, scope)
+    if counted is not None:
+        return counted
+    return Completeness(_chain(spans, s.extent, scope))
+
+
+def _count(spans: list[Span], extent: Expr, scope: Scope) -> Completeness | None:
+    """A coordinate seen not once at some admissible point."""
+    points = scope.points
+    if points is None:
+        return None
+    order = np.argsort(np.log2(1 + np.abs(points.of(extent))), kind="stable")
+    for i in order[:64]:
+        model = points.at(int(i))
+        n = scope.value_at(extent, model)
+        if n is None or n > _MOST:
+            continue
+        seen = np.zeros(n, np.int64)
+        for span in spans:
+            if not _add(span, model, seen, scope):
+                return None
+        wrong = np.flatnonzero(seen != 1)
+        if len(wrong):
+            at = int(wrong[0])
+            rule = "AG0309" if seen[at] > 1 else "AG0308"
+            outcome = Outcome(Verdict.REFUTED, "admissible sizes", "", model)
+            return Completeness(outcome, rule, at, int(seen[at]))
+    return None
+
+
+def _add(span: Span, model: dict[str, int], seen: np.ndarray, scope: Scope) -> bool:
+    """Count a span for all values of its loops; False where it cannot be evaluated."""
+    if not span.loops:
+        lo = scope.value_at(span.lo, model)
+        if lo is None:
+            return False
+        seen[max(lo, 0) : max(lo + span.size, 0)] += 1
+        return True
+    (sym, trips), rest = span.loops[-1], span.loops[:-1]
+    n = scope.value_at(trips, model)
+    if n is None or n > 1024:
+        return False
+    inner = Span(span.lo, span.size, rest)
+    for j in range(n):
+        if not _add(inner, {**model, sym.name: j}, seen, scope):
+            return False
+    return True
+
+
+def _chain(spans: list[Span], extent: Expr, scope: Scope) -> Outcome:
+    """Lay the spans end to end from 0 to at least the extent."""
+    pieces: list[tuple[Expr, Expr]] = []
+    for span in spans:
+        joined = _joined(span, scope)
+        if joined is None:
+            return unknown("the parts of the sum do not continue each other")
+        pieces.append(joined)
+    at: Expr = Const(0)
+    while pieces:
+        found = next((p for p in pieces if scope.equal(p[0], at).verdict is
+                      Verdict.PROVED), None)  # fmt: skip
+        if found is None:
+            return unknown("the parts of the sum could not be put in order")
+        pieces.remove(found)
+        at = found[1]
+    decided = scope.decide(binary(">=", at, extent))
+    return Outcome(decided.verdict, decided.method, decided.reason, decided.model)
+
+
+def _joined(span: Span, scope: Scope) -> tuple[Expr, Expr] | None:
+    """A span over its loops as one [lo, hi), where iterations continue each other."""
+    lo: Expr = span.lo
+    size: Expr = Const(span.size)
+    world = scope.world
+    for sym, trips in reversed(span.loops):
+        first = world.replace(lo, {sym.name: Const(0)})
+        second = world.replace(lo, {sym.name: Const(1)})
+        if world.depends(size, sym):
+            return None
+        linear = binary("+", first, sym * binary("-", second, first))
+        if scope.equal(lo, linear).verdict is not Verdict.PROVED:
+            return None
+        step = binary("-", second, first)
+        if scope.equal(step, size).verdict is Verdict.PROVED:
+            lo = first
+        elif scope.equal(binary("-", 0, step), size).verdict is Verdict.PROVED:
+            lo = binary("+", first, binary("*", step, binary("-", trips, 1)))
+        else:
+            return None
+        size = binary("*", size, trips)
+    return lo, binary("+", lo, size)

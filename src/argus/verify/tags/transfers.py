@@ -1,0 +1,373 @@
+"""Moves between global memory, shared memory and registers.
+
+A load gives each element the coordinates it was loaded from; an element that may lie
+outside its tensor is a hole with the fill value. A store must find, at the place of
+each coordinate, the element that has it (AG0305), complete (AG0308), not padded
+(AG0310). Vectors are aligned and stay in their row (AG0319), TMA keeps its rules, and
+shared accesses stay inside the stage (AG0313).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from argus.ir import ops as o
+from argus.ir.expr import Const, Expr, Sym, binary
+from argus.ir.memory import GlobalView, SharedView
+from argus.ir.placement import TmaBox, TmaPlan, VectorPlan
+from argus.ir.program import CLUSTER_RANK
+from argus.isa.boxes import box_offsets
+from argus.verify.evidence import Step
+from argus.verify.tags.alignment import check_box, check_vectors
+from argus.verify.tags.compare import Outcome, within
+from argus.verify.tags.memory import Write, overlay, scatter, slots_of
+from argus.verify.tags.operands import inside_stage, read_stage, stage_exists
+from argus.verify.tags.spread import Placed, places, split
+from argus.verify.tags.state import State
+from argus.verify.tags.storing import check_store
+from argus.verify.tags.values import (
+    Bools,
+    Coord,
+    Hole,
+    Ints,
+    Kind,
+    Loaded,
+    Shape,
+    Tag,
+    Vague,
+    Value,
+    moved,
+)
+from argus.verify.verdict import Verdict
+
+__all__ = ["copy_in", "copy_out", "load_global", "load_shared", "store_global",
+           "store_shared"]  # fmt: skip
+
+
+# -------------------------------------------------------------------- registers
+
+
+def load_global(state: State, op: o.LoadGlobal) -> Value:
+    """The value of a tile loaded from global memory."""
+    table = state.table(op.result)
+    coordinate = [table[:, :, i].astype(np.int64) for i in range(table.shape[2])]
+    placed = _places(state, op.view, coordinate)
+    fill = state.close(op.fill)
+    kind: Kind = float(fill.value) if isinstance(fill, Const) else "junk"
+    value = _loaded(state, op.view, placed, state.shape(op.result), kind, op)
+    if op.plan is not None:
+        check_vectors(state, op, op.plan, op.view, placed)
+    if op.result.dtype.kind == "int":
+        known = tuple(c for c in placed.coords)
+        value = replace(value, number=Loaded(op.view.tensor.name, known))
+    return value
+
+
+def store_global(state: State, op: o.StoreGlobal) -> None:
+    """A register tile to global memory."""
+    table = state.table(op.src)
+    coordinate = [table[:, :, i].astype(np.int64) for i in range(table.shape[2])]
+    placed = _places(state, op.view, coordinate)
+    if op.plan is not None:
+        check_vectors(state, op, op.plan, op.view, placed)
+    value = state.get(op.src)
+    mask = None if op.mask is None else state.get(op.mask).mask or ()
+    who: Bools | None = None
+    if op.plan is not None and op.plan.unique:
+        who = op.plan.layout.owner_mask()
+    check_store(state, op, op.view, placed, value, mask, who)
+
+
+def load_shared(state: State, op: o.LoadShared) -> Value:
+    """The value of a tile read by ld.shared or ldmatrix."""
+    if op.plan is None:
+        return state.vague(op.result, "a load without a plan")
+    offsets = slots_of(op.plan, op.view)
+    if offsets is None:
+        return state.vague(op.result, "a view with a symbolic origin")
+    value = read_stage(state, op, op.view, offsets)
+    if value is None:
+        return state.vague(op.result, "what is read is not known")
+    _check_vector_slots(state, op, op.plan, offsets, op.view)
+    return replace(value, mask=None)
+
+
+def store_shared(state: State, op: o.StoreShared) -> None:
+    """A register tile to shared memory."""
+    if op.plan is None:
+        return
+    offsets = slots_of(op.plan, op.view)
+    if offsets is None:
+        _symbolic_origin(state, op)
+        return
+    if not inside_stage(state, op, op.view.alloc, offsets):
+        return
+    stage_exists(state, op, op.view)
+    _check_vector_slots(state, op, op.plan, offsets, op.view)
+    who = op.plan.layout.owner_mask() if op.plan.unique else None
+    value = state.get(op.src).with_step(f"stored into {op.view.alloc.name}", op.span)
+    _write(state, op, op.view, scatter(value, offsets // op.view.dtype.bytes,
+                                       _slots(op.view), who))  # fmt: skip
+
+
+def _check_vector_slots(
+    state: State, op: o.AnyOp, plan: VectorPlan, offsets: Ints, view: SharedView
+) -> None:
+    """The elements of one vector access lie behind each other, aligned."""
+    if "matrix" in plan.instruction or plan.width == 1:
+        return
+    size = view.dtype.bytes
+    grouped = offsets.reshape(offsets.shape[0], -1, plan.width)
+    steps = grouped - grouped[:, :, :1]
+    wanted = np.arange(plan.width) * size
+    base = view.alloc.offset or 0
+    ok = bool((steps == wanted).all())
+    ok &= not ((grouped[:, :, 0] + base) % (plan.width * size)).any()
+    ok &= view.alloc.stages == 1 or view.alloc.stage_bytes % (plan.width * size) == 0
+    verdict = Verdict.PROVED if ok else Verdict.REFUTED
+    state.report(
+        "AG0319",
+        "vector accesses to shared memory are aligned and contiguous",
+        op.span,
+        Outcome(verdict, "enumeration", "", state.scope.some_point()),
+        "a vector access to shared memory that is not aligned or not contiguous",
+        f"{plan.width} elements at once",
+    )
+
+
+# ----------------------------------------------------------------------- copies
+
+
+def copy_in(state: State, op: o.CopyAsync) -> None:
+    """An asynchronous copy into shared memory."""
+    match op.plan:
+        case TmaPlan():
+            _tma_in(state, op, op.plan)
+        case VectorPlan():
+            _cp_async(state, op, op.plan)
+        case None:
+            return
+
+
+def _cp_async(state: State, op: o.CopyAsync, plan: VectorPlan) -> None:
+    offsets = slots_of(plan, op.dst)
+    if offsets is None:
+        _symbolic_origin(state, op)
+        return
+    if not inside_stage(state, op, op.dst.alloc, offsets):
+        return
+    stage_exists(state, op, op.dst)
+    table = plan.layout.table().astype(np.int64)
+    coordinate = [table[:, :, i] for i in range(table.shape[2])]
+    placed = _places(state, op.src, coordinate)
+    check_vectors(state, op, plan, op.src, placed)
+    _check_vector_slots(state, op, plan, offsets, op.dst)
+    value = _loaded(state, op.src, placed, table.shape[:2], 0.0, op)
+    who = plan.layout.owner_mask() if plan.unique else None
+    slots = offsets // op.dst.dtype.bytes
+    _write(state, op, op.dst, scatter(value, slots, _slots(op.dst), who))
+
+
+def _tma_in(state: State, op: o.CopyAsync, plan: TmaPlan) -> None:
+    stage_exists(state, op, op.dst)
+    content: Value | None = None
+    ranks = range(plan.multicast) if plan.multicast > 1 else (None,)
+    for rank in ranks:
+        for box in plan.boxes:
+            part = _box(state, op, plan, box, op.src, op.dst, rank)
+            if part is None:
+                return
+            slots, coords = part
+            placed = Placed(coords, (), {})
+            made = _loaded(state, op.src, placed, slots.shape, 0.0, op)
+            laid = scatter(made, slots, _slots(op.dst))
+            content = overlay(content, laid, state.scope)
+    if content is not None:
+        _write(state, op, op.dst, content)
+
+
+def copy_out(state: State, op: o.CopyOut) -> None:
+    """A TMA store: each box is compared with the coordinates it goes to."""
+    if op.plan is None:
+        return
+    for box in op.plan.boxes:
+        part = _box(state, op, op.plan, box, op.dst, op.src, None)
+        if part is None:
+            return
+        slots, coords = part
+        value = read_stage(state, op, op.src, slots * op.src.dtype.bytes)
+        if value is None:
+            continue
+        placed = Placed(coords, (), {})
+        check_store(state, op, op.dst, placed, value, None, None)
+
+
+def _box(
+    state: State,
+    op: o.CopyAsync | o.CopyOut,
+    plan: TmaPlan,
+    box: TmaBox,
+    view: GlobalView,
+    shared: SharedView,
+    rank: int | None,
+) -> tuple[Ints, tuple[Tag, ...]] | None:
+    """Slots of a box, and the tensor coordinates of its elements.
+
+    ``rank``: the block of the cluster that issues it, for multicast.
+    """
+    env: Mapping[str, Expr] = {} if rank is None else {CLUSTER_RANK.name: Const(rank)}
+    world = state.world
+    bases = [world.replace(state.close(c), env) for c in box.coords]
+    offset = world.replace(state.close(box.offset), env)
+    if not isinstance(offset, Const):
+        _symbolic_origin(state, op)
+        return None
+    if not check_box(state, op, plan, bases, view, shared, int(offset.value)):
+        return None
+    size = view.dtype.bytes
+    offsets = box_offsets(plan.map.box, size, plan.map.swizzle) + int(offset.value)
+    if not inside_stage(state, op, shared.alloc, offsets):
+        return None
+    index = np.indices(plan.map.box, dtype=np.int64)
+    coords = tuple(Coord(b, i) for b, i in zip(bases, index, strict=True))
+    return offsets // size, coords
+
+
+def _write(state: State, op: o.AnyOp, view: SharedView, content: Value) -> None:
+    state.memory.write(
+        Write(
+            op,
+            view.alloc,
+            state.stage(view),
+            state.fill_number(view),
+            state.scope,
+            state.role,
+            content,
+        )
+    )
+
+
+def _slots(view: SharedView) -> int:
+    count = 1
+    for extent in view.alloc.shape:
+        count *= extent
+    return count
+
+
+def _symbolic_origin(state: State, op: o.AnyOp) -> None:
+    state.report(
+        "AG0390",
+        "the place in shared memory is known",
+        op.span,
+        Outcome(Verdict.UNKNOWN, "", "a view with a symbolic origin"),
+    )
+
+
+# -------------------------------------------------------------- global elements
+
+
+def _places(state: State, view: GlobalView, coordinate: list[Ints]) -> Placed:
+    indices = tuple(
+        _index(state, g.tile, np.asarray(coordinate[g.axis])) for g in view.gathers
+    )
+    gathered: dict[str, Tag] = {}
+    for g, value in zip(view.gathers, indices, strict=True):
+        gathered[g.symbol.name] = value.number or Vague("an index that is computed")
+    placed = places(view, coordinate, gathered, state.scope, state.env)
+    return replace(placed, indices=indices)
+
+
+def _index(state: State, tile: o.Tile, coordinate: Ints) -> Value:
+    """The index tile's element for each element of a view gathered along an axis.
+
+    Which thread provides it is the code generator's affair (an exchange inside a warp
+    or through shared memory, made by placing): the element is the one named.
+    """
+    table = state.table(tile)[:, :, 0]
+
+    def move(a: Ints) -> Ints:
+        line = np.zeros(tile.shape[0], np.int64)
+        line[table] = a
+        return line[coordinate]
+
+    return moved(state.get(tile), coordinate.shape, move)
+
+
+def _loaded(
+    state: State,
+    view: GlobalView,
+    placed: Placed,
+    shape: Shape,
+    kind: Kind,
+    op: o.AnyOp,
+) -> Value:
+    """Tags and holes of elements loaded from these places."""
+    tensor = view.tensor
+    tags: dict[str, Tag] = {}
+    extents: dict[str, Expr] = {}
+    holes: list[Hole] = []
+    for name, tag, extent in zip(tensor.dims, placed.coords, tensor.shape, strict=True):
+        extent = state.close(extent)
+        extents[name] = extent
+        if isinstance(tag, Vague):
+            # A map: outside means the fill, which is then what the element is.
+            continue
+        tags[name] = tag
+        if isinstance(tag, Coord) and not within(tag, extent, state.scope).proved:
+            holes.append(Hole(tag, extent, kind, name, f"{tensor.name} along {name}"))
+    for tag, extent in placed.limits:
+        name = next((n for n, t in placed.axes.items() if t is tag), "limit")
+        extents.setdefault(name, extent)
+        if isinstance(tag, Coord) and not within(tag, extent, state.scope).proved:
+            holes.append(Hole(tag, extent, kind, name, f"the slice of {tensor.name}"))
+    tags.update(placed.axes)
+    for index in placed.indices:
+        # A gathered element also carries the tag of the index that chose it.
+        tags.update({n: t for n, t in index.tags.items() if n not in tags})
+        extents.update({n: e for n, e in index.extents.items() if n not in extents})
+        for h in index.holes:
+            # A negative index is outside every tensor: such an element is the fill.
+            outside = isinstance(h.kind, float | int) and h.kind < 0
+            holes.append(replace(h, kind=kind if outside else "junk"))
+    for name, component in state.tensor_tags.get(tensor.name, ()):
+        tags[name] = _component(state, component, placed)
+    chain = (Step(f"loaded from {tensor.name}", op.span),)
+    return Value(shape, tags, tuple(holes), extents=extents, chain=chain)
+
+
+def _component(state: State, e: Expr, placed: Placed) -> Tag:
+    """A component that the author gave to a tensor, over its coordinates."""
+    arrays: dict[str, Ints] = {}
+    inside: dict[str, Expr] = {}
+    for i, tag in enumerate(placed.coords):
+        if not isinstance(tag, Coord):
+            return Vague("a component of a gathered coordinate")
+        arrays[f"@{i}"] = tag.offs
+        inside[f"%{i}"] = binary("+", tag.base, Sym(f"@{i}", "axis"))
+    found = split(state.world.replace(e, inside), arrays, state.scope, state.env)
+    if found is None:
+        return Vague("a component that is not affine in the coordinates")
+    shape = np.broadcast_shapes(*(a.shape for a in arrays.values()))
+    return Coord(found[0], np.broadcast_to(np.asarray(found[1], np.int64), shape))
+
+
+def load_scalar(state: State, op: o.LoadScalar) -> None:
+    """A single element is read without a mask: its coordinates must be inside."""
+    for coord, extent, name in zip(
+        op.coords, op.tensor.shape, op.tensor.dims, strict=True
+    ):
+        where = state.close(coord)
+        limit = state.close(extent)
+        goal = binary("and", binary(">=", where, 0), binary("<", where, limit))
+        decided = state.scope.decide(goal)
+        state.report(
+            "AG0312",
+            f"the element read from {op.tensor.name} exists along {name}",
+            op.span,
+            Outcome(decided.verdict, decided.method, decided.reason, decided.model),
+            f"an element outside {op.tensor.name} is read",
+            f"{name} is outside of {op.tensor.name}",
+        )

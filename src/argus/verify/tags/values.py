@@ -1,0 +1,245 @@
+"""Abstract values: what the elements of a register tile or of a shared stage are.
+
+    A[bm * 128 + i, k + j] after a load     M: bm*128 + [i]     K: k + [j]
+
+A component of a tag is a uniform expression plus one concrete integer per element
+(:class:`Coord`), or an element of an index table at such coordinates
+(:class:`Loaded`), or not known, with the reason (:class:`Vague`). Arrays have one entry
+per element of the space a value lives in: [threads, registers] for a tile, [slots] for
+one stage of shared memory. Data are moved by indexing these arrays, exactly as the
+hardware moves elements.
+
+Besides its tag a value knows which of its elements may lie outside their tensor
+(:class:`Hole`), which coordinates it is a sum over (:class:`Span`), and what integer or
+condition it holds where the program computes with indices.
+
+Nothing here decides anything; expressions are compared in `scope.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from argus.ir.expr import Const, Expr, Sym
+from argus.verify.evidence import Step
+
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+Shape = tuple[int, ...]
+Mover = Callable[[Ints], Ints]
+"""How an operation moves elements: from an array of one space to one of another."""
+
+
+@dataclass(frozen=True, eq=False)
+class Coord:
+    """``base`` + ``offs[element]``."""
+
+    base: Expr
+    offs: Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Loaded:
+    """The element of integer table ``table`` at these coordinates, plus ``shift``."""
+
+    table: str
+    at: tuple[Tag, ...]
+    shift: int = 0
+
+
+@dataclass(frozen=True)
+class Vague:
+    """Not known; the reason completes "unknown because ..."."""
+
+    reason: str
+
+
+Tag = Coord | Loaded | Vague
+
+Kind = float | Literal["data", "junk"]
+"""What a group of elements holds: one known number, data, or arbitrary bits."""
+
+MASKED = 1e29
+"""Magnitude from which a number stands for infinity in masks (-1e30 before exp)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Hole:
+    """Elements with ``where`` outside [0, ``extent``) do not exist in their tensor.
+
+    They hold ``kind`` instead of data. ``name`` is the component, ``what`` says of which
+    tensor and dimension.
+    """
+
+    where: Tag
+    extent: Expr
+    kind: Kind
+    name: str
+    what: str
+
+
+@dataclass(frozen=True, eq=False)
+class Compare:
+    """``left op right`` for each element, one of the conditions of a mask."""
+
+    op: str
+    left: Tag
+    right: Tag
+
+
+@dataclass(frozen=True)
+class Span:
+    """Coordinates [lo, lo + size), once each, for all values of the ``loops``.
+
+    ``loops`` pairs an iteration symbol with its number of iterations.
+    """
+
+    lo: Expr
+    size: int
+    loops: tuple[tuple[Sym, Expr], ...] = ()
+
+
+@dataclass(frozen=True)
+class Prior:
+    """What the accumulator of a loop had seen when the iteration began."""
+
+    loop: int
+
+
+@dataclass(frozen=True)
+class Sum:
+    """The coordinates of one contracted dimension that a sum has seen.
+
+    ``terms`` are disjoint where the sum is right; ``extent`` is that of the dimension.
+    """
+
+    extent: Expr
+    terms: tuple[Span | Prior, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Sets:
+    """A partly reduced dimension: element e has seen ``base + table[ids[e]]``."""
+
+    base: Expr
+    ids: Ints
+    table: Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Value:
+    """What is known of every element of a tile or stage.
+
+    ``kind`` describes the elements that exist. ``number`` is the value of an integer
+    element; ``mask`` the conjunction that a boolean element is (None: not known).
+    ``written`` is None where every element is.
+    """
+
+    shape: Shape
+    tags: dict[str, Tag] = field(default_factory=dict[str, Tag])
+    holes: tuple[Hole, ...] = ()
+    kind: Kind = "data"
+    number: Tag | None = None
+    mask: tuple[Compare, ...] | None = None
+    sums: dict[str, tuple[Sum, ...]] = field(default_factory=dict[str, tuple[Sum, ...]])
+    sets: dict[str, Sets] = field(default_factory=dict[str, Sets])
+    extents: dict[str, Expr] = field(default_factory=dict[str, Expr])
+    """Extent of the dimension behind each component."""
+    loose: dict[str, int] = field(default_factory=dict[str, int])
+    """Renamed components: known up to a multiple of this size."""
+    chain: tuple[Step, ...] = ()
+    written: Bools | None = None
+
+    def with_step(self, text: str, span: Any) -> Value:
+        """The same with one more link of its chain."""
+        return replace(self, chain=(*self.chain, Step(text, span)))
+
+
+def uniform(base: Expr, shape: Shape) -> Coord:
+    """The same coordinate for all elements."""
+    return Coord(base, np.broadcast_to(np.int64(0), shape))
+
+
+def constant(value: float, shape: Shape) -> Value:
+    """Every element is one number, which belongs to no coordinate."""
+    return Value(shape, kind=value)
+
+
+def move_tag(tag: Tag, move: Mover) -> Tag:
+    """A component after its elements moved."""
+    match tag:
+        case Coord():
+            return Coord(tag.base, move(tag.offs))
+        case Loaded():
+            at = tuple(move_tag(x, move) for x in tag.at)
+            return Loaded(tag.table, at, tag.shift)
+        case Vague():
+            return tag
+
+
+def map_bases(tag: Tag, change: Callable[[Expr], Expr]) -> Tag:
+    """A component with its uniform parts rewritten."""
+    match tag:
+        case Coord():
+            return Coord(change(tag.base), tag.offs)
+        case Loaded():
+            at = tuple(map_bases(x, change) for x in tag.at)
+            return Loaded(tag.table, at, tag.shift)
+        case Vague():
+            return tag
+
+
+def _map_tags(value: Value, change: Callable[[Tag], Tag]) -> Value:
+    mask = value.mask
+    if mask is not None:
+        mask = tuple(Compare(c.op, change(c.left), change(c.right)) for c in mask)
+    return replace(
+        value,
+        tags={name: change(tag) for name, tag in value.tags.items()},
+        holes=tuple(replace(h, where=change(h.where)) for h in value.holes),
+        number=None if value.number is None else change(value.number),
+        mask=mask,
+    )
+
+
+def moved(value: Value, shape: Shape, move: Mover) -> Value:
+    """The value after ``move`` (an indexing, the same for every array)."""
+
+    def change(tag: Tag) -> Tag:
+        return move_tag(tag, move)
+
+    made = _map_tags(value, change)
+    sets = {n: replace(s, ids=move(s.ids)) for n, s in value.sets.items()}
+    written = value.written
+    if written is not None:
+        written = move(written.astype(np.int64)).astype(np.bool_)
+    return replace(made, shape=shape, sets=sets, written=written)
+
+
+def rewritten(value: Value, change: Callable[[Expr], Expr]) -> Value:
+    """The value with its uniform expressions rewritten: other iterations."""
+    made = _map_tags(value, lambda tag: map_bases(tag, change))
+    sums = {
+        name: tuple(
+            replace(s, terms=tuple(_rewrite_term(t, change) for t in s.terms))
+            for s in several
+        )
+        for name, several in value.sums.items()
+    }
+    sets = {n: replace(s, base=change(s.base)) for n, s in value.sets.items()}
+    return replace(made, sums=sums, sets=sets)
+
+
+def _rewrite_term(term: Span | Prior, change: Callable[[Expr], Expr]) -> Span | Prior:
+    if isinstance(term, Prior):
+        return term
+    loops = tuple((sym, change(trips)) for sym, trips in term.loops)
+    return Span(change(term.lo), term.size, loops)
+
+
+ZERO = Const(0)

@@ -1,0 +1,228 @@
+"""Symbols that stand for applications: table elements and sums over iterations.
+
+Everything is written over a few free symbols: sizes, strides, arguments, the index of
+the block, and one iteration symbol per loop. A number that the kernel loads is a symbol
+named after its table and coordinates, so that two loads of one element are equal:
+
+    Expert[t]                the element of an index table
+    sum<#3>(it)              delta(0) + ... + delta(it - 1), a counter whose increment
+                             depends on the iteration
+
+:class:`World` keeps what those symbols mean, and can therefore substitute into them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from argus.ir.expr import (
+    Binary,
+    Const,
+    Expr,
+    Operand,
+    Select,
+    Sym,
+    binary,
+    lift,
+    select,
+    symbols,
+)
+from argus.ir.program import BLOCK_INDEX, CLUSTER_RANK, GRID_SIZE, Program
+from argus.verify.decide.conditions import context_of
+from argus.verify.decide.evaluation import Unmodelled
+from argus.verify.decide.facts import conjuncts
+from argus.verify.decide.polynomial import Poly
+
+__all__ = ["CLUSTERS", "CLUSTER_INDEX", "Element", "Total", "World"]
+
+CLUSTER_INDEX = Sym("cluster_id", "block")
+CLUSTERS = Sym("clusters", "block")
+
+
+@dataclass(frozen=True)
+class Element:
+    """An element of a global tensor, read as a uniform scalar."""
+
+    tensor: str
+    coords: tuple[Expr, ...]
+    type: str
+
+
+@dataclass(frozen=True)
+class Total:
+    """``delta`` summed over ``index`` = 0 .. ``upto`` - 1."""
+
+    delta: Expr
+    index: Sym
+    upto: Expr
+
+
+class World:
+    """The meanings of application symbols, and facts that hold everywhere."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.cluster = program.cluster
+        self.meanings: dict[str, Element | Total] = {}
+        self._interned: dict[object, Sym] = {}
+        self._count = 0
+        self.base = self._base()
+        self.facts = self._facts()
+        self.normal = context_of(conjuncts(self.facts))
+
+    # ------------------------------------------------------------------- basis
+
+    def _base(self) -> dict[str, Expr]:
+        if self.cluster == 1:
+            return {CLUSTER_RANK.name: Const(0)}
+        return {
+            BLOCK_INDEX.name: CLUSTER_INDEX * self.cluster + CLUSTER_RANK,
+            GRID_SIZE.name: CLUSTERS * self.cluster,
+        }
+
+    @property
+    def index(self) -> Sym:
+        """The index of the cluster (of the block without clusters)."""
+        return BLOCK_INDEX if self.cluster == 1 else CLUSTER_INDEX
+
+    @property
+    def count(self) -> Sym:
+        """The number of clusters (of blocks without clusters)."""
+        return GRID_SIZE if self.cluster == 1 else CLUSTERS
+
+    def _facts(self) -> tuple[Expr, ...]:
+        found = [r.cond for r in self.program.requirements]
+        found.append(binary("<", self.index, self.count))
+        grid = self.program.grid
+        match grid:
+            case Binary(op="*", left=x, right=Const(value=c)) if c == self.cluster:
+                grid = x
+            case _ if self.cluster > 1:
+                grid = binary("//", grid, self.cluster)
+            case _:
+                pass
+        found.append(binary("==", self.count, grid))
+        if self.cluster > 1:
+            found.append(binary("<", CLUSTER_RANK, self.cluster))
+        return tuple(found)
+
+    # ------------------------------------------------------------ applications
+
+    def element(self, tensor: str, coords: tuple[Expr, ...], type_: str) -> Sym:
+        """The symbol of a table's element."""
+        key = (tensor, tuple(self.key(c) for c in coords))
+        kind = "float" if type_ == "float" else "int"
+        text = ", ".join(str(c) for c in coords)
+        name = f"{tensor}[{text}]"
+        meaning = Element(tensor, coords, kind)
+        return self._intern(key, name, meaning, kind == "float")
+
+    def total(self, delta: Expr, index: Sym, upto: Expr) -> Expr:
+        """delta(0) + ... + delta(upto - 1); a product where delta does not vary."""
+        if not self.depends(delta, index):
+            return delta * upto
+        inner = sum(1 for s in symbols(delta) if s.name.startswith("%j"))
+        bound = Sym(f"%j{inner}", "loop")
+        delta = self.replace(delta, {index.name: bound})
+        key = ("sum", self.key(delta), self.key(upto))
+        self._count += 1
+        name = f"sum<#{self._count}>"
+        return self._intern(key, name, Total(delta, bound, upto), False)
+
+    def _intern(
+        self, key: object, name: str, meaning: Element | Total, is_float: bool
+    ) -> Sym:
+        if key not in self._interned:
+            kind = "float" if is_float else "int"
+            nonneg = isinstance(meaning, Total)
+            if name in self.meanings:
+                name = f"{name}'{len(self._interned)}"
+            made = Sym(name, "let", kind, nonneg=nonneg)
+            self._interned[key] = made
+            self.meanings[name] = meaning
+        return self._interned[key]
+
+    def key(self, e: Expr) -> object:
+        """Equal for expressions that are equal by normal form."""
+        found = self.poly(e)
+        return e if found is None else found
+
+    def poly(self, e: Expr) -> Poly | None:
+        """Normal form, where there is one."""
+        try:
+            return self.normal.of(e)
+        except Unmodelled:
+            return None
+
+    # ------------------------------------------------------------ substitution
+
+    def replace(self, e: Expr, env: Mapping[str, Operand]) -> Expr:
+        """Symbols replaced by name, inside applications too."""
+        if not env:
+            return e
+        match e:
+            case Sym():
+                if e.name in env:
+                    return lift(env[e.name])
+                return self._replace_inside(e, env)
+            case Binary():
+                left, right = self.replace(e.left, env), self.replace(e.right, env)
+                if left is e.left and right is e.right:
+                    return e
+                return (
+                    self._quotient(left, right)
+                    if e.op == "//"
+                    else binary(e.op, left, right)
+                )
+            case Select():
+                parts = [self.replace(x, env) for x in (e.cond, e.then, e.other)]
+                return select(*parts)
+            case _:
+                return e
+
+    def _quotient(self, left: Expr, right: Expr) -> Expr:
+        """Left // right, with the index of a cluster recognised."""
+        match left:
+            case Binary(op="*", left=x, right=c) if c == right and c == Const(
+                self.cluster
+            ):
+                return x
+            case Binary(op="+", left=Binary(op="*", left=x, right=c), right=r) if (
+                c == right and c == Const(self.cluster) and r == CLUSTER_RANK
+            ):
+                return x
+            case _:
+                return binary("//", left, right)
+
+    def _replace_inside(self, sym: Sym, env: Mapping[str, Operand]) -> Expr:
+        match self.meanings.get(sym.name):
+            case Element() as m:
+                coords = tuple(self.replace(c, env) for c in m.coords)
+                same = coords == m.coords
+                return sym if same else self.element(m.tensor, coords, m.type)
+            case Total() as m:
+                delta, upto = self.replace(m.delta, env), self.replace(m.upto, env)
+                if delta == m.delta and upto == m.upto:
+                    return sym
+                return self.total(delta, m.index, upto)
+            case None:
+                return sym
+
+    def depends(self, e: Expr, sym: Sym) -> bool:
+        """Whether a symbol occurs in an expression, inside applications too."""
+        return any(s.name == sym.name for s in self.all_symbols(e))
+
+    def all_symbols(self, e: Expr) -> Iterator[Sym]:
+        """Every symbol, those of applications before the application itself."""
+        for s in symbols(e):
+            match self.meanings.get(s.name):
+                case Element(coords=coords):
+                    for c in coords:
+                        yield from self.all_symbols(c)
+                case Total() as m:
+                    yield from self.all_symbols(m.delta)
+                    yield from self.all_symbols(m.upto)
+                case None:
+                    pass
+            yield s
