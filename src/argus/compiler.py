@@ -3,6 +3,7 @@
     request = Request(kernel, {"A": bf16, ...}, {"BM": 128}, "sm_90a")
     tile_program(request)       what the author wrote, typed
     placed_program(request)     with layouts, instructions, waits and fences
+    prove(request)              what the verifier says, from the disk cache if it can
     cuda_source(request)        CUDA C++ and the launch contract
     build(request)              cubin, from the disk cache where possible
 
@@ -12,6 +13,8 @@ decided here: each step has a package of its own.
 
 from __future__ import annotations
 
+import json
+import os
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,9 +31,13 @@ if TYPE_CHECKING:
     from argus.ir.launch import LaunchSpec
     from argus.runtime.build import Cubin
     from argus.runtime.launch import Loaded
+    from argus.verify.expectations import Usage
+    from argus.verify.verdict import Report
 
 DEFAULT_TARGET = "sm_90a"
 _DIVISORS = (16, 8, 4, 2)
+_PROOFS = "proofs"
+"""The kind of cache entry that holds a proof."""
 
 
 @dataclass(frozen=True)
@@ -117,6 +124,83 @@ def placed_program(request: Request) -> Program:
     return place(tile_program(request))
 
 
+@dataclass(frozen=True)
+class Proof:
+    """What the verifier says of a specialisation, and what a block of it takes."""
+
+    report: Report
+    threads: int
+    shared_bytes: int
+    cluster: int
+    replayed: bool = False
+    """Whether its counterexamples were given to the interpreter."""
+
+
+def prove(request: Request, *, fresh: bool = False) -> Proof:
+    """Parse, place and verify; from the disk cache unless ``fresh``.
+
+    Raises ArgusError for what parsing and placing find. What the verifier finds is in
+    the report.
+    """
+    from argus.runtime.cache import default_cache
+
+    key = _proof_key(request)
+    raw = None if fresh else default_cache().store.get(_PROOFS, key)
+    if raw is not None:
+        return _proof_of(json.loads(raw))
+    program = placed_program(request)
+    from argus.verify.expectations import about_machine_code
+    from argus.verify.verifier import verify
+
+    usage = _usage(request) if about_machine_code(program) else None
+    report = verify(program, usage=usage)
+    proof = Proof(report, 32 * program.warps, program.shared_bytes, program.cluster)
+    remember_proof(request, proof)
+    return proof
+
+
+def remember_proof(request: Request, proof: Proof) -> None:
+    """Keep a proof on disk; it replaces the one that was kept before."""
+    from argus.runtime.cache import default_cache
+    from argus.verify.render.data import report_json
+
+    data = {
+        "report": report_json(proof.report),
+        "block": [proof.threads, proof.shared_bytes, proof.cluster, proof.replayed],
+    }
+    content = json.dumps(data).encode()
+    default_cache().store.put(_PROOFS, _proof_key(request), content)
+
+
+def _proof_of(data: dict[str, Any]) -> Proof:
+    from argus.verify.render.data import report_of
+
+    return Proof(report_of(data["report"]), *data["block"])
+
+
+def _proof_key(request: Request) -> str:
+    """Like that of a build, and with the file's name, which reports point into."""
+    return _key(request, [*_sources(request), f"file {request.kernel.file}"])
+
+
+def _usage(request: Request) -> Usage:
+    from argus.verify.expectations import Usage
+
+    found = build(request).cubin.usage
+    return Usage(found.registers, found.spill_stores)
+
+
+def require_proved(request: Request) -> None:
+    """Raise ArgusError (an ErrorList) with what is refuted or not decided, if any."""
+    from argus.diagnostics.errors import ErrorList
+    from argus.verify.render.diagnostics import diagnostics
+
+    report = prove(request).report
+    found = [d for d in diagnostics(report) if d.severity == "error"]
+    if found:
+        raise ErrorList(*found)
+
+
 def cuda_source(request: Request) -> CudaSource:
     """Parse, place and print as CUDA C++."""
     from argus.codegen import emit
@@ -132,17 +216,9 @@ def build(request: Request) -> Built:
     """
     from argus.runtime.build import BuildOptions
     from argus.runtime.cache import default_cache
-    from argus.runtime.keys import specialisation_key
 
     cache = default_cache()
-    key = specialisation_key(
-        sources=_sources(request),
-        kernel=request.kernel.name,
-        statics=request.statics,
-        dtypes={k: v.name for k, v in request.dtypes.items()},
-        target=request.target,
-        facts=request.facts,
-    )
+    key = _key(request, _sources(request))
     found = cache.find(key)
     if found is not None:
         return Built(found.spec, found.cubin)
@@ -154,6 +230,19 @@ def build(request: Request) -> Built:
     cubin = cache.cubin(source.text, request.target, options, file=request.kernel.file)
     cache.remember(key, source.spec, cubin, options)
     return Built(source.spec, cubin)
+
+
+def _key(request: Request, sources: list[str]) -> str:
+    from argus.runtime.keys import specialisation_key
+
+    return specialisation_key(
+        sources=sources,
+        kernel=request.kernel.name,
+        statics=request.statics,
+        dtypes={k: v.name for k, v in request.dtypes.items()},
+        target=request.target,
+        facts=request.facts,
+    )
 
 
 def _sources(request: Request) -> list[str]:
@@ -182,9 +271,22 @@ class _Calls:
 
         with self._lock:
             if key not in self._loaded:
+                if _checking():
+                    require_proved(request)
                 built = build(request)
                 self._loaded[key] = Loaded(built.spec, built.cubin.image)
             return self._loaded[key]
+
+
+def _checking() -> bool:
+    """Whether a kernel is proved before it is built: ``ARGUS_CHECK=1``; else it is not.
+
+    Raises ArgusError AG0908 for another value than 0 and 1.
+    """
+    chosen = os.environ.get("ARGUS_CHECK", "0")
+    if chosen not in ("0", "1"):
+        raise fail("AG0908", None, f"ARGUS_CHECK is {chosen!r}", help="use 0 or 1")
+    return chosen == "1"
 
 
 _calls = _Calls()

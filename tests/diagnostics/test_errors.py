@@ -56,7 +56,7 @@ def test_json_is_stable() -> None:
         '"severity": "error", "message": "shapes differ", '
         '"span": {"file": "k.py", "line": 1, "column": 2, "end_line": 3, '
         '"end_column": 4}, "label": null, "notes": ["left: (M, K)"], "help": null, '
-        '"related": [{"span": {"file": "k.py", "line": 2, "column": 1, '
+        '"evidence": [], "related": [{"span": {"file": "k.py", "line": 2, "column": 1, '
         '"end_line": 2, "end_column": 2}, "text": "made here"}]}]}'
     )
 

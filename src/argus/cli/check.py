@@ -1,8 +1,16 @@
-"""`argus check`: is this a kernel, and can the target honour it? Nothing is built."""
+"""`argus check`: is this a kernel, can the target honour it, and is it right?
+
+Kernels are parsed, placed and proved; nothing is built, unless a kernel expects
+something of its machine code. What cannot be decided counts as not proved.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from argus.cli.options import (
     CaseOption,
@@ -14,11 +22,28 @@ from argus.cli.options import (
     Source,
     TargetOption,
 )
-from argus.cli.output import Output, exit_code, reporting
+from argus.cli.output import BUG, Output, exit_code, reporting
 
 if TYPE_CHECKING:
     from argus.cli.subjects import Subject
+    from argus.compiler import Proof
     from argus.diagnostics import Diagnostic, Json
+    from argus.verify.verdict import Report
+
+SarifOption = Annotated[
+    Path | None,
+    typer.Option("--sarif", metavar="FILE", help="Write the findings as SARIF 2.1.0."),
+]
+HtmlOption = Annotated[
+    Path | None,
+    typer.Option("--html", metavar="FILE", help="Write a page with pictures."),
+]
+NoProofOption = Annotated[
+    bool, typer.Option("--no-proof", help="Parse and place only; prove nothing.")
+]
+FreshOption = Annotated[
+    bool, typer.Option("--fresh", help="Prove again what the cache has a proof of.")
+]
 
 
 def check(
@@ -29,11 +54,16 @@ def check(
     settings: SetOption = None,
     dtypes: DtypeOption = None,
     sizes: SizeOption = None,
+    sarif: SarifOption = None,
+    html: HtmlOption = None,
+    no_proof: NoProofOption = False,
+    fresh: FreshOption = False,
     json_output: JsonOption = False,
 ) -> None:
-    """Parse, type and place kernels, and show every mistake.
+    """Find every mistake of kernels, and prove that there is no other.
 
-    Exits with 1 if a kernel is wrong.
+    A proof is for all blocks, threads, iterations and admitted sizes. Exits with 1 if a
+    kernel is wrong, or if something about it cannot be decided.
     """
     with reporting("check", json_output) as out:
         from argus.cli.subjects import Selection, subjects
@@ -41,52 +71,172 @@ def check(
         selection = Selection(
             target, kernel, case, settings or (), dtypes or (), sizes or ()
         )
-        seen: set[Diagnostic] = set()
-        results = [_check(out, one, seen) for one in subjects(source, selection)]
+        checker = _Checker(out, not no_proof, fresh)
+        results = [checker.check(one) for one in subjects(source, selection)]
         out.data["kernels"] = list(results)
         wrong = sum(not r["ok"] for r in results)
         if wrong:
-            out.line(f"{wrong} of {len(results)} wrong", style="bold red")
+            out.line(f"{wrong} of {len(results)} not right", style="bold red")
+        checker.write(sarif, html)
 
 
-def _check(out: Output, subject: Subject, seen: set[Diagnostic]) -> dict[str, Json]:
-    from argus.compiler import placed_program
-    from argus.diagnostics import ArgusError
+class _Checker:
+    """Checks kernels one after another; the same mistake is shown once."""
 
-    request = subject.request
-    result: dict[str, Json] = {
-        "kernel": request.kernel.name,
-        "case": subject.case.name if subject.case else None,
-        "file": request.kernel.file,
-        "target": request.target,
-        "statics": dict(subject.statics),
-        "dtypes": {n: d.name for n, d in request.dtypes.items()},
-        "ok": True,
-        "threads": None,
-        "shared_bytes": None,
-        "cluster": None,
-    }
-    try:
-        program = placed_program(request)
-    except ArgusError as error:
-        # Several cases of one entry often have the same mistake: it is shown once.
-        fresh = [d for d in error.diagnostics if d not in seen]
-        seen.update(fresh)
-        out.line(
-            f"wrong  {subject.label}{'' if fresh else ': as above'}",
-            style="bold red",
-            indent=7,
-        )
-        out.show(fresh, error=False)
-        out.line()
-        out.fail(exit_code(error.diagnostics))
-        result["ok"] = False
+    def __init__(self, out: Output, proving: bool, fresh: bool) -> None:
+        self.out = out
+        self.proving = proving
+        self.fresh = fresh
+        # Several cases of one entry often have the same mistake.
+        self.seen: set[Diagnostic] = set()
+        self.proved: list[tuple[Subject, Report]] = []
+
+    def check(self, subject: Subject) -> dict[str, Json]:
+        """Check one specialisation, print what it gave, return it for JSON."""
+        from argus.diagnostics import ArgusError
+
+        request = subject.request
+        result: dict[str, Json] = {
+            "kernel": request.kernel.name,
+            "case": subject.case.name if subject.case else None,
+            "file": request.kernel.file,
+            "target": request.target,
+            "statics": dict(subject.statics),
+            "dtypes": {n: d.name for n, d in request.dtypes.items()},
+            "ok": True,
+            "threads": None,
+            "shared_bytes": None,
+            "cluster": None,
+            "proof": None,
+        }
+        try:
+            if self.proving:
+                self._prove(subject, result)
+            else:
+                self._place(subject, result)
+        except ArgusError as error:
+            result["ok"] = False
+            self._verdict("wrong", subject, "", error.diagnostics)
+            self.out.fail(exit_code(error.diagnostics))
         return result
-    result["threads"] = 32 * program.warps
-    result["shared_bytes"] = program.shared_bytes
-    result["cluster"] = program.cluster
-    facts = f"{32 * program.warps} threads, {program.shared_bytes} bytes shared"
-    if program.cluster > 1:
-        facts += f", clusters of {program.cluster}"
-    out.line(f"ok     {subject.label}: {facts}", indent=7)
-    return result
+
+    # ------------------------------------------------------------------ one kernel
+
+    def _place(self, subject: Subject, result: dict[str, Json]) -> None:
+        from argus.compiler import placed_program
+
+        program = placed_program(subject.request)
+        threads = 32 * program.warps
+        facts = _block(result, threads, program.shared_bytes, program.cluster)
+        self.out.line(f"ok      {subject.label}: {facts}", indent=8)
+
+    def _prove(self, subject: Subject, result: dict[str, Json]) -> None:
+        from argus.evaluation.proving import proved
+        from argus.verify.render.data import report_json
+        from argus.verify.render.diagnostics import DISAGREEMENT, diagnostics
+
+        begin = time.perf_counter()
+        proof = proved(subject.request, fresh=self.fresh)
+        seconds = time.perf_counter() - begin
+        report = proof.report
+        self.proved.append((subject, report))
+        facts = _block(result, proof.threads, proof.shared_bytes, proof.cluster)
+        result["proof"] = report_json(report)
+        found = diagnostics(report)
+        errors = [d for d in found if d.severity == "error"]
+        word = _word(proof)
+        summary = f": {facts}; {_summary(report, seconds)}"
+        self._verdict(word, subject, summary, errors)
+        self._remarks(report, [d for d in found if d.severity != "error"])
+        if word not in ("proved", "ok"):
+            result["ok"] = False
+            self.out.fail()
+        if any(d.code == DISAGREEMENT for d in errors):
+            self.out.fail(BUG)
+
+    def _verdict(
+        self,
+        word: str,
+        subject: Subject,
+        summary: str,
+        found: tuple[Diagnostic, ...] | list[Diagnostic],
+    ) -> None:
+        fresh = [d for d in found if d not in self.seen]
+        self.seen.update(fresh)
+        again = ": as above" if found and not fresh else summary
+        style = "bold red" if found else ""
+        self.out.line(f"{word:<8}{subject.label}{again}", style=style, indent=8)
+        if found:
+            self.out.show(fresh, error=False)
+            self.out.line()
+
+    def _remarks(self, report: Report, slow: list[Diagnostic]) -> None:
+        """What is slow, and what the proof takes for granted."""
+        from argus.verify.render import words
+
+        for remark in slow:
+            if remark in self.seen:
+                continue
+            self.seen.add(remark)
+            where = "" if remark.span is None else f"{words.line(remark.span)}: "
+            text = f"slow    {remark.code} {where}{remark.message}"
+            self.out.line(f"  {text}", style="yellow", indent=10)
+        for given in report.assumptions:
+            text = f"{given.kind:<8}{words.line(given.span)}: {given.text}"
+            self.out.line(f"  {text}", indent=10)
+
+    # ---------------------------------------------------------------------- files
+
+    def write(self, sarif: Path | None, html: Path | None) -> None:
+        """Write the reports that were asked for. Raises ArgusError AG0902."""
+        import json
+        from importlib.metadata import version
+
+        from argus.evaluation.files import write_text
+
+        if sarif is not None:
+            from argus.verify.render.sarif import sarif as as_sarif
+
+            reports = [report for _, report in self.proved]
+            data = as_sarif(reports, version("argus-gpu"))
+            write_text(sarif, json.dumps(data, indent=1) + "\n")
+            self.out.line(f"wrote {sarif}", indent=2)
+        if html is not None:
+            from argus.compiler import placed_program
+            from argus.verify.render.page import page
+
+            pairs = [(r, placed_program(s.request)) for s, r in self.proved]
+            write_text(html, page(pairs, version("argus-gpu")))
+            self.out.line(f"wrote {html}", indent=2)
+
+
+def _block(
+    result: dict[str, Json], threads: int, shared_bytes: int, cluster: int
+) -> str:
+    """What a block takes: into the result, and in words."""
+    result["threads"] = threads
+    result["shared_bytes"] = shared_bytes
+    result["cluster"] = cluster
+    facts = f"{threads} threads, {shared_bytes} bytes shared"
+    return facts + (f", clusters of {cluster}" if cluster > 1 else "")
+
+
+def _word(proof: Proof) -> str:
+    """The verdict; "ok" where not every analysis had its say."""
+    from argus.verify.verdict import Verdict
+    from argus.verify.verifier import complete
+
+    verdict = proof.report.verdict
+    if verdict is Verdict.PROVED and not complete(proof.report):
+        return "ok"
+    return str(verdict)
+
+
+def _summary(report: Report, seconds: float) -> str:
+    from argus.verify.verifier import ANALYSES
+
+    ran = ", ".join(report.seconds) or "nothing"
+    absent = [name for name in ANALYSES if name not in report.seconds]
+    count = sum(not o.slow for o in report.obligations)
+    text = f"{count} obligations in {seconds:.2f} s"
+    return f"{text}; only {ran} ran" if absent else text

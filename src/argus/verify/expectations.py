@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from argus.diagnostics import Span
-from argus.ir.annotations import Expect, Fact
+from argus.ir.annotations import Expect, Fact, annotations_of
+from argus.ir.program import Program
 from argus.verify.evidence import Counterexample, Place
 from argus.verify.verdict import Obligation, Verdict
 
@@ -26,6 +27,15 @@ _WORDS: Mapping[Fact, str] = {
     "spills": "bytes spilled per thread",
     "registers": "registers per thread",
 }
+
+
+_MACHINE_CODE: frozenset[Fact] = frozenset({"spills", "registers", "occupancy"})
+
+
+def about_machine_code(program: Program) -> bool:
+    """Whether an expectation of the kernel can be judged only after building it."""
+    expects = (op for op in annotations_of(program) if isinstance(op, Expect))
+    return any(fact in _MACHINE_CODE for op in expects for fact, _ in op.facts)
 
 
 @dataclass(frozen=True)

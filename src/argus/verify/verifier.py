@@ -33,14 +33,15 @@ def verify(
 ) -> Report:
     """Prove or refute everything that must hold for a placed program.
 
-    ``only`` names the analyses to run; the report then speaks of no other. ``usage`` is
+    ``only`` names the analyses to run (default: all that are present); the report
+    speaks of no other, and its ``seconds`` name those that ran. ``usage`` is
     what the machine code uses, if it was built; expectations about it are unknown
     without. Raises ValueError for a program that is not placed, and for an unknown
     analysis.
     """
     if not program.placed:
         raise ValueError(f"program {program.name} is not placed")
-    names = tuple(ANALYSES if only is None else only)
+    names = tuple(present() if only is None else only)
     if odd := set(names) - set(ANALYSES):
         raise ValueError(f"no analysis {', '.join(sorted(odd))}")
     found: list[Obligation] = []
@@ -64,6 +65,16 @@ def verify(
         tuple(assumed + trusted),
         seconds,
     )
+
+
+def present() -> tuple[str, ...]:
+    """The analyses that this installation has."""
+    return tuple(name for name in ANALYSES if available(name) is not None)
+
+
+def complete(report: Report) -> bool:
+    """Whether all analyses had their say."""
+    return set(ANALYSES) <= report.seconds.keys()
 
 
 def available(name: str) -> Analysis | None:

@@ -1,0 +1,227 @@
+"""Does the interpreter show what a counterexample says?
+
+Two ways, by what the rule is about:
+
+    faults   order, initialisation, bounds: the placed program is run at the sizes of
+             the counterexample under several schedules; it must report a fault
+    probe    products of elements that do not belong together: one element of each
+             input is set, everything else of these inputs is 0; the output must depend
+             on both together
+    holes    an output element that nobody writes: outputs begin poisoned
+
+A rule without such a way, a counterexample without sizes for every dimension, and one
+that is too large to run are left alone (``replayed`` stays None). A probe that shows
+nothing is no disagreement where later operations may hide the product.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from argus.compiler import Request
+from argus.evaluation.arrays import NumpyArrays
+from argus.evaluation.loose import arguments_of, literal
+from argus.evaluation.oracle import draw
+from argus.interpret import ArgumentError, run
+from argus.interpret.numbers import f32_to_bf16, storage
+from argus.ir import ops as o
+from argus.ir.memory import GlobalTensor
+from argus.ir.program import Program, ScalarParam
+from argus.ir.walk import walk
+from argus.verify.evidence import Counterexample, Operand
+from argus.verify.verdict import Obligation, Report, Verdict
+
+MOST_ELEMENTS = 1 << 24
+"""Elements of all tensors together; larger counterexamples are not run."""
+SEEDS = (0, 1, 2)
+SM_COUNT = 4
+
+_FAULTS = {
+    "AG0311", "AG0312", "AG0313", "AG0401", "AG0402", "AG0403", "AG0404", "AG0405",
+    "AG0406", "AG0407", "AG0408", "AG0409", "AG0410", "AG0420", "AG0421",
+}  # fmt: skip
+_PROBES = {"AG0301"}
+_HOLES = {"AG0306"}
+
+
+def replayed(program: Program, request: Request, report: Report) -> Report:
+    """The report with ``replayed`` set where a counterexample could be run."""
+    made = tuple(_one(program, request, x) for x in report.obligations)
+    return replace(report, obligations=made)
+
+
+def _one(program: Program, request: Request, x: Obligation) -> Obligation:
+    found = x.counterexample
+    if x.verdict is not Verdict.REFUTED or found is None or x.slow:
+        return x
+    if found.replayed is not None:
+        return x
+    said = confirm(program, request, x.rule, found)
+    return replace(x, counterexample=replace(found, replayed=said))
+
+
+def confirm(
+    program: Program, request: Request, rule: str, found: Counterexample
+) -> bool | None:
+    """True or False as the interpreter shows it or not; None where it cannot tell."""
+    inputs = _Inputs.at(program, request, found.sizes)
+    if inputs is None:
+        return None
+    if rule in _FAULTS:
+        return _faults(program, inputs, found)
+    if rule in _HOLES:
+        return _holes(program, inputs)
+    if rule in _PROBES:
+        return _probe(program, inputs, found)
+    return None
+
+
+class _Inputs:
+    """Arrays and scalars of a run at given sizes."""
+
+    def __init__(
+        self, program: Program, arrays: dict[str, Any], scalars: dict[str, int | float]
+    ) -> None:
+        self.program = program
+        self.arrays = arrays
+        self.scalars = scalars
+
+    @staticmethod
+    def at(
+        program: Program, request: Request, sizes: Mapping[str, int]
+    ) -> _Inputs | None:
+        """None where a dimension has no size, or the tensors are too large."""
+        dims = request.kernel.signature.dims
+        defaults = {s.name: s.default for s in request.kernel.signature.statics}
+        whole: dict[str, int] = {}
+        for dim in dims:
+            fixed = request.statics.get(dim, literal(defaults.get(dim)))
+            size = sizes.get(dim, fixed)
+            if not isinstance(size, int) or size < 1:
+                return None
+            whole[dim] = size
+        arguments = arguments_of(request, whole, program.outputs)
+        if sum(int(np.prod(a.shape)) for a in arguments) > MOST_ELEMENTS:
+            return None
+        library = NumpyArrays(0)
+        arrays = {a.name: draw(a, library) for a in arguments}
+        scalars: dict[str, int | float] = {}
+        for param in program.params:
+            if isinstance(param, ScalarParam):
+                scalars[param.name] = sizes.get(param.name, 1)
+        return _Inputs(program, arrays, scalars)
+
+    def copy(self) -> _Inputs:
+        """Arrays of their own."""
+        arrays = {k: v.copy() for k, v in self.arrays.items()}
+        return _Inputs(self.program, arrays, self.scalars)
+
+    def outputs(self) -> dict[str, Any]:
+        """The output arrays."""
+        return {n: self.arrays[n] for n in self.program.outputs}
+
+
+def _faults(program: Program, inputs: _Inputs, found: Counterexample) -> bool | None:
+    """Whether some schedule of the block shows a fault."""
+    blocks = None if found.place.block is None else [found.place.block]
+    for seed in (None, *SEEDS):
+        held = inputs.copy()
+        try:
+            result = run(
+                program,
+                held.arrays,
+                held.scalars,
+                sm_count=SM_COUNT,
+                blocks=blocks,
+                seed=seed or 0,
+                schedule="in_order" if seed is None else "random",
+                collect=True,
+            )
+        except ArgumentError:
+            return None  # the launch refuses these sizes: nothing can be said
+        if any(f.kind != "assumption" for f in result.errors):
+            return True
+    return False
+
+
+def _holes(program: Program, inputs: _Inputs) -> bool | None:
+    """Whether an output keeps its poison."""
+    try:
+        result = run(
+            program, inputs.arrays, inputs.scalars, sm_count=SM_COUNT, collect=True
+        )
+    except ArgumentError:
+        return None
+    if result.errors:
+        return None
+    outputs = [p for p in program.params if p.name in program.outputs]
+    for tensor in outputs:
+        if isinstance(tensor, GlobalTensor) and not tensor.dtype.is_float:
+            return None  # an integer's poison is a value like others
+    return any(_unwritten(tensor, inputs.arrays[tensor.name]) for tensor in outputs)
+
+
+def _unwritten(tensor: GlobalTensor | ScalarParam, array: Any) -> bool:
+    if isinstance(tensor, GlobalTensor) and tensor.dtype.name == "bf16":
+        return bool((array & 0x7FFF > 0x7F80).any())
+    return bool(np.isnan(array).any())
+
+
+def _probe(program: Program, inputs: _Inputs, found: Counterexample) -> bool | None:
+    """Whether an output depends on both elements of a product together."""
+    if len(found.operands) != 2:
+        return None
+    left, right = (_origin(program, x) for x in found.operands)
+    if left is None or right is None or left[0] is right[0]:
+        return None
+    seen: list[dict[str, Any]] = []
+    for both in (False, True):
+        held = inputs.copy()
+        _only(held, left, 1.0)
+        _only(held, right, 1.0 if both else 0.0)
+        try:
+            result = run(
+                program, held.arrays, held.scalars, sm_count=SM_COUNT, collect=True
+            )
+        except ArgumentError:
+            return None
+        if result.errors:
+            return None
+        seen.append(held.outputs())
+    first, second = seen
+    if any(first[n].tobytes() != second[n].tobytes() for n in first):
+        return True
+    dots = sum(isinstance(op, o.Dot) for op in walk(program.body))
+    return False if dots == 1 else None
+
+
+def _origin(
+    program: Program, operand: Operand
+) -> tuple[GlobalTensor, tuple[int, ...]] | None:
+    """The one input tensor whose dimensions the tag gives, and the element's place."""
+    inputs = [
+        t
+        for t in program.params
+        if isinstance(t, GlobalTensor)
+        and t.dtype.is_float
+        and t.name not in program.outputs
+        and set(t.dims) == operand.tag.keys()
+    ]
+    if len(inputs) != 1:
+        return None
+    return inputs[0], tuple(operand.tag[d] for d in inputs[0].dims)
+
+
+def _only(held: _Inputs, place: tuple[GlobalTensor, tuple[int, ...]], x: float) -> None:
+    """Make a tensor 0 but for one element."""
+    tensor, at = place
+    array = held.arrays[tensor.name]
+    array[...] = 0
+    if all(0 <= c < n for c, n in zip(at, array.shape, strict=True)):
+        one = np.asarray([x], dtype=np.float32)
+        value = f32_to_bf16(one) if tensor.dtype.name == "bf16" else one
+        array[at] = value.astype(storage(tensor.dtype))[0]
