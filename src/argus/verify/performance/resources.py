@@ -1,0 +1,82 @@
+"""Occupancy: how many blocks a multiprocessor can hold at once, and what limits it.
+
+    threads      2048 per multiprocessor, at most 32 blocks
+    shared       what a block may have at most, plus the 1 KiB that each block costs
+    registers    65536, given to warps in units of 256, in four partitions
+
+(CUDA C++ Programming Guide, "Compute Capabilities"; CUDA Occupancy Calculator.)
+Registers per thread are known only from machine code. Without it, launch bounds speak:
+the compiler is told `min_blocks` and keeps to it, so registers leave room for as many.
+
+Waves of the grid are the performance model's business.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from argus.ir import ops as o
+from argus.ir.program import Program
+
+__all__ = ["Occupancy", "budget_of", "occupancy"]
+
+THREADS = 2048
+BLOCKS = 32
+RESERVED = 1024
+"""Shared memory that the system takes for each block."""
+UNIT = 256
+"""Registers are given to a warp in this unit."""
+PARTITIONS = 4
+
+
+@dataclass(frozen=True)
+class Occupancy:
+    """Resident blocks per multiprocessor, and the limit that each resource sets."""
+
+    blocks: int
+    limits: dict[str, int]
+
+    @property
+    def by(self) -> str:
+        """What sets the least limit."""
+        return min(self.limits, key=lambda name: self.limits[name])
+
+
+def occupancy(program: Program, registers: int | None = None) -> Occupancy:
+    """Of a placed program; with registers per thread of its machine code, exactly.
+
+    Without them, the number that is certain: launch bounds keep registers low enough
+    for ``min_blocks``.
+    """
+    threads = program.warps * 32
+    shared = program.target.shared_bytes + RESERVED
+    limits = {
+        "blocks": BLOCKS,
+        "threads": THREADS // threads,
+        "shared memory": shared // (program.shared_bytes + RESERVED),
+    }
+    if registers is None:
+        limits["registers (launch bounds)"] = max(
+            program.min_blocks, program.target.registers // (threads * 256)
+        )
+    else:
+        limits["registers"] = _by_registers(program, registers)
+    return Occupancy(min(limits.values()), limits)
+
+
+def _by_registers(program: Program, registers: int) -> int:
+    per_warp = -(-registers * 32 // UNIT) * UNIT
+    per_partition = program.target.registers // PARTITIONS // per_warp
+    return per_partition * PARTITIONS // program.warps
+
+
+def budget_of(program: Program) -> int | None:
+    """Registers of a block by its roles' budgets (setmaxnreg); None without budgets."""
+    total = 0
+    for op in program.body.ops:
+        if isinstance(op, o.Roles):
+            for role in op.roles:
+                if role.registers is None:
+                    return None
+                total += role.registers * role.warps * 32
+    return total or None
