@@ -1,0 +1,259 @@
+"""Shapes and element types of operations: the first half of `check.py`.
+
+One rule for each operation, and for the views and barriers that it names. What is in
+scope is not checked here; nor are layouts (`check_layouts.py`), but for those of tiles
+that must lie in the same registers.
+"""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from argus.ir import memory as m
+from argus.ir import ops as o
+from argus.ir.check_layouts import Need, check_layouts, check_same_layout
+from argus.ir.dtypes import boolean, i32
+from argus.ir.expr import symbols
+from argus.ir.functions import FUNCTIONS
+from argus.ir.program import Program
+from argus.ir.walk import used
+
+__all__ = ["Types"]
+
+
+class Types:
+    """The rules of one program. ``need`` raises when its condition does not hold."""
+
+    def __init__(self, program: Program, need: Need) -> None:
+        self.program = program
+        self.placed = program.placed
+        self.need = need
+
+    def rule(self, op: o.AnyOp) -> None:
+        """Shapes and types of one operation; where placed, its layouts and plan."""
+        match op:
+            case o.Index():
+                self.need(0 <= op.axis < len(op.result.shape), "no such axis")
+                self.need(op.result.dtype == i32, "an index is i32")
+            case o.Elementwise():
+                function = FUNCTIONS.get(op.fn)
+                if function is None:
+                    self.need(False, f"no function {op.fn}")
+                    return
+                self.need(function.arity == len(op.args), f"{op.fn} has other operands")
+                for arg in used(op):
+                    self.need(
+                        arg.shape == op.result.shape, f"{arg!r} has another shape"
+                    )
+                if function.result == "bool":
+                    self.need(op.result.dtype == boolean, f"{op.fn} gives bool")
+            case o.Cast():
+                self.need(op.src.shape == op.result.shape, "a cast keeps the shape")
+            case o.Broadcast():
+                self.distinct(op.axes, len(op.result.shape), len(op.src.shape))
+                kept = tuple(op.result.shape[axis] for axis in op.axes)
+                self.need(kept == op.src.shape, f"{op.src!r} does not run along {kept}")
+                self.need(op.src.dtype == op.result.dtype, "types differ")
+            case o.Transpose():
+                self.distinct(op.axes, len(op.src.shape), len(op.src.shape))
+                turned = tuple(op.src.shape[axis] for axis in op.axes)
+                self.need(turned == op.result.shape, f"the transpose is {turned}")
+                self.need(op.src.dtype == op.result.dtype, "types differ")
+            case o.Reduce():
+                shape = op.src.shape
+                self.need(0 <= op.axis < len(shape), "no such axis")
+                rest = shape[: op.axis] + shape[op.axis + 1 :]
+                self.need(rest == op.result.shape, f"reducing leaves {rest}")
+                known = ("sum", "max", "min", "prod", "argmax", "argmin")
+                self.need(op.fn in known, f"no reduction {op.fn}")
+                given = i32 if op.fn.startswith("arg") else op.src.dtype
+                self.need(op.result.dtype == given, f"{op.fn} gives {given}")
+            case o.Split():
+                shape = op.src.shape
+                self.need(
+                    0 <= op.axis < len(shape) and shape[op.axis] % op.inner == 0,
+                    "the axis does not split like this",
+                )
+                parts = (shape[op.axis] // op.inner, op.inner)
+                whole = (*shape[: op.axis], *parts, *shape[op.axis + 1 :])
+                self.need(whole == op.result.shape, f"splitting gives {whole}")
+            case o.Slice():
+                shape = list(op.src.shape)
+                self.need(0 <= op.axis < len(shape), "no such axis")
+                size = op.result.shape[op.axis]
+                self.need(
+                    0 <= op.start <= shape[op.axis] - size,
+                    "the slice is outside",
+                )
+                shape[op.axis] = size
+                self.need(tuple(shape) == op.result.shape, f"slicing gives {shape}")
+            case o.Scan() | o.Convert():
+                self.need(
+                    (op.src.shape, op.src.dtype) == (op.result.shape, op.result.dtype),
+                    "shape and type stay",
+                )
+            case o.Reinterpret():
+                self.need(op.src.dtype == op.result.dtype, "the type stays")
+            case o.Dot():
+                self.dot(op)
+            case o.LoadGlobal():
+                self.view(op.view)
+                self.transfer(op.view, op.result)
+                self.mask(op.mask, op.view)
+            case o.StoreGlobal():
+                self.view(op.view)
+                self.transfer(op.view, op.src)
+                self.mask(op.mask, op.view)
+            case o.LoadShared():
+                self.shared(op.view)
+                self.transfer(op.view, op.result)
+            case o.StoreShared():
+                self.shared(op.view)
+                self.transfer(op.view, op.src)
+            case o.CopyAsync():
+                self.view(op.src)
+                self.shared(op.dst)
+                self.pair(op.src, op.dst)
+                if op.barrier is not None:
+                    self.barrier(op.barrier)
+            case o.CopyOut():
+                self.view(op.dst)
+                self.shared(op.src)
+                self.pair(op.dst, op.src)
+            case (
+                o.BarrierExpect() | o.BarrierArrive() | o.BarrierWait()
+                | o.CpAsyncArrive()
+            ):  # fmt: skip
+                self.barrier(op.barrier)
+            case o.RingAcquire() | o.RingPublish() | o.RingWait() | o.RingRelease():
+                self.need(op.ring in self.program.rings, f"no ring {op.ring.name}")
+                self.need(not self.placed, "a ring operation in a placed program")
+            case o.Sync():
+                if self.placed:
+                    number = -1 if op.barrier is None else op.barrier
+                    self.need(0 <= number < 16, f"named barrier {op.barrier}")
+                self.need(
+                    op.threads > 0 and op.threads % 32 == 0,
+                    f"a sync of {op.threads} threads",
+                )
+            case o.CopyOutWait() | o.CpAsyncWait() | o.WgmmaWait():
+                self.need(op.pending >= 0, "a wait for less than nothing")
+            case o.LoadScalar():
+                self.need(len(op.coords) == op.tensor.rank, "coordinates are missing")
+                self.tensor(op.tensor)
+            case (
+                o.For() | o.If() | o.Roles() | o.Let() | o.Full() | o.CopyOutCommit()
+                | o.CpAsyncCommit() | o.ClusterSync() | o.Fence() | o.WgmmaCommit()
+                | o.SetMaxRegisters() | o.Tag() | o.Check() | o.Assume() | o.Expect()
+                | o.Trust()
+            ):  # fmt: skip
+                pass
+            case _:
+                assert_never(op)
+        if self.placed:
+            check_layouts(op, self.need)
+
+    def same(self, left: o.Tile, right: o.Tile) -> None:
+        """Same shape and type, and where placed the same registers."""
+        self.need(
+            (left.shape, left.dtype) == (right.shape, right.dtype),
+            f"{left!r} and {right!r} differ in shape or type",
+        )
+        if self.placed:
+            check_same_layout(left, right, self.need)
+
+    def distinct(self, axes: tuple[int, ...], rank: int, count: int) -> None:
+        """Different axes of a tile with ``rank`` of them."""
+        self.need(
+            len(axes) == count
+            and len(set(axes)) == count
+            and all(0 <= axis < rank for axis in axes),
+            f"axes {axes} of {rank}",
+        )
+
+    def dot(self, op: o.Dot) -> None:
+        """Operands and accumulator of a matrix product."""
+        for operand in (op.a, op.b):
+            if isinstance(operand, m.SharedView):
+                self.shared(operand)
+        a, b, d = op.a.shape, op.b.shape, op.result.shape
+        self.need(
+            len(b) == 2 and len(a) == len(d) >= 2 and a[-1] == b[0] and b[1] == d[-1],
+            f"{a} @ {b} is not {d}",
+        )
+        self.need(a[:-1] == d[:-1], f"{a} @ {b} is not {d}")
+        self.need(op.a.dtype == op.b.dtype, f"{op.a.dtype} times {op.b.dtype}")
+        if op.acc is not None:
+            self.same(op.acc, op.result)
+
+    def tensor(self, tensor: m.GlobalTensor) -> None:
+        """A parameter of the program."""
+        self.need(tensor in self.program.params, f"{tensor.name} is no parameter")
+
+    def view(self, view: m.GlobalView) -> None:
+        """A view of a global tensor."""
+        self.tensor(view.tensor)
+        rank = len(view.shape)
+        self.need(len(view.coords) == view.tensor.rank, "coordinates are missing")
+        self.need(len(view.dims) == rank, f"dims {view.dims} of {view.shape}")
+        axes = {f"%{i}" for i in range(rank)}
+        for e in (*view.coords, *(x.value for x in view.limits)):
+            for sym in symbols(e):
+                if sym.kind == "axis":
+                    self.need(sym.name in axes, f"{sym} of a view with {rank} axes")
+        for gather in view.gathers:
+            fits = 0 <= gather.axis < rank
+            self.need(
+                fits
+                and gather.tile.shape == (view.shape[gather.axis],)
+                and gather.tile.dtype.kind == "int",
+                f"{gather.tile!r} does not index axis {gather.axis}",
+            )
+
+    def shared(self, view: m.SharedView) -> None:
+        """A view of a shared buffer."""
+        alloc = view.alloc
+        rank = len(alloc.shape)
+        self.need(alloc in self.allocations(), f"no shared buffer {alloc.name}")
+        self.need(
+            len(view.origin) == rank and len(view.dims) == len(view.shape),
+            f"a view of {alloc.name} with origin {view.origin}, dims {view.dims}",
+        )
+        self.distinct(view.axes, rank, len(view.shape))
+        for axis, extent in zip(view.axes, view.shape, strict=True):
+            self.need(
+                1 <= extent <= alloc.shape[axis],
+                f"a view {view.shape} of {alloc.name} {alloc.shape}",
+            )
+
+    def allocations(self) -> list[m.SharedAlloc]:
+        """Shared buffers: those of rings belong to the ring until placed."""
+        fields = [a for ring in self.program.rings for a in ring.fields.values()]
+        return self.program.shared if self.placed else [*self.program.shared, *fields]
+
+    def barrier(self, ref: m.BarrierRef) -> None:
+        """A barrier of the program."""
+        self.need(ref.alloc in self.program.barriers, f"no barrier {ref.alloc.name}")
+
+    def transfer(self, view: m.GlobalView | m.SharedView, tile: o.Tile) -> None:
+        """A tile that goes to or comes from a view."""
+        self.need(
+            (view.shape, view.dtype) == (tile.shape, tile.dtype),
+            f"{tile!r} for a view of {view.dtype} {view.shape}",
+        )
+
+    def pair(self, outer: m.GlobalView, inner: m.SharedView) -> None:
+        """Both ends of a copy."""
+        self.need(
+            (outer.shape, outer.dtype) == (inner.shape, inner.dtype),
+            f"a copy between {outer.dtype} {outer.shape} and"
+            f" {inner.dtype} {inner.shape}",
+        )
+
+    def mask(self, mask: o.Tile | None, view: m.GlobalView) -> None:
+        """A mask fits its view."""
+        if mask is not None:
+            self.need(
+                (mask.shape, mask.dtype) == (view.shape, boolean),
+                f"{mask!r} is no mask for {view.shape}",
+            )
