@@ -1,4 +1,4 @@
-"""Layouts and plans of placed operations: the second half of `check.py`.
+"""Layouts and plans of placed operations: the last part of `check.py`.
 
 The rule of an operation that moves no registers is an equation between layouts; that of
 an access is that its plan is for the layout of its tile. Fragments are compared as
