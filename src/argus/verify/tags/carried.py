@@ -21,6 +21,7 @@ from argus.verify.tags.values import (
     Tag,
     Vague,
     Value,
+    least_limits,
     rewritten,
 )
 from argus.verify.tags.world import World
@@ -94,6 +95,7 @@ def argument(
     return replace(
         before, tags=tags, holes=holes, kind=kind, number=number, mask=None, sums=sums,
         extents={**init.extents, **before.extents},
+        limits=least_limits([init, before]),
     )  # fmt: skip
 
 

@@ -15,12 +15,12 @@ import numpy as np
 
 from argus.ir import ops as o
 from argus.ir.access import descriptor_starts
-from argus.ir.expr import Const, evaluate
+from argus.ir.expr import Const, binary, evaluate
 from argus.ir.memory import SharedAlloc, SharedView
 from argus.ir.placement import MatrixOperand, MmaStep
 from argus.isa.descriptor import operand_addresses, violations
 from argus.layout import mma_a_operand, mma_b_operand, wgmma_a_operand
-from argus.verify.tags.compare import Outcome
+from argus.verify.tags.compare import Outcome, within
 from argus.verify.tags.memory import at_stage_zero, gather
 from argus.verify.tags.state import State
 from argus.verify.tags.values import Ints, Value, moved
@@ -101,7 +101,12 @@ def read_stage(
     if content.written is not None:
         missing = ~content.written[slots]
         initialised(state, op, alloc, missing)
-    return gather(content, slots).with_step(f"read from {alloc.name}", op.span)
+    found = gather(content, slots).with_step(f"read from {alloc.name}", op.span)
+    # What may be outside for some fill need not be for this one.
+    holes = tuple(
+        h for h in found.holes if not within(h.where, h.extent, state.scope).proved
+    )
+    return replace(found, holes=holes)
 
 
 def initialised(

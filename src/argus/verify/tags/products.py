@@ -46,6 +46,7 @@ from argus.verify.tags.values import (
     Tag,
     Vague,
     Value,
+    least_limits,
     move_tag,
 )
 from argus.verify.verdict import Verdict
@@ -301,6 +302,9 @@ def _seen(
         extent = a.extents.get(name) or b.extents.get(name)
         if extent is None or not right:
             continue
+        for limited in (a, b):
+            if name in limited.limits:
+                extent = binary("min", extent, limited.limits[name])
         made = Sum(extent, (Span(binary("+", tag.base, low), n),))
         whole = op.acc is None or name not in state.get(op.acc).sums
         if whole and _complete_at_once(state, made):
@@ -353,6 +357,7 @@ def _result(
     made = Value(
         shape, tags, holes, kind, sums={**carried, **sums}, extents=extents,
         loose=loose, chain=chain,
+        limits={n: e for n, e in least_limits([a, b]).items() if n in tags},
     ).with_step("multiplied and added", op.span)  # fmt: skip
     if op.acc is None:
         return made

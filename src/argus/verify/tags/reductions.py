@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from argus.ir import ops as o
-from argus.ir.expr import Const, Expr, binary
+from argus.ir.expr import Expr, binary
 from argus.verify.tags.compare import Outcome, within
 from argus.verify.tags.findings import operand
 from argus.verify.tags.kinds import neutral
@@ -122,6 +122,7 @@ def reduced(state: State, op: o.Reduce) -> Value:
         sets=sets,
         extents=value.extents,
         loose=value.loose,
+        limits={n: e for n, e in value.limits.items() if n not in sums},
         chain=value.chain,
     )
 
@@ -158,6 +159,8 @@ def _settled(
     extent = value.extents.get(name)
     if extent is None:
         return ()
+    if name in value.limits:
+        extent = binary("min", extent, value.limits[name])
     found = Sum(extent, (Span(binary("+", s.base, low), count),))
     return () if complete(found, scope).outcome.proved else (found,)
 
@@ -193,5 +196,3 @@ def _check(state: State, op: o.Reduce, value: Value, h: Hole) -> None:
         help=f"fill with {wanted}, or mask with `ag.where(... < extent, x, {wanted})`",
     )
 
-
-ZERO = Const(0)

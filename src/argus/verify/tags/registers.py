@@ -34,6 +34,7 @@ from argus.verify.tags.values import (
     Tag,
     Value,
     constant,
+    least_limits,
     moved,
     uniform,
 )
@@ -197,6 +198,7 @@ def _elementwise(state: State, op: o.Elementwise) -> Value:
         sets=next((v.sets for v in values if v.sets), {}),
         extents=extents,
         loose=loose,
+        limits=least_limits(values),
         chain=chain,
     )
     return _masked(state, op, values, result)
@@ -352,7 +354,34 @@ def _masked(
             kind = _kind_in(state, other, h)
             h = replace(h, kind=kind)
         holes.append(h)
-    return replace(result, holes=tuple(holes))
+    limits = _limits(state, cond.mask, then)
+    return replace(
+        result, holes=tuple(holes), limits=least_limits([result, Value((), limits=limits)])
+    )
+
+
+def _limits(
+    state: State, mask: tuple[Compare, ...], value: Value
+) -> dict[str, Expr]:
+    """First coordinate that the mask keeps out of every element, by component."""
+    found: dict[str, Expr] = {}
+    for c in mask:
+        for op, left, right in (
+            (c.op, c.left, c.right),
+            (_MIRRORED.get(c.op, c.op), c.right, c.left),
+        ):
+            if op not in ("<", "<=") or not isinstance(right, Coord):
+                continue
+            for name, tag in value.tags.items():
+                if not isinstance(tag, Coord) or not isinstance(left, Coord):
+                    continue
+                if not agree(tag, left, state.scope).proved:
+                    continue
+                high = int(right.offs.max()) + (op == "<=")
+                limit = binary("+", right.base, high)
+                before = found.get(name)
+                found[name] = binary("min", before, limit) if before else limit
+    return found
 
 
 def excludes(state: State, mask: tuple[Compare, ...], hole: Hole) -> bool:

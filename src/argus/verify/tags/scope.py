@@ -23,12 +23,15 @@ from argus.verify.decide.facts import conjuncts
 from argus.verify.decide.normal import Normal
 from argus.verify.decide.polynomial import Poly
 from argus.verify.tags.sampling import Points, first_points, pick
+from argus.verify.tags.signs import never_negative, stays_below
 from argus.verify.tags.world import Element, World
 from argus.verify.verdict import Verdict
 
 __all__ = ["Loop", "Scope"]
 
 PROOF_MS = 2000
+FEW_TRIPS, ENOUGH = 16, 48
+"""Points with few iterations are preferred, as long as there are enough of them."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,9 @@ class Scope:
     points: Points | None = None
     branches: tuple[Expr, ...] = ()
     """The facts that come from branches taken, not from loops."""
+    parent: Scope | None = None
     _known: dict[Expr, Decision] = field(default_factory=dict[Expr, Decision])
+    _leaves: dict[Expr, bool] = field(default_factory=dict[Expr, bool])
     _normal: Normal | None = None
     _children: dict[object, Scope] = field(default_factory=dict[object, "Scope"])
 
@@ -70,8 +75,9 @@ class Scope:
         if points is not None and points.size:
             try:
                 trips = points.of(loop.trips).astype(np.int64)
-                points = points.where(trips > 0)
-                trips = trips[trips > 0]
+                short = (trips > 0) & (trips <= FEW_TRIPS)
+                keep = short if short.sum() >= ENOUGH else trips > 0
+                points, trips = points.where(keep), trips[keep]
                 rng = np.random.default_rng(len(self.loops) + 1)
                 points = points.plus(loop.sym.name, pick(rng, trips))
             except KeyError:
@@ -81,7 +87,7 @@ class Scope:
             binary("<", loop.sym, loop.trips),
             binary("<", loop.value, stop),
         )
-        made = Scope(self.world, (*self.loops, loop), facts, points, self.branches)
+        made = Scope(self.world, (*self.loops, loop), facts, points, self.branches, self)
         self._children[loop.sym.name] = made
         return made
 
@@ -104,6 +110,7 @@ class Scope:
             (*self.facts, *conditions),
             points,
             (*self.branches, *conditions),
+            self,
         )
         self._children[conditions] = made
         return made
@@ -140,18 +147,27 @@ class Scope:
         if isinstance(goal, Const):
             verdict = Verdict.PROVED if goal.value else Verdict.REFUTED
             return Decision(verdict, "normal form", model=self.some_point())
-        found = self._known.get(goal)
+        found = self._known.get(goal) or self._inherited(goal)
         if found is None:
             found = self._decide(goal)
             self._known[goal] = found
         return found
 
+    def _inherited(self, goal: Expr) -> Decision | None:
+        """What was proved of an enclosing scope holds here."""
+        above = self.parent
+        while above is not None:
+            found = above._known.get(goal)
+            if found is not None and found.verdict is Verdict.PROVED:
+                return found
+            above = above.parent
+        return None
+
     def _decide(self, goal: Expr) -> Decision:
         counter = self.counterexample(goal)
         if counter is not None:
             return Decision(Verdict.REFUTED, "admissible sizes", model=counter)
-        quick = self._quick(goal)
-        if quick:
+        if self._quick(goal) or self._by_sign(goal):
             return Decision(Verdict.PROVED, "normal form")
         return prove(goal, self._relevant(goal), timeout_ms=PROOF_MS)
 
@@ -166,6 +182,24 @@ class Scope:
         except Unmodelled:
             pass
         return False
+
+    def _by_sign(self, goal: Expr) -> bool:
+        match goal:
+            case Binary(op=">=", left=a, right=Const(value=0)) if depth(a) > 3:
+                return never_negative(a, self._leaf)
+            case Binary(op="<", left=a, right=b) if depth(a) > 3:
+                return stays_below(a, b, self._leaf)
+            case _:
+                return False
+
+    def _leaf(self, goal: Expr) -> bool:
+        """Whether a condition on a part is proved, without looking at its sign."""
+        if goal not in self._leaves:
+            self._leaves[goal] = self.counterexample(goal) is None and (
+                self._quick(goal)
+                or prove(goal, self._relevant(goal)).verdict is Verdict.PROVED
+            )
+        return self._leaves[goal]
 
     def _relevant(self, goal: Expr) -> tuple[Expr, ...]:
         """Facts that share symbols with the goal, transitively."""
@@ -250,6 +284,13 @@ class Scope:
             return int(Points(self.world, values).of(e)[0])
         except (KeyError, ValueError, OverflowError):
             return None
+
+
+def depth(e: Expr) -> int:
+    """Nesting of an expression."""
+    if not isinstance(e, Binary):
+        return 0
+    return 1 + max(depth(e.left), depth(e.right))
 
 
 def at_least(a: Expr | int, b: Expr | int) -> Expr:

@@ -39,7 +39,10 @@ def added(scope: Scope, a: tuple[Sum, ...], b: tuple[Sum, ...]) -> tuple[Sum, ..
     del scope
     if len(a) != 1 or len(b) != 1:
         return (*a, *(s for s in b if s not in a))
-    return (Sum(a[0].extent, (*a[0].terms, *b[0].terms)),)
+    x, y = a[0].extent, b[0].extent
+    # A limit that a mask gives to one part is one for the whole.
+    extent = x if x == y else binary("min", x, y)
+    return (Sum(extent, (*a[0].terms, *b[0].terms)),)
 
 
 def over_loop(

@@ -361,8 +361,8 @@ def load_scalar(state: State, op: o.LoadScalar) -> None:
     ):
         where = state.close(coord)
         limit = state.close(extent)
-        goal = binary("and", binary(">=", where, 0), binary("<", where, limit))
-        decided = state.scope.decide(goal)
+        goals = (binary(">=", where, 0), binary("<", where, limit))
+        decided = state.scope.all_hold(goals)
         state.report(
             "AG0312",
             f"the element read from {op.tensor.name} exists along {name}",

@@ -18,14 +18,14 @@ Nothing here decides anything; expressions are compared in `scope.py`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from argus.ir.expr import Const, Expr, Sym
+from argus.ir.expr import Expr, Sym, binary
 from argus.verify.evidence import Step
 
 Ints = NDArray[np.int64]
@@ -152,6 +152,8 @@ class Value:
     """Extent of the dimension behind each component."""
     loose: dict[str, int] = field(default_factory=dict[str, int])
     """Renamed components: known up to a multiple of this size."""
+    limits: dict[str, Expr] = field(default_factory=dict[str, Expr])
+    """Coordinates from here on are masked out by the author, for every element."""
     chain: tuple[Step, ...] = ()
     written: Bools | None = None
 
@@ -232,7 +234,17 @@ def rewritten(value: Value, change: Callable[[Expr], Expr]) -> Value:
         for name, several in value.sums.items()
     }
     sets = {n: replace(s, base=change(s.base)) for n, s in value.sets.items()}
-    return replace(made, sums=sums, sets=sets)
+    limits = {n: change(e) for n, e in value.limits.items()}
+    return replace(made, sums=sums, sets=sets, limits=limits)
+
+
+def least_limits(values: Iterable[Value]) -> dict[str, Expr]:
+    """The limits of several values together."""
+    found: dict[str, Expr] = {}
+    for v in values:
+        for name, e in v.limits.items():
+            found[name] = binary("min", found[name], e) if name in found else e
+    return found
 
 
 def _rewrite_term(term: Span | Prior, change: Callable[[Expr], Expr]) -> Span | Prior:
@@ -241,5 +253,3 @@ def _rewrite_term(term: Span | Prior, change: Callable[[Expr], Expr]) -> Span | 
     loops = tuple((sym, change(trips)) for sym, trips in term.loops)
     return Span(change(term.lo), term.size, loops)
 
-
-ZERO = Const(0)
