@@ -35,7 +35,7 @@ def tensor(name: str, dtype: DType = f32, dims: str = "M N") -> GlobalTensor:
 
 def window(t: GlobalTensor, shape: tuple[int, ...], *starts: Expr | int) -> GlobalView:
     """The part of a tensor that begins at ``starts``."""
-    coords = tuple(axis(i) + start for i, start in enumerate(starts))
+    coords = tuple(lift(start) + axis(i) for i, start in enumerate(starts))
     return GlobalView(t, shape, t.dims, coords)
 
 
