@@ -26,6 +26,7 @@ from argus.ir.placement import (
     WgmmaPlan,
 )
 from argus.ir.program import TARGETS, Program, ScalarParam
+from argus.isa import wgmma
 from argus.layout import (
     Fragment,
     Mode,
@@ -120,7 +121,7 @@ def gemm(bm: int = 128, bn: int = 256, bk: int = 64, stages: int = 4) -> Program
             steps,
             MatrixOperand(16, 1024, 128, False, offsets, bm // 2 * 128),
             MatrixOperand(16, 1024, 128, False, offsets, 0),
-            "wgmma",
+            wgmma.function_name(bn, "bf16", False, 0, 0),
         ),
     )
     math = o.For(
@@ -440,7 +441,8 @@ def mma(target: str = "sm_80") -> Program:
                 )
     b.add(
         o.Dot(
-            result=acc, a=ta, b=tb, acc=None, plan=MmaPlan("mma", tuple(steps)),
+            result=acc, a=ta, b=tb, acc=None,
+            plan=MmaPlan("argus_mma_m16n8k16_bf16", tuple(steps)),
             span=b.here(),
         )
     )  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 
 import placed_programs as programs
 import pytest
@@ -17,6 +18,8 @@ from argus.ir import ops as o
 from argus.ir.dtypes import bf16, f32
 from argus.ir.expr import Const, Sym
 from argus.ir.launch import LaunchSpec
+from argus.ir.program import TARGETS
+from argus.ir.walk import walk
 from argus.layout import blocked
 from pieces import at
 
@@ -142,4 +145,29 @@ def test_a_role_may_not_set_the_registers_of_another() -> None:
     other = o.Role("other", 1, None, o.Block([]), at(1), 1)
     roles.roles.append(other)
     with pytest.raises(CodegenError, match="role load"):
+        emit(program)
+
+
+@pytest.mark.parametrize(
+    ("instruction", "message"),
+    [
+        ("argus_wgmma_m64n256k24_bf16_ss_00", "no instruction has the device function"),
+        ("argus_mma_m16n8k16_bf16", "in a plan for wgmma"),
+        ("argus_wgmma_m64n128k16_bf16_ss_00", "in a plan for 256 columns"),
+        ("argus_wgmma_m64n256k16_bf16_rs_0", "takes A from elsewhere"),
+    ],
+)
+def test_a_product_by_another_instruction(instruction: str, message: str) -> None:
+    program = programs.gemm()
+    (dot,) = (op for op in walk(program.body) if isinstance(op, o.Dot))
+    assert dot.plan is not None
+    dot.plan = replace(dot.plan, instruction=instruction)
+    with pytest.raises(CodegenError, match=message):
+        emit(program)
+
+
+def test_instructions_that_the_target_has_not() -> None:
+    program = programs.gemm()
+    program.target = TARGETS["sm_80"]
+    with pytest.raises(CodegenError, match="sm_80 has no argus_"):
         emit(program)

@@ -33,6 +33,7 @@ from argus.ir.program import (
     PointerAlignment,
     Program,
 )
+from argus.isa import wgmma
 from argus.layout import blocked, wgmma_accumulator
 from pieces import at, shared, tensor, tile, whole, window
 
@@ -224,7 +225,7 @@ def gemm(
                         bk // 16,
                         operand(atoms, 64, bm // warpgroups * 128),
                         operand(1, bn, 0),
-                        f"wgmma.m64n{bn}k16.bf16",
+                        wgmma.function_name(bn, "bf16", False, 0, 0),
                     ),
                     span=at(18),
                 ),

@@ -163,7 +163,7 @@ def mma_program(kit: SimpleNamespace) -> Program:
             a=fa,
             b=fb,
             acc=None,
-            plan=MmaPlan("mma.m16n8k16.bf16", steps),
+            plan=MmaPlan("argus_mma_m16n8k16_bf16", steps),
             span=kit.at(8),
         ),
         o.StoreGlobal(

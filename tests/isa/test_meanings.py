@@ -10,8 +10,11 @@ import numpy as np
 import pytest
 
 from argus.isa import ldmatrix, mma, registers, tma, wgmma
+from argus.isa.matrix import ELEMENTS
 from argus.isa.mbarrier import Mbarrier, MbarrierError
+from argus.layout import mma_a_operand, mma_accumulator, mma_b_operand
 from argus.layout.shared import panels
+from argus.layout.swizzle import swizzle_mode
 
 
 def cute(coordinate: int, shape: tuple[int, ...], stride: tuple[int, ...]) -> int:
@@ -141,6 +144,57 @@ def test_box_violations() -> None:
     assert "strides (200,)" in count((64, 64), 128, strides=(200, 2))[0]
     assert "innermost stride" in count((64, 64), 128, strides=(208, 4))[0]
     assert "address 0x8" in count((64, 64), 128, address=8)[0]
+
+
+def test_box_violations_name_the_rule_and_the_dimension() -> None:
+    """Also for numbers of which only a divisor or the sign is known."""
+
+    def rules(box: tuple[int, ...], **facts: object) -> list[tuple[str, int | None]]:
+        found = tma.broken(box, 2, 128, **facts)  # type: ignore[arg-type]
+        return [(violation.rule, violation.dim) for violation in found]
+
+    known = {"dims": (1, 8), "strides": (16, 2), "start": (-1, 8)}
+    assert rules((64, 64), **known) == []
+    assert rules((64, 64), **known, store=True) == [("store start", 0)]
+    assert rules((64, 64), **known | {"dims": (8, 4)}, store=True)[0] == (
+        "store row",
+        1,
+    )
+    assert rules((64, 64), **known | {"strides": (8, 2)}) == [("stride", 0)]
+    assert rules((64, 64), **known | {"start": (0, 4)}) == [("start", 1)]
+    assert rules((64, 300, 64)) == [("box", 1)]
+
+
+@pytest.mark.parametrize("swizzle", range(0, 257, 16))
+def test_swizzles_are_those_of_layouts(swizzle: int) -> None:
+    if swizzle in tma.SWIZZLES:
+        period = panels((8, 128), 2, swizzle).alignment
+        assert tma.box_alignment(swizzle) == max(period, 128)
+    else:
+        with pytest.raises(ValueError, match="no swizzle of"):
+            swizzle_mode(swizzle)
+
+
+def test_products_that_wgmma_does() -> None:
+    bf16, f16 = ELEMENTS
+    assert wgmma.violations(256, 24, 48, bf16, 2) == []
+    assert wgmma.violations(64, 24, 48, f16, 2) == [
+        "64 rows are not 64 for each of 2 warpgroups"
+    ]
+    assert wgmma.violations(64, 12, 24, bf16) == [
+        "12 columns are not a multiple of 8",
+        "a depth of 24 is not a multiple of 16",
+    ]
+
+
+def test_registers_of_mma() -> None:
+    for e in ELEMENTS:
+        shapes = (
+            mma_accumulator(16, 8),
+            mma_a_operand(16, e.depth),
+            mma_b_operand(8, e.depth),
+        )
+        assert mma.registers(e) == tuple(shape.num_regs for shape in shapes)
 
 
 def test_mbarrier_counts_arrivals_and_bytes() -> None:

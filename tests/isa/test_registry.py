@@ -4,8 +4,20 @@ import re
 
 import pytest
 
+from argus.ir.dtypes import DTYPES
 from argus.ir.program import TARGETS
-from argus.isa import registry, wgmma
+from argus.isa import (
+    boxes,
+    cp_async,
+    ldmatrix,
+    matrix,
+    memory,
+    mma,
+    registers,
+    registry,
+    tma,
+    wgmma,
+)  # fmt: skip
 from argus.isa.record import ALL_TARGETS, Instruction
 
 EVERY = registry.all_instructions()
@@ -112,3 +124,74 @@ def test_prelude_brings_the_tensor_map_along() -> None:
 def test_prelude_refuses_unknown_functions() -> None:
     with pytest.raises(registry.UnknownInstructionError):
         registry.cuda_prelude(["argus_mbar_wait", "argus_mbar_wiat"])
+
+
+def test_names_of_device_functions_are_those_of_records() -> None:
+    """Each name that placing and printing make is that of the record asked for."""
+    for e in matrix.ELEMENTS:
+        name = e.dtype.name
+        for n in wgmma.COLUMNS:
+            shape = registry.lookup(wgmma.function_name(n, name, False, 1, 0))
+            assert shape.constraints.shape == (("m", 64), ("n", n), ("k", e.depth))
+        shape = registry.lookup(mma.function_name(e))
+        assert shape.constraints.shape == (("m", 16), ("n", 8), ("k", e.depth))
+    for size in cp_async.SIZES:
+        record = registry.lookup(cp_async.function_name(size))
+        assert record.constraints.align("smem") == record.cost.bytes == size
+    for count in ldmatrix.COUNTS:
+        for load in (True, False):
+            for trans in (True, False):
+                name = ldmatrix.function_name(count, load=load, trans=trans)
+                record = registry.lookup(name)
+                assert record.name.startswith("ldmatrix" if load else "stmatrix")
+                assert record.constraints.extent("matrices") == count
+                assert (".trans" in record.name) == trans
+    for rank in tma.RANKS:
+        assert registry.lookup(tma.store_function(rank)).effects.reads[0] == "[smem]"
+        for multicast in (True, False):
+            for hint in (True, False):
+                name = tma.load_function(rank, multicast=multicast, hint=hint)
+                record = registry.lookup(name)
+                assert ("multicast" in record.name) == multicast
+                assert ("cache_hint" in record.name) == hint
+    for grow in (True, False):
+        name = registers.setmaxnreg_function(grow=grow)
+        assert (".inc." in registry.lookup(name).name) == grow
+
+
+def test_what_a_target_has() -> None:
+    for family in ("tma", "wgmma", "cluster"):
+        assert registry.has_family(family, "sm_90a")
+        assert not registry.has_family(family, "sm_80")
+    for family in ("mma", "cp_async"):
+        assert registry.has_family(family, "sm_80")
+    for load in (True, False):
+        name = ldmatrix.function_name(4, load=load, trans=False)
+        assert registry.supports(name, "sm_90a")
+        assert registry.supports(name, "sm_80") == load
+    assert not registry.supports(registers.setmaxnreg_function(grow=True), "sm_80")
+    with pytest.raises(registry.UnknownInstructionError, match="tmma"):
+        registry.has_family("tmma", "sm_80")
+
+
+def test_prelude_refuses_what_the_target_has_not() -> None:
+    names = ["argus_mma_m16n8k16_bf16", "argus_wgmma_wait<0>"]
+    assert registry.cuda_prelude(names, "sm_90a") == registry.cuda_prelude(names)
+    with pytest.raises(
+        registry.UnsupportedInstructionError, match="sm_80 has no argus_wgmma_wait"
+    ):
+        registry.cuda_prelude(names, "sm_80")
+
+
+def test_element_types() -> None:
+    assert [e.depth * e.dtype.bytes for e in matrix.ELEMENTS] == [32, 32]
+    assert matrix.element_names() == "bf16 or f16"
+    assert matrix.element(DTYPES["f32"]) is None
+    assert set(boxes.MAP_TYPES) < set(DTYPES)
+    assert boxes.map_type(DTYPES["bool"]) is None
+    for dtype in DTYPES.values():
+        form = memory.reduction(dtype)
+        assert (form is None) == (dtype.name in ("i8", "u8", "i64", "bool"))
+        if form is not None:
+            record = registry.lookup(form.function)
+            assert record.cost.bytes == form.width * dtype.bytes

@@ -142,7 +142,7 @@ class Both:
             if x[1].ndim == 2 and not x[1].shape[0] % 16 and not x[1].shape[1] % 16
         ]
         n = self.draw(st.sampled_from((8, 16, 64)))
-        hopper = b.program.target.has_wgmma and warps % 4 == 0
+        hopper = b.program.target.name == "sm_90a" and warps % 4 == 0
         if not fits or hopper or self.draw(st.booleans()):
             m = 16 * warps if hopper else self.draw(st.sampled_from((16, 64, 64, 128)))
             k = self.draw(st.sampled_from((16, 48, 64)))

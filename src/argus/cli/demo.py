@@ -76,12 +76,13 @@ def _inferred(program: Program) -> list[str]:
     from argus.ir.ops import BarrierWait, CopyAsync, Dot
     from argus.ir.placement import TmaPlan, WgmmaPlan
     from argus.ir.walk import walk
+    from argus.isa.registry import lookup
 
     ops = list(walk(program.body))
     copies = [o.plan for o in ops if isinstance(o, CopyAsync)]
     tma = [p for p in copies if isinstance(p, TmaPlan)]
     dots = [o.plan for o in ops if isinstance(o, Dot)]
-    wgmma = {p.instruction for p in dots if isinstance(p, WgmmaPlan)}
+    wgmma = {lookup(p.instruction).name for p in dots if isinstance(p, WgmmaPlan)}
     waits = [o for o in ops if isinstance(o, BarrierWait)]
     found = [f"instruction of each product: {name}" for name in sorted(wgmma)]
     if tma:

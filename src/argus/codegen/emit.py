@@ -27,7 +27,7 @@ from argus.ir.launch import LaunchSpec
 from argus.ir.ops import Roles
 from argus.ir.program import BLOCK_INDEX, CLUSTER_RANK, GRID_SIZE, Program
 from argus.ir.walk import walk
-from argus.isa.registry import cuda_prelude
+from argus.isa.registry import UnsupportedInstructionError, cuda_prelude
 
 SHARED_ALIGNMENT = 1024
 """Of dynamic shared memory: a 128-byte swizzle repeats every 1024 bytes."""
@@ -73,7 +73,10 @@ def emit(program: Program) -> CudaSource:
     args, declared = abi.arguments(cx)
     head = _signature(cx, entry, declared)
     called = functions_called(text) + (["TensorMap"] if cx.maps else [])
-    prelude = cuda_prelude(called)
+    try:
+        prelude = cuda_prelude(called, program.target.name)
+    except UnsupportedInstructionError as error:
+        raise CodegenError(str(error)) from error
     file = Path(program.file).name
     origin = f"// {program.name}, from {file}, for {program.target.name}\n"
     source = f"{origin}{_statics(program)}\n{prelude}\n{head}{text}}}\n"

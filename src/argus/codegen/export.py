@@ -30,6 +30,7 @@ from argus.ir.launch import (
 from argus.ir.memory import GlobalTensor
 from argus.ir.placement import TensorMap
 from argus.ir.program import Program
+from argus.isa.boxes import map_type
 
 
 def export(
@@ -144,7 +145,8 @@ def _random(dtype: DType) -> str:
 
 def _tensor_map(index: int, entry: TensorMap) -> list[str]:
     tensor = entry.tensor
-    if tensor.dtype.tma is None:
+    element = map_type(tensor.dtype)
+    if element is None:
         raise CodegenError(f"TMA has no element type {tensor.dtype}")
     rank = tensor.rank
     # cuTensorMapEncodeTiled takes everything innermost first, strides without it.
@@ -160,7 +162,7 @@ def _tensor_map(index: int, entry: TensorMap) -> list[str]:
         f"const cuuint64_t strides{index}[] = {{{strides or 0}}};",
         f"const cuuint32_t box{index}[] = {{{box}}};",
         f"const CUtensorMap map{index} = argus_host::tensor_map("
-        f"CU_TENSOR_MAP_DATA_TYPE_{tensor.dtype.tma}, {rank}, t_{tensor.name}, "
+        f"CU_TENSOR_MAP_DATA_TYPE_{element}, {rank}, t_{tensor.name}, "
         f"dims{index}, strides{index}, box{index}, CU_TENSOR_MAP_SWIZZLE_{swizzle});",
     ]
 

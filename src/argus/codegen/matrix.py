@@ -8,13 +8,15 @@ from argus.codegen import registers
 from argus.codegen.addresses import shared_address, view_offset
 from argus.codegen.context import TID, Context, Step, num_regs
 from argus.codegen.errors import CodegenError
-from argus.codegen.storage import Array, is_packed
+from argus.codegen.storage import Array
 from argus.ir import ops as o
 from argus.ir.expr import Expr, Sym
 from argus.ir.memory import SharedView
 from argus.ir.placement import MatrixOperand, MmaPlan, WgmmaPlan
-
-WARPGROUP = 128
+from argus.isa import registry
+from argus.isa.descriptor import CHUNK
+from argus.isa.record import Instruction
+from argus.isa.wgmma import THREADS as WARPGROUP
 
 
 def dot(cx: Context, op: o.Dot) -> None:
@@ -31,28 +33,35 @@ def dot(cx: Context, op: o.Dot) -> None:
             raise CodegenError("a dot has no plan")
 
 
-def _half(x: o.Tile | SharedView) -> str:
-    if not is_packed(x.dtype):
-        raise CodegenError(f"tensor cores take 16-bit floats here, not {x.dtype}")
-    return x.dtype.name
+def _record(plan: WgmmaPlan | MmaPlan, family: str) -> Instruction:
+    """The record that the plan names. Raises CodegenError for one that cannot be."""
+    try:
+        record = registry.lookup(plan.instruction)
+    except registry.UnknownInstructionError as unknown:
+        raise CodegenError(str(unknown)) from unknown
+    if record.family != family:
+        raise CodegenError(f"{record.function} in a plan for {family}")
+    return record
 
 
 def _wgmma(cx: Context, op: o.Dot, plan: WgmmaPlan, result: Array) -> None:
     """All instructions of one dot, k outermost, so that accumulators alternate."""
     if not isinstance(op.b, SharedView):
         raise CodegenError("B of wgmma is in shared memory")
-    shape = f"m64n{plan.inst_n}k16_{_half(op.b)}"
-    trans_b = int(plan.b.mn_major)
+    record = _record(plan, "wgmma")
+    if record.constraints.extent("n") != plan.inst_n:
+        raise CodegenError(f"{record.function} in a plan for {plan.inst_n} columns")
+    if ("a" in record.effects.reads) == isinstance(op.a, SharedView):
+        raise CodegenError(f"{record.function} takes A from elsewhere")
+    name = record.function
     a_array: Array | None = None
     desc_a = ""
     if isinstance(op.a, SharedView):
         if plan.a is None:
             raise CodegenError("A is in shared memory, but the plan has no descriptor")
         desc_a = _descriptor(cx, op.a, plan.a)
-        name = f"argus_wgmma_{shape}_ss_{int(plan.a.mn_major)}{trans_b}"
     else:
         a_array = cx.array(op.a)
-        name = f"argus_wgmma_{shape}_rs_{trans_b}"
     desc_b = _descriptor(cx, op.b, plan.b)
     cx.out.line("argus_wgmma_fence();")
     for k in range(plan.k_steps):
@@ -62,10 +71,10 @@ def _wgmma(cx: Context, op: o.Dot, plan: WgmmaPlan, result: Array) -> None:
                 left = _from(a_array.name, (i * plan.k_steps + k) * 4)
             else:
                 assert plan.a is not None
-                left = _from(desc_a, plan.a.offsets[i][k] // 16)
+                left = _from(desc_a, plan.a.offsets[i][k] // CHUNK)
             for j in range(plan.n_atoms):
                 acc = _from(result.name, (i * plan.n_atoms + j) * (plan.inst_n // 2))
-                right = _from(desc_b, plan.b.offsets[j][k] // 16)
+                right = _from(desc_b, plan.b.offsets[j][k] // CHUNK)
                 cx.out.line(f"{name}({acc}, {left}, {right}, {scale});")
 
 
@@ -121,7 +130,7 @@ def _mma(cx: Context, op: o.Dot, plan: MmaPlan, result: Array) -> None:
     if op.acc is None:
         registers.fill(cx, result, num_regs(op.result), lambda _s, _r: "0.0f")
     a, b = cx.array(op.a), cx.array(op.b)
-    name = f"argus_mma_m16n8k16_{_half(op.a)}"
+    name = _record(plan, "mma").function
     acc = np.array([s.acc for s in plan.steps])
     left = np.array([s.a for s in plan.steps]) // 2
     right = np.array([s.b for s in plan.steps]) // 2

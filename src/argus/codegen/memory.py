@@ -25,6 +25,7 @@ from argus.ir import ops as o
 from argus.ir.dtypes import DType
 from argus.ir.expr import Const, Expr, lift
 from argus.ir.placement import VectorPlan
+from argus.isa.memory import reduction
 from argus.layout import Fragment
 
 STREAMING = ("first", "stream", "evict_first")
@@ -356,12 +357,11 @@ def _reduction(
 ) -> str:
     if op.atomic != "add":
         raise CodegenError(f"atomic {op.atomic!r} is unknown")
-    name = source.dtype.name
+    form = reduction(source.dtype)
+    if form is None or width != form.width:
+        raise CodegenError(f"no atomic add of {width} x {source.dtype}")
     if source.packed:
-        if width != 2:
-            raise CodegenError(f"{name} is added in pairs, not {width} at a time")
-        word = at(cx, source, step, regs // 2)
-        return f"argus_red_add_{name}x2({pointer}, {word});"
-    if width != 1 or name not in ("f32", "i32"):
-        raise CodegenError(f"no atomic add of {width} x {name}")
-    return f"argus_red_add_{name}({pointer}, {read(cx, source, step, regs)});"
+        value = at(cx, source, step, regs // form.width)
+    else:
+        value = read(cx, source, step, regs)
+    return f"{form.function}({pointer}, {value});"

@@ -27,6 +27,7 @@ from argus.ir import ops as o
 from argus.ir.expr import lift
 from argus.ir.memory import SharedView
 from argus.ir.placement import VectorPlan
+from argus.isa import ldmatrix
 
 
 def load_shared(cx: Context, op: o.LoadShared) -> None:
@@ -119,7 +120,7 @@ def _matrices(
     """Ldmatrix or stmatrix: each lane gives the address of one row of one matrix."""
     trans = plan.instruction.endswith("trans")
     matrices = plan.width // 2
-    if not array.packed or matrices not in (1, 2, 4):
+    if not array.packed or matrices not in ldmatrix.COUNTS:
         raise CodegenError(f"{plan.instruction} of {plan.width} x {array.dtype}")
     layout = plan.layout
     lane = TID % 32
@@ -142,13 +143,14 @@ def _matrices(
             raise CodegenError(f"{plan.instruction}: accesses differ in their shape")
     by_access = [part[first] for part in parts]
     offsets = shared_offsets(cx, view, by_thread, by_access, f"{view.alloc.name}_row")
-    name = f"argus_{family}_x{matrices}{'_trans' if trans else ''}"
+    load = family == "ldmatrix"
+    name = ldmatrix.function_name(matrices, load=load, trans=trans)
 
     def access(step: Step) -> list[str]:
         address = shared_address(cx, offsets(step, step.values))
         start = cx.text(step.index(step.values * matrices))
         words = array.name if start == "0" else f"{array.name} + {start}"
-        arguments = (words, address) if family == "ldmatrix" else (address, words)
+        arguments = (words, address) if load else (address, words)
         return [f"{name}({', '.join(arguments)});"]
 
     cx.loop(plan.accesses, access)

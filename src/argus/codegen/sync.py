@@ -24,6 +24,8 @@ from argus.codegen.memory import owner, vector_plan
 from argus.ir import ops as o
 from argus.ir.expr import Const, Expr, Sym, lift
 from argus.ir.placement import TmaBox, TmaPlan, VectorPlan
+from argus.isa import cp_async, registers, tma
+from argus.isa.sync import NAMED_BARRIERS
 
 
 def is_elected(op: o.AnyOp) -> bool:
@@ -63,13 +65,12 @@ def copy_async(cx: Context, op: o.CopyAsync) -> None:
     base = stage_offset(op.dst)
     for box in plan.boxes:
         address = shared_address(cx, base + box.offset)
-        name = f"argus_tma_load_{len(box.coords)}d"
+        multicast, hint = plan.multicast > 1, op.evict is not None
+        name = tma.load_function(len(box.coords), multicast=multicast, hint=hint)
         arguments = [address, tensor_map, barrier, *_coords(cx, box)]
-        if plan.multicast > 1:
-            name += "_multicast"
+        if multicast:
             arguments.append(hex((1 << plan.multicast) - 1))
         if op.evict is not None:
-            name += "_hint"
             arguments.append(_policy(op.evict))
         cx.out.line(f"{name}({', '.join(arguments)});")
 
@@ -79,7 +80,7 @@ def _policy(evict: str) -> str:
     known |= {name: name for name in known.values()} | {"stream": "evict_first"}
     if evict not in known:
         raise CodegenError(f"evict={evict!r} is unknown")
-    return f"argus_policy_{known[evict]}()"
+    return f"{tma.policy_function(known[evict])}()"
 
 
 def _map(cx: Context, plan: TmaPlan) -> str:
@@ -100,8 +101,8 @@ def _coords(cx: Context, box: TmaBox) -> list[str]:
 
 def _cp_async(cx: Context, op: o.CopyAsync, plan: VectorPlan) -> None:
     size = plan.width * op.dst.dtype.bytes
-    if size not in (4, 8, 16):
-        raise CodegenError(f"cp.async copies 4, 8 or 16 bytes, not {size}")
+    if size not in cp_async.SIZES:
+        raise CodegenError(f"cp.async copies {cp_async.SIZES} bytes, not {size}")
     layout = plan.layout
     first = np.arange(plan.accesses) * plan.width
     parts = register_coordinates(layout)
@@ -113,13 +114,14 @@ def _cp_async(cx: Context, op: o.CopyAsync, plan: VectorPlan) -> None:
         f"{op.dst.alloc.name}_at",
     )
     guard = owner(cx, layout) if plan.unique else None
+    function = cp_async.function_name(size)
     name = cx.spelled[op.src.tensor.name]
 
     def access(step: Step) -> list[str]:
         where = locate(cx, op.src, layout, step, step.values * plan.width)
         address = shared_address(cx, offsets(step, step.values))
         call = (
-            f"argus_cp_async_{size}({address}, {name} + {where.offset}, "
+            f"{function}({address}, {name} + {where.offset}, "
             f"{where.condition or 'true'});"
         )
         return [*where.setup, f"if ({guard}) {call}" if guard else call]
@@ -136,7 +138,7 @@ def copy_out(cx: Context, op: o.CopyOut) -> None:
     for box in op.plan.boxes:
         address = shared_address(cx, base + box.offset)
         arguments = ", ".join([tensor_map, address, *_coords(cx, box)])
-        cx.out.line(f"argus_tma_store_{len(box.coords)}d({arguments});")
+        cx.out.line(f"{tma.store_function(len(box.coords))}({arguments});")
 
 
 def copy_out_wait(cx: Context, op: o.CopyOutWait) -> None:
@@ -199,6 +201,8 @@ def _parity(cx: Context, n: Expr) -> str:
 
 def sync(cx: Context, op: o.Sync) -> None:
     """bar.sync, or its cheapest equal: __syncwarp, __syncthreads."""
+    if op.barrier is not None and op.barrier >= NAMED_BARRIERS:
+        raise CodegenError(f"a block has no barrier {op.barrier}")
     block = cx.program.warps * 32
     if op.arrive_only:
         if op.barrier is None:
@@ -227,4 +231,6 @@ def fence(cx: Context, op: o.Fence) -> None:
 
 def set_max_registers(cx: Context, op: o.SetMaxRegisters) -> None:
     """setmaxnreg, by all warps of the warpgroup."""
-    cx.out.line(f"argus_setmaxnreg_{'inc' if op.grow else 'dec'}<{op.count}>();")
+    if op.count not in registers.BUDGETS:
+        raise CodegenError(f"a budget of {op.count} registers")
+    cx.out.line(f"{registers.setmaxnreg_function(grow=op.grow)}<{op.count}>();")

@@ -21,7 +21,7 @@ from argus.ir import ops as o
 from argus.ir.access import box_address, box_coords, vector_shared
 from argus.ir.memory import SharedView
 from argus.ir.placement import TensorMap, TmaBox, TmaPlan, VectorPlan
-from argus.isa import boxes
+from argus.isa import boxes, cp_async
 
 __all__ = ["CopyOp", "run"]
 
@@ -70,8 +70,7 @@ def _box(group: Group, tensor_map: TensorMap, box: TmaBox, view: SharedView) -> 
     """Shared addresses of a box, shape `tensor_map.box`."""
     itemsize = tensor_map.tensor.dtype.bytes
     address = int(box_address(box, view, group.env))
-    # The hardware swizzles addresses; 128 bytes is what it needs without a swizzle.
-    unit = max(8 * tensor_map.swizzle, 128)
+    unit = boxes.box_alignment(tensor_map.swizzle)
     if address % unit:
         group.fault("alignment", f"a TMA box at {address}, no multiple of {unit}")
     offsets = boxes.box_offsets(tensor_map.box, itemsize, tensor_map.swizzle)
@@ -191,8 +190,8 @@ def _cp_async(group: Group, op: o.CopyAsync, plan: VectorPlan) -> None:
     held, coords, exists = global_access(group, plan, op.src)
     itemsize = op.src.dtype.bytes
     size = plan.width * itemsize
-    if size not in (4, 8, 16):
-        group.fault("vector", f"cp.async copies 4, 8 or 16 bytes, not {size}")
+    if size not in cp_async.SIZES:
+        group.fault("vector", f"cp.async copies {cp_async.SIZES} bytes, not {size}")
     check_vectors(group, held.address(coords), exists, itemsize)
     addresses = vector_shared(plan, op.dst, group.env)
     everywhere = np.ones(addresses.shape, np.bool_)

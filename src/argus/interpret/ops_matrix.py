@@ -22,7 +22,9 @@ from argus.ir.access import Ints, descriptor_starts
 from argus.ir.dtypes import DType
 from argus.ir.memory import SharedView
 from argus.ir.placement import MatrixOperand, MmaPlan, WgmmaPlan
+from argus.isa import mma, registry, wgmma
 from argus.isa.descriptor import operand_addresses, violations
+from argus.isa.matrix import element
 from argus.layout import (
     Fragment,
     mma_a_operand,
@@ -36,7 +38,6 @@ __all__ = ["MatrixOp", "run"]
 
 MatrixOp = o.Dot | o.WgmmaCommit | o.WgmmaWait
 Shape = tuple[int, ...]
-_K = 16
 
 
 def run(group: Group, op: MatrixOp) -> None:
@@ -64,14 +65,16 @@ def run(group: Group, op: MatrixOp) -> None:
 
 
 @lru_cache(maxsize=256)
-def _relative(operand: MatrixOperand, rows: int, shape: Shape, starts: bytes) -> Ints:
+def _relative(
+    operand: MatrixOperand, rows: int, depth: int, shape: Shape, starts: bytes
+) -> Ints:
     """Addresses [warpgroups, rows of all atoms, K] for descriptor start addresses."""
     table = np.frombuffer(starts, np.int64).reshape(shape)
 
     def read(start: int) -> Ints:
         leading, stride, swizzle = operand.leading, operand.stride, operand.swizzle
         major = operand.mn_major
-        return operand_addresses(start, leading, stride, swizzle, major, rows, _K)
+        return operand_addresses(start, leading, stride, swizzle, major, rows, depth)
 
     result = np.stack(
         [
@@ -85,12 +88,15 @@ def _relative(operand: MatrixOperand, rows: int, shape: Shape, starts: bytes) ->
     return result
 
 
-def _operand(group: Group, operand: MatrixOperand, view: SharedView, rows: int) -> Ints:
+def _operand(
+    group: Group, operand: MatrixOperand, view: SharedView, rows: int, depth: int
+) -> Ints:
     """Byte addresses read for an operand, [warpgroups, rows of all atoms, K].
 
-    One warpgroup stands for all when they read the same.
+    ``rows`` and ``depth`` are those of one instruction. One warpgroup stands for all
+    when they read the same.
     """
-    warpgroups = group.threads // 128 if operand.warpgroup_stride else 1
+    warpgroups = group.threads // wgmma.THREADS if operand.warpgroup_stride else 1
     starts = descriptor_starts(operand, view, group.env, warpgroups)
     for start in (int(starts.min()), int(starts.max())):
         broken = violations(start, operand.leading, operand.stride, operand.swizzle)
@@ -99,7 +105,8 @@ def _operand(group: Group, operand: MatrixOperand, view: SharedView, rows: int) 
     # Addresses repeat with the swizzle's largest period, 1024 bytes.
     whole = int(starts.min()) // 1024 * 1024
     inside = (starts - whole) // 16 * 16
-    return _relative(operand, rows, inside.shape, inside.tobytes()) + whole
+    relative = _relative(operand, rows, depth, inside.shape, inside.tobytes())
+    return relative + whole
 
 
 def _spread(values: Array, fragment: Fragment) -> Array:
@@ -119,20 +126,22 @@ def _gather(registers: Array, fragment: Fragment, groups: int) -> Array:
 
 
 def _wgmma(group: Group, op: o.Dot, plan: WgmmaPlan) -> None:
-    if group.threads % 128:
+    if group.threads % wgmma.THREADS:
         group.fault("layout", f"wgmma by {group.threads} threads, not by warpgroups")
         return
     if not isinstance(op.b, SharedView):
         raise ValueError(f"line {op.span.line}: B of wgmma is in shared memory")
-    warpgroups = group.threads // 128
+    warpgroups = group.threads // wgmma.THREADS
+    shape = registry.lookup(plan.instruction).constraints
+    m, n, depth = (shape.extent(name) for name in ("m", "n", "k"))
     dtype = op.b.dtype
     shared = group.block.shared
-    accesses = [Access(_operand(group, plan.b, op.b, plan.inst_n), dtype.bytes)]
+    accesses = [Access(_operand(group, plan.b, op.b, n, depth), dtype.bytes)]
     registers: Array | None = None
     if isinstance(op.a, SharedView):
         if plan.a is None:
             raise ValueError(f"line {op.span.line}: the plan has A in registers")
-        addresses = _operand(group, plan.a, op.a, 64)
+        addresses = _operand(group, plan.a, op.a, m, depth)
         accesses.append(Access(addresses, dtype.bytes))
     else:
         registers = group.get(op.a)
@@ -149,15 +158,15 @@ def _wgmma(group: Group, op: o.Dot, plan: WgmmaPlan) -> None:
         if registers is None:
             a = _numbers(shared.peek(accesses[1]), dtype)
         else:
-            fragment = wgmma_a_operand(64 * plan.m_atoms, _K * plan.k_steps)
+            fragment = wgmma_a_operand(m * plan.m_atoms, depth * plan.k_steps)
             a = compute(_gather(registers, fragment, warpgroups), dtype)
         # One two-dimensional product for each B: numpy hands only those to BLAS.
         rows = np.broadcast_to(a, (warpgroups, *a.shape[1:]))
         groups = rows.reshape(b.shape[0], -1, a.shape[2])
         product = np.stack([x @ y.T for x, y in zip(groups, b, strict=True)])
         product = product.reshape(warpgroups, a.shape[1], -1)
-        columns = plan.n_atoms * plan.inst_n
-        fragment = wgmma_accumulator(64 * plan.m_atoms, columns, 1, plan.inst_n)
+        columns = plan.n_atoms * n
+        fragment = wgmma_accumulator(m * plan.m_atoms, columns, 1, n)
         value = _spread(product, fragment)
         base = before.value if isinstance(before, Accumulator) else before
         after.value = value if base is None else base + value
@@ -214,13 +223,18 @@ def _mma(group: Group, op: o.Dot, plan: MmaPlan) -> None:
         acc = np.zeros((group.threads, layout.num_regs), np.float32)
     else:
         acc = group.get(op.acc).copy()
-    a_fragment, b_fragment = mma_a_operand(16, _K), mma_b_operand(8, _K)
-    d_fragment = mma_accumulator(16, 8)
+    of = element(op.a.dtype)
+    if of is None or mma.function_name(of) != plan.instruction:
+        raise ValueError(f"line {op.span.line}: {plan.instruction} of {op.a.dtype}")
+    a_fragment = mma_a_operand(mma.ROWS, of.depth)
+    b_fragment = mma_b_operand(mma.COLUMNS, of.depth)
+    d_fragment = mma_accumulator(mma.ROWS, mma.COLUMNS)
+    acc_size, a_size, b_size = mma.registers(of)
     for step in plan.steps:
-        left = _gather(a[:, step.a : step.a + 8], a_fragment, warps)
-        right = _gather(b[:, step.b : step.b + 4], b_fragment, warps)
+        left = _gather(a[:, step.a : step.a + a_size], a_fragment, warps)
+        right = _gather(b[:, step.b : step.b + b_size], b_fragment, warps)
         product = np.matmul(
             compute(left, op.a.dtype), compute(right, op.b.dtype).transpose(0, 2, 1)
         )
-        acc[:, step.acc : step.acc + 4] += _spread(product, d_fragment)
+        acc[:, step.acc : step.acc + acc_size] += _spread(product, d_fragment)
     group.put(op.result, acc)

@@ -1,6 +1,7 @@
 """Element types: names, sizes, CUDA spellings.
 
-Their numeric behaviour is the readers' business.
+Their numeric behaviour is the readers' business; which instructions take which type
+stands in `argus.isa` (`matrix.ELEMENTS`, `boxes.MAP_TYPES`, `memory.REDUCTIONS`).
 """
 
 from dataclasses import dataclass
@@ -14,8 +15,6 @@ class DType:
     bits: int
     kind: str
     cuda: str
-    tma: str | None = None
-    """Suffix of ``CU_TENSOR_MAP_DATA_TYPE_*`` or None where TMA has no such type."""
 
     @property
     def bytes(self) -> int:
@@ -31,13 +30,13 @@ class DType:
         return self.name
 
 
-bf16 = DType("bf16", 16, "float", "__nv_bfloat16", "BFLOAT16")
-f16 = DType("f16", 16, "float", "__half", "FLOAT16")
-f32 = DType("f32", 32, "float", "float", "FLOAT32")
+bf16 = DType("bf16", 16, "float", "__nv_bfloat16")
+f16 = DType("f16", 16, "float", "__half")
+f32 = DType("f32", 32, "float", "float")
 i8 = DType("i8", 8, "int", "signed char")
-u8 = DType("u8", 8, "int", "unsigned char", "UINT8")
-i32 = DType("i32", 32, "int", "int", "INT32")
-i64 = DType("i64", 64, "int", "long long", "INT64")
+u8 = DType("u8", 8, "int", "unsigned char")
+i32 = DType("i32", 32, "int", "int")
+i64 = DType("i64", 64, "int", "long long")
 boolean = DType("bool", 8, "bool", "bool")
 
 DTYPES: dict[str, DType] = {

@@ -1,8 +1,9 @@
 """Plans: how a placed operation is carried out, as maps every reader can evaluate.
 
-A plan names the instruction (a record of :mod:`argus.isa`) and says which registers and
-which bytes each issue of it touches. The code generator prints plans, the interpreter
-executes them, the verifier reads them.
+A plan names the instruction and says which registers and which bytes each issue of it
+touches. Matrix products name the device function of a record of :mod:`argus.isa`;
+accesses name a kind of instruction, the record of which depends on the width. The code
+generator prints plans, the interpreter executes them, the verifier reads them.
 """
 
 from __future__ import annotations
@@ -91,7 +92,7 @@ class MatrixOperand:
     """A wgmma operand in shared memory.
 
     The descriptor's start address for warpgroup w, atom a (64 rows of A or ``inst_n``
-    rows of B), step k (16 elements of K) is
+    rows of B), step k (K of one instruction) is
     ``view base + w * warpgroup_stride + offsets[a][k]``, in bytes.
     ``leading`` and ``stride`` are the descriptor's byte offsets (PTX ISA, "Matrix
     descriptor"); ``swizzle`` in bytes; ``mn_major`` selects the transposed form.
@@ -107,8 +108,9 @@ class MatrixOperand:
 
 @dataclass(frozen=True)
 class WgmmaPlan:
-    """A dot as wgmma.mma_async instructions m64 x inst_n x k16 per warpgroup.
+    """A dot as wgmma.mma_async instructions of 64 rows, ``inst_n`` columns.
 
+    ``instruction`` is the device function of their record (`isa.registry.lookup`).
     For m atom i, n atom j and step k: accumulator registers begin at
     ``(i * n_atoms + j) * inst_n / 2``; a register A operand at
     ``(i * k_steps + k) * 8`` (elements). The first step has scale-d 0 if there is no
@@ -135,7 +137,10 @@ class MmaStep:
 
 @dataclass(frozen=True)
 class MmaPlan:
-    """A dot of register operands as mma.sync instructions; in issue order."""
+    """A dot of register operands as mma.sync instructions; in issue order.
+
+    ``instruction`` is the device function of their record (`isa.registry.lookup`).
+    """
 
     instruction: str
     steps: tuple[MmaStep, ...]

@@ -21,25 +21,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Target:
-    """A GPU architecture and its limits (CUDA C++ Programming Guide, capabilities).
+    """A GPU architecture and its sizes (CUDA C++ Programming Guide, capabilities).
 
-    ``shared_bytes``: most dynamic shared memory of a block.
+    ``shared_bytes``: most dynamic shared memory of a block. Which instructions it has
+    stands in their records (`argus.isa`), under its ``name``.
     """
 
     name: str
     shared_bytes: int
     registers: int = 65536
     max_threads: int = 1024
-    has_tma: bool = False
-    has_wgmma: bool = False
-    has_cluster: bool = False
 
 
 TARGETS: dict[str, Target] = {
     "sm_80": Target("sm_80", 163 * 1024),
-    "sm_90a": Target(
-        "sm_90a", 227 * 1024, has_tma=True, has_wgmma=True, has_cluster=True
-    ),
+    "sm_90a": Target("sm_90a", 227 * 1024),
 }
 
 

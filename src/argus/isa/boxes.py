@@ -224,6 +224,6 @@ def violations(
     return [violation.text for violation in found]
 
 
-def swizzles_text() -> str:
-    """`SWIZZLES` in words."""
-    return ", ".join(map(str, SWIZZLES[:-1])) + f" and {SWIZZLES[-1]}"
+def swizzles_text(last: str = "and") -> str:
+    """`SWIZZLES` in words; ``last`` is said before the last one."""
+    return ", ".join(map(str, SWIZZLES[:-1])) + f" {last} {SWIZZLES[-1]}"

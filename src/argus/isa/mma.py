@@ -21,7 +21,6 @@ __all__ = [
     "function_name",
     "records",
     "registers",
-    "violations",
 ]
 
 ROWS = 16
@@ -41,19 +40,6 @@ def registers(of: MatrixElement) -> tuple[int, int, int]:
     sizes = (ROWS * COLUMNS, ROWS * of.depth, COLUMNS * of.depth)
     acc, a, b = (size // _LANES for size in sizes)
     return acc, a, b
-
-
-def violations(m: int, n: int, k: int, of: MatrixElement) -> list[str]:
-    """What keeps an (m, k) by (k, n) product of one warp from these instructions.
-
-    In words, empty where nothing does.
-    """
-    wanted = (("rows", m, ROWS), ("columns", n, COLUMNS), ("steps of K", k, of.depth))
-    return [
-        f"{extent} {name} are not a multiple of {unit}"
-        for name, extent, unit in wanted
-        if extent % unit
-    ]
 
 
 def apply(

@@ -8,9 +8,8 @@ accesses free of bank conflicts. An author's swizzle is honoured or an error.
 from argus.diagnostics import fail
 from argus.ir.memory import SharedAlloc
 from argus.ir.program import Program
+from argus.isa import boxes
 from argus.layout.shared import SharedLayout, panels
-
-_SWIZZLES = (128, 64, 32)
 
 
 def all_buffers(program: Program) -> list[SharedAlloc]:
@@ -30,7 +29,8 @@ def lay_out_buffers(program: Program) -> None:
     for buffer in all_buffers(program):
         if buffer.layout is None:
             buffer.layout = _layout(buffer)
-            buffer.alignment = max(buffer.layout.alignment, 128)
+            needed = boxes.box_alignment(buffer.layout.swizzle)
+            buffer.alignment = max(buffer.layout.alignment, needed)
 
 
 def _layout(buffer: SharedAlloc) -> SharedLayout:
@@ -49,9 +49,9 @@ def _layout(buffer: SharedAlloc) -> SharedLayout:
     rows = 1
     for extent in buffer.shape[:-1]:
         rows *= extent
-    if len(buffer.shape) >= 2 and rows % 8 == 0:
-        for swizzle in _SWIZZLES:
-            if row % swizzle == 0:
+    if len(buffer.shape) >= 2 and rows % boxes.SWIZZLE_ROWS == 0:
+        for swizzle in sorted(boxes.SWIZZLES, reverse=True):
+            if swizzle and row % swizzle == 0:
                 return panels(buffer.shape, buffer.dtype.bytes, swizzle)
     return panels(buffer.shape, buffer.dtype.bytes, 0)
 

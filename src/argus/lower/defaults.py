@@ -3,6 +3,7 @@
 from math import gcd
 
 from argus.ir.memory import GlobalView
+from argus.isa.memory import VECTOR_SIZES
 from argus.layout import Fragment, Mode
 from argus.lower.views import contiguous_axis
 from argus.lower.warps import LANES
@@ -11,10 +12,10 @@ from argus.lower.warps import LANES
 def copy_layout(view: GlobalView, threads: int, vector: int | None = None) -> Fragment:
     """Distribution of an asynchronous copy over (thread, step).
 
-    ``vector`` elements at a time: 16 bytes unless given.
+    ``vector`` elements at a time: the widest access unless given.
     """
     contiguous = contiguous_axis(view)
-    width = vector or 16 // view.dtype.bytes
+    width = vector or VECTOR_SIZES[-1] // view.dtype.bytes
     if contiguous is None:
         return default_layout(view.shape, threads, 1)
     others = (a for a in reversed(range(len(view.shape))) if a != contiguous)

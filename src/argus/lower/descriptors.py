@@ -9,12 +9,11 @@ layouts of :mod:`argus.layout.shared` with a swizzle of S bytes (rows of S bytes
   (stride offset), panels along M or N one panel apart (leading offset).
 """
 
-from argus.ir.dtypes import DType
 from argus.ir.expr import divisor
 from argus.ir.memory import SharedView
 from argus.ir.placement import MatrixOperand
-
-K_STEP = 16
+from argus.isa.descriptor import CHUNK, ROWS
+from argus.isa.matrix import MatrixElement
 
 
 def matrix_operand(
@@ -22,6 +21,7 @@ def matrix_operand(
     rows: int,
     warpgroups: int,
     *,
+    of: MatrixElement,
     k_last: bool,
     facts: dict[str, int],
 ) -> MatrixOperand | str:
@@ -45,30 +45,31 @@ def matrix_operand(
     swizzle = layout.swizzle
     width = swizzle // itemsize
     row_origin, column_origin = view.origin[row_axis], view.origin[inner]
-    if divisor(row_origin, facts) % 8:
-        return "its first row is not known to be a multiple of 8"
+    if divisor(row_origin, facts) % ROWS:
+        return f"its first row is not known to be a multiple of {ROWS}"
     panel = layout.digits[inner][1][1] if len(layout.digits[inner]) > 1 else 0
     per_group = mn // warpgroups
     atoms = per_group // rows
     shared = warpgroups == 1  # all warpgroups read the same rows
-    steps = depth // K_STEP
+    step = of.depth
+    steps = depth // step
     if view.axes[k_axis] == inner and view.axes[mn_axis] == row_axis:
-        if divisor(column_origin, facts) % K_STEP:
-            return "its first column is not known to be a multiple of 16"
+        if divisor(column_origin, facts) % step:
+            return f"its first column is not known to be a multiple of {step}"
         if depth > width and divisor(column_origin, facts) % width:
             return "its columns straddle swizzle panels unevenly"
         offsets = tuple(
             tuple(
                 a * rows * swizzle
-                + (k * K_STEP // width) * panel
-                + k * K_STEP % width * itemsize
+                + (k * step // width) * panel
+                + k * step % width * itemsize
                 for k in range(steps)
             )
             for a in range(atoms)
         )
         return MatrixOperand(
-            16,
-            8 * swizzle,
+            CHUNK,
+            ROWS * swizzle,
             swizzle,
             False,
             offsets,
@@ -81,21 +82,16 @@ def matrix_operand(
             return f"instructions of {rows} rows do not fill panels of {width}"
         offsets = tuple(
             tuple(
-                (a * rows // width) * panel + k * K_STEP * swizzle for k in range(steps)
+                (a * rows // width) * panel + k * step * swizzle for k in range(steps)
             )
             for a in range(atoms)
         )
         return MatrixOperand(
-            panel or 16,
-            8 * swizzle,
+            panel or CHUNK,
+            ROWS * swizzle,
             swizzle,
             True,
             offsets,
             0 if shared else (per_group // width) * panel,
         )
     return "its two axes are not the innermost axes of the buffer"
-
-
-def is_half(dtype: DType) -> bool:
-    """True for the 16-bit element types of the tensor cores."""
-    return dtype.name in ("bf16", "f16")

@@ -1,7 +1,7 @@
 """Pass: choose the matrix instruction of every dot.
 
 wgmma where the target has it, the group is made of warpgroups and the operands allow it
-(B in shared memory; A in shared memory or registers; 64 rows per warpgroup); mma.sync
+(B in shared memory; A in shared memory or registers; shapes: `isa.wgmma`); mma.sync
 otherwise, with operands brought to registers by ldmatrix. The dot's accumulator gets
 its layout here: every other layout is inferred from these.
 """
@@ -13,8 +13,9 @@ from argus.ir import ops as o
 from argus.ir.memory import SharedView
 from argus.ir.placement import MmaPlan, MmaStep, WgmmaPlan
 from argus.ir.program import Program
+from argus.isa import descriptor, mma, registry, wgmma
+from argus.isa.matrix import MatrixElement, element, element_names
 from argus.layout import (
-    WGMMA_MAX_N,
     Fragment,
     mma_a_operand,
     mma_accumulator,
@@ -22,10 +23,8 @@ from argus.layout import (
     wgmma_a_operand,
     wgmma_accumulator,
 )
-from argus.lower.descriptors import K_STEP, is_half, matrix_operand
+from argus.lower.descriptors import matrix_operand
 from argus.lower.groups import Group, groups, rewrite
-
-_ATOM_ROWS = 64
 
 
 def select_dots(program: Program) -> None:
@@ -43,16 +42,17 @@ def select_dots(program: Program) -> None:
 
 
 def _select(program: Program, group: Group, dot: o.Dot) -> list[o.AnyOp] | None:
-    if not is_half(dot.a.dtype) or dot.a.dtype != dot.b.dtype:
+    of = element(dot.a.dtype)
+    if of is None or dot.a.dtype != dot.b.dtype:
         raise fail(
             "AG0603",
             dot.span,
             f"no matrix instruction multiplies {dot.a.dtype} by {dot.b.dtype}",
-            help="cast both operands to bf16 or f16",
+            help=f"cast both operands to {element_names()}",
         )
     if dot.instruction == "mma":
-        return _mma(dot, group, "it is not asked for")
-    reason = _try_wgmma(program, group, dot)
+        return _mma(dot, of, group, "it is not asked for")
+    reason = _try_wgmma(program, group, dot, of)
     if reason is None:
         return None
     if dot.instruction == "wgmma" or dot.inst_n is not None:
@@ -62,7 +62,7 @@ def _select(program: Program, group: Group, dot: o.Dot) -> list[o.AnyOp] | None:
             f"wgmma cannot do this product: {reason.text}",
             help="`ag.dot` without `inst_n=` takes the instruction that fits",
         )
-    return _mma(dot, group, reason.text)
+    return _mma(dot, of, group, reason.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +73,11 @@ class _Refusal:
     text: str
 
 
-def _try_wgmma(program: Program, group: Group, dot: o.Dot) -> _Refusal | None:
+def _try_wgmma(
+    program: Program, group: Group, dot: o.Dot, of: MatrixElement
+) -> _Refusal | None:
     """Plan the dot as wgmma, or say why not."""
-    if not program.target.has_wgmma:
+    if not registry.has_family("wgmma", program.target.name):
         return _Refusal("AG0602", f"{program.target.name} has no wgmma")
     if not isinstance(dot.b, SharedView):
         return _Refusal("AG0605", "it reads its right operand from shared memory")
@@ -84,14 +86,9 @@ def _try_wgmma(program: Program, group: Group, dot: o.Dot) -> _Refusal | None:
     m, n = dot.result.shape
     k = dot.a.shape[1]
     warpgroups = group.warpgroups
-    if m % (_ATOM_ROWS * warpgroups):
-        return _Refusal(
-            "AG0604", f"{m} rows are not 64 for each of {warpgroups} warpgroups"
-        )
-    if n % 8:
-        return _Refusal("AG0604", f"{n} columns are not a multiple of 8")
-    if k % K_STEP:
-        return _Refusal("AG0604", f"a depth of {k} is not a multiple of {K_STEP}")
+    broken = wgmma.violations(m, n, k, of, warpgroups)
+    if broken:
+        return _Refusal("AG0604", broken[0])
     facts = program.facts
     inst_n = _instruction_columns(n, dot.b, dot.inst_n)
     if inst_n is None:
@@ -99,22 +96,29 @@ def _try_wgmma(program: Program, group: Group, dot: o.Dot) -> _Refusal | None:
         return _Refusal(
             "AG0604", f"no instruction{asked} takes whole panels of its right operand"
         )
-    b = matrix_operand(dot.b, inst_n, 1, k_last=False, facts=facts)
+    b = matrix_operand(dot.b, inst_n, 1, of=of, k_last=False, facts=facts)
     if isinstance(b, str):
         return _Refusal("AG0603", f"B: {b}")
     a = None
     if isinstance(dot.a, SharedView):
-        a = matrix_operand(dot.a, _ATOM_ROWS, warpgroups, k_last=True, facts=facts)
+        rows = wgmma.ROWS
+        a = matrix_operand(dot.a, rows, warpgroups, of=of, k_last=True, facts=facts)
         if isinstance(a, str):
             return _Refusal("AG0603", f"A: {a}")
     dot.plan = WgmmaPlan(
         inst_n=inst_n,
-        m_atoms=m // warpgroups // _ATOM_ROWS,
+        m_atoms=m // warpgroups // wgmma.ROWS,
         n_atoms=n // inst_n,
-        k_steps=k // K_STEP,
+        k_steps=k // of.depth,
         a=a,
         b=b,
-        instruction=f"wgmma.m64n{inst_n}k16.{dot.a.dtype}",
+        instruction=wgmma.function_name(
+            inst_n,
+            of.dtype.name,
+            a is None,
+            int(a is not None and a.mn_major),
+            int(b.mn_major),
+        ),
     )
     dot.result.layout = accumulator_layout(dot, group)
     return None
@@ -127,32 +131,34 @@ def _instruction_columns(n: int, b: SharedView, asked: int | None) -> int | None
     """
     layout = b.alloc.layout
     inner = len(b.alloc.shape) - 1
-    unit = 8
+    unit = descriptor.ROWS
     if layout is not None and layout.swizzle and b.axes[1] == inner:
         unit = min(layout.swizzle // b.dtype.bytes, n)
-    widths = range(8, WGMMA_MAX_N + 1, 8) if asked is None else (asked,)
+    widths = wgmma.COLUMNS if asked is None else (asked,)
     fits = [w for w in widths if n % w == 0 and (w % unit == 0 or w == n)]
     return max(fits, default=None)
 
 
 def warp_grid(m: int, n: int, warps: int) -> tuple[int, int] | None:
-    """Rows and columns of warps for an (m, n) accumulator of mma.sync m16n8.
+    """Rows and columns of warps for an (m, n) accumulator of mma.sync.
 
     The grid that loads the fewest operand elements (m / rows + n / columns per warp).
     """
     fits = [
         (wm, warps // wm)
         for wm in range(1, warps + 1)
-        if warps % wm == 0 and m % (16 * wm) == 0 and n % (8 * (warps // wm)) == 0
+        if warps % wm == 0
+        and m % (mma.ROWS * wm) == 0
+        and n % (mma.COLUMNS * (warps // wm)) == 0
     ]
     return min(fits, key=lambda g: (m // g[0] + n // g[1], g[1]), default=None)
 
 
-def _mma(dot: o.Dot, group: Group, reason: str) -> list[o.AnyOp]:
+def _mma(dot: o.Dot, of: MatrixElement, group: Group, reason: str) -> list[o.AnyOp]:
     m, n = dot.result.shape
     k = dot.a.shape[1]
     grid = warp_grid(m, n, group.warps)
-    if grid is None or k % K_STEP:
+    if grid is None or k % of.depth:
         raise fail(
             "AG0603",
             dot.span,
@@ -160,8 +166,9 @@ def _mma(dot: o.Dot, group: Group, reason: str) -> list[o.AnyOp]:
             f"{group.warps} warps",
             notes=[
                 f"wgmma: {reason}",
-                "mma.sync m16n8k16 needs rows and columns that the warps divide into "
-                "multiples of 16 and 8, and a depth that is a multiple of 16",
+                f"mma.sync m{mma.ROWS}n{mma.COLUMNS}k{of.depth} needs rows and "
+                f"columns that the warps divide into multiples of {mma.ROWS} and "
+                f"{mma.COLUMNS}, and a depth that is a multiple of {of.depth}",
             ],
         )
     rows, columns = grid
@@ -185,16 +192,20 @@ def _mma(dot: o.Dot, group: Group, reason: str) -> list[o.AnyOp]:
             )
             setattr(dot, side, tile)
     dot.result.layout = accumulator_layout(dot, group)
-    m_atoms, n_atoms, k_steps = m // rows // 16, n // columns // 8, k // K_STEP
+    m_atoms, n_atoms = m // rows // mma.ROWS, n // columns // mma.COLUMNS
+    k_steps = k // of.depth
+    acc_size, a_size, b_size = mma.registers(of)
     steps = tuple(
         MmaStep(
-            acc=(i * n_atoms + j) * 4, a=(i * k_steps + s) * 8, b=(j * k_steps + s) * 4
+            acc=(i * n_atoms + j) * acc_size,
+            a=(i * k_steps + s) * a_size,
+            b=(j * k_steps + s) * b_size,
         )
         for s in range(k_steps)
         for i in range(m_atoms)
         for j in range(n_atoms)
     )
-    dot.plan = MmaPlan(f"mma.m16n8k16.{dot.a.dtype}", steps)
+    dot.plan = MmaPlan(mma.function_name(of), steps)
     return [*before, dot]
 
 

@@ -21,6 +21,7 @@ from argus.ir import ops as o
 from argus.ir.memory import GlobalView
 from argus.ir.placement import VectorPlan
 from argus.ir.program import Program
+from argus.isa import memory, registers
 from argus.layout import Fragment
 from argus.lower.classes import Classes, TileClass
 from argus.lower.defaults import default_layout
@@ -29,9 +30,6 @@ from argus.lower.groups import Group, groups, walk_group
 from argus.lower.repair import gather_layouts, insert_converts, sliced
 from argus.lower.vectors import global_alignment
 from argus.lower.views import contiguous_axis
-
-_REGISTERS = 256
-"""Registers of a thread (CUDA C++ Programming Guide: 255, and one is kept)."""
 
 
 def infer_layouts(program: Program) -> None:
@@ -51,12 +49,12 @@ def _check_registers(tile: o.Tile) -> None:
     """
     assert tile.layout is not None
     needed = tile.layout.num_regs * tile.dtype.bits // 32
-    if needed > 2 * _REGISTERS:
+    if needed > 2 * registers.BUDGETS[-1]:
         raise fail(
             "AG0502",
             tile.span,
             f"this tile takes {needed} registers of each of {tile.layout.num_threads} "
-            "threads, which have 255",
+            f"threads, which have {registers.MOST}",
             help="make the tile smaller, or spread it over more warps: "
             "`ag.launch(warps=...)`",
         )
@@ -245,7 +243,8 @@ class _Inference:
         shape = cls.tiles[0].shape
         data = [t.dtype.bits for t in cls.tiles if t.dtype.kind != "bool"]
         smallest = min(data, default=32)
-        vector = max(1, min(128 // smallest, cls.vector_bits // smallest))
+        widest = 8 * memory.VECTOR_SIZES[-1]
+        vector = max(1, min(widest, cls.vector_bits) // smallest)
         cls.layout = default_layout(
             shape, self.group.threads, vector, cls.order, frozenset(cls.in_warp)
         )

@@ -1,28 +1,31 @@
 """Pass: give every sync its hardware barrier.
 
 Barrier 0 is the whole block's; each role that syncs, and each name that the author
-gave, takes one of the other 15 (PTX ISA, ``barrier{.cta}``: 16 per block).
+gave, takes one of the others (`isa.sync.NAMED_BARRIERS` per block).
 """
 
 from argus.diagnostics import Span, fail
 from argus.ir import ops as o
 from argus.ir.program import Program
+from argus.isa.sync import NAMED_BARRIERS
 from argus.lower.groups import groups, walk_group
 
 
 def number_syncs(program: Program) -> None:
     """Give every Sync its hardware barrier: 0 the block, then roles, then names.
 
-    Raises ArgusError AG0507 for more than 16.
+    Raises ArgusError AG0507 for more than there are.
     """
     numbers: dict[str, int] = {}
 
     def number(key: str, span: Span) -> int:
         if key not in numbers:
             numbers[key] = len(numbers) + 1
-            if numbers[key] > 15:
+            if numbers[key] >= NAMED_BARRIERS:
                 raise fail(
-                    "AG0507", span, "the kernel needs more than 16 named barriers"
+                    "AG0507",
+                    span,
+                    f"the kernel needs more than {NAMED_BARRIERS} named barriers",
                 )
         return numbers[key]
 

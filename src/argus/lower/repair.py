@@ -15,6 +15,7 @@ from argus.diagnostics import fail
 from argus.ir import ops as o
 from argus.ir.memory import GlobalView
 from argus.ir.placement import VectorPlan
+from argus.isa import wgmma
 from argus.layout import Fragment
 from argus.lower.defaults import default_layout
 from argus.lower.dots import accumulator_layout, operand_layouts
@@ -120,7 +121,8 @@ class _Repair:
                 f"elements {op.start} to {op.start + size - 1} are not whole registers "
                 "of the tile's layout",
                 help="slice at multiples of what one register step covers, for a wgmma "
-                "accumulator multiples of 8 columns of its last instruction",
+                f"accumulator multiples of {wgmma.COLUMNS.step} columns of its last "
+                "instruction",
             )
         op.result = self.leave(op.result, window[0], "the window's layout")
 

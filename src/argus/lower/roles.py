@@ -8,6 +8,7 @@ budget becomes an explicit SetMaxRegisters at the start of the role.
 from argus.diagnostics import fail
 from argus.ir import ops as o
 from argus.ir.program import Program
+from argus.isa import registers, registry
 
 _WARPGROUP = 4
 
@@ -52,13 +53,18 @@ def _check_threads(program: Program) -> None:
 
 
 def entry_registers(program: Program) -> int:
-    """Registers per thread at kernel entry under the launch bounds (multiple of 8)."""
+    """Registers per thread at kernel entry under the launch bounds.
+
+    Registers are dealt out in the steps of the budgets (CUDA occupancy calculator).
+    """
     threads = program.warps * 32 * program.min_blocks
-    return min(program.target.registers // threads // 8 * 8, 255)
+    step = registers.BUDGETS.step
+    return min(program.target.registers // threads // step * step, registers.MOST)
 
 
 def _set_registers(program: Program, split: o.Roles, budgets: list[o.Role]) -> None:
-    if not program.target.has_wgmma:
+    lower = registers.setmaxnreg_function(grow=False)
+    if not registry.supports(lower, program.target.name):
         role = budgets[0]
         raise fail(
             "AG0602",
@@ -74,12 +80,12 @@ def _set_registers(program: Program, split: o.Roles, budgets: list[o.Role]) -> N
         if count is None:
             total += role.warps * 32 * entry
             continue
-        if count % 8 or not 24 <= count <= 256:
+        if count not in registers.BUDGETS:
             raise fail(
                 "AG0503",
                 role.span,
                 f"role `{role.name}` asks for {count} registers",
-                help="`registers=` is a multiple of 8 from 24 to 256",
+                help=f"`registers=` is {registers.BUDGETS_TEXT}",
             )
         total += warps * 32 * count
         role.body.ops.insert(

@@ -14,12 +14,13 @@ from argus.ir.expr import divisor
 from argus.ir.memory import GlobalView, SharedView
 from argus.ir.placement import VectorPlan
 from argus.ir.program import PointerAlignment, Program
+from argus.isa import cp_async, ldmatrix, memory, registry
 from argus.layout import Fragment
 from argus.lower.defaults import copy_layout
 from argus.lower.groups import groups, walk_group
 from argus.lower.views import axis_start, contiguous_axis, uses_axis
 
-_MAX_BYTES = 16
+_MAX_BYTES = memory.VECTOR_SIZES[-1]
 
 
 def select_accesses(program: Program) -> None:
@@ -36,7 +37,8 @@ def select_accesses(program: Program) -> None:
                     layout = _need(op.src)
                     width = 1 if op.mask else global_width(program, op.view, layout)
                     if op.atomic:
-                        width = min(width, 2 if op.view.dtype.bits == 16 else 1)
+                        form = memory.reduction(op.view.dtype)
+                        width = min(width, 1 if form is None else form.width)
                     kind = "red.global" if op.atomic else "st.global"
                     unique = layout.replication > 1
                     op.plan = VectorPlan(layout, width, kind, unique)
@@ -109,13 +111,13 @@ def shared_alignment(program: Program, view: SharedView) -> int:
 def copy_plan(
     program: Program, view: GlobalView, dst: SharedView, threads: int
 ) -> VectorPlan | None:
-    """cp.async distribution, or None when elements are not 4-byte aligned."""
+    """cp.async distribution, or None where no size of cp.async is aligned."""
     wide = copy_layout(view, threads)
     width = global_width(program, view, wide)
     if width > 1:
         rows_meet = contiguous_axis(view) == _row_axis(dst)
         width = min(width, shared_alignment(program, dst)) if rows_meet else 1
-    if width * view.dtype.bytes < 4:
+    if width * view.dtype.bytes not in cp_async.SIZES:
         return None
     layout = copy_layout(view, threads, width)
     _align(program, view, width)
@@ -137,15 +139,20 @@ def shared_plan(
     if axis is None:
         return VectorPlan(layout, 1, _plain(load), unique)
     aligned = shared_alignment(program, view)
-    matrix = view.dtype.bits == 16 and (load or program.target.name != "sm_80")
-    if matrix and aligned == 8 and not unique:
+    matrix = view.dtype.bits == ldmatrix.ELEMENT_BITS
+    if matrix and aligned * view.dtype.bytes == ldmatrix.ROW_BYTES and not unique:
         for trans in (False, True):
             width = matrix_width(layout, axis, trans)
-            if width:
+            if width and _has_matrices(program, width, load, trans):
                 name = ("ldmatrix" if load else "stmatrix") + ".trans" * trans
                 return VectorPlan(layout, width, name)
     width = layout.vector_width(axis, aligned)
     return VectorPlan(layout, width, _plain(load), unique)
+
+
+def _has_matrices(program: Program, width: int, load: bool, trans: bool) -> bool:
+    function = ldmatrix.function_name(width // 2, load=load, trans=trans)
+    return registry.supports(function, program.target.name)
 
 
 def _plain(load: bool) -> str:
@@ -153,7 +160,7 @@ def _plain(load: bool) -> str:
 
 
 def matrix_width(layout: Fragment, axis: int, trans: bool) -> int:
-    """Registers per ldmatrix/stmatrix access (8, 4, 2), or 0 where none fits.
+    """Registers per ldmatrix/stmatrix access, two a matrix, or 0 where none fits.
 
     Tests on the layout's table that each 8x8 matrix has rows of 8 neighbouring elements
     along ``axis``, starting at a multiple of 8, held as the instruction deals them out
@@ -163,7 +170,8 @@ def matrix_width(layout: Fragment, axis: int, trans: bool) -> int:
     if layout.num_threads % 32 or layout.num_regs % 2:
         return 0
     table = layout.table()
-    width = next((w for w in (8, 4, 2) if _same_shape(table[0], w)), 0)
+    widths = (2 * count for count in ldmatrix.COUNTS)
+    width = max((w for w in widths if _same_shape(table[0], w)), default=0)
     lane = np.arange(layout.num_threads) % 32
     base = np.arange(layout.num_threads) - lane
     for e in range(2):

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from argus.diagnostics import fail
 from argus.ir.dtypes import DTYPES
+from argus.isa import boxes
 from argus.runtime import cuda
 
 
@@ -50,29 +51,31 @@ def encode_tensor_map(lib: ctypes.CDLL, request: MapRequest) -> bytes:
     not, or too large), AG0810 (refused for another reason).
     """
     dtype, rank = DTYPES[request.dtype], len(request.shape)
-    if dtype.tma is None:
+    element = boxes.map_type(dtype)
+    if element is None:
         raise ValueError(f"TMA has no element type {dtype}")
-    if request.pointer % 16 != 0:
+    if request.pointer % boxes.CHUNK != 0:
         raise fail(
             "AG0806",
             None,
-            f"the address of `{request.tensor}` is not a multiple of 16 bytes",
+            f"the address of `{request.tensor}` is not a multiple of {boxes.CHUNK} "
+            "bytes",
             notes=["TMA needs that (CUDA Driver API, cuTensorMapEncodeTiled)"],
         )
     steps = [stride * dtype.bytes for stride in request.strides[:-1]]
     for dim, step in enumerate(steps):
-        if step % 16 != 0 or not 0 <= step < 1 << 40:
+        if step % boxes.CHUNK != 0 or not 0 <= step < boxes.MAX_STRIDE:
             raise fail(
                 "AG0805",
                 None,
                 f"stride {dim} of `{request.tensor}` is {step} bytes",
-                notes=["TMA needs multiples of 16 bytes, below 2**40"],
+                notes=[f"TMA needs multiples of {boxes.CHUNK} bytes, below 2**40"],
             )
     room = ctypes.create_string_buffer(128 + 64)
     at = -(-ctypes.addressof(room) // 64) * 64  # the driver wants 64-byte alignment
     status = lib.cuTensorMapEncodeTiled(
         at,
-        _MAP_TYPES[dtype.tma],
+        _MAP_TYPES[element],
         rank,
         request.pointer,
         (c_uint64 * rank)(*reversed(request.shape)),

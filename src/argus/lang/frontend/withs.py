@@ -23,6 +23,7 @@ from argus.ir.ops import (
     Sync,
 )
 from argus.ir.walk import walk
+from argus.isa.registers import BUDGETS, BUDGETS_TEXT
 from argus.lang.frontend.calls import Call
 from argus.lang.frontend.control import bind_name
 from argus.lang.frontend.expressions import bound_call, called
@@ -233,12 +234,12 @@ def _registers(e: Elaborator, call: Call) -> int | None:
     if not call.given("registers"):
         return None
     registers = call.int("registers")
-    if registers % 8 or not 24 <= registers <= 256:
+    if registers not in BUDGETS:
         raise e.fail(
             "AG0503",
             call.where("registers"),
             f"{registers} registers per thread is not a possible budget",
-            notes=("it is a multiple of 8 from 24 to 256 (PTX ISA, setmaxnreg)",),
+            notes=(f"it is {BUDGETS_TEXT} (PTX ISA, setmaxnreg)",),
         )
     return registers
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from argus.diagnostics import ArgusError
-from argus.ir import dtypes as d
 from argus.ir.expr import Const, Expr, binary, select
 from argus.ir.memory import SharedView
 from argus.ir.ops import Dot, Full, Tile
+from argus.isa.matrix import ACCUMULATOR, ELEMENTS, element, element_names
+from argus.isa.wgmma import COLUMNS
 from argus.lang.frontend import coerce
 from argus.lang.frontend.broadcast import unify_dims
 from argus.lang.frontend.calls import Call, Handler, builtin
@@ -24,7 +25,6 @@ from argus.lang.frontend.values import (
     describe,
     number,
 )
-from argus.layout import WGMMA_MAX_N
 
 _UNARY = (
     "exp", "exp2", "log", "log2", "sqrt", "rsqrt", "rcp", "tanh", "tanh_approx", "erf",
@@ -143,8 +143,8 @@ def to(call: Call) -> Value:
 def dot(call: Call) -> Value:
     """`acc + a @ b`.
 
-    Raises ArgusError: operands that are no matrices or not of one 16-bit float type
-    (AG0107), no common dimension (AG0204), a wrong accumulator (AG0205).
+    Raises ArgusError: operands that are no matrices or of a type that no instruction
+    multiplies (AG0107), no common dimension (AG0204), a wrong accumulator (AG0205).
     """
     e = call.e
     a, b = _operand(call, "a"), _operand(call, "b")
@@ -155,12 +155,12 @@ def dot(call: Call) -> Value:
             f"`{call.name}` multiplies {a.dtype} with {b.dtype}",
             help=f"convert one of them, for instance `.to({b.dtype})`",
         )
-    if a.dtype not in (d.bf16, d.f16):
+    if element(a.dtype) is None:
         raise e.fail(
             "AG0107",
             call.span,
-            f"`{call.name}` multiplies bf16 or f16, not {a.dtype}",
-            help="convert the operands with `.to(bf16)`",
+            f"`{call.name}` multiplies {element_names()}, not {a.dtype}",
+            help=f"convert the operands with `.to({ELEMENTS[0].dtype})`",
         )
     (m, k), (k2, n) = a.shape, b.shape
     (dim_m, dim_k), (dim_k2, dim_n) = a.dims, b.dims
@@ -177,16 +177,16 @@ def dot(call: Call) -> Value:
     acc: Tile | None = None
     if call.given("acc"):
         acc = call.tile("acc")
-        if acc.shape != (m, n) or acc.dtype != d.f32:
+        if acc.shape != (m, n) or acc.dtype != ACCUMULATOR:
             raise e.fail(
                 "AG0205",
                 call.where("acc"),
                 f"the accumulator is {acc.dtype}{axes_text(acc.dims, acc.shape)}, "
                 f"and the product is {axes_text(dims, (m, n))}",
-                help=f"start from `ag.zeros(({m}, {n}), ag.f32)`",
+                help=f"start from `ag.zeros(({m}, {n}), ag.{ACCUMULATOR})`",
             )
         dims = unify_dims(e, dims, acc.dims, call.where("acc"), "AG0205")
-    result = e.tile(d.f32, (m, n), dims, call.span)
+    result = e.tile(ACCUMULATOR, (m, n), dims, call.span)
     operands = [x if isinstance(x, Tile) else e.use_shared(x) for x in (a, b)]
     made = Dot(result, operands[0], operands[1], acc, span=call.span)
     if call.name != "dot":
@@ -239,13 +239,14 @@ def _wide(call: Call, n: int) -> int | None:
     inst_n = call.positive("inst_n")
     if call.name == "mma":
         raise call.wrong("inst_n", "`inst_n` is of wgmma, not of `mma`")
-    if inst_n % 8 or inst_n > WGMMA_MAX_N or n % inst_n:
+    if inst_n not in COLUMNS or n % inst_n:
         raise call.e.fail(
             "AG0604",
             call.where("inst_n"),
             f"{n} columns are not done by instructions of {inst_n}",
             notes=(
-                f"N of wgmma is a multiple of 8 up to {WGMMA_MAX_N} that divides them",
+                f"N of wgmma is a multiple of {COLUMNS.step} up to {COLUMNS[-1]} "
+                "that divides them",
             ),
         )
     return inst_n

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from argus.ir.expr import Binary, Const, Expr, Sym, symbols
 from argus.ir.program import CLUSTER_RANK, Requirement
+from argus.isa import registry
+from argus.isa.sync import CLUSTER_SIZES
 from argus.lang.frontend import grid
 from argus.lang.frontend.calls import Call, builtin
 from argus.lang.frontend.grid import ceiling
@@ -49,12 +51,13 @@ def cluster(call: Call) -> Value:
     """Declare the cluster size."""
     e = call.e
     n = call.int("n")
-    if n not in (1, 2, 4, 8):
+    if n not in CLUSTER_SIZES:
+        *sizes, most = CLUSTER_SIZES
         raise e.fail(
             "AG0508", call.where("n"), f"a cluster of {n} blocks is not possible",
-            notes=("a cluster has 1, 2, 4 or 8 blocks",),
+            notes=(f"a cluster has {', '.join(map(str, sizes))} or {most} blocks",),
         )  # fmt: skip
-    if n > 1 and not e.program.target.has_cluster:
+    if n > 1 and not registry.has_family("cluster", e.program.target.name):
         raise e.fail(
             "AG0602",
             call.span,

@@ -14,6 +14,7 @@ from argus.ir.ops import (
     LoadShared,
     Tile,
 )
+from argus.isa import memory, registry, tma
 from argus.lang.frontend import coerce, stores
 from argus.lang.frontend.broadcast import unify_dims
 from argus.lang.frontend.calls import Call, builtin
@@ -34,7 +35,6 @@ from argus.lang.frontend.views import global_view
 from argus.layout import Fragment
 
 _EVICT = ("first", "last", "normal")
-SWIZZLES = (0, 32, 64, 128)
 
 
 @builtin("load")
@@ -150,7 +150,7 @@ def _copy(call: Call, target: SharedValue) -> None:
     via = cast(
         Literal["tma", "cp_async"] | None, call.choice("via", ("tma", "cp_async"))
     )
-    if via == "tma" and not e.program.target.has_tma:
+    if via == "tma" and not registry.has_family("tma", e.program.target.name):
         raise e.fail(
             "AG0602",
             call.where("via"),
@@ -208,11 +208,24 @@ def store(call: Call) -> Value:
 
 @builtin("atomic_add")
 def atomic_add(call: Call) -> Value:
-    """Add to memory; raises ArgusError (AG0107) where the hardware cannot."""
+    """Add to memory.
+
+    Raises ArgusError: no hardware adds elements of the type (AG0107), or the target
+    does not (AG0602).
+    """
     t, place = call.tile("tile"), call.value("view")
-    if t.dtype.name not in ("f32", "i32", "bf16", "f16"):
+    form = memory.reduction(t.dtype)
+    if form is None:
         raise call.e.fail(
             "AG0107", call.where("tile"), f"`atomic_add` is not defined for {t.dtype}"
+        )
+    target = call.e.program.target.name
+    if not registry.supports(form.function, target):
+        raise call.e.fail(
+            "AG0602",
+            call.where("tile"),
+            f"{target} has no atomic addition of {t.dtype}",
+            help="add f32 instead",
         )
     if not isinstance(place, ViewValue):
         raise call.wrong(
@@ -234,12 +247,12 @@ def swizzle_of(call: Call) -> int | None:
     if not call.given("swizzle"):
         return None
     swizzle = call.int("swizzle")
-    if swizzle not in SWIZZLES:
+    if swizzle not in tma.SWIZZLES:
         raise call.e.fail(
             "AG0606",
             call.where("swizzle"),
             f"there is no swizzle of {swizzle} bytes",
-            notes=("a swizzle has 0, 32, 64 or 128 bytes",),
+            notes=(f"a swizzle has {tma.swizzles_text('or')} bytes",),
         )
     return swizzle
 
@@ -282,7 +295,7 @@ def tma_store(call: Call) -> Value:
     """Shared to global memory by TMA, as a group of its own."""
     e = call.e
     place, source = call.value("view"), call.value("source")
-    if not e.program.target.has_tma:
+    if not registry.has_family("tma", e.program.target.name):
         raise e.fail(
             "AG0602",
             call.span,

@@ -18,6 +18,8 @@ from argus.ir.ops import (
     Sync,
     WgmmaWait,
 )
+from argus.isa.mbarrier import MAX_COUNT
+from argus.isa.sync import WARP
 from argus.lang.frontend.calls import Call, builtin
 from argus.lang.frontend.values import (
     NOTHING,
@@ -43,12 +45,12 @@ def barriers(call: Call) -> Value:
             f"{count} barriers are too many",
             notes=("an array has at most 1024",),
         )
-    if arrivals >= 1 << 20:  # PTX ISA, mbarrier: counts up to 2**20 - 1
+    if arrivals > MAX_COUNT:
         raise e.fail(
             "AG0409",
             call.where("arrivals"),
             f"a barrier of {arrivals} arrivals is not possible",
-            notes=("it counts to 1048575 (PTX ISA, mbarrier)",),
+            notes=(f"it counts to {MAX_COUNT} (PTX ISA, mbarrier)",),
         )
     made = BarrierAlloc(e.own_name(call.span, "bar"), count, arrivals, call.span)
     e.program.barriers.append(made)
@@ -121,12 +123,13 @@ def _threads(call: Call) -> int:
             help="write `threads=`, those that wait and those that arrive together",
         )
     threads = call.int("threads")
-    if threads % 32 or not 32 <= threads <= 1024:
+    most = call.e.program.target.max_threads
+    if threads % WARP or not WARP <= threads <= most:
         raise call.e.fail(
             "AG0420",
             call.where("threads"),
             f"a named barrier of {threads} threads is not possible",
-            notes=("it counts whole warps: a multiple of 32 up to 1024",),
+            notes=(f"it counts whole warps: a multiple of {WARP} up to {most}",),
         )
     return threads
 

@@ -1,0 +1,266 @@
+"""A tile copy as TMA boxes: whether it can be one, and the plan.
+
+The rules are those of the instruction (`isa.tma.broken`); here they are asked with what
+the specialisation knows of the tensor, and answered in the words of the kernel's
+author. Which copies go by TMA at all is decided in `copies.py`.
+"""
+
+from dataclasses import dataclass
+from typing import assert_never
+
+from argus.diagnostics import fail
+from argus.ir import ops as o
+from argus.ir.expr import Const, Expr, binary, divisor, nonnegative
+from argus.ir.memory import GlobalView, SharedView
+from argus.ir.placement import TensorMap, TmaBox, TmaPlan
+from argus.ir.program import CLUSTER_RANK, PointerAlignment, Program, Requirement
+from argus.isa import registry, tma
+from argus.lower.views import axis_start, is_uniform
+
+
+@dataclass(frozen=True, slots=True)
+class BrokenRule:
+    """A rule of TMA that a copy breaks: its code, and ``text`` to follow a colon."""
+
+    code: str
+    text: str
+    help: str | None = None
+
+
+def why_not_tma(
+    program: Program, view: GlobalView, dst: SharedView, *, store: bool = False
+) -> BrokenRule | None:
+    """The rule of TMA that the copy breaks, or None."""
+    if not registry.has_family("tma", program.target.name):
+        return BrokenRule("AG0602", f"{program.target.name} has no TMA")
+    if view.gathers:
+        return BrokenRule("AG0603", "its rows are gathered through an index tile")
+    if view.limits:
+        return BrokenRule("AG0603", "it is a map, or has a run-time end of its own")
+    tensor = view.tensor
+    if tma.map_type(tensor.dtype) is None:
+        return BrokenRule("AG0611", f"TMA has no element type {tensor.dtype}")
+    axes = _axes(view)
+    if axes is None:
+        return BrokenRule("AG0603", "a coordinate is not a start plus one tile axis")
+    if dst.axes != tuple(range(len(dst.alloc.shape))) or dst.shape[1:] != tuple(
+        dst.alloc.shape[1:]
+    ):
+        return BrokenRule("AG0603", "it does not fill whole rows of its shared tile")
+    order = [a for a in axes if a is not None]
+    if order != sorted(order) or len(order) != len(view.shape):
+        why = "its axes are in another order than the tensor's dimensions"
+        return BrokenRule("AG0603", why)
+    layout = dst.alloc.layout
+    assert layout is not None
+    facts, itemsize = program.facts, tensor.dtype.bytes
+    box = _box(view, dst, axes, dst.shape[0])
+    broken = tma.broken(
+        box,
+        itemsize,
+        layout.swizzle,
+        dims=[divisor(extent, facts) for extent in tensor.shape],
+        strides=[divisor(stride, facts) * itemsize for stride in tensor.strides],
+        start=[
+            divisor(first, facts) * (1 if nonnegative(first) else -1)
+            for first in _starts(view, axes)
+        ],
+        store=store,
+    )
+    if broken:
+        return _in_words(broken[0], view, box, axes)
+    pitch, unit = layout.digits[0][0][1], tma.box_alignment(layout.swizzle)
+    if divisor(dst.origin[0], facts) * pitch % unit:
+        why = f"it is not known to begin at a multiple of {unit} bytes in shared memory"
+        return BrokenRule("AG0608", why)
+    return None
+
+
+def _in_words(
+    broken: tma.Violation,
+    view: GlobalView,
+    box: tuple[int, ...],
+    axes: list[int | None],
+) -> BrokenRule:
+    """A rule of the instruction in the words of the kernel's author."""
+    tensor = view.tensor
+    dim = 0 if broken.dim is None else broken.dim
+    named, unit = tensor.dims[dim], f"a multiple of {tma.CHUNK} bytes"
+    most = tma.MAX_BOX_DIM
+    match broken.rule:
+        case "rank":
+            why = f"TMA has at most {tma.MAX_RANK} dimensions"
+            return BrokenRule("AG0611", f"{why}; `{tensor.name}` has {tensor.rank}")
+        case "stride":
+            why = f"the stride of `{tensor.name}` along `{named}`"
+            return BrokenRule("AG0611", f"{why} is not known to be {unit}")
+        case "row":
+            row = box[-1] * tensor.dtype.bytes
+            return BrokenRule(
+                "AG0609", f"rows of {row} bytes are not a multiple of {tma.CHUNK}"
+            )
+        case "start":
+            return BrokenRule("AG0608", f"its first column is not known to be {unit}")
+        case "box" if axes[dim] == 0:
+            why = f"{box[dim]} rows do not divide into boxes of up to {most}"
+            return BrokenRule("AG0609", why)
+        case "box" if axes[dim] == len(view.shape) - 1:
+            why = f"an unswizzled row of {box[dim]} elements exceeds {most}"
+            return BrokenRule("AG0609", why)
+        case "box":
+            why = f"a box has at most {most} elements along each dimension"
+            return BrokenRule("AG0609", why)
+        case "store row":
+            return BrokenRule(
+                "AG0603",
+                f"rows of `{tensor.name}` are not known to be {unit} long, and it "
+                "would write behind their end",
+                "store the register tile instead: `C[m:, n:] = tile`",
+            )
+        case "store start":
+            return BrokenRule(
+                "AG0603",
+                f"its start along `{named}` may be negative",
+                "a scalar read from memory may be; clamp it: `ag.max(x, 0)`",
+            )
+        case "swizzle" | "extent" | "address":
+            raise AssertionError(f"placing made a box that breaks: {broken.text}")
+        case _:
+            assert_never(broken.rule)
+
+
+def _box(
+    view: GlobalView, shared: SharedView, axes: list[int | None], rows: int
+) -> tuple[int, ...]:
+    """Extents of the largest boxes that cut ``rows`` rows of a tile evenly.
+
+    ``rows`` elements of a tile with one axis. All of them where none does: more than a
+    box has.
+    """
+    layout = shared.alloc.layout
+    assert layout is not None
+    inner, itemsize = len(view.shape) - 1, view.dtype.bytes
+    chunk = _chunk(shared, rows)
+    width = layout.swizzle // itemsize if layout.swizzle else view.shape[-1]
+    extents = list(view.shape)
+    extents[inner] = width
+    extents[0] = chunk
+    return tuple(1 if axis is None else extents[axis] for axis in axes)
+
+
+def _chunk(dst: SharedView, rows: int) -> int:
+    """Most rows (elements of a tile with one axis) of a box, of ``rows`` in all.
+
+    ``rows`` itself where no box takes an even part of them.
+    """
+    layout = dst.alloc.layout
+    assert layout is not None
+    pitch, unit = layout.digits[0][0][1], tma.box_alignment(layout.swizzle)
+    most = min(rows, tma.MAX_BOX_DIM)
+    parts = (c for c in range(most, 0, -1) if rows % c == 0 and c * pitch % unit == 0)
+    return rows if rows <= most else next(parts, rows)
+
+
+def _starts(view: GlobalView, axes: list[int | None]) -> list[Expr]:
+    """Coordinates of the tile's first element, per dimension of the tensor."""
+    return [
+        c if a is None else _start(c, a) for c, a in zip(view.coords, axes, strict=True)
+    ]
+
+
+def _axes(view: GlobalView) -> list[int | None] | None:
+    """Tile axis of each tensor dimension (None: fixed), or None if not of that form."""
+    found: list[int | None] = []
+    for coord in view.coords:
+        if is_uniform(coord):
+            found.append(None)
+            continue
+        fits = [i for i in range(len(view.shape)) if axis_start(coord, i) is not None]
+        if len(fits) != 1:
+            return None
+        found.append(fits[0])
+    return found
+
+
+def tma_plan(
+    program: Program,
+    op: o.CopyAsync | o.CopyOut,
+    view: GlobalView,
+    shared: SharedView,
+    multicast: int,
+) -> TmaPlan:
+    """Plan a copy between ``view`` and ``shared``; record its map and requirements.
+
+    Raises ArgusError AG0602, AG0603, AG0608, AG0609 or AG0611 for what TMA cannot do.
+    """
+    store = isinstance(op, o.CopyOut)
+    why = why_not_tma(program, view, shared, store=store)
+    if why is not None:
+        verb = "store" if store else "copy"
+        text = f"TMA cannot {verb} this tile: {why.text}"
+        raise fail(why.code, op.span, text, help=why.help)
+    layout = shared.alloc.layout
+    assert layout is not None
+    axes = _axes(view)
+    assert axes is not None
+    inner = len(view.shape) - 1
+    rows = view.shape[0] if inner > 0 else 1
+    period = tma.SWIZZLE_ROWS
+    if multicast > 1 and (inner == 0 or rows % (period * multicast)):
+        raise fail(
+            "AG0609",
+            op.span,
+            f"{rows} rows cannot be shared by {multicast} blocks in multiples of "
+            f"{period}",
+        )
+    part = rows // multicast
+    box = _box(view, shared, axes, part if inner > 0 else view.shape[0])
+    width = box[axes.index(inner)]
+    chunk = box[axes.index(0)] if inner > 0 else 1
+    starts = _starts(view, axes)
+    rank_rows: Expr = CLUSTER_RANK * part if multicast > 1 else Const(0)
+    boxes: list[TmaBox] = []
+    for column in range(0, view.shape[-1], width):
+        for row in range(0, part, chunk):
+            coords = [
+                binary("+", s, column)
+                if a == inner
+                else binary("+", binary("+", s, rank_rows), row)
+                if a == 0 and inner > 0
+                else s
+                for s, a in zip(starts, axes, strict=True)
+            ]
+            where: list[Expr] = list(shared.origin)
+            if inner > 0:
+                where[0] = where[0] + rank_rows + row
+            where[inner] = where[inner] + column
+            boxes.append(TmaBox(tuple(coords), layout.linear(where)))
+    found = TensorMap(view.tensor, box, layout.swizzle)
+    if found not in program.tensor_maps:
+        program.tensor_maps.append(found)
+        _require(program, view, op)
+    total = view.dtype.bytes
+    for extent in view.shape:
+        total *= extent
+    return TmaPlan(found, tuple(boxes), total, multicast)
+
+
+def _start(coord: Expr, axis: int) -> Expr:
+    start = axis_start(coord, axis)
+    assert start is not None
+    return start
+
+
+def _require(program: Program, view: GlobalView, op: o.AnyOp) -> None:
+    tensor = view.tensor
+    need = PointerAlignment(tensor.name, tma.CHUNK)
+    if need not in program.alignments:
+        program.alignments.append(need)
+    for d, stride in enumerate(tensor.strides[:-1]):
+        cond = binary("==", stride * tensor.dtype.bytes % tma.CHUNK, 0)
+        if isinstance(cond, Const):
+            continue
+        name = f"{tensor.name} {tensor.dims[d]}"
+        why = f"TMA needs the stride of {name} in {tma.CHUNK}-byte steps"
+        if all(r.cond != cond for r in program.requirements):
+            program.requirements.append(Requirement(cond, why, op.span))
