@@ -1,0 +1,11 @@
+"""An assumption that is false."""
+
+import argus as ag
+from argus import bf16, f32, i32
+
+
+@ag.kernel
+def bad(A: bf16["M K"], B: bf16["N K"], C: f32["M N"], *, BM: int = 64):
+    (i,) = ag.block(ag.cdiv(C.shape[0], BM))
+    ag.assume(BM == 65)  # expect: AG0318
+    C[i * BM :, 0:] = ag.zeros((BM, 64), f32)

@@ -1,0 +1,12 @@
+"""A check of tiles that do not meet."""
+
+import argus as ag
+from argus import bf16, f32, i32
+
+
+@ag.kernel
+def bad(A: bf16["M K"], B: bf16["N K"], C: f32["M N"], *, BM: int = 64):
+    (i,) = ag.block(ag.cdiv(C.shape[0], BM))
+    x, y = ag.zeros((BM, 64), f32), ag.zeros((BM, 32), f32)
+    ag.check(lambda a, b: a.M == b.M, x, y)  # expect: AG0201
+    C[i * BM :, 0:] = ag.zeros((BM, 64), f32)

@@ -1,0 +1,11 @@
+"""A tag function that gives no dictionary."""
+
+import argus as ag
+from argus import bf16, f32, i32
+
+
+@ag.kernel
+def bad(A: bf16["M K"], B: bf16["N K"], C: f32["M N"], *, BM: int = 64):
+    (i,) = ag.block(ag.cdiv(C.shape[0], BM))
+    ag.tag(A, lambda m, k: k)  # expect: AG0105
+    C[i * BM :, 0:] = ag.zeros((BM, 64), f32)
