@@ -1,0 +1,1 @@
+"""When things happen: races, stale reads, deadlock, phases, counts, fences."""

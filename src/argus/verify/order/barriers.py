@@ -1,0 +1,243 @@
+"""Arrivals, bytes and waits on mbarriers; rounds of named and cluster barriers.
+
+A phase of an mbarrier is told from its neighbours by who can contribute to it: an
+arrival (or a copy's bytes) belongs to the phase in progress only if it comes after the
+completion before; a wait for completion n returns rightly only if it starts after
+completion n - 1 and no thread can bring completion n + 1 before it has returned.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from argus.ir import ops as o
+from argus.verify.order.accesses import event, report, who
+from argus.verify.order.clock import CAUSE, Clock
+from argus.verify.order.finding import Findings
+from argus.verify.order.state import Barrier, Group, Steps, Waited, Waiting
+
+__all__ = ["arrive", "bytes_land", "expect", "meet", "wait"]
+
+
+def arrive(
+    findings: Findings,
+    group: Group,
+    op: o.AnyOp,
+    barrier: Barrier,
+    count: int,
+    given: Clock,
+    least: Clock,
+) -> None:
+    """``count`` arrivals that hand on ``given``; ``least``: what each arriver knows."""
+    np.maximum(barrier.contribution, given, out=barrier.contribution)
+    here = event(group, op, f"arrives at {barrier.name}", group.iteration)
+    if int(least[CAUSE, barrier.agent]) < barrier.completed:
+        report(
+            findings,
+            "AG0409",
+            group,
+            op,
+            f"this arrival at {barrier.name} does not come after completion"
+            f" {barrier.completed - 1}, so that it may count for an earlier phase:"
+            f" {barrier.count} arrivals complete a phase",
+            "may count for the wrong phase",
+            events=(*group.recent, here),
+        )
+    if count > barrier.pending:
+        report(
+            findings,
+            "AG0409",
+            group,
+            op,
+            f"{count} arrivals at {barrier.name}, where the phase in progress lacks"
+            f" {barrier.pending} of {barrier.count}",
+            f"{count} arrivals",
+            events=(*barrier.arrivals[-3:], here),
+        )
+        count = barrier.pending
+    barrier.pending -= count
+    barrier.arrivals.append(here)
+    group.recent.append(here)
+    _complete(findings, barrier)
+
+
+def expect(
+    findings: Findings, group: Group, op: o.BarrierExpect, barrier: Barrier, nbytes: int
+) -> None:
+    """One arrival, by the elected thread, that announces bytes."""
+    barrier.tx += nbytes
+    barrier.expect = (op, group, group.iteration)
+    clock = group.clock[0]
+    arrive(findings, group, op, barrier, 1, clock, clock)
+
+
+def bytes_land(
+    findings: Findings, group: Group, op: o.CopyAsync, barrier: Barrier, nbytes: int
+) -> None:
+    """Bytes of a copy by the group's elected thread count on the barrier."""
+    cause = group.clock[0, CAUSE]
+    if int(cause[barrier.agent]) < barrier.completed:
+        told = barrier.expect
+        at, where, when = (
+            (op, group, group.iteration) if told is None else (told[0], *told[1:])
+        )
+        report(
+            findings,
+            "AG0405",
+            where,
+            at,
+            f"the copy of line {op.span.line} brings {nbytes} bytes to {barrier.name},"
+            f" but completion {barrier.completed - 1} needs not wait for them: fewer"
+            " bytes are expected than the copies bring",
+            "fewer bytes expected than copied",
+            iteration=when,
+            events=(
+                event(where, at, f"expects bytes on {barrier.name}", when),
+                event(group, op, f"brings {nbytes} bytes more", group.iteration),
+            ),
+        )
+    np.maximum(barrier.contribution[CAUSE], cause, out=barrier.contribution[CAUSE])
+    barrier.tx -= nbytes
+    _complete(findings, barrier)
+
+
+def _complete(findings: Findings, barrier: Barrier) -> None:
+    if barrier.pending or barrier.tx:
+        return
+    cause = barrier.contribution[CAUSE]
+    for waited in barrier.waits:
+        if waited.n != barrier.completed - 1:
+            continue
+        if (cause[waited.agents] >= waited.time).all():
+            continue
+        report(
+            findings,
+            "AG0404",
+            waited.group,
+            waited.op,
+            f"completion {waited.n + 1} of {barrier.name} may come before this wait"
+            f" for completion {waited.n} has returned, which then waits for one more",
+            "its parity is ambiguous",
+            iteration=waited.iteration,
+            events=(
+                *barrier.arrivals[-4:],
+                event(
+                    waited.group,
+                    waited.op,
+                    f"still waits for completion {waited.n} of {barrier.name}",
+                    waited.iteration,
+                ),
+            ),
+        )
+    barrier.waits = [w for w in barrier.waits if w.n >= barrier.completed]
+    barrier.complete()
+
+
+def wait(
+    findings: Findings, group: Group, op: o.BarrierWait, barrier: Barrier, n: int
+) -> Steps:
+    """All warps wait for completion n, by parity as the hardware."""
+    known = int(group.clock[:, CAUSE, barrier.agent].min())
+    here = event(
+        group, op, f"waits for completion {n} of {barrier.name}", group.iteration
+    )
+    if n < -1 or known < n:
+        report(
+            findings,
+            "AG0404",
+            group,
+            op,
+            f"a wait for completion {n} of {barrier.name} starts when only {known} of"
+            " its completions are sure to have happened: by its parity it returns after"
+            f" completion {n - 2} already",
+            "may return too early",
+            events=(*group.recent, here),
+        )
+    waiting = Waiting(op, barrier, n, parity=True)
+    while not waiting.ready():
+        yield waiting
+    latest = barrier.completed - 1
+    if latest > n:
+        report(
+            findings,
+            "AG0404",
+            group,
+            op,
+            f"a wait for completion {n} of {barrier.name} may find completion {latest}"
+            " there already: nothing holds the barrier back until this wait returns",
+            "its parity is ambiguous",
+            events=(*group.recent, here),
+        )
+    group.acquire(barrier.clock)
+    group.holds[barrier.agent] = n
+    group.recent.append(here)
+    barrier.waits.append(Waited(op, group, n, group.own, group.time, group.iteration))
+
+
+def meet(
+    findings: Findings,
+    group: Group,
+    op: o.AnyOp,
+    barrier: Barrier,
+    threads: int,
+    *,
+    waits: bool,
+) -> Steps:
+    """All warps of a group arrive at a barrier of ``threads`` threads."""
+    here = event(group, op, f"arrives at {barrier.name}", group.iteration)
+    rule = "AG0410" if isinstance(op, o.ClusterSync) else "AG0420"
+    if barrier.pending == 0:
+        barrier.count = barrier.pending = threads
+    if threads % 32:
+        message = f"a barrier of {threads} threads, which are no whole warps"
+        report(findings, "AG0420", group, op, message, f"{threads} threads")
+    elif threads != barrier.count:
+        report(
+            findings,
+            rule,
+            group,
+            op,
+            f"{barrier.name} is used for {threads} threads here, and for"
+            f" {barrier.count} at the same time elsewhere",
+            f"{threads} threads, not {barrier.count}",
+            events=(*barrier.arrivals, here),
+        )
+    elif int(group.clock[:, CAUSE, barrier.agent].min()) < barrier.completed:
+        report(
+            findings,
+            rule,
+            group,
+            op,
+            f"{who(group)} may arrive at {barrier.name} before its round"
+            f" {barrier.completed - 1} is complete, and be counted in it: more than"
+            f" {barrier.count} threads use it",
+            "may count in another round",
+            events=(*barrier.arrivals, *group.recent, here),
+        )
+    if group.threads > barrier.pending:
+        report(
+            findings,
+            rule,
+            group,
+            op,
+            f"{group.threads} threads arrive at {barrier.name}, which lacks"
+            f" {barrier.pending} of {barrier.count}",
+            "more threads than it counts",
+            events=(*barrier.arrivals, here),
+        )
+    round_ = barrier.completed
+    given = group.clock.max(axis=0)
+    np.maximum(barrier.contribution, given, out=barrier.contribution)
+    barrier.pending = max(barrier.pending - group.threads, 0)
+    barrier.arrivals.append(here)
+    group.recent.append(here)
+    group.releases.append((group.time, op, group.iteration))
+    if barrier.pending == 0:
+        barrier.complete()
+        barrier.pending = 0
+    if waits:
+        waiting = Waiting(op, barrier, round_)
+        while not waiting.ready():
+            yield waiting
+        group.acquire(barrier.clock)
+    group.tick()

@@ -1,0 +1,389 @@
+"""What decides the course of a program: which sizes, counters and tables.
+
+Only expressions that matter to order count: bounds of loops, conditions, stages and
+offsets in shared memory, barrier numbers, completions waited for, expected bytes. Where
+data comes from in global memory does not.
+
+A walk of finitely many turns stands for all only where what a turn does is the same
+after every period: expressions over loop counters must be built of ``+ - * // %`` with
+constants (then shifting a counter by a common multiple of the divisors shifts or keeps
+the value). Whatever else is found is a ``gap``, for which nothing is extrapolated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from math import lcm
+
+from argus.ir import ops as o
+from argus.ir.expr import Binary, Const, Expr, Select, Sym, symbols
+from argus.ir.memory import SharedView
+from argus.ir.placement import TmaPlan
+from argus.ir.program import Program
+from argus.ir.walk import blocks, walk
+
+__all__ = ["Control", "study"]
+
+_PASSIVE = (
+    o.Let | o.LoadScalar | o.Full | o.Index | o.Elementwise | o.Cast | o.Broadcast
+    | o.Transpose | o.Reduce | o.Split | o.Slice | o.Scan | o.Reinterpret | o.Convert
+    | o.LoadGlobal | o.StoreGlobal | o.SetMaxRegisters | o.Annotation
+)  # fmt: skip
+"""Operations without a place in the order of events."""
+
+
+@dataclass
+class Control:
+    """Facts about what decides a program's course.
+
+    ``loops``: loops with events and bounds that vary, with the sizes their number of
+    turns depends on. ``counters``: symbols that change from turn to turn and matter.
+    ``modulus``: after so many turns counters select the same slots. ``gaps``: why a
+    finite walk does not stand for all, if it does not.
+    """
+
+    loops: dict[o.For, frozenset[str]] = field(
+        default_factory=dict[o.For, "frozenset[str]"]
+    )
+    depth: dict[o.For, int] = field(default_factory=dict[o.For, int])
+    sizes: frozenset[str] = frozenset()
+    """Sizes and scalar arguments that matter."""
+    by_block: bool = False
+    """The course may differ from block to block."""
+    tables: bool = False
+    """It depends on elements of run-time tables."""
+    turning: bool = False
+    """A condition depends on the number of a loop's turn."""
+    counters: tuple[str, ...] = ()
+    modulus: int = 1
+    gaps: tuple[str, ...] = ()
+    units: dict[str, int] = field(default_factory=dict[str, int])
+    """Size -> how much more of it makes one more turn, as far as one can see."""
+
+
+def study(program: Program) -> Control:
+    """What decides the course of a placed program."""
+    return _Study(program).result()
+
+
+class _Study:
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.made: dict[str, list[Expr]] = {}
+        """Symbol -> expressions that its value comes from."""
+        self.turning: set[str] = set()
+        """Symbols whose value changes from turn to turn of a loop."""
+        self.tables: set[str] = set()
+        for op in walk(program.body):
+            self._define(op)
+
+    def _define(self, op: o.AnyOp) -> None:
+        match op:
+            case o.Let():
+                self.made[op.sym.name] = [op.value]
+            case o.LoadScalar():
+                self.tables.add(op.sym.name)
+                self.made[op.sym.name] = list(op.coords)
+            case o.For():
+                self.made[op.var.name] = [op.start, op.stop, op.step]
+                self.turning.add(op.var.name)
+                for carry in op.scalars:
+                    self.made[carry.arg.name] = [carry.init, carry.yielded]
+                    self.made[carry.result.name] = [carry.init, carry.yielded]
+                    self.turning.add(carry.arg.name)
+            case o.If():
+                for merge in op.scalars:
+                    self.made[merge.result.name] = [merge.then, merge.other, op.cond]
+            case _:
+                pass
+
+    def closure(self, expressions: Iterator[Expr] | list[Expr]) -> set[Sym]:
+        """Every symbol that some expressions depend on, through definitions."""
+        found: dict[str, Sym] = {}
+        todo = list(expressions)
+        while todo:
+            for sym in symbols(todo.pop()):
+                if sym.name not in found:
+                    found[sym.name] = sym
+                    todo.extend(self.made.get(sym.name, ()))
+        return set(found.values())
+
+    def result(self) -> Control:
+        control = Control()
+        roots: list[Expr] = []
+        gaps: list[str] = []
+        self._visit(self.program.body, (), control, roots, gaps)
+        everything = self.closure(roots)
+        sized = self.closure([*roots, self.program.grid])
+        control.sizes = frozenset(
+            s.name for s in sized if s.kind in ("dim", "param", "stride")
+        )
+        control.by_block = any(s.kind in ("block", "rank") for s in everything)
+        counters = {s.name for s in everything if s.kind in ("loop", "let")}
+        events = self._event_counters(roots)
+        control.counters = tuple(sorted(counters & events))
+        control.modulus = self._modulus(roots)
+        control.gaps = tuple(dict.fromkeys(gaps))
+        control.units = self._units(control.sizes)
+        return control
+
+    def _event_counters(self, roots: list[Expr]) -> set[str]:
+        """Counters used in expressions of events directly or through definitions."""
+        return {
+            s.name
+            for e in roots
+            for s in self.closure([e])
+            if s.name in self.turning or s.kind == "let"
+        }
+
+    # ------------------------------------------------------------------- visits
+
+    def _visit(
+        self,
+        block: o.Block,
+        around: tuple[o.For, ...],
+        control: Control,
+        roots: list[Expr],
+        gaps: list[str],
+    ) -> None:
+        for op in block.ops:
+            match op:
+                case o.For():
+                    if has_events(op.body):
+                        self._loop(op, around, control, roots, gaps)
+                        self._visit(op.body, (*around, op), control, roots, gaps)
+                case o.If():
+                    if has_events(op.then) or has_events(op.other):
+                        self._branch(op, control, roots, gaps)
+                    self._visit(op.then, around, control, roots, gaps)
+                    self._visit(op.other, around, control, roots, gaps)
+                case o.Roles():
+                    for role in op.roles:
+                        self._visit(role.body, (), control, roots, gaps)
+                case _:
+                    for e in _event_expressions(op):
+                        roots.append(e)
+                        self._shifts(e, op, gaps)
+
+    def _loop(
+        self,
+        op: o.For,
+        around: tuple[o.For, ...],
+        control: Control,
+        roots: list[Expr],
+        gaps: list[str],
+    ) -> None:
+        bounds = [op.start, op.stop, op.step]
+        roots.extend(bounds)
+        needed = self.closure(bounds)
+        if any(s.name in self.tables for s in needed):
+            gaps.append(f"line {op.span.line}: a table says how many turns a loop has")
+        if any(s.name in self.turning for s in needed):
+            gaps.append(
+                f"line {op.span.line}: how many turns a loop has changes with the turn"
+                " of another"
+            )
+        control.depth[op] = len(around)
+        if all(isinstance(e, Const) for e in bounds):
+            return
+        control.loops[op] = (
+            frozenset(
+                s.name
+                for s in self.closure([*bounds, self.program.grid])
+                if s.kind in ("dim", "param", "stride")
+            )
+            if any(s.kind == "block" for s in needed)
+            else frozenset(
+                s.name for s in needed if s.kind in ("dim", "param", "stride")
+            )
+        )
+
+    def _branch(
+        self, op: o.If, control: Control, roots: list[Expr], gaps: list[str]
+    ) -> None:
+        roots.append(op.cond)
+        needed = self.closure([op.cond])
+        if any(s.name in self.tables for s in needed):
+            control.tables = True
+            if has_events(op.then) and has_events(op.other):
+                gaps.append(f"line {op.span.line}: a table decides between two courses")
+            kept = op.other if has_events(op.then) else op.then
+            for merge in op.scalars:
+                skipped = merge.other if kept is op.other else merge.then
+                if not isinstance(skipped, Sym):
+                    gaps.append(
+                        f"line {op.span.line}: a counter moves where a table skips"
+                    )
+        elif any(s.name in self.turning for s in needed):
+            control.turning = True
+            if not _comparison(op.cond):
+                gaps.append(
+                    f"line {op.span.line}: a condition on a loop's counter that is"
+                    " no comparison"
+                )
+
+    def _shifts(self, e: Expr, op: o.AnyOp, gaps: list[str]) -> None:
+        """An event's expression, if it changes from turn to turn, must be shiftable."""
+        seen: set[str] = set()
+        todo = [e]
+        while todo:
+            one = todo.pop()
+            if not any(s.name in self.turning for s in self.closure([one])):
+                continue
+            if not self._affine(one):
+                gaps.append(
+                    f"line {op.span.line}: {one} does not repeat with the loop's turns"
+                )
+                return
+            for sym in symbols(one):
+                if sym.name in self.tables:
+                    gaps.append(f"line {op.span.line}: {one} comes from a table")
+                    return
+                if sym.name not in seen:
+                    seen.add(sym.name)
+                    if sym.kind != "loop":
+                        todo.extend(self.made.get(sym.name, ()))
+
+    def _affine(self, e: Expr) -> bool:
+        match e:
+            case Const() | Sym():
+                return True
+            case Binary(op="+" | "-"):
+                return self._affine(e.left) and self._affine(e.right)
+            case Binary(op="*"):
+                return (self._affine(e.left) and self._fixed(e.right)) or (
+                    self._affine(e.right) and self._fixed(e.left)
+                )
+            case Binary(op="//" | "%"):
+                return self._affine(e.left) and isinstance(e.right, Const)
+            case Binary() | Select():
+                return self._fixed(e)
+            case _:
+                return False
+
+    def _fixed(self, e: Expr) -> bool:
+        return not any(s.name in self.turning for s in self.closure([e]))
+
+    def _modulus(self, roots: list[Expr]) -> int:
+        found = 1
+        todo, seen = list(roots), set[str]()
+        while todo:
+            one = todo.pop()
+            for value in self._divisors(one):
+                if found < 1 << 16:
+                    found = lcm(found, value)
+            for sym in symbols(one):
+                if sym.name in self.turning and sym.name not in seen:
+                    seen.add(sym.name)
+                    todo.extend(self.made.get(sym.name, ()))
+        return found
+
+    def _divisors(self, e: Expr) -> Iterator[int]:
+        """Constants that divide what changes from turn to turn."""
+        match e:
+            case Binary():
+                if e.op in ("//", "%") and isinstance(e.right, Const):
+                    if not self._fixed(e.left):
+                        yield max(int(e.right.value), 1)
+                yield from self._divisors(e.left)
+                yield from self._divisors(e.right)
+            case Select():
+                for part in (e.cond, e.then, e.other):
+                    yield from self._divisors(part)
+            case _:
+                return
+
+    def _units(self, sizes: frozenset[str]) -> dict[str, int]:
+        """The largest constant that divides a size, or steps a loop up to it."""
+        units = dict.fromkeys(sizes, 1)
+        for op in walk(self.program.body):
+            match op:
+                case o.For():
+                    pairs = [(op.stop, op.step), (op.start, op.step)]
+                    found = [e for x in pairs for e in x]
+                    for bound, step in pairs:
+                        if isinstance(step, Const) and has_events(op.body):
+                            for sym in symbols(bound):
+                                _raise(units, sym.name, int(step.value))
+                case o.Let():
+                    found = [op.value]
+                case _:
+                    continue
+            for e in (*found, self.program.grid):
+                for size, divisor in _divided(e):
+                    _raise(units, size, divisor)
+        return units
+
+
+def has_events(block: o.Block) -> bool:
+    """Whether anything in a block has a place in the order of events."""
+    for op in block.ops:
+        match op:
+            case o.For() | o.If() | o.Roles():
+                if any(has_events(inner) for inner in blocks(op)):
+                    return True
+            case _:
+                if not isinstance(op, _PASSIVE):
+                    return True
+    return False
+
+
+def _event_expressions(op: o.AnyOp) -> list[Expr]:
+    def shared(v: SharedView) -> list[Expr]:
+        return [v.stage, *v.origin]
+
+    match op:
+        case o.Dot():
+            views = [x for x in (op.a, op.b) if isinstance(x, SharedView)]
+            return [e for v in views for e in shared(v)]
+        case o.LoadShared() | o.StoreShared():
+            return shared(op.view)
+        case o.CopyAsync():
+            index = [op.barrier.index] if op.barrier is not None else []
+            boxes = op.plan.boxes if isinstance(op.plan, TmaPlan) else ()
+            return [*shared(op.dst), *index, *(b.offset for b in boxes)]
+        case o.CopyOut():
+            boxes = op.plan.boxes if op.plan is not None else ()
+            return [*shared(op.src), *(b.offset for b in boxes)]
+        case o.CpAsyncArrive() | o.BarrierArrive():
+            return [op.barrier.index]
+        case o.BarrierExpect():
+            return [op.barrier.index, op.bytes]
+        case o.BarrierWait():
+            return [op.barrier.index, op.n]
+        case _:
+            return []
+
+
+def _comparison(e: Expr) -> bool:
+    match e:
+        case Binary(op="<" | "<=" | ">" | ">=" | "==" | "!="):
+            return True
+        case Binary(op="and" | "or"):
+            return _comparison(e.left) and _comparison(e.right)
+        case Const() | Sym():
+            return True
+        case _:
+            return False
+
+
+def _divided(e: Expr) -> Iterator[tuple[str, int]]:
+    """(size, constant) for each constant division of an expression with the size."""
+    match e:
+        case Binary():
+            if e.op == "//" and isinstance(e.right, Const):
+                for sym in symbols(e.left):
+                    yield sym.name, int(e.right.value)
+            yield from _divided(e.left)
+            yield from _divided(e.right)
+        case Select():
+            for part in (e.cond, e.then, e.other):
+                yield from _divided(part)
+        case _:
+            return
+
+
+def _raise(units: dict[str, int], name: str, value: int) -> None:
+    if name in units:
+        units[name] = max(units[name], value)

@@ -1,0 +1,40 @@
+"""What a walk finds wrong, before it becomes an obligation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from argus.ir.ops import AnyOp
+from argus.verify.evidence import Event
+
+__all__ = ["Finding", "Findings"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One rule that does not hold at one operation, in one concrete walk."""
+
+    rule: str
+    op: AnyOp
+    message: str
+    label: str
+    role: str
+    block: int
+    thread: int | None
+    iteration: dict[str, int]
+    events: tuple[Event, ...] = ()
+    notes: tuple[str, ...] = ()
+    help: str | None = None
+
+
+@dataclass
+class Findings:
+    """The first finding of each rule at each operation, in the order of the walk."""
+
+    found: dict[tuple[str, int], Finding] = field(
+        default_factory=dict[tuple[str, int], Finding]
+    )
+
+    def add(self, finding: Finding) -> None:
+        """Keep it, unless the same was found before."""
+        self.found.setdefault((finding.rule, id(finding.op)), finding)

@@ -1,0 +1,187 @@
+"""Which bytes of shared memory each warp (or unit) of a placed access touches.
+
+A :class:`Footprint` is one access of one operation at concrete values of its stage and
+offsets: for each unit that acts on its own (a warp, a warpgroup, the elected thread) a
+set of bytes, as a bit mask in one Python integer. Two footprints are compared once, and
+the answer, which unit meets which, is kept: a walk repeats the same few pairs.
+
+Bytes outside the block's shared memory are left out; bounds are another analysis.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from argus.ir import ops as o
+from argus.ir.access import (
+    Env,
+    Ints,
+    box_address,
+    descriptor_starts,
+    matrix_elements,
+    vector_shared,
+)
+from argus.ir.expr import Expr, evaluate
+from argus.ir.memory import SharedView
+from argus.ir.placement import MatrixOperand, TmaPlan, VectorPlan
+from argus.isa.boxes import box_offsets
+from argus.isa.descriptor import operand_addresses
+
+__all__ = ["Bools", "Footprint", "Footprints", "Unmodelled"]
+
+Bools = NDArray[np.bool_]
+_K = 16
+"""Elements along K of one wgmma with 16-bit operands."""
+
+
+class Unmodelled(Exception):  # noqa: N818 - an outcome, not a mistake
+    """Something that this analysis does not model; the message says what."""
+
+
+@dataclass(eq=False)
+class Footprint:
+    """Bytes that each unit touches: bit i of a mask is byte ``low + i``."""
+
+    low: int
+    high: int
+    masks: tuple[int, ...]
+    whole: int
+    """All units' bytes, counted from byte 0 of shared memory."""
+    met: dict[Footprint, Bools | None] = field(
+        default_factory=dict["Footprint", "Bools | None"]
+    )
+
+    def meets(self, other: Footprint) -> Bools | None:
+        """[units of self, units of other]: do they share a byte; None when none do."""
+        if other not in self.met:
+            self.met[other] = self._meets(other)
+        return self.met[other]
+
+    def _meets(self, other: Footprint) -> Bools | None:
+        if self.high <= other.low or other.high <= self.low:
+            return None
+        if not self.whole & other.whole:
+            return None
+        shift = other.low - self.low
+        theirs = [m << shift if shift >= 0 else m >> -shift for m in other.masks]
+        return np.array([[bool(a & b) for b in theirs] for a in self.masks])
+
+
+class Footprints:
+    """Footprints of a program's accesses, each made once."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self._made: dict[tuple[object, ...], Footprint] = {}
+
+    def vector(
+        self, op: o.AnyOp, plan: VectorPlan, view: SharedView, env: Env
+    ) -> Footprint:
+        """A load, store or cp.async by all threads: one unit per warp."""
+        key = (id(op), *_values((view.stage, *view.origin), env))
+        if key not in self._made:
+            self._made[key] = self._vector(plan, view, env)
+        return self._made[key]
+
+    def _vector(self, plan: VectorPlan, view: SharedView, env: Env) -> Footprint:
+        if "matrix" in plan.instruction:
+            places = matrix_elements(plan, view, env)
+        else:
+            places = vector_shared(plan, view, env)
+        threads = places.shape[0]
+        if plan.unique:
+            owner = plan.layout.owner_mask().reshape(places.shape)
+            places = np.where(owner, places, -(1 << 40))
+        warps = max(threads // 32, 1)
+        return self._of(places.reshape(warps, -1), view.dtype.bytes)
+
+    def box(
+        self, op: o.AnyOp, plan: TmaPlan, index: int, view: SharedView, env: Env
+    ) -> Footprint:
+        """One TMA box: a single unit."""
+        box = plan.boxes[index]
+        key = (id(op), index, *_values((view.stage, box.offset), env))
+        if key not in self._made:
+            itemsize = plan.map.tensor.dtype.bytes
+            start = int(box_address(box, view, env))
+            offsets = box_offsets(plan.map.box, itemsize, plan.map.swizzle)
+            self._made[key] = self._of((offsets + start).reshape(1, -1), itemsize)
+        return self._made[key]
+
+    def operand(
+        self,
+        op: o.AnyOp,
+        side: str,
+        operand: MatrixOperand,
+        view: SharedView,
+        env: Env,
+        rows: int,
+        warpgroups: int,
+    ) -> Footprint:
+        """An operand of wgmma: one unit per warpgroup.
+
+        Raises Unmodelled for a descriptor that the instruction does not accept.
+        """
+        key = (id(op), side, *_values((view.stage, *view.origin), env))
+        if key not in self._made:
+            starts = descriptor_starts(operand, view, env, warpgroups)
+            units = [_operand(operand, group, rows) for group in starts]
+            self._made[key] = self._of(np.stack(units), view.dtype.bytes)
+        return self._made[key]
+
+    def _of(self, places: Ints, itemsize: int) -> Footprint:
+        """Units [units, elements] of element addresses."""
+        inside = (places >= 0) & (places + itemsize <= self.size)
+        if not inside.any():
+            return Footprint(0, 0, (0,) * places.shape[0], 0)
+        low = int(places[inside].min())
+        high = int(places[inside].max()) + itemsize
+        masks: list[int] = []
+        for unit, valid in zip(places, inside, strict=True):
+            bits = np.zeros(high - low, np.bool_)
+            first = unit[valid] - low
+            for byte in range(itemsize):
+                bits[first + byte] = True
+            packed = np.packbits(bits, bitorder="little")
+            masks.append(int.from_bytes(packed.tobytes(), "little"))
+        whole = 0
+        for mask in masks:
+            whole |= mask
+        return Footprint(low, high, tuple(masks), whole << low)
+
+
+def _values(expressions: tuple[Expr, ...], env: Env) -> tuple[int, ...]:
+    return tuple(int(evaluate(e, env)) for e in expressions)
+
+
+def _operand(operand: MatrixOperand, starts: Ints, rows: int) -> Ints:
+    """Addresses of one warpgroup's operand, all atoms and steps."""
+    base = int(starts.min()) // 1024 * 1024
+    inside = tuple(int(s) - base for s in starts.reshape(-1))
+    return _relative(operand, inside, rows) + base
+
+
+@lru_cache(maxsize=512)
+def _relative(operand: MatrixOperand, starts: tuple[int, ...], rows: int) -> Ints:
+    parts: list[Ints] = []
+    for start in starts:
+        try:
+            part = operand_addresses(
+                start // 16 * 16,
+                operand.leading,
+                operand.stride,
+                operand.swizzle,
+                operand.mn_major,
+                rows,
+                _K,
+            )
+        except ValueError as error:
+            raise Unmodelled(f"a matrix descriptor: {error}") from error
+        parts.append(part.reshape(-1))
+    result = np.concatenate(parts)
+    result.setflags(write=False)
+    return result

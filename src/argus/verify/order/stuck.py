@@ -1,0 +1,144 @@
+"""Nobody can go on: who waits for what, and which rule that breaks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from argus.ir import ops as o
+from argus.ir.program import Program
+from argus.ir.walk import walk
+from argus.verify.evidence import Event
+from argus.verify.order.accesses import event, report, who
+from argus.verify.order.finding import Findings
+from argus.verify.order.state import Group, Waiting
+
+__all__ = ["explain"]
+
+
+def explain(findings: Findings, groups: Sequence[Group], program: Program) -> None:
+    """Report a deadlock: at each wait that cannot return, or at its evident cause."""
+    waiting = [(g, g.wait) for g in groups if g.wait is not None]
+    events = tuple(
+        event(g, w.op, f"waits for {_what(w)}", g.iteration) for g, w in waiting
+    )
+    notes = tuple(f"{who(g)}: {_state(w)}" for g, w in waiting)
+    causes = [x for x in waiting if _bytes(findings, *x, events)]
+    if causes:
+        return
+    for group, wait in waiting:
+        rule = _rule(group, wait, groups, program)
+        report(
+            findings,
+            rule,
+            group,
+            wait.op,
+            f"{who(group)} waits here for {_what(wait)}, which never comes:"
+            f" {_state(wait)}",
+            "waits for ever",
+            events=(*wait.barrier.arrivals[-2:], *events),
+            notes=notes,
+        )
+
+
+def _what(wait: Waiting) -> str:
+    if wait.barrier.alloc is None:
+        return f"{wait.barrier.name}, round {wait.n}"
+    return f"completion {wait.n} of {wait.barrier.name}"
+
+
+def _state(wait: Waiting) -> str:
+    b = wait.barrier
+    if b.alloc is None:
+        return f"{b.count - b.pending} of {b.count} threads have arrived"
+    lacks = f"lacks {b.pending} of {b.count} arrivals"
+    if b.tx:
+        lacks += f" and {b.tx} bytes"
+    return f"{b.completed} completions happened; the phase in progress {lacks}"
+
+
+def _bytes(
+    findings: Findings, group: Group, wait: Waiting, events: tuple[Event, ...]
+) -> bool:
+    """All have arrived, but the bytes are not those that were expected."""
+    barrier = wait.barrier
+    if barrier.alloc is None or barrier.pending or not barrier.tx:
+        return False
+    told = barrier.expect
+    more = "more" if barrier.tx > 0 else "fewer"
+    op, where, when = (
+        (wait.op, group, group.iteration) if told is None else (told[0], *told[1:])
+    )
+    report(
+        findings,
+        "AG0405",
+        where,
+        op,
+        f"{barrier.name} expects {abs(barrier.tx)} bytes {more} than the copies bring,"
+        " so that its phase never completes",
+        f"{abs(barrier.tx)} bytes {more} than copied",
+        iteration=when,
+        events=(event(where, op, f"expects bytes on {barrier.name}", when), *events),
+    )
+    return True
+
+
+def _rule(
+    group: Group, wait: Waiting, groups: Sequence[Group], program: Program
+) -> str:
+    barrier = wait.barrier
+    if barrier.alloc is None:
+        if isinstance(wait.op, o.ClusterSync):
+            return "AG0410"
+        number = wait.op.barrier if isinstance(wait.op, o.Sync) else None
+        live = {g.name for g in groups if g.block is group.block}
+        users = {
+            role.name
+            for op in program.body.ops
+            if isinstance(op, o.Roles)
+            for role in op.roles
+            for inner in walk(role.body)
+            if isinstance(inner, o.Sync) and inner.barrier == number
+        }
+        if users - live:
+            return "AG0410"
+        here = {
+            g.name
+            for g in groups
+            if g.block is group.block
+            and g.wait is not None
+            and g.wait.barrier is barrier
+        }
+        return "AG0420" if users <= here else "AG0403"
+    others = any(g.wait is not None and g.wait.barrier is not barrier for g in groups)
+    if 0 < barrier.pending < barrier.count and not others:
+        return "AG0409"
+    if 0 < barrier.pending < barrier.count:
+        arriving = {
+            id(g)
+            for g in groups
+            if g.wait is not None
+            and g.wait.barrier is not barrier
+            and _arrives(g, program, wait)
+        }
+        # Those that arrive here wait for what this group would do next: the count.
+        arrived = {e.role for e in barrier.arrivals}
+        missing = [g for g in groups if id(g) in arriving and who(g) not in arrived]
+        return "AG0403" if missing else "AG0409"
+    return "AG0403"
+
+
+def _arrives(group: Group, program: Program, wait: Waiting) -> bool:
+    alloc = wait.barrier.alloc
+    bodies = [
+        role.body
+        for op in program.body.ops
+        if isinstance(op, o.Roles)
+        for role in op.roles
+        if role.name == group.name
+    ] or [program.body]
+    return any(
+        isinstance(op, o.BarrierArrive | o.BarrierExpect | o.CpAsyncArrive)
+        and op.barrier.alloc is alloc
+        for body in bodies
+        for op in walk(body)
+    )
