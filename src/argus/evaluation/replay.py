@@ -178,6 +178,8 @@ def _probe(program: Program, inputs: _Inputs, found: Counterexample) -> bool | N
     left, right = (_origin(program, x) for x in found.operands)
     if left is None or right is None or left[0] is right[0]:
         return None
+    if not (_exists(inputs, left) and _exists(inputs, right)):
+        return None  # an element outside its tensor is 0, and so is every product of it
     seen: list[dict[str, Any]] = []
     for both in (False, True):
         held = inputs.copy()
@@ -209,7 +211,7 @@ def _origin(
         if isinstance(t, GlobalTensor)
         and t.dtype.is_float
         and t.name not in program.outputs
-        and set(t.dims) == operand.tag.keys()
+        and set(t.dims) <= operand.tag.keys()
     ]
     if len(inputs) != 1:
         return None
@@ -221,7 +223,12 @@ def _only(held: _Inputs, place: tuple[GlobalTensor, tuple[int, ...]], x: float) 
     tensor, at = place
     array = held.arrays[tensor.name]
     array[...] = 0
-    if all(0 <= c < n for c, n in zip(at, array.shape, strict=True)):
-        one = np.asarray([x], dtype=np.float32)
-        value = f32_to_bf16(one) if tensor.dtype.name == "bf16" else one
-        array[at] = value.astype(storage(tensor.dtype))[0]
+    one = np.asarray([x], dtype=np.float32)
+    value = f32_to_bf16(one) if tensor.dtype.name == "bf16" else one
+    array[at] = value.astype(storage(tensor.dtype))[0]
+
+
+def _exists(inputs: _Inputs, place: tuple[GlobalTensor, tuple[int, ...]]) -> bool:
+    tensor, at = place
+    shape = inputs.arrays[tensor.name].shape
+    return all(0 <= c < n for c, n in zip(at, shape, strict=True))

@@ -48,12 +48,16 @@ class Usage:
 
 @dataclass(frozen=True)
 class Measured:
-    """One measured fact: the worst value, and the place where it is."""
+    """One measured fact: the worst value, and the place where it is.
+
+    ``uncounted`` says which accesses are not in it: then it may be worse.
+    """
 
     value: int
     method: str
     span: Span | None = None
     why: str = ""
+    uncounted: str = ""
 
 
 def judge(
@@ -81,6 +85,8 @@ def judge(
                 continue
             met = found.value >= bound if fact in AT_LEAST else found.value <= bound
             verdict = Verdict.PROVED if met else Verdict.REFUTED
+            if met and found.uncounted:
+                verdict = Verdict.UNKNOWN
             made.append(
                 Obligation(
                     "AG0513",
@@ -88,6 +94,7 @@ def judge(
                     op.span,
                     verdict,
                     found.method,
+                    found.uncounted if verdict is Verdict.UNKNOWN else "",
                     counterexample=None if met else _shown(fact, bound, found),
                 )
             )

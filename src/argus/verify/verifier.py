@@ -112,14 +112,46 @@ def _expected(program: Program, usage: Usage | None) -> list[Obligation]:
     expects = [op for op in annotations_of(program) if isinstance(op, Expect)]
     if not expects:
         return []
-    measured: dict[Fact, Measured] = {}
-    missing: dict[Fact, str] = dict.fromkeys(
-        ("spills", "registers"), "it is known only after building"
-    )
-    if usage is not None:
-        measured["spills"] = Measured(usage.spill_bytes, "machine code")
-        measured["registers"] = Measured(usage.registers, "machine code")
+    measured, missing = _measured(program, usage)
     return judge(expects, measured, missing)
+
+
+def _measured(
+    program: Program, usage: Usage | None
+) -> tuple[dict[Fact, Measured], dict[Fact, str]]:
+    """What is known of each fact, and why the others are not."""
+    from argus.verify.performance import Finding, measure
+
+    facts = measure(program, None if usage is None else usage.registers)
+    by, blocks = facts.occupancy.by, facts.occupancy.blocks
+    known: dict[Fact, Measured] = {
+        "occupancy": Measured(blocks, "count", why=f"what limits it: {by}")
+    }
+    missing: dict[Fact, str] = {}
+    counted: dict[Fact, Finding | None] = {
+        "bank_conflicts": facts.bank_conflicts,
+        "excess_sectors": facts.excess_sectors,
+        "access_bytes": facts.access_bytes,
+    }
+    uncounted = "; ".join(dict.fromkeys(why for _, why in facts.unknown))
+    for fact, found in counted.items():
+        if found is None and fact == "access_bytes":
+            missing[fact] = uncounted or "no access to global memory has a width"
+            continue
+        worst = facts.worst()[fact]
+        known[fact] = Measured(
+            worst,
+            "enumeration",
+            None if found is None else found.span,
+            "" if found is None or worst == 0 else found.why,
+            uncounted,
+        )
+    if usage is None:
+        missing["spills"] = missing["registers"] = "it is known only after building"
+    else:
+        known["spills"] = Measured(usage.spill_bytes, "machine code")
+        known["registers"] = Measured(usage.registers, "machine code")
+    return known, missing
 
 
 def _trusted(

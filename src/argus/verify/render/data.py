@@ -37,7 +37,7 @@ def report_json(report: Report) -> dict[str, Json]:
         "kernel": report.kernel,
         "target": report.target,
         "verdict": str(report.verdict),
-        "analyses": {name: round(t, 6) for name, t in report.seconds.items()},
+        "analyses": dict(report.seconds),
         "obligations": [_obligation(o) for o in report.obligations],
         "assumptions": [
             {"kind": a.kind, "text": a.text, "span": {**a.span.to_json()}}

@@ -1,0 +1,179 @@
+"""The forms of a report: text, JSON, SARIF, HTML."""
+
+import json
+import re
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from argus.diagnostics import render_all
+from argus.verify.render.data import report_json, report_of
+from argus.verify.render.diagnostics import diagnostics
+from argus.verify.render.page import page
+from argus.verify.render.picture import COLUMNS, ROWS, panels
+from argus.verify.render.sarif import sarif
+
+sys.path.insert(0, str(Path(__file__).parent))
+from support import GEMM, placed, report
+
+
+@pytest.fixture
+def program(tmp_path: Path):
+    return placed(tmp_path, GEMM)
+
+
+def text(program, tmp_path: Path) -> str:
+    found = diagnostics(report(program))
+    return render_all(found, width=110).replace(f"{tmp_path}/", "")
+
+
+def test_the_text(program, tmp_path: Path, golden) -> None:
+    golden("report.txt", text(program, tmp_path) + "\n")
+
+
+def test_a_proved_obligation_says_nothing(program) -> None:
+    whole = report(program)
+    # Five that are not proved, and the disagreement.
+    assert len(diagnostics(whole)) == 6
+
+
+def test_json_and_back(program) -> None:
+    whole = report(program)
+    data = json.loads(json.dumps(report_json(whole), allow_nan=False))
+    assert report_of(data) == whole
+    assert data["verdict"] == "refuted"
+    assert data["obligations"][0]["counterexample"]["place"] == {
+        "role": "math", "thread": 165, "block": 0, "iteration": {"k": 192},
+    }  # fmt: skip
+
+
+def test_another_version_of_json_is_refused(program) -> None:
+    data = report_json(report(program))
+    with pytest.raises(ValueError, match="version 99"):
+        report_of({**data, "version": 99})
+
+
+class TestSarif:
+    """The properties that SARIF 2.1.0 requires (section 3), by hand."""
+
+    def test_required_properties(self, program, monkeypatch, tmp_path) -> None:
+        monkeypatch.chdir(tmp_path)
+        log = sarif([report(program)], "1.2")
+        assert log["version"] == "2.1.0"
+        (run,) = log["runs"]
+        driver = run["tool"]["driver"]
+        assert driver["name"] == "Argus"
+        ids = [rule["id"] for rule in driver["rules"]]
+        assert len(set(ids)) == len(ids)
+        for result in run["results"]:
+            assert ids[result["ruleIndex"]] == result["ruleId"]
+            assert result["message"]["text"]
+            assert result["level"] in ("none", "error", "warning")
+            assert (result["kind"] == "fail") or result["level"] == "none"
+            (place,) = result["locations"]
+            where = place["physicalLocation"]
+            assert where["artifactLocation"]["uri"] == "k.py"
+            region = where["region"]
+            assert 1 <= region["startLine"] <= region["endLine"]
+            assert region["startColumn"] >= 1
+            for flow in result.get("codeFlows", []):
+                assert flow["threadFlows"]
+                for thread in flow["threadFlows"]:
+                    assert thread["locations"]
+
+    def test_levels(self, program) -> None:
+        (run,) = sarif([report(program)], "1.2")["runs"]
+        said = [(r["ruleId"], r["kind"], r["level"]) for r in run["results"]]
+        assert said == [
+            ("AG0301", "fail", "error"),
+            ("AG0401", "fail", "error"),
+            ("AG0305", "fail", "error"),
+            ("AG0319", "fail", "error"),
+            ("AG0390", "open", "none"),
+            ("AG0511", "fail", "warning"),
+        ]
+
+    def test_the_way_of_an_element_is_a_code_flow(self, program) -> None:
+        (run,) = sarif([report(program)], "1.2")["runs"]
+        (flow,) = run["results"][0]["codeFlows"]
+        texts = [
+            [x["location"]["message"]["text"] for x in t["locations"]]
+            for t in flow["threadFlows"]
+        ]
+        assert texts[0][:2] == ["left: loaded into slot 3", "left: read"]
+        assert texts[1][0] == "right: loaded"
+
+
+class _Page(HTMLParser):
+    """Well formed, and nothing from elsewhere."""
+
+    VOID = ("meta", "br", "link", "img", "input", "hr")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.outside: list[str] = []
+
+    def handle_starttag(self, tag, attrs) -> None:
+        if tag not in self.VOID:
+            self.open.append(tag)
+        for name, value in attrs:
+            if name in ("src", "href") and not (value or "").startswith("#"):
+                self.outside.append(value or "")
+
+    def handle_startendtag(self, tag, attrs) -> None:
+        pass
+
+    def handle_endtag(self, tag) -> None:
+        assert self.open.pop() == tag
+
+
+class TestPage:
+    def test_it_stands_alone(self, program) -> None:
+        html = page([(report(program), program)], "1.2")
+        parser = _Page()
+        parser.feed(html)
+        parser.close()
+        assert parser.open == []
+        assert parser.outside == []
+        assert "url(" not in html and "@import" not in html and "<script" not in html
+
+    def test_it_says_what_the_text_says(self, program) -> None:
+        html = page([(report(program), program)], "1.2")
+        for found in diagnostics(report(program)):
+            if found.code != "AG0319":
+                assert found.message.replace("'", "&#39;") in html
+        assert "K = 208 on the left" in html
+        assert "The interpreter does not show this" in html
+        assert "<b>trust</b> &lt;b&gt;" in html, "text is escaped"
+        assert html.count('class="moment') == 3
+
+    def test_pictures_mark_the_element(self, program) -> None:
+        left, right = panels(program, report(program).obligations[0])
+        (grid,) = left.grids
+        assert grid.level == "shared memory"
+        assert grid.cells.shape == (ROWS, COLUMNS)
+        r, c = grid.marked[0] - grid.row, grid.marked[1] - grid.column
+        # 128-byte swizzle: row 37, column 16 is chunk 2 of its row, xor 37 % 8.
+        offset = 37 * 128 + ((2 ^ 37 % 8) * 16)
+        assert grid.cells[r, c] == offset // 4 % 32
+        (region,) = left.regions
+        assert (region.at, region.size) == ((0, 192), (128, 64))
+        assert right.regions[0].marked == (0, 144)
+
+    def test_pictures_of_registers(self, program) -> None:
+        obligation = report(program).obligations[2]
+        (panel,) = panels(program, obligation)
+        (grid,) = panel.grids
+        assert grid.level == "registers"
+        r, c = grid.marked[0] - grid.row, grid.marked[1] - grid.column
+        # wgmma accumulators: row 5 is held by lanes 20 to 23, column 64 by the first.
+        assert grid.cells[r, c] == 20
+
+    def test_every_drawing_has_a_name(self, program) -> None:
+        html = page([(report(program), program)], "1.2")
+        assert (
+            len(re.findall("<svg ", html)) == len(re.findall("aria-label=", html)) > 3
+        )
