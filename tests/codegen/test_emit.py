@@ -171,3 +171,10 @@ def test_instructions_that_the_target_has_not() -> None:
     program.target = TARGETS["sm_80"]
     with pytest.raises(CodegenError, match="sm_80 has no argus_"):
         emit(program)
+
+
+def test_a_barrier_that_no_block_has() -> None:
+    b = Build("bad")
+    b.add(o.Sync(threads=64, barrier=16, name="a", span=at(1)))
+    with pytest.raises(CodegenError, match="no barrier 16"):
+        emit(b.program([], [], Const(1)))
