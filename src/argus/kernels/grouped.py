@@ -30,9 +30,20 @@ def grouped_gemm(
     WARPGROUPS: int = 2,
 ):
     """Y[out(p), n] = sum over k of X[row(p), k] * W[expert(p), n, k]."""
-    K, N = X.shape[1], W.shape[1]
+    R, K = X.shape
+    E, N = W.shape[0], W.shape[1]
     C = Expert.shape[0]
     ag.require(K > 0, "the first step of K is taken before the loop")
+    ag.assume(lambda expert: expert < E, Expert)
+    ag.assume(lambda start: start >= 0, Start)
+    if Rows is not None:
+        ag.assume(lambda end: end <= Rows.shape[0], End)
+        ag.assume(lambda row: row < R, Rows)
+        ag.assume(lambda row: row >= 0, Rows)
+    else:
+        ag.assume(lambda end: end <= R, End)
+    if Out is not None:
+        ag.assume(lambda a, b: a != b, Out, pairs=True)
     ring = ag.ring(STAGES, a=X.dtype.tile(BM, BK), b=W.dtype.tile(BN, BK))
 
     with ag.role("load", warps=1 if Rows is None else 4, registers=56):
