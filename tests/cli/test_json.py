@@ -15,6 +15,7 @@ CHECKED = {
     "threads",
     "shared_bytes",
     "cluster",
+    "proof",
 }
 BUILT = {
     "kernel",
