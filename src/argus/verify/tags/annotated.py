@@ -35,7 +35,9 @@ def tag(state: State, op: TagOp) -> None:
             tags = dict(value.tags)
             for name, e in op.components:
                 tags[name] = _component(state, e, arrays, value)
-            loose = {n: s for n, s in value.loose.items() if n not in dict(op.components)}
+            loose = {
+                n: s for n, s in value.loose.items() if n not in dict(op.components)
+            }
             state.values[tile] = replace(value, tags=tags, loose=loose)
         case SharedView():
             state.report(
@@ -46,9 +48,7 @@ def tag(state: State, op: TagOp) -> None:
             )
 
 
-def _component(
-    state: State, e: Expr, arrays: dict[str, Ints], value: Value
-) -> Tag:
+def _component(state: State, e: Expr, arrays: dict[str, Ints], value: Value) -> Tag:
     found = split(e, arrays, state.scope, state.env)
     if found is None:
         return Vague("a component that is not affine in the coordinates")
@@ -114,7 +114,9 @@ def _for_all(
     """The condition for each distinct combination of offsets."""
     names = list(arrays)
     stacked = np.stack([arrays[n].ravel() for n in names]) if names else None
-    columns = [()] if stacked is None else [tuple(c) for c in np.unique(stacked, axis=1).T]
+    columns = (
+        [()] if stacked is None else [tuple(c) for c in np.unique(stacked, axis=1).T]
+    )
     if len(columns) > 4096:
         return unknown(f"{len(columns)} different combinations of elements")
     for column in columns:

@@ -62,9 +62,7 @@ def _prior(several: tuple[Sum, ...], loop: int) -> tuple[Sum, ...]:
     return (Sum(several[0].extent, (Prior(loop),)),)
 
 
-def argument(
-    scope: Scope, init: Value, yielded: Value, it: Sym, loop: int
-) -> Value:
+def argument(scope: Scope, init: Value, yielded: Value, it: Sym, loop: int) -> Value:
     """The value at the beginning of iteration ``it``."""
     world = scope.world
     before = shifted(world, yielded, {it.name: it - 1})
@@ -74,9 +72,7 @@ def argument(
         # A sum that is begun anew in each iteration has seen what one iteration adds.
         grows = _grows(yielded.sums.get(name, ()), loop) or name not in init.sums
         begun = any(isinstance(t, Prior) and t.loop == loop for t in several[0].terms)
-        sums[name] = (
-            _prior(several, loop) if grows or begun else before.sums[name]
-        )
+        sums[name] = _prior(several, loop) if grows or begun else before.sums[name]
     for name, several in init.sums.items():
         sums.setdefault(name, _prior(several, loop))
     plain = _plain(init)
@@ -167,7 +163,9 @@ def _holes(
         if mine is None and _plain(init):
             kinds.append(init.kind)
         kind = kinds[0] if len(kinds) == 1 else join(kinds[0], kinds[1])
-        found.append(replace(hole, where=where, kind="junk" if kind == "data" else kind))
+        found.append(
+            replace(hole, where=where, kind="junk" if kind == "data" else kind)
+        )
     return tuple(found)
 
 

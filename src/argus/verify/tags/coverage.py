@@ -1,4 +1,126 @@
-"""Each output element is written exactly once over the grid. (Stub for first slice.)"""
+"""Each output element is written exactly once over the grid.
+
+For all sizes: the coordinates of a store are taken apart into independent variables
+(`order_lemmas.py`), and must be mixed-radix numbers over them: one variable steps from
+tile to tile, the next from row of tiles to row of tiles, and so on. Stores that differ
+by constants (slices of a tile, roles with a part each) are laid together first.
+
+Before that, all blocks and iterations of some small launches are enumerated: what is
+written twice or never there is a counterexample.
+
+Rows that an index table names are written as often as the table names them; of those
+only the rest is shown, and the claim says so.
+"""
+
+from __future__ import annotations
+
+from argus.ir import ops as o
+from argus.ir.expr import Binary, Const, Expr
+from argus.ir.memory import GlobalTensor
 from argus.ir.program import Program
-from argus.verify.tags.state import State
-def covered(state: State, program: Program) -> None: ...
+from argus.verify.tags.compare import Outcome, unknown
+from argus.verify.tags.counting import counted
+from argus.verify.tags.findings import Where
+from argus.verify.tags.order_lemmas import decompose
+from argus.verify.tags.patches import Patch, laid_together, local_patch, radix
+from argus.verify.tags.split_sums import contributions
+from argus.verify.tags.state import State, Stored
+from argus.verify.tags.values import Coord, Loaded
+from argus.verify.verdict import Verdict
+
+__all__ = ["covered"]
+
+
+def covered(state: State, program: Program) -> None:
+    """Report coverage of every output."""
+    by_tensor: dict[str, list[Stored]] = {}
+    for stored in state.stores.values():
+        by_tensor.setdefault(stored.tensor.name, []).append(stored)
+    for name, stores in by_tensor.items():
+        tensor = stores[0].tensor
+        _tensor(state, program, tensor, stores)
+        del name
+    for p in program.params:
+        if isinstance(p, GlobalTensor) and p.name in program.outputs:
+            if p.name not in by_tensor:
+                outcome = Outcome(
+                    Verdict.REFUTED, "walk", "", state.scope.some_point()
+                )
+                state.report(
+                    "AG0306", f"{p.name} is written", program.span, outcome
+                )
+
+
+def _tensor(
+    state: State, program: Program, tensor: GlobalTensor, stores: list[Stored]
+) -> None:
+    through_table = any(
+        isinstance(c, Loaded) or _from_table(state, c) for s in stores for c in s.coords
+    ) or any(s.scope.branches for s in stores)
+    atomic = any(s.atomic for s in stores)
+    span = stores[0].op.span
+    where = Where(stores[0].role, stores[0].scope, span)
+    claim = f"each element of {tensor.name} is written exactly once"
+    if through_table:
+        claim = f"each part of {tensor.name} that the tables name is written once"
+    elif atomic:
+        claim = f"each contribution to {tensor.name} is added exactly once"
+    if not atomic and not through_table:
+        found = counted(state, program, tensor, stores)
+        if found is not None:
+            rule, outcome, message, label = found
+            state.findings.add(rule, claim, where, outcome, message, label)
+            return
+    outcome = _by_lemma(state, program, stores, through_table)
+    state.findings.add("AG0306", claim, where, outcome)
+
+
+def _from_table(state: State, coord: object) -> bool:
+    if not isinstance(coord, Coord):
+        return False
+    names = {s.name for s in state.world.all_symbols(coord.base)}
+    return any(n in state.world.meanings for n in names)
+
+
+def _grid(state: State, program: Program) -> Expr:
+    match program.grid:
+        case Binary(op="*", left=x, right=Const(value=c)) if c == program.cluster:
+            return x
+        case grid:
+            return grid if program.cluster == 1 else grid // program.cluster
+
+
+def _by_lemma(
+    state: State, program: Program, stores: list[Stored], tables: bool
+) -> Outcome:
+    grid = _grid(state, program)
+    patches: list[Patch] = []
+    for s in stores:
+        bases: list[Expr] = []
+        for c in s.coords:
+            if isinstance(c, Coord):
+                bases.append(c.base)
+            elif not tables:
+                return unknown("a coordinate that is not affine")
+        found = decompose(bases, s.scope, grid)
+        if found is None:
+            return unknown("an order of tiles that no lemma describes")
+        patch = local_patch(state, s, found)
+        if patch is None:
+            return unknown("a store that covers no whole box of elements")
+        patches.append(patch)
+    joined = laid_together(patches, state)
+    if joined is None:
+        return unknown("several stores that do not form one tile")
+    atomic = stores[0].atomic
+    free = radix(joined, stores[0].scope, state, tables)
+    if isinstance(free, str):
+        return unknown(free)
+    if free and not atomic:
+        return unknown(f"blocks or iterations that differ only in {free[0].sym.name}")
+    if atomic:
+        return contributions(state, stores[0], free)
+    return Outcome(Verdict.PROVED, "lemma: order of tiles")
+
+
+_OPS = (o.StoreGlobal, o.CopyOut)

@@ -195,4 +195,3 @@ def _check(state: State, op: o.Reduce, value: Value, h: Hole) -> None:
         thread=outcome.element[0] if outcome.element else None,
         help=f"fill with {wanted}, or mask with `ag.where(... < extent, x, {wanted})`",
     )
-

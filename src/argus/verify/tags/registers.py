@@ -356,13 +356,13 @@ def _masked(
         holes.append(h)
     limits = _limits(state, cond.mask, then)
     return replace(
-        result, holes=tuple(holes), limits=least_limits([result, Value((), limits=limits)])
+        result,
+        holes=tuple(holes),
+        limits=least_limits([result, Value((), limits=limits)]),
     )
 
 
-def _limits(
-    state: State, mask: tuple[Compare, ...], value: Value
-) -> dict[str, Expr]:
+def _limits(state: State, mask: tuple[Compare, ...], value: Value) -> dict[str, Expr]:
     """First coordinate that the mask keeps out of every element, by component."""
     found: dict[str, Expr] = {}
     for c in mask:

@@ -87,7 +87,9 @@ class Scope:
             binary("<", loop.sym, loop.trips),
             binary("<", loop.value, stop),
         )
-        made = Scope(self.world, (*self.loops, loop), facts, points, self.branches, self)
+        made = Scope(
+            self.world, (*self.loops, loop), facts, points, self.branches, self
+        )
         self._children[loop.sym.name] = made
         return made
 

@@ -203,9 +203,7 @@ def _at_most(state: State, a: Expr, b: Expr) -> bool:
     return a == b or state.scope.holds(binary("<=", a, b))
 
 
-def _reaches(
-    state: State, hole: Hole, conditions: list[tuple[Tag, Expr]]
-) -> Outcome:
+def _reaches(state: State, hole: Hole, conditions: list[tuple[Tag, Expr]]) -> Outcome:
     """A point where an element of the hole meets every condition of the store."""
     empty = within(hole.where, hole.extent, state.scope)
     if empty.proved or empty.verdict is Verdict.UNKNOWN:

@@ -252,4 +252,3 @@ def _rewrite_term(term: Span | Prior, change: Callable[[Expr], Expr]) -> Span | 
         return term
     loops = tuple((sym, change(trips)) for sym, trips in term.loops)
     return Span(change(term.lo), term.size, loops)
-

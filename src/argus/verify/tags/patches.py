@@ -1,0 +1,209 @@
+"""The box that one instance of a store writes, and mixed-radix coordinates of boxes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from argus.ir.expr import Const, Expr, Sym, binary
+from argus.verify.decide.polynomial import Poly
+from argus.verify.tags.order_lemmas import Decomposed, Variable
+from argus.verify.tags.scope import Scope
+from argus.verify.tags.state import State, Stored
+from argus.verify.tags.values import Coord, Ints
+from argus.verify.verdict import Verdict
+
+__all__ = ["Patch", "laid_together", "local_patch", "radix"]
+
+
+@dataclass(frozen=True, eq=False)
+class Patch:
+    """Instances write boxes at ``coords``; ``low`` and ``shape`` are the box's."""
+
+    coords: tuple[Expr, ...]
+    extents: tuple[Expr, ...]
+    low: tuple[int, ...]
+    shape: tuple[int, ...]
+    variables: tuple[Variable, ...]
+    scope: Scope
+
+
+def local_patch(state: State, stored: Stored, found: Decomposed) -> Patch | None:
+    """The dense box of a store's elements, each written by one thread."""
+    coords = [c for c in stored.coords if isinstance(c, Coord)]
+    extents = [
+        state.close(e)
+        for c, e in zip(stored.coords, stored.tensor.shape, strict=True)
+        if isinstance(c, Coord)
+    ]
+    box = dense_box([c.offs for c in coords], stored.atomic)
+    if box is None:
+        return None
+    low, shape = box
+    renamed = _canonical(found)
+    return Patch(
+        tuple(renamed.coords), tuple(extents), low, shape, tuple(renamed.variables),
+        stored.scope,
+    )  # fmt: skip
+
+
+def dense_box(
+    offsets: list[Ints], once: bool
+) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+    """Lowest corner and shape, where the offsets are all of a box.
+
+    ``once``: no element may occur twice (replicated threads of an atomic).
+    """
+    if not offsets:
+        return (), ()
+    full = np.broadcast_arrays(*offsets)
+    low = tuple(int(a.min()) for a in full)
+    shape = tuple(int(a.max()) - lo + 1 for a, lo in zip(full, low, strict=True))
+    if int(np.prod(shape)) > full[0].size:
+        return None
+    flat = np.zeros(full[0].size, np.int64)
+    for a, lo, n in zip(full, low, shape, strict=True):
+        flat = flat * n + (a.ravel() - lo)
+    seen = np.bincount(flat, minlength=int(np.prod(shape)))
+    if not seen.all() or (once and seen.max() > 1):
+        return None
+    return low, shape
+
+
+def _canonical(found: Decomposed) -> Decomposed:
+    """Loop variables by position, so that roles with equal loops compare equal."""
+    renaming: dict[str, Expr] = {}
+    variables: list[Variable] = []
+    for i, v in enumerate(found.variables):
+        sym = Sym(f"x{i}", "loop") if "@" in v.sym.name else v.sym
+        renaming[v.sym.name] = sym
+        variables.append(Variable(sym, v.count))
+    from argus.ir.expr import substitute
+
+    coords = [substitute(c, renaming) for c in found.coords]
+    return Decomposed(coords, variables)
+
+
+def laid_together(patches: list[Patch], state: State) -> Patch | None:
+    """Patches that differ by constants as one patch; None where they do not fit."""
+    first = patches[0]
+    boxes: list[tuple[tuple[int, ...], tuple[int, ...]]] = []
+    for p in patches:
+        if [v.count for v in p.variables] != [v.count for v in first.variables]:
+            return None
+        shift: list[int] = []
+        for a, b in zip(p.coords, first.coords, strict=True):
+            apart = state.world.poly(binary("-", a, b))
+            if apart is None or not apart.is_constant():
+                return None
+            shift.append(apart.constant)
+        low = tuple(x + s for x, s in zip(p.low, shift, strict=True))
+        boxes.append((low, p.shape))
+    if not first.coords:
+        return first
+    low = tuple(min(b[0][d] for b in boxes) for d in range(len(first.coords)))
+    high = tuple(
+        max(b[0][d] + b[1][d] for b in boxes) for d in range(len(first.coords))
+    )
+    shape = tuple(h - lo for h, lo in zip(high, low, strict=True))
+    count = np.zeros(shape, np.int64)
+    for start, size in boxes:
+        index = tuple(
+            slice(s - lo, s - lo + n) for s, lo, n in zip(start, low, size, strict=True)
+        )
+        count[index] += 1
+    if (count != 1).any():
+        return None
+    return replace(first, low=low, shape=shape)
+
+
+def radix(
+    patch: Patch, scope: Scope, state: State, tables: bool
+) -> list[Variable] | str:
+    """Variables that no coordinate uses; a text where it is no mixed-radix number.
+
+    Coordinate d must be low + sum of coefficients times variables, in which the
+    smallest coefficient is the box's size and each next one is the one before times its
+    variable's count; the last one reaches the extent.
+    """
+    left = list(patch.variables)
+    counts = {v.sym.name: v.count for v in left}
+    for d, e in enumerate(patch.coords):
+        poly = _forward(e, counts, state)
+        if poly is None:
+            return "a coordinate without a normal form"
+        names = {s.name for s in state.world.all_symbols(e)}
+        if tables and any(n in state.world.meanings for n in names):
+            left = [v for v in left if v.sym.name not in names]
+            continue
+        mine = [v for v in left if v.sym.name in names]
+        start = patch.low[d]
+        size: Expr = Const(patch.shape[d])
+        rest = _coefficients(e, mine, counts, state)
+        if rest is None:
+            return "a coordinate that is not linear in blocks and iterations"
+        constant, coefficients = rest
+        if constant is None or scope.difference(constant, Const(-start)) != 0:
+            return "tiles that do not begin at 0"
+        while mine:
+            step = next(
+                (
+                    v
+                    for v in mine
+                    if scope.equal(coefficients[v.sym.name], size).verdict
+                    is Verdict.PROVED
+                ),
+                None,
+            )
+            if step is None:
+                return "tiles that do not lie side by side"
+            mine.remove(step)
+            left.remove(step)
+            size = binary("*", size, step.count)
+        if not scope.holds(binary(">=", size, patch.extents[d])):
+            return "tiles that may not reach the end"
+    return [v for v in left if not _single(v, scope)]
+
+
+def _single(v: Variable, scope: Scope) -> bool:
+    return scope.holds(binary("==", v.count, 1))
+
+
+def _forward(e: Expr, counts: dict[str, Expr], state: State) -> Poly | None:
+    del counts
+    return state.world.poly(e)
+
+
+def _coefficients(
+    e: Expr, variables: list[Variable], counts: dict[str, Expr], state: State
+) -> tuple[Expr | None, dict[str, Expr]] | None:
+    """Constant term and the coefficient of each variable; descending ones turned."""
+    world = state.world
+    found: dict[str, Expr] = {}
+    current = e
+    for v in variables:
+        one, zero = Const(1), Const(0)
+        step = binary(
+            "-",
+            world.replace(current, {v.sym.name: one}),
+            world.replace(current, {v.sym.name: zero}),
+        )
+        linear = binary(
+            "+",
+            world.replace(current, {v.sym.name: zero}),
+            binary("*", step, v.sym),
+        )
+        if state.scope.difference(current, linear) != 0:
+            return None
+        if state.scope.holds(binary("<", step, 0)):
+            # v counts down: n - 1 - v counts up.
+            turned = binary("-", binary("-", v.count, 1), v.sym)
+            current = world.replace(current, {v.sym.name: turned})
+            step = binary("-", 0, step)
+        found[v.sym.name] = step
+    constant = world.replace(current, {v.sym.name: Const(0) for v in variables})
+    return constant, found
+
+
+__all__ += ["dense_box"]
