@@ -93,14 +93,14 @@ def assert_right(found: Decision, goal: Expr, facts=FACTS) -> None:
     assert "please report" not in found.reason
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=83, deadline=None)
 @given(goals())
 def test_normal_form_proves_only_what_is_true(goal):
     if proved(goal, FACTS):
         assert truth(goal) is Verdict.PROVED
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(numbers(), numbers(depth=1), st.sampled_from(["==", "<=", "%"]))
 def test_facts_between_symbols(e, f, relation):
     """The facts hold together with others that define, bound or divide."""
@@ -123,7 +123,7 @@ def test_facts_between_symbols(e, f, relation):
             continue
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=33, deadline=None)
 @given(numbers())
 def test_bounds_contain_every_value(e):
     lo, hi = bounds(e, FACTS)
@@ -136,7 +136,7 @@ def test_bounds_contain_every_value(e):
         assert hi is None or value <= hi
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=33, deadline=None)
 @given(goals())
 def test_trying_values_and_enumeration(goal):
     known = skim(goal, FACTS)
@@ -155,7 +155,7 @@ def test_trying_values_and_enumeration(goal):
         assert breaks(model, goal, FACTS)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(goals(depth=2))
 def test_z3_on_integers(goal):
     answer = solve(goal, FACTS, skim(goal, FACTS), 300, ("integers",))
@@ -171,7 +171,7 @@ BOUNDED = (Y, N)
 XOR = ("+", "*", "^", "^", "//", "%", "min")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(goals(symbols=BOUNDED, ops=XOR, depth=2))
 def test_z3_on_bit_vectors_agrees_with_integers(goal):
     known = skim(goal, FACTS)
@@ -183,20 +183,20 @@ def test_z3_on_bit_vectors_agrees_with_integers(goal):
             assert truth(goal) is not Verdict.PROVED
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=33, deadline=None)
 @given(goals(symbols=BOUNDED, ops=XOR, depth=3))
 def test_normal_form_of_xor(goal):
     if proved(goal, FACTS):
         assert truth(goal) is Verdict.PROVED
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(goals())
 def test_everything_together(goal):
     assert_right(prove(goal, FACTS), goal)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(goals(depth=2))
 def test_unbounded_symbols(goal):
     """Without facts, what is proved holds at all points, and models are checked."""
@@ -207,7 +207,7 @@ def test_unbounded_symbols(goal):
         assert breaks(found.model, goal, ())
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=33, deadline=None)
 @given(goals())
 def test_negation(goal):
     for point in POINTS[::37]:
@@ -217,7 +217,7 @@ def test_negation(goal):
             continue
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(goals())
 def test_conjuncts_mean_the_same(goal):
     for point in POINTS[::37]:

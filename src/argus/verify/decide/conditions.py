@@ -7,6 +7,7 @@ asks many questions under the same facts.
 from __future__ import annotations
 
 from functools import lru_cache
+from math import inf
 
 from argus.ir.expr import Binary, Const, Expr, Select, Sym, select
 from argus.verify.decide.evaluation import Unmodelled, negate
@@ -137,4 +138,8 @@ def limits(e: Expr, facts: tuple[Expr, ...]) -> tuple[Bound, Bound]:
     """
     context = context_of(facts)
     p = context.of(e)
-    return lower(context, p), -lower(context, -p)
+    lo, hi = lower(context, p), -lower(context, -p)
+    if lo == -inf:
+        # What is a size or an index can often be shown to be one.
+        lo = next((least for least in (1, 0) if at_least(context, p, least)), lo)
+    return lo, hi

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -39,7 +39,14 @@ from argus.ir.placement import VectorPlan
 from argus.verify.performance.findings import Finding
 from argus.verify.performance.sites import Site
 
-__all__ = ["Conflict", "conflicts_of", "count_rows", "count_vectors", "shared_access"]
+__all__ = [
+    "Conflict",
+    "conflict_at",
+    "conflicts_of",
+    "count_rows",
+    "count_vectors",
+    "shared_access",
+]
 
 BANKS = 32
 WORD = 4
@@ -54,12 +61,13 @@ class Conflict:
     """The worst access: wavefronts, its phases, and two threads that collide.
 
     ``bank`` and ``words`` are where they do; -1 and nothing where none collide.
-    ``total`` counts conflicts over all accesses of all warps, once each.
+    ``all_wavefronts`` and ``all_conflicts`` are sums over all accesses of all warps.
     """
 
     wavefronts: int
     ideal: int
-    total: int
+    all_wavefronts: int
+    all_conflicts: int
     threads: tuple[int, int] = (-1, -1)
     bank: int = -1
     words: tuple[int, int] = (0, 0)
@@ -121,7 +129,7 @@ def _count(words: Ints, who: Ints, used: NDArray[np.bool_]) -> Conflict:
     """Count over [instruction, phase, word touched]."""
     instructions, phases = words.shape[:2]
     if not used.any():
-        return Conflict(0, 0, 0)
+        return Conflict(0, 0, 0, 0)
     number = np.arange(instructions * phases, dtype=np.int64)
     group = np.broadcast_to(number.reshape(instructions, phases, 1), words.shape)
     # Different words of each bank in each phase.
@@ -135,7 +143,12 @@ def _count(words: Ints, who: Ints, used: NDArray[np.bool_]) -> Conflict:
     ideal = (per_phase > 0).sum(axis=1)
     excess = wavefronts - ideal
     worst = int(np.argmax(excess))
-    found = Conflict(int(wavefronts[worst]), int(ideal[worst]), int(excess.sum()))
+    found = Conflict(
+        int(wavefronts[worst]),
+        int(ideal[worst]),
+        int(wavefronts.sum()),
+        int(excess.sum()),
+    )
     if found.conflicts == 0:
         return found
     phase = int(np.argmax(per_phase[worst]))
@@ -143,13 +156,11 @@ def _count(words: Ints, who: Ints, used: NDArray[np.bool_]) -> Conflict:
     here = used[worst, phase] & (words[worst, phase] % BANKS == bank)
     at, by = words[worst, phase][here], who[worst, phase][here]
     other = int(np.argmax(at != at[0]))
-    return Conflict(
-        found.wavefronts,
-        found.ideal,
-        found.total,
-        (int(by[0]), int(by[other])),
-        bank,
-        (int(at[0]), int(at[other])),
+    return replace(
+        found,
+        threads=(int(by[0]), int(by[other])),
+        bank=bank,
+        words=(int(at[0]), int(at[other])),
     )
 
 
@@ -181,7 +192,7 @@ def conflicts_of(site: Site, facts: Mapping[str, int]) -> Finding | None:
     view, plan = access
     worst: Conflict | None = None
     for place in _places(view, facts):
-        found = _conflict(plan, place, site.env)
+        found = conflict_at(plan, place, site.env)
         if worst is None or found.conflicts > worst.conflicts:
             worst = found
     if worst is None:
@@ -205,7 +216,8 @@ def conflicts_of(site: Site, facts: Mapping[str, int]) -> Finding | None:
     )
 
 
-def _conflict(plan: VectorPlan, view: SharedView, env: Mapping[str, Any]) -> Conflict:
+def conflict_at(plan: VectorPlan, view: SharedView, env: Mapping[str, Any]) -> Conflict:
+    """Count for one access at one place; ``env`` has the values of its scalars."""
     if "matrix" in plan.instruction:
         return count_rows(matrix_rows(plan, view, env))
     addresses = vector_shared(plan, view, env)[:, :, 0]

@@ -71,12 +71,18 @@ def _by_registers(program: Program, registers: int) -> int:
 
 
 def budget_of(program: Program) -> int | None:
-    """Registers of a block by its roles' budgets (setmaxnreg); None without budgets."""
+    """Registers of a block by its roles' budgets (setmaxnreg); None without budgets.
+
+    A role keeps the registers of all warps up to the next role's first: setmaxnreg is
+    for whole warpgroups.
+    """
+    roles = [r for op in program.body.ops if isinstance(op, o.Roles) for r in op.roles]
+    firsts = [r.first_warp for r in roles]
     total = 0
-    for op in program.body.ops:
-        if isinstance(op, o.Roles):
-            for role in op.roles:
-                if role.registers is None:
-                    return None
-                total += role.registers * role.warps * 32
+    for role in roles:
+        if role.registers is None or role.first_warp is None:
+            return None
+        later = [f for f in firsts if f is not None and f > role.first_warp]
+        warps = min(later, default=program.warps) - role.first_warp
+        total += role.registers * warps * 32
     return total or None
