@@ -56,6 +56,7 @@ def rope(
     """
     F = D // 2
     T, H, _ = X.shape
+    ag.require(ag.dim("F") == F, "an angle for each pair of a head")
     t, h = ag.block(T, ag.cdiv(H, BH))
     low = ag.load(X[t, h * BH :, 0:F], (BH, F)).to(f32).rename("H F")
     high = ag.load(X[t, h * BH :, F : 2 * F], (BH, F)).to(f32).rename("H F")

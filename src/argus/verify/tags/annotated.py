@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from argus.ir.annotations import Assume, Check, Tag as TagOp
-from argus.ir.expr import Expr, Sym, binary, symbols
+from argus.ir.expr import Expr, binary, symbols
 from argus.ir.memory import GlobalTensor, SharedView
 from argus.ir.ops import Tile
 from argus.verify.tags.compare import Outcome, unknown
@@ -16,6 +16,7 @@ from argus.verify.tags.loops import close
 from argus.verify.tags.spread import split
 from argus.verify.tags.state import State
 from argus.verify.tags.values import Coord, Ints, Tag, Vague, Value
+from argus.verify.tags.world import Assumed
 from argus.verify.verdict import Verdict
 
 __all__ = ["assume", "check", "tag"]
@@ -56,9 +57,20 @@ def _component(state: State, e: Expr, arrays: dict[str, Ints], value: Value) -> 
 
 
 def assume(state: State, op: Assume) -> None:
-    """A fact without tables holds from here on; others are known to the world."""
+    """A fact that holds from here on; of tables, for each of their elements.
+
+    Facts about pairs of elements serve no obligation yet: they are only listed.
+    """
     if not op.tables:
         state.scope = state.scope.when(state.close(op.cond))
+    elif not op.others:
+        made = Assumed(
+            state.close(op.cond),
+            tuple(t.name for t in op.tables),
+            tuple(s.name for s in op.elements),
+        )
+        if made not in state.world.assumed:
+            state.world.assumed.append(made)
 
 
 def check(state: State, op: Check) -> None:
@@ -131,5 +143,3 @@ def _for_all(
             )
     return Outcome(Verdict.PROVED)
 
-
-UNUSED = Sym

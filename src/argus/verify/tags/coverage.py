@@ -14,18 +14,18 @@ only the rest is shown, and the claim says so.
 
 from __future__ import annotations
 
-from argus.ir import ops as o
-from argus.ir.expr import Binary, Const, Expr
+from argus.ir.expr import Binary, Const, Expr, Sym
 from argus.ir.memory import GlobalTensor
 from argus.ir.program import Program
 from argus.verify.tags.compare import Outcome, unknown
 from argus.verify.tags.counting import counted
 from argus.verify.tags.findings import Where
 from argus.verify.tags.order_lemmas import decompose
-from argus.verify.tags.patches import Patch, laid_together, local_patch, radix
+from argus.verify.tags.patches import Axis, Patch, laid_together, local_patch, radix
 from argus.verify.tags.split_sums import contributions
 from argus.verify.tags.state import State, Stored
-from argus.verify.tags.values import Coord, Loaded
+from argus.verify.tags.values import Coord, Loaded, Tag
+from argus.verify.tags.world import Element
 from argus.verify.verdict import Verdict
 
 __all__ = ["covered"]
@@ -71,7 +71,7 @@ def _tensor(
             rule, outcome, message, label = found
             state.findings.add(rule, claim, where, outcome, message, label)
             return
-    outcome = _by_lemma(state, program, stores, through_table)
+    outcome = _by_lemma(state, program, stores)
     state.findings.add("AG0306", claim, where, outcome)
 
 
@@ -90,22 +90,20 @@ def _grid(state: State, program: Program) -> Expr:
             return grid if program.cluster == 1 else grid // program.cluster
 
 
-def _by_lemma(
-    state: State, program: Program, stores: list[Stored], tables: bool
-) -> Outcome:
+def _by_lemma(state: State, program: Program, stores: list[Stored]) -> Outcome:
     grid = _grid(state, program)
     patches: list[Patch] = []
     for s in stores:
-        bases: list[Expr] = []
-        for c in s.coords:
-            if isinstance(c, Coord):
-                bases.append(c.base)
-            elif not tables:
-                return unknown("a coordinate that is not affine")
-        found = decompose(bases, s.scope, grid)
+        axes = [
+            _axis(state, c, e) for c, e in zip(s.coords, s.tensor.shape, strict=True)
+        ]
+        known = [a for a in axes if a is not None]
+        if len(known) < len(axes):
+            return unknown("a coordinate that is not affine")
+        found = decompose([a.base for a in known], s.scope, grid)
         if found is None:
             return unknown("an order of tiles that no lemma describes")
-        patch = local_patch(state, s, found)
+        patch = local_patch(known, found, s.scope, s.atomic)
         if patch is None:
             return unknown("a store that covers no whole box of elements")
         patches.append(patch)
@@ -113,14 +111,34 @@ def _by_lemma(
     if joined is None:
         return unknown("several stores that do not form one tile")
     atomic = stores[0].atomic
-    free = radix(joined, stores[0].scope, state, tables)
+    free = radix(joined, stores[0].scope, state)
     if isinstance(free, str):
         return unknown(free)
-    if free and not atomic:
-        return unknown(f"blocks or iterations that differ only in {free[0].sym.name}")
     if atomic:
         return contributions(state, stores[0], free)
+    if free:
+        return unknown(f"blocks or iterations that differ only in {free[0].sym.name}")
     return Outcome(Verdict.PROVED, "lemma: order of tiles")
 
 
-_OPS = (o.StoreGlobal, o.CopyOut)
+def _axis(state: State, coord: Tag, extent: Expr) -> Axis | None:
+    """A dimension of a store; where a table gives it, the entry of the table."""
+    match coord:
+        case Loaded(at=(Coord() as inner,)):
+            return _axis(state, inner, extent)
+        case Coord(base=Sym(name=name)) if name in state.world.meanings:
+            meaning = state.world.meanings[name]
+            if isinstance(meaning, Element) and len(meaning.coords) == 1:
+                return Axis(meaning.coords[0], None, _entries(state, meaning.tensor))
+            return None
+        case Coord(base=base, offs=offs):
+            return Axis(base, offs, state.close(extent))
+        case _:
+            return None
+
+
+def _entries(state: State, table: str) -> Expr:
+    for p in state.world.program.params:
+        if isinstance(p, GlobalTensor) and p.name == table:
+            return state.close(p.shape[0])
+    raise KeyError(table)

@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from argus.ir.expr import Const, Expr, Sym, binary
-from argus.verify.decide.polynomial import Poly
 from argus.verify.tags.order_lemmas import Decomposed, Variable
 from argus.verify.tags.scope import Scope
-from argus.verify.tags.state import State, Stored
-from argus.verify.tags.values import Coord, Ints
+from argus.verify.tags.state import State
+from argus.verify.tags.values import Ints
 from argus.verify.verdict import Verdict
 
-__all__ = ["Patch", "laid_together", "local_patch", "radix"]
+__all__ = ["Axis", "Patch", "dense_box", "laid_together", "local_patch",
+           "radix"]  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,23 +29,41 @@ class Patch:
     scope: Scope
 
 
-def local_patch(state: State, stored: Stored, found: Decomposed) -> Patch | None:
+@dataclass(frozen=True, eq=False)
+class Axis:
+    """A dimension of a store: base and offsets, and how far it reaches.
+
+    A dimension whose place an index table gives counts entries of the table: ``base``
+    is the entry, and there are no offsets.
+    """
+
+    base: Expr
+    offs: Ints | None
+    extent: Expr
+
+
+def local_patch(
+    axes: list[Axis], found: Decomposed, scope: Scope, atomic: bool
+) -> Patch | None:
     """The dense box of a store's elements, each written by one thread."""
-    coords = [c for c in stored.coords if isinstance(c, Coord)]
-    extents = [
-        state.close(e)
-        for c, e in zip(stored.coords, stored.tensor.shape, strict=True)
-        if isinstance(c, Coord)
-    ]
-    box = dense_box([c.offs for c in coords], stored.atomic)
+    plain = [a.offs for a in axes if a.offs is not None]
+    box = dense_box(plain, atomic)
     if box is None:
         return None
-    low, shape = box
+    low, shape = list(box[0]), list(box[1])
+    for i, a in enumerate(axes):
+        if a.offs is None:
+            low.insert(i, 0)
+            shape.insert(i, 1)
     renamed = _canonical(found)
     return Patch(
-        tuple(renamed.coords), tuple(extents), low, shape, tuple(renamed.variables),
-        stored.scope,
-    )  # fmt: skip
+        tuple(renamed.coords),
+        tuple(a.extent for a in axes),
+        tuple(low),
+        tuple(shape),
+        tuple(renamed.variables),
+        scope,
+    )
 
 
 def dense_box(
@@ -119,7 +137,7 @@ def laid_together(patches: list[Patch], state: State) -> Patch | None:
 
 
 def radix(
-    patch: Patch, scope: Scope, state: State, tables: bool
+    patch: Patch, scope: Scope, state: State
 ) -> list[Variable] | str:
     """Variables that no coordinate uses; a text where it is no mixed-radix number.
 
@@ -128,19 +146,12 @@ def radix(
     variable's count; the last one reaches the extent.
     """
     left = list(patch.variables)
-    counts = {v.sym.name: v.count for v in left}
     for d, e in enumerate(patch.coords):
-        poly = _forward(e, counts, state)
-        if poly is None:
-            return "a coordinate without a normal form"
         names = {s.name for s in state.world.all_symbols(e)}
-        if tables and any(n in state.world.meanings for n in names):
-            left = [v for v in left if v.sym.name not in names]
-            continue
         mine = [v for v in left if v.sym.name in names]
         start = patch.low[d]
         size: Expr = Const(patch.shape[d])
-        rest = _coefficients(e, mine, counts, state)
+        rest = _coefficients(e, mine, state)
         if rest is None:
             return "a coordinate that is not linear in blocks and iterations"
         constant, coefficients = rest
@@ -170,13 +181,8 @@ def _single(v: Variable, scope: Scope) -> bool:
     return scope.holds(binary("==", v.count, 1))
 
 
-def _forward(e: Expr, counts: dict[str, Expr], state: State) -> Poly | None:
-    del counts
-    return state.world.poly(e)
-
-
 def _coefficients(
-    e: Expr, variables: list[Variable], counts: dict[str, Expr], state: State
+    e: Expr, variables: list[Variable], state: State
 ) -> tuple[Expr | None, dict[str, Expr]] | None:
     """Constant term and the coefficient of each variable; descending ones turned."""
     world = state.world
@@ -205,5 +211,3 @@ def _coefficients(
     constant = world.replace(current, {v.sym.name: Const(0) for v in variables})
     return constant, found
 
-
-__all__ += ["dense_box"]

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from argus.ir.expr import Binary, Const, Expr, Sym, binary, lift
 from argus.verify.decide import prove
@@ -207,6 +208,7 @@ class Scope:
         """Facts that share symbols with the goal, transitively."""
         facts = [*self.world.facts, *self.facts]
         reached = {s.name for s in self.world.all_symbols(goal)}
+        facts += self.world.instances(self._named(goal))
         kept: list[Expr] = []
         changed = True
         while changed:
@@ -218,6 +220,25 @@ class Scope:
                     reached |= names
                     changed = True
         return tuple(kept)
+
+    def _named(self, *several: Expr) -> set[str]:
+        """Symbols of expressions and of the facts that hold here."""
+        return {
+            s.name for e in (*several, *self.facts) for s in self.world.all_symbols(e)
+        }
+
+    def admissible(self, *several: Expr) -> NDArray[np.bool_] | None:
+        """Points at which tables satisfy what is assumed of them."""
+        points = self.points
+        if points is None or points.size == 0:
+            return None
+        keep = np.ones(points.size, np.bool_)
+        try:
+            for fact in self.world.instances(self._named(*several)):
+                keep &= points.of(fact).astype(np.bool_)
+        except KeyError:
+            return None
+        return keep
 
     def holds(self, goal: Expr) -> bool:
         """Whether the condition is proved."""
@@ -254,7 +275,10 @@ class Scope:
             found = points.of(goal).astype(np.bool_)
         except KeyError:
             return None
-        broken = np.flatnonzero(~found)
+        keep = self.admissible(goal)
+        if keep is None:
+            return None
+        broken = np.flatnonzero(~found & keep)
         if not len(broken):
             return None
         return points.at(int(broken[self._smallest(points, broken)]))
@@ -264,7 +288,10 @@ class Scope:
         points = self.points
         if points is None or points.size == 0:
             return {}
-        every = np.arange(points.size)
+        keep = self.admissible()
+        every = np.flatnonzero(keep) if keep is not None else np.arange(0)
+        if not len(every):
+            return {}
         return points.at(int(every[self._smallest(points, every)]))
 
     def _smallest(self, points: Points, which: np.ndarray) -> int:

@@ -212,12 +212,14 @@ def _reaches(state: State, hole: Hole, conditions: list[tuple[Tag, Expr]]) -> Ou
     assert points is not None and isinstance(hole.where, Coord)
     limit = points.of(hole.extent)
     base = points.of(hole.where.base)
-    for i in range(min(points.size, 256)):
+    exprs = [extent for _, extent in conditions]
+    keep = state.scope.admissible(hole.where.base, hole.extent, *exprs)
+    for i in np.flatnonzero(keep)[:256] if keep is not None else ():
         at = int(base[i]) + hole.where.offs
         reached = (at >= int(limit[i])) | (at < 0)
         if not reached.any():
             continue
-        model = points.at(i)
+        model = points.at(int(i))
         for tag, extent in conditions:
             if not isinstance(tag, Coord):
                 return Outcome(

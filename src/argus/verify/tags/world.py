@@ -13,7 +13,7 @@ named after its table and coordinates, so that two loads of one element are equa
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from argus.ir.expr import (
@@ -34,7 +34,7 @@ from argus.verify.decide.evaluation import Unmodelled
 from argus.verify.decide.facts import conjuncts
 from argus.verify.decide.polynomial import Poly
 
-__all__ = ["CLUSTERS", "CLUSTER_INDEX", "Element", "Total", "World"]
+__all__ = ["CLUSTERS", "CLUSTER_INDEX", "Assumed", "Element", "Total", "World"]
 
 CLUSTER_INDEX = Sym("cluster_id", "block")
 CLUSTERS = Sym("clusters", "block")
@@ -58,6 +58,15 @@ class Total:
     upto: Expr
 
 
+@dataclass(frozen=True)
+class Assumed:
+    """A fact about each element of tables: ``symbols[i]`` stands for ``tables[i]``'s."""
+
+    cond: Expr
+    tables: tuple[str, ...]
+    symbols: tuple[str, ...]
+
+
 class World:
     """The meanings of application symbols, and facts that hold everywhere."""
 
@@ -67,6 +76,7 @@ class World:
         self.meanings: dict[str, Element | Total] = {}
         self._interned: dict[object, Sym] = {}
         self._count = 0
+        self.assumed: list[Assumed] = []
         self.base = self._base()
         self.facts = self._facts()
         self.normal = context_of(conjuncts(self.facts))
@@ -154,6 +164,22 @@ class World:
             return self.normal.of(e)
         except Unmodelled:
             return None
+
+    def instances(self, names: Iterable[str]) -> list[Expr]:
+        """What is assumed of the table elements among these symbols."""
+        found: dict[Expr, None] = {}
+        for name in names:
+            meaning = self.meanings.get(name)
+            if not isinstance(meaning, Element):
+                continue
+            for a in self.assumed:
+                if meaning.tensor in a.tables:
+                    env = {
+                        s: self.element(t, meaning.coords, "int")
+                        for s, t in zip(a.symbols, a.tables, strict=True)
+                    }
+                    found[self.replace(a.cond, env)] = None
+        return list(found)
 
     # ------------------------------------------------------------ substitution
 
