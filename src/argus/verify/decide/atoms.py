@@ -103,6 +103,7 @@ class Atoms:
         self.ranges: dict[int, Interval] = {}
         self.replaced: dict[int, Poly] = {}
         self._numbers: dict[Atom, int] = {}
+        self._found: dict[tuple[Poly, int], Interval] = {}
 
     def atom(self, atom: Atom, where: Interval) -> Poly:
         """The polynomial of an atom whose value lies in a range."""
@@ -113,13 +114,23 @@ class Atoms:
             self._numbers[atom] = number
             self.ranges[number] = where
         else:
-            self.ranges[number] = self.ranges[number].meet(where)
+            self.narrow(number, where)
         if number in self.replaced:
             return self.rewritten(self.replaced[number])
         lo, hi = self.ranges[number].ends
         if lo == hi:
             return constant(int(lo))
         return variable(number)
+
+    def narrow(self, number: int, to: Interval) -> bool:
+        """Restrict an atom's range; whether that made a difference."""
+        before = self.ranges[number]
+        after = before.meet(to)
+        if after == before:
+            return False
+        self.ranges[number] = after
+        self._found.clear()
+        return True
 
     def rewritten(self, p: Poly) -> Poly:
         """A polynomial with replaced symbols put in, as far as there are any."""
@@ -141,6 +152,13 @@ class Atoms:
 
     def range_of(self, p: Poly, depth: int = 4) -> Interval:
         """Where a polynomial's value lies: intervals of terms, remainders, cases."""
+        found = self._found.get((p, depth))
+        if found is None:
+            found = self._range_of(p, depth)
+            self._found[p, depth] = found
+        return found
+
+    def _range_of(self, p: Poly, depth: int) -> Interval:
         total = Interval(0, 0)
         for m, c in p.terms:
             total = total + self.range_of_monomial(m).scaled(c)
@@ -155,19 +173,19 @@ class Atoms:
 
     def _range_by_atom(self, p: Poly, number: int, c: int, depth: int) -> Interval:
         """Where p lies by what the atom is, c being its coefficient."""
-        rest = p - variable(number).scaled(c)
+        rest = p.plus(variable(number), -c)
         match self.atoms[number]:
             case Quotient(numerator=n, divisor=d):
                 return self._range_by_quotient(rest, n, d, c, depth)
             case Deficit(value=v):
                 a = self.range_of(rest, depth)
-                b = self.range_of(rest + v.scaled(c), depth)
+                b = self.range_of(rest.plus(v, c), depth)
                 # It is the lesser of the two, or the greater for a negative factor.
                 if c > 0:
                     return Interval(min(a.lo, b.lo), min(a.hi, b.hi))
                 return Interval(max(a.lo, b.lo), max(a.hi, b.hi))
             case Chosen(value=v):
-                taken = self.range_of(rest + v.scaled(c), depth)
+                taken = self.range_of(rest.plus(v, c), depth)
                 return self.range_of(rest, depth).hull(taken)
             case Symbol() | Part() | Ratio() | Xor():
                 return EVERYTHING
@@ -179,7 +197,7 @@ class Atoms:
         found = EVERYTHING
         if c % d == 0:
             k = -c // d
-            without = rest - n.scaled(k)
+            without = rest.plus(n, -k)
             if len(without.terms) < len(rest.terms):
                 found = self.range_of(without, depth) + Interval(0, d - 1).scaled(k)
         for m, e in rest.terms:
@@ -210,7 +228,7 @@ class Atoms:
                 continue
             k = -c // e
             remainder = ratio.numerator - product
-            rest = p - remainder.scaled(k)
+            rest = p.plus(remainder, -k)
             if len(rest.terms) < len(p.terms):
                 most = self.range_of(ratio.denominator, depth).hi - 1
                 digit = Interval(0, max(0, most)).scaled(k)
@@ -219,6 +237,8 @@ class Atoms:
 
     def range_of_monomial(self, m: Monomial) -> Interval:
         """Where a product of atoms lies."""
+        if len(m) == 1:
+            return self.ranges[m[0]]
         product = Interval(1, 1)
         for a in m:
             product = product * self.ranges[a]

@@ -93,7 +93,7 @@ class _Search:
             for fact, e in self._facts_with(p, m, c):
                 common = gcd(c, e)
                 ours, theirs = abs(e) // common, abs(c) // common
-                rest = p.scaled(ours) - fact.scaled(theirs)
+                rest = p.scaled(ours).plus(fact, -theirs)
                 found = self.lower(rest, depth - 1, factor * ours)
                 if found != -inf:
                     # ours * p >= rest >= found

@@ -147,14 +147,10 @@ class Normal(Rewriting):
         k = p.constant
         # c*x >= -k: x >= ceil(-k / c), or for negative c, x <= floor(k / -c).
         bound = Interval(-(k // c), inf) if c > 0 else Interval(-inf, k // -c)
-        before = self.ranges[atom]
-        after = before.meet(bound)
-        self.ranges[atom] = after
-        if after.lo > after.hi:
+        if bound.lo > self.ranges[atom].hi or bound.hi < self.ranges[atom].lo:
             self.contradiction = True
-            self.ranges[atom] = before
             return False
-        return after != before
+        return self.narrow(atom, bound)
 
     def _solve(self, p: Poly) -> bool:
         """Read p == 0: a definition of a symbol, a divisor, or a value."""

@@ -38,19 +38,25 @@ class Poly:
     def of(terms: Mapping[Monomial, int] | Iterable[tuple[Monomial, int]]) -> Poly:
         """The polynomial of a table of coefficients."""
         table = dict(terms)
-        return Poly(tuple(sorted((m, c) for m, c in table.items() if c)))
+        return Poly(tuple(sorted(term for term in table.items() if term[1])))
 
     def __add__(self, other: Poly) -> Poly:
-        table = dict(self.terms)
-        for m, c in other.terms:
-            table[m] = table.get(m, 0) + c
-        return Poly.of(table)
+        return self.plus(other, 1)
 
     def __neg__(self) -> Poly:
         return Poly(tuple((m, -c) for m, c in self.terms))
 
     def __sub__(self, other: Poly) -> Poly:
-        return self + -other
+        return self.plus(other, -1)
+
+    def plus(self, other: Poly, factor: int) -> Poly:
+        """This plus a multiple of another."""
+        if not other.terms or factor == 0:
+            return self
+        table = dict(self.terms)
+        for m, c in other.terms:
+            table[m] = table.get(m, 0) + c * factor
+        return Poly(tuple(sorted(term for term in table.items() if term[1])))
 
     def __mul__(self, other: Poly) -> Poly:
         table: dict[Monomial, int] = {}
@@ -62,7 +68,9 @@ class Poly:
 
     def scaled(self, factor: int) -> Poly:
         """Every coefficient times a factor."""
-        return Poly.of((m, c * factor) for m, c in self.terms)
+        if factor == 0:
+            return Poly(())
+        return Poly(tuple((m, c * factor) for m, c in self.terms))
 
     def exact(self, divisor: int) -> Poly:
         """Every coefficient divided by a common divisor."""
@@ -123,8 +131,8 @@ class Interval:
 
     def scaled(self, factor: int) -> Interval:
         """Times a constant."""
-        ends = sorted((_times(self.lo, factor), _times(self.hi, factor)))
-        return Interval(ends[0], ends[1])
+        lo, hi = _times(self.lo, factor), _times(self.hi, factor)
+        return Interval(lo, hi) if factor >= 0 else Interval(hi, lo)
 
     def meet(self, other: Interval) -> Interval:
         """What lies in both."""
