@@ -25,8 +25,9 @@ CODES = (
     Code(
         "AG0004",
         "this expression is not part of the language",
-        "Comprehensions, dictionaries, lambdas other than the map of a view, `in`, "
-        "walrus assignments and the like have no meaning on tiles.",
+        "Comprehensions, dictionaries, lambdas other than the map of a view or part of "
+        "an annotation, `in`, walrus assignments and the like have no meaning on "
+        "tiles.",
     ),
     Code(
         "AG0005",
