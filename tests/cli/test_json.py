@@ -191,3 +191,35 @@ def test_a_wrong_result_is_not_ok(argus, monkeypatch: pytest.MonkeyPatch) -> Non
     assert ran.code == 1
     assert not ran.json["ok"]
     assert "elements of Y are wrong" in ran.json["cases"][0]["why"][0]
+
+
+EVERY = {
+    "bench": ["gemm"],
+    "build": ["scale.py"],
+    "check": ["scale.py"],
+    "demo": [],
+    "doctor": [],
+    "explain": ["scale.py"],
+    "export": ["scale.py", "-o", "{folder}"],
+    "list": [],
+    "run": ["scale.py"],
+}
+
+
+def test_every_command_is_here() -> None:
+    from argus.cli.app import app
+
+    names = {c.name or c.callback.__name__ for c in app.registered_commands}
+    assert names == set(EVERY)
+
+
+@pytest.mark.compiler
+@pytest.mark.usefixtures("no_gpu")
+@pytest.mark.parametrize("command", EVERY)
+def test_one_object_and_nothing_else(argus, tmp_path, command: str) -> None:
+    words = [w.format(folder=tmp_path / "new") for w in EVERY[command]]
+    ran = argus(command, *words, "--json")
+    data = ran.json  # all of stdout
+    assert set(data) >= COMMON
+    assert (data["command"], data["ok"]) == (command, ran.code == 0)
+    assert ran.err == ""

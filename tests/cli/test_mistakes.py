@@ -147,17 +147,17 @@ def test_a_bug_of_the_compiler_is_named_as_one(
         raise error
 
     monkeypatch.setattr("argus.lower.place", broken)
-    ran = argus("check", "scale.py")
+    ran = argus("explain", "scale.py", "--stage", "placed")
     assert ran.code == 3
     assert "error[AG0913]: this is a bug in Argus, not in the kernel" in ran.err
     assert type(error).__name__ in ran.err
     assert "raised at argus/compiler.py:" in ran.err
     assert "Traceback" not in ran.err
-    data = argus("check", "scale.py", "--json")
+    data = argus("explain", "scale.py", "--stage", "placed", "--json")
     assert (data.code, data.err) == (3, "")
     assert data.json["ok"] is False
     assert [d["code"] for d in data.json["diagnostics"]] == ["AG0913"]
-    shown = argus("--debug", "check", "scale.py", "--json")
+    shown = argus("--debug", "explain", "scale.py", "--stage", "placed", "--json")
     assert shown.code == 3
     assert "Traceback (most recent call last)" in shown.err
     assert shown.json == data.json
@@ -168,6 +168,6 @@ def test_an_interrupt_is_no_bug(argus, monkeypatch: pytest.MonkeyPatch) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("argus.lower.place", interrupted)
-    ran = argus("check", "scale.py")
+    ran = argus("explain", "scale.py", "--stage", "placed")
     assert ran.code == 130
     assert "AG0913" not in ran.err
