@@ -14,7 +14,7 @@ from argus.ir.check import InvalidProgramError, check
 from argus.ir.expr import Sym
 
 sys.path.insert(0, str(Path(__file__).parent))
-from support import first, placed
+from reports import first, placed
 
 KERNEL = """@ag.kernel
 def k(X: f32["M N"], Y: f32["M N"], Rows: i32["R"], *, BN: int = 64):

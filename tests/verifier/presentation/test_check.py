@@ -19,7 +19,7 @@ from argus.verify.evidence import Counterexample, Place
 from argus.verify.verdict import Obligation, Verdict
 
 sys.path.insert(0, str(Path(__file__).parent))
-from support import GEMM, HEAD, first, request
+from reports import GEMM, HEAD, first, request
 
 CALLS: list[str] = []
 

@@ -10,7 +10,7 @@ from argus.verify.render.diagnostics import diagnostics
 from argus.verify.verifier import verify
 
 sys.path.insert(0, str(Path(__file__).parent))
-from support import placed
+from reports import placed
 
 TEXT = (Path(__file__).parents[3] / "docs" / "verification.md").read_text()
 

@@ -16,7 +16,7 @@ from argus.verify.render.picture import COLUMNS, ROWS, panels
 from argus.verify.render.sarif import sarif
 
 sys.path.insert(0, str(Path(__file__).parent))
-from support import GEMM, placed, report
+from reports import GEMM, placed, report
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from argus.verify.render.diagnostics import diagnostics
 from argus.verify.verdict import Obligation, Report, Verdict
 
 sys.path.insert(0, str(Path(__file__).parent))
-from support import GEMM, request
+from reports import GEMM, request
 
 SIZES = {"M": 128, "N": 128, "K": 256}
 

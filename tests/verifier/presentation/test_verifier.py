@@ -12,7 +12,7 @@ from argus.verify.expectations import Measured, Usage, judge
 from argus.verify.verdict import Obligation, Verdict
 
 sys.path.insert(0, str(Path(__file__).parent))
-from support import GEMM, first, placed
+from reports import GEMM, first, placed
 
 DOT = "                acc = ag.dot(slot.a, slot.b.T, acc)\n"
 TRUST = '                ag.trust("it is known")\n'
