@@ -116,6 +116,13 @@ CODES = (
         "a bug of Argus, not of the kernel.",
     ),
     Code(
+        "AG0320",
+        "an access that the hardware does not accept",
+        "A vector access is aligned to its size and stays in one row, a TMA box and a "
+        "matrix descriptor keep the rules of their instruction, for all admitted "
+        "sizes.",
+    ),
+    Code(
         "AG0390",
         "the verifier cannot decide this obligation",
         "The obligation is neither proved nor refuted. The note says what stood in "

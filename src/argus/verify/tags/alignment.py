@@ -127,7 +127,7 @@ def _report(state: State, op: o.AnyOp, problem: str, what: str) -> None:
     verdict = Verdict.REFUTED if problem else Verdict.PROVED
     model = state.scope.some_point() if problem else {}
     state.report(
-        "AG0319",
+        "AG0320",
         f"{what} keep the rules of alignment",
         op.span,
         Outcome(verdict, "divisors", "", model),

@@ -58,7 +58,7 @@ def wgmma_shared(
     if broken:
         outcome = Outcome(Verdict.REFUTED, "enumeration", "", state.scope.some_point())
     state.report(
-        "AG0319",
+        "AG0320",
         "matrix descriptors keep the rules of the hardware",
         op.span,
         outcome,

@@ -190,7 +190,7 @@ class Scope:
         match goal:
             case Binary(op=">=", left=a, right=Const(value=0)) if depth(a) > 3:
                 return never_negative(a, self._leaf)
-            case Binary(op="<", left=a, right=b) if depth(a) > 3:
+            case Binary(op="<", left=a, right=b) if depth(a) > 1:
                 return stays_below(a, b, self._leaf)
             case _:
                 return False

@@ -44,6 +44,10 @@ def never_negative(e: Expr, prove: Prover) -> bool:
 
 def _positive(e: Expr, prove: Prover) -> bool:
     match e:
+        case Sym(kind="dim"):
+            return True
+        case Binary(op="//", left=a, right=b) if prove(binary("==", a % b, 0)):
+            return _positive(a, prove) and _positive(b, prove)
         case Const(value=v):
             return v > 0
         case Binary(op="*", left=a, right=b):
@@ -71,6 +75,13 @@ def stays_below(e: Expr, limit: Expr, prove: Prover) -> bool:
             )
         case Binary(op="%", right=d):
             return _positive(d, prove) and prove(binary("<=", d, limit))
+        case Binary(op="//", left=a, right=Binary(op="//", left=whole, right=part)) if (
+            part == limit
+        ):
+            # a // (w // p) < p where p divides w and a < w: equal groups of heads.
+            exact = prove(binary("==", whole % part, 0))
+            inside = stays_below(a, whole, prove) or prove(binary("<", a, whole))
+            return exact and inside and _positive(Binary("//", whole, part), prove)
         case _:
             return False
 

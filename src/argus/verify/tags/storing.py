@@ -194,7 +194,7 @@ def _skipped(
 
         if excludes(state, mask, hole):
             return Outcome(Verdict.PROVED, "normal form")
-    return _reaches(state, hole, conditions)
+    return _reaches(state, hole, conditions, placed)
 
 
 def _at_most(state: State, a: Expr, b: Expr) -> bool:
@@ -203,7 +203,9 @@ def _at_most(state: State, a: Expr, b: Expr) -> bool:
     return a == b or state.scope.holds(binary("<=", a, b))
 
 
-def _reaches(state: State, hole: Hole, conditions: list[tuple[Tag, Expr]]) -> Outcome:
+def _reaches(
+    state: State, hole: Hole, conditions: list[tuple[Tag, Expr]], placed: Placed
+) -> Outcome:
     """A point where an element of the hole meets every condition of the store."""
     empty = within(hole.where, hole.extent, state.scope)
     if empty.proved or empty.verdict is Verdict.UNKNOWN:
@@ -222,9 +224,13 @@ def _reaches(state: State, hole: Hole, conditions: list[tuple[Tag, Expr]]) -> Ou
         model = points.at(int(i))
         for tag, extent in conditions:
             if not isinstance(tag, Coord):
-                return Outcome(
-                    Verdict.UNKNOWN, "", "which rows are stored is up to a table"
-                )
+                valid = _valid_padding(state, placed, model)
+                if valid is None:
+                    return Outcome(
+                        Verdict.UNKNOWN, "", "which rows are stored is up to a table"
+                    )
+                reached = reached & valid
+                continue
             start = state.scope.value_at(tag.base, model)
             end = state.scope.value_at(extent, model)
             if start is None or end is None:
@@ -238,6 +244,24 @@ def _reaches(state: State, hole: Hole, conditions: list[tuple[Tag, Expr]]) -> Ou
     return Outcome(
         Verdict.UNKNOWN, "", f"whether elements outside {hole.what} are stored"
     )
+
+
+def _valid_padding(
+    state: State, placed: Placed, model: dict[str, int]
+) -> np.ndarray | None:
+    """Elements whose index is itself padding that names a row (a fill of 0 or more)."""
+    found: np.ndarray | None = None
+    for index in placed.indices:
+        for h in index.holes:
+            if isinstance(h.kind, str) or h.kind < 0 or not isinstance(h.where, Coord):
+                continue
+            start = state.scope.value_at(h.where.base, model)
+            end = state.scope.value_at(h.extent, model)
+            if start is None or end is None:
+                return None
+            outside = (start + h.where.offs < 0) | (start + h.where.offs >= end)
+            found = outside if found is None else found | outside
+    return found
 
 
 def _complete(state: State, op: o.AnyOp, value: Value) -> None:

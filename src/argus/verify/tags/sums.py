@@ -82,8 +82,10 @@ def _count(spans: list[Span], extent: Expr, scope: Scope) -> Completeness | None
     points = scope.points
     if points is None:
         return None
-    order = np.argsort(np.log2(1 + np.abs(points.of(extent))), kind="stable")
-    for i in order[:64]:
+    order = np.argsort(np.abs(points.of(extent)), kind="stable")
+    # Small sizes first, then some of every size.
+    few = np.concatenate([order[:16], order[:: max(1, len(order) // 48)]])
+    for i in few:
         model = points.at(int(i))
         n = scope.value_at(extent, model)
         if n is None or n > _MOST:

@@ -3,7 +3,7 @@
 A load gives each element the coordinates it was loaded from; an element that may lie
 outside its tensor is a hole with the fill value. A store must find, at the place of
 each coordinate, the element that has it (AG0305), complete (AG0308), not padded
-(AG0310). Vectors are aligned and stay in their row (AG0319), TMA keeps its rules, and
+(AG0310). Vectors are aligned and stay in their row (AG0320), TMA keeps its rules, and
 shared accesses stay inside the stage (AG0313).
 """
 
@@ -129,7 +129,7 @@ def _check_vector_slots(
     ok &= view.alloc.stages == 1 or view.alloc.stage_bytes % (plan.width * size) == 0
     verdict = Verdict.PROVED if ok else Verdict.REFUTED
     state.report(
-        "AG0319",
+        "AG0320",
         "vector accesses to shared memory are aligned and contiguous",
         op.span,
         Outcome(verdict, "enumeration", "", state.scope.some_point()),
