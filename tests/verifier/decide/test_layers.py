@@ -101,13 +101,14 @@ def test_normal_form_proves_only_what_is_true(goal):
 
 
 @settings(max_examples=50, deadline=None)
-@given(numbers(), numbers(depth=1), st.sampled_from(["==", "<=", "%"]))
+@given(numbers(), numbers(depth=1), st.sampled_from(["==", "<=", "%", "% n"]))
 def test_facts_between_symbols(e, f, relation):
     """The facts hold together with others that define, bound or divide."""
     extra = {
         "==": Binary("==", X, f),
         "<=": Binary("<=", f, Y),
         "%": Binary("==", Binary("%", Y, Const(4)), Const(0)),
+        "% n": Binary("==", Binary("%", Y, N), Const(0)),
     }[relation]
     facts = (*FACTS, extra)
     goal = Binary(">=", e, f)

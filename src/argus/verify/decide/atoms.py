@@ -33,6 +33,7 @@ __all__ = [
     "Part",
     "Quotient",
     "Ratio",
+    "Share",
     "Symbol",
     "Xor",
 ]
@@ -51,6 +52,14 @@ class Part:
 
     of: int
     divisor: int
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """The integer x with of == by * x, where a fact says that there is one."""
+
+    of: int
+    by: Poly
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +101,10 @@ class Chosen:
     value: Poly
 
 
-Atom = Symbol | Part | Quotient | Ratio | Xor | Deficit | Chosen
+Atom = Symbol | Part | Share | Quotient | Ratio | Xor | Deficit | Chosen
+
+PLAIN = Symbol | Part | Share
+"""Atoms that say nothing about themselves, and that facts may replace."""
 
 
 class Atoms:
@@ -165,7 +177,7 @@ class Atoms:
         if depth == 0 or total.lo == total.hi:
             return total
         for m, c in p.terms:
-            if len(m) == 1 and not isinstance(self.atoms[m[0]], Symbol | Part):
+            if len(m) == 1 and not isinstance(self.atoms[m[0]], PLAIN):
                 total = total.meet(self._range_by_atom(p, m[0], c, depth - 1))
             elif any(isinstance(self.atoms[a], Ratio) for a in m):
                 total = total.meet(self._range_by_ratio(p, m, c, depth - 1))
@@ -187,7 +199,7 @@ class Atoms:
             case Chosen(value=v):
                 taken = self.range_of(rest.plus(v, c), depth)
                 return self.range_of(rest, depth).hull(taken)
-            case Symbol() | Part() | Ratio() | Xor():
+            case Symbol() | Part() | Share() | Ratio() | Xor():
                 return EVERYTHING
 
     def _range_by_quotient(

@@ -19,6 +19,7 @@ from argus.verify.decide.polynomial import (
     Monomial,
     Poly,
     constant,
+    tightened,
     variable,
     without,
 )
@@ -36,9 +37,10 @@ def at_least(context: Normal, p: Poly, least: int) -> bool:
     Also by a multiple: with t >= 1, p >= 1 iff t * p >= 1, which can be simpler where
     p has a quotient by t.
     """
-    if lower(context, p, least) >= least:
+    p = tightened(p - constant(least))
+    if lower(context, p, 0) >= 0:
         return True
-    more = p - constant(least - 1)
+    more = p + constant(1)
     return any(lower(context, more * t, 1) >= 1 for t in _divisors(context, p))
 
 

@@ -23,17 +23,19 @@ from math import inf
 
 from argus.ir.expr import Binary, Const, Expr, Select, Sym
 from argus.verify.decide.atoms import (
+    PLAIN,
     Chosen,
     Deficit,
     Part,
     Quotient,
     Ratio,
+    Share,
     Symbol,
     Xor,
 )
 from argus.verify.decide.evaluation import FLOATS, MISTYPED, Unmodelled
 from argus.verify.decide.facts import implicit_range
-from argus.verify.decide.polynomial import Interval, Poly, constant, variable
+from argus.verify.decide.polynomial import Interval, Poly, constant, tightened, variable
 from argus.verify.decide.rewriting import Rewriting
 
 __all__ = ["Normal"]
@@ -70,6 +72,8 @@ class Normal(Rewriting):
     def _read(self, facts: Sequence[Expr]) -> None:
         """Definitions and divisors first, then ranges, until nothing changes."""
         comparisons = [f for f in facts if isinstance(f, Binary | Sym)]
+        # What divides a symbol first: definitions are then written with its parts.
+        comparisons.sort(key=_order)
         for _ in range(8):
             changed = False
             for fact in comparisons:
@@ -85,7 +89,7 @@ class Normal(Rewriting):
         for fact in facts:
             polys.extend(self.fact_polys(fact))
         found: dict[Poly, None] = {}
-        for p in map(_tightened, polys):
+        for p in map(tightened, polys):
             where = self.range_of(p)
             self.contradiction |= where.hi < 0
             if where.lo < 0:
@@ -100,12 +104,21 @@ class Normal(Rewriting):
             match fact:
                 case Sym(type="bool"):
                     return [self.of(fact) - constant(1)]
+                case Binary(op="!=", left=a, right=b):
+                    return self._beside(self.of(a) - self.of(b))
                 case Binary(op=op, left=a, right=b) if op in _COMPARISONS:
                     return self.sides(op, a, b)
                 case _:
                     return []
         except Unmodelled:
             return []
+
+    def _beside(self, p: Poly) -> list[Poly]:
+        """What p != 0 says where 0 is an end of the range of p."""
+        where = self.range_of(p)
+        if where.lo == 0:
+            return [p - constant(1)]
+        return [-p - constant(1)] if where.hi == 0 else []
 
     def sides(self, op: str, a: Expr, b: Expr) -> list[Poly]:
         """As `fact_polys`, for an operator and its operands; [] for !=."""
@@ -166,15 +179,19 @@ class Normal(Rewriting):
             if len(m) != 1 or abs(c) != 1:
                 continue
             atom = m[0]
-            solvable = isinstance(self.atoms[atom], Symbol | Part)
+            solvable = isinstance(self.atoms[atom], PLAIN)
             rest = p - Poly(((m, c),))
             if solvable and atom not in self._reached(rest):
                 value = rest.scaled(-c)
                 for bound in self._bounds_as_facts(atom, value):
                     self._narrow(bound)
-                self.replaced[atom] = value
+                self._replace(atom, value)
                 return True
         return self._solve_divisor(p)
+
+    def _replace(self, atom: int, value: Poly) -> None:
+        self.replaced[atom] = value
+        self._known.clear()
 
     def _bounds_as_facts(self, atom: int, value: Poly) -> list[Poly]:
         """The range of a replaced atom says something about its value."""
@@ -188,26 +205,41 @@ class Normal(Rewriting):
         return found
 
     def _solve_divisor(self, p: Poly) -> bool:
-        """Read x - d * (x // d) == 0, up to a factor."""
-        if len(p.terms) != 2 or any(len(m) != 1 for m, _ in p.terms):
-            return False
-        for (x, c), (y, e) in (p.terms, p.terms[::-1]):
-            quotient = self.atoms[y[0]]
-            base = self.atoms[x[0]]
-            if (
-                isinstance(quotient, Quotient)
-                and isinstance(base, Symbol | Part)
-                and quotient.numerator == variable(x[0])
-                and e == -c * quotient.divisor
-            ):
-                d = quotient.divisor
-                where = self.ranges[x[0]]
-                lo = where.lo if isinstance(where.lo, float) else -(-where.lo // d)
-                inner = Interval(lo, where.floor_divided(d).hi)
-                part = self.atom(Part(x[0], d), inner)
-                self.replaced[x[0]] = part.scaled(d)
+        """Read x - d * (x // d) == 0, up to a factor; d may be a polynomial."""
+        for m, c in p.terms:
+            if len(m) != 1 or not isinstance(self.atoms[m[0]], PLAIN):
+                continue
+            x = variable(m[0])
+            for number in p.atoms():
+                part = self._divided_by(m[0], number)
+                if part is None or p != (x - part[1] * variable(number)).scaled(c):
+                    continue
+                share, divisor = part
+                value = self.rewritten(share * divisor)
+                if m[0] in value.atoms():
+                    continue
+                self._replace(m[0], value)
                 return True
         return False
+
+    def _divided_by(self, x: int, number: int) -> tuple[Poly, Poly] | None:
+        """If an atom is x // d: the atom for x / d as a whole number, and d."""
+        where = self.ranges[x]
+        match self.atoms[number]:
+            case Quotient(numerator=n, divisor=d) if n == variable(x):
+                lo = where.lo if isinstance(where.lo, float) else -(-where.lo // d)
+                inner = Interval(lo, where.floor_divided(d).hi)
+                return self.atom(Part(x, d), inner), constant(d)
+            case Ratio(numerator=n, denominator=q) if n == variable(
+                x
+            ) and x not in self._reached(q):
+                # x and q are at least 1, and so is what they have between them.
+                inner = where if where.lo >= 1 else Interval(-inf, inf)
+                hi = inner.hi
+                share = self.atom(Share(x, q), Interval(min(inner.lo, 1), hi))
+                return share, q
+            case _:
+                return None
 
     def _reached(self, p: Poly) -> set[int]:
         """Atoms of a polynomial and of the atoms inside them."""
@@ -223,6 +255,9 @@ class Normal(Rewriting):
                     pass
                 case Part(of=of):
                     pending.append(of)
+                case Share(of=of, by=by):
+                    pending.append(of)
+                    pending.extend(by.atoms())
                 case Quotient(numerator=n):
                     pending.extend(n.atoms())
                 case Ratio(numerator=a, denominator=b) | Xor(left=a, right=b):
@@ -342,10 +377,17 @@ class Normal(Rewriting):
 _COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">="})
 
 
-def _tightened(p: Poly) -> Poly:
-    """The same fact p >= 0 over integers: 64*x - 1 >= 0 is x - 1 >= 0."""
-    g = p.content
-    return p if g <= 1 else p.varying.exact(g) + constant(p.constant // g)
+def _order(fact: Expr) -> int:
+    """Facts about what divides a symbol, then equalities, then the others."""
+    match fact:
+        case Binary(op="==", left=Binary(op="%", left=Sym(), right=Const())):
+            return 0
+        case Binary(op="==", left=Binary(op="%", left=Sym(), right=Sym())):
+            return 1
+        case Binary(op="=="):
+            return 2
+        case _:
+            return 3
 
 
 def _sign(yes: bool, no: bool) -> bool | None:

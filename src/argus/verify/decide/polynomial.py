@@ -19,7 +19,9 @@ __all__ = [
     "Monomial",
     "Poly",
     "constant",
+    "tightened",
     "variable",
+    "without",
 ]
 
 Monomial = tuple[int, ...]
@@ -113,6 +115,12 @@ def constant(value: int) -> Poly:
 def variable(atom: int) -> Poly:
     """The polynomial that is one atom."""
     return Poly((((atom,), 1),))
+
+
+def tightened(p: Poly) -> Poly:
+    """The same fact p >= 0 over integers: 64*x - 1 >= 0 is x - 1 >= 0."""
+    g = p.content
+    return p if g <= 1 else p.varying.exact(g) + constant(p.constant // g)
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,6 +50,10 @@ class Rewriting(Atoms):
         where = self.range_of(p)
         if where.lo >= 0 and self.range_of(q - p).lo >= 1:
             return whole
+        inner = self.only_atom(p)
+        if isinstance(inner, Ratio):
+            # (a // b) // q is a // (b * q), for b and q at least 1.
+            return whole + self.divided(inner.numerator, inner.denominator * q)
         positive = where.lo >= 0
         limit = Interval(0, where.hi) if positive else EVERYTHING
         return whole + self.atom(Ratio(p, q), limit)
@@ -90,6 +94,9 @@ class Rewriting(Atoms):
         if isinstance(inner, Quotient):
             joined = inner.numerator + constant(p.constant * inner.divisor)
             return self.quotient(joined, inner.divisor * d)
+        if isinstance(inner, Ratio):
+            shifted = inner.numerator + inner.denominator.scaled(p.constant)
+            return self.divided(shifted, inner.denominator.scaled(d))
         return self.atom(Quotient(p, d), where.floor_divided(d))
 
     # ------------------------------------------------------- other operations
