@@ -109,6 +109,12 @@ class _Inputs:
             return None
         library = NumpyArrays(0)
         arrays = {a.name: draw(a, library) for a in arguments}
+        for a in arguments:
+            if a.name not in program.outputs and not a.dtype.is_float:
+                # Different where they can be: what most assumptions on tables say.
+                count = int(np.prod(a.shape))
+                table = np.arange(count) % max(a.high, 1)
+                arrays[a.name] = table.reshape(a.shape).astype(storage(a.dtype))
         scalars: dict[str, int | float] = {}
         for param in program.params:
             if isinstance(param, ScalarParam):

@@ -30,12 +30,14 @@ FILES = {
 
 
 def blanked(text: str) -> str:
-    """The source with its annotations blanked, every other line at its place."""
+    """The source with `pass` for annotations, every other line at its place."""
     lines = text.splitlines(keepends=True)
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.stmt) and is_annotation(node):
             for i in range(node.lineno - 1, node.end_lineno or node.lineno):
                 lines[i] = "\n"
+            # A block may hold nothing else.
+            lines[node.lineno - 1] = " " * node.col_offset + "pass\n"
     return "".join(lines)
 
 

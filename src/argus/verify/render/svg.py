@@ -55,19 +55,24 @@ def region(picture: Region) -> str:
     """A tensor, the tile inside it, the element inside that; not to scale if tiny."""
     width, height, left, top = 290.0, 190.0, 46.0, 30.0
     box_w, box_h = width - left - 10, height - top - 12
-    sx, sy = box_w / max(picture.extent[1], 1), box_h / max(picture.extent[0], 1)
-    x, y = left + picture.at[1] * sx, top + picture.at[0] * sy
+    # A tile may stand out of its tensor: what is drawn holds both.
+    (y0, ys), (x0, xs) = (_span(picture, axis) for axis in (0, 1))
+    sx, sy = box_w / xs, box_h / ys
+    tx, ty = left - x0 * sx, top - y0 * sy
+    tw, th = picture.extent[1] * sx, picture.extent[0] * sy
+    x, y = tx + picture.at[1] * sx, ty + picture.at[0] * sy
     w, h = max(picture.size[1] * sx, 4.0), max(picture.size[0] * sy, 4.0)
-    mx, my = left + (picture.marked[1] + 0.5) * sx, top + (picture.marked[0] + 0.5) * sy
+    mx, my = tx + (picture.marked[1] + 0.5) * sx, ty + (picture.marked[0] + 0.5) * sy
     parts = [
         _open(width, height, picture.title),
         _text(left, 10, f"{picture.axes[1]} = {picture.extent[1]}", "axis"),
         _text(2, top - 6, f"{picture.axes[0]} = {picture.extent[0]}", "axis")
         if picture.axes[0]
         else "",
-        f'<rect x="{left}" y="{top}" width="{box_w}" height="{box_h}" class="tensor"/>',
         f'<rect x="{x:.1f}" y="{y:.1f}" width="{w:.1f}" height="{h:.1f}" '
         'class="tile"/>',
+        f'<rect x="{tx:.1f}" y="{ty:.1f}" width="{tw:.1f}" height="{th:.1f}" '
+        'class="tensor"/>',
         f'<line x1="{left}" y1="{my:.1f}" x2="{left + box_w}" y2="{my:.1f}" '
         'class="hair"/>',
         f'<line x1="{mx:.1f}" y1="{top}" x2="{mx:.1f}" y2="{top + box_h}" '
@@ -75,6 +80,13 @@ def region(picture: Region) -> str:
         f'<circle cx="{mx:.1f}" cy="{my:.1f}" r="4.5" class="dot"/>',
     ]
     return "".join([*parts, "</svg>"])
+
+
+def _span(picture: Region, axis: int) -> tuple[int, int]:
+    """First coordinate that is drawn, and how many."""
+    low = min(0, picture.at[axis])
+    high = max(picture.extent[axis], picture.at[axis] + picture.size[axis], 1)
+    return low, high - low
 
 
 def colour(value: int) -> str:
