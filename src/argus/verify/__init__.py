@@ -1,9 +1,12 @@
 """Proofs and counterexamples about placed programs.
 
+verifier.py    all analyses joined into a report; what Trust and Expect do to it
 verdict.py     obligations, ordered verdicts, the report
 evidence.py    what a counterexample says
 decide/        is this condition true for all values? normal form, enumeration, Z3
 tags/          which element is where: contraction, coverage, padding, bounds
 order/         in time: races, deadlock, phases, fences
 performance/   bank conflicts, sectors, occupancy
+expectations.py   `ag.expect` held against what was measured
+render/        reports as text, JSON, SARIF, HTML
 """
