@@ -12,16 +12,24 @@ Nothing reads this text back, and it prints programs that `check.py` would rejec
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import PurePath
 from typing import assert_never
 
 from argus.ir import memory as m
 from argus.ir import ops as o
-from argus.ir import placement as p
-from argus.ir.expr import Const, Expr
+from argus.ir.expr import Const
 from argus.ir.program import Program, ScalarParam
-from argus.layout import Fragment, Mode, SharedLayout
+from argus.ir.text import (
+    bare,
+    extents,
+    fragment_text,
+    indexed,
+    listed,
+    plan_text,
+    shared_layout_text,
+)
+from argus.layout import Fragment
 
 __all__ = ["Names", "print_op", "print_program"]
 
@@ -52,7 +60,7 @@ class Names:
 
     def definition(self, tile: o.Tile) -> str:
         """A tile with its type, layout and storage."""
-        text = f"{self.tile(tile)}: {tile.dtype}{_extents(tile.dims, tile.shape)}"
+        text = f"{self.tile(tile)}: {tile.dtype}{extents(tile.dims, tile.shape)}"
         if tile.layout is not None:
             text += f" {self.layout(tile.layout)}"
         if tile.storage is not None:
@@ -69,7 +77,7 @@ def print_program(program: Program) -> str:
     head = [
         f"program {program.name} ({PurePath(program.file).name})"
         f" target {program.target.name}{' placed' if program.placed else ''}",
-        f"grid {_text(program.grid)}, cluster {program.cluster}, warps {program.warps},"
+        f"grid {bare(program.grid)}, cluster {program.cluster}, warps {program.warps},"
         f" min_blocks {program.min_blocks}",
     ]
     if program.placed:
@@ -84,13 +92,13 @@ def print_program(program: Program) -> str:
     head += [_shared(names, alloc) for alloc in program.shared]
     head += [_barrier(names, alloc) for alloc in program.barriers]
     head += [
-        f"map {i}: {x.tensor.name} box {_tuple(x.box)} swizzle {x.swizzle}"
+        f"map {i}: {x.tensor.name} box {listed(x.box)} swizzle {x.swizzle}"
         for i, x in enumerate(program.tensor_maps)
     ]
-    head += [f"require {_text(x.cond)}  # {x.why}" for x in program.requirements]
+    head += [f"require {bare(x.cond)}  # {x.why}" for x in program.requirements]
     head += [f"align {x.tensor} {x.bytes}" for x in program.alignments]
     head += [f"fact {name} % {d} == 0" for name, d in sorted(program.facts.items())]
-    head += [f"layout {name}: {_fragment(x)}" for x, name in names.layouts.items()]
+    head += [f"layout {name}: {fragment_text(x)}" for x, name in names.layouts.items()]
     return "\n".join([*head, "", *body]) + "\n"
 
 
@@ -114,7 +122,7 @@ def _param(param: m.GlobalTensor | ScalarParam, output: bool) -> str:
 
 def _ring(names: Names, ring: m.Ring) -> str:
     fields = ", ".join(
-        f"{field}: {alloc.dtype}{_extents(alloc.dims, alloc.shape)}"
+        f"{field}: {alloc.dtype}{extents(alloc.dims, alloc.shape)}"
         for field, alloc in ring.fields.items()
     )
     cluster = " cluster" if ring.cluster else ""
@@ -122,20 +130,12 @@ def _ring(names: Names, ring: m.Ring) -> str:
 
 
 def _shared(names: Names, alloc: m.SharedAlloc) -> str:
-    text = f"shared {names.of(alloc)}: {alloc.dtype}{_extents(alloc.dims, alloc.shape)}"
+    text = f"shared {names.of(alloc)}: {alloc.dtype}{extents(alloc.dims, alloc.shape)}"
     text += f" x{alloc.stages}" if alloc.stages > 1 else ""
     text += " scratch" if alloc.scratch else ""
     if alloc.layout is None:
         return text + ("" if alloc.swizzle is None else f" swizzle {alloc.swizzle}")
-    return f"{text} at {alloc.offset} ({_shared_layout(alloc.layout)})"
-
-
-def _shared_layout(layout: SharedLayout) -> str:
-    axes = ", ".join(
-        " ".join(f"{size}*{stride}" for size, stride in digits)
-        for digits in layout.digits
-    )
-    return f"{axes}; swizzle {layout.swizzle}"
+    return f"{text} at {alloc.offset} ({shared_layout_text(alloc.layout)})"
 
 
 def _barrier(names: Names, alloc: m.BarrierAlloc) -> str:
@@ -144,30 +144,6 @@ def _barrier(names: Names, alloc: m.BarrierAlloc) -> str:
         f"barrier {names.of(alloc)} x{alloc.count} arrivals {alloc.arrivals}"
         f"{where} ({alloc.role})"
     )
-
-
-def _fragment(fragment: Fragment) -> str:
-    def modes(all_modes: tuple[Mode, ...]) -> str:
-        return " ".join(
-            f"{x.size}*-" if x.axis is None else f"{x.size}*{x.step}@{x.axis}"
-            for x in all_modes
-            if x.size > 1
-        )
-
-    return (
-        f"{_tuple(fragment.shape)} {fragment.num_threads} threads"
-        f" {modes(fragment.threads) or '1'} | {fragment.num_regs} regs"
-        f" {modes(fragment.regs) or '1'}"
-    )
-
-
-def _extents(dims: Iterable[str | None], shape: Iterable[int]) -> str:
-    pairs = zip(dims, shape, strict=True)
-    return "[" + " ".join(f"{d or '_'}:{n}" for d, n in pairs) + "]"
-
-
-def _tuple(values: Iterable[object]) -> str:
-    return "(" + ", ".join(str(v) for v in values) + ")"
 
 
 # --------------------------------------------------------------- operations
@@ -183,7 +159,7 @@ class _Lines:
             yield self.margin(None, depth) + "pass"
         for op in block.ops:
             note = "" if op.note is None else f"  # {op.note}"
-            plan = f"  [{text}]" if (text := _plan(op)) else ""
+            plan = f"  [{text}]" if (text := plan_text(op)) else ""
             yield self.margin(op, depth) + self.head(op) + plan + note
             yield from self.nested(op, depth + 1)
 
@@ -199,20 +175,20 @@ class _Lines:
             case o.For():
                 yield from self.block(op.body, depth)
                 yields = [self.names.tile(c.yielded) for c in op.tiles]
-                yields += [_text(c.yielded) for c in op.scalars]
+                yields += [bare(c.yielded) for c in op.scalars]
                 results = [self.names.definition(c.result) for c in op.tiles]
                 results += [str(c.result) for c in op.scalars]
                 yield from self.ending(yields, results, depth)
             case o.If():
                 yield from self.block(op.then, depth)
                 yields = [self.names.tile(x.then) for x in op.tiles]
-                yields += [_text(x.then) for x in op.scalars]
+                yields += [bare(x.then) for x in op.scalars]
                 yield from self.ending(yields, [], depth)
                 if op.other.ops or op.tiles or op.scalars:
                     yield self.margin(None, depth - 1) + "else"
                     yield from self.block(op.other, depth)
                 others = [self.names.tile(x.other) for x in op.tiles]
-                others += [_text(x.other) for x in op.scalars]
+                others += [bare(x.other) for x in op.scalars]
                 results = [self.names.definition(x.result) for x in op.tiles]
                 results += [str(x.result) for x in op.scalars]
                 yield from self.ending(others, results, depth)
@@ -243,29 +219,29 @@ class _Lines:
                 carried = [
                     f"{n.definition(c.arg)} = {n.tile(c.init)}" for c in op.tiles
                 ]
-                carried += [f"{c.arg} = {_text(c.init)}" for c in op.scalars]
+                carried += [f"{c.arg} = {bare(c.init)}" for c in op.scalars]
                 tail = f" carry {', '.join(carried)}" if carried else ""
                 unroll = f" unroll {op.unroll}" if op.unroll else ""
                 return (
-                    f"for {op.var} in {_text(op.start)} .. {_text(op.stop)}"
-                    f" step {_text(op.step)}"
+                    f"for {op.var} in {bare(op.start)} .. {bare(op.stop)}"
+                    f" step {bare(op.step)}"
                     f"{unroll}{tail}"
                 )
             case o.If():
-                return f"if {_text(op.cond)}"
+                return f"if {bare(op.cond)}"
             case o.Roles():
                 return "roles"
             case o.Let():
-                return f"let {op.sym} = {_text(op.value)}"
+                return f"let {op.sym} = {bare(op.value)}"
             case o.LoadScalar():
-                return f"let {op.sym} = load {op.tensor.name}{_index(op.coords)}"
+                return f"let {op.sym} = load {op.tensor.name}{indexed(op.coords)}"
             case o.Full():
-                return f"{n.definition(op.result)} = full {_text(op.value)}"
+                return f"{n.definition(op.result)} = full {bare(op.value)}"
             case o.Index():
                 return f"{n.definition(op.result)} = index {op.axis}"
             case o.Elementwise():
                 args = (
-                    n.tile(a) if isinstance(a, o.Tile) else _text(a) for a in op.args
+                    n.tile(a) if isinstance(a, o.Tile) else bare(a) for a in op.args
                 )
                 return f"{n.definition(op.result)} = {op.fn} {', '.join(args)}"
             case o.Cast() | o.Reinterpret() | o.Convert():
@@ -275,7 +251,7 @@ class _Lines:
                 word = type(op).__name__.lower()
                 return (
                     f"{n.definition(op.result)} = {word} {n.tile(op.src)}"
-                    f" axes {_tuple(op.axes)}"
+                    f" axes {listed(op.axes)}"
                 )
             case o.Reduce():
                 return (
@@ -348,12 +324,12 @@ class _Lines:
             case o.CpAsyncArrive():
                 return f"cp_async_arrive {self.ref(op.barrier)}"
             case o.BarrierExpect():
-                return f"expect {self.ref(op.barrier)} bytes {_text(op.bytes)}"
+                return f"expect {self.ref(op.barrier)} bytes {bare(op.bytes)}"
             case o.BarrierArrive():
                 cluster = " cluster" if op.cluster else ""
                 return f"arrive {self.ref(op.barrier)} per {op.per}{cluster}"
             case o.BarrierWait():
-                return f"wait {self.ref(op.barrier)} completion {_text(op.n)}"
+                return f"wait {self.ref(op.barrier)} completion {bare(op.n)}"
             case o.Sync():
                 word = "sync_arrive" if op.arrive_only else "sync"
                 return f"{word} {op.threads} threads" + self.options(
@@ -372,7 +348,7 @@ class _Lines:
                 return f"setmaxnreg {'inc' if op.grow else 'dec'} {op.count}"
             case o.RingAcquire() | o.RingPublish() | o.RingWait() | o.RingRelease():
                 word = type(op).__name__.removeprefix("Ring").lower()
-                return f"ring_{word} {n.of(op.ring)} fill {_text(op.n)}"
+                return f"ring_{word} {n.of(op.ring)} fill {bare(op.n)}"
             case o.Tag() | o.Check() | o.Assume() | o.Expect() | o.Trust():
                 return self.annotation(op)
             case _:
@@ -386,20 +362,20 @@ class _Lines:
                     if isinstance(op.target, m.GlobalTensor)
                     else self.value(op.target)
                 )
-                parts = (f"{name}: {_text(e)}" for name, e in op.components)
+                parts = (f"{name}: {bare(e)}" for name, e in op.components)
                 return f"tag {target} {{{', '.join(parts)}}}"
             case o.Check():
                 args = ", ".join(
-                    f"{self.value(x)} axes {_tuple(axes)}"
+                    f"{self.value(x)} axes {listed(axes)}"
                     for x, axes in zip(op.args, op.axes, strict=True)
                 )
-                extents = _extents(op.dims, op.shape)
-                return f"check {_text(op.cond)} for {extents} of {args}"
+                shape = extents(op.dims, op.shape)
+                return f"check {bare(op.cond)} for {shape} of {args}"
             case o.Assume():
                 names = ", ".join(t.name for t in op.tables)
                 tables = f" for all of {names}" if names else ""
                 pairs = ", in pairs" if op.others else ""
-                return f"assume {_text(op.cond)}{tables}{pairs}"
+                return f"assume {bare(op.cond)}{tables}{pairs}"
             case o.Expect():
                 return "expect" + self.options(**dict(op.facts))
             case o.Trust():
@@ -421,11 +397,11 @@ class _Lines:
         )
 
     def ref(self, ref: m.BarrierRef) -> str:
-        return f"{self.names.of(ref.alloc)}[{_text(ref.index)}]"
+        return f"{self.names.of(ref.alloc)}[{bare(ref.index)}]"
 
     def view(self, view: m.GlobalView) -> str:
-        text = f"{view.tensor.name}{_index(view.coords)}"
-        text += _extents(view.dims, view.shape)
+        text = f"{view.tensor.name}{indexed(view.coords)}"
+        text += extents(view.dims, view.shape)
         for gather in view.gathers:
             text += f" {gather.symbol}={self.names.tile(gather.tile)}[%{gather.axis}]"
         limits = " and ".join(f"0 <= {x.value} < {x.extent}" for x in view.limits)
@@ -434,12 +410,12 @@ class _Lines:
     def shared(self, view: m.SharedView) -> str:
         text = f"${self.names.of(view.alloc)}"
         if view.alloc.stages > 1 or view.stage != Const(0):
-            text += f"({_text(view.stage)})"
+            text += f"({bare(view.stage)})"
         if any(x != Const(0) for x in view.origin):
-            text += _index(view.origin)
+            text += indexed(view.origin)
         if view.axes != tuple(range(len(view.alloc.shape))):
-            text += f".axes{_tuple(view.axes)}"
-        return text + _extents(view.dims, view.shape)
+            text += f".axes{listed(view.axes)}"
+        return text + extents(view.dims, view.shape)
 
 
 _MemoryOp = (
@@ -450,65 +426,3 @@ _MemoryOp = (
     | o.RingAcquire | o.RingPublish | o.RingWait | o.RingRelease
     | o.Tag | o.Check | o.Assume | o.Expect | o.Trust
 )  # fmt: skip
-
-
-def _index(coords: Iterable[Expr]) -> str:
-    return "[" + ", ".join(_text(c) for c in coords) + "]"
-
-
-def _text(e: Expr) -> str:
-    """An expression without the parentheses around all of it."""
-    text = str(e)
-    if not (text.startswith("(") and text.endswith(")")):
-        return text
-    depth = 0
-    for position, character in enumerate(text):
-        depth += (character == "(") - (character == ")")
-        if depth == 0 and position < len(text) - 1:
-            return text
-    return text[1:-1]
-
-
-def _plan(op: o.AnyOp) -> str:
-    match op:
-        case (
-            o.Dot() | o.LoadGlobal() | o.StoreGlobal() | o.LoadShared()
-            | o.StoreShared() | o.CopyAsync() | o.CopyOut()
-        ):  # fmt: skip
-            plan = op.plan
-        case _:
-            return ""
-    match plan:
-        case None:
-            return ""
-        case p.VectorPlan():
-            unique = " unique" if plan.unique else ""
-            return f"{plan.instruction} x{plan.width} * {plan.accesses}{unique}"
-        case p.TmaPlan():
-            boxes = " ".join(
-                f"{_index(b.coords)}@{_text(b.offset)}" for b in plan.boxes
-            )
-            multicast = f" multicast {plan.multicast}" if plan.multicast > 1 else ""
-            return (
-                f"tma box {_tuple(plan.map.box)} swizzle {plan.map.swizzle}:"
-                f" {boxes}, {plan.bytes} bytes{multicast}"
-            )
-        case p.WgmmaPlan():
-            a = "registers" if plan.a is None else _operand(plan.a)
-            return (
-                f"{plan.instruction} {plan.m_atoms}x{plan.n_atoms}x{plan.k_steps}"
-                f" a: {a}; b: {_operand(plan.b)}"
-            )
-        case p.MmaPlan():
-            return f"{plan.instruction} * {len(plan.steps)}"
-        case _:
-            assert_never(plan)
-
-
-def _operand(x: p.MatrixOperand) -> str:
-    major = "mn" if x.mn_major else "k"
-    return (
-        f"{major}-major swizzle {x.swizzle} leading {x.leading} stride {x.stride}"
-        f" offsets {_tuple(_tuple(row) for row in x.offsets)}"
-        + (f" warpgroup {x.warpgroup_stride}" if x.warpgroup_stride else "")
-    )
