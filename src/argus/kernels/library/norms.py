@@ -13,13 +13,14 @@ def row_statics(n: int, bits: int = 16) -> dict[str, object]:
     """Columns held per row, warps, and blocks per multiprocessor for rows of ``n``.
 
     1024 resident threads have 64 registers each: enough for 32 columns of 16 bits per
-    thread. Wider elements, and more columns per thread, take more.
+    thread, loaded 16 bytes at a time. All else takes more.
     """
     columns = max(256, 1 << (n - 1).bit_length())
     warps = min(16, max(1, columns // 1024))
-    crowded = bits > 16 or columns // (32 * warps) > 32
+    crowded = bits > 16 or n % 8 != 0 or columns // (32 * warps) > 32
     blocks = max(1, (16 if crowded else 32) // warps)
-    return {"BN": columns, "WARPS": warps, "MIN_BLOCKS": blocks, "ROWS": 1}
+    statics = {"BN": columns, "WARPS": warps, "MIN_BLOCKS": blocks, "ROWS": 1}
+    return {**statics, "SPILL": 128 if columns > 16384 else 0}
 
 
 def _softmax_arguments(case: Case) -> tuple[Argument, ...]:
