@@ -93,23 +93,34 @@ def access(
     """
     if not footprint.whole:
         return None
-    new = Record(kind, write, footprint, group, op, agents, issuers)
-    record = block.record(new)
+    record = block.records.get((footprint, group, write))
+    if record is None:
+        new = Record(kind, write, footprint, group, op, agents, issuers)
+        record = block.enter(new)
+    order = actors[:, ORDER]
+    least = order[0] if len(order) == 1 else order.min(axis=0)
     for other, meets in record.near:
-        if not other.time:
+        since = other.time
+        if not since:
             continue
-        known = actors[:, ORDER, other.agents] >= other.time
-        if known.all() or not (bad := meets & ~known).any():
-            if not write:
-                _visible(findings, group, record, other, actors)
-            else:
-                # Who is ordered after this write is ordered after the other, too.
-                other.alive &= ~footprint.whole
-                if not other.alive:
-                    other.time = 0
+        # Mostly all of mine know all of theirs, who mostly are one.
+        if (
+            least[other.sole] < since
+            if other.sole >= 0
+            else (least[other.agents] < since).any()
+        ):
+            bad = meets & (order[:, other.agents] < since)
+            if bad.any():
+                unit, theirs = (int(x) for x in np.argwhere(bad)[0])
+                _unordered(findings, group, record, other, actors, unit, theirs)
+                continue
+        if not write:
+            _visible(findings, group, record, other, actors)
             continue
-        unit, theirs = (int(x) for x in np.argwhere(bad)[0])
-        _unordered(findings, group, record, other, actors, unit, theirs)
+        # Who is ordered after this write is ordered after the other, too.
+        other.alive &= ~footprint.whole
+        if not other.alive:
+            other.time = 0
     if write:
         block.written |= footprint.whole
     elif footprint not in block.initialised:
@@ -215,7 +226,7 @@ def _unordered(
 def _visible(
     findings: Findings, group: Group, mine: Record, other: Record, actors: Clock
 ) -> None:
-    """An ordered read of a write: the right completion, with a fence if it needs one."""
+    """An ordered read of a write: of the right completion, and fenced if need be."""
     if not mine.footprint.whole & other.alive:
         return
     if other.kind == "tma":

@@ -49,12 +49,16 @@ class Control:
     depth: dict[o.For, int] = field(default_factory=dict[o.For, int])
     sizes: frozenset[str] = frozenset()
     """Sizes and scalar arguments that matter."""
+    conditions: frozenset[str] = frozenset()
+    """Sizes that matter to the conditions of branches."""
     by_block: bool = False
     """The course may differ from block to block."""
     tables: bool = False
     """It depends on elements of run-time tables."""
     turning: bool = False
     """A condition depends on the number of a loop's turn."""
+    scalars: frozenset[str] = frozenset()
+    """Named scalars that matter."""
     counters: tuple[str, ...] = ()
     modulus: int = 1
     gaps: tuple[str, ...] = ()
@@ -75,6 +79,9 @@ class _Study:
         self.turning: set[str] = set()
         """Symbols whose value changes from turn to turn of a loop."""
         self.tables: set[str] = set()
+        self.coords: dict[str, list[Expr]] = {}
+        """Where an element of a table comes from; its value may be anything."""
+        self.conditions: list[Expr] = []
         for op in walk(program.body):
             self._define(op)
 
@@ -84,7 +91,7 @@ class _Study:
                 self.made[op.sym.name] = [op.value]
             case o.LoadScalar():
                 self.tables.add(op.sym.name)
-                self.made[op.sym.name] = list(op.coords)
+                self.coords[op.sym.name] = list(op.coords)
             case o.For():
                 self.made[op.var.name] = [op.start, op.stop, op.step]
                 self.turning.add(op.var.name)
@@ -94,7 +101,7 @@ class _Study:
                     self.turning.add(carry.arg.name)
             case o.If():
                 for merge in op.scalars:
-                    self.made[merge.result.name] = [merge.then, merge.other, op.cond]
+                    self.made[merge.result.name] = [merge.then, merge.other]
             case _:
                 pass
 
@@ -115,18 +122,43 @@ class _Study:
         gaps: list[str] = []
         self._visit(self.program.body, (), control, roots, gaps)
         everything = self.closure(roots)
+        self._quiet_branches({s.name for s in everything}, roots, gaps)
+        everything = self.closure(roots)
         sized = self.closure([*roots, self.program.grid])
         control.sizes = frozenset(
             s.name for s in sized if s.kind in ("dim", "param", "stride")
         )
         control.by_block = any(s.kind in ("block", "rank") for s in everything)
         counters = {s.name for s in everything if s.kind in ("loop", "let")}
+        self.made.update(self.coords)
+        needed = (s for s in self.closure(roots) if s.kind in ("loop", "let"))
+        control.scalars = frozenset(s.name for s in needed)
+        for name in self.coords:
+            del self.made[name]
         events = self._event_counters(roots)
         control.counters = tuple(sorted(counters & events))
         control.modulus = self._modulus(roots)
         control.gaps = tuple(dict.fromkeys(gaps))
         control.units = self._units(control.sizes)
+        branches = self.closure(list(self.conditions))
+        control.conditions = frozenset(
+            s.name for s in branches if s.kind in ("dim", "param", "stride")
+        )
         return control
+
+    def _quiet_branches(
+        self, names: set[str], roots: list[Expr], gaps: list[str]
+    ) -> None:
+        """Branches without events that decide a counter's value."""
+        for op in walk(self.program.body):
+            if not isinstance(op, o.If) or has_events(op.then) or has_events(op.other):
+                continue
+            if not any(m.result.name in names for m in op.scalars):
+                continue
+            roots.append(op.cond)
+            needed = {s.name for s in self.closure([op.cond])}
+            if needed & (self.tables | self.turning):
+                gaps.append(f"line {op.span.line}: a counter depends on a branch")
 
     def _event_counters(self, roots: list[Expr]) -> set[str]:
         """Counters used in expressions of events directly or through definitions."""
@@ -203,6 +235,7 @@ class _Study:
         self, op: o.If, control: Control, roots: list[Expr], gaps: list[str]
     ) -> None:
         roots.append(op.cond)
+        self.conditions.append(op.cond)
         needed = self.closure([op.cond])
         if any(s.name in self.tables for s in needed):
             control.tables = True
@@ -283,9 +316,9 @@ class _Study:
         """Constants that divide what changes from turn to turn."""
         match e:
             case Binary():
-                if e.op in ("//", "%") and isinstance(e.right, Const):
-                    if not self._fixed(e.left):
-                        yield max(int(e.right.value), 1)
+                divided = e.op in ("//", "%") and not self._fixed(e.left)
+                if divided and isinstance(e.right, Const):
+                    yield max(int(e.right.value), 1)
                 yield from self._divisors(e.left)
                 yield from self._divisors(e.right)
             case Select():

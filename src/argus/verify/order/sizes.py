@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from itertools import combinations
+from math import lcm
 
 from argus.ir import ops as o
 from argus.ir.expr import Expr, Sym, evaluate, symbols
@@ -15,53 +17,108 @@ __all__ = ["Sizes", "trips"]
 Table = Callable[[str, tuple[int, ...]], int]
 _TRIES = (16, 128, 64, 256, 1, 32, 512, 1024, 0)
 _STRIDE = 1 << 16
+_FACTORS = (1, 2, 4, 8, 16)
 
 
 class Sizes:
     """Which sizes are varied, and values for all symbols given their trip counts.
 
     ``varied``: innermost first. ``loops``: the loops that each of them decides.
+    ``gaps``: loops that turn more often with no size that was tried.
     """
 
     def __init__(self, program: Program, control: Control) -> None:
         self.program = program
         self.control = control
         self.loops: dict[str, list[o.For]] = {}
+        self.together: dict[str, tuple[str, ...]] = {}
+        """Sizes that have to grow with a varied one for its loops to turn."""
         self.fixed: dict[str, int | float] = {}
-        self._classes()
+        self.gaps: list[str] = []
+        self.units = {
+            name: lcm(unit, program.facts.get(name, 1))
+            for name, unit in control.units.items()
+        }
         self._defaults()
+        self.varied = (*self._classes(), *self._conditions())
 
-    def _classes(self) -> None:
-        """One size for each set of loops: the others stay at one turn's worth."""
-        influence: dict[str, frozenset[o.For]] = {}
+    # ------------------------------------------------------------------ choosing
+
+    def _classes(self) -> Iterator[str]:
+        """One size (or a few that grow together) for each set of loops."""
+        classes: dict[frozenset[o.For], list[str]] = {}
         for size in sorted(self.control.sizes):
-            loops = frozenset(
-                op for op, sizes in self.control.loops.items() if size in sizes
-            )
-            influence[size] = loops
-        chosen: dict[frozenset[o.For], str] = {}
-        self.together: dict[str, list[str]] = {}
-        for size, loops in influence.items():
-            if loops in chosen:
-                self.together[chosen[loops]].append(size)
-            else:
-                chosen[loops] = size
-                self.together[size] = []
+            decided = {op for op, by in self.control.loops.items() if size in by}
+            if decided:
+                classes.setdefault(frozenset(decided), []).append(size)
 
-        def depth(size: str) -> int:
-            return max((self.control.depth[op] for op in influence[size]), default=0)
+        def depth(loops: frozenset[o.For]) -> int:
+            return max(self.control.depth[op] for op in loops)
 
-        order = sorted(chosen.values(), key=lambda s: (-depth(s), s))
-        self.varied = tuple(order)
-        for size in order:
-            # A loop that a more deeply nested size decides, too, is that one's.
-            self.loops[size] = [
-                op for op in influence[size] if self.control.depth[op] == depth(size)
-            ]
+        left = set(self.control.loops)
+        for loops in sorted(classes, key=lambda x: (-depth(x), classes[x])):
+            mine = [op for op in loops if op in left]
+            if mine and (size := self._grow(classes[loops], mine)) is not None:
+                self.loops[size] = mine
+                left.difference_update(mine)
+                yield size
+        for op in left:
+            self.gaps.append(f"no size found that makes line {op.span.line} turn more")
+
+    def _conditions(self) -> Iterator[str]:
+        for size in sorted(self.control.conditions):
+            if size not in self.loops:
+                self.loops[size] = []
+                self.together[size] = ()
+                yield size
+
+    def _grow(self, sizes: list[str], loops: list[o.For]) -> str | None:
+        """Find which sizes make loops turn, and how much of them one turn takes."""
+        for count in (1, 2, len(sizes)):
+            for chosen in combinations(sizes, count):
+                size = chosen[0]
+                self.together[size] = chosen[1:]
+                for factor in _FACTORS:
+                    if self._steady(size, factor, loops):
+                        for name in chosen:
+                            self.units[name] = self.units.get(name, 1) * factor
+                        self._spread(size, loops)
+                        return size
+                del self.together[size]
+        return None
+
+    def _spread(self, size: str, loops: list[o.For]) -> None:
+        """If the least step of a size is several turns, let more blocks share them."""
+        more = self._turns(size, 3, loops) - self._turns(size, 2, loops)
+        if more <= 1:
+            return
+        self.fixed[SM_COUNT.name] *= more
+        if self._turns(size, 3, loops) - self._turns(size, 2, loops) != 1:
+            self.fixed[SM_COUNT.name] //= more
+
+    def _steady(self, size: str, factor: int, loops: list[o.For]) -> bool:
+        turns = [self._turns(size, factor * n, loops) for n in (2, 3, 4)]
+        return turns[0] < turns[1] < turns[2]
+
+    def _turns(self, size: str, units: int, loops: list[o.For]) -> int:
+        """The most turns of some loops with so many units of a size."""
+        env = self.environment({size: units})
+        if env is None:
+            return 0
+        grid = int(evaluate(self.program.grid, env))
+        if grid < self.program.cluster:
+            return 0
+        env[GRID_SIZE.name] = grid
+        counts: dict[int, int] = {}
+        for block in {0, grid - 1}:
+            rank = block % self.program.cluster
+            trips(self.program, env, block, rank, _used, counts)
+        return max((counts.get(id(op), 0) for op in loops), default=0)
+
+    # -------------------------------------------------------------------- values
 
     def _defaults(self) -> None:
-        program = self.program
-        for param in program.params:
+        for param in self.program.params:
             if isinstance(param, GlobalTensor):
                 for extent in (*param.shape, *param.strides):
                     for sym in symbols(extent):
@@ -70,88 +127,58 @@ class Sizes:
                 self.fixed[param.sym.name] = 1.0
             else:
                 self._default(param.sym)
-        self.fixed[SM_COUNT.name] = program.cluster
+        self.fixed[SM_COUNT.name] = self.program.cluster
 
     def _default(self, sym: Sym) -> None:
         if sym.kind == "stride":
             self.fixed.setdefault(sym.name, _STRIDE)
         else:
-            unit = self.control.units.get(sym.name)
-            self.fixed.setdefault(sym.name, unit if unit is not None else 16)
+            self.fixed.setdefault(sym.name, self.units.get(sym.name, 16))
 
     def environment(self, chosen: Mapping[str, int]) -> dict[str, int | float] | None:
         """Values of all symbols; None when the program does not admit these sizes."""
         env = dict(self.fixed)
+        taken = set(chosen)
         for size, turns in chosen.items():
-            unit = self.control.units.get(size, 1)
-            env[size] = unit * turns
-            if self.diagonal(size):
-                for other in self.together[size]:
-                    env[other] = self.control.units.get(other, 1) * max(turns, 1)
-        free = [n for n in self.fixed if n not in chosen and n != SM_COUNT.name]
-        return env if self._admit(env, free) else None
-
-    def diagonal(self, size: str) -> bool:
-        """Whether sizes that decide the same loops have to grow together.
-
-        So it is when a loop's course depends on the block, too: a bound that is the
-        least of several.
-        """
-        return any(
-            isinstance(e, Expr) and _has_min(e)
-            for op in self._bodies()
-            for e in _bounds(op)
-        ) and bool(self.together[size])
-
-    def _bodies(self) -> list[o.AnyOp]:
-        from argus.ir.walk import walk
-
-        return [op for op in walk(self.program.body) if isinstance(op, o.For | o.Let)]
-
-    def _admit(self, env: dict[str, int | float], free: list[str]) -> bool:
+            env[size] = self.units.get(size, 1) * turns
+            for other in self.together.get(size, ()):
+                env[other] = self.units.get(other, 1) * turns
+                taken.add(other)
+        free = {n for n in self.fixed if n not in taken and n != SM_COUNT.name}
         for _ in range(3):
-            failing = [
-                r for r in self.program.requirements if not evaluate(r.cond, env)
-            ]
+            failing = self._failing(env)
             if not failing:
-                return True
-            for requirement in failing:
-                self._mend(requirement.cond, env, free)
-        return all(evaluate(r.cond, env) for r in self.program.requirements)
+                return env
+            for cond in failing:
+                _mend(cond, env, free)
+        for cond in self._failing(env):
+            if any(s.name in free for s in symbols(cond)):
+                self.gaps.append(f"no sizes were found for which {cond} holds")
+        return None
 
-    def _mend(self, cond: Expr, env: dict[str, int | float], free: list[str]) -> None:
-        for sym in symbols(cond):
-            if sym.name not in free or evaluate(cond, env):
-                continue
-            old = env[sym.name]
-            for value in _TRIES:
-                env[sym.name] = value
-                if evaluate(cond, env):
-                    break
-            else:
-                env[sym.name] = old
+    def _failing(self, env: Mapping[str, int | float]) -> list[Expr]:
+        conditions = [r.cond for r in self.program.requirements]
+        return [c for c in conditions if not evaluate(c, env)]
 
 
-def _has_min(e: Expr) -> bool:
-    from argus.ir.expr import Binary, Select
+def _mend(cond: Expr, env: dict[str, int | float], free: set[str]) -> None:
+    """Change one free size so that a condition holds, if that is enough."""
+    for sym in symbols(cond):
+        if sym.name not in free or evaluate(cond, env):
+            continue
+        old = env[sym.name]
+        for value in (*_TRIES, *(int(v) for v in env.values() if v == int(v))):
+            env[sym.name] = value
+            if evaluate(cond, env):
+                break
+        else:
+            env[sym.name] = old
 
-    match e:
-        case Binary():
-            return e.op == "min" or _has_min(e.left) or _has_min(e.right)
-        case Select():
-            return True
-        case _:
-            return False
 
-
-def _bounds(op: o.AnyOp) -> tuple[Expr, ...]:
-    match op:
-        case o.For():
-            return (op.start, op.stop)
-        case o.Let():
-            return (op.value,)
-        case _:
-            return ()
+def _used(name: str, coords: tuple[int, ...]) -> int:
+    """A table whose every tile is used."""
+    del name, coords
+    return 1
 
 
 def trips(
@@ -160,6 +187,7 @@ def trips(
     block: int,
     rank: int,
     table: Table,
+    counts: dict[int, int] | None = None,
 ) -> object:
     """The course of a block: turns of each loop, branches taken, nested as they are."""
     values = {
@@ -168,10 +196,15 @@ def trips(
         CLUSTER_RANK.name: rank,
         GRID_SIZE.name: env[GRID_SIZE.name],
     }
-    return _course(program.body, values, table)
+    return _course(program.body, values, table, {} if counts is None else counts)
 
 
-def _course(block: o.Block, env: dict[str, int | float], table: Table) -> object:
+def _course(
+    block: o.Block,
+    env: dict[str, int | float],
+    table: Table,
+    counts: dict[int, int],
+) -> object:
     found: list[object] = []
     for op in block.ops:
         match op:
@@ -182,26 +215,28 @@ def _course(block: o.Block, env: dict[str, int | float], table: Table) -> object
                 env[op.sym.name] = table(op.tensor.name, coords)
             case o.For():
                 if has_events(op.body):
-                    found.append(_turns(op, env, table))
+                    found.append(_turns(op, env, table, counts))
                 else:
                     for carry in op.scalars:
                         env[carry.result.name] = evaluate(carry.init, env)
             case o.If():
                 taken = bool(evaluate(op.cond, env))
                 found.append(
-                    (taken, _course(op.then if taken else op.other, env, table))
+                    (taken, _course(op.then if taken else op.other, env, table, counts))
                 )
                 for merge in op.scalars:
                     value = evaluate(merge.then if taken else merge.other, env)
                     env[merge.result.name] = value
             case o.Roles():
-                found += [_course(r.body, dict(env), table) for r in op.roles]
+                found += [_course(r.body, dict(env), table, counts) for r in op.roles]
             case _:
                 pass
     return tuple(found)
 
 
-def _turns(op: o.For, env: dict[str, int | float], table: Table) -> object:
+def _turns(
+    op: o.For, env: dict[str, int | float], table: Table, counts: dict[int, int]
+) -> object:
     start, stop, step = (int(evaluate(e, env)) for e in (op.start, op.stop, op.step))
     scalars = [evaluate(c.init, env) for c in op.scalars]
     found: list[object] = []
@@ -209,8 +244,9 @@ def _turns(op: o.For, env: dict[str, int | float], table: Table) -> object:
         env[op.var.name] = value
         for carry, number in zip(op.scalars, scalars, strict=True):
             env[carry.arg.name] = number
-        found.append(_course(op.body, env, table))
+        found.append(_course(op.body, env, table, counts))
         scalars = [evaluate(c.yielded, env) for c in op.scalars]
     for carry, number in zip(op.scalars, scalars, strict=True):
         env[carry.result.name] = number
+    counts[id(op)] = max(counts.get(id(op), 0), len(found))
     return tuple(found)

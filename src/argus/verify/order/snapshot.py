@@ -47,9 +47,9 @@ def snapshot(walk: Walk, counters: tuple[str, ...], modulus: int) -> object:
     for block in walk.blocks:
         for record in block.records.values():
             tags.append((bool(record.time), record.alive == record.footprint.whole))
-            for agent, issuer in zip(record.agents, record.issuers, strict=True):
-                agents += [int(agent), int(issuer)]
-                times += [record.time, record.issued]
+            # Who knows of the issue alone decides only how a mistake is called.
+            agents += record.agents.tolist()
+            times += [record.time] * len(record.agents)
     waits: list[tuple[int, int]] = []
     for barrier in barriers:
         tags.append((barrier.pending, barrier.tx, barrier.count, len(barrier.arrivals)))
@@ -67,7 +67,7 @@ def snapshot(walk: Walk, counters: tuple[str, ...], modulus: int) -> object:
         parts.append(rows[:, CAUSE, [a for a, _ in waits]] >= [t for _, t in waits])
     numbers = np.array([b.agent for b in barriers], np.intp)
     done = np.array([b.completed for b in barriers])
-    lag = np.maximum(rows[:, CAUSE, numbers] - done, -3).astype(np.int8)
+    lag = np.maximum(rows[:, CAUSE, numbers] - done, -2).astype(np.int8)
     packed = tuple(np.packbits(p).tobytes() for p in parts)
     groups = tuple(_group(g, counters, modulus) for g in walk.groups)
     held = tuple(
@@ -109,8 +109,7 @@ def _group(group: Group, counters: tuple[str, ...], modulus: int) -> object:
         tuple(group.path),
         None if wait is None else (id(wait.op), wait.barrier.completed - wait.n),
         group.products.shape(),
-        group.copies.shape(),
-        group.copies.issued - group.handed,
+        group.copies.shape(group.handed),
         group.stores.shape(),
         registers,
         operands,

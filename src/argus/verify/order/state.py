@@ -26,6 +26,7 @@ __all__ = [
     "Group",
     "Indices",
     "Iteration",
+    "Parting",
     "Queue",
     "Record",
     "Steps",
@@ -35,6 +36,7 @@ __all__ = [
 ]
 
 Indices = NDArray[np.intp]
+Row = NDArray[np.int32]
 Iteration = tuple[tuple[str, int], ...]
 """Loop variables and their values, outermost first."""
 Steps = Generator["Waiting | None", None, None]
@@ -66,6 +68,8 @@ class Record:
     iteration: Iteration = ()
     alive: int = 0
     """Bytes that nobody has written since, as a mask."""
+    sole: int = -1
+    """The agent, if there is one only."""
     near: list[tuple[Record, Bools]] = field(
         default_factory=list["tuple[Record, Bools]"]
     )
@@ -89,6 +93,7 @@ class Barrier:
     """One mbarrier of one block (or, with ``alloc`` None, a barrier of threads)."""
 
     name: str
+    rank: int
     agent: int
     alloc: BarrierAlloc | None
     count: int
@@ -101,11 +106,6 @@ class Barrier:
     expect: tuple[AnyOp, Group, Iteration] | None = None
     arrivals: list[Event] = field(default_factory=list[Event])
     """Events that have arrived in the phase in progress, for reports."""
-    last_copy: tuple[CopyAsync, Group, Iteration, int] | None = None
-    remote: dict[Group, tuple[BarrierArrive, Iteration, int, int]] = field(
-        default_factory=dict["Group", "tuple[BarrierArrive, Iteration, int, int]"]
-    )
-    """Latest arrival from each group of another block: its phase, and its time."""
 
     def complete(self) -> None:
         """The phase in progress is over."""
@@ -135,9 +135,10 @@ class Queue:
             self.covered = self.committed.popleft()
         return self.covered
 
-    def shape(self) -> tuple[int, ...]:
-        """The queue relative to its own numbers."""
-        return (self.issued - self.covered, *(self.issued - c for c in self.committed))
+    def shape(self, handed: int = 0) -> tuple[int, ...]:
+        """The queue relative to its own numbers; up to ``handed`` others wait."""
+        done = max(self.covered, handed)
+        return (self.issued - done, *(self.issued - c for c in self.committed))
 
 
 @dataclass(eq=False)
@@ -162,6 +163,20 @@ class Accumulator:
     number: int
     op: AnyOp
     readable: bool = False
+
+
+@dataclass(frozen=True)
+class Parting:
+    """A group at its end, or where it would end with fewer turns of its loop."""
+
+    group: Group
+    cause: Row
+    time: int
+    queues: tuple[tuple[int, int, tuple[int, ...]], ...]
+    """cp.async copies, TMA stores, products: issued, covered, committed groups."""
+    handed: int
+    sent: dict[Barrier, tuple[CopyAsync, Iteration, int]]
+    reached: dict[Barrier, tuple[BarrierArrive, Iteration, int, int]]
 
 
 @dataclass(eq=False)
@@ -192,7 +207,8 @@ class Group:
     """Identities of the loops and branches around the current operation."""
     wait: Waiting | None = None
     steps: Steps | None = None
-    ended: bool = False
+    parting_at: list[Parting] = field(default_factory=list["Parting"])
+    """At the head of each turn of its outermost loop, if wanted."""
     products: Queue = field(default_factory=Queue)
     copies: Queue = field(default_factory=Queue)
     stores: Queue = field(default_factory=Queue)
@@ -215,6 +231,14 @@ class Group:
     releases: deque[tuple[int, AnyOp, Iteration]] = field(
         default_factory=lambda: deque[tuple[int, AnyOp, Iteration]](maxlen=64)
     )
+    sent: dict[Barrier, tuple[CopyAsync, Iteration, int]] = field(
+        default_factory=dict["Barrier", "tuple[CopyAsync, Iteration, int]"]
+    )
+    """Latest copy whose bytes count on each barrier, and the completions after it."""
+    reached: dict[Barrier, tuple[BarrierArrive, Iteration, int, int]] = field(
+        default_factory=dict["Barrier", "tuple[BarrierArrive, Iteration, int, int]"]
+    )
+    """Latest arrival at each barrier of another block: completions after it, time."""
     recent: deque[Event] = field(default_factory=lambda: deque[Event](maxlen=6))
 
     @property
@@ -226,6 +250,21 @@ class Group:
     def threads(self) -> int:
         """Threads of the group."""
         return 32 * self.warps
+
+    def parting(self) -> Parting:
+        """How the group would leave if it ended here."""
+        return Parting(
+            self,
+            self.clock[:, CAUSE].max(axis=0),
+            self.time,
+            tuple(
+                (q.issued, q.covered, tuple(q.committed))
+                for q in (self.copies, self.stores, self.products)
+            ),
+            self.handed,
+            dict(self.sent),
+            dict(self.reached),
+        )
 
     def acquire(self, clock: Clock) -> None:
         """All warps waited for what happened after ``clock``."""
@@ -254,14 +293,11 @@ class Block:
     written: int = 0
     """Bytes that were written, as a mask."""
     initialised: set[Footprint] = field(default_factory=set[Footprint])
-    end: Clock | None = None
 
-    def record(self, new: Record) -> Record:
-        """The record of the same footprint and group, or this one, entered."""
-        key = (new.footprint, new.group, new.write)
-        old = self.records.get(key)
-        if old is not None and old.op is new.op:
-            return old
+    def enter(self, new: Record) -> Record:
+        """Enter the first access of a group to a footprint."""
+        if len(new.agents) == 1:
+            new.sole = int(new.agents[0])
         for other in self.records.values():
             if not (other.write or new.write):
                 continue
@@ -273,7 +309,7 @@ class Block:
             meets = new.footprint.meets(new.footprint)
             if meets is not None:
                 new.near.append((new, meets))
-        self.records[key] = new
+        self.records[new.footprint, new.group, new.write] = new
         return new
 
 
@@ -316,7 +352,7 @@ def make_block(program: Program, agents: Agents, index: int, rank: int) -> Block
         name = f"{alloc.name}[{i}]" if alloc.count > 1 else alloc.name
         agent = agents.barrier(rank, number)
         barriers[alloc, i] = Barrier(
-            name, agent, alloc, alloc.arrivals, agents.zero(), agents.zero()
+            name, rank, agent, alloc, alloc.arrivals, agents.zero(), agents.zero()
         )
         barriers[alloc, i].pending = alloc.arrivals
     return Block(index, rank, program.cluster > 1, barriers, {})

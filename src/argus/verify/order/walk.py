@@ -22,14 +22,18 @@ from argus.ir.placement import TmaPlan, VectorPlan, WgmmaPlan
 from argus.ir.program import BLOCK_INDEX, CLUSTER_RANK, Program
 from argus.isa.boxes import box_bytes
 from argus.verify.order import barriers, registers
-from argus.verify.order.accesses import access, event, report, who
+from argus.verify.order.accesses import access, event, report
 from argus.verify.order.clock import CAUSE, ORDER, Agents
+from argus.verify.order.ending import leave, over
 from argus.verify.order.finding import Findings
 from argus.verify.order.footprint import Footprints, Unmodelled
+from argus.verify.order.prune import Pruned
 from argus.verify.order.state import (
     Barrier,
     Block,
     Group,
+    Indices,
+    Parting,
     Steps,
     Waiting,
     make_block,
@@ -46,7 +50,8 @@ class Walk:
     """One run of all blocks of a cluster.
 
     ``env`` gives sizes, strides, scalar arguments and the grid; ``first`` is the index
-    of the cluster's first block. ``limit`` bounds the operations that are walked.
+    of the cluster's first block. ``heads``: note how groups would leave at each head of
+    their outermost loops. ``limit`` bounds the operations that are walked.
     """
 
     def __init__(
@@ -57,19 +62,26 @@ class Walk:
         findings: Findings,
         footprints: Footprints,
         table: Table,
+        pruned: Pruned,
+        heads: bool = False,
         limit: int = 200_000,
     ) -> None:
         self.program = program
         self.findings = findings
         self.footprints = footprints
         self.table = table
+        self.pruned = pruned
         self.left = limit
+        self.heads = heads
         self.agents = Agents.of(program)
         self.stuck = False
         self.arrived: set[Group] = set()
         """Groups that wait at the cluster's barrier."""
+        self.partings: list[Parting] = []
         self.blocks: list[Block] = []
         self.groups: list[Group] = []
+        """Those that have not ended."""
+        self.everyone: list[Group] = []
         self.cluster = self._threads_barrier("the cluster", self.agents.count - 1)
         for rank in range(program.cluster):
             block = make_block(program, self.agents, first + rank, rank)
@@ -81,7 +93,7 @@ class Walk:
             )
 
     def _threads_barrier(self, name: str, agent: int) -> Barrier:
-        return Barrier(name, agent, None, 0, self.agents.zero(), self.agents.zero())
+        return Barrier(name, -1, agent, None, 0, self.agents.zero(), self.agents.zero())
 
     def _start(
         self,
@@ -100,12 +112,16 @@ class Walk:
         group.tick()
         group.steps = self._block(group, body)
         self.groups.append(group)
+        self.everyone.append(group)
         return group
 
     # ------------------------------------------------------------------ running
 
-    def run(self, after_round: Callable[[Walk], None] | None = None) -> None:
-        """Walk to the end, or until nobody can go on (``stuck``)."""
+    def run(self, after_round: Callable[[Walk], bool] | None = None) -> None:
+        """Walk to the end, until nobody can go on (``stuck``), or as long as wanted.
+
+        ``after_round`` says after each round whether to stop there.
+        """
         while self.groups:
             moved = False
             for group in tuple(self.groups):
@@ -114,9 +130,9 @@ class Walk:
                 self.stuck = True
                 self._deadlock()
                 return
-            if after_round is not None:
-                after_round(self)
-        self._over()
+            if after_round is not None and after_round(self):
+                return
+        over(self.findings, self.blocks, self.partings)
 
     def _go(self, group: Group) -> bool:
         """Let a group go on until it waits or begins a turn of a loop."""
@@ -131,86 +147,9 @@ class Walk:
         return True
 
     def _end(self, group: Group) -> None:
-        group.ended = True
-        for queue, agent, what in (
-            (group.copies, int(group.copy_agents[0]), "cp.async copy"),
-            (group.stores, group.store_agent, "TMA store"),
-            (group.products, int(group.product_agents[0]), "matrix instruction"),
-        ):
-            covered = max(queue.covered, group.handed if "cp" in what else 0)
-            if queue.issued <= covered:
-                continue
-            late = max(
-                (
-                    r
-                    for r in group.block.records.values()
-                    if r.group is group and agent in r.agents and r.time > covered
-                ),
-                key=lambda r: r.time,
-                default=None,
-            )
-            if late is not None:
-                report(
-                    self.findings,
-                    "AG0421",
-                    group,
-                    late.op,
-                    f"{who(group)} ends while this {what} may still use shared memory:"
-                    " no wait covers it",
-                    "nobody waits for it",
-                    iteration=late.iteration,
-                    events=(
-                        event(group, late.op, f"starts a {what}", late.iteration),
-                        event(group, late.op, "ends", group.iteration),
-                    ),
-                )
-        block = group.block
-        end = group.clock.max(axis=0)
-        block.end = end if block.end is None else np.maximum(block.end, end)
+        leave(self.findings, group.parting(), group.iteration)
+        self.partings.append(group.parting())
         self._release_cluster()
-
-    def _over(self) -> None:
-        """All have ended: nothing may reach the memory of a block that is gone."""
-        for block in self.blocks:
-            if block.end is None:
-                continue
-            seen = block.end[CAUSE]
-            for barrier in block.barriers.values():
-                copy = barrier.last_copy
-                if copy is not None and int(seen[barrier.agent]) < copy[3]:
-                    op, group, iteration, _ = copy
-                    own = group.block is block
-                    report(
-                        self.findings,
-                        "AG0421" if own else "AG0410",
-                        group,
-                        op,
-                        f"this TMA copy may reach the shared memory of block"
-                        f" {block.rank} of the cluster after that block has ended"
-                        if not own
-                        else "the block may end while this TMA copy still writes its"
-                        " shared memory: nobody waits for its completion",
-                        "may outlive its block",
-                        iteration=iteration,
-                        events=(event(group, op, "starts the copy", iteration),),
-                    )
-                for group, (op, iteration, phase, time) in barrier.remote.items():
-                    if int(seen[barrier.agent]) >= phase:
-                        continue
-                    if (seen[group.own] >= time).any():
-                        continue
-                    report(
-                        self.findings,
-                        "AG0410",
-                        group,
-                        op,
-                        f"this arrival may reach block {block.rank} of the cluster"
-                        " after that block has ended",
-                        "the other block may be gone",
-                        iteration=iteration,
-                        events=(event(group, op, "arrives remotely", iteration),),
-                        help="end the cluster together (barrier.cluster)",
-                    )
 
     def _deadlock(self) -> None:
         from argus.verify.order.stuck import explain
@@ -220,7 +159,7 @@ class Walk:
     # ------------------------------------------------------------- control flow
 
     def _block(self, group: Group, block: o.Block) -> Steps:
-        for op in block.ops:
+        for op in self.pruned[id(block)]:
             group.op = op
             self.left -= 1
             if self.left < 0:
@@ -318,6 +257,9 @@ class Walk:
             env[op.var.name] = value
             for carry, number in zip(op.scalars, scalars, strict=True):
                 env[carry.arg.name] = number
+            if self.heads and not loops:
+                group.tick()
+                group.parting_at.append(group.parting())
             group.iteration = (*outer, (op.var.name, value))
             group.op = op
             yield None
@@ -370,7 +312,7 @@ class Walk:
 
     # ------------------------------------------------------------------- memory
 
-    def _learn(self, group: Group, agents: object, covered: int) -> None:
+    def _learn(self, group: Group, agents: Indices, covered: int) -> None:
         """Each warp knows its own operations up to ``covered`` to be complete."""
         rows = np.arange(group.warps)
         for part in (ORDER, CAUSE):
@@ -474,7 +416,7 @@ class Walk:
                     self.findings, group, block, op, footprint, "tma", True,
                     actor, agents, group.own[:1], phase,
                 )  # fmt: skip
-            barrier.last_copy = (op, group, group.iteration, phase)
+            group.sent[barrier] = (op, group.iteration, phase)
         for block in receivers:
             barrier = self._barrier(group, op.barrier, block)
             for _ in plan.boxes:
@@ -534,7 +476,7 @@ class Walk:
             barrier = self._barrier(group, op.barrier, block)
             if block is not group.block:
                 phase = barrier.completed + 1
-                barrier.remote[group] = (op, group.iteration, phase, group.time)
+                group.reached[barrier] = (op, group.iteration, phase, group.time)
             barriers.arrive(self.findings, group, op, barrier, count, given, least)
         group.tick()
 

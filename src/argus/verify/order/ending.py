@@ -1,0 +1,228 @@
+"""The end of a block: nothing asynchronous of it, or to it, may be left.
+
+Also the ends that a walk did not take: where all groups turn one outermost loop each,
+the walk with fewer turns is a prefix of the one with more, if nobody has learnt before
+its own turn a of what another does in turn a or later. Then each group's state at the
+head of turn a is its state at the end of a walk of a turns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from argus.ir import ops as o
+from argus.ir.program import Program
+from argus.verify.order.accesses import event, report, who
+from argus.verify.order.control import has_events
+from argus.verify.order.finding import Findings
+from argus.verify.order.state import Block, Group, Iteration, Parting, Row
+
+__all__ = ["ends_within", "leave", "over", "simple_tails"]
+
+_TAIL = (
+    o.CopyOutCommit | o.CopyOutWait | o.CpAsyncCommit | o.CpAsyncWait | o.WgmmaCommit
+    | o.WgmmaWait | o.ClusterSync
+)  # fmt: skip
+_KINDS = ("cp.async copy", "TMA store", "matrix instruction")
+
+
+def leave(findings: Findings, parting: Parting, iteration: Iteration) -> None:
+    """A group ends: its own asynchronous operations are over."""
+    group = parting.group
+    agents = (
+        int(group.copy_agents[0]),
+        group.store_agent,
+        int(group.product_agents[0]),
+    )
+    for (issued, covered, _), agent, what in zip(
+        parting.queues, agents, _KINDS, strict=True
+    ):
+        done = max(covered, parting.handed if what == _KINDS[0] else 0)
+        if issued <= done:
+            continue
+        records = group.block.records.values()
+        late = [
+            r
+            for r in records
+            if r.group is group and agent in r.agents and r.time > done
+        ]
+        at = max(late, key=lambda r: r.time) if late else None
+        if at is None:
+            continue
+        report(
+            findings,
+            "AG0421",
+            group,
+            at.op,
+            f"{who(group)} ends while this {what} may still use shared memory: no wait"
+            " covers it",
+            "nobody waits for it",
+            iteration=at.iteration,
+            events=(
+                event(group, at.op, f"starts a {what}", at.iteration),
+                event(group, at.op, f"{who(group)} ends", iteration),
+            ),
+        )
+
+
+def over(
+    findings: Findings, blocks: Sequence[Block], partings: Sequence[Parting]
+) -> None:
+    """All have ended: nothing may reach the memory of a block that is gone."""
+    for block in blocks:
+        seen = _seen(block, partings)
+        if seen is None:
+            continue
+        for parting in partings:
+            _outlives(findings, block, parting, seen)
+
+
+def _seen(block: Block, partings: Sequence[Parting]) -> Row | None:
+    """What had happened for sure when the last thread of a block ended."""
+    rows = [p.cause for p in partings if p.group.block is block]
+    return np.max(np.stack(rows), axis=0) if rows else None
+
+
+def _outlives(findings: Findings, block: Block, parting: Parting, seen: Row) -> None:
+    group = parting.group
+    for barrier, (op, iteration, phase) in parting.sent.items():
+        if barrier.rank != block.rank or int(seen[barrier.agent]) >= phase:
+            continue
+        own = group.block is block
+        report(
+            findings,
+            "AG0421" if own else "AG0410",
+            group,
+            op,
+            "the block may end while this TMA copy still writes its shared memory:"
+            " nobody waits for its completion"
+            if own
+            else f"this TMA copy may reach the shared memory of block {block.rank} of"
+            " the cluster after that block has ended",
+            "may outlive its block",
+            iteration=iteration,
+            events=(event(group, op, "starts the copy", iteration),),
+        )
+    for barrier, (arrive, iteration, phase, time) in parting.reached.items():
+        if barrier.rank != block.rank or int(seen[barrier.agent]) >= phase:
+            continue
+        if (seen[group.own] >= time).any():
+            continue
+        report(
+            findings,
+            "AG0410",
+            group,
+            arrive,
+            f"this arrival may reach block {block.rank} of the cluster after that block"
+            " has ended",
+            "the other block may be gone",
+            iteration=iteration,
+            events=(event(group, arrive, "arrives remotely", iteration),),
+            help="end the cluster together (barrier.cluster)",
+        )
+
+
+# ------------------------------------------------------------- ends not walked to
+
+
+def simple_tails(program: Program, loops: Sequence[o.For]) -> dict[str, list[o.AnyOp]]:
+    """What each group does after its one outermost loop, which is one of ``loops``.
+
+    Empty when a group has no such loop, or goes on with more than waits for its own
+    operations and the cluster's barrier.
+    """
+    bodies = {
+        role.name: role.body
+        for op in program.body.ops
+        if isinstance(op, o.Roles)
+        for role in op.roles
+    } or {"block": program.body}
+    tails: dict[str, list[o.AnyOp]] = {}
+    for name, body in bodies.items():
+        turning = [
+            i
+            for i, op in enumerate(body.ops)
+            if isinstance(op, o.For) and has_events(op.body)
+        ]
+        if len(turning) != 1 or body.ops[turning[0]] not in loops:
+            return {}
+        tail = [op for op in body.ops[turning[0] + 1 :] if has_events(o.Block([op]))]
+        if not all(isinstance(op, _TAIL) for op in tail):
+            return {}
+        tails[name] = tail
+    return tails
+
+
+def ends_within(
+    findings: Findings,
+    blocks: Sequence[Block],
+    groups: Sequence[Group],
+    tails: dict[str, list[o.AnyOp]],
+    whole: bool,
+) -> bool:
+    """Check the ends after fewer turns than were walked; ``whole``: to the end.
+
+    False when they are not prefixes of the walk, and have to be walked themselves.
+    """
+    turning = [g for g in groups if g.name in tails]
+    if not turning:
+        return False
+    counts = [len(g.parting_at) for g in turning]
+    if whole and len(set(counts)) > 1:
+        return False
+    for turn in range(min(counts)):
+        heads = [g.parting_at[turn] for g in turning]
+        for head in heads:
+            for other in heads:
+                ahead = head.cause[other.group.own] >= other.time
+                if other is not head and ahead.any():
+                    return False
+        together = np.max(np.stack([h.cause for h in heads]), axis=0)
+        ended = [_after(h, tails[h.group.name], together) for h in heads]
+        for parting in ended:
+            leave(findings, parting, ())
+        over(findings, blocks, ended)
+    return True
+
+
+def _after(head: Parting, tail: Sequence[o.AnyOp], together: Row) -> Parting:
+    """A group that leaves its loop here and does what comes after it."""
+    queues = [(i, c, list(done)) for i, c, done in head.queues]
+    cause = head.cause
+    for op in tail:
+        match op:
+            case o.CpAsyncCommit():
+                queues[0][2].append(queues[0][0])
+            case o.CopyOutCommit():
+                queues[1][2].append(queues[1][0])
+            case o.WgmmaCommit():
+                queues[2][2].append(queues[2][0])
+            case o.CpAsyncWait():
+                queues[0] = _wait(queues[0], op.pending)
+            case o.CopyOutWait():
+                queues[1] = _wait(queues[1], op.pending)
+            case o.WgmmaWait():
+                queues[2] = _wait(queues[2], op.pending)
+            case o.ClusterSync():
+                cause = together
+            case _:
+                raise AssertionError(f"{type(op).__name__} is no simple end")
+    return Parting(
+        head.group,
+        cause,
+        head.time,
+        tuple((i, c, tuple(done)) for i, c, done in queues),
+        head.handed,
+        head.sent,
+        head.reached,
+    )
+
+
+def _wait(
+    queue: tuple[int, int, list[int]], pending: int
+) -> tuple[int, int, list[int]]:
+    issued, covered, done = queue
+    keep = max(len(done) - pending, 0)
+    return (issued, done[keep - 1] if keep else covered, done[keep:])

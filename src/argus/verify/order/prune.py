@@ -1,0 +1,68 @@
+"""The operations of a program that a walk has to look at.
+
+Left out: operations on registers that no matrix instruction uses while in flight,
+scalars that do not decide the course, and loops and branches without events. What is
+left is in program order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from argus.ir import ops as o
+from argus.ir.placement import WgmmaPlan
+from argus.ir.program import Program
+from argus.ir.walk import blocks, defined, used, walk
+from argus.verify.order.control import Control, has_events
+from argus.verify.order.state import storage_key
+
+__all__ = ["Pruned", "prune"]
+
+Pruned = Mapping[int, Sequence[o.AnyOp]]
+"""Identity of a block -> the operations to look at."""
+
+
+def prune(program: Program, control: Control) -> Pruned:
+    """The operations to look at in each block of a program."""
+    keys: set[object] = set()
+    for op in walk(program.body):
+        if isinstance(op, o.Dot) and isinstance(op.plan, WgmmaPlan):
+            tiles = (op.result, op.a, op.acc)
+            keys.update(storage_key(t) for t in tiles if isinstance(t, o.Tile))
+    kept: dict[int, list[o.AnyOp]] = {}
+    _block(program.body, control, keys, kept)
+    return kept
+
+
+def _block(
+    block: o.Block,
+    control: Control,
+    keys: set[object],
+    kept: dict[int, list[o.AnyOp]],
+) -> bool:
+    """Keep what matters in a block and in those inside; whether anything does."""
+    here: list[o.AnyOp] = []
+    for op in block.ops:
+        inner = [_block(b, control, keys, kept) for b in blocks(op)]
+        if any(inner) or _matters(op, control, keys):
+            here.append(op)
+    kept[id(block)] = here
+    return bool(here)
+
+
+def _matters(op: o.AnyOp, control: Control, keys: set[object]) -> bool:
+    match op:
+        case o.Let() | o.LoadScalar():
+            return op.sym.name in control.scalars
+        case o.For():
+            names = [s.name for c in op.scalars for s in (c.arg, c.result)]
+        case o.If():
+            names = [m.result.name for m in op.scalars]
+        case _:
+            names = []
+            if has_events(o.Block([op])):
+                return True
+    touched = (*used(op), *defined(op))
+    return any(n in control.scalars for n in names) or any(
+        storage_key(t) in keys for t in touched
+    )

@@ -1,0 +1,151 @@
+"""Obligations of order, one for each rule at each place that it applies to.
+
+A finding of any walk refutes its obligation. What no walk refutes is proved when the
+walks stand for every trip count (`period.py`), else unknown, with the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import assert_never
+
+from argus.diagnostics import Span
+from argus.ir import ops as o
+from argus.ir.placement import TmaPlan, WgmmaPlan
+from argus.ir.program import Program
+from argus.ir.walk import walk
+from argus.verify.evidence import Counterexample, Place
+from argus.verify.order.control import has_events, study
+from argus.verify.order.finding import Finding
+from argus.verify.order.period import Explorer, Outcome
+from argus.verify.verdict import Obligation, Verdict
+
+__all__ = ["CLAIMS", "obligations"]
+
+CLAIMS = {
+    "AG0311": "the bytes are written before they are read",
+    "AG0401": "every other access to the bytes comes before or after this one",
+    "AG0402": "the fill that is read is the one that was waited for",
+    "AG0403": "the wait returns",
+    "AG0404": "its parity tells the awaited completion from its neighbours",
+    "AG0405": "the bytes expected are the bytes that the copies bring",
+    "AG0406": "the matrix instructions that read the slot are over when it is released",
+    "AG0407": "the registers are not touched while the instruction runs",
+    "AG0408": "ordinary writes reach the async proxy across a fence",
+    "AG0409": "the arrivals of a phase are as many as the barrier counts",
+    "AG0410": "nobody leaves before the last use of what is shared",
+    "AG0419": "whole warpgroups execute the instruction",
+    "AG0420": "the threads of the named barrier add up",
+    "AG0421": "a wait covers the copy before its bytes are used again",
+}
+"""What each rule says of the place where it holds."""
+
+
+def obligations(program: Program) -> Iterable[Obligation]:
+    """Show the order of a placed program for every size that it admits.
+
+    Raises ValueError for a program that is not placed.
+    """
+    if not program.placed:
+        raise ValueError(f"program {program.name} is not placed")
+    if not has_events(program.body):
+        return ()
+    outcome = Explorer(program, study(program)).run()
+    return tuple(_judged(program, outcome))
+
+
+def _judged(program: Program, outcome: Outcome) -> Iterator[Obligation]:
+    findings = outcome.findings.found
+    seen: set[tuple[str, int]] = set()
+    for rule, op in _places(program):
+        seen.add((rule, id(op)))
+        found = findings.get((rule, id(op)))
+        if found is not None:
+            yield _refuted(found, outcome)
+        else:
+            yield _shown(rule, op.span, outcome)
+    for key, found in findings.items():
+        if key not in seen:
+            yield _refuted(found, outcome)
+
+
+def _shown(rule: str, span: Span, outcome: Outcome) -> Obligation:
+    if outcome.stuck:
+        reason = "the walk ended where the roles wait for ever"
+        return Obligation(rule, CLAIMS[rule], span, Verdict.UNKNOWN, "walk", reason)
+    if outcome.gaps:
+        reason = "; ".join(dict.fromkeys(outcome.gaps))
+        return Obligation(rule, CLAIMS[rule], span, Verdict.UNKNOWN, "walk", reason)
+    return Obligation(rule, CLAIMS[rule], span, Verdict.PROVED, "walk")
+
+
+def _refuted(found: Finding, outcome: Outcome) -> Obligation:
+    sizes = outcome.sizes.get((found.rule, id(found.op)), {})
+    place = Place(found.role, found.thread, found.block, found.iteration)
+    counterexample = Counterexample(
+        found.message,
+        found.label,
+        place,
+        sizes,
+        interleaving=found.events,
+        notes=found.notes,
+        help=found.help,
+    )
+    return Obligation(
+        found.rule,
+        CLAIMS[found.rule],
+        found.op.span,
+        Verdict.REFUTED,
+        "walk",
+        counterexample=counterexample,
+    )
+
+
+def _places(program: Program) -> Iterator[tuple[str, o.AnyOp]]:
+    """Each rule with each operation that it says something about."""
+    for op in walk(program.body):
+        for rule in _rules(op):
+            yield rule, op
+
+
+def _rules(op: o.AnyOp) -> tuple[str, ...]:
+    match op:
+        case o.LoadShared():
+            return ("AG0311", "AG0401", "AG0402")
+        case o.StoreShared():
+            return ("AG0401",)
+        case o.Dot(plan=WgmmaPlan()):
+            return ("AG0311", "AG0401", "AG0402", "AG0407", "AG0408", "AG0419")
+        case o.CopyAsync(plan=TmaPlan()):
+            return ("AG0401", "AG0410", "AG0421")
+        case o.CopyAsync():
+            return ("AG0401", "AG0421")
+        case o.CopyOut():
+            return ("AG0311", "AG0401", "AG0402", "AG0408", "AG0421")
+        case o.CpAsyncArrive():
+            return ("AG0409",)
+        case o.BarrierExpect():
+            return ("AG0405", "AG0409")
+        case o.BarrierArrive():
+            return ("AG0406", "AG0409", *(("AG0410",) if op.cluster else ()))
+        case o.BarrierWait():
+            return ("AG0403", "AG0404")
+        case o.Sync():
+            return ("AG0403", "AG0406", "AG0420")
+        case o.ClusterSync():
+            return ("AG0410",)
+        case o.WgmmaWait():
+            return ("AG0407",)
+        case (
+            o.For() | o.If() | o.Roles() | o.Let() | o.LoadScalar() | o.Full()
+            | o.Index() | o.Elementwise() | o.Cast() | o.Broadcast() | o.Transpose()
+            | o.Reduce() | o.Split() | o.Slice() | o.Scan() | o.Reinterpret()
+            | o.Convert() | o.Dot() | o.LoadGlobal() | o.StoreGlobal()
+            | o.CopyOutCommit() | o.CopyOutWait() | o.CpAsyncCommit()
+            | o.CpAsyncWait() | o.Fence() | o.WgmmaCommit() | o.SetMaxRegisters()
+            | o.RingAcquire() | o.RingPublish() | o.RingWait() | o.RingRelease()
+            | o.Tag() | o.Check() | o.Assume() | o.Expect() | o.Trust()
+        ):  # fmt: skip
+            return ()
+        case _:
+            assert_never(op)

@@ -1,0 +1,106 @@
+"""Watching a long walk for a repetition of its joint state."""
+
+from __future__ import annotations
+
+from math import lcm
+
+from argus.ir import ops as o
+from argus.verify.order.control import Control
+from argus.verify.order.ending import ends_within
+from argus.verify.order.snapshot import Position, position, snapshot
+from argus.verify.order.walk import Walk
+
+__all__ = ["Watch"]
+
+
+class Watch:
+    """Looks for a repetition of the joint state in each of some loops.
+
+    ``tails``: what groups do after these loops, if that is simple (`ending.py`).
+    """
+
+    def __init__(
+        self, control: Control, loops: list[o.For], tails: dict[str, list[o.AnyOp]]
+    ) -> None:
+        self.control = control
+        self.tails = tails
+        self.ends = bool(tails)
+        """All ends after fewer turns were looked at."""
+        self.loops = {id(op): op for op in loops}
+        self.states: dict[object, list[Position]] = {}
+        self.found: dict[int, tuple[int, int]] = {}
+        """Loop -> turns before the first of two equal states, and between them."""
+        self.most: dict[int, int] = {}
+        self.begun: object = ()
+
+    @property
+    def complete(self) -> bool:
+        """Whether each loop has repeated."""
+        return len(self.found) == len(self.loops)
+
+    def start(self) -> None:
+        """A walk begins."""
+        self.states = {}
+
+    def end(self, walk: Walk) -> None:
+        """A walk has ended, is stuck, or need not go on."""
+        if self.ends and not walk.stuck:
+            self.ends = ends_within(
+                walk.findings,
+                walk.blocks,
+                walk.everyone,
+                self.tails,
+                whole=not walk.groups,
+            )
+
+    def look(self, walk: Walk) -> bool:
+        """After a round of the walk: whether it need not go on."""
+        at = position(walk)
+        begun = tuple(
+            tuple((i, t) for i, t in zip(path, turns, strict=True) if i in self.loops)
+            for path, turns in at
+        )
+        if begun == self.begun or not any(begun):
+            return False  # nobody has begun a turn of a loop of interest
+        self.begun = begun
+        for loop, turn in (x for group in begun for x in group):
+            self.most[loop] = max(self.most.get(loop, 0), turn)
+        state = snapshot(walk, self.control.counters, self.control.modulus)
+        for earlier in self.states.get(state, ()):
+            self._repeats(earlier, at)
+        self.states.setdefault(state, []).append(at)
+        return self.complete
+
+    def _repeats(self, earlier: Position, now: Position) -> None:
+        """The same state twice: which loop went on by the same turns in all groups?"""
+        moved: dict[int, tuple[int, int]] = {}
+        for (path, before), (_, after) in zip(earlier, now, strict=True):
+            for level, (loop, a, b) in enumerate(zip(path, before, after, strict=True)):
+                if a == b:
+                    continue
+                first, shift = moved.get(loop, (a, b - a))
+                if shift != b - a or after[level + 1 :] != before[level + 1 :]:
+                    return
+                moved[loop] = (max(first, a), shift)
+                break
+        shifts = {shift for _, shift in moved.values()}
+        if len(shifts) != 1 or min(shifts) <= 0:
+            return
+        for loop, (first, shift) in moved.items():
+            if loop in self.loops:
+                self.found.setdefault(loop, (first + 1, shift))
+
+    def reached(self, op: o.For) -> int:
+        """The most turns of a loop that were seen."""
+        return self.most.get(id(op), 0)
+
+    def missing(self) -> list[o.For]:
+        """Loops without a repetition."""
+        return [op for key, op in self.loops.items() if key not in self.found]
+
+    def bound(self) -> int:
+        """Trip counts up to this one show everything."""
+        if not self.found:
+            return 1
+        first = max(first for first, _ in self.found.values())
+        return first + lcm(*(shift for _, shift in self.found.values()))
