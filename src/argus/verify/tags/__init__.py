@@ -6,13 +6,19 @@ Follows every element of a placed program from global memory to registers and ba
 the level of bytes and registers, and shows that those that are combined belong together
 (docs/verification.md lists what is shown and what is assumed).
 
-    values.py      what is known of the elements of a tile or stage
-    world.py       symbols; loops.py: closed forms of scalars; scope.py: deciding
-    sampling.py    admissible sizes, to find counterexamples
-    walk.py        a role in program order; carried.py: values of loops
-    registers.py, reductions.py, products.py, operands.py    operations on registers
-    transfers.py, memory.py, storing.py, alignment.py        moves of data
-    sums.py        completeness of sums; coverage.py: each output once
+    values.py, kinds.py        what is known of the elements of a tile or stage
+    world.py, loops.py         symbols; closed forms of scalars
+    scope.py, signs.py         deciding; sampling.py: admissible sizes, to refute
+    walk.py, state.py          a role in program order; carried.py: values of loops
+    registers.py, elementwise.py, masks.py, reductions.py      registers
+    products.py, contraction.py, operands.py                   matrix products
+    transfers.py, loads.py, spread.py, storing.py              moves of data
+    memory.py, slots.py        shared memory: which write a read sees
+    alignment.py               vectors, TMA
+    sums.py, split_sums.py     completeness of sums
+    coverage.py, order_lemmas.py, patches.py, counting.py      each output once
+    annotated.py               the author's tags, checks and assumptions
+    compare.py, findings.py    agreement of components; obligations
 """
 
 from argus.verify.tags.analysis import obligations

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from argus.ir.annotations import Assume, Check, Tag as TagOp
+from argus.ir.annotations import Assume, Check
+from argus.ir.annotations import Tag as TagOp
 from argus.ir.expr import Expr, binary, symbols
 from argus.ir.memory import GlobalTensor, SharedView
 from argus.ir.ops import Tile
@@ -78,8 +79,8 @@ def check(state: State, op: Check) -> None:
     values: list[tuple[Value, Ints]] = []
     for arg in op.args:
         if not isinstance(arg, Tile):
-            state.report("AG0314", "the assertion holds", op.span,
-                         unknown("a check of a shared tile is not modelled"))  # fmt: skip
+            reason = "a check of a shared tile is not modelled"
+            state.report("AG0314", "the assertion holds", op.span, unknown(reason))
             return
         values.append((state.get(arg), state.table(arg).astype(np.int64)))
     arrays: dict[str, Ints] = {}
@@ -90,8 +91,8 @@ def check(state: State, op: Check) -> None:
         found = value.tags.get(name)
         if not isinstance(found, Coord):
             why = found.reason if isinstance(found, Vague) else "no such component"
-            state.report("AG0314", "the assertion holds", op.span,
-                         unknown(f"component {name}: {why}"))  # fmt: skip
+            reason = f"component {name}: {why}"
+            state.report("AG0314", "the assertion holds", op.span, unknown(reason))
             return
         index = tuple(table[:, :, i] for i in range(table.shape[2]))
         shape = tuple(int(x.max()) + 1 for x in index)
@@ -126,9 +127,9 @@ def _for_all(
     """The condition for each distinct combination of offsets."""
     names = list(arrays)
     stacked = np.stack([arrays[n].ravel() for n in names]) if names else None
-    columns = (
-        [()] if stacked is None else [tuple(c) for c in np.unique(stacked, axis=1).T]
-    )
+    columns = [()]
+    if stacked is not None:
+        columns = [tuple(c) for c in np.unique(stacked, axis=1).T]
     if len(columns) > 4096:
         return unknown(f"{len(columns)} different combinations of elements")
     for column in columns:
@@ -142,4 +143,3 @@ def _for_all(
                 decided.verdict, decided.method, decided.reason, decided.model, (0, 0)
             )
     return Outcome(Verdict.PROVED)
-

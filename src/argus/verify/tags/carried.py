@@ -81,7 +81,8 @@ def argument(scope: Scope, init: Value, yielded: Value, it: Sym, loop: int) -> V
         for name, tag in before.tags.items()
     }
     for name, tag in init.tags.items():
-        tags.setdefault(name, tag)
+        kept = tag if _plain(before) else Vague("lost in later iterations")
+        tags.setdefault(name, kept)
     holes = _holes(scope, it, init, before, start)
     number: Tag | None = None
     if init.number is not None and before.number is not None:
@@ -117,7 +118,8 @@ def _joined(
             apart = np.asarray(start.offs - init.offs)
             constant = apart.size == 0 or bool((apart == apart.flat[0]).all())
             if not constant:
-                return Vague("the element changes its place from one iteration to next")
+                reason = "the element changes its place from one iteration to the next"
+                return Vague(reason, init, binary("==", it, 0))
             shift = int(apart.flat[0]) if apart.size else 0
             moved = binary("+", start.base, shift)
             if scope.equal(init.base, moved).verdict is Verdict.PROVED:
@@ -159,7 +161,7 @@ def _holes(
         else:
             where = _joined(scope, it, a, b, c, _plain(init))
         # Without a hole of its own, a side has no element outside; any kind is right.
-        kinds = [h.kind for h in (mine, later) if h is not None]
+        kinds: list[Kind] = [h.kind for h in (mine, later) if h is not None]
         if mine is None and _plain(init):
             kinds.append(init.kind)
         kind = kinds[0] if len(kinds) == 1 else join(kinds[0], kinds[1])

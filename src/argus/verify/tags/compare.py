@@ -48,10 +48,10 @@ def agree(a: Tag, b: Tag, scope: Scope, modulo: int = 0) -> Outcome:
     ``modulo``: up to a constant multiple of it (renamed axes); 0 for exactly.
     """
     match a, b:
-        case Vague(reason=reason), _:
-            return unknown(reason)
-        case _, Vague(reason=reason):
-            return unknown(reason)
+        case Vague(), _:
+            return _at_first(a, b, scope)
+        case _, Vague():
+            return _at_first(b, a, scope)
         case Coord(), Coord():
             return agree_arrays(a.base, a.offs, b.base, b.offs, scope, modulo)
         case Loaded(), Loaded():
@@ -70,6 +70,15 @@ def agree(a: Tag, b: Tag, scope: Scope, modulo: int = 0) -> Outcome:
             return unknown(f"an element of {a.table} is compared with a coordinate")
         case Coord(), Loaded():
             return unknown(f"an element of {b.table} is compared with a coordinate")
+
+
+def _at_first(a: Vague, b: Tag, scope: Scope) -> Outcome:
+    """Refuted where the one case that is known disagrees, else unknown."""
+    if a.first is not None and a.when is not None and isinstance(b, Coord):
+        found = agree(a.first, b, scope.when(a.when))
+        if found.verdict is Verdict.REFUTED:
+            return found
+    return unknown(a.reason)
 
 
 def _first(tag: Tag) -> tuple[int, ...]:

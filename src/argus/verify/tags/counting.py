@@ -1,4 +1,4 @@
-"""All blocks and iterations of small launches: which elements are written, how often."""
+"""All blocks and iterations of small launches: which elements they write."""
 
 from __future__ import annotations
 
@@ -41,9 +41,7 @@ def counted(
             times = int(count[at])
             rule = "AG0306" if times == 0 else "AG0307"
             outcome = Outcome(Verdict.REFUTED, "enumeration of a launch", "", model)
-            where = ", ".join(
-                f"{n}={x}" for n, x in zip(tensor.dims, at, strict=True)
-            )
+            where = ", ".join(f"{n}={x}" for n, x in zip(tensor.dims, at, strict=True))
             text = "never" if times == 0 else f"{times} times"
             message = (
                 "an output element is never written"
@@ -123,6 +121,8 @@ def _add(stored: Stored, points: Points, count: np.ndarray) -> bool:
         index: list[slice] = []
         for base, lo, n, extent in zip(bases, *box, count.shape, strict=True):
             start = int(base[i]) + lo
-            index.append(slice(min(max(start, 0), extent), min(max(start + n, 0), extent)))
+            index.append(
+                slice(min(max(start, 0), extent), min(max(start + n, 0), extent))
+            )
         count[tuple(index)] += 1
     return True

@@ -36,19 +36,12 @@ def covered(state: State, program: Program) -> None:
     by_tensor: dict[str, list[Stored]] = {}
     for stored in state.stores.values():
         by_tensor.setdefault(stored.tensor.name, []).append(stored)
-    for name, stores in by_tensor.items():
-        tensor = stores[0].tensor
-        _tensor(state, program, tensor, stores)
-        del name
-    for p in program.params:
-        if isinstance(p, GlobalTensor) and p.name in program.outputs:
-            if p.name not in by_tensor:
-                outcome = Outcome(
-                    Verdict.REFUTED, "walk", "", state.scope.some_point()
-                )
-                state.report(
-                    "AG0306", f"{p.name} is written", program.span, outcome
-                )
+    for stores in by_tensor.values():
+        _tensor(state, program, stores[0].tensor, stores)
+    for name in program.outputs:
+        if name not in by_tensor:
+            outcome = Outcome(Verdict.REFUTED, "walk", "", state.scope.some_point())
+            state.report("AG0306", f"{name} is written", program.span, outcome)
 
 
 def _tensor(

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from argus.diagnostics import Span
-from argus.ir.expr import Expr
+from argus.ir.expr import Sym
+from argus.ir.program import ScalarParam
 from argus.verify.evidence import Counterexample, Operand, Place
 from argus.verify.tags.compare import Outcome, value_of
 from argus.verify.tags.scope import Scope
@@ -107,11 +108,8 @@ def sizes_of(scope: Scope, model: dict[str, int]) -> dict[str, int]:
     kept = {"dim", "param", "sms", "stride"}
     kinds: dict[str, str] = {}
     for p in scope.world.program.params:
-        shape: tuple[Expr, ...] = getattr(p, "shape", ())
-        strides: tuple[Expr, ...] = getattr(p, "strides", ())
-        for e in (*shape, *strides, getattr(p, "sym", None)):
-            if e is not None and hasattr(e, "kind"):
-                kinds[e.name] = e.kind
+        found = (p.sym,) if isinstance(p, ScalarParam) else (*p.shape, *p.strides)
+        kinds.update({e.name: e.kind for e in found if isinstance(e, Sym)})
     kinds["sm_count"] = "sms"
     return {n: v for n, v in model.items() if kinds.get(n) in kept}
 

@@ -55,18 +55,13 @@ def neutral(fn: str, kind: Kind) -> bool:
 def fold(fn: str, kinds: Sequence[Kind]) -> Kind:
     """The result of an element-wise function on groups of these kinds."""
     if "junk" in kinds:
-        return _with_junk(fn, kinds)
+        return "junk"
     numbers = [k for k in kinds if not isinstance(k, str)]
     if len(numbers) == len(kinds):
         return _computed(fn, numbers)
     if not numbers:
         return "data"
     return _mixed(fn, kinds)
-
-
-def _with_junk(fn: str, kinds: Sequence[Kind]) -> Kind:
-    del fn, kinds
-    return "junk"
 
 
 def _computed(fn: str, numbers: Sequence[float]) -> Kind:

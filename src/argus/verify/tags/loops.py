@@ -19,11 +19,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from argus.ir import ops as o
-from argus.ir.expr import Binary, Const, Expr, Select, Sym, binary, lift, select
+from argus.ir.expr import Binary, Const, Expr, Select, Sym, binary, select
 from argus.verify.tags.scope import Loop, Scope
 from argus.verify.tags.world import World
 
-__all__ = ["Entered", "Env", "close", "enter", "leave_if", "let"]
+__all__ = ["Entered", "Env", "close", "enter", "leave_if", "let", "number_of"]
 
 Env = dict[str, Expr]
 """Closed forms of the program's scalars by name."""
@@ -152,6 +152,8 @@ def _solve(
             inside = binary("and", binary("<=", 0, init), binary("<", init, m))
             if scope.holds(inside):
                 return binary("%", binary("+", init, binary("*", it, d)), m)
+        case _:
+            pass
     return None
 
 
@@ -224,6 +226,3 @@ def number_of(stage: Expr, stages: int) -> Expr | None:
             return binary("+", x, 1)
         case _:
             return None
-
-
-__all__ += ["lift", "number_of"]

@@ -18,29 +18,28 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 
 import numpy as np
 
 from argus.ir import ops as o
-from argus.ir.access import matrix_elements, vector_shared
-from argus.ir.expr import Const, Expr, binary, evaluate, select
-from argus.ir.memory import SharedAlloc, SharedView
-from argus.ir.placement import VectorPlan
+from argus.ir.expr import Const, Expr, binary, select
+from argus.ir.memory import SharedAlloc
 from argus.verify.tags.scope import Scope
+from argus.verify.tags.slots import hole_of, overlay
 from argus.verify.tags.values import (
-    Bools,
     Coord,
-    Ints,
     Tag,
     Vague,
     Value,
-    moved,
     rewritten,
 )
 from argus.verify.verdict import Verdict
 
-__all__ = ["Memory", "Source", "Write", "gather", "overlay", "scatter", "slots_of"]
+__all__ = ["Key", "Memory", "Source", "Write"]
+
+
+Key = tuple[str, SharedAlloc, int]
+"""A role, a buffer, a stage."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +71,7 @@ class Memory:
 
     def __init__(self) -> None:
         self.writes: dict[SharedAlloc, dict[int, Write]] = {}
-        self.current: dict[tuple[str, SharedAlloc, int], Value] = {}
+        self.current: dict[Key, Value] = {}
 
     def write(self, made: Write) -> None:
         """Record a write; a constant stage also becomes current in its role."""
@@ -123,6 +122,7 @@ def _matched(found: list[Write], number: Expr, scope: Scope) -> Source:
     sure: Value | None = None
     maybe: list[tuple[Expr, Value]] = []
     problem = Source(None, Verdict.UNKNOWN, "no write has this fill's number")
+    excluded = 0
     for write in found:
         at = _iteration_of(write, number, scope)
         if at is None:
@@ -136,6 +136,7 @@ def _matched(found: list[Write], number: Expr, scope: Scope) -> Source:
         for c in conditions:
             joined = binary("and", joined, c)
         if scope.holds(_negated(conditions)):
+            excluded += 1
             continue
         maybe.append((joined, rewritten(write.content, change)))
         problem = Source(
@@ -147,6 +148,9 @@ def _matched(found: list[Write], number: Expr, scope: Scope) -> Source:
         )
     if sure is not None and not maybe:
         return Source(sure, Verdict.PROVED)
+    if not maybe and excluded == len(found):
+        text = "no fill has the number of this drain"
+        return Source(None, Verdict.REFUTED, text, scope.some_point(), "AG0402")
     if not maybe:
         return problem
     return _cases(sure, maybe, scope, problem)
@@ -190,8 +194,10 @@ def _choose(condition: Expr, a: Value, b: Value, scope: Scope) -> Value:
     tags = dict(b.tags)
     for name, other in b.tags.items():
         tags[name] = _choose_tag(condition, a.tags.get(name), other, inside)
+    for name in a.tags:
+        tags.setdefault(name, Vague("only some fills have this component"))
     holes = tuple(
-        replace(h, where=_choose_tag(condition, _hole(a, h.name), h.where, inside))
+        replace(h, where=_choose_tag(condition, hole_of(a, h.name), h.where, inside))
         for h in b.holes
     )
     known = {h.name for h in b.holes}
@@ -200,11 +206,6 @@ def _choose(condition: Expr, a: Value, b: Value, scope: Scope) -> Value:
     if a.written is not None and b.written is not None:
         written = a.written & b.written
     return replace(b, tags=tags, holes=holes, written=written)
-
-
-def _hole(value: Value, name: str) -> Tag | None:
-    found = next((h.where for h in value.holes if h.name == name), None)
-    return value.tags.get(name) if found is None else found
 
 
 def _choose_tag(condition: Expr, a: Tag | None, b: Tag, inside: Scope) -> Tag:
@@ -269,120 +270,3 @@ def _simple(e: Expr, scope: Scope) -> Expr:
         if apart is not None:
             return binary("+", loop.sym, apart)
     return e
-
-
-# ------------------------------------------------------------------ slots of a stage
-
-
-def at_stage_zero(view: SharedView) -> SharedView | None:
-    """The view in stage 0 with a constant origin; None where it is not constant."""
-    if not all(isinstance(x, Const) for x in view.origin):
-        return None
-    return replace(view, stage=Const(0))
-
-
-def slots_of(plan: VectorPlan, view: SharedView) -> Ints | None:
-    """Byte offsets in the stage, [threads, registers]; None: a symbolic origin."""
-    flat = at_stage_zero(view)
-    if flat is None:
-        return None
-    origin = tuple(int(evaluate(x, {})) for x in flat.origin)
-    return _vector_offsets(plan, flat.alloc, flat.axes, origin, flat.shape, flat.dims)
-
-
-@lru_cache(maxsize=512)
-def _vector_offsets(
-    plan: VectorPlan,
-    alloc: SharedAlloc,
-    axes: tuple[int, ...],
-    origin: tuple[int, ...],
-    shape: tuple[int, ...],
-    dims: tuple[str | None, ...],
-) -> Ints:
-    fixed = tuple(Const(x) for x in origin)
-    view = SharedView(alloc, Const(0), fixed, axes, shape, dims)
-    if "matrix" in plan.instruction:
-        found = matrix_elements(plan, view, {})
-    else:
-        found = vector_shared(plan, view, {})
-    found = found.reshape(found.shape[0], -1) - (alloc.offset or 0)
-    found.setflags(write=False)
-    return found
-
-
-def scatter(value: Value, slots: Ints, size: int, who: Bools | None = None) -> Value:
-    """A value with an element per entry of ``slots`` as the content of a stage."""
-    index = slots.ravel() if who is None else slots[who]
-    written = np.zeros(size, np.bool_)
-    written[index] = True
-    clash = False
-
-    def move(a: Ints) -> Ints:
-        nonlocal clash
-        spread = np.broadcast_to(a, slots.shape)
-        source = spread.ravel() if who is None else spread[who]
-        result = np.zeros(size, np.int64)
-        result[index] = source
-        clash |= not np.array_equal(result[index], source)
-        return result
-
-    made = moved(value, (size,), move)
-    if clash:
-        vague = Vague("different threads write one byte")
-        made = replace(made, tags=dict.fromkeys(made.tags, vague))
-    return replace(made, written=written)
-
-
-def gather(content: Value, slots: Ints) -> Value:
-    """The elements in these slots, as a value of the shape of ``slots``."""
-    made = moved(content, slots.shape, lambda a: a[slots])
-    return replace(made, written=None)
-
-
-def overlay(below: Value | None, above: Value, scope: Scope) -> Value:
-    """The content of a stage after a second write to part of it."""
-    if below is None or above.written is None or bool(above.written.all()):
-        return above
-    if below.written is None or not (below.written & ~above.written).any():
-        return above
-    mask = above.written
-    tags: dict[str, Tag] = {}
-    for name in {**below.tags, **above.tags}:
-        tags[name] = _overlaid(below.tags.get(name), above.tags.get(name), mask, scope)
-    holes = {h.name: h for h in (*below.holes, *above.holes)}
-    merged = tuple(
-        replace(
-            h,
-            where=_overlaid(_hole(below, n), _hole(above, n), mask, scope),
-            kind=h.kind if _same_kind(below, above, n) else "junk",
-        )
-        for n, h in holes.items()
-    )
-    number: Tag | None = None
-    if below.number is not None and above.number is not None:
-        number = _overlaid(below.number, above.number, mask, scope)
-    kind = above.kind if above.kind == below.kind else "data"
-    return replace(
-        above,
-        tags=tags,
-        holes=merged,
-        kind=kind,
-        number=number,
-        sums={**below.sums, **above.sums},
-        extents={**below.extents, **above.extents},
-        written=below.written | mask,
-    )
-
-
-def _same_kind(a: Value, b: Value, name: str) -> bool:
-    kinds = {h.kind for v in (a, b) for h in v.holes if h.name == name}
-    return len(kinds) == 1
-
-
-def _overlaid(a: Tag | None, b: Tag | None, mask: Bools, scope: Scope) -> Tag:
-    if not isinstance(a, Coord) or not isinstance(b, Coord):
-        return Vague("part of the buffer has another kind of content")
-    apart = scope.difference(b.base, a.base)
-    if apart is None:
-        return Vague("parts of the buffer were loaded at unrelated coordinates")
-    return Coord(a.base, np.where(mask, b.offs + apart, a.offs))

@@ -21,7 +21,7 @@ from argus.ir.placement import MatrixOperand, MmaStep
 from argus.isa.descriptor import operand_addresses, violations
 from argus.layout import mma_a_operand, mma_b_operand, wgmma_a_operand
 from argus.verify.tags.compare import Outcome, within
-from argus.verify.tags.memory import at_stage_zero, gather
+from argus.verify.tags.slots import at_stage_zero, gather
 from argus.verify.tags.state import State
 from argus.verify.tags.values import Ints, Value, moved
 from argus.verify.verdict import Verdict
@@ -158,7 +158,6 @@ def inside_stage(state: State, op: o.AnyOp, alloc: SharedAlloc, offsets: Ints) -
 def stage_exists(state: State, op: o.AnyOp, view: SharedView) -> None:
     """Report whether the stage number is one of the buffer (AG0313)."""
     stage = state.stage(view)
-    from argus.ir.expr import binary
 
     goal = binary("and", binary(">=", stage, 0), binary("<", stage, view.alloc.stages))
     decided = state.scope.decide(goal)

@@ -19,10 +19,10 @@ not of these forms stays as it is, and nothing is concluded.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from argus.ir.expr import Binary, Const, Expr, Select, Sym, binary, select
+from argus.ir.program import CLUSTER_RANK
 from argus.verify.tags.scope import Loop, Scope
 
 __all__ = ["Decomposed", "Variable", "decompose", "swapped"]
@@ -92,8 +92,6 @@ def decompose(coords: list[Expr], scope: Scope, grid: Expr) -> Decomposed | None
             return None
         found.variables.append(Variable(loop.sym, trips))
     if world.cluster > 1:
-        from argus.ir.program import CLUSTER_RANK
-
         found.variables.append(Variable(CLUSTER_RANK, Const(world.cluster)))
     _split(work[0], work[1], found, scope, names)
     used = {work[0].name} | {x.name for x in (world.index, world.count)}
@@ -124,9 +122,7 @@ def _strided(loop: Loop, scope: Scope) -> Expr | None:
             return None
 
 
-def _split(
-    v: Sym, count: Expr, found: Decomposed, scope: Scope, names: _Names
-) -> None:
+def _split(v: Sym, count: Expr, found: Decomposed, scope: Scope, names: _Names) -> None:
     """Take a variable apart into digits, as the coordinates use it."""
     grouped = _grouped(v, count, found, scope, names)
     if grouped:
@@ -162,7 +158,7 @@ def _divisors(e: Expr, v: Sym) -> list[Expr]:
 
 
 def _cofactor(count: Expr, divisor: Expr, scope: Scope) -> Expr | None:
-    """count // divisor, where count is a product with the divisor as a factor."""
+    """Count // divisor, where count is a product with the divisor as a factor."""
     factors = _factors(count)
     for i, f in enumerate(factors):
         if f == divisor or scope.difference(f, divisor) == 0:
@@ -192,8 +188,9 @@ def _grouped(
                 case Binary(
                     op="//",
                     left=Binary(op="%", left=x, right=per) as inside,
-                    right=Binary(op="min", left=least, right=Const(value=int(size)))
-                    as rows,
+                    right=Binary(
+                        op="min", left=least, right=Const(value=int(size))
+                    ) as rows,
                 ) if x == v:
                     pass
                 case _:
@@ -206,20 +203,14 @@ def _grouped(
                 continue
             first = binary("*", v // per, size)
             left = binary("-", total, first)
-            if scope.difference(_opened(least), _opened(left)) != 0:
+            if scope.difference(least, left) != 0:
                 continue
             p, q = names.fresh(), names.fresh()
             row = binary("+", first, binary("%", inside, rows))
-            found.coords = [
-                swapped(swapped(e, row, p), at, q) for e in found.coords
-            ]
+            found.coords = [swapped(swapped(e, row, p), at, q) for e in found.coords]
             found.variables += [Variable(p, total), Variable(q, columns)]
             return True
     return False
-
-
-def _opened(e: Expr) -> Expr:
-    return e
 
 
 def _subexpressions(e: Expr) -> list[Expr]:
@@ -230,6 +221,3 @@ def _subexpressions(e: Expr) -> list[Expr]:
             return [x for y in (c, a, b) for x in _subexpressions(y)]
         case _:
             return [e]
-
-
-Change = Callable[[Expr], Expr]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from argus.ir.expr import Const, Expr, Sym, binary
+from argus.ir.expr import Const, Expr, Sym, binary, substitute
 from argus.verify.tags.order_lemmas import Decomposed, Variable
 from argus.verify.tags.scope import Scope
 from argus.verify.tags.state import State
@@ -97,8 +97,6 @@ def _canonical(found: Decomposed) -> Decomposed:
         sym = Sym(f"x{i}", "loop") if "@" in v.sym.name else v.sym
         renaming[v.sym.name] = sym
         variables.append(Variable(sym, v.count))
-    from argus.ir.expr import substitute
-
     coords = [substitute(c, renaming) for c in found.coords]
     return Decomposed(coords, variables)
 
@@ -136,9 +134,7 @@ def laid_together(patches: list[Patch], state: State) -> Patch | None:
     return replace(first, low=low, shape=shape)
 
 
-def radix(
-    patch: Patch, scope: Scope, state: State
-) -> list[Variable] | str:
+def radix(patch: Patch, scope: Scope, state: State) -> list[Variable] | str:
     """Variables that no coordinate uses; a text where it is no mixed-radix number.
 
     Coordinate d must be low + sum of coefficients times variables, in which the
@@ -210,4 +206,3 @@ def _coefficients(
         found[v.sym.name] = step
     constant = world.replace(current, {v.sym.name: Const(0) for v in variables})
     return constant, found
-

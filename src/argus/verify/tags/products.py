@@ -15,18 +15,14 @@ from dataclasses import replace
 import numpy as np
 
 from argus.ir import ops as o
-from argus.ir.expr import binary
 from argus.ir.memory import SharedView
 from argus.ir.placement import MmaPlan, WgmmaPlan
 from argus.layout import mma_accumulator, wgmma_accumulator
 from argus.verify.tags.compare import (
     Outcome,
     agree,
-    agree_arrays,
-    unknown,
-    value_of,
-    within,
 )
+from argus.verify.tags.contraction import check_padding, contracted, seen, varies
 from argus.verify.tags.findings import operand
 from argus.verify.tags.operands import (
     mma_matrices,
@@ -34,14 +30,12 @@ from argus.verify.tags.operands import (
     wgmma_shared,
 )
 from argus.verify.tags.state import State
-from argus.verify.tags.sums import added, complete
+from argus.verify.tags.sums import added
 from argus.verify.tags.values import (
     Coord,
     Hole,
     Ints,
     Kind,
-    Loaded,
-    Span,
     Sum,
     Tag,
     Vague,
@@ -94,8 +88,8 @@ def _wgmma(state: State, op: o.Dot, plan: WgmmaPlan) -> Value:
         spread = np.broadcast_to(x, (warpgroups, x.shape[1]))
         return spread[:, table[:, :, 1]].reshape(-1, fragment.num_regs)
 
-    depth = _contracted(state, op, a, b)
-    sums = _seen(state, op, a, b, depth, None)
+    depth = contracted(state, op, a, b)
+    sums = seen(state, op, a, b, depth, None)
     return _result(state, op, a, b, depth, rows, columns, sums)
 
 
@@ -124,8 +118,8 @@ def _mma(state: State, op: o.Dot, plan: MmaPlan) -> Value:
                 break
         return result.reshape(shape)
 
-    depth = _contracted(state, op, a, b)
-    sums = _seen(state, op, a, b, depth, (first, warps))
+    depth = contracted(state, op, a, b)
+    sums = seen(state, op, a, b, depth, (first, warps))
     made = _result(
         state, op, a, b, depth,
         lambda x: place(x, 0), lambda x: place(x, 1), sums,
@@ -139,192 +133,6 @@ def _mma(state: State, op: o.Dot, plan: MmaPlan) -> Value:
             Outcome(Verdict.REFUTED, "enumeration", "", model),
         )
     return made
-
-
-# ------------------------------------------------------------------ contraction
-
-
-def _varies(tag: Tag | None) -> bool:
-    """Whether a component of a matrix runs along k."""
-    match tag:
-        case Coord():
-            return bool((tag.offs != tag.offs[..., :1]).any())
-        case Loaded():
-            return any(_varies(x) for x in tag.at)
-        case _:
-            return False
-
-
-def _contracted(state: State, op: o.Dot, a: Value, b: Value) -> list[str]:
-    """Names that are summed over, after showing that the operands agree on them."""
-    shared = [n for n in a.tags if n in b.tags]
-    found: list[str] = []
-    wanted = op.a.dims[-1]
-    for name in shared:
-        x, y = a.tags[name], b.tags[name]
-        along = _varies(x) or _varies(y) or name == wanted
-        if along:
-            found.append(name)
-        modulo = a.loose.get(name, 0) or b.loose.get(name, 0)
-        outcome = _pairs(x, y, state, modulo)
-        what = (
-            f"every pair multiplied has one {name}"
-            if along
-            else f"both operands have one {name}"
-        )
-        _report_pair(state, op, name, a, b, outcome, what)
-    if not any(_varies(a.tags[n]) for n in found):
-        names = [n for n in a.tags if _varies(a.tags[n])]
-        others = [n for n in b.tags if _varies(b.tags[n])]
-        apart = names and others and not set(names) & set(others)
-        outcome = unknown("the operands carry no component that both run along")
-        if apart and not found:
-            model = state.scope.some_point()
-            outcome = Outcome(Verdict.REFUTED, "enumeration", "", model, (0, 0, 0, 0))
-        label = f"{'/'.join(names)} on the left, {'/'.join(others)} on the right"
-        if a.kind == "data" and b.kind == "data":
-            state.report(
-                "AG0301",
-                "what the product sums over is one dimension",
-                op.span,
-                outcome,
-                "elements that share no dimension are multiplied and summed",
-                label,
-                [
-                    operand("left", a, (0, 0, 0), outcome.model, state.scope),
-                    operand("right", b, (0, 0, 0), outcome.model, state.scope),
-                ],
-            )
-    return found
-
-
-def _pairs(x: Tag, y: Tag, state: State, modulo: int) -> Outcome:
-    """Whether x[g, m, k] == y[g, n, k] for all g, m, n, k.
-
-    The element of an outcome is (g, m, n, k).
-    """
-    if isinstance(x, Coord) and isinstance(y, Coord):
-        # Equal for all m and n exactly when both are constant along m and n.
-        first = agree_arrays(
-            x.base, x.offs[:, :, None, :], y.base, y.offs[:, None, :1, :],
-            state.scope, modulo,
-        )  # fmt: skip
-        if not first.proved:
-            return first
-        return agree_arrays(
-            x.base, x.offs[:, None, :1, :], y.base, y.offs[:, None, :, :],
-            state.scope, modulo,
-        )  # fmt: skip
-    if isinstance(x, Loaded) and isinstance(y, Loaded) and x.table == y.table:
-        for p, q in zip(x.at, y.at, strict=True):
-            found = _pairs(p, q, state, modulo)
-            if not found.proved:
-                return found
-        return Outcome(Verdict.PROVED)
-    return agree(x, y, state.scope)
-
-
-def _report_pair(
-    state: State, op: o.Dot, name: str, a: Value, b: Value, found: Outcome, claim: str
-) -> None:
-    element = found.element if len(found.element) == 4 else (0, 0, 0, 0)
-    g, m, n, k = element
-    if found.method == "enumeration" and found.element:
-        # The witness was searched with the other side's first row or column.
-        m = min(m, a.shape[1] - 1)
-        n = min(n, b.shape[1] - 1)
-    model = found.model
-    x = value_of(a.tags[name], (g, m, k), model, state.scope)
-    y = value_of(b.tags[name], (min(g, b.shape[0] - 1), n, k), model, state.scope)
-    left = operand("left", a, (g, m, k), model, state.scope, (m, k))
-    right = operand(
-        "right", b, (min(g, b.shape[0] - 1), n, k), model, state.scope, (k, n)
-    )
-    gathered = any(isinstance(t, Loaded) for t in (a.tags[name], b.tags[name]))
-    state.report(
-        "AG0315" if gathered else "AG0301",
-        claim,
-        op.span,
-        found,
-        f"elements that do not share {name} are multiplied",
-        f"{name} = {x} on the left, {name} = {y} on the right",
-        [left, right],
-        thread=g * 128 + m % 16 % 8 * 4,
-        notes=[f"operand elements ({m}, {k}) x ({k}, {n})"],
-    )
-
-
-def _seen(
-    state: State,
-    op: o.Dot,
-    a: Value,
-    b: Value,
-    names: list[str],
-    steps: tuple[Ints, int] | None,
-) -> dict[str, tuple[Sum, ...]]:
-    """Coordinates added per accumulator element: each once, without gaps."""
-    result: dict[str, tuple[Sum, ...]] = {}
-    for name in names:
-        tag = a.tags[name]
-        if not isinstance(tag, Coord):
-            continue
-        along = tag.offs[:, 0, :]
-        if steps is not None:
-            first, warps = steps
-            along = _by_accumulator(along, first, warps)
-            if along is None:
-                state.report(
-                    "AG0304",
-                    f"each accumulator sees as many {name}",
-                    op.span,
-                    Outcome(
-                        Verdict.REFUTED, "enumeration", "", state.scope.some_point()
-                    ),
-                )
-                continue
-        ordered = np.sort(along, axis=1)
-        low, n = int(ordered[0, 0]), ordered.shape[1]
-        right = bool((ordered == low + np.arange(n)).all())
-        again = bool((ordered[:, 1:] == ordered[:, :-1]).any())
-        model = state.scope.some_point()
-        outcome = Outcome(Verdict.PROVED, "enumeration")
-        if not right:
-            outcome = Outcome(Verdict.REFUTED, "enumeration", "", model, (0, 0, 0, 0))
-        state.report(
-            "AG0309" if again else "AG0304",
-            f"the steps of the product sum over each {name} of the tile once",
-            op.span,
-            outcome,
-            f"a product sums over {name} {'twice' if again else 'with gaps'}",
-            f"the steps see {ordered[0, :4].tolist()}...",
-            [operand("left", a, (0, 0, 0), model, state.scope)],
-        )
-        extent = a.extents.get(name) or b.extents.get(name)
-        if extent is None or not right:
-            continue
-        for limited in (a, b):
-            if name in limited.limits:
-                extent = binary("min", extent, limited.limits[name])
-        made = Sum(extent, (Span(binary("+", tag.base, low), n),))
-        whole = op.acc is None or name not in state.get(op.acc).sums
-        if whole and _complete_at_once(state, made):
-            continue
-        result[name] = (made,)
-    return result
-
-
-def _complete_at_once(state: State, made: Sum) -> bool:
-    return complete(made, state.scope).outcome.proved
-
-
-def _by_accumulator(along: Ints, first: Ints, warps: int) -> Ints | None:
-    """k coordinates [accumulators * warps, all k] of the steps of mma.sync."""
-    per_step = along.reshape(len(first), warps, -1)
-    groups = [np.flatnonzero(first == start) for start in np.unique(first)]
-    if len({len(g) for g in groups}) != 1:
-        return None
-    rows = [per_step[g].transpose(1, 0, 2).reshape(warps, -1) for g in groups]
-    return np.concatenate(rows)
 
 
 # ----------------------------------------------------------------------- result
@@ -342,9 +150,16 @@ def _result(
 ) -> Value:
     """The tag of each accumulator register, after the accumulator was compared."""
     tags: dict[str, Tag] = {}
-    for value, spread in ((a, rows), (b, columns)):
+    sides = ((a, rows, op.a.dims[:-1]), (b, columns, op.b.dims[1:]))
+    for value, spread, own in sides:
         for name, tag in value.tags.items():
-            if name in names or _varies(tag):
+            if name in names:
+                continue
+            if varies(tag):
+                # A sum over several has none of it; a row must not be such a sum.
+                if name in own:
+                    _mixed(state, op, name, value)
+                    tags[name] = Vague("rows that are put together from several")
                 continue
             tags[name] = move_tag(tag, lambda x, s=spread: s(x[..., 0]))
     holes = _holes(state, op, a, b, rows, columns)
@@ -362,6 +177,30 @@ def _result(
     if op.acc is None:
         return made
     return _accumulated(state, op, state.get(op.acc), made)
+
+
+def _mixed(state: State, op: o.Dot, name: str, value: Value) -> None:
+    """A row (or column) of the product is put together from several."""
+    model = state.scope.some_point()
+    tag = value.tags[name]
+    element = (0, 0, 0)
+    if isinstance(tag, Coord):
+        other = tag.offs != tag.offs[..., :1]
+        element = tuple(
+            int(i) for i in np.unravel_index(int(np.argmax(other)), other.shape)
+        )
+    first = operand("first", value, (*element[:-1], 0), model, state.scope)
+    later = operand("later", value, element, model, state.scope)
+    state.report(
+        "AG0302",
+        f"each element of the product belongs to one {name}",
+        op.span,
+        Outcome(Verdict.REFUTED, "enumeration", "", model, element),
+        f"elements of different {name} are summed into one",
+        f"{name} = {first.tag.get(name)} and {name} = {later.tag.get(name)}",
+        [first, later],
+        thread=element[0] * 128,
+    )
 
 
 def _accumulated(state: State, op: o.Dot, acc: Value, made: Value) -> Value:
@@ -412,39 +251,15 @@ def _one(state: State, a: Hole, b: Hole) -> bool:
 
 
 def _holes(
-    state: State, op: o.Dot, a: Value, b: Value, rows: Spread, columns: object
+    state: State, op: o.Dot, a: Value, b: Value, rows: Spread, columns: Spread
 ) -> tuple[Hole, ...]:
     kept: list[Hole] = []
     for mine, other, spread in ((a, b, rows), (b, a, columns)):
         for h in mine.holes:
-            if _varies(h.where) or isinstance(h.where, Vague):
-                _check_padding(state, op, mine, other, h)
+            if varies(h.where) or isinstance(h.where, Vague):
+                check_padding(state, op, mine, other, h)
                 continue
             where = move_tag(h.where, lambda x, s=spread: s(x[..., 0]))
             kind: Kind = 0.0 if h.kind == 0 else "junk"
             kept.append(replace(h, where=where, kind=kind))
     return tuple(kept)
-
-
-def _check_padding(state: State, op: o.Dot, mine: Value, other: Value, h: Hole) -> None:
-    """A padded k: one operand is 0 there and the other not arbitrary bits."""
-    opposite: Kind = other.kind
-    for x in other.holes:
-        if x.name == h.name and (_varies(x.where) or isinstance(x.where, Vague)):
-            opposite = x.kind
-    ok = (h.kind == 0 and opposite != "junk") or (opposite == 0 and h.kind != "junk")
-    if ok:
-        outcome = Outcome(Verdict.PROVED, "normal form")
-    else:
-        outcome = within(h.where, h.extent, state.scope)
-    element = outcome.element if outcome.element else (0, 0, 0)
-    state.report(
-        "AG0310",
-        f"elements outside {h.what} add 0 to the product",
-        op.span,
-        outcome,
-        f"elements outside {h.what} reach a sum",
-        f"an element past the end of {h.name} is multiplied by one that is not 0",
-        [operand("element", mine, element, outcome.model, state.scope)],
-        help="fill with 0, or mask with `ag.where`",
-    )

@@ -47,7 +47,7 @@ class _Axis:
         self.regular = True
 
     def rows(self, a: Ints) -> Ints:
-        """Register array -> [*kept axes, n]; notes where copies of an element differ."""
+        """Register array -> [*kept axes, n]; notes where copies differ."""
         index = tuple(self.source[:, :, i] for i in range(len(self.shape)))
         whole = np.zeros(self.shape, np.int64)
         whole[index] = a

@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from argus.ir.expr import Binary, Const, Expr, Sym, binary, lift
+from argus.ir.expr import Binary, Const, Expr, Sym, binary
 from argus.verify.decide import prove
-from argus.verify.decide.decision import Decision
 from argus.verify.decide.conditions import context_of
+from argus.verify.decide.decision import Decision
 from argus.verify.decide.evaluation import Unmodelled, has_floats
 from argus.verify.decide.facts import conjuncts
 from argus.verify.decide.normal import Normal
@@ -320,8 +320,3 @@ def depth(e: Expr) -> int:
     if not isinstance(e, Binary):
         return 0
     return 1 + max(depth(e.left), depth(e.right))
-
-
-def at_least(a: Expr | int, b: Expr | int) -> Expr:
-    """A >= b as a goal."""
-    return binary(">=", lift(a), lift(b))

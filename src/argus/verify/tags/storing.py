@@ -7,10 +7,11 @@ from dataclasses import replace
 import numpy as np
 
 from argus.ir import ops as o
-from argus.ir.expr import Expr
+from argus.ir.expr import Expr, binary
 from argus.ir.memory import GlobalView
 from argus.verify.tags.compare import Outcome, agree, value_of, within
 from argus.verify.tags.findings import operand
+from argus.verify.tags.masks import excludes
 from argus.verify.tags.spread import Placed
 from argus.verify.tags.state import State, Stored
 from argus.verify.tags.sums import complete
@@ -189,23 +190,16 @@ def _skipped(
         same = agree(hole.where, tag, scope).proved
         if same and _at_most(state, extent, hole.extent):
             return Outcome(Verdict.PROVED, "normal form")
-    if mask is not None:
-        from argus.verify.tags.registers import excludes
-
-        if excludes(state, mask, hole):
-            return Outcome(Verdict.PROVED, "normal form")
-    return _reaches(state, hole, conditions, placed)
+    if mask is not None and excludes(state, mask, hole):
+        return Outcome(Verdict.PROVED, "normal form")
+    return _reaches(state, hole, conditions)
 
 
 def _at_most(state: State, a: Expr, b: Expr) -> bool:
-    from argus.ir.expr import binary
-
     return a == b or state.scope.holds(binary("<=", a, b))
 
 
-def _reaches(
-    state: State, hole: Hole, conditions: list[tuple[Tag, Expr]], placed: Placed
-) -> Outcome:
+def _reaches(state: State, hole: Hole, conditions: list[tuple[Tag, Expr]]) -> Outcome:
     """A point where an element of the hole meets every condition of the store."""
     empty = within(hole.where, hole.extent, state.scope)
     if empty.proved or empty.verdict is Verdict.UNKNOWN:
@@ -224,12 +218,7 @@ def _reaches(
         model = points.at(int(i))
         for tag, extent in conditions:
             if not isinstance(tag, Coord):
-                valid = _valid_padding(state, placed, model)
-                if valid is None:
-                    return Outcome(
-                        Verdict.UNKNOWN, "", "which rows are stored is up to a table"
-                    )
-                reached = reached & valid
+                # A table may name a row that exists, for any element with an index.
                 continue
             start = state.scope.value_at(tag.base, model)
             end = state.scope.value_at(extent, model)
@@ -244,24 +233,6 @@ def _reaches(
     return Outcome(
         Verdict.UNKNOWN, "", f"whether elements outside {hole.what} are stored"
     )
-
-
-def _valid_padding(
-    state: State, placed: Placed, model: dict[str, int]
-) -> np.ndarray | None:
-    """Elements whose index is itself padding that names a row (a fill of 0 or more)."""
-    found: np.ndarray | None = None
-    for index in placed.indices:
-        for h in index.holes:
-            if isinstance(h.kind, str) or h.kind < 0 or not isinstance(h.where, Coord):
-                continue
-            start = state.scope.value_at(h.where.base, model)
-            end = state.scope.value_at(h.extent, model)
-            if start is None or end is None:
-                return None
-            outside = (start + h.where.offs < 0) | (start + h.where.offs >= end)
-            found = outside if found is None else found | outside
-    return found
 
 
 def _complete(state: State, op: o.AnyOp, value: Value) -> None:

@@ -116,10 +116,7 @@ def _add(span: Span, model: dict[str, int], seen: np.ndarray, scope: Scope) -> b
     if n is None or n > 1024:
         return False
     inner = Span(span.lo, span.size, rest)
-    for j in range(n):
-        if not _add(inner, {**model, sym.name: j}, seen, scope):
-            return False
-    return True
+    return all(_add(inner, {**model, sym.name: j}, seen, scope) for j in range(n))
 
 
 def _chain(spans: list[Span], extent: Expr, scope: Scope) -> Outcome:

@@ -15,31 +15,28 @@ from dataclasses import replace
 import numpy as np
 
 from argus.ir import ops as o
-from argus.ir.expr import Const, Expr, Sym, binary
+from argus.ir.expr import Const, Expr, binary
 from argus.ir.memory import GlobalView, SharedView
 from argus.ir.placement import TmaBox, TmaPlan, VectorPlan
 from argus.ir.program import CLUSTER_RANK
 from argus.isa.boxes import box_offsets
-from argus.verify.evidence import Step
 from argus.verify.tags.alignment import check_box, check_vectors
-from argus.verify.tags.compare import Outcome, within
-from argus.verify.tags.memory import Write, overlay, scatter, slots_of
+from argus.verify.tags.compare import Outcome
+from argus.verify.tags.loads import elements, loaded
+from argus.verify.tags.memory import Write
 from argus.verify.tags.operands import inside_stage, read_stage, stage_exists
-from argus.verify.tags.spread import Placed, places, split
+from argus.verify.tags.slots import overlay, scatter, slots_of
+from argus.verify.tags.spread import Placed
 from argus.verify.tags.state import State
 from argus.verify.tags.storing import check_store
 from argus.verify.tags.values import (
     Bools,
     Coord,
-    Hole,
     Ints,
     Kind,
     Loaded,
-    Shape,
     Tag,
-    Vague,
     Value,
-    moved,
 )
 from argus.verify.verdict import Verdict
 
@@ -54,10 +51,10 @@ def load_global(state: State, op: o.LoadGlobal) -> Value:
     """The value of a tile loaded from global memory."""
     table = state.table(op.result)
     coordinate = [table[:, :, i].astype(np.int64) for i in range(table.shape[2])]
-    placed = _places(state, op.view, coordinate)
+    placed = elements(state, op.view, coordinate)
     fill = state.close(op.fill)
     kind: Kind = float(fill.value) if isinstance(fill, Const) else "junk"
-    value = _loaded(state, op.view, placed, state.shape(op.result), kind, op)
+    value = loaded(state, op.view, placed, state.shape(op.result), kind, op)
     if op.plan is not None:
         check_vectors(state, op, op.plan, op.view, placed)
     if op.result.dtype.kind == "int":
@@ -70,7 +67,7 @@ def store_global(state: State, op: o.StoreGlobal) -> None:
     """A register tile to global memory."""
     table = state.table(op.src)
     coordinate = [table[:, :, i].astype(np.int64) for i in range(table.shape[2])]
-    placed = _places(state, op.view, coordinate)
+    placed = elements(state, op.view, coordinate)
     if op.plan is not None:
         check_vectors(state, op, op.plan, op.view, placed)
     value = state.get(op.src)
@@ -162,10 +159,10 @@ def _cp_async(state: State, op: o.CopyAsync, plan: VectorPlan) -> None:
     stage_exists(state, op, op.dst)
     table = plan.layout.table().astype(np.int64)
     coordinate = [table[:, :, i] for i in range(table.shape[2])]
-    placed = _places(state, op.src, coordinate)
+    placed = elements(state, op.src, coordinate)
     check_vectors(state, op, plan, op.src, placed)
     _check_vector_slots(state, op, plan, offsets, op.dst)
-    value = _loaded(state, op.src, placed, table.shape[:2], 0.0, op)
+    value = loaded(state, op.src, placed, table.shape[:2], 0.0, op)
     who = plan.layout.owner_mask() if plan.unique else None
     slots = offsets // op.dst.dtype.bytes
     _write(state, op, op.dst, scatter(value, slots, _slots(op.dst), who))
@@ -182,7 +179,7 @@ def _tma_in(state: State, op: o.CopyAsync, plan: TmaPlan) -> None:
                 return
             slots, coords = part
             placed = Placed(coords, (), {})
-            made = _loaded(state, op.src, placed, slots.shape, 0.0, op)
+            made = loaded(state, op.src, placed, slots.shape, 0.0, op)
             laid = scatter(made, slots, _slots(op.dst))
             content = overlay(content, laid, state.scope)
     if content is not None:
@@ -264,94 +261,6 @@ def _symbolic_origin(state: State, op: o.AnyOp) -> None:
         op.span,
         Outcome(Verdict.UNKNOWN, "", "a view with a symbolic origin"),
     )
-
-
-# -------------------------------------------------------------- global elements
-
-
-def _places(state: State, view: GlobalView, coordinate: list[Ints]) -> Placed:
-    indices = tuple(
-        _index(state, g.tile, np.asarray(coordinate[g.axis])) for g in view.gathers
-    )
-    gathered: dict[str, Tag] = {}
-    for g, value in zip(view.gathers, indices, strict=True):
-        gathered[g.symbol.name] = value.number or Vague("an index that is computed")
-    placed = places(view, coordinate, gathered, state.scope, state.env)
-    return replace(placed, indices=indices)
-
-
-def _index(state: State, tile: o.Tile, coordinate: Ints) -> Value:
-    """The index tile's element for each element of a view gathered along an axis.
-
-    Which thread provides it is the code generator's affair (an exchange inside a warp
-    or through shared memory, made by placing): the element is the one named.
-    """
-    table = state.table(tile)[:, :, 0]
-
-    def move(a: Ints) -> Ints:
-        line = np.zeros(tile.shape[0], np.int64)
-        line[table] = a
-        return line[coordinate]
-
-    return moved(state.get(tile), coordinate.shape, move)
-
-
-def _loaded(
-    state: State,
-    view: GlobalView,
-    placed: Placed,
-    shape: Shape,
-    kind: Kind,
-    op: o.AnyOp,
-) -> Value:
-    """Tags and holes of elements loaded from these places."""
-    tensor = view.tensor
-    tags: dict[str, Tag] = {}
-    extents: dict[str, Expr] = {}
-    holes: list[Hole] = []
-    for name, tag, extent in zip(tensor.dims, placed.coords, tensor.shape, strict=True):
-        extent = state.close(extent)
-        extents[name] = extent
-        if isinstance(tag, Vague):
-            # A map: outside means the fill, which is then what the element is.
-            continue
-        tags[name] = tag
-        if isinstance(tag, Coord) and not within(tag, extent, state.scope).proved:
-            holes.append(Hole(tag, extent, kind, name, f"{tensor.name} along {name}"))
-    for tag, extent in placed.limits:
-        name = next((n for n, t in placed.axes.items() if t is tag), "limit")
-        extents.setdefault(name, extent)
-        if isinstance(tag, Coord) and not within(tag, extent, state.scope).proved:
-            holes.append(Hole(tag, extent, kind, name, f"the slice of {tensor.name}"))
-    tags.update(placed.axes)
-    for index in placed.indices:
-        # A gathered element also carries the tag of the index that chose it.
-        tags.update({n: t for n, t in index.tags.items() if n not in tags})
-        extents.update({n: e for n, e in index.extents.items() if n not in extents})
-        for h in index.holes:
-            # A negative index is outside every tensor: such an element is the fill.
-            outside = isinstance(h.kind, float | int) and h.kind < 0
-            holes.append(replace(h, kind=kind if outside else "junk"))
-    for name, component in state.tensor_tags.get(tensor.name, ()):
-        tags[name] = _component(state, component, placed)
-    chain = (Step(f"loaded from {tensor.name}", op.span),)
-    return Value(shape, tags, tuple(holes), extents=extents, chain=chain)
-
-
-def _component(state: State, e: Expr, placed: Placed) -> Tag:
-    """A component that the author gave to a tensor, over its coordinates."""
-    arrays: dict[str, Ints] = {}
-    inside: dict[str, Expr] = {}
-    for i, tag in enumerate(placed.coords):
-        if not isinstance(tag, Coord):
-            return Vague("a component of a gathered coordinate")
-        arrays[f"@{i}"] = tag.offs
-        inside[f"%{i}"] = binary("+", tag.base, Sym(f"@{i}", "axis"))
-    found = split(state.world.replace(e, inside), arrays, state.scope, state.env)
-    if found is None:
-        return Vague("a component that is not affine in the coordinates")
-    shape = np.broadcast_shapes(*(a.shape for a in arrays.values()))
-    return Coord(found[0], np.broadcast_to(np.asarray(found[1], np.int64), shape))
 
 
 def load_scalar(state: State, op: o.LoadScalar) -> None:

@@ -57,6 +57,9 @@ class Vague:
     """Not known; the reason completes "unknown because ..."."""
 
     reason: str
+    first: Coord | None = None
+    """What it is where ``when`` holds: enough to refute, not to prove."""
+    when: Expr | None = None
 
 
 Tag = Coord | Loaded | Vague
@@ -72,8 +75,8 @@ MASKED = 1e29
 class Hole:
     """Elements with ``where`` outside [0, ``extent``) do not exist in their tensor.
 
-    They hold ``kind`` instead of data. ``name`` is the component, ``what`` says of which
-    tensor and dimension.
+    They hold ``kind`` instead of data. ``name`` is the component, ``what`` says
+    of which tensor and dimension.
     """
 
     where: Tag
@@ -180,6 +183,8 @@ def move_tag(tag: Tag, move: Mover) -> Tag:
         case Loaded():
             at = tuple(move_tag(x, move) for x in tag.at)
             return Loaded(tag.table, at, tag.shift)
+        case Vague(reason=reason, first=Coord() as first, when=when):
+            return Vague(reason, Coord(first.base, move(first.offs)), when)
         case Vague():
             return tag
 
@@ -192,6 +197,8 @@ def map_bases(tag: Tag, change: Callable[[Expr], Expr]) -> Tag:
         case Loaded():
             at = tuple(map_bases(x, change) for x in tag.at)
             return Loaded(tag.table, at, tag.shift)
+        case Vague(reason=reason, first=Coord() as first, when=Expr() as when):
+            return Vague(reason, Coord(change(first.base), first.offs), change(when))
         case Vague():
             return tag
 

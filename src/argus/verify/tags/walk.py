@@ -15,8 +15,10 @@ from typing import assert_never
 from argus.ir import ops as o
 from argus.ir.annotations import Assume, Check, Expect, Tag, Trust
 from argus.ir.expr import Sym
+from argus.ir.walk import walk as every
 from argus.verify.tags import carried, loops, products, registers, transfers
 from argus.verify.tags.annotated import assume, check, tag
+from argus.verify.tags.memory import Key
 from argus.verify.tags.state import State
 from argus.verify.tags.values import Value
 
@@ -122,7 +124,7 @@ def _loop(state: State, op: o.For, label: str) -> None:
             state.memory.current[key] = carried.shifted(state.world, content, trips)
 
 
-def _carry_memory(state: State, before: dict[object, Value], it: Sym) -> None:
+def _carry_memory(state: State, before: dict[Key, Value], it: Sym) -> None:
     """Contents at the beginning of an iteration: those of the one before."""
     back = {it.name: it - 1}
     for key, content in list(state.memory.current.items()):
@@ -137,8 +139,6 @@ def _carry_memory(state: State, before: dict[object, Value], it: Sym) -> None:
 
 
 def _writes_shared(op: o.For) -> bool:
-    from argus.ir.walk import walk as every
-
     return any(isinstance(x, o.StoreShared | o.CopyAsync) for x in every(op.body))
 
 

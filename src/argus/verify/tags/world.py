@@ -60,7 +60,7 @@ class Total:
 
 @dataclass(frozen=True)
 class Assumed:
-    """A fact about each element of tables: ``symbols[i]`` stands for ``tables[i]``'s."""
+    """A fact about each element of tables; ``symbols`` stand for the elements."""
 
     cond: Expr
     tables: tuple[str, ...]

@@ -1,0 +1,253 @@
+"""What a product sums over: one dimension, each coordinate once, padding as 0."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from argus.ir import ops as o
+from argus.ir.expr import binary
+from argus.verify.tags.compare import (
+    Outcome,
+    agree,
+    agree_arrays,
+    unknown,
+    value_of,
+    within,
+)
+from argus.verify.tags.findings import operand
+from argus.verify.tags.scope import Scope
+from argus.verify.tags.state import State
+from argus.verify.tags.sums import complete
+from argus.verify.tags.values import (
+    Coord,
+    Hole,
+    Ints,
+    Kind,
+    Loaded,
+    Span,
+    Sum,
+    Tag,
+    Vague,
+    Value,
+)
+from argus.verify.verdict import Verdict
+
+__all__ = ["check_padding", "contracted", "seen", "varies"]
+
+
+def varies(tag: Tag | None) -> bool:
+    """Whether a component of a matrix runs along k."""
+    match tag:
+        case Coord():
+            return bool((tag.offs != tag.offs[..., :1]).any())
+        case Loaded():
+            return any(varies(x) for x in tag.at)
+        case _:
+            return False
+
+
+def contracted(state: State, op: o.Dot, a: Value, b: Value) -> list[str]:
+    """Names that are summed over, after showing that the operands agree on them."""
+    shared = [n for n in a.tags if n in b.tags]
+    found: list[str] = []
+    wanted = op.a.dims[-1]
+    for name in shared:
+        x, y = a.tags[name], b.tags[name]
+        along = varies(x) or varies(y) or name == wanted
+        if along:
+            found.append(name)
+        modulo = a.loose.get(name, 0) or b.loose.get(name, 0)
+        outcome = _pairs(x, y, state.scope, modulo)
+        what = (
+            f"every pair multiplied has one {name}"
+            if along
+            else f"both operands have one {name}"
+        )
+        _report_pair(state, op, name, a, b, outcome, what)
+    if not any(varies(a.tags[n]) for n in found):
+        names = [n for n in a.tags if varies(a.tags[n])]
+        others = [n for n in b.tags if varies(b.tags[n])]
+        apart = names and others and not set(names) & set(others)
+        outcome = unknown("the operands carry no component that both run along")
+        if apart and not found:
+            model = state.scope.some_point()
+            outcome = Outcome(Verdict.REFUTED, "enumeration", "", model, (0, 0, 0, 0))
+        label = f"{'/'.join(names)} on the left, {'/'.join(others)} on the right"
+        if a.kind == "data" and b.kind == "data":
+            state.report(
+                "AG0301",
+                "what the product sums over is one dimension",
+                op.span,
+                outcome,
+                "elements that share no dimension are multiplied and summed",
+                label,
+                [
+                    operand("left", a, (0, 0, 0), outcome.model, state.scope),
+                    operand("right", b, (0, 0, 0), outcome.model, state.scope),
+                ],
+            )
+    return found
+
+
+def _pairs(x: Tag, y: Tag, scope: Scope, modulo: int) -> Outcome:
+    """Whether x[g, m, k] == y[g, n, k] for all g, m, n, k.
+
+    The element of an outcome is (g, m, n, k).
+    """
+    if isinstance(x, Coord) and isinstance(y, Coord):
+        # Equal for all m and n exactly when both are constant along m and n.
+        first = agree_arrays(
+            x.base, x.offs[:, :, None, :], y.base, y.offs[:, None, :1, :],
+            scope, modulo,
+        )  # fmt: skip
+        if not first.proved:
+            return first
+        return agree_arrays(
+            x.base, x.offs[:, None, :1, :], y.base, y.offs[:, None, :, :],
+            scope, modulo,
+        )  # fmt: skip
+    if isinstance(x, Loaded) and isinstance(y, Loaded) and x.table == y.table:
+        for p, q in zip(x.at, y.at, strict=True):
+            found = _pairs(p, q, scope, modulo)
+            if not found.proved:
+                return found
+        return Outcome(Verdict.PROVED)
+    if not isinstance(x, Vague) and not isinstance(y, Vague):
+        return agree(x, y, scope)
+    for known, when in ((x, y), (y, x)):
+        if isinstance(known, Vague) and known.first and known.when is not None:
+            pair = (known.first, when) if known is x else (when, known.first)
+            if not isinstance(when, Vague):
+                found = _pairs(*pair, scope.when(known.when), modulo)
+                if found.verdict is Verdict.REFUTED:
+                    return found
+    return unknown(x.reason if isinstance(x, Vague) else getattr(y, "reason", ""))
+
+
+def _report_pair(
+    state: State, op: o.Dot, name: str, a: Value, b: Value, found: Outcome, claim: str
+) -> None:
+    element = found.element if len(found.element) == 4 else (0, 0, 0, 0)
+    g, m, n, k = element
+    if found.method == "enumeration" and found.element:
+        # The witness was searched with the other side's first row or column.
+        m = min(m, a.shape[1] - 1)
+        n = min(n, b.shape[1] - 1)
+    model = found.model
+    x = value_of(a.tags[name], (g, m, k), model, state.scope)
+    y = value_of(b.tags[name], (min(g, b.shape[0] - 1), n, k), model, state.scope)
+    left = operand("left", a, (g, m, k), model, state.scope, (m, k))
+    right = operand(
+        "right", b, (min(g, b.shape[0] - 1), n, k), model, state.scope, (k, n)
+    )
+    gathered = any(isinstance(t, Loaded) for t in (a.tags[name], b.tags[name]))
+    state.report(
+        "AG0315" if gathered else "AG0301",
+        claim,
+        op.span,
+        found,
+        f"elements that do not share {name} are multiplied",
+        f"{name} = {x} on the left, {name} = {y} on the right",
+        [left, right],
+        thread=g * 128 + m % 16 % 8 * 4,
+        notes=[f"operand elements ({m}, {k}) x ({k}, {n})"],
+    )
+
+
+def seen(
+    state: State,
+    op: o.Dot,
+    a: Value,
+    b: Value,
+    names: list[str],
+    steps: tuple[Ints, int] | None,
+) -> dict[str, tuple[Sum, ...]]:
+    """Coordinates added per accumulator element: each once, without gaps."""
+    result: dict[str, tuple[Sum, ...]] = {}
+    for name in names:
+        tag = a.tags[name]
+        if not isinstance(tag, Coord):
+            continue
+        along = tag.offs[:, 0, :]
+        if steps is not None:
+            first, warps = steps
+            along = _by_accumulator(along, first, warps)
+            if along is None:
+                state.report(
+                    "AG0304",
+                    f"each accumulator sees as many {name}",
+                    op.span,
+                    Outcome(
+                        Verdict.REFUTED, "enumeration", "", state.scope.some_point()
+                    ),
+                )
+                continue
+        ordered: Ints = np.sort(along, axis=1)
+        low, n = int(ordered[0, 0]), ordered.shape[1]
+        right = np.array_equal(
+            ordered, np.broadcast_to(low + np.arange(n), ordered.shape)
+        )
+        again = bool((ordered[:, 1:] == ordered[:, :-1]).any())
+        model = state.scope.some_point()
+        outcome = Outcome(Verdict.PROVED, "enumeration")
+        if not right:
+            outcome = Outcome(Verdict.REFUTED, "enumeration", "", model, (0, 0, 0, 0))
+        state.report(
+            "AG0309" if again else "AG0304",
+            f"the steps of the product sum over each {name} of the tile once",
+            op.span,
+            outcome,
+            f"a product sums over {name} {'twice' if again else 'with gaps'}",
+            f"the steps see {ordered[0, :4].tolist()}...",
+            [operand("left", a, (0, 0, 0), model, state.scope)],
+        )
+        extent = a.extents.get(name) or b.extents.get(name)
+        if extent is None or not right:
+            continue
+        for limited in (a, b):
+            if name in limited.limits:
+                extent = binary("min", extent, limited.limits[name])
+        made = Sum(extent, (Span(binary("+", tag.base, low), n),))
+        whole = op.acc is None or name not in state.get(op.acc).sums
+        if whole and _complete_at_once(state, made):
+            continue
+        result[name] = (made,)
+    return result
+
+
+def _complete_at_once(state: State, made: Sum) -> bool:
+    return complete(made, state.scope).outcome.proved
+
+
+def _by_accumulator(along: Ints, first: Ints, warps: int) -> Ints | None:
+    """K coordinates [accumulators * warps, all k] of the steps of mma.sync."""
+    per_step = along.reshape(len(first), warps, -1)
+    groups = [np.flatnonzero(first == start) for start in np.unique(first)]
+    if len({len(g) for g in groups}) != 1:
+        return None
+    rows = [per_step[g].transpose(1, 0, 2).reshape(warps, -1) for g in groups]
+    return np.concatenate(rows)
+
+
+def check_padding(state: State, op: o.Dot, mine: Value, other: Value, h: Hole) -> None:
+    """A padded k: one operand is 0 there and the other not arbitrary bits."""
+    opposite: Kind = other.kind
+    for x in other.holes:
+        if x.name == h.name and (varies(x.where) or isinstance(x.where, Vague)):
+            opposite = x.kind
+    ok = (h.kind == 0 and opposite != "junk") or (opposite == 0 and h.kind != "junk")
+    if ok:
+        outcome = Outcome(Verdict.PROVED, "normal form")
+    else:
+        outcome = within(h.where, h.extent, state.scope)
+    element = outcome.element if outcome.element else (0, 0, 0)
+    state.report(
+        "AG0310",
+        f"elements outside {h.what} add 0 to the product",
+        op.span,
+        outcome,
+        f"elements outside {h.what} reach a sum",
+        f"an element past the end of {h.name} is multiplied by one that is not 0",
+        [operand("element", mine, element, outcome.model, state.scope)],
+        help="fill with 0, or mask with `ag.where`",
+    )

@@ -1,0 +1,237 @@
+"""Element-wise operations: operands agree on what they share; holes and masks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from argus.ir import ops as o
+from argus.ir.expr import Const, Expr, binary
+from argus.verify.tags.compare import agree
+from argus.verify.tags.findings import operand
+from argus.verify.tags.kinds import fold, join
+from argus.verify.tags.loops import close
+from argus.verify.tags.masks import check_mask, excludes, is_plain, limits_of
+from argus.verify.tags.state import State
+from argus.verify.tags.sums import added
+from argus.verify.tags.values import (
+    Compare,
+    Coord,
+    Hole,
+    Kind,
+    Loaded,
+    Sets,
+    Sum,
+    Tag,
+    Value,
+    constant,
+    least_limits,
+    uniform,
+)
+
+__all__ = ["elementwise"]
+
+_COMPARISONS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
+
+
+def elementwise(state: State, op: o.Elementwise) -> Value:
+    """The value of an element-wise operation's result."""
+    shape = state.shape(op.result)
+    values: list[Value] = []
+    for arg in op.args:
+        if isinstance(arg, o.Tile):
+            values.append(state.get(arg))
+        else:
+            values.append(_scalar(state, arg, shape))
+    _check_agreement(state, op, values)
+    tags: dict[str, Tag] = {}
+    extents: dict[str, Expr] = {}
+    loose: dict[str, int] = {}
+    for v in reversed(values):
+        tags.update(v.tags)
+        extents.update(v.extents)
+    for v in values:
+        for name, size in v.loose.items():
+            exact = any(name in w.tags and name not in w.loose for w in values)
+            if not exact:
+                loose[name] = size
+    for v in values:
+        # An exact coordinate is better than one known up to a multiple.
+        tags.update({n: t for n, t in v.tags.items() if n not in v.loose})
+    chain = max((v.chain for v in values), key=len, default=())
+    result = Value(
+        shape,
+        tags,
+        _holes(state, op.fn, values),
+        _kind(op.fn, values),
+        number=_number(op, values),
+        mask=_mask(op, values),
+        sums=_sums(state, op, values),
+        sets=_sets(values),
+        extents=extents,
+        loose=loose,
+        limits=least_limits(values),
+        chain=chain,
+    )
+    return _masked(state, op, values, result)
+
+
+def _scalar(state: State, arg: Expr, shape: tuple[int, ...]) -> Value:
+    value = close(state.world, arg, state.env)
+    if isinstance(value, Const):
+        number = None if isinstance(value.value, float) else uniform(value, shape)
+        return replace(constant(float(value.value), shape), number=number)
+    return Value(shape, number=uniform(value, shape) if value.type == "int" else None)
+
+
+def _check_agreement(state: State, op: o.Elementwise, values: list[Value]) -> None:
+    for i, a in enumerate(values):
+        for b in values[i + 1 :]:
+            for name in a.tags:
+                if name in b.tags:
+                    _agreement(state, op, name, a, b)
+
+
+def _agreement(state: State, op: o.Elementwise, name: str, a: Value, b: Value) -> None:
+    modulo = a.loose.get(name, 0) or b.loose.get(name, 0)
+    outcome = agree(a.tags[name], b.tags[name], state.scope, modulo)
+    left = operand("left", a, outcome.element, outcome.model, state.scope)
+    right = operand("right", b, outcome.element, outcome.model, state.scope)
+    gathered = isinstance(a.tags[name], Loaded) or isinstance(b.tags[name], Loaded)
+    x, y = left.tag.get(name), right.tag.get(name)
+    state.report(
+        "AG0315" if gathered else "AG0303",
+        f"both operands agree on {name}, element by element",
+        op.span,
+        outcome,
+        f"elements that do not share {name} are combined",
+        f"{name} = {x} on the left, {name} = {y} on the right",
+        [left, right],
+        thread=outcome.element[0] if outcome.element else None,
+    )
+
+
+def _holes(state: State, fn: str, values: list[Value]) -> tuple[Hole, ...]:
+    """Each hole of an operand, with what the function makes of it."""
+    found: list[Hole] = []
+    for v in values:
+        for h in v.holes:
+            if any(_same_hole(state, h, known) for known in found):
+                continue
+            kinds: list[Kind] = [_kind_in(state, w, h) for w in values]
+            if fn == "where" and len(values) == 3:
+                kind = join(kinds[1], kinds[2])
+            else:
+                kind = fold(fn, kinds)
+            kind = "junk" if kind == "data" else kind
+            found.append(replace(h, kind=kind))
+    return tuple(found)
+
+
+def _same_hole(state: State, a: Hole, b: Hole) -> bool:
+    if a is b or a.where is b.where:
+        return True
+    if a.name != b.name or a.extent != b.extent:
+        return False
+    return agree(a.where, b.where, state.scope).proved
+
+
+def _kind_in(state: State, value: Value, hole: Hole) -> Kind:
+    for h in value.holes:
+        if _same_hole(state, h, hole):
+            return h.kind
+    return value.kind
+
+
+def _kind(fn: str, values: list[Value]) -> Kind:
+    kinds: list[Kind] = [v.kind for v in values]
+    if fn == "where" and len(kinds) == 3:
+        return join(kinds[1], kinds[2])
+    return fold(fn, kinds)
+
+
+def _number(op: o.Elementwise, values: list[Value]) -> Tag | None:
+    """Integer arithmetic on indices."""
+    numbers = [v.number for v in values]
+    if op.result.dtype.kind != "int" or None in numbers:
+        return None
+    match op.fn, numbers:
+        case "add" | "sub", [Coord() as a, Coord() as b]:
+            sign = 1 if op.fn == "add" else -1
+            return Coord(binary("+" if sign > 0 else "-", a.base, b.base),
+                         a.offs + sign * b.offs)  # fmt: skip
+        case "add", [Loaded() as a, Coord(base=Const(value=int(c)))]:
+            return replace(a, shift=a.shift + c) if is_plain(numbers[1]) else None
+        case "mul", [Coord() as a, Coord(base=Const(value=int(c))) as b] if is_plain(b):
+            return Coord(binary("*", a.base, c), a.offs * c)
+        case "mul", [Coord(base=Const(value=int(c))) as b, Coord() as a] if is_plain(b):
+            return Coord(binary("*", a.base, c), a.offs * c)
+        case "floordiv" | "mod", [Coord(base=Const(value=0)) as a, Coord() as b] if (
+            is_plain(b) and isinstance(b.base, Const) and int(b.base.value) > 0
+        ):
+            c = int(b.base.value)
+            return Coord(a.base, a.offs // c if op.fn == "floordiv" else a.offs % c)
+        case _:
+            return None
+
+
+def _mask(op: o.Elementwise, values: list[Value]) -> tuple[Compare, ...] | None:
+    if op.fn == "and" and all(v.mask is not None for v in values):
+        return tuple(c for v in values for c in v.mask or ())
+    if op.fn == "and":
+        return next((v.mask for v in values if v.mask is not None), None)
+    if op.fn in _COMPARISONS and len(values) == 2:
+        a, b = values[0].number, values[1].number
+        if a is not None and b is not None:
+            return (Compare(_COMPARISONS[op.fn], a, b),)
+    return None
+
+
+def _sums(
+    state: State, op: o.Elementwise, values: list[Value]
+) -> dict[str, tuple[Sum, ...]]:
+    """Sums are joined by additions; elsewhere all of them are kept."""
+    names = {n for v in values for n in v.sums}
+    result: dict[str, tuple[Sum, ...]] = {}
+    for name in sorted(names):
+        several = [v.sums[name] for v in values if name in v.sums]
+        if op.fn in ("add", "sub") and len(several) == 2:
+            result[name] = added(state.scope, *several)
+            continue
+        distinct: list[Sum] = []
+        for s in (x for group in several for x in group):
+            if s not in distinct:
+                distinct.append(s)
+        result[name] = tuple(distinct)
+    return result
+
+
+def _sets(values: list[Value]) -> dict[str, Sets]:
+    for v in values:
+        if v.sets:
+            return v.sets
+    return {}
+
+
+def _masked(
+    state: State, op: o.Elementwise, values: list[Value], result: Value
+) -> Value:
+    """``where(cond, x, c)``: holes that the condition excludes hold c."""
+    if op.fn != "where" or len(values) != 3:
+        return result
+    cond, then, other = values
+    result = replace(result, kind=join(then.kind, other.kind), mask=None)
+    if cond.mask is None:
+        return result
+    holes: list[Hole] = []
+    for h in result.holes:
+        if excludes(state, cond.mask, h):
+            kind = _kind_in(state, other, h)
+            h = replace(h, kind=kind)
+        holes.append(h)
+    check_mask(state, op, cond.mask, then)
+    limits = limits_of(state, cond.mask, then)
+    return replace(
+        result,
+        holes=tuple(holes),
+        limits=least_limits([result, Value((), limits=limits)]),
+    )
