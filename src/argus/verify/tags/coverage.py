@@ -20,9 +20,9 @@ from argus.ir.program import Program
 from argus.verify.tags.compare import Outcome, unknown
 from argus.verify.tags.counting import counted
 from argus.verify.tags.findings import Where
-from argus.verify.tags.order_lemmas import decompose
+from argus.verify.tags.order_lemmas import Variable, decompose
 from argus.verify.tags.patches import Axis, Patch, laid_together, local_patch, radix
-from argus.verify.tags.split_sums import contributions
+from argus.verify.tags.split_sums import contributions, expressions
 from argus.verify.tags.state import State, Stored
 from argus.verify.tags.values import Coord, Loaded, Tag
 from argus.verify.tags.world import Element
@@ -64,8 +64,16 @@ def _tensor(
             rule, outcome, message, label = found
             state.findings.add(rule, claim, where, outcome, message, label)
             return
-    outcome = _by_lemma(state, program, stores)
-    state.findings.add("AG0306", claim, where, outcome)
+    rule, outcome, message, label = _by_lemma(state, program, stores)
+    state.findings.add(rule, claim, where, outcome, message, label)
+
+
+_Found = tuple[str, Outcome, str, str]
+"""Code, outcome, message and label."""
+
+
+def _unknown(reason: str) -> _Found:
+    return "AG0306", unknown(reason), "", ""
 
 
 def _from_table(state: State, coord: object) -> bool:
@@ -83,7 +91,7 @@ def _grid(state: State, program: Program) -> Expr:
             return grid if program.cluster == 1 else grid // program.cluster
 
 
-def _by_lemma(state: State, program: Program, stores: list[Stored]) -> Outcome:
+def _by_lemma(state: State, program: Program, stores: list[Stored]) -> _Found:
     grid = _grid(state, program)
     patches: list[Patch] = []
     for s in stores:
@@ -92,26 +100,48 @@ def _by_lemma(state: State, program: Program, stores: list[Stored]) -> Outcome:
         ]
         known = [a for a in axes if a is not None]
         if len(known) < len(axes):
-            return unknown("a coordinate that is not affine")
-        found = decompose([a.base for a in known], s.scope, grid)
+            return _unknown("a coordinate that is not affine")
+        sums = [x for several in s.value.sums.values() for x in several]
+        extra = expressions(sums) if s.atomic else []
+        found = decompose([*(a.base for a in known), *extra], s.scope, grid)
         if found is None:
-            return unknown("an order of tiles that no lemma describes")
+            return _unknown("an order of tiles that no lemma describes")
         patch = local_patch(known, found, s.scope, s.atomic)
         if patch is None:
-            return unknown("a store that covers no whole box of elements")
+            return _unknown("a store that covers no whole box of elements")
         patches.append(patch)
     joined = laid_together(patches, state)
     if joined is None:
-        return unknown("several stores that do not form one tile")
+        return _unknown("several stores that do not form one tile")
     atomic = stores[0].atomic
     free = radix(joined, stores[0].scope, state)
     if isinstance(free, str):
-        return unknown(free)
+        return _unknown(free)
     if atomic:
-        return contributions(state, stores[0], free)
+        return _added_up(stores, patches, free)
     if free:
-        return unknown(f"blocks or iterations that differ only in {free[0].sym.name}")
-    return Outcome(Verdict.PROVED, "lemma: order of tiles")
+        return _unknown(f"blocks or iterations that differ only in {free[0].sym.name}")
+    return "AG0306", Outcome(Verdict.PROVED, "lemma: order of tiles"), "", ""
+
+
+def _added_up(
+    stores: list[Stored], patches: list[Patch], free: list[Variable]
+) -> _Found:
+    """Whether the blocks that add to one element add each contribution once."""
+    for s, p in zip(stores, patches, strict=True):
+        sums = [x for several in s.value.sums.values() for x in several]
+        if not sums and free:
+            return _unknown("what the blocks add to one element is no sum that is known")
+        for found in contributions(sums, p.extra, free, s.scope):
+            if not found.outcome.proved:
+                text = f"{found.times} times" if found.times else "never"
+                return (
+                    found.rule,
+                    found.outcome,
+                    "the parts that blocks add do not make one whole sum",
+                    f"coordinate {found.coordinate} is added {text}",
+                )
+    return "AG0306", Outcome(Verdict.PROVED, "lemma: order of tiles"), "", ""
 
 
 def _axis(state: State, coord: Tag, extent: Expr) -> Axis | None:

@@ -27,6 +27,8 @@ class Patch:
     shape: tuple[int, ...]
     variables: tuple[Variable, ...]
     scope: Scope
+    extra: tuple[Expr, ...] = ()
+    """Expressions of the sums that are added, over the variables."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,12 +59,13 @@ def local_patch(
             shape.insert(i, 1)
     renamed = _canonical(found)
     return Patch(
-        tuple(renamed.coords),
+        tuple(renamed.coords[: len(axes)]),
         tuple(a.extent for a in axes),
         tuple(low),
         tuple(shape),
         tuple(renamed.variables),
         scope,
+        tuple(renamed.coords[len(axes) :]),
     )
 
 

@@ -1,17 +1,51 @@
-"""Sums that several blocks add to one output: each contribution exactly once."""
+"""Sums that several blocks add to one output: each contribution exactly once.
+
+The blocks (and iterations) that add to one element differ in variables that no
+coordinate of the store uses; over these the sum is continued like over a loop.
+"""
 
 from __future__ import annotations
 
-from argus.verify.tags.compare import Outcome, unknown
+from collections.abc import Sequence
+
+from argus.ir.expr import Expr, Sym
 from argus.verify.tags.order_lemmas import Variable
-from argus.verify.tags.state import State, Stored
+from argus.verify.tags.scope import Scope
+from argus.verify.tags.sums import Completeness, complete
+from argus.verify.tags.values import Prior, Span, Sum
 
-__all__ = ["contributions"]
+__all__ = ["contributions", "expressions"]
 
 
-def contributions(state: State, stored: Stored, free: list[Variable]) -> Outcome:
-    """Over the variables that only the sum uses, each coordinate is added once."""
-    del state
-    if not free:
-        return unknown("an atomic store by one block per element")
-    return unknown(f"contributions of {len(stored.sums.sums)} sums")
+def expressions(sums: Sequence[Sum]) -> list[Expr]:
+    """The expressions of the spans of sums, in an order that `contributions` reads."""
+    found: list[Expr] = []
+    for s in sums:
+        for t in s.terms:
+            if isinstance(t, Span):
+                found += [t.lo, *(trips for _, trips in t.loops)]
+    return found
+
+
+def contributions(
+    sums: Sequence[Sum], rewritten: Sequence[Expr], free: Sequence[Variable], scope: Scope
+) -> list[Completeness]:
+    """Completeness of each sum over all blocks.
+
+    ``rewritten`` are `expressions` over independent variables, ``free`` those of them
+    that only the sums use.
+    """
+    left = iter(rewritten)
+    over: list[tuple[Sym, Expr]] = [(v.sym, v.count) for v in free]
+    found: list[Completeness] = []
+    for s in sums:
+        terms: list[Span | Prior] = []
+        for t in s.terms:
+            if isinstance(t, Prior):
+                terms.append(t)
+                continue
+            lo = next(left)
+            loops = tuple((sym, next(left)) for sym, _ in t.loops)
+            terms.append(Span(lo, t.size, (*loops, *over)))
+        found.append(complete(Sum(s.extent, tuple(terms)), scope))
+    return found

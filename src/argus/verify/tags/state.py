@@ -33,7 +33,7 @@ class Stored:
     scope: Scope
     role: str
     atomic: bool
-    sums: Value
+    value: Value
     lets: Mapping[str, Expr]
 
 

@@ -111,6 +111,7 @@ def _add(span: Span, model: dict[str, int], seen: np.ndarray, scope: Scope) -> b
             return False
         seen[max(lo, 0) : max(lo + span.size, 0)] += 1
         return True
+    # The innermost loop comes first.
     (sym, trips), rest = span.loops[-1], span.loops[:-1]
     n = scope.value_at(trips, model)
     if n is None or n > 1024:
@@ -123,7 +124,7 @@ def _chain(spans: list[Span], extent: Expr, scope: Scope) -> Outcome:
     """Lay the spans end to end from 0 to at least the extent."""
     pieces: list[tuple[Expr, Expr]] = []
     for span in spans:
-        joined = _joined(span, scope)
+        joined = _joined(span, extent, scope)
         if joined is None:
             return unknown("the parts of the sum do not continue each other")
         pieces.append(joined)
@@ -139,16 +140,20 @@ def _chain(spans: list[Span], extent: Expr, scope: Scope) -> Outcome:
     return Outcome(decided.verdict, decided.method, decided.reason, decided.model)
 
 
-def _joined(span: Span, scope: Scope) -> tuple[Expr, Expr] | None:
+def _joined(span: Span, extent: Expr, scope: Scope) -> tuple[Expr, Expr] | None:
     """A span over its loops as one [lo, hi), where iterations continue each other."""
     lo: Expr = span.lo
     size: Expr = Const(span.size)
     world = scope.world
-    for sym, trips in reversed(span.loops):
+    for sym, trips in span.loops:
         first = world.replace(lo, {sym.name: Const(0)})
         second = world.replace(lo, {sym.name: Const(1)})
         if world.depends(size, sym):
-            return None
+            end = _continued(lo, binary("+", lo, size), sym, trips, extent, scope)
+            if end is None:
+                return None
+            lo, size = first, binary("-", end, first)
+            continue
         linear = binary("+", first, sym * binary("-", second, first))
         if scope.equal(lo, linear).verdict is not Verdict.PROVED:
             return None
@@ -161,3 +166,19 @@ def _joined(span: Span, scope: Scope) -> tuple[Expr, Expr] | None:
             return None
         size = binary("*", size, trips)
     return lo, binary("+", lo, size)
+
+
+def _continued(
+    lo: Expr, end: Expr, sym: Sym, trips: Expr, extent: Expr, scope: Scope
+) -> Expr | None:
+    """Where parts of different lengths end, if each begins where the one before ends.
+
+    Parts past the extent may be empty: nothing is left for them.
+    """
+    following = scope.world.replace(lo, {sym.name: binary("+", sym, 1)})
+    done = binary("and", binary(">=", end, extent), binary(">=", following, extent))
+    goal = binary("or", binary("==", end, following), done)
+    inside = scope.when(binary("<", sym, binary("-", trips, 1)))
+    if not inside.holds(goal):
+        return None
+    return scope.world.replace(end, {sym.name: binary("-", trips, 1)})

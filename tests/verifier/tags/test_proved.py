@@ -1,0 +1,76 @@
+"""No false alarm: the library, the tutorial and the examples are proved."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from argus.compiler import Request, placed_program
+from argus.diagnostics import ArgusError
+from argus.evaluation.requests import request_for
+from argus.kernels.library import LIBRARY, Case, Entry
+from argus.lang.kernel import load_kernels
+from verifier.tags.check_tags import ROOT, failing, told
+
+
+def _specialisations() -> list[object]:
+    """Every different choice of form, parameters and divisors that a case leads to."""
+    found: dict[object, object] = {}
+    for entry in LIBRARY.values():
+        for target in entry.targets:
+            for case in (*entry.small, *entry.large):
+                request, _ = request_for(entry, case, target)
+                statics = tuple(sorted((k, str(v)) for k, v in request.statics.items()))
+                facts = tuple(sorted(request.facts.items()))
+                key = (request.kernel.name, target, statics, facts, *request.dtypes)
+                name = f"{entry.name}-{case.name}-{target}"
+                found.setdefault(key, pytest.param(entry, case, target, id=name))
+    return list(found.values())
+
+
+@pytest.mark.parametrize(("entry", "case", "target"), _specialisations())
+def test_library(entry: Entry, case: Case, target: str) -> None:
+    request, _ = request_for(entry, case, target)
+    bad = failing(placed_program(request))
+    assert not bad, told(bad)
+
+
+FILES = [
+    *sorted((ROOT / "docs" / "tutorial").glob("step*.py")),
+    *sorted((ROOT / "examples").glob("*.py")),
+]
+KERNELS = [
+    pytest.param(path, name, id=f"{path.stem}-{name}")
+    for path in FILES
+    for name in load_kernels(path).kernels
+]
+
+
+@pytest.mark.parametrize("divisor", [16, 1])
+@pytest.mark.parametrize(("path", "name"), KERNELS)
+def test_documents(path, name, divisor) -> None:
+    kernel = load_kernels(path).kernels[name]
+    dtypes = {t.name: t.dtypes[0] for t in kernel.signature.tensors}
+    dims = {d for t in kernel.signature.tensors for d in t.dims if isinstance(d, str)}
+    checked = 0
+    for target in ("sm_90a", "sm_80"):
+        request = Request(kernel, dtypes, {}, target, dict.fromkeys(dims, divisor))
+        try:
+            program = placed_program(request)
+        except ArgusError:
+            continue  # this target, or copies of unaligned rows, are not for it
+        bad = failing(program)
+        assert not bad, told(bad)
+        checked += 1
+    assert checked or divisor == 1
+
+
+def test_a_matrix_product_takes_no_time() -> None:
+    entry = LIBRARY["gemm"]
+    request, _ = request_for(entry, entry.large[0], "sm_90a")
+    program = placed_program(request)
+    begin = time.process_time()
+    assert not failing(program)
+    # The bar is one second; twice that on a busy machine.
+    assert time.process_time() - begin < 2.0
