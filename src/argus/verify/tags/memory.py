@@ -233,6 +233,7 @@ def _iteration_of(
         return None
     for mine, theirs in zip(outer, scope.loops, strict=False):
         mapping[mine.sym.name] = theirs.sym
+        conditions.append(binary("<", theirs.sym, world.replace(mine.trips, mapping)))
     for loop in inner:
         fill = world.replace(write.number, mapping)
         first = world.replace(fill, {loop.sym.name: Const(0)})
