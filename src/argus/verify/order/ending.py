@@ -8,12 +8,14 @@ head of turn a is its state at the end of a walk of a turns.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from argus.ir import ops as o
-from argus.ir.program import Program
+from argus.ir.expr import Binary, Const, Expr, Select, Sym, symbols
+from argus.ir.program import GRID_SIZE, Program
+from argus.ir.walk import walk
 from argus.verify.order.accesses import event, report, who
 from argus.verify.order.control import has_events
 from argus.verify.order.finding import Findings
@@ -152,7 +154,48 @@ def simple_tails(program: Program, loops: Sequence[o.For]) -> dict[str, list[o.A
         if not all(isinstance(op, _TAIL) for op in tail):
             return {}
         tails[name] = tail
-    return tails
+    outermost = [
+        op
+        for body in bodies.values()
+        for op in body.ops
+        if isinstance(op, o.For) and has_events(op.body)
+    ]
+    bounds = {_bounds(program, op) for op in outermost}
+    # All groups turn equally often, in all blocks of a cluster.
+    return tails if len(bounds) == 1 and None not in bounds else {}
+
+
+def _bounds(program: Program, op: o.For) -> tuple[Expr, ...] | None:
+    """Bounds of a loop without named scalars; None if blocks of a cluster differ."""
+    made = {x.sym.name: x.value for x in walk(program.body) if isinstance(x, o.Let)}
+    whole = [_expanded(e, made, program.cluster) for e in (op.start, op.stop, op.step)]
+    for e in whole:
+        for sym in symbols(e):
+            by_block = sym.kind in ("block", "rank") and sym != GRID_SIZE
+            if sym.kind in ("let", "loop") or (by_block and program.cluster > 1):
+                return None
+    return tuple(whole)
+
+
+def _expanded(e: Expr, made: Mapping[str, Expr], cluster: int) -> Expr:
+    match e:
+        case Sym() if e.name in made:
+            return _expanded(made[e.name], made, cluster)
+        case Binary(op="//", left=Sym(name="block_x"), right=Const(value=n)) if (
+            n == cluster
+        ):
+            return Sym("cluster_x", "dim")
+        case Binary():
+            left = _expanded(e.left, made, cluster)
+            return Binary(e.op, left, _expanded(e.right, made, cluster))
+        case Select():
+            return Select(
+                _expanded(e.cond, made, cluster),
+                _expanded(e.then, made, cluster),
+                _expanded(e.other, made, cluster),
+            )
+        case _:
+            return e
 
 
 def ends_within(
@@ -160,9 +203,9 @@ def ends_within(
     blocks: Sequence[Block],
     groups: Sequence[Group],
     tails: dict[str, list[o.AnyOp]],
-    whole: bool,
+    least: int,
 ) -> bool:
-    """Check the ends after fewer turns than were walked; ``whole``: to the end.
+    """Check the ends after fewer turns than were walked, at least up to ``least``.
 
     False when they are not prefixes of the walk, and have to be walked themselves.
     """
@@ -170,7 +213,7 @@ def ends_within(
     if not turning:
         return False
     counts = [len(g.parting_at) for g in turning]
-    if whole and len(set(counts)) > 1:
+    if min(counts) <= least:
         return False
     for turn in range(min(counts)):
         heads = [g.parting_at[turn] for g in turning]
@@ -179,7 +222,12 @@ def ends_within(
                 ahead = head.cause[other.group.own] >= other.time
                 if other is not head and ahead.any():
                     return False
-        together = np.max(np.stack([h.cause for h in heads]), axis=0)
+        meeting = [
+            h.cause
+            for h in heads
+            if any(isinstance(op, o.ClusterSync) for op in tails[h.group.name])
+        ]
+        together = np.max(np.stack(meeting or [heads[0].cause]), axis=0)
         ended = [_after(h, tails[h.group.name], together) for h in heads]
         for parting in ended:
             leave(findings, parting, ())

@@ -72,6 +72,8 @@ class Explorer:
                 self._cases(dict.fromkeys(self.sizes.varied, 5), None)
         except Unmodelled as reason:
             outcome.gaps.append(str(reason))
+        except ZeroDivisionError:
+            outcome.gaps.append("an index divides by zero for some sizes")
         outcome.gaps.extend(dict.fromkeys(self.sizes.gaps))
         if not outcome.walks and not outcome.gaps:
             outcome.gaps.append("no sizes were found that the program admits")

@@ -112,7 +112,10 @@ class Sizes:
         counts: dict[int, int] = {}
         for block in {0, grid - 1}:
             rank = block % self.program.cluster
-            trips(self.program, env, block, rank, _used, counts)
+            try:
+                trips(self.program, env, block, rank, _used, counts)
+            except ZeroDivisionError:
+                return 0
         return max((counts.get(id(op), 0) for op in loops), default=0)
 
     # -------------------------------------------------------------------- values

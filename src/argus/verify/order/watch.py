@@ -32,6 +32,8 @@ class Watch:
         """Loop -> turns before the first of two equal states, and between them."""
         self.most: dict[int, int] = {}
         self.begun: object = ()
+        self.goal = 0
+        """Turns that all groups have to begin once the loops have repeated."""
 
     @property
     def complete(self) -> bool:
@@ -50,7 +52,7 @@ class Watch:
                 walk.blocks,
                 walk.everyone,
                 self.tails,
-                whole=not walk.groups,
+                self.goal,
             )
 
     def look(self, walk: Walk) -> bool:
@@ -65,11 +67,16 @@ class Watch:
         self.begun = begun
         for loop, turn in (x for group in begun for x in group):
             self.most[loop] = max(self.most.get(loop, 0), turn)
+        if self.complete:
+            least = min((t for group in begun for _, t in group), default=0)
+            return least > self.goal
         state = snapshot(walk, self.control.counters, self.control.modulus)
         for earlier in self.states.get(state, ()):
             self._repeats(earlier, at)
         self.states.setdefault(state, []).append(at)
-        return self.complete
+        if self.complete:
+            self.goal = max(t for group in begun for _, t in group)
+        return False
 
     def _repeats(self, earlier: Position, now: Position) -> None:
         """The same state twice: which loop went on by the same turns in all groups?"""
