@@ -131,7 +131,7 @@ def _added_up(
     for s, p in zip(stores, patches, strict=True):
         sums = [x for several in s.value.sums.values() for x in several]
         if not sums and free:
-            return _unknown("what the blocks add to one element is no sum that is known")
+            return _unknown("what the blocks add to an element is no sum that is known")
         for found in contributions(sums, p.extra, free, s.scope):
             if not found.outcome.proved:
                 text = f"{found.times} times" if found.times else "never"

@@ -28,7 +28,10 @@ def expressions(sums: Sequence[Sum]) -> list[Expr]:
 
 
 def contributions(
-    sums: Sequence[Sum], rewritten: Sequence[Expr], free: Sequence[Variable], scope: Scope
+    sums: Sequence[Sum],
+    rewritten: Sequence[Expr],
+    free: Sequence[Variable],
+    scope: Scope,
 ) -> list[Completeness]:
     """Completeness of each sum over all blocks.
 
