@@ -184,8 +184,8 @@ def seen(
                 continue
         ordered: Ints = np.sort(along, axis=1)
         low, n = int(ordered[0, 0]), ordered.shape[1]
-        steps: Ints = low + np.arange(n, dtype=ordered.dtype)
-        right = bool((ordered == steps).all())
+        wanted: Ints = low + np.arange(n, dtype=ordered.dtype)
+        right = bool((ordered == wanted).all())
         again = bool((ordered[:, 1:] == ordered[:, :-1]).any())
         model = state.scope.some_point()
         outcome = Outcome(Verdict.PROVED, "enumeration")
