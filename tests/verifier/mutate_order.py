@@ -161,7 +161,10 @@ def other_barrier(program: Program) -> Iterator[Site]:
             count = op.barrier.alloc.count
             if count > 1:
                 index = binary("%", binary("+", op.barrier.index, 1), count)
-                yield op.span.line, _set(op, barrier=BarrierRef(op.barrier.alloc, index))
+                yield (
+                    op.span.line,
+                    _set(op, barrier=BarrierRef(op.barrier.alloc, index)),
+                )
 
 
 def more_arrivals(program: Program) -> Iterator[Site]:
