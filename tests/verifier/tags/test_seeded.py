@@ -25,7 +25,7 @@ class Seed:
     rule: str
     line: str
     kernel: str | None = None
-    statics: dict[str, object] = field(default_factory=dict)
+    statics: dict[str, bool] = field(default_factory=dict)
 
 
 SEEDS = (

@@ -17,7 +17,7 @@ the level of bytes and registers, and shows that those that are combined belong 
     alignment.py               vectors, TMA
     sums.py, split_sums.py     completeness of sums
     coverage.py, order_lemmas.py, patches.py, counting.py      each output once
-    annotated.py               the author's tags, checks and assumptions
+    annotated.py, checks.py    the author's tags, assumptions, assertions
     compare.py, findings.py    agreement of components; obligations
 """
 

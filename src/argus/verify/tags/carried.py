@@ -15,6 +15,7 @@ from argus.verify.tags.values import (
     Coord,
     Hole,
     Kind,
+    Lane,
     Loaded,
     Prior,
     Sum,
@@ -76,14 +77,18 @@ def argument(scope: Scope, init: Value, yielded: Value, it: Sym, loop: int) -> V
     for name, several in init.sums.items():
         sums.setdefault(name, _prior(several, loop))
     plain = _plain(init)
+    lanes = _lanes(world, init, before, it, loop)
     tags = {
         name: _joined(scope, it, init.tags.get(name), tag, start.tags[name], plain)
         for name, tag in before.tags.items()
+        if name not in lanes
     }
     for name, tag in init.tags.items():
         kept = tag if _plain(before) else Vague("lost in later iterations")
         tags.setdefault(name, kept)
-    holes = _holes(scope, it, init, before, start)
+    holes = tuple(
+        h for h in _holes(scope, it, init, before, start) if h.name not in lanes
+    )
     number: Tag | None = None
     if init.number is not None and before.number is not None:
         assert start.number is not None
@@ -92,8 +97,22 @@ def argument(scope: Scope, init: Value, yielded: Value, it: Sym, loop: int) -> V
     return replace(
         before, tags=tags, holes=holes, kind=kind, number=number, mask=None, sums=sums,
         extents={**init.extents, **before.extents},
-        limits=least_limits([init, before]),
+        limits=least_limits([init, before]), lanes=lanes,
     )  # fmt: skip
+
+
+def _lanes(
+    world: World, init: Value, before: Value, it: Sym, loop: int
+) -> dict[str, Lane]:
+    """Components that move on in each iteration of what begins as one number."""
+    found: dict[str, Lane] = {}
+    for name, lane in before.lanes.items():
+        found[name] = Lane(lane.offs, (Prior(loop),))
+    if _plain(init) and not before.sums:
+        for name, tag in before.tags.items():
+            if isinstance(tag, Coord) and world.depends(tag.base, it):
+                found[name] = Lane(tag.offs, (Prior(loop),))
+    return found
 
 
 def _plain(value: Value) -> bool:
@@ -199,8 +218,14 @@ def result(
         sums[name] = tuple(made)
     for name, several in init.sums.items():
         sums.setdefault(name, several)
+    lanes: dict[str, Lane] = {}
+    for name, lane in yielded.lanes.items():
+        begun_lane = init.lanes.get(name)
+        before = () if begun_lane is None else begun_lane.terms
+        gained = over_loop(lane.terms, loop, it, trips)
+        lanes[name] = Lane(lane.offs, (*before, *gained))
     del outside
-    return replace(after, sums=sums)
+    return replace(after, sums=sums, lanes=lanes)
 
 
 def merged(scope: Scope, cond: Expr, a: Value, b: Value) -> Value:

@@ -166,7 +166,9 @@ def seen(
     result: dict[str, tuple[Sum, ...]] = {}
     for name in names:
         tag = a.tags[name]
-        if not isinstance(tag, Coord):
+        extent = a.extents.get(name) or b.extents.get(name)
+        if not isinstance(tag, Coord) or extent is None:
+            # A component of the author's is no dimension to be summed over.
             continue
         along = tag.offs[:, 0, :]
         if steps is not None:
@@ -200,8 +202,7 @@ def seen(
             f"the steps see {ordered[0, :4].tolist()}...",
             [operand("left", a, (0, 0, 0), model, state.scope)],
         )
-        extent = a.extents.get(name) or b.extents.get(name)
-        if extent is None or not right:
+        if not right:
             continue
         for limited in (a, b):
             if name in limited.limits:

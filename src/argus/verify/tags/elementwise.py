@@ -9,6 +9,7 @@ from argus.ir.expr import Const, Expr, binary
 from argus.verify.tags.compare import agree
 from argus.verify.tags.findings import operand
 from argus.verify.tags.kinds import fold, join
+from argus.verify.tags.lanes import accumulated, pairing
 from argus.verify.tags.loops import close
 from argus.verify.tags.masks import check_mask, excludes, is_plain, limits_of
 from argus.verify.tags.state import State
@@ -72,6 +73,7 @@ def elementwise(state: State, op: o.Elementwise) -> Value:
         limits=least_limits(values),
         chain=chain,
     )
+    result = accumulated(state, op, values, result)
     return _masked(state, op, values, result)
 
 
@@ -87,15 +89,16 @@ def _check_agreement(state: State, op: o.Elementwise, values: list[Value]) -> No
     for i, a in enumerate(values):
         for b in values[i + 1 :]:
             for name in a.tags:
-                if name in b.tags:
+                if name in b.tags and pairing([a, b], name) is None:
                     _agreement(state, op, name, a, b)
 
 
 def _agreement(state: State, op: o.Elementwise, name: str, a: Value, b: Value) -> None:
     modulo = a.loose.get(name, 0) or b.loose.get(name, 0)
     outcome = agree(a.tags[name], b.tags[name], state.scope, modulo)
-    left = operand("left", a, outcome.element, outcome.model, state.scope)
-    right = operand("right", b, outcome.element, outcome.model, state.scope)
+    at = state.coordinate(op.result, outcome.element)
+    left = operand("left", a, outcome.element, outcome.model, state.scope, at)
+    right = operand("right", b, outcome.element, outcome.model, state.scope, at)
     gathered = isinstance(a.tags[name], Loaded) or isinstance(b.tags[name], Loaded)
     x, y = left.tag.get(name), right.tag.get(name)
     state.report(

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 
 from argus.diagnostics import Span
 from argus.ir.expr import Sym
+from argus.ir.memory import GlobalTensor
 from argus.ir.program import ScalarParam
-from argus.verify.evidence import Counterexample, Operand, Place
+from argus.verify.evidence import Counterexample, Operand, Place, Step
 from argus.verify.tags.compare import Outcome, value_of
 from argus.verify.tags.scope import Scope
 from argus.verify.tags.values import Value
@@ -128,4 +129,19 @@ def operand(
         found = value_of(tag, element, model, scope)
         if found is not None:
             tags[name] = found
-    return Operand(label, tags, coordinate, value.chain)
+    return Operand(label, tags, coordinate, _located(value, tags, scope))
+
+
+def _located(value: Value, tags: dict[str, int], scope: Scope) -> tuple[Step, ...]:
+    """The chain, with the coordinates that a load had for this element."""
+    found: list[Step] = []
+    for step in value.chain:
+        text = step.text
+        for p in scope.world.program.params:
+            if not isinstance(p, GlobalTensor) or text != f"loaded from {p.name}":
+                continue
+            if all(d in tags for d in p.dims):
+                at = ", ".join(str(tags[d]) for d in p.dims)
+                text = f"loaded from {p.name}[{at}]"
+        found.append(Step(text, step.span))
+    return tuple(found)

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from argus.ir import ops as o
-from argus.ir.expr import Expr, binary
+from argus.ir.expr import binary
 from argus.verify.tags.compare import Outcome, within
 from argus.verify.tags.findings import operand
 from argus.verify.tags.kinds import neutral
@@ -23,7 +23,9 @@ from argus.verify.tags.values import (
     Hole,
     Ints,
     Kind,
+    Lane,
     Loaded,
+    Prior,
     Sets,
     Span,
     Sum,
@@ -95,13 +97,20 @@ def reduced(state: State, op: o.Reduce) -> Value:
             tags[name] = axis.first(tag)
         elif isinstance(tag, Coord):
             rows = axis.rows(tag.offs)
-            sets[name] = _as_sets(tag.base, rows, axis)
+            sets[name] = _as_sets((Span(tag.base, 1),), rows, axis)
     for name, s in value.sets.items():
         ids = axis.rows(s.ids)
         same = bool((ids == ids[..., :1]).all())
         members = s.table[ids[..., 0]] if same else s.table[ids]
         shape = (*members.shape[: ids.ndim - 1], -1)
-        sets[name] = _as_sets(s.base, members.reshape(shape), axis)
+        sets[name] = _as_sets(s.terms, members.reshape(shape), axis)
+    lanes: dict[str, Lane] = {}
+    for name, lane in value.lanes.items():
+        rows = axis.rows(lane.offs)
+        if bool((rows == rows[..., :1]).all()):
+            lanes[name] = Lane(axis.spread(rows[..., 0]), lane.terms)
+            continue
+        sets[name] = _as_sets(lane.terms, rows, axis)
     for name in list(sets):
         seen = _settled(state, op, value, name, sets[name])
         if seen is not None:
@@ -120,6 +129,7 @@ def reduced(state: State, op: o.Reduce) -> Value:
         kind,
         sums=sums,
         sets=sets,
+        lanes=lanes,
         extents=value.extents,
         loose=value.loose,
         limits={n: e for n, e in value.limits.items() if n not in sums},
@@ -127,16 +137,20 @@ def reduced(state: State, op: o.Reduce) -> Value:
     )
 
 
-def _as_sets(base: Expr, rows: Ints, axis: _Axis) -> Sets:
+def _as_sets(terms: tuple[Span | Prior, ...], rows: Ints, axis: _Axis) -> Sets:
     table = rows.reshape(-1, rows.shape[-1])
     ids = np.arange(len(table)).reshape(rows.shape[:-1])
-    return Sets(base, axis.spread(ids), table)
+    return Sets(axis.spread(ids), table, terms)
 
 
 def _settled(
     state: State, op: o.Reduce, value: Value, name: str, s: Sets
 ) -> tuple[Sum, ...] | None:
     """What all elements have seen: () if complete; None while they differ."""
+    extent = value.extents.get(name)
+    if extent is None:
+        # A component of the author's is no dimension to be reduced.
+        return ()
     rows = np.sort(s.table, axis=1)
     again = (rows[:, 1:] == rows[:, :-1]).any(axis=1)
     scope = state.scope
@@ -156,12 +170,13 @@ def _settled(
     low, count = int(rows[0, 0]), rows.shape[1]
     if not (rows == rows[0]).all() or rows[0, -1] - low != count - 1:
         return None
-    extent = value.extents.get(name)
-    if extent is None:
-        return ()
     if name in value.limits:
         extent = binary("min", extent, value.limits[name])
-    found = Sum(extent, (Span(binary("+", s.base, low), count),))
+    terms = tuple(
+        Span(binary("+", t.lo, low), count, t.loops) if isinstance(t, Span) else t
+        for t in s.terms
+    )
+    found = Sum(extent, terms)
     return () if complete(found, scope).outcome.proved else (found,)
 
 
@@ -191,7 +206,16 @@ def _check(state: State, op: o.Reduce, value: Value, h: Hole) -> None:
         outcome,
         f"elements outside {h.what} reach a {op.fn}",
         f"an element past the end of {h.name} holds {held} here",
-        [operand("element", value, outcome.element, outcome.model, state.scope)],
+        [
+            operand(
+                "element",
+                value,
+                outcome.element,
+                outcome.model,
+                state.scope,
+                state.coordinate(op.src, outcome.element),
+            )
+        ],
         thread=outcome.element[0] if outcome.element else None,
         help=f"fill with {wanted}, or mask with `ag.where(... < extent, x, {wanted})`",
     )

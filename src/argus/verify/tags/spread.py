@@ -98,13 +98,25 @@ def split(
             return None if a is None else (binary("*", a[0], c), a[1] * c)
         case Binary(op="//" | "%" as op, left=left, right=Const(value=int(c))):
             a = split(left, arrays, scope, env)
-            if a is None or scope.difference(a[0] % c, Const(0)) != 0:
+            if a is None:
+                return None
+            a = _without_constant(a[0], a[1], scope)
+            if scope.difference(a[0] % c, Const(0)) != 0:
                 return None
             if op == "%":
                 return Const(0), a[1] % c
             return binary("//", a[0], c), a[1] // c
         case _:
             return None
+
+
+def _without_constant(
+    base: Expr, offs: Ints | int, scope: Scope
+) -> tuple[Expr, Ints | int]:
+    """The same sum with the constant of the base among the offsets."""
+    poly = scope.poly(base)
+    constant = 0 if poly is None else poly.constant
+    return binary("-", base, constant), offs + constant
 
 
 def extents_of(tensor: GlobalTensor) -> dict[str, Expr]:

@@ -77,6 +77,12 @@ class State:
         """Coordinates of a tile's registers, [threads, registers, rank]."""
         return self.layout(tile).table()  # type: ignore[return-value]
 
+    def coordinate(self, tile: o.Tile, element: tuple[int, ...]) -> tuple[int, ...]:
+        """Tile coordinate of a (thread, register)."""
+        if len(element) != 2:
+            return ()
+        return tuple(int(x) for x in self.table(tile)[element])
+
     def shape(self, tile: o.Tile) -> Shape:
         """[threads, registers]."""
         layout = self.layout(tile)

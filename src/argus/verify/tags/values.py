@@ -127,11 +127,26 @@ class Sum:
 
 @dataclass(frozen=True, eq=False)
 class Sets:
-    """A partly reduced dimension: element e has seen ``base + table[ids[e]]``."""
+    """A partly reduced dimension: element e has seen ``lo + table[ids[e]]``.
 
-    base: Expr
+    For the ``lo`` of every term; terms have size 1.
+    """
+
     ids: Ints
     table: Ints
+    terms: tuple[Span | Prior, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Lane:
+    """A sum per element: element e has seen ``lo + offs[e]`` of every term.
+
+    This is what ``acc = acc + x`` makes of tiles further and further on. Terms have
+    size 1.
+    """
+
+    offs: Ints
+    terms: tuple[Span | Prior, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,6 +166,7 @@ class Value:
     mask: tuple[Compare, ...] | None = None
     sums: dict[str, tuple[Sum, ...]] = field(default_factory=dict[str, tuple[Sum, ...]])
     sets: dict[str, Sets] = field(default_factory=dict[str, Sets])
+    lanes: dict[str, Lane] = field(default_factory=dict[str, Lane])
     extents: dict[str, Expr] = field(default_factory=dict[str, Expr])
     """Extent of the dimension behind each component."""
     loose: dict[str, int] = field(default_factory=dict[str, int])
@@ -224,10 +240,11 @@ def moved(value: Value, shape: Shape, move: Mover) -> Value:
 
     made = _map_tags(value, change)
     sets = {n: replace(s, ids=move(s.ids)) for n, s in value.sets.items()}
+    lanes = {n: replace(x, offs=move(x.offs)) for n, x in value.lanes.items()}
     written = value.written
     if written is not None:
         written = move(written.astype(np.int64)).astype(np.bool_)
-    return replace(made, shape=shape, sets=sets, written=written)
+    return replace(made, shape=shape, sets=sets, lanes=lanes, written=written)
 
 
 def rewritten(value: Value, change: Callable[[Expr], Expr]) -> Value:
@@ -240,9 +257,16 @@ def rewritten(value: Value, change: Callable[[Expr], Expr]) -> Value:
         )
         for name, several in value.sums.items()
     }
-    sets = {n: replace(s, base=change(s.base)) for n, s in value.sets.items()}
+    sets = {
+        n: replace(s, terms=tuple(_rewrite_term(t, change) for t in s.terms))
+        for n, s in value.sets.items()
+    }
+    lanes = {
+        n: replace(x, terms=tuple(_rewrite_term(t, change) for t in x.terms))
+        for n, x in value.lanes.items()
+    }
     limits = {n: change(e) for n, e in value.limits.items()}
-    return replace(made, sums=sums, sets=sets, limits=limits)
+    return replace(made, sums=sums, sets=sets, lanes=lanes, limits=limits)
 
 
 def least_limits(values: Iterable[Value]) -> dict[str, Expr]:

@@ -17,7 +17,8 @@ from argus.ir.annotations import Assume, Check, Expect, Tag, Trust
 from argus.ir.expr import Sym
 from argus.ir.walk import walk as every
 from argus.verify.tags import carried, loops, products, registers, transfers
-from argus.verify.tags.annotated import assume, check, tag
+from argus.verify.tags.annotated import assume, tag
+from argus.verify.tags.checks import check
 from argus.verify.tags.memory import Key
 from argus.verify.tags.state import State
 from argus.verify.tags.values import Value
