@@ -105,6 +105,8 @@ WRONG = [
      "a[nxt].copy(A[bm * BM :, k :]"),
     ("pipelined", "acc = ag.dot(a[stage].load(), b[stage].T, acc)", "AG0301",
      "acc = ag.dot(a[stage].load(), b[nxt].T, acc)"),
+    ("rows", "    row = ag.block(M)", "AG0318",
+     "    ag.require(N > 8, 'a')\n    ag.require(N < 4, 'b')\n    row = ag.block(M)"),
     ("groups", "g = h // (H // G)", "AG0314", "g = h % G"),
 ]  # fmt: skip
 

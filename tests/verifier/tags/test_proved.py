@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 import pytest
 
@@ -49,7 +50,7 @@ KERNELS = [
 
 @pytest.mark.parametrize("divisor", [16, 1])
 @pytest.mark.parametrize(("path", "name"), KERNELS)
-def test_documents(path, name, divisor) -> None:
+def test_documents(path: Path, name: str, divisor: int) -> None:
     kernel = load_kernels(path).kernels[name]
     dtypes = {t.name: t.dtypes[0] for t in kernel.signature.tensors}
     dims = {d for t in kernel.signature.tensors for d in t.dims if isinstance(d, str)}

@@ -648,7 +648,7 @@ def test_seed(seed: Seed) -> None:
     for old, new in seed.text:
         assert old in source, f"{seed.file} no longer contains {old!r}"
         source = source.replace(old, new)
-    bad = failing(placed(source, seed.kernel, **seed.statics))
+    bad = failing(placed(source, seed.kernel, "sm_90a", **seed.statics))
     refuted = [o for o in bad if o.verdict is Verdict.REFUTED]
     assert refuted, told(bad)
     lines = source.splitlines()

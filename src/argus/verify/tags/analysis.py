@@ -8,6 +8,7 @@ from argus.ir import ops as o
 from argus.ir.memory import BarrierAlloc, SharedAlloc
 from argus.ir.program import Program
 from argus.ir.walk import walk as every
+from argus.verify.tags.annotated import contradiction
 from argus.verify.tags.coverage import covered
 from argus.verify.tags.findings import Findings
 from argus.verify.tags.memory import Memory
@@ -39,6 +40,7 @@ def obligations(program: Program) -> Iterable[Obligation]:
         full_of=_full(program),
         empty_of=_empty(program),
     )
+    contradiction(state, program.span)
     for op in program.body.ops:
         if isinstance(op, o.Roles):
             _roles(state, op)

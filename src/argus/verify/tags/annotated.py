@@ -6,18 +6,20 @@ from dataclasses import replace
 
 import numpy as np
 
+from argus.diagnostics import Span
 from argus.ir.annotations import Assume
 from argus.ir.annotations import Tag as TagOp
 from argus.ir.expr import Expr
 from argus.ir.memory import GlobalTensor, SharedView
 from argus.ir.ops import Tile
-from argus.verify.tags.compare import unknown
+from argus.verify.tags.compare import Outcome, unknown
 from argus.verify.tags.spread import split
 from argus.verify.tags.state import State
 from argus.verify.tags.values import Coord, Ints, Tag, Vague, Value
 from argus.verify.tags.world import Assumed
+from argus.verify.verdict import Verdict
 
-__all__ = ["assume", "tag"]
+__all__ = ["assume", "contradiction", "tag"]
 
 
 def tag(state: State, op: TagOp) -> None:
@@ -54,6 +56,20 @@ def _component(state: State, e: Expr, arrays: dict[str, Ints], value: Value) -> 
     return Coord(found[0], np.broadcast_to(np.asarray(found[1]), value.shape))
 
 
+def contradiction(state: State, span: Span) -> None:
+    """Report facts that no sizes satisfy (AG0318)."""
+    if not state.scope.contradictory():
+        return
+    state.report(
+        "AG0318",
+        "the requirements and assumptions can be true together",
+        span,
+        Outcome(Verdict.REFUTED, "normal form"),
+        "no sizes satisfy all requirements and assumptions",
+        "from here on everything would be proved",
+    )
+
+
 def assume(state: State, op: Assume) -> None:
     """A fact that holds from here on; of tables, for each of their elements.
 
@@ -61,6 +77,7 @@ def assume(state: State, op: Assume) -> None:
     """
     if not op.tables:
         state.scope = state.scope.when(state.close(op.cond))
+        contradiction(state, op.span)
     elif not op.others:
         made = Assumed(
             state.close(op.cond),

@@ -264,6 +264,14 @@ class Scope:
             return Decision(Verdict.REFUTED, "normal form", model=self.some_point())
         return self.decide(binary("==", a, b))
 
+    def contradictory(self) -> bool:
+        """Whether no values satisfy the facts, so that everything would be proved."""
+        if self.points is not None and self.points.size:
+            return False
+        facts = (*self.world.facts, *self.facts)
+        found = prove(Const(False), facts, timeout_ms=PROOF_MS)
+        return found.verdict is Verdict.PROVED
+
     # ------------------------------------------------------------------ points
 
     def counterexample(self, goal: Expr) -> dict[str, int] | None:
