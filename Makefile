@@ -33,7 +33,7 @@ $(VENV)/run.stamp: pyproject.toml | $(BIN)/python
 	touch $@
 
 $(VENV)/test.stamp: pyproject.toml | $(BIN)/python
-	$(BIN)/pip install --quiet --editable '.[dev,test-torch]'
+	$(BIN)/pip install --quiet --editable '.[dev,test-torch,agent,mcp,ray]'
 	touch $@
 
 $(BIN)/python:

@@ -1,0 +1,1 @@
+"""The optimiser: planner, policy, design spaces, lowering agents and their loop."""

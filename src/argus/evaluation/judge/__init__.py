@@ -1,0 +1,1 @@
+"""The judge of untrusted candidates: isolation, limits, verdicts, executors."""

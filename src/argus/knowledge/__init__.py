@@ -1,0 +1,1 @@
+"""The knowledge base: entries on optimisations, and the search over them."""

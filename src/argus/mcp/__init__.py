@@ -1,0 +1,1 @@
+"""The tool server: operations of the optimiser for coding agents (MCP)."""

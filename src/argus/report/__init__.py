@@ -1,0 +1,1 @@
+"""Reports of runs as self-contained HTML pages."""

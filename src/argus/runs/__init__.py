@@ -1,0 +1,1 @@
+"""Records of optimisation runs: what they are made of, and where they are kept."""

@@ -1,0 +1,320 @@
+"""What the optimiser exchanges and keeps: problems, candidates, verdicts, events.
+
+Frozen pydantic models: each has a JSON form and a JSON schema, which are what is
+stored, what tools are told, and what crosses process borders. Nothing is computed here,
+and nothing of the compiler is imported.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Value = bool | int | float | str
+"""A static parameter or an option: a literal, or the name of an inline function."""
+
+
+class Record(BaseModel):
+    """Base of all: immutable, and unknown fields are an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+# ---- what is to be computed ----------------------------------------------------------
+
+
+class LibraryProblem(Record):
+    """A case of a library entry (``argus.kernels.library``): its reference judges."""
+
+    kind: Literal["library"] = "library"
+    entry: str
+    sizes: dict[str, int]
+    options: dict[str, Value] = {}
+    target: str = "sm_90a"
+
+
+class FileProblem(Record):
+    """A kernel file of the user with its `@ag.reference` function.
+
+    ``reference`` is the text of the file that holds the reference: the user's own code,
+    which is executed (in the judge's process). A candidate's file never is.
+    """
+
+    kind: Literal["file"] = "file"
+    name: str
+    kernel: str
+    reference: str
+    sizes: dict[str, int]
+    dtypes: dict[str, str] = {}
+    scalars: dict[str, float] = {}
+    target: str = "sm_90a"
+
+
+Problem = Annotated[LibraryProblem | FileProblem, Field(discriminator="kind")]
+
+
+class Candidate(Record):
+    """A kernel that claims to solve a problem.
+
+    ``source`` is a whole kernel file (data: parsed, never executed), ``kernel`` the
+    name in it, ``statics`` its static parameters where they differ from the defaults.
+    ``design`` is the point of the family's design space that made it (``form`` and
+    knobs); empty where someone wrote the source by hand.
+    """
+
+    source: str
+    kernel: str
+    statics: dict[str, Value] = {}
+    design: dict[str, Value] = {}
+
+
+class Task(Record):
+    """What `argus optimize` was asked: a problem, and the kernel it starts from.
+
+    ``family`` is the design space that the built-in agent searches ("gemm", ...;
+    "statics" for a kernel that belongs to none). ``features`` are the facts that
+    conditions of knowledge entries are evaluated on (sizes, types, target, ...).
+    """
+
+    name: str
+    problem: Problem
+    start: Candidate
+    family: str
+    features: dict[str, Value] = {}
+
+
+# ---- what is said of a candidate -----------------------------------------------------
+
+Status = Literal[
+    "rejected",  # not a program of the language, or the target cannot do it
+    "duplicate",  # the same program as one that was judged before: a no-op edit
+    "refuted",  # the verifier shows a case in which it is wrong
+    "unknown",  # the verifier could not decide
+    "unbuildable",  # NVRTC, spills, serialised wgmma, ignored register budget
+    "wrong",  # ran, and its outputs or inputs are not what they should be
+    "crashed",  # a fault of the device, or of the process
+    "hung",  # killed at the time limit
+    "quarantined",  # faster than the hardware can be: not believed
+    "failed",  # the judge itself could not do its work; says nothing of the candidate
+    "correct",
+]
+
+Stage = Literal["parse", "verify", "build", "run", "compare", "time", "done"]
+
+
+class Finding(Record):
+    """One mistake: a diagnostic as people and models read it.
+
+    ``text`` is the rendered diagnostic with the source; ``counterexample`` the record
+    of ``argus.verify.render.data`` where there is one.
+    """
+
+    code: str
+    message: str
+    line: int | None = None
+    text: str = ""
+    counterexample: dict[str, object] | None = None
+
+
+class Predicted(Record):
+    """What the performance model says. ``parts``: microseconds of each resource."""
+
+    microseconds: float
+    bottleneck: str
+    parts: dict[str, float] = {}
+
+
+class Measured(Record):
+    """Times of the candidate and of baselines, interleaved in one process on one GPU.
+
+    Microseconds; ``low`` and ``high`` are the 95 % confidence interval of the median.
+    """
+
+    microseconds: float
+    low: float
+    high: float
+    samples: int
+    baselines: dict[str, float]
+    device: str
+
+
+class Resources(Record):
+    """Of one block: threads, bytes of shared memory, registers per thread, spills."""
+
+    threads: int
+    shared_bytes: int
+    registers: int | None = None
+    spill_bytes: int | None = None
+
+
+class Verdict(Record):
+    """What the judge says of a candidate; ``stage`` is the last that it reached."""
+
+    status: Status
+    stage: Stage
+    findings: tuple[Finding, ...] = ()
+    summary: str = ""
+    error: float | None = None
+    predicted: Predicted | None = None
+    measured: Measured | None = None
+    resources: Resources | None = None
+    limit_microseconds: float | None = None
+    """The speed-of-light bound of the problem on the device."""
+    program: str = ""
+    """SHA-256 of the emitted CUDA C++; equal for two candidates that are the same."""
+    seconds: dict[str, float] = {}
+
+    @property
+    def microseconds(self) -> float | None:
+        """The measured time, else the predicted one, of a correct candidate."""
+        if self.status != "correct":
+            return None
+        if self.measured is not None:
+            return self.measured.microseconds
+        return self.predicted.microseconds if self.predicted else None
+
+
+# ---- what the planner does -----------------------------------------------------------
+
+
+class Proposal(Record):
+    """An optimisation that the planner offers for the present best kernel.
+
+    ``optimisation`` is the id of a knowledge entry; ``edit`` the change of the design
+    (form and knobs) that it stands for, empty where only a model can carry it out.
+    ``predicted_gain`` is the natural logarithm of the expected speed-up; ``score`` what
+    the sampling used.
+    """
+
+    optimisation: str
+    where: str
+    edit: dict[str, Value] = {}
+    invariants: tuple[str, ...] = ()
+    predicted_gain: float
+    depends_on: tuple[str, ...] = ()
+    reason: str = ""
+    score: float = 0.0
+
+
+class Change(Record):
+    """One update of the policy: a number or a piece of advice, before and after.
+
+    ``key`` as in the policy document, such as ``preference/memory/cluster-multicast``;
+    ``trials`` are those that it cites.
+    """
+
+    key: str
+    before: float | str | None
+    after: float | str
+    trials: tuple[int, ...]
+
+
+class Cost(Record):
+    """What a trial took beside wall-clock time."""
+
+    gpu_seconds: float = 0.0
+    tokens: int = 0
+    usd: float = 0.0
+
+
+class Budget(Record):
+    """Limits of a run; None is no limit."""
+
+    trials: int | None = None
+    minutes: float | None = None
+    gpu_seconds: float | None = None
+    tokens: int | None = None
+    usd: float | None = None
+
+
+# ---- events: the append-only record of a run -----------------------------------------
+
+
+class Started(Record):
+    """First event of a run. ``environment``: versions, device or "no GPU"."""
+
+    event: Literal["started"] = "started"
+    task: Task
+    agent: str
+    seed: int
+    budget: Budget
+    policy: dict[str, object]
+    environment: dict[str, str]
+
+
+class Resumed(Record):
+    """The run goes on after it was cut off; an unfinished trial is done again."""
+
+    event: Literal["resumed"] = "resumed"
+    environment: dict[str, str]
+
+
+class Proposed(Record):
+    """What the planner offered for a trial, ranked, with sampling probabilities."""
+
+    event: Literal["proposed"] = "proposed"
+    trial: int
+    parent: int | None
+    bottleneck: str
+    proposals: tuple[Proposal, ...]
+    probabilities: tuple[float, ...]
+    chosen: int
+
+
+class Lowered(Record):
+    """What the lowering agent made of the chosen proposal.
+
+    ``candidate`` is the artefact with its JSON; None with a ``failure`` where there is
+    none. ``attempts`` are verdicts of its inner loop, each of which went back to it.
+    """
+
+    event: Literal["lowered"] = "lowered"
+    trial: int
+    candidate: str | None
+    attempts: tuple[Verdict, ...] = ()
+    failure: str = ""
+    cost: Cost = Cost()
+
+
+class Judged(Record):
+    """The judge's verdict of the trial's candidate."""
+
+    event: Literal["judged"] = "judged"
+    trial: int
+    verdict: Verdict
+    cost: Cost = Cost()
+
+
+class Learned(Record):
+    """The reward of a trial and what changed in the policy."""
+
+    event: Literal["learned"] = "learned"
+    trial: int
+    reward: float
+    predicted_gain: float
+    actual_gain: float | None
+    changes: tuple[Change, ...]
+
+
+class Ablated(Record):
+    """The final kernel without one optimisation, judged like any candidate."""
+
+    event: Literal["ablated"] = "ablated"
+    optimisation: str
+    candidate: str
+    verdict: Verdict
+
+
+class Finished(Record):
+    """Last event. ``reason``: "budget: trials", "no progress", "interrupted", ..."""
+
+    event: Literal["finished"] = "finished"
+    reason: str
+    best: int | None
+
+
+Event = Annotated[
+    Started | Resumed | Proposed | Lowered | Judged | Learned | Ablated | Finished,
+    Field(discriminator="event"),
+]
