@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
 DEFAULT_TARGET = "sm_90a"
 _DIVISORS = (16, 8, 4, 2)
-_PROOFS = "proofs"
-"""The kind of cache entry that holds a proof."""
+_PROOFS, _VERDICTS = "proofs", "verdicts"
+"""Kinds of cache entries: a proof, and nothing but its verdict."""
 
 
 @dataclass(frozen=True)
@@ -169,7 +169,11 @@ def remember_proof(request: Request, proof: Proof) -> None:
         "block": [proof.threads, proof.shared_bytes, proof.cluster, proof.replayed],
     }
     content = json.dumps(data).encode()
-    default_cache().store.put(_PROOFS, _proof_key(request), content)
+    store = default_cache().store
+    store.put(_PROOFS, _proof_key(request), content)
+    # Calls need no more than this, and read it without importing the verifier.
+    verdict = str(proof.report.verdict).encode()
+    store.put(_VERDICTS, _key(request, _sources(request)), verdict)
 
 
 def _proof_of(data: dict[str, Any]) -> Proof:
@@ -190,15 +194,31 @@ def _usage(request: Request) -> Usage:
     return Usage(found.registers, found.spill_stores)
 
 
-def require_proved(request: Request) -> None:
-    """Raise ArgusError (an ErrorList) with what is refuted or not decided, if any."""
+def require_right(request: Request) -> None:
+    """Prove what is to be launched. Raises ArgusError (an ErrorList) if it is refuted.
+
+    What is neither proved nor refuted is launched, with an ArgusWarning.
+    """
     from argus.diagnostics.errors import ErrorList
+    from argus.diagnostics.warning import warn
     from argus.verify.render.diagnostics import diagnostics
+    from argus.verify.verdict import Verdict
 
     report = prove(request).report
-    found = [d for d in diagnostics(report) if d.severity == "error"]
-    if found:
-        raise ErrorList(*found)
+    if report.verdict is Verdict.PROVED:
+        return
+    if report.verdict is Verdict.REFUTED:
+        raise ErrorList(*(d for d in diagnostics(report) if d.severity == "error"))
+    kernel = request.kernel
+    open_ = [o for o in report.obligations if o.verdict is Verdict.UNKNOWN]
+    first, *others = (o for o in open_ if not o.slow)
+    warn(
+        "AG0390",
+        f"kernel `{kernel.name}` is not proved: at line {first.span.line} it is not "
+        f"known whether {first.claim} ({first.reason}), and {len(others)} more; "
+        f"`argus check {kernel.file}` shows all, `ag.trust` accepts what is unknown, "
+        "ARGUS_CHECK=0 proves nothing",
+    )
 
 
 def cuda_source(request: Request) -> CudaSource:
@@ -214,11 +234,14 @@ def build(request: Request) -> Built:
     Raises ArgusError: the author's mistakes, and AG07xx for what the CUDA compiler
     finds (serialised wgmma, ignored register budgets, undeclared spills).
     """
+    return _build(request, _key(request, _sources(request)))
+
+
+def _build(request: Request, key: str) -> Built:
     from argus.runtime.build import BuildOptions
     from argus.runtime.cache import default_cache
 
     cache = default_cache()
-    key = _key(request, _sources(request))
     found = cache.find(key)
     if found is not None:
         return Built(found.spec, found.cubin)
@@ -266,24 +289,32 @@ class _Calls:
     def find(self, key: tuple[object, ...]) -> Loaded | None:
         return self._loaded.get(key)
 
-    def make(self, key: tuple[object, ...], request: Request) -> Loaded:
+    def make(self, key: tuple[object, ...], request: Request, checking: bool) -> Loaded:
         from argus.runtime.launch import Loaded
 
         with self._lock:
             if key not in self._loaded:
-                if _checking():
-                    require_proved(request)
-                built = build(request)
+                stored = _key(request, _sources(request))
+                if checking and _checking() and not _known_right(stored):
+                    require_right(request)
+                built = _build(request, stored)
                 self._loaded[key] = Loaded(built.spec, built.cubin.image)
             return self._loaded[key]
 
 
+def _known_right(key: str) -> bool:
+    """Whether the disk cache has the verdict that a specialisation is proved."""
+    from argus.runtime.cache import default_cache
+
+    return default_cache().store.get(_VERDICTS, key) == b"proved"
+
+
 def _checking() -> bool:
-    """Whether a kernel is proved before it is built: ``ARGUS_CHECK=1``; else it is not.
+    """Whether kernels are proved before they are launched: unless ``ARGUS_CHECK=0``.
 
     Raises ArgusError AG0908 for another value than 0 and 1.
     """
-    chosen = os.environ.get("ARGUS_CHECK", "0")
+    chosen = os.environ.get("ARGUS_CHECK", "1")
     if chosen not in ("0", "1"):
         raise fail("AG0908", None, f"ARGUS_CHECK is {chosen!r}", help="use 0 or 1")
     return chosen == "1"
@@ -292,18 +323,29 @@ def _checking() -> bool:
 _calls = _Calls()
 
 
-def launch(kernel: Kernel, args: Sequence[object], named: Mapping[str, object]) -> None:
+def launch(
+    kernel: Kernel,
+    args: Sequence[object],
+    named: Mapping[str, object],
+    *,
+    checking: bool = True,
+) -> None:
     """Compile for these arguments where that is still to be done, and launch.
 
-    Runs on the current stream of the tensors' device. Raises ArgusError before anything
-    is launched for arguments that do not fit.
+    Runs on the current stream of the tensors' device. A new specialisation is proved
+    before it is built (`require_right`), unless not ``checking`` or ``ARGUS_CHECK=0``.
+    Raises ArgusError before anything is launched for arguments that do not fit.
     """
-    loaded, values = prepare_call(kernel, args, named)
+    loaded, values = prepare_call(kernel, args, named, checking=checking)
     loaded(*values)
 
 
 def prepare_call(
-    kernel: Kernel, args: Sequence[object], named: Mapping[str, object]
+    kernel: Kernel,
+    args: Sequence[object],
+    named: Mapping[str, object],
+    *,
+    checking: bool = True,
 ) -> tuple[Loaded, tuple[object, ...]]:
     """The built kernel for a call, and its runtime arguments in order."""
     values, statics = _split(kernel, args, named)
@@ -315,6 +357,7 @@ def prepare_call(
     described = {name: _describe(name, value) for name, value in tensors.items()}
     key = (
         kernel,
+        checking,
         tuple((n, *d) for n, d in described.items()),
         tuple(sorted(statics.items(), key=lambda item: item[0])),
     )
@@ -327,7 +370,7 @@ def prepare_call(
             _target_of_device(next(iter(tensors.values()), None)),
             facts_of(kernel, {n: d[1:] for n, d in described.items()}),
         )
-        loaded = _calls.make(key, request)
+        loaded = _calls.make(key, request, checking)
     spec = loaded.spec
     missing = [p.name for p in spec.scalars if p.name not in values]
     defaults = scalar_defaults(kernel) if missing else {}

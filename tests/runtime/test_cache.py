@@ -342,3 +342,56 @@ def test_a_warm_start_is_quick(
         return time.process_time() - start
 
     assert min(warm() for _ in range(5)) < 0.030
+
+
+class TestTheStampOfThePackage:
+    @pytest.fixture
+    def package(self, tmp_path: Path) -> Path:
+        folder = tmp_path / "package" / "part"
+        folder.mkdir(parents=True)
+        (folder / "a.py").write_text("x = 1\n")
+        (folder / "b.txt").write_text("no code\n")
+        return tmp_path / "package"
+
+    @pytest.fixture(autouse=True)
+    def old(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """What these tests write counts as written long ago."""
+        monkeypatch.setattr(keys, "_SETTLED_NS", -(10**12))
+
+    def test_it_is_that_of_the_content(self, package: Path, store: Store) -> None:
+        first = keys.stamp_of(package, store)
+        (package / "part" / "b.txt").write_text("still no code\n")
+        (package / "part" / "a.py").touch()
+        assert keys.stamp_of(package, store) == first
+        (package / "part" / "a.py").write_text("x = 2\n")
+        second = keys.stamp_of(package, store)
+        assert second != first
+        (package / "part" / "a.py").rename(package / "part" / "c.py")
+        assert keys.stamp_of(package, store) not in (first, second)
+
+    def test_it_is_not_read_twice(
+        self, package: Path, store: Store, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        first = keys.stamp_of(package, store)
+        monkeypatch.setattr(keys.Path, "read_bytes", None)
+        monkeypatch.setattr(store, "get", lambda kind, key: first.encode())
+        assert keys.stamp_of(package, store) == first
+
+    def test_the_same_size_and_time_do_not_deceive(
+        self, package: Path, store: Store
+    ) -> None:
+        path = package / "part" / "a.py"
+        status = path.stat()
+        first = keys.stamp_of(package, store)
+        time.sleep(0.02)  # more than the grain of ctime
+        path.write_text("x = 3\n")
+        os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+        assert path.stat().st_mtime_ns == status.st_mtime_ns
+        assert keys.stamp_of(package, store) != first
+
+    def test_what_was_just_written_is_not_kept(
+        self, package: Path, store: Store, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(keys, "_SETTLED_NS", 5 * 10**9)
+        keys.stamp_of(package, store)
+        assert store.size() == 0

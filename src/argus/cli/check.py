@@ -26,7 +26,6 @@ from argus.cli.output import BUG, Output, exit_code, reporting
 
 if TYPE_CHECKING:
     from argus.cli.subjects import Subject
-    from argus.compiler import Proof
     from argus.diagnostics import Diagnostic, Json
     from argus.verify.verdict import Report
 
@@ -128,12 +127,13 @@ class _Checker:
         program = placed_program(subject.request)
         threads = 32 * program.warps
         facts = _block(result, threads, program.shared_bytes, program.cluster)
-        self.out.line(f"ok      {subject.label}: {facts}", indent=8)
+        self.out.line(f"placed  {subject.label}: {facts}", indent=8)
 
     def _prove(self, subject: Subject, result: dict[str, Json]) -> None:
         from argus.evaluation.proving import proved
         from argus.verify.render.data import report_json
         from argus.verify.render.diagnostics import DISAGREEMENT, diagnostics
+        from argus.verify.verdict import Verdict
 
         begin = time.perf_counter()
         proof = proved(subject.request, fresh=self.fresh)
@@ -144,11 +144,11 @@ class _Checker:
         result["proof"] = report_json(report)
         found = diagnostics(report)
         errors = [d for d in found if d.severity == "error"]
-        word = _word(proof)
+        word = str(report.verdict)
         summary = f": {facts}; {_summary(report, seconds)}"
         self._verdict(word, subject, summary, errors)
         self._remarks(report, [d for d in found if d.severity != "error"])
-        if word not in ("proved", "ok"):
+        if report.verdict is not Verdict.PROVED:
             result["ok"] = False
             self.out.fail()
         if any(d.code == DISAGREEMENT for d in errors):
@@ -221,22 +221,6 @@ def _block(
     return facts + (f", clusters of {cluster}" if cluster > 1 else "")
 
 
-def _word(proof: Proof) -> str:
-    """The verdict; "ok" where not every analysis had its say."""
-    from argus.verify.verdict import Verdict
-    from argus.verify.verifier import complete
-
-    verdict = proof.report.verdict
-    if verdict is Verdict.PROVED and not complete(proof.report):
-        return "ok"
-    return str(verdict)
-
-
 def _summary(report: Report, seconds: float) -> str:
-    from argus.verify.verifier import ANALYSES
-
-    ran = ", ".join(report.seconds) or "nothing"
-    absent = [name for name in ANALYSES if name not in report.seconds]
     count = sum(not o.slow for o in report.obligations)
-    text = f"{count} obligations in {seconds:.2f} s"
-    return f"{text}; only {ran} ran" if absent else text
+    return f"{count} obligations in {seconds:.2f} s"

@@ -15,6 +15,7 @@ from argus.diagnostics.catalogue import (
 from argus.diagnostics.diagnostic import Diagnostic, Json, Label, Severity
 from argus.diagnostics.errors import (
     ArgusError,
+    ArgusWarning,
     ErrorList,
     Reporter,
     diagnostics_json,
@@ -26,6 +27,7 @@ from argus.diagnostics.span import SourceText, Span, register_source, source_tex
 __all__ = [
     "CATALOGUE",
     "ArgusError",
+    "ArgusWarning",
     "Category",
     "Code",
     "Diagnostic",

@@ -44,6 +44,10 @@ class ArgusError(Exception):
         return render(self.diagnostics[0])
 
 
+class ArgusWarning(UserWarning):
+    """Something that is not an error; its text begins with a code."""
+
+
 class ErrorList(ArgusError):  # noqa: N818 - it is a list, and an ArgusError
     """Several diagnostics that one pass found, in the order of the source."""
 

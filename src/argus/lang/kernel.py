@@ -129,9 +129,18 @@ class Kernel:
         return self._signature
 
     def __call__(self, *args: object, **kwargs: object) -> object:
-        """Compile for the arguments where that is still to be done, and launch."""
+        """Prove and compile for the arguments where that is to be done, and launch.
+
+        Raises ArgusError for arguments that do not fit, and with a counterexample for a
+        kernel that is refuted; warns (ArgusWarning) of one that cannot be decided.
+        """
         compiler = importlib.import_module("argus.compiler")
         return compiler.launch(self, args, kwargs)
+
+    def unchecked(self, *args: object, **kwargs: object) -> object:
+        """The same call without a proof: a kernel that is wrong may hang or fault."""
+        compiler = importlib.import_module("argus.compiler")
+        return compiler.launch(self, args, kwargs, checking=False)
 
 
 @dataclass(frozen=True, slots=True)

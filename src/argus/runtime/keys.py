@@ -9,6 +9,8 @@ to the next makes another key.
 """
 
 import hashlib
+import os
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from functools import cache
@@ -18,6 +20,11 @@ from typing import cast
 from argus.ir.dtypes import DType
 from argus.runtime import nvrtc
 from argus.runtime.build import BuildOptions
+from argus.runtime.store import Store
+
+_STAMPS = "stamps"
+"""The kind of cache entry that holds a stamp of the package."""
+_SETTLED_NS = 5 * 10**9
 
 _EPOCH = "1"
 """Part of every key; another one makes all that was cached before unreachable."""
@@ -101,16 +108,56 @@ def _static(value: object) -> str:
 def package_stamp() -> str:
     """Hash of every Python file of this package: its version as far as output goes.
 
-    Content and not times, since a checkout gives many files the same time. Takes about
-    5 ms, once per process.
+    By content and not times, since a checkout gives many files the same time; but what
+    the content was is read from the disk cache where no file was touched since.
     """
-    root = Path(__file__).resolve().parent.parent
+    from argus.runtime.cache import default_cache
+
+    return stamp_of(Path(__file__).resolve().parent.parent, default_cache().store)
+
+
+def stamp_of(root: Path, store: Store) -> str:
+    """Hash of the Python files below a folder, or what ``store`` knows that it is.
+
+    The key of that is each file's path, size, inode and times. The time of the last
+    change of an inode (ctime) cannot be set, so that other content has another key. Its
+    grain is coarse: a stamp is kept only once the newest change is seconds old.
+    """
+    paths = _python_files(str(root))
+    touched = hashlib.sha256()
+    newest = 0
+    for path in paths:
+        found = os.stat(path)
+        newest = max(newest, found.st_ctime_ns)
+        state = (found.st_size, found.st_ino, found.st_mtime_ns, found.st_ctime_ns)
+        touched.update(f"{path} {state}\n".encode("utf-8", "surrogateescape"))
+    key = touched.hexdigest()
+    kept = store.get(_STAMPS, key)
+    if kept is not None:
+        return kept.decode()
     texts = hashlib.sha256()
-    for path in sorted(root.rglob("*.py")):
-        content = path.read_bytes()
-        texts.update(f"{path.relative_to(root)} {len(content)}\n".encode())
+    for path in paths:
+        content = Path(path).read_bytes()
+        name = path.removeprefix(str(root))
+        texts.update(f"{name} {len(content)}\n".encode("utf-8", "surrogateescape"))
         texts.update(content)
-    return texts.hexdigest()
+    stamp = texts.hexdigest()
+    if time.time_ns() - newest > _SETTLED_NS:
+        store.put(_STAMPS, key, stamp.encode())
+    return stamp
+
+
+def _python_files(folder: str) -> list[str]:
+    found: list[str] = []
+    left = [folder]
+    while left:
+        with os.scandir(left.pop()) as entries:
+            for entry in entries:
+                if entry.name.endswith(".py"):
+                    found.append(entry.path)
+                elif entry.is_dir() and entry.name != "__pycache__":
+                    left.append(entry.path)
+    return sorted(found)
 
 
 def _digest(fields: Iterable[str]) -> str:

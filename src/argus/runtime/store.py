@@ -16,6 +16,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
+from argus.diagnostics import ArgusWarning
+
 _MAGIC = b"argus-cache-1\n"
 """Opens every entry. The number grows with the form of what is kept: an entry of
 another form is a damaged one."""
@@ -24,7 +26,7 @@ _STALE_SECONDS = 3600
 """A temporary file of that age was left by a process that was killed."""
 
 
-class CacheWarning(UserWarning):
+class CacheWarning(ArgusWarning):
     """The cache cannot be used, or an entry was damaged; results are not affected."""
 
 

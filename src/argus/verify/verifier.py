@@ -5,8 +5,8 @@
 Each analysis is a package with ``obligations(program)``. This file times them, and
 applies what the kernel says about its own proof: Trust turns what is unknown about a
 statement into an assumption, Expect makes findings about speed binding, and every
-Assume is listed. It proves nothing itself, and it hides nothing: an analysis that is
-not there, or that fails, is an unknown obligation with the reason.
+Assume is listed. It proves nothing itself, and it hides nothing: all analyses run, and
+one that an installation lacks is an unknown obligation.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ def verify(
 ) -> Report:
     """Prove or refute everything that must hold for a placed program.
 
-    ``only`` names the analyses to run (default: all that are present); the report
-    speaks of no other, and its ``seconds`` name those that ran. ``usage`` is
+    ``only`` names the analyses to run (default: all); the report speaks of no other,
+    and its ``seconds`` name those that ran. ``usage`` is
     what the machine code uses, if it was built; expectations about it are unknown
     without. Raises ValueError for a program that is not placed, and for an unknown
     analysis.
     """
     if not program.placed:
         raise ValueError(f"program {program.name} is not placed")
-    names = tuple(present() if only is None else only)
+    names = ANALYSES if only is None else tuple(only)
     if odd := set(names) - set(ANALYSES):
         raise ValueError(f"no analysis {', '.join(sorted(odd))}")
     found: list[Obligation] = []
@@ -65,16 +65,6 @@ def verify(
         tuple(assumed + trusted),
         seconds,
     )
-
-
-def present() -> tuple[str, ...]:
-    """The analyses that this installation has."""
-    return tuple(name for name in ANALYSES if available(name) is not None)
-
-
-def complete(report: Report) -> bool:
-    """Whether all analyses had their say."""
-    return set(ANALYSES) <= report.seconds.keys()
 
 
 def available(name: str) -> Analysis | None:

@@ -1,17 +1,21 @@
 """`argus check` proves, remembers, writes reports; calling a kernel may check it."""
 
 import json
+import os
+import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from argus import compiler
 from argus.cli.app import app
-from argus.compiler import prove, require_proved
-from argus.diagnostics import ArgusError
+from argus.compiler import prove
+from argus.diagnostics import ArgusError, ArgusWarning
 from argus.evaluation.proving import proved
 from argus.ir import ops as o
 from argus.verify import verifier
@@ -97,7 +101,7 @@ def test_no_proof(file: str, analyses) -> None:
     analyses["verdict"] = Verdict.REFUTED
     ran = argus("check", file, "--no-proof")
     assert ran.exit_code == 0
-    assert ran.stdout == "ok      gemm: 384 threads, 98352 bytes shared\n"
+    assert ran.stdout == "placed  gemm: 384 threads, 98352 bytes shared\n"
     assert CALLS == []
 
 
@@ -110,7 +114,7 @@ def test_files(file: str, analyses, tmp_path: Path) -> None:
     assert "it is wrong" in (tmp_path / "out" / "a.html").read_text()
 
 
-def test_an_incomplete_installation_does_not_say_proved(file: str, monkeypatch) -> None:
+def test_an_incomplete_installation_fails(file: str, monkeypatch) -> None:
     whole = verifier.available
 
     def available(name: str):
@@ -118,9 +122,9 @@ def test_an_incomplete_installation_does_not_say_proved(file: str, monkeypatch) 
 
     monkeypatch.setattr(verifier, "available", available)
     ran = argus("check", file)
-    assert ran.exit_code == 0
-    assert ran.stdout.startswith("ok      gemm")
-    assert "only tags, performance ran" in " ".join(ran.stdout.split())
+    assert ran.exit_code == 1
+    assert ran.stdout.startswith("unknown gemm")
+    assert "lacks the order analysis" in " ".join(ran.stdout.split())
 
 
 class TestTheCache:
@@ -165,24 +169,104 @@ class TestTheCache:
 
 
 class TestCalling:
-    def test_what_is_not_proved_is_raised(self, tmp_path: Path, analyses) -> None:
-        require_proved(request(tmp_path, GEMM))
-        for verdict, code in [(Verdict.REFUTED, "AG0305"), (Verdict.UNKNOWN, "AG0390")]:
-            analyses["verdict"] = verdict
-            folder = tmp_path / code
-            folder.mkdir()
-            with pytest.raises(ArgusError) as caught:
-                require_proved(request(folder, GEMM))
-            assert caught.value.code == code
+    """What a call does before it builds; `compiler._build` is where it would go on."""
 
-    def test_the_switch(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    @pytest.fixture(autouse=True)
+    def built(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+        made: list[str] = []
+
+        class Loaded:
+            def __init__(self, spec, image) -> None:
+                made.append(spec)
+
+        def build(ask, key):
+            return compiler.Built(ask.kernel.name, SimpleNamespace(image=b""))
+
+        monkeypatch.setattr(compiler, "_build", build)
+        monkeypatch.setattr("argus.runtime.launch.Loaded", Loaded)
         monkeypatch.delenv("ARGUS_CHECK", raising=False)
-        assert not compiler._checking()
-        monkeypatch.setenv("ARGUS_CHECK", "1")
-        assert compiler._checking()
+        return made
+
+    def make(self, ask: compiler.Request, checking: bool = True) -> None:
+        """A call in a process of its own."""
+        compiler._Calls().make(("key",), ask, checking)
+
+    def test_a_proof_is_made_once(self, tmp_path: Path, built) -> None:
+        ask = request(tmp_path, GEMM)
+        self.make(ask)
+        self.make(ask)
+        assert CALLS == ["gemm"]
+        assert built == ["gemm", "gemm"]
+
+    def test_what_is_refuted_is_raised(self, tmp_path: Path, analyses, built) -> None:
+        analyses["verdict"] = Verdict.REFUTED
+        ask = request(tmp_path, GEMM)
+        for _ in range(2):
+            with pytest.raises(ArgusError, match="it is wrong") as caught:
+                self.make(ask)
+            assert caught.value.code == "AG0305"
+        assert (CALLS, built) == (["gemm"], [])
+
+    def test_what_is_unknown_is_a_warning(self, tmp_path, analyses, built) -> None:
+        analyses["verdict"] = Verdict.UNKNOWN
+        ask = request(tmp_path, GEMM)
+        for _ in range(2):
+            with pytest.warns(ArgusWarning, match="AG0390.*no idea.*argus check") as w:
+                self.make(ask)
+            assert len(w) == 1
+            assert w[0].filename == __file__
+        assert (CALLS, built) == (["gemm"], ["gemm", "gemm"])
+
+    def test_the_switches(self, tmp_path, analyses, built, monkeypatch) -> None:
+        analyses["verdict"] = Verdict.REFUTED
+        ask = request(tmp_path, GEMM)
+        self.make(ask, checking=False)
+        monkeypatch.setenv("ARGUS_CHECK", "0")
+        self.make(ask)
+        assert (CALLS, built) == ([], ["gemm", "gemm"])
         monkeypatch.setenv("ARGUS_CHECK", "yes")
         with pytest.raises(ArgusError, match="AG0908"):
-            compiler._checking()
+            self.make(ask)
+
+    def test_calls_say_whether_they_check(self, tmp_path, monkeypatch) -> None:
+        kernel = request(tmp_path, GEMM).kernel
+        seen: list[bool] = []
+
+        def make(key, ask, checking):
+            seen.append(checking)
+            return lambda *values: None
+
+        monkeypatch.setattr(compiler._calls, "make", make)
+        monkeypatch.setattr(compiler, "_target_of_device", lambda tensor: "sm_90a")
+        rows = [np.zeros((64, 64), np.float16) for _ in range(3)]
+        for call in (kernel, kernel.unchecked):
+            with pytest.raises(AttributeError, match="spec"):
+                call(*rows)
+        assert seen == [True, False]
+
+
+def test_calls_do_not_wait_for_what_they_do_not_need(tmp_path: Path) -> None:
+    """Neither a warm call nor the proof of a product imports Z3."""
+    code = """
+import sys
+from argus import compiler
+from argus.evaluation.requests import request_for
+from argus.kernels.library import LIBRARY
+entry = LIBRARY["gemm"]
+request, _ = request_for(entry, entry.large[0], "sm_90a")
+if sys.argv[1] == "cold":
+    assert str(compiler.prove(request).report.verdict) == "proved"
+    assert "argus.verify.tags" in sys.modules
+else:
+    key = compiler._key(request, compiler._sources(request))
+    assert compiler._known_right(key)
+    assert "argus.verify" not in sys.modules
+assert "z3" not in sys.modules
+"""
+    environment = {**os.environ, "ARGUS_CACHE_DIR": str(tmp_path)}
+    for word in ("cold", "warm"):
+        command = [sys.executable, "-c", code, word]
+        subprocess.run(command, check=True, env=environment)
 
 
 def test_a_build_is_needed_only_for_what_it_decides(tmp_path: Path) -> None:
