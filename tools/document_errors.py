@@ -45,6 +45,7 @@ TITLES = {
     "build": "AG07xx: the CUDA compiler",
     "launch": "AG08xx: calling a kernel",
     "environment": "AG09xx: the machine and the command line",
+    "optimizer": "AG10xx: tasks, runs and the judge",
 }
 
 

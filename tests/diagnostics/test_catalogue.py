@@ -19,6 +19,7 @@ GROUPS = {
     "build": "AG07",
     "launch": "AG08",
     "environment": "AG09",
+    "optimizer": "AG10",
 }
 
 

@@ -13,6 +13,7 @@ from argus.diagnostics.catalogue import (
     environment,
     invariants,
     launch,
+    optimizer,
     order,
     resources,
     shapes,
@@ -49,6 +50,7 @@ CATALOGUE: Mapping[str, Code] = _join(
     build.CODES,
     launch.CODES,
     environment.CODES,
+    optimizer.CODES,
 )
 """Code to entry, in the order of the numbers."""
 

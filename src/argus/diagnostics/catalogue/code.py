@@ -14,6 +14,7 @@ Category: TypeAlias = Literal[
     "build",
     "launch",
     "environment",
+    "optimizer",
 ]
 
 _CATEGORIES: dict[str, Category] = {
@@ -27,6 +28,7 @@ _CATEGORIES: dict[str, Category] = {
     "07": "build",
     "08": "launch",
     "09": "environment",
+    "10": "optimizer",
 }
 
 
