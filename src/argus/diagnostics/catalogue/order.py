@@ -125,4 +125,10 @@ CODES = (
         "In a kernel with roles, what stands beside them is executed by all warps: "
         "it may compute uniform values, but not use tiles, rings or barriers.",
     ),
+    Code(
+        "AG0423",
+        "a barrier outside its array",
+        "The index of the barrier is negative, or not less than the number of barriers "
+        "in the array: another barrier, or other data, would be used.",
+    ),
 )

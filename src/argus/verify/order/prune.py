@@ -8,6 +8,7 @@ left is in program order.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from argus.ir import ops as o
 from argus.ir.placement import WgmmaPlan
@@ -18,8 +19,17 @@ from argus.verify.order.state import storage_key
 
 __all__ = ["Pruned", "prune"]
 
-Pruned = Mapping[int, Sequence[o.AnyOp]]
-"""Identity of a block -> the operations to look at."""
+
+@dataclass(frozen=True)
+class Pruned:
+    """What a walk looks at.
+
+    ``ops``: by identity of a block its operations. ``scalars``: names of the scalars
+    that decide the course.
+    """
+
+    ops: Mapping[int, Sequence[o.AnyOp]]
+    scalars: frozenset[str]
 
 
 def prune(program: Program, control: Control) -> Pruned:
@@ -31,7 +41,7 @@ def prune(program: Program, control: Control) -> Pruned:
             keys.update(storage_key(t) for t in tiles if isinstance(t, o.Tile))
     kept: dict[int, list[o.AnyOp]] = {}
     _block(program.body, control, keys, kept)
-    return kept
+    return Pruned(kept, control.scalars)
 
 
 def _block(

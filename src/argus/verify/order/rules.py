@@ -37,6 +37,7 @@ CLAIMS = {
     "AG0419": "whole warpgroups execute the instruction",
     "AG0420": "the threads of the named barrier add up",
     "AG0421": "a wait covers the copy before its bytes are used again",
+    "AG0423": "the array has such a barrier",
 }
 """What each rule says of the place where it holds."""
 
@@ -117,19 +118,20 @@ def _rules(op: o.AnyOp) -> tuple[str, ...]:
         case o.Dot(plan=WgmmaPlan()):
             return ("AG0311", "AG0401", "AG0402", "AG0407", "AG0408", "AG0419")
         case o.CopyAsync(plan=TmaPlan()):
-            return ("AG0401", "AG0410", "AG0421")
+            return ("AG0401", "AG0410", "AG0421", "AG0423")
         case o.CopyAsync():
             return ("AG0401", "AG0421")
         case o.CopyOut():
             return ("AG0311", "AG0401", "AG0402", "AG0408", "AG0421")
         case o.CpAsyncArrive():
-            return ("AG0409",)
+            return ("AG0409", "AG0423")
         case o.BarrierExpect():
-            return ("AG0405", "AG0409")
+            return ("AG0405", "AG0409", "AG0423")
         case o.BarrierArrive():
-            return ("AG0406", "AG0409", *(("AG0410",) if op.cluster else ()))
+            leaving = ("AG0410",) if op.cluster else ()
+            return ("AG0406", "AG0409", "AG0423", *leaving)
         case o.BarrierWait():
-            return ("AG0403", "AG0404")
+            return ("AG0403", "AG0404", "AG0423")
         case o.Sync():
             return ("AG0403", "AG0406", "AG0420")
         case o.ClusterSync():

@@ -11,12 +11,12 @@ What it cannot walk raises :class:`~argus.verify.order.footprint.Unmodelled`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import assert_never
+from typing import NoReturn, assert_never
 
 import numpy as np
 
 from argus.ir import ops as o
-from argus.ir.expr import Expr, evaluate
+from argus.ir.expr import Expr, Sym, evaluate
 from argus.ir.memory import BarrierRef, SharedView
 from argus.ir.placement import TmaPlan, VectorPlan, WgmmaPlan
 from argus.ir.program import BLOCK_INDEX, CLUSTER_RANK, Program
@@ -159,7 +159,7 @@ class Walk:
     # ------------------------------------------------------------- control flow
 
     def _block(self, group: Group, block: o.Block) -> Steps:
-        for op in self.pruned[id(block)]:
+        for op in self.pruned.ops[id(block)]:
             group.op = op
             self.left -= 1
             if self.left < 0:
@@ -174,7 +174,7 @@ class Walk:
                 case o.Roles():
                     self._roles(group, op)
                 case o.Let():
-                    group.env[op.sym.name] = evaluate(op.value, group.env)
+                    group.env[op.sym.name] = self._value(group, op.value)
                 case o.LoadScalar():
                     coords = tuple(self._int(group, c) for c in op.coords)
                     group.env[op.sym.name] = self.table(op.tensor.name, coords)
@@ -244,7 +244,8 @@ class Walk:
     def _for(self, group: Group, op: o.For) -> Steps:
         registers.move(self.findings, group, op, ((c.init, c.arg) for c in op.tiles))
         env = group.env
-        scalars = [evaluate(c.init, env) for c in op.scalars]
+        carried = [c for c in op.scalars if self._matters(c.arg, c.result)]
+        scalars = [self._value(group, c.init) for c in carried]
         start, stop = self._int(group, op.start), self._int(group, op.stop)
         step = self._int(group, op.step)
         if step < 1:
@@ -255,7 +256,7 @@ class Walk:
         for turn, value in enumerate(range(start, stop, step)):
             group.turns = (*turns, turn)
             env[op.var.name] = value
-            for carry, number in zip(op.scalars, scalars, strict=True):
+            for carry, number in zip(carried, scalars, strict=True):
                 env[carry.arg.name] = number
             if self.heads and not loops:
                 group.tick()
@@ -268,23 +269,24 @@ class Walk:
             registers.move(
                 self.findings, group, op, ((c.yielded, c.arg) for c in op.tiles)
             )
-            scalars = [evaluate(c.yielded, env) for c in op.scalars]
+            scalars = [self._value(group, c.yielded) for c in carried]
         group.path.pop()
         group.iteration, group.turns, group.loops = outer, turns, loops
         registers.move(self.findings, group, op, ((c.arg, c.result) for c in op.tiles))
-        for carry, number in zip(op.scalars, scalars, strict=True):
+        for carry, number in zip(carried, scalars, strict=True):
             env[carry.result.name] = number
 
     def _if(self, group: Group, op: o.If) -> Steps:
-        taken = bool(evaluate(op.cond, group.env))
+        taken = bool(self._value(group, op.cond))
         group.path.append(id(op.then if taken else op.other))
         yield from self._block(group, op.then if taken else op.other)
         group.path.pop()
         group.op = op
         pairs = ((m.then if taken else m.other, m.result) for m in op.tiles)
         registers.move(self.findings, group, op, pairs)
-        values = [evaluate(m.then if taken else m.other, group.env) for m in op.scalars]
-        for merge, value in zip(op.scalars, values, strict=True):
+        merged = [m for m in op.scalars if self._matters(m.result)]
+        values = [self._value(group, m.then if taken else m.other) for m in merged]
+        for merge, value in zip(merged, values, strict=True):
             group.env[merge.result.name] = value
 
     def _roles(self, group: Group, op: o.Roles) -> None:
@@ -307,8 +309,17 @@ class Walk:
                 role.body,
             )
 
+    def _matters(self, *scalars: Sym) -> bool:
+        return any(s.name in self.pruned.scalars for s in scalars)
+
     def _int(self, group: Group, e: Expr) -> int:
-        return int(evaluate(e, group.env))
+        return int(self._value(group, e))
+
+    def _value(self, group: Group, e: Expr) -> int | float:
+        try:
+            return evaluate(e, group.env)
+        except KeyError as missing:
+            raise Unmodelled(f"the value of {missing} is not followed") from missing
 
     # ------------------------------------------------------------------- memory
 
@@ -454,8 +465,24 @@ class Walk:
         index = self._int(group, ref.index)
         found = (block or group.block).barriers.get((ref.alloc, index))
         if found is None:
-            raise Unmodelled(f"{ref.alloc.name} has no barrier number {index}")
+            self._outside(group, ref, index)
         return found
+
+    def _outside(self, group: Group, ref: BarrierRef, index: int) -> NoReturn:
+        """There is no such barrier; nothing can be said of what comes after."""
+        name, count = ref.alloc.name, ref.alloc.count
+        assert group.op is not None
+        report(
+            self.findings,
+            "AG0423",
+            group,
+            group.op,
+            f"{name} has {count} barriers, from 0 to {count - 1}, and this is number"
+            f" {index}",
+            f"number {index} of {count}",
+            events=(event(group, group.op, "uses a barrier", group.iteration),),
+        )
+        raise Unmodelled(f"{name} has no barrier number {index}")
 
     def _arrive(self, group: Group, op: o.BarrierArrive) -> None:
         match op.per:

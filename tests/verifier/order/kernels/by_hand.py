@@ -1,0 +1,198 @@
+"""Kernels whose barriers, waits and fences are written by hand: all are right.
+
+Each test of a refutation changes a line of one of them.
+"""
+
+import argus as ag
+from argus import bf16, f32
+
+
+@ag.kernel
+def products(
+    A: bf16["M K"],
+    B: bf16["N K"],
+    C: bf16["M N"],
+    *,
+    BM: int = 128,
+    BN: int = 64,
+    BK: int = 64,
+    STAGES: int = 3,
+):
+    """One warp loads; two warpgroups multiply from shared memory."""
+    M, K = A.shape
+    N, _ = B.shape
+    bm, bn = ag.block_tile(ag.cdiv(M, BM), ag.cdiv(N, BN))
+    a = ag.shared(bf16, (BM, BK), stages=STAGES)
+    b = ag.shared(bf16, (BN, BK), stages=STAGES)
+    full, empty = ag.barriers(STAGES), ag.barriers(STAGES, arrivals=2)
+    with ag.role("load", warps=1):
+        n = 0
+        for k in ag.range(0, K, BK):
+            empty[n % STAGES].wait(n // STAGES - 1)
+            full[n % STAGES].expect((BM + BN) * BK * 2)
+            a[n % STAGES].copy(A[bm * BM :, k:], full[n % STAGES])
+            b[n % STAGES].copy(B[bn * BN :, k:], full[n % STAGES])
+            n += 1
+    with ag.role("math", warpgroups=2):
+        acc = ag.zeros((BM, BN), f32)
+        n = 0
+        for _ in ag.range(0, K, BK):
+            full[n % STAGES].wait(n // STAGES)
+            acc = ag.dot(a[n % STAGES], b[n % STAGES].T, acc)
+            ag.wgmma_wait(0)
+            empty[n % STAGES].arrive(per="warpgroup")
+            n += 1
+        C[bm * BM :, bn * BN :] = acc.to(bf16)
+
+
+@ag.kernel
+def persistent(
+    A: bf16["M K"],
+    B: bf16["N K"],
+    C: bf16["M N"],
+    *,
+    BM: int = 64,
+    BN: int = 64,
+    BK: int = 64,
+    STAGES: int = 3,
+):
+    """Tile after tile, with a ring of its own for each operand."""
+    M, K = A.shape
+    N, _ = B.shape
+    left = ag.ring(STAGES, a=bf16.tile(BM, BK))
+    right = ag.ring(STAGES - 1, b=bf16.tile(BN, BK))
+    with ag.role("load", warps=1):
+        for bm, bn in ag.persistent_tiles(ag.cdiv(M, BM), ag.cdiv(N, BN)):
+            for k in ag.range(0, K, BK):
+                with left.fill() as slot:
+                    slot.a.load(A[bm * BM :, k:])
+                with right.fill() as slot:
+                    slot.b.load(B[bn * BN :, k:])
+    with ag.role("math", warpgroups=1):
+        for bm, bn in ag.persistent_tiles(ag.cdiv(M, BM), ag.cdiv(N, BN)):
+            acc = ag.zeros((BM, BN), f32)
+            for _ in ag.range(0, K, BK):
+                with left.drain() as x:  # noqa: SIM117 - no `with` opens two slots
+                    with right.drain() as y:
+                        acc = ag.dot(x.a, y.b.T, acc)
+            C[bm * BM :, bn * BN :] = acc.to(bf16)
+
+
+@ag.kernel
+def relay(A: bf16["M K"], C: bf16["M K"], *, BM: int = 64, BK: int = 64):
+    """Threads of one role write a tile; one thread of another stores it by TMA."""
+    M, K = A.shape
+    bm = ag.block(ag.cdiv(M, BM))
+    out = ag.shared(bf16, (BM, BK), swizzle=128)
+    ready, free = ag.barriers(1, arrivals=128), ag.barriers(1)
+    with ag.role("compute", warpgroups=1):
+        n = 0
+        for k in ag.range(0, K, BK):
+            x = ag.load(A[bm * BM :, k:], (BM, BK))
+            free.wait(n - 1)
+            out.store(x)
+            ag.fence_async()
+            ready.arrive(per="thread")
+            n += 1
+    with ag.role("store", warps=1):
+        n = 0
+        for k in ag.range(0, K, BK):
+            ready.wait(n)
+            ag.tma_store(C[bm * BM :, k:], out)
+            ag.tma_store_wait(0)
+            free.arrive()
+            n += 1
+
+
+@ag.kernel
+def alternate(A: bf16["M K"], C: bf16["M K"], *, BM: int = 64, BK: int = 64):
+    """Two roles use one tile in turn, with named barriers."""
+    M, K = A.shape
+    bm = ag.block(ag.cdiv(M, BM))
+    tile = ag.shared(bf16, (BM, BK), dims="M K")
+    with ag.role("write", warpgroups=1):
+        for k in ag.range(0, K, BK):
+            ag.sync("free", threads=256)
+            tile.store(ag.load(A[bm * BM :, k:], (BM, BK)))
+            ag.arrive("full", threads=256)
+    with ag.role("read", warpgroups=1):
+        for k in ag.range(0, K, BK):
+            ag.arrive("free", threads=256)
+            ag.sync("full", threads=256)
+            C[bm * BM :, k:] = tile.load()
+
+
+@ag.kernel
+def copies(
+    A: bf16["M K"],
+    B: bf16["N K"],
+    C: f32["M N"],
+    *,
+    BM: int = 64,
+    BN: int = 64,
+    BK: int = 32,
+):
+    """No roles: groups of `cp.async`, one tile ahead."""
+    M, K = A.shape
+    N, _ = B.shape
+    ag.launch(warps=4)
+    bm, bn = ag.block_tile(ag.cdiv(M, BM), ag.cdiv(N, BN))
+    a = ag.shared(bf16, (BM, BK), stages=2)
+    b = ag.shared(bf16, (BN, BK), stages=2)
+    a[0].copy(A[bm * BM :, 0:], via="cp_async")
+    b[0].copy(B[bn * BN :, 0:], via="cp_async")
+    ag.cp_async_commit()
+    acc = ag.zeros((BM, BN), f32)
+    stage = 0
+    for k in ag.range(0, K, BK, unroll=1):
+        ag.cp_async_wait(0)
+        ag.sync()
+        ahead = 1 - stage
+        a[ahead].copy(A[bm * BM :, k + BK :], via="cp_async")
+        b[ahead].copy(B[bn * BN :, k + BK :], via="cp_async")
+        ag.cp_async_commit()
+        acc = ag.dot(a[stage], b[stage].T, acc)
+        stage = ahead
+    ag.cp_async_wait(0)
+    C[bm * BM :, bn * BN :] = acc
+
+
+@ag.kernel
+def together(
+    A: bf16["M K"],
+    B: bf16["N K"],
+    C: f32["M N"],
+    *,
+    BM: int = 64,
+    BN: int = 64,
+    BK: int = 64,
+    STAGES: int = 2,
+):
+    """Two blocks of a cluster: each loads half of every tile of B for both."""
+    M, K = A.shape
+    N, _ = B.shape
+    ag.cluster(2)
+    bm, bn = ag.block_tile(ag.cdiv(M, BM), ag.cdiv(N, BN))
+    a = ag.shared(bf16, (BM, BK), stages=STAGES)
+    b = ag.shared(bf16, (BN, BK), stages=STAGES)
+    full, empty = ag.barriers(STAGES), ag.barriers(STAGES, arrivals=8)
+    with ag.role("load", warps=1):
+        n = 0
+        for k in ag.range(0, K, BK):
+            empty[n % STAGES].wait(n // STAGES - 1)
+            full[n % STAGES].expect((BM + BN) * BK * 2)
+            a[n % STAGES].copy(A[bm * BM :, k:], full[n % STAGES])
+            b[n % STAGES].copy(B[bn * BN :, k:], full[n % STAGES], multicast=2)
+            n += 1
+        ag.cluster_sync()
+    with ag.role("math", warpgroups=1):
+        acc = ag.zeros((BM, BN), f32)
+        n = 0
+        for _ in ag.range(0, K, BK):
+            full[n % STAGES].wait(n // STAGES)
+            acc = ag.dot(a[n % STAGES], b[n % STAGES].T, acc)
+            ag.wgmma_wait(0)
+            empty[n % STAGES].arrive(per="warp", cluster=True)
+            n += 1
+        ag.cluster_sync()
+        C[bm * BM :, bn * BN :] = acc
