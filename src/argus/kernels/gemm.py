@@ -46,9 +46,15 @@ def gemm_sm90(
     BC: int = 64,
     TMA_STORE: bool = True,
     SPILL: int = 0,
+    AHEAD: bool = True,
+    REGISTERS: int = 240,
     ACTIVATION: ag.Inline = plain,
 ):
-    """Persistent, warp-specialised Hopper form; a cluster shares each tile of B."""
+    """Persistent, warp-specialised Hopper form; a cluster shares each tile of B.
+
+    AHEAD: a slot is released one product later, so that one is always in flight.
+    REGISTERS of a math thread; 0 leaves each thread its equal share.
+    """
     M, K = A.shape
     N = B.shape[0]
     ag.require(K > 0, "the first step of K is taken before the loop")
@@ -58,23 +64,30 @@ def gemm_sm90(
     if TMA_STORE:
         out = (ag.shared(C.dtype, (BM, BC)), ag.shared(C.dtype, (BM, BC)))
 
-    with ag.role("load", warps=1, registers=24):
+    with ag.role("load", warps=1, registers=24 if REGISTERS else None):
         for bm, bn in ag.persistent_tiles(ag.cdiv(M, BM), ag.cdiv(N, BN), group=GROUP):
             for k in ag.range(0, K, BK):
                 with ring.fill() as slot:
                     slot.a.load(A[bm * BM :, k:])
                     slot.b.load(B[bn * BN :, k:], multicast=CLUSTER)
 
-    with ag.role("math", warpgroups=WARPGROUPS, registers=240):
+    BUDGET = REGISTERS if REGISTERS else None
+    with ag.role("math", warpgroups=WARPGROUPS, registers=BUDGET):
         for bm, bn in ag.persistent_tiles(ag.cdiv(M, BM), ag.cdiv(N, BN), group=GROUP):
-            slot = ring.wait()
-            acc = ag.dot(slot.a, slot.b.T)
-            for _ in ag.range(BK, K, BK):
-                ahead = ring.wait()
-                acc = ag.dot(ahead.a, ahead.b.T, acc)
+            if AHEAD:
+                slot = ring.wait()
+                acc = ag.dot(slot.a, slot.b.T)
+                for _ in ag.range(BK, K, BK):
+                    ahead = ring.wait()
+                    acc = ag.dot(ahead.a, ahead.b.T, acc)
+                    slot.release()
+                    slot = ahead
                 slot.release()
-                slot = ahead
-            slot.release()
+            else:
+                acc = ag.zeros((BM, BN), f32)
+                for _ in ag.range(0, K, BK):
+                    with ring.drain() as slot:
+                        acc = ag.dot(slot.a, slot.b.T, acc)
             for j in ag.static_range(BN // BC):
                 m, n = bm * BM, bn * BN + j * BC
                 part = acc[:, j * BC : (j + 1) * BC]
