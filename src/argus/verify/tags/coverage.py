@@ -47,9 +47,11 @@ def covered(state: State, program: Program) -> None:
 def _tensor(
     state: State, program: Program, tensor: GlobalTensor, stores: list[Stored]
 ) -> None:
+    branches = [c for s in stores for c in s.scope.branches]
+    uniform = [c for c in branches if not _named_by_table(state, c)]
     through_table = any(
         isinstance(c, Loaded) or _from_table(state, c) for s in stores for c in s.coords
-    ) or any(s.scope.branches for s in stores)
+    ) or len(branches) > len(uniform)
     atomic = any(s.atomic for s in stores)
     span = stores[0].op.span
     where = Where(stores[0].role, stores[0].scope, span)
@@ -64,6 +66,10 @@ def _tensor(
             rule, outcome, message, label = found
             state.findings.add(rule, claim, where, outcome, message, label)
             return
+    if not all(_always(s, c) for s in stores for c in s.scope.branches if c in uniform):
+        outcome = unknown("some blocks or iterations do not reach the store")
+        state.findings.add("AG0306", claim, where, outcome, "", "")
+        return
     rule, outcome, message, label = _by_lemma(state, program, stores)
     state.findings.add(rule, claim, where, outcome, message, label)
 
@@ -79,8 +85,19 @@ def _unknown(reason: str) -> _Found:
 def _from_table(state: State, coord: object) -> bool:
     if not isinstance(coord, Coord):
         return False
-    names = {s.name for s in state.world.all_symbols(coord.base)}
-    return any(n in state.world.meanings for n in names)
+    return _named_by_table(state, coord.base)
+
+
+def _named_by_table(state: State, e: Expr) -> bool:
+    return any(s.name in state.world.meanings for s in state.world.all_symbols(e))
+
+
+def _always(stored: Stored, condition: Expr) -> bool:
+    """Whether a branch that a store is in is taken by every block and iteration."""
+    outside = stored.scope
+    while condition in outside.branches and outside.parent is not None:
+        outside = outside.parent
+    return outside.holds(condition)
 
 
 def _grid(state: State, program: Program) -> Expr:
