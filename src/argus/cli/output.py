@@ -221,7 +221,8 @@ def _bug(error: Exception) -> "Diagnostic":
 def exit_code(diagnostics: Iterable["Diagnostic"]) -> int:
     """2 if one of them is about the command or the machine, else 1."""
     for found in diagnostics:
-        outside = found.code[:4] in ("AG08", "AG09") and found.code not in _ON_DEVICE
+        group = found.code[:4]
+        outside = group in ("AG08", "AG09", "AG10") and found.code not in _ON_DEVICE
         if outside or (found.code in _ENVIRONMENT and found.span is None):
             return USAGE
     return WRONG

@@ -1,0 +1,205 @@
+"""What happened in a run: its events, joined by trial.
+
+Readers of runs (command line, reports, the loop when it goes on with a run) agree on
+what the events say through this file.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import assert_never
+
+from argus.diagnostics import fail
+from argus.runs.records import (
+    Ablated,
+    Change,
+    Cost,
+    Event,
+    Finished,
+    Judged,
+    Learned,
+    Lowered,
+    Proposal,
+    Proposed,
+    Resumed,
+    Started,
+    Verdict,
+)
+from argus.runs.store import Stamped
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One round, as far as it got. The start kernel's trial has no parent.
+
+    ``candidate`` names the artefact with the candidate's JSON.
+    """
+
+    number: int
+    proposed: Proposed | None = None
+    lowered: Lowered | None = None
+    judged: Judged | None = None
+    learned: Learned | None = None
+
+    @property
+    def proposal(self) -> Proposal | None:
+        """What was tried; None for the start kernel."""
+        if self.proposed is None or not self.proposed.proposals:
+            return None
+        return self.proposed.proposals[self.proposed.chosen]
+
+    @property
+    def parent(self) -> int | None:
+        """The trial whose kernel was changed."""
+        return self.proposed.parent if self.proposed else None
+
+    @property
+    def candidate(self) -> str | None:
+        """The artefact that holds what the lowering agent made."""
+        return self.lowered.candidate if self.lowered else None
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """What the judge said, if it got so far."""
+        return self.judged.verdict if self.judged else None
+
+    @property
+    def microseconds(self) -> float | None:
+        """Time of a correct candidate, measured or else predicted."""
+        return self.judged.verdict.microseconds if self.judged else None
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        """What it taught."""
+        return self.learned.changes if self.learned else ()
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing of it is missing."""
+        return self.learned is not None
+
+    @property
+    def cost(self) -> Cost:
+        """What lowering and judging took together."""
+        costs = [e.cost for e in (self.lowered, self.judged) if e is not None]
+        return total(costs)
+
+
+@dataclass(frozen=True)
+class History:
+    """A run. ``seconds`` is the wall-clock time in which processes worked on it."""
+
+    started: Started
+    trials: tuple[Trial, ...] = ()
+    ablations: tuple[Ablated, ...] = ()
+    finished: Finished | None = None
+    resumed: int = 0
+    seconds: float = 0.0
+    begin: float = 0.0
+    cost: Cost = field(default_factory=Cost)
+
+    @property
+    def best(self) -> Trial | None:
+        """The fastest correct trial; what was measured counts before predictions.
+
+        Once the run has come to its end, what the loop settled on.
+        """
+        if self.finished is not None and self.finished.best is not None:
+            return self.trial(self.finished.best)
+        return fastest(self.trials)
+
+    @property
+    def start(self) -> Trial | None:
+        """The trial of the kernel that the run started from."""
+        return next((t for t in self.trials if t.parent is None), None)
+
+    def trial(self, number: int) -> Trial | None:
+        """The trial of that number, if there is one."""
+        return next((t for t in self.trials if t.number == number), None)
+
+    @property
+    def measured(self) -> bool:
+        """Whether the best kernel was timed on a GPU."""
+        best = self.best
+        verdict = best.verdict if best else None
+        return verdict is not None and verdict.measured is not None
+
+
+def fastest(trials: Iterable[Trial]) -> Trial | None:
+    """The fastest correct trial; one that was measured beats all that were not."""
+
+    def key(trial: Trial) -> tuple[bool, float]:
+        verdict = trial.verdict
+        measured = verdict is not None and verdict.measured is not None
+        time = trial.microseconds
+        return (not measured, math.inf if time is None else time)
+
+    correct = [t for t in trials if t.microseconds is not None]
+    return min(correct, key=key, default=None)
+
+
+def total(costs: Iterable[Cost]) -> Cost:
+    """Costs added up."""
+    found = list(costs)
+    return Cost(
+        gpu_seconds=sum(c.gpu_seconds for c in found),
+        tokens=sum(c.tokens for c in found),
+        usd=sum(c.usd for c in found),
+    )
+
+
+def history(stamped: Sequence[Stamped]) -> History:
+    """Join the events of a run.
+
+    Raises ArgusError AG1003 if they do not begin with what a run begins with.
+    """
+    if not stamped or not isinstance(stamped[0].event, Started):
+        raise fail("AG1003", None, "the run has no beginning")
+    parts: dict[int, dict[str, Event]] = {}
+    ablations: dict[str, Ablated] = {}
+    finished: Finished | None = None
+    resumed = 0
+    seconds = 0.0
+    for earlier, stamp in zip([None, *stamped], stamped, strict=False):
+        event = stamp.event
+        if earlier is not None and not isinstance(event, Resumed):
+            seconds += max(0.0, stamp.time - earlier.time)
+        match event:
+            case Started():
+                pass
+            case Resumed():
+                resumed += 1
+                finished = None
+            case Proposed() | Lowered() | Judged() | Learned():
+                parts.setdefault(event.trial, {})[event.event] = event
+            case Ablated():
+                ablations[event.optimisation] = event
+            case Finished():
+                finished = event
+            case _:
+                assert_never(event)
+    trials = tuple(_trial(number, parts[number]) for number in sorted(parts))
+    return History(
+        started=stamped[0].event,
+        trials=trials,
+        ablations=tuple(ablations.values()),
+        finished=finished,
+        resumed=resumed,
+        seconds=seconds,
+        begin=stamped[0].time,
+        cost=total(t.cost for t in trials),
+    )
+
+
+def _trial(number: int, found: dict[str, Event]) -> Trial:
+    proposed, lowered = found.get("proposed"), found.get("lowered")
+    judged, learned = found.get("judged"), found.get("learned")
+    return Trial(
+        number,
+        proposed if isinstance(proposed, Proposed) else None,
+        lowered if isinstance(lowered, Lowered) else None,
+        judged if isinstance(judged, Judged) else None,
+        learned if isinstance(learned, Learned) else None,
+    )

@@ -1,0 +1,65 @@
+"""What events say of a run."""
+
+from pathlib import Path
+
+import pytest
+
+import sample_run
+from argus.diagnostics import ArgusError
+from argus.runs.history import History, history
+from argus.runs.records import Finished, Judged, Proposed, Resumed
+from argus.runs.store import Stamped, Store
+
+
+def read(root: Path, name: str) -> History:
+    with Store(root).read(name) as run:
+        return history(run.stamped())
+
+
+def test_trials_are_joined(tmp_path: Path) -> None:
+    found = read(tmp_path, sample_run.make(tmp_path))
+    assert [t.number for t in found.trials] == [0, 1, 2, 3]
+    assert all(t.finished for t in found.trials)
+    start, refuted, best, none = found.trials
+    assert found.start is start and start.proposal is None
+    assert refuted.proposal is not None and refuted.proposal.optimisation == "cp-async"
+    assert refuted.microseconds is None and refuted.verdict is not None
+    assert none.candidate is None and none.verdict is None
+    assert found.best is best and best.microseconds == 185.0
+    assert found.measured
+    assert found.cost.tokens == 40 and found.cost.gpu_seconds == 4.5
+    assert [a.optimisation for a in found.ablations] == ["cluster-multicast"]
+
+
+def test_measured_beats_predicted(tmp_path: Path) -> None:
+    found = read(tmp_path, sample_run.make(tmp_path, measured=False, finish=False))
+    assert not found.measured
+    assert found.best is not None and found.best.microseconds == 180.0
+    assert found.finished is None
+
+
+def test_a_trial_that_is_done_again_counts_once(tmp_path: Path) -> None:
+    name = sample_run.make(tmp_path, finish=False)
+    with Store(tmp_path).read(name) as run:
+        events = run.events()
+    cut = next(i for i, e in enumerate(events) if isinstance(e, Judged) and e.trial)
+    again = next(i for i, e in enumerate(events) if isinstance(e, Proposed) and e.trial)
+    whole = [
+        *((1e9, e) for e in events[:cut]),
+        (1e9 + 3600, Resumed(environment={})),
+        *((1e9 + 3601, e) for e in events[again:]),
+        (1e9 + 3602, Finished(reason="interrupted", best=None)),
+    ]
+    found = history([Stamped(i, *timed) for i, timed in enumerate(whole)])
+    assert [t.number for t in found.trials] == [0, 1, 2, 3]
+    assert [t.finished for t in found.trials] == [True] * 4
+    assert found.trials[1].verdict == sample_run.REFUTED
+    assert found.resumed == 1
+    assert found.seconds == 2.0, "the hour between two processes is nobody's work"
+    assert found.finished is not None and found.finished.reason == "interrupted"
+
+
+def test_no_beginning() -> None:
+    with pytest.raises(ArgusError) as caught:
+        history([])
+    assert caught.value.codes == ("AG1003",)
