@@ -19,4 +19,68 @@ CODES = (
         "a record of runs that cannot be read",
         "The database or an artefact is damaged, or was written by a newer version.",
     ),
+    Code(
+        "AG1010",
+        "a candidate for another problem",
+        "A candidate has the kernel that the problem names, with the same tensors, "
+        "element types, dimensions and scalars, writes all outputs and no input.",
+    ),
+    Code(
+        "AG1011",
+        "a candidate that assumes more than its task",
+        "An assumption or a trusted statement lets a proof pass, so a candidate may "
+        "only state those that the problem's own kernel states.",
+    ),
+    Code(
+        "AG1012",
+        "killed at a time limit",
+        "The candidate's process took longer than it may, and was killed. What hung "
+        "once is not run again.",
+    ),
+    Code(
+        "AG1013",
+        "the process of a candidate died",
+        "A fault of the device, a crash or too much memory ended the process in which "
+        "the candidate was judged. Only its own verdict is lost.",
+    ),
+    Code(
+        "AG1014",
+        "a fault in the interpreter",
+        "The placed program, run in the interpreter, races, deadlocks, or touches "
+        "memory that it must not.",
+    ),
+    Code(
+        "AG1015",
+        "a kernel that changes its inputs",
+        "The candidate's inputs are not what they were before it ran.",
+    ),
+    Code(
+        "AG1016",
+        "faster than the hardware can be",
+        "The measured time is below the time in which the device can do the "
+        "arithmetic, or move the bytes, at all. Such a measurement is not believed.",
+    ),
+    Code(
+        "AG1017",
+        "the judge could not do its work",
+        "Inputs did not fit the memory, a device did not answer, or an executor was "
+        "lost. That says nothing of the candidate.",
+    ),
+    Code(
+        "AG1018",
+        "a problem that cannot be judged",
+        "The problem's kernel, reference, sizes or element types do not go together.",
+    ),
+    Code(
+        "AG1019",
+        "no small case that stands for the problem",
+        "Without a GPU a candidate is run in the interpreter at reduced sizes. It "
+        "decides differently there than at the problem's sizes, or refuses them.",
+    ),
+    Code(
+        "AG1004",
+        "a policy that cannot be read",
+        "The file with what the optimiser has learnt is damaged, or was written by a "
+        "newer version.",
+    ),
 )

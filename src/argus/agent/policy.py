@@ -1,0 +1,256 @@
+"""What the optimiser has learnt: a document of numbers and advice, kept for the user.
+
+    policy = load(policy_file())
+    policy.preference("memory", "tma")            # Statistic or None
+    policy.effect("gemm", "roles", sizes, "BM=128")
+    policy.changed(changes, base)                 # the document after some trials
+
+Three parts. *Preferences*: mean reward of an optimisation at a bottleneck. *Effects*:
+what the value of a knob, or of two knobs together, is worth in log speed-up, by family,
+form and sizes (rounded to powers of two); at sizes that were never seen, those of
+neighbouring sizes count, the nearer the more. *Advice*: sentences that cite trials.
+
+The document changes by :class:`~argus.runs.records.Change` records only, so that a run's
+record tells its whole history. How changes are found is the matter of
+``argus.agent.learning``.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import math
+import os
+import tempfile
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+from pydantic import ValidationError
+
+from argus.diagnostics import fail
+from argus.runs.folder import data_folder
+from argus.runs.records import Change, Record, Value
+
+_KEPT_RUNS = 500
+"""Names of merged runs that are remembered, so that none is merged twice."""
+_NEAR = 2.0
+"""Distance of sizes, in powers of two, at which what was learnt counts 60 %."""
+_SETTLED = 8
+"""More trials than that make an effect no more certain for other sizes."""
+_DOUBT = 1.0
+"""Trials that the belief "no effect" is worth."""
+
+PREFERENCE, EFFECT, ADVICE = "preference", "effect", "advice"
+
+
+class Statistic(Record):
+    """A mean over ``count`` trials."""
+
+    mean: float
+    count: int
+
+
+class Advice(Record):
+    """A sentence; ``trials`` are those that it cites, of the run that gave it."""
+
+    text: str
+    trials: tuple[int, ...]
+
+
+class Policy(Record):
+    """The document. Keys are those of changes, without their first part."""
+
+    version: Literal[1] = 1
+    preferences: dict[str, Statistic] = {}
+    effects: dict[str, Statistic] = {}
+    advice: dict[str, Advice] = {}
+    runs: tuple[str, ...] = ()
+
+    def preference(self, bottleneck: str, optimisation: str) -> Statistic | None:
+        """Mean reward of the optimisation where that resource was the bottleneck."""
+        return self.preferences.get(f"{bottleneck}/{optimisation}")
+
+    def effect(self, family: str, form: str, place: str, feature: str) -> float:
+        """Expected log speed-up of a feature ("BM=128", "BM=128 BN=256").
+
+        Relative to other values of the same knobs; 0 where nothing is known. ``place``
+        is from :func:`place_of`. Effects at other places count by their distance.
+        """
+        known = self._by_feature.get(f"{family}/{form}", {}).get(feature)
+        if not known:
+            return 0.0
+        here = _coordinates(place)
+        weighted = weights = 0.0
+        for there, statistic in known:
+            near = math.exp(-0.5 * (_distance(here, there) / _NEAR) ** 2)
+            weight = near * min(statistic.count, _SETTLED)
+            weighted += weight * statistic.mean
+            weights += weight
+        return weighted / (weights + _DOUBT)
+
+    @cached_property
+    def _by_feature(
+        self,
+    ) -> dict[str, dict[str, list[tuple[dict[str, float], Statistic]]]]:
+        found: dict[str, dict[str, list[tuple[dict[str, float], Statistic]]]] = {}
+        for key, statistic in self.effects.items():
+            family, form, place, feature = key.split("/", 3)
+            group = found.setdefault(f"{family}/{form}", {})
+            group.setdefault(feature, []).append((_coordinates(place), statistic))
+        return found
+
+    def statistic(self, key: str) -> Statistic | None:
+        """The number under a whole key ("preference/...", "effect/...")."""
+        part, rest = key.split("/", 1)
+        table = self.preferences if part == PREFERENCE else self.effects
+        return table.get(rest)
+
+    def changed(self, changes: Iterable[Change], base: Policy) -> Policy:
+        """The document after changes of one run.
+
+        A change cites all trials of its run that speak for it; ``base`` is the policy
+        at the beginning of the run, whose counts they are added to.
+        """
+        tables = {PREFERENCE: dict(self.preferences), EFFECT: dict(self.effects)}
+        advice = dict(self.advice)
+        for change in changes:
+            part, rest = change.key.split("/", 1)
+            if isinstance(change.after, str):
+                advice[rest] = Advice(text=change.after, trials=change.trials)
+                continue
+            old = base.statistic(change.key)
+            count = (old.count if old else 0) + len(change.trials)
+            tables[part][rest] = Statistic(mean=change.after, count=count)
+        return Policy(
+            preferences=tables[PREFERENCE],
+            effects=tables[EFFECT],
+            advice=advice,
+            runs=self.runs,
+        )
+
+
+def place_of(sizes: Mapping[str, int]) -> str:
+    """Sizes rounded to powers of two, as a part of keys: "K=12 M=13 N=13"."""
+    rounded = {d: round(math.log2(max(1, n))) for d, n in sizes.items()}
+    return " ".join(f"{d}={rounded[d]}" for d in sorted(rounded))
+
+
+def feature(pairs: Mapping[str, Value]) -> str:
+    """The name of values of knobs together, as a part of keys."""
+    return " ".join(f"{k}={pairs[k]}" for k in sorted(pairs))
+
+
+def _coordinates(place: str) -> dict[str, float]:
+    words = (word.partition("=") for word in place.split())
+    return {name: float(number) for name, _, number in words}
+
+
+def _distance(one: Mapping[str, float], other: Mapping[str, float]) -> float:
+    names = one.keys() | other.keys()
+    squares = sum((one.get(n, 0.0) - other.get(n, 0.0)) ** 2 for n in names)
+    return math.sqrt(squares)
+
+
+# ---- the file ------------------------------------------------------------------------
+
+
+def policy_file() -> Path:
+    """Where the user's policy is kept."""
+    return data_folder() / "policy.json"
+
+
+def load(path: Path) -> Policy:
+    """The policy in a file; an empty one where there is no file.
+
+    Raises ArgusError AG1004 if the file is not a policy.
+    """
+    try:
+        return Policy.model_validate_json(path.read_bytes())
+    except FileNotFoundError:
+        return Policy()
+    except (OSError, ValidationError) as error:
+        raise fail(
+            "AG1004",
+            None,
+            f"the policy {path} cannot be read",
+            notes=[str(error)],
+            help="remove the file to begin with an empty policy",
+        ) from error
+
+
+def merge(path: Path, run: str, base: Policy, learnt: Policy) -> Policy:
+    """Add what a run has learnt to the file, once; returns what is in it then.
+
+    ``base`` is what the run began with, ``learnt`` what it ended with. Another process
+    may have written the file since: then means are weighted by their counts.
+    Raises ArgusError AG1004 (see :func:`load`) and AG0902 (cannot be written).
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with _locked(path):
+            now = load(path)
+            if run in now.runs:
+                return now
+            after = _merged(now, base, learnt, run)
+            _replace(path, after.model_dump_json(indent=1).encode())
+            return after
+    except OSError as error:
+        text = f"the policy {path} cannot be written"
+        raise fail("AG0902", None, text, notes=[str(error)]) from error
+
+
+def _merged(now: Policy, base: Policy, learnt: Policy, run: str) -> Policy:
+    return Policy(
+        preferences=_numbers(now.preferences, base.preferences, learnt.preferences),
+        effects=_numbers(now.effects, base.effects, learnt.effects),
+        advice={
+            **now.advice,
+            **{k: a for k, a in learnt.advice.items() if base.advice.get(k) != a},
+        },
+        runs=(*now.runs, run)[-_KEPT_RUNS:],
+    )
+
+
+def _numbers(
+    now: Mapping[str, Statistic],
+    base: Mapping[str, Statistic],
+    learnt: Mapping[str, Statistic],
+) -> dict[str, Statistic]:
+    after = dict(now)
+    for key, new in learnt.items():
+        old, present = base.get(key), now.get(key)
+        if new == old:
+            continue
+        if present is None or present == old:
+            after[key] = new
+            continue
+        own = max(1, new.count - (old.count if old else 0))
+        count = present.count + own
+        mean = (present.mean * present.count + new.mean * own) / count
+        after[key] = Statistic(mean=mean, count=count)
+    return after
+
+
+@contextmanager
+def _locked(path: Path) -> Generator[None]:
+    handle = os.open(path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _replace(path: Path, content: bytes) -> None:
+    handle, temporary = tempfile.mkstemp(prefix=".policy-", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise

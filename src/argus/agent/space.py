@@ -1,0 +1,89 @@
+"""What the planner and the built-in agent ask of a design space.
+
+A design is a point of it: the form (which kernel file) and the form's knobs. The
+families of ``argus.agent.families`` are such spaces; so are the tables of measured
+times that the learning experiment replays. Nothing is decided here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Protocol
+
+from argus.runs.records import Candidate, Problem, Value
+
+Design = Mapping[str, Value]
+
+FORM = "form"
+"""The key of a design that names its kernel file."""
+
+
+class Step(Protocol):
+    """A single edit of a design: another form, or another value of a knob."""
+
+    @property
+    def optimisation(self) -> str:
+        """Id of the knowledge entry that it carries out."""
+        ...
+
+    @property
+    def edit(self) -> Mapping[str, Value]:
+        """What is set."""
+        ...
+
+    @property
+    def where(self) -> str:
+        """What it is about, for people."""
+        ...
+
+    @property
+    def depends_on(self) -> tuple[str, ...]:
+        """Optimisations that the design must have before."""
+        ...
+
+
+class Space(Protocol):
+    """A design space. Methods are pure: the same question has the same answer."""
+
+    name: str
+
+    def moves(self, design: Design, problem: Problem) -> tuple[Step, ...]:
+        """Every single-step edit that is structurally valid."""
+        ...
+
+    def apply(self, design: Design, edit: Design) -> dict[str, Value]:
+        """The design after an edit, with whatever else must change."""
+        ...
+
+    def invalid(self, design: Design, problem: Problem) -> str | None:
+        """Why a design cannot be; None if nothing is known against it."""
+        ...
+
+    def candidate(self, design: Design, problem: Problem) -> Candidate:
+        """The kernel of a design."""
+        ...
+
+    def optimisations(self, design: Design) -> tuple[str, ...]:
+        """Ids of the optimisations that are in a design."""
+        ...
+
+    def without(
+        self, design: Design, optimisation: str, problem: Problem
+    ) -> Design | None:
+        """The design with one of them taken out; None if it cannot be without."""
+        ...
+
+    def designs(self, problem: Problem) -> Iterator[Design]:
+        """The whole space, valid designs only."""
+        ...
+
+
+def key(design: Design) -> str:
+    """A text that is equal for equal designs."""
+    return json.dumps(dict(design), sort_keys=True)
+
+
+def difference(old: Design, new: Design) -> dict[str, Value]:
+    """The edit that makes ``new`` of ``old``: what is set, or set to another value."""
+    return {k: v for k, v in new.items() if k not in old or old[k] != v}
