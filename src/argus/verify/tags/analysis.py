@@ -57,7 +57,7 @@ def _roles(state: State, roles: o.Roles) -> None:
     for role in _ordered(roles.roles):
         state.scope, state.env, state.values = scope, dict(env), dict(values)
         state.role, state.threads = role.name, 32 * role.warps
-        state.waits = {}
+        state.waits, state.tagged = {}, []
         walk(state, role.body, role.name)
     state.scope, state.env, state.values = scope, env, values
 

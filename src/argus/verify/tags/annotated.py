@@ -13,6 +13,7 @@ from argus.ir.expr import Expr
 from argus.ir.memory import GlobalTensor, SharedView
 from argus.ir.ops import Tile
 from argus.verify.tags.compare import Outcome, unknown
+from argus.verify.tags.shared_tags import amended, offsets_of, over_slots
 from argus.verify.tags.spread import split
 from argus.verify.tags.state import State
 from argus.verify.tags.values import Coord, Ints, Tag, Vague, Value
@@ -40,13 +41,28 @@ def tag(state: State, op: TagOp) -> None:
                 n: s for n, s in value.loose.items() if n not in dict(op.components)
             }
             state.values[tile] = replace(value, tags=tags, loose=loose)
-        case SharedView():
-            state.report(
-                "AG0392",
-                "a tag of a shared tile is understood",
-                op.span,
-                unknown("tags of shared tiles are not modelled; tag the tensor"),
-            )
+        case SharedView() as view:
+            _shared(state, op, view)
+
+
+def _shared(state: State, op: TagOp, view: SharedView) -> None:
+    offsets = offsets_of(view)
+    if offsets is None:
+        state.report(
+            "AG0392",
+            "a tag of a shared tile is understood",
+            op.span,
+            unknown("a view with a symbolic origin; tag the tensor"),
+        )
+        return
+    index = np.indices(view.shape, dtype=np.int64)
+    arrays = {f"%{i}": index[i] for i in range(len(view.shape))}
+    space = Value(view.shape)
+    tags = {name: _component(state, e, arrays, space) for name, e in op.components}
+    stage = state.stage(view)
+    made = over_slots(view, offsets, tags, stage, state.drain_number(view))
+    if not amended(state.memory, made, state.role, state.scope):
+        state.tagged.append(made)
 
 
 def _component(state: State, e: Expr, arrays: dict[str, Ints], value: Value) -> Tag:

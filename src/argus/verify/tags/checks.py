@@ -22,7 +22,7 @@ from argus.verify.tags.findings import operand
 from argus.verify.tags.operands import read_stage
 from argus.verify.tags.sampling import Points
 from argus.verify.tags.scope import Loop, Scope
-from argus.verify.tags.slots import at_stage_zero
+from argus.verify.tags.shared_tags import offsets_of
 from argus.verify.tags.state import State
 from argus.verify.tags.values import Coord, Ints, Tag, Vague, Value, moved
 from argus.verify.verdict import Verdict
@@ -95,17 +95,10 @@ def _tile(state: State, tile: o.Tile) -> Value | None:
 
 
 def _shared(state: State, op: Check, view: SharedView) -> Value | None:
-    flat = at_stage_zero(view)
-    layout = view.alloc.layout
-    if flat is None or layout is None:
+    offsets = offsets_of(view)
+    if offsets is None:
         return None
-    index = np.indices(view.shape, dtype=np.int64)
-    coords: list[Ints] = [
-        np.full(view.shape, int(evaluate(x, {})), np.int64) for x in flat.origin
-    ]
-    for view_axis, axis in enumerate(view.axes):
-        coords[axis] = coords[axis] + index[view_axis]
-    return read_stage(state, op, view, np.asarray(layout.offset(coords)))
+    return read_stage(state, op, view, offsets)
 
 
 @dataclass(frozen=True, eq=False)

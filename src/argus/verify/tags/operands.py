@@ -21,6 +21,7 @@ from argus.ir.placement import MatrixOperand, MmaStep
 from argus.isa.descriptor import operand_addresses, violations
 from argus.layout import mma_a_operand, mma_b_operand, wgmma_a_operand
 from argus.verify.tags.compare import Outcome, within
+from argus.verify.tags.shared_tags import with_components
 from argus.verify.tags.slots import at_stage_zero, gather
 from argus.verify.tags.state import State
 from argus.verify.tags.values import Ints, Value, moved
@@ -102,6 +103,16 @@ def read_stage(
         missing = ~content.written[slots]
         initialised(state, op, alloc, missing)
     found = gather(content, slots).with_step(f"read from {alloc.name}", op.span)
+    if state.tagged:
+        found = with_components(
+            state.tagged,
+            view,
+            slots,
+            found,
+            state.stage(view),
+            state.drain_number(view),
+            state.scope,
+        )
     # What may be outside for some fill need not be for this one.
     holes = tuple(
         h for h in found.holes if not within(h.where, h.extent, state.scope).proved

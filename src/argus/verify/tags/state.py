@@ -16,6 +16,7 @@ from argus.verify.tags.findings import Findings, Where
 from argus.verify.tags.loops import Env, close, number_of
 from argus.verify.tags.memory import Memory
 from argus.verify.tags.scope import Scope
+from argus.verify.tags.shared_tags import Tagged
 from argus.verify.tags.values import Ints, Shape, Tag, Vague, Value
 from argus.verify.tags.world import World
 
@@ -49,6 +50,8 @@ class State:
     role: str
     threads: int
     values: dict[o.Tile, Value] = field(default_factory=dict[o.Tile, Value])
+    tagged: list[Tagged] = field(default_factory=list[Tagged])
+    """Components that this role gave to shared tiles of which others wrote the data."""
     waits: dict[BarrierAlloc, Expr] = field(default_factory=dict[BarrierAlloc, Expr])
     stores: dict[int, Stored] = field(default_factory=dict[int, Stored])
     full_of: Mapping[SharedAlloc, BarrierAlloc] = field(

@@ -25,6 +25,7 @@ from argus.verify.tags.compare import Outcome
 from argus.verify.tags.loads import elements, loaded
 from argus.verify.tags.memory import Write
 from argus.verify.tags.operands import inside_stage, read_stage, stage_exists
+from argus.verify.tags.shared_tags import without
 from argus.verify.tags.slots import overlay, scatter, slots_of
 from argus.verify.tags.spread import Placed
 from argus.verify.tags.state import State
@@ -234,6 +235,7 @@ def _box(
 
 
 def _write(state: State, op: o.AnyOp, view: SharedView, content: Value) -> None:
+    state.tagged = without(state.tagged, {view.alloc})
     state.memory.write(
         Write(
             op,

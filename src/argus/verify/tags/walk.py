@@ -15,11 +15,13 @@ from typing import assert_never
 from argus.ir import ops as o
 from argus.ir.annotations import Assume, Check, Expect, Tag, Trust
 from argus.ir.expr import Sym
+from argus.ir.memory import SharedAlloc
 from argus.ir.walk import walk as every
 from argus.verify.tags import carried, loops, products, registers, transfers
 from argus.verify.tags.annotated import assume, tag
 from argus.verify.tags.checks import check
 from argus.verify.tags.memory import Key
+from argus.verify.tags.shared_tags import without
 from argus.verify.tags.state import State
 from argus.verify.tags.values import Value
 
@@ -97,11 +99,15 @@ def _loop(state: State, op: o.For, label: str) -> None:
     outer_scope, before = state.scope, dict(state.memory.current)
     inits = [state.get(c.init) for c in op.tiles]
     passes = 2 if op.tiles or _writes_shared(op) else 1
+    # A tag inside is none of the iteration before; what is written inside is no longer
+    # what was tagged before the loop.
+    tagged = without(state.tagged, _written(op))
     args = [carried.first(v, number) for v in inits]
     yields: list[Value] = []
     for turn in range(passes):
         last = turn == passes - 1
         state.scope, state.env = entered.scope, dict(entered.inside)
+        state.tagged = list(tagged)
         for c, value in zip(op.tiles, args, strict=True):
             state.values[c.arg] = value
         state.findings.quiet += not last
@@ -114,7 +120,7 @@ def _loop(state: State, op: o.For, label: str) -> None:
                 for a, y in zip(inits, yields, strict=True)
             ]
             _carry_memory(state, before, it)
-    state.scope, state.env = outer_scope, dict(entered.after)
+    state.scope, state.env, state.tagged = outer_scope, dict(entered.after), tagged
     for c, init, y in zip(op.tiles, inits, yields, strict=True):
         state.values[c.result] = carried.result(
             entered.scope, outer_scope, init, y, it, entered.loop.trips, number
@@ -140,19 +146,32 @@ def _carry_memory(state: State, before: dict[Key, Value], it: Sym) -> None:
 
 
 def _writes_shared(op: o.For) -> bool:
-    return any(isinstance(x, o.StoreShared | o.CopyAsync) for x in every(op.body))
+    return bool(_written(op))
+
+
+def _written(op: o.For | o.If) -> set[SharedAlloc]:
+    found: set[SharedAlloc] = set()
+    for x in every(o.Block([op])):
+        match x:
+            case o.StoreShared(view=view) | o.CopyAsync(dst=view):
+                found.add(view.alloc)
+            case _:
+                pass
+    return found
 
 
 def _branch(state: State, op: o.If, label: str) -> None:
     cond = state.close(op.cond)
     scope, env = state.scope, state.env
     state.scope, state.env = scope.when(cond), dict(env)
+    tagged = state.tagged
     walk(state, op.then, label + "t")
-    then = state.env
+    then, state.tagged = state.env, list(tagged)
     state.scope, state.env = scope.when(carried.negation(cond)), dict(env)
     walk(state, op.other, label + "e")
     other = state.env
-    state.scope, state.env = scope, env
+    written = _written(op)
+    state.scope, state.env, state.tagged = scope, env, without(tagged, written)
     loops.leave_if(state.world, op, then, other, env)
     for merge in op.tiles:
         a, b = state.get(merge.then), state.get(merge.other)
