@@ -63,16 +63,16 @@ def gemm_sm90(
     ring = ag.ring(STAGES, a=A.dtype.tile(BM, BK), b=B.dtype.tile(BN, BK))
     if TMA_STORE:
         out = (ag.shared(C.dtype, (BM, BC)), ag.shared(C.dtype, (BM, BC)))
+    LOAD, MATH = (24, REGISTERS) if REGISTERS else (None, None)
 
-    with ag.role("load", warps=1, registers=24 if REGISTERS else None):
+    with ag.role("load", warps=1, registers=LOAD):
         for bm, bn in ag.persistent_tiles(ag.cdiv(M, BM), ag.cdiv(N, BN), group=GROUP):
             for k in ag.range(0, K, BK):
                 with ring.fill() as slot:
                     slot.a.load(A[bm * BM :, k:])
                     slot.b.load(B[bn * BN :, k:], multicast=CLUSTER)
 
-    BUDGET = REGISTERS if REGISTERS else None
-    with ag.role("math", warpgroups=WARPGROUPS, registers=BUDGET):
+    with ag.role("math", warpgroups=WARPGROUPS, registers=MATH):
         for bm, bn in ag.persistent_tiles(ag.cdiv(M, BM), ag.cdiv(N, BN), group=GROUP):
             if AHEAD:
                 slot = ring.wait()

@@ -1,0 +1,32 @@
+"""All families, and which of them a problem belongs to."""
+
+from __future__ import annotations
+
+from argus.agent.families.family import Family
+from argus.agent.families.gemm import Gemm
+from argus.diagnostics import fail
+from argus.runs.records import LibraryProblem, Problem
+
+FAMILIES: dict[str, Family] = {f.name: f for f in (Gemm(),)}
+
+_ENTRIES = {"gemm": "gemm", "gemm_sm80": "gemm"}
+
+
+def family_of(problem: Problem) -> Family:
+    """The design space of a problem.
+
+    Raises ArgusError AG0909 for a library entry that there is not.
+    """
+    match problem:
+        case LibraryProblem():
+            if problem.entry not in _ENTRIES:
+                known = ", ".join(_ENTRIES)
+                raise fail(
+                    "AG0909",
+                    None,
+                    f"no family of kernels has the library entry `{problem.entry}`",
+                    help=f"there are families for {known}",
+                )
+            return FAMILIES[_ENTRIES[problem.entry]]
+        case _:
+            raise NotImplementedError

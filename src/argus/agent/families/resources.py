@@ -1,0 +1,52 @@
+"""Arithmetic that tells early what a block cannot hold. No design is judged by it.
+
+Bounds are necessary, not sufficient: the compiler has the last word on registers.
+"""
+
+from __future__ import annotations
+
+from argus.ir.program import TARGETS
+from argus.runs.records import Value
+
+WARPGROUP = 128
+"""Threads."""
+REGISTERS = 65536
+"""Of a multiprocessor, and the most of a block."""
+OVERHEAD = 26
+"""Registers that ptxas asks for beside a `wgmma` accumulator: it refuses 128 registers
+of accumulator below a target of 154 (C7602)."""
+
+
+def number(value: Value) -> int:
+    """A knob that is a number. Raises ValueError for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise ValueError(f"{value!r} is not a number")
+    return value
+
+
+def cdiv(a: int, b: int) -> int:
+    """Quotient of positive integers, rounded up."""
+    return -(-a // b)
+
+
+def shared_limit(target: str) -> int:
+    """Bytes of shared memory that a block can have."""
+    return TARGETS[target].shared_bytes
+
+
+def registers_per_thread(threads: int) -> int:
+    """Most registers of a thread in a block of so many threads."""
+    return min(255, REGISTERS // threads // 8 * 8)
+
+
+def ring_bytes(stages: int, rows: int, depth: int, itemsize: int = 2) -> int:
+    """Bytes of a ring whose slots hold so many rows of so many elements."""
+    return stages * rows * depth * itemsize
+
+
+def too_large(need: int, target: str) -> str | None:
+    """The sentence for too much shared memory; None if it fits."""
+    limit = shared_limit(target)
+    if need <= limit:
+        return None
+    return f"it needs {need} bytes of shared memory; {target} has {limit}"
