@@ -1,1 +1,35 @@
-"""The knowledge base: entries on optimisations, and the search over them."""
+"""The knowledge base: what is known of optimisations, and the search over it.
+
+    entry("tma").after                      examples that are proved
+    search("bank conflicts", features)      ranked, with whether each applies and why
+    applicable(features)                    those whose conditions hold
+    few_shot(("tma", "wgmma"))              text for a language model
+
+Entries are packaged files, ``entries/*.md``; docs/knowledge.md says how to write one.
+Nothing of the compiler is imported; that examples compile is shown by the tests.
+"""
+
+from argus.knowledge.conditions import Condition, ConditionError, Outcome, parse
+from argus.knowledge.entry import Code, Entry, EntryError, Gain, Pitfall, read_entry
+from argus.knowledge.search import Hit, applicability, applicable, few_shot, search
+from argus.knowledge.store import entry, load_entries
+
+__all__ = [
+    "Code",
+    "Condition",
+    "ConditionError",
+    "Entry",
+    "EntryError",
+    "Gain",
+    "Hit",
+    "Outcome",
+    "Pitfall",
+    "applicability",
+    "applicable",
+    "entry",
+    "few_shot",
+    "load_entries",
+    "parse",
+    "read_entry",
+    "search",
+]
