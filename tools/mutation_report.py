@@ -1,0 +1,213 @@
+"""Writes docs/mutations.md: what the verifier and the interpreter say of mutants.
+
+    python tools/mutation_report.py [--per-operator N] [--seed S] [--json FILE] [--check]
+
+Applies every operator of tests/verifier/mutate.py and mutate_order.py to the library
+kernels (tests/verifier/report/trials.py lists them). Takes minutes. ``--check`` only
+says whether the bars hold. Nothing is built and no GPU is used.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import signal
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import asdict
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "src")]
+
+from verifier.report.trials import (  # noqa: E402
+    OPERATORS,
+    SUBJECTS,
+    Mutant,
+    Outcome,
+    mutants,
+    trial,
+)
+
+PAGE = ROOT / "docs" / "mutations.md"
+LIMIT = 60
+"""Seconds for one mutant."""
+
+HEAD = """# Mutations
+
+Written by `tools/mutation_report.py`. Each operator of `tests/verifier/mutate.py`
+(data) and `tests/verifier/mutate_order.py` (order) changes one thing in the placed
+program of a library kernel, at up to {per} places drawn at random (seed {seed}). The
+verifier judges the mutant for all sizes; the interpreter runs it at a few sizes, three
+times each, with other data and schedules, and at the sizes of the counterexample.
+
+- *refuted, shown*: the interpreter shows a fault or wrong numbers, too.
+- *refuted, not shown*: it does not in these runs. The list below says why each is right.
+- *unknown*: not decided.
+- *proved, right*: equivalent, as far as the interpreter can tell.
+- *proved, wrong*: the interpreter shows it to be wrong. There must be none.
+- *line*: of the refuted, those whose counterexample names the changed line; in
+  brackets with those that name a line on the same data.
+
+"""
+
+
+class TimedOut(Exception):
+    """A mutant that took too long."""
+
+
+def _alarm(*_: object) -> None:
+    raise TimedOut
+
+
+def one(mutant: Mutant) -> Outcome:
+    """A trial with a limit of time."""
+    signal.signal(signal.SIGALRM, _alarm)
+    signal.alarm(LIMIT)
+    try:
+        return trial(mutant)
+    except TimedOut:
+        return Outcome(mutant, 0, "timeout")
+    finally:
+        signal.alarm(0)
+
+
+def column(outcome: Outcome) -> str:
+    """Which column of the table a mutant is counted in."""
+    wrong = outcome.shown in ("wrong", "fault")
+    match outcome.verdict:
+        case "refuted":
+            return "refuted, shown" if outcome.shown else "refuted, not shown"
+        case "proved":
+            return "proved, wrong" if wrong else "proved, right"
+        case other:
+            return "unknown" if other == "unknown" else "failed"
+
+
+COLUMNS = (
+    "refuted, shown", "refuted, not shown", "unknown", "proved, right",
+    "proved, wrong", "failed",
+)  # fmt: skip
+
+
+def row(name: str, found: list[Outcome]) -> str:
+    counts = Counter(column(x) for x in found)
+    refuted = [x for x in found if x.verdict == "refuted"]
+    exact = sum(x.named == "line" for x in refuted)
+    near = sum(x.named != "" for x in refuted)
+    line = f"{exact} ({near})" if refuted else ""
+    cells = " | ".join(str(counts[c] or "") for c in COLUMNS)
+    return f"| {name} | {len(found)} | {cells} | {line} |"
+
+
+def table(title: str, groups: dict[str, list[Outcome]]) -> list[str]:
+    head = f"| {title} | mutants | {' | '.join(COLUMNS)} | line |"
+    rule = "|" + " --- |" * (len(COLUMNS) + 3)
+    return [head, rule, *(row(n, x) for n, x in groups.items() if x), ""]
+
+
+def bars(found: list[Outcome]) -> dict[str, float]:
+    """The numbers that the bars are about."""
+    shown = [x for x in found if x.shown in ("wrong", "fault")]
+    refuted = [x for x in found if x.verdict == "refuted"]
+    caught = [x for x in shown if x.verdict == "refuted"]
+    return {
+        "mutants": len(found),
+        "wrong": len(shown),
+        "wrong_refuted": len(caught),
+        "wrong_refuted_share": len(caught) / max(1, len(shown)),
+        "wrong_proved": sum(x.verdict == "proved" for x in shown),
+        "wrong_unknown": sum(x.verdict == "unknown" for x in shown),
+        "failed": sum(column(x) == "failed" for x in found),
+        "names_line": sum(x.named == "line" for x in refuted) / max(1, len(refuted)),
+        "names_chain": sum(x.named != "" for x in refuted) / max(1, len(refuted)),
+    }
+
+
+def listing(title: str, found: Iterable[Outcome]) -> list[str]:
+    lines = [
+        f"- {x.mutant.subject}, `{x.mutant.operator}` {x.mutant.number}, line {x.line}: "
+        f"{', '.join(x.rules) or 'no rule'}{f' ({x.detail})' if x.detail else ''}"
+        for x in found
+    ]
+    return [f"## {title}", "", *(lines or ["None."]), ""]
+
+
+def page(found: list[Outcome], per: int, seed: int) -> str:
+    numbers = bars(found)
+    by_operator = {
+        f"`{name}` {(sites.__doc__ or '').strip()}": [
+            x for x in found if x.mutant.operator == name
+        ]
+        for name, (_, sites) in OPERATORS.items()
+    }
+    by_subject = {n: [x for x in found if x.mutant.subject == n] for n in SUBJECTS}
+    unused = [n for n, x in by_operator.items() if not x]
+    text = [
+        HEAD.format(per=per, seed=seed),
+        f"{numbers['mutants']} mutants, of which the interpreter shows "
+        f"{numbers['wrong']} to be wrong: {numbers['wrong_refuted']} of them "
+        f"({100 * numbers['wrong_refuted_share']:.1f} %) are refuted, "
+        f"{numbers['wrong_unknown']} unknown, {numbers['wrong_proved']} proved. "
+        f"{100 * numbers['names_line']:.1f} % of the counterexamples name the changed "
+        f"line, {100 * numbers['names_chain']:.1f} % that or a line on the same data.",
+        "",
+        "## By operator",
+        "",
+        *table("operator", by_operator),
+        "Operators without a place in any of these kernels: "
+        + ("; ".join(unused) or "none") + ".",
+        "",
+        "## By kernel",
+        "",
+        *table("kernel", by_subject),
+    ]  # fmt: skip
+    for title in ("proved, wrong", "unknown", "failed", "refuted, not shown"):
+        chosen = [x for x in found if column(x) == title]
+        text += listing(title.capitalize(), chosen)
+    return "\n".join(text)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--per-operator", type=int, default=4)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--subject", action="append", choices=list(SUBJECTS))
+    parser.add_argument("--operator", action="append", choices=list(OPERATORS))
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--page", type=Path, default=PAGE)
+    parser.add_argument("--check", action="store_true")
+    args = parser.parse_args()
+    chosen = [
+        m
+        for m in mutants(
+            args.subject or SUBJECTS, per_operator=args.per_operator, seed=args.seed
+        )
+        if not args.operator or m.operator in args.operator
+    ]
+    begin = time.perf_counter()
+    found: list[Outcome] = []
+    with multiprocessing.Pool(args.workers) as pool:
+        for i, outcome in enumerate(pool.imap_unordered(one, chosen), 1):
+            found.append(outcome)
+            if i % 100 == 0:
+                print(f"{i} of {len(chosen)}", file=sys.stderr, flush=True)
+    order = {m: i for i, m in enumerate(chosen)}
+    found.sort(key=lambda x: order[x.mutant])
+    numbers = bars(found) | {"seconds": round(time.perf_counter() - begin, 1)}
+    print(json.dumps(numbers, indent=2))
+    if args.json:
+        data = {"bars": numbers, "mutants": [asdict(x) for x in found]}
+        args.json.write_text(json.dumps(data, indent=1) + "\n")
+    if not args.check:
+        args.page.write_text(page(found, args.per_operator, args.seed))
+    if numbers["wrong_proved"] or numbers["wrong_refuted_share"] < 0.99:
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()
