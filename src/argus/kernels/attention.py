@@ -17,12 +17,16 @@ from argus import f32
 
 
 @ag.inline
-def soften(s, m, l, factor):
+def soften(s, m, l, factor, FOLD):
     """Online softmax of scores s: probabilities, rescaling of o, new m and l."""
     m_new = ag.maximum(m, ag.max(s, "T"))
-    shift = m_new * factor
-    p = ag.exp2(s * factor - shift)
-    alpha = ag.exp2(m * factor - shift)
+    if FOLD:
+        shift = m_new * factor
+        p = ag.exp2(s * factor - shift)
+        alpha = ag.exp2(m * factor - shift)
+    else:
+        p = ag.exp((s - m_new) * factor)
+        alpha = ag.exp((m - m_new) * factor)
     return p, alpha, m_new, l * alpha + ag.sum(p, "T")
 
 
@@ -40,8 +44,14 @@ def attention(
     STAGES: int = 2,
     WARPGROUPS: int = 2,
     CAUSAL: bool = False,
+    REGISTERS: int = 240,
+    FOLD: bool = True,
 ):
-    """``scale`` multiplies the scores. CAUSAL: query s sees keys t <= s."""
+    """``scale`` multiplies the scores. CAUSAL: query s sees keys t <= s.
+
+    REGISTERS of a math thread; 0 leaves each thread its equal share. FOLD: the scale
+    and the base of the exponential in one multiplication.
+    """
     assert not CAUSAL or BQ == BT, "only the first block taken meets the diagonal"
     B, H, S, _ = Q.shape
     G, T = K.shape[1], K.shape[2]
@@ -58,8 +68,9 @@ def attention(
     q_ring = ag.ring(1, q=Q.dtype.tile(BQ, D))
     k_ring = ag.ring(STAGES, k=K.dtype.tile(BT, D))
     v_ring = ag.ring(STAGES, v=V.dtype.tile(BT, D))
+    LOAD, MATH = (24, REGISTERS) if REGISTERS else (None, None)
 
-    with ag.role("load", warps=1, registers=24):
+    with ag.role("load", warps=1, registers=LOAD):
         with q_ring.fill() as slot:
             slot.q.load(Q[b, h, q0:, :])
         for j in ag.range(0, steps):
@@ -69,8 +80,8 @@ def attention(
             with v_ring.fill() as slot:
                 slot.v.load(V[b, g, t:, :])
 
-    with ag.role("math", warpgroups=WARPGROUPS, registers=240):
-        factor = scale * 1.4426950408889634
+    with ag.role("math", warpgroups=WARPGROUPS, registers=MATH):
+        factor = scale * 1.4426950408889634 if FOLD else scale
         query = q_ring.wait()
         with k_ring.drain() as slot:
             s = ag.dot(query.q, slot.k.T)
@@ -80,7 +91,7 @@ def attention(
             seen = seen & (key <= q0 + ag.index(s, "S"))
         m = ag.full((BQ,), -1e30, f32)
         l = ag.zeros((BQ,), f32)
-        p, alpha, m, l = soften(ag.where(seen, s, -1e30), m, l, factor)
+        p, alpha, m, l = soften(ag.where(seen, s, -1e30), m, l, factor, FOLD)
         weights = p.to(V.dtype)
         o = ag.zeros((BQ, D), f32)
         for _ in ag.range(1, steps):
@@ -89,7 +100,7 @@ def attention(
             values = v_ring.wait()
             o = ag.dot(weights, values.v, o)
             keys.release()
-            p, alpha, m, l = soften(s, m, l, factor)
+            p, alpha, m, l = soften(s, m, l, factor, FOLD)
             values.release()
             o = o * alpha
             weights = p.to(V.dtype)

@@ -20,15 +20,24 @@ def softmax(
     WARPS: int = 8,
     MIN_BLOCKS: int = 1,
     SPILL: int = 0,
+    FOLD: bool = True,
 ):
-    """Y[m, n] = exp(X[m, n] - max) / sum over n of the same."""
+    """Y[m, n] = exp(X[m, n] - max) / sum over n of the same.
+
+    FOLD: by powers of two, and a product with the reciprocal of the sum.
+    """
     M, N = X.shape
     ag.require(N <= BN, "a row is held in registers")
     ag.launch(warps=WARPS, min_blocks=MIN_BLOCKS, spill_bytes=SPILL)
     b = ag.block(ag.cdiv(M, ROWS))
     x = ag.load(X[b * ROWS :, 0:], (ROWS, BN), fill=-ag.inf).to(f32)
-    e = ag.exp2((x - ag.max(x, "N")) * 1.4426950408889634)
-    Y[b * ROWS :, 0:] = (e * ag.rcp(ag.sum(e, "N"))).to(Y.dtype)
+    if FOLD:
+        e = ag.exp2((x - ag.max(x, "N")) * 1.4426950408889634)
+        y = e * ag.rcp(ag.sum(e, "N"))
+    else:
+        e = ag.exp(x - ag.max(x, "N"))
+        y = e / ag.sum(e, "N")
+    Y[b * ROWS :, 0:] = y.to(Y.dtype)
 
 
 @ag.kernel
