@@ -38,6 +38,15 @@ EQUIVALENT = {
 }
 
 
+OPERATORS = (
+    "descriptor_offset", "descriptor_stride", "descriptor_swizzle", "descriptor_major",
+    "warpgroup_stride", "load_coordinate", "store_coordinate", "map_swizzle",
+    "buffer_swizzle", "global_coordinate", "loop_start", "mma_step", "fill_value",
+    "drop_where",
+)  # fmt: skip
+"""Those that nearly always make a program wrong; the report of mutations has all."""
+
+
 @lru_cache
 def program(name: str) -> Program:
     entry, case, target = CASES[name]
@@ -47,7 +56,7 @@ def program(name: str) -> Program:
 
 
 @pytest.mark.parametrize("seed", [0, 1])
-@pytest.mark.parametrize("operator", mutate.DATA)
+@pytest.mark.parametrize("operator", OPERATORS)
 @pytest.mark.parametrize("name", CASES)
 def test_mutant(name: str, operator: str, seed: int) -> None:
     mutant = mutate.DATA[operator](program(name), Random(seed))

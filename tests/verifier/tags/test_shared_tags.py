@@ -1,4 +1,4 @@
-"""`ag.tag` and `ag.check` of shared tiles: slots of rings, views, one role's buffers."""
+"""`ag.tag` and `ag.check` of shared tiles: slots of rings, views, buffers."""
 
 from __future__ import annotations
 

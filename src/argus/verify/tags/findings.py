@@ -78,10 +78,27 @@ class Findings:
             reason if outcome.verdict is Verdict.UNKNOWN else "",
             counter,
         )
-        key = (rule, claim, where.span)
-        before = self._found.get(key)
-        if before is None or made.verdict < before.verdict:
-            self._found[key] = made
+        self.include([made])
+
+    def include(self, several: Sequence[Obligation]) -> None:
+        """Record obligations: of one rule, claim and place the least verdict counts."""
+        for made in several:
+            key = (made.rule, made.claim, made.span)
+            before = self._found.get(key)
+            if before is None or made.verdict < before.verdict:
+                self._found[key] = made
+
+    def refuted(self) -> list[Obligation]:
+        """What has a counterexample so far."""
+        return [x for x in self._found.values() if x.verdict is Verdict.REFUTED]
+
+    def kept(self) -> dict[tuple[str, str, Span], Obligation]:
+        """What has been found, for `restore`."""
+        return dict(self._found)
+
+    def restore(self, kept: dict[tuple[str, str, Span], Obligation]) -> None:
+        """Forget what was found since: it came from a form that did not hold."""
+        self._found = kept
 
     def all(self) -> list[Obligation]:
         """Everything, in the order of lines."""

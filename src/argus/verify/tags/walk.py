@@ -1,31 +1,38 @@
 """Walks one role in program order, keeping what is known of every tile.
 
-A loop body is walked twice. The first pass starts from the values before the loop and
-shows what an iteration yields; from that and the initial value follows the form that a
-carried tile has in iteration ``it``: its yielded form at ``it - 1``, or the initial one
-at 0. The second pass starts from that form, is the one whose findings count, and must
-yield what the first one did.
+A loop body is walked until its form is known. The first pass starts from the values
+before the loop and shows what an iteration yields; from that and the initial value
+follows the form that a carried tile (or the content of shared memory) has in iteration
+``it``: its yielded form at ``it - 1``, or the initial one at 0. The next pass starts
+from that form. If it yields what the pass before did, the form holds for all iterations
+by induction, and the findings of this pass count; else they are forgotten, and the new
+form is tried. What has no form after some passes is not known.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import assert_never
 
 from argus.ir import ops as o
 from argus.ir.annotations import Assume, Check, Expect, Tag, Trust
-from argus.ir.expr import Sym
 from argus.ir.memory import SharedAlloc
 from argus.ir.walk import walk as every
 from argus.verify.tags import carried, loops, products, registers, transfers
 from argus.verify.tags.annotated import assume, tag
 from argus.verify.tags.checks import check
+from argus.verify.tags.equality import equal_contents, equal_values
 from argus.verify.tags.memory import Key
-from argus.verify.tags.shared_tags import without
+from argus.verify.tags.shared_tags import Tagged, without
 from argus.verify.tags.state import State
-from argus.verify.tags.values import Value
+from argus.verify.tags.values import Vague, Value
+from argus.verify.verdict import Obligation
 
 __all__ = ["walk"]
+
+_PASSES = 6
+"""Passes that count; tiles that are handed on through n others need n + 1."""
 
 
 def walk(state: State, block: o.Block, label: str) -> None:
@@ -95,54 +102,121 @@ def _operation(state: State, op: o.AnyOp) -> None:
 
 def _loop(state: State, op: o.For, label: str) -> None:
     entered = loops.enter(state.world, op, state.scope, state.env, label)
-    it, number = entered.loop.sym, id(op)
     outer_scope, before = state.scope, dict(state.memory.current)
     inits = [state.get(c.init) for c in op.tiles]
-    passes = 2 if op.tiles or _writes_shared(op) else 1
-    # A tag inside is none of the iteration before; what is written inside is no longer
-    # what was tagged before the loop.
-    tagged = without(state.tagged, _written(op))
-    args = [carried.first(v, number) for v in inits]
-    yields: list[Value] = []
-    for turn in range(passes):
-        last = turn == passes - 1
-        state.scope, state.env = entered.scope, dict(entered.inside)
-        state.tagged = list(tagged)
-        for c, value in zip(op.tiles, args, strict=True):
-            state.values[c.arg] = value
-        state.findings.quiet += not last
-        walk(state, op.body, label)
-        state.findings.quiet -= not last
-        yields = [state.get(c.yielded) for c in op.tiles]
-        if not last:
-            args = [
-                carried.argument(entered.scope, a, y, it, number)
-                for a, y in zip(inits, yields, strict=True)
-            ]
-            _carry_memory(state, before, it)
-    state.scope, state.env, state.tagged = outer_scope, dict(entered.after), tagged
-    for c, init, y in zip(op.tiles, inits, yields, strict=True):
+    turn = _Turn(state, op, label, entered, without(state.tagged, _written(op)))
+    kept = state.findings.kept()
+    if not (op.tiles or _writes_shared(op)):
+        turn.walk([], before)
+    else:
+        state.findings.quiet += 1
+        turn.walk([carried.first(v, id(op)) for v in inits], before)
+        state.findings.quiet -= 1
+        early: list[Obligation] = []
+        for _ in range(_PASSES):
+            yields, ends = turn.yields, turn.ends
+            turn.walk(turn.arguments(inits), turn.contents(before))
+            scope = entered.scope
+            if all(map(partial(equal_values, scope), yields, turn.yields)) and (
+                equal_contents(scope, ends, turn.ends)
+            ):
+                break
+            early = turn.early(state.findings.refuted())
+            state.findings.restore(dict(kept))
+        else:
+            turn.walk(*turn.given_up(inits, before))
+            state.findings.include(early)
+    it, trips = entered.loop.sym, entered.loop.trips
+    state.scope, state.env = outer_scope, dict(entered.after)
+    state.tagged = list(turn.tagged)
+    for c, init, y in zip(op.tiles, inits, turn.yields, strict=True):
         state.values[c.result] = carried.result(
-            entered.scope, outer_scope, init, y, it, entered.loop.trips, number
+            entered.scope, outer_scope, init, y, it, trips, id(op)
         )
-    trips = {it.name: entered.loop.trips - 1}
     for key, content in state.memory.current.items():
         if content is not before.get(key):
-            state.memory.current[key] = carried.shifted(state.world, content, trips)
+            state.memory.current[key] = carried.content_after(
+                entered.scope, outer_scope, before.get(key), content, it, trips
+            )
 
 
-def _carry_memory(state: State, before: dict[Key, Value], it: Sym) -> None:
-    """Contents at the beginning of an iteration: those of the one before."""
-    back = {it.name: it - 1}
-    for key, content in list(state.memory.current.items()):
-        if content is before.get(key):
-            continue
-        moved = carried.shifted(state.world, content, back)
-        init = before.get(key)
-        if init is None:
-            written = moved.written
-            moved = replace(moved, written=None if written is None else written & False)
-        state.memory.current[key] = moved
+@dataclass
+class _Turn:
+    """One iteration of a loop, walked several times."""
+
+    state: State
+    op: o.For
+    label: str
+    entered: loops.Entered
+    tagged: list[Tagged]
+    """Tags of shared tiles that hold inside: not those of the iteration before."""
+    yields: list[Value] = field(default_factory=list[Value])
+    ends: dict[Key, Value] = field(default_factory=dict[Key, Value])
+    """Contents of shared memory after the last pass, where the body changes them."""
+
+    def walk(self, args: list[Value], contents: dict[Key, Value]) -> None:
+        state = self.state
+        state.scope, state.env = self.entered.scope, dict(self.entered.inside)
+        state.tagged, state.memory.current = list(self.tagged), dict(contents)
+        for c, value in zip(self.op.tiles, args, strict=False):
+            state.values[c.arg] = value
+        walk(state, self.op.body, self.label)
+        self.yields = [state.get(c.yielded) for c in self.op.tiles]
+        now = state.memory.current
+        self.ends = {k: v for k, v in now.items() if v is not contents.get(k)}
+
+    def arguments(self, inits: list[Value]) -> list[Value]:
+        """Carried tiles at the beginning of an iteration, by what the last one gave."""
+        scope, it = self.entered.scope, self.entered.loop.sym
+        return [
+            carried.argument(scope, a, y, it, id(self.op))
+            for a, y in zip(inits, self.yields, strict=True)
+        ]
+
+    def contents(self, before: dict[Key, Value]) -> dict[Key, Value]:
+        """Contents of shared memory at the beginning of an iteration."""
+        scope, it = self.entered.scope, self.entered.loop.sym
+        changed = {
+            key: carried.content(scope, before.get(key), end, it)
+            for key, end in self.ends.items()
+        }
+        return {**before, **changed}
+
+    def early(self, several: list[Obligation]) -> list[Obligation]:
+        """Those of the first iterations, for which the form of the last pass is exact.
+
+        That of pass n (counted from 0) is, up to iteration n: it is made of that many
+        iterations.
+        """
+        loop = self.entered.loop.name
+        inner = {x.var.name for x in every(self.op.body) if isinstance(x, o.For)}
+        if loop in inner:
+            return []
+        found: list[Obligation] = []
+        for x in several:
+            at = None if x.counterexample is None else x.counterexample.place.iteration
+            if at is not None and at.get(loop, _PASSES) < _PASSES:
+                found.append(x)
+        return found
+
+    def given_up(
+        self, inits: list[Value], before: dict[Key, Value]
+    ) -> tuple[list[Value], dict[Key, Value]]:
+        """Carried tiles and contents of which nothing is known."""
+        reason = "no closed form for the iterations of the loop was found"
+        args = [_vague(v, reason) for v in self.arguments(inits)]
+        contents = self.contents(before)
+        changed = {key: _vague(contents[key], reason) for key in self.ends}
+        return args, {**contents, **changed}
+
+
+def _vague(value: Value, reason: str) -> Value:
+    names = {*value.tags, *value.lanes, *value.sets}
+    return replace(
+        value, tags=dict.fromkeys(names, Vague(reason)), number=None, mask=None,
+        lanes={}, sets={},
+        holes=tuple(replace(h, where=Vague(reason), kind="junk") for h in value.holes),
+    )  # fmt: skip
 
 
 def _writes_shared(op: o.For) -> bool:
