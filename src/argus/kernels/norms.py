@@ -33,11 +33,10 @@ def softmax(
     x = ag.load(X[b * ROWS :, 0:], (ROWS, BN), fill=-ag.inf).to(f32)
     if FOLD:
         e = ag.exp2((x - ag.max(x, "N")) * 1.4426950408889634)
-        y = e * ag.rcp(ag.sum(e, "N"))
+        Y[b * ROWS :, 0:] = (e * ag.rcp(ag.sum(e, "N"))).to(Y.dtype)
     else:
         e = ag.exp(x - ag.max(x, "N"))
-        y = e / ag.sum(e, "N")
-    Y[b * ROWS :, 0:] = y.to(Y.dtype)
+        Y[b * ROWS :, 0:] = (e / ag.sum(e, "N")).to(Y.dtype)
 
 
 @ag.kernel

@@ -236,13 +236,16 @@ class Family(ABC):
             for k, knob in self.knobs.items()
             if knob.optimisation == optimisation and knob.off is not None
         }
-        options = [self._with_off(design, off, form) for form in self._near(design)]
-        for option in options:
-            if (
-                optimisation not in self.optimisations(option)
-                and self.invalid(option, problem) is None
+        for form in self._near(design):
+            for option in (
+                self._with_off(design, off, form),
+                self._with_off(self.entered(form.name, problem), off, form),
             ):
-                return option
+                if (
+                    optimisation not in self.optimisations(option)
+                    and self.invalid(option, problem) is None
+                ):
+                    return option
         return None
 
     def _near(self, design: Design) -> list[Form]:

@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
+from typing import assert_never
+
+from argus.agent.families.attention import Attention
 from argus.agent.families.family import Family
 from argus.agent.families.gemm import Gemm
+from argus.agent.families.grouped import Grouped
+from argus.agent.families.norms import RmsNorm, Softmax
+from argus.agent.families.statics import Statics
 from argus.diagnostics import fail
-from argus.runs.records import LibraryProblem, Problem
+from argus.runs.records import FileProblem, LibraryProblem, Problem
 
-FAMILIES: dict[str, Family] = {f.name: f for f in (Gemm(),)}
+FAMILIES: dict[str, Family] = {
+    f.name: f for f in (Gemm(), Softmax(), RmsNorm(), Attention(), Grouped(), Statics())
+}
 
-_ENTRIES = {"gemm": "gemm", "gemm_sm80": "gemm"}
+_ENTRIES = {
+    "gemm": "gemm",
+    "gemm_sm80": "gemm",
+    "softmax": "softmax",
+    "rmsnorm": "rmsnorm",
+    "attention": "attention",
+    "grouped": "grouped",
+}
 
 
 def family_of(problem: Problem) -> Family:
@@ -28,5 +43,7 @@ def family_of(problem: Problem) -> Family:
                     help=f"there are families for {known}",
                 )
             return FAMILIES[_ENTRIES[problem.entry]]
+        case FileProblem():
+            return FAMILIES["statics"]
         case _:
-            raise NotImplementedError
+            assert_never(problem)

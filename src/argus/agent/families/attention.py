@@ -1,0 +1,256 @@
+"""The design space of attention: from one block of queries to overlapped products.
+
+Forms: `naive` (operands through registers), `ring` (`cp.async` into shared memory),
+`roles` (TMA, `wgmma`, a warp that loads) and `overlap`, the library's kernel, whose
+two products run while the softmax is computed.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from argus.agent.families.family import (
+    Design,
+    Family,
+    Form,
+    Knob,
+    by_name,
+    library_problem,
+)
+from argus.agent.families.gemm import defaults_of
+from argus.agent.families.resources import (
+    WARPGROUP,
+    number,
+    registers_per_thread,
+    ring_bytes,
+    too_large,
+)
+from argus.evaluation.requests import choose
+from argus.kernels.library import LIBRARY, Case
+from argus.runs.records import LibraryProblem, Problem, Value
+
+_FORMS = "argus.agent.families.forms.attention"
+_HOPPER = ("roles", "overlap")
+_KNOBS = by_name(
+    Knob("BQ", (64, 128, 192), "queries of a block", "tile-shape", 64),
+    Knob("BT", (16, 32, 64, 128), "keys of one step", "tile-shape", 32),
+    Knob(
+        "STAGES",
+        (1, 2, 3, 4),
+        "slots of the rings: blocks of keys that are on chip at one time",
+        "software-pipelining",
+        1,
+    ),
+    Knob("WARPS", (4, 8), "warps of a block", "launch-bounds"),
+    Knob(
+        "WARPGROUPS",
+        (1, 2, 3),
+        "warpgroups that multiply: one computes its softmax while another multiplies",
+        "ping-pong",
+        1,
+    ),
+    Knob(
+        "FOLD",
+        (False, True),
+        "the scale and the base of the exponential in one multiplication",
+        "exp2-folding",
+        False,
+    ),
+    Knob(
+        "REGISTERS",
+        (0, 160, 240),
+        "register budget of a math thread; 0: equal shares",
+        "register-budget",
+        0,
+    ),
+)
+_ON_HOPPER = (
+    *("tma", "warp-specialisation", "wgmma", "mma-tensor-cores", "swizzling"),
+    *("register-operand", "online-softmax", "tail-masking"),
+)
+
+_NAIVE = Form(
+    name="naive",
+    title="a loop over keys, operands through registers",
+    package=_FORMS,
+    file="naive.py",
+    kernel="attention_naive",
+    defaults={"BQ": 64, "BT": 32, "WARPS": 4},
+    domains={"BQ": (64, 128), "BT": (16, 32, 64), "WARPS": (4, 8)},
+    optimisations=("mma-tensor-cores", "online-softmax", "tail-masking"),
+)
+_RING = Form(
+    name="ring",
+    title="keys and values by cp.async, while the warps multiply",
+    package=_FORMS,
+    file="ring.py",
+    kernel="attention_ring",
+    defaults={"BQ": 64, "BT": 64, "STAGES": 2, "WARPS": 4, "FOLD": True},
+    domains={
+        "BQ": (64, 128),
+        "BT": (32, 64, 128),
+        "STAGES": (2, 3, 4),
+        "WARPS": (4, 8),
+        "FOLD": (False, True),
+    },
+    optimisations=(
+        *("cp-async", "mma-tensor-cores", "swizzling", "register-operand"),
+        *("online-softmax", "tail-masking"),
+    ),
+    after=("naive",),
+    via="cp-async",
+)
+_HOPPER_DOMAINS: dict[str, tuple[Value, ...]] = {
+    "BQ": (64, 128, 192),
+    "BT": (32, 64, 128),
+    "STAGES": (1, 2, 3, 4),
+    "WARPGROUPS": (1, 2, 3),
+    "FOLD": (False, True),
+}
+_ROLES = Form(
+    name="roles",
+    title="one warp loads by TMA, warpgroups multiply with wgmma",
+    package=_FORMS,
+    file="roles.py",
+    kernel="attention_roles",
+    defaults={
+        "BQ": 64,
+        "BT": 128,
+        "STAGES": 2,
+        "WARPGROUPS": 1,
+        "REGISTERS": 240,
+        "FOLD": True,
+    },
+    domains=_HOPPER_DOMAINS,
+    optimisations=_ON_HOPPER,
+    after=("naive", "ring"),
+    via="warp-specialisation",
+)
+_OVERLAP = Form(
+    name="overlap",
+    title="both products run while the softmax is computed",
+    package="argus.kernels",
+    file="attention.py",
+    kernel="attention",
+    defaults={**_ROLES.defaults, "BQ": 128, "WARPGROUPS": 2},
+    domains=_HOPPER_DOMAINS,
+    optimisations=(*_ON_HOPPER, "instruction-ordering"),
+    after=("roles",),
+    via="instruction-ordering",
+)
+
+
+class Attention(Family):
+    """Scaled dot-product attention, forward."""
+
+    name = "attention"
+    forms: ClassVar = {f.name: f for f in (_NAIVE, _RING, _ROLES, _OVERLAP)}
+    knobs = _KNOBS
+    together = (("BQ", "WARPGROUPS"), ("BQ", "BT"), ("BT", "STAGES"))
+
+    def start(self, problem: Problem) -> Design:
+        """64 queries, 32 keys at a time."""
+        return self.entered("naive", problem)
+
+    def entered(self, form: str, problem: Problem) -> Design:
+        """The form's usual tiles; the library's for its own form."""
+        if form == "overlap":
+            return self.library(problem)
+        return self.apply({}, {"form": form})
+
+    def library(self, problem: Problem) -> Design:
+        """The library's own choice, all knobs written out."""
+        of = library_problem(problem)
+        choice = choose(LIBRARY[of.entry], Case("", of.sizes, of.options), of.target)
+        knobs = {**defaults_of(choice.kernel), **choice.statics}
+        design: Design = {"form": "overlap"}
+        for knob in self.forms["overlap"].defaults:
+            value = knobs[knob]
+            assert isinstance(value, bool | int)
+            design[knob] = value
+        return design
+
+    def fixed(self, design: Design, problem: Problem) -> dict[str, Value]:
+        """The head dimension and the mask."""
+        of = library_problem(problem)
+        return {"D": of.sizes["D"], "CAUSAL": "causal" in of.options}
+
+    def repaired(self, design: Design, pinned: frozenset[str]) -> Design:
+        """Warpgroups of 64 rows or more, their registers; stages that fit."""
+        if design["form"] not in _HOPPER:
+            return design
+        new = dict(design)
+        bq, warpgroups = number(new["BQ"]), number(new["WARPGROUPS"])
+        if bq % (64 * warpgroups):
+            if "WARPGROUPS" not in pinned:
+                new["WARPGROUPS"] = bq // 64
+            elif "BQ" not in pinned:
+                new["BQ"] = 64 * warpgroups
+        if new["form"] == "overlap" and "BT" not in pinned and new["BQ"] == 64:
+            new["BT"] = min(64, number(new["BT"]))
+        if "REGISTERS" not in pinned and new["REGISTERS"] != 0:
+            new["REGISTERS"] = 240 if number(new["WARPGROUPS"]) < 3 else 160
+        return new
+
+    def invalid(self, design: Design, problem: Problem) -> str | None:
+        """See the form's own rules."""
+        of = library_problem(problem)
+        bq, bt = number(design["BQ"]), number(design["BT"])
+        if bq > max(64, 2 * of.sizes["S"]) or bt > max(32, 2 * of.sizes["T"]):
+            return f"blocks of {bq} queries and {bt} keys are mostly empty"
+        if design["form"] in _HOPPER:
+            return _hopper(design, of)
+        return _threads(design, of)
+
+
+def _threads(design: Design, problem: LibraryProblem) -> str | None:
+    """The forms in which every warp does everything."""
+    bq, bt, warps = (number(design[k]) for k in ("BQ", "BT", "WARPS"))
+    d = problem.sizes["D"]
+    if bq % (16 * warps):
+        return f"{warps} warps cannot share {bq} queries in parts of 16"
+    output, scores = bq * d // (32 * warps), bq * bt // (32 * warps)
+    if design["form"] == "naive":
+        # The operand of queries stays; each warp loads all keys, later all values.
+        operands = output // 2 + max(bt * d // 64, scores // 2)
+        need = output + scores + operands + 30
+        room = registers_per_thread(32 * warps)
+        if need > room:
+            return f"a thread needs about {need} registers and has {room}"
+        return None
+    stages = number(design["STAGES"])
+    if stages < 2:
+        return "one slot would be filled while it is read"
+    if d % 8:
+        return f"cp.async needs rows of 16-byte steps; D is {d}"
+    need = output + scores + scores // 2 + 40
+    room = registers_per_thread(32 * warps)
+    if need > room:
+        return f"a thread needs about {need} registers and has {room}"
+    shared = ring_bytes(stages, 2 * bt, d) + ring_bytes(1, bq, d)
+    return too_large(shared, problem.target)
+
+
+def _hopper(design: Design, problem: LibraryProblem) -> str | None:
+    if problem.target != "sm_90a":
+        return f"{problem.target} has no TMA"
+    bq, bt, d = number(design["BQ"]), number(design["BT"]), problem.sizes["D"]
+    warpgroups, stages = number(design["WARPGROUPS"]), number(design["STAGES"])
+    if d % 16 or d > 256:
+        return f"wgmma takes depths of multiples of 16; D is {d}"
+    if bq % (64 * warpgroups):
+        return f"{warpgroups} warpgroups cannot share {bq} queries in parts of 64"
+    overlap = design["form"] == "overlap"
+    if overlap and "causal" in problem.options and bq != bt:
+        return "the mask is applied to one block of keys: it must be as large as BQ"
+    output, scores = (bq * n // (WARPGROUP * warpgroups) for n in (d, bt))
+    # Scores become probabilities; overlapped, the last probabilities live on.
+    need = output + scores + (scores // 2 if overlap else scores // 4) + 8
+    room = registers_per_thread(WARPGROUP * (warpgroups + 1))
+    if need > room:
+        return f"a thread needs about {need} registers and has {room}"
+    budget = number(design["REGISTERS"])
+    if budget and WARPGROUP * (24 + warpgroups * budget) > 65536:
+        return f"{warpgroups} warpgroups cannot have {budget} registers a thread"
+    shared = ring_bytes(stages, 2 * bt, d) + ring_bytes(1, bq, d) + 32 * stages + 16
+    return too_large(shared, problem.target)

@@ -1,0 +1,171 @@
+"""The design space of any kernel file: its static parameters that are numbers.
+
+There is one form, the file as it is. Integers are tried at half and double of their
+default, two steps each way; truth values both ways. What a value means is not known,
+so nothing is ruled out beforehand but what is no positive integer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import product
+from random import Random
+from typing import ClassVar
+
+from argus.agent.families.family import Design, Family, Form, Knob, Move
+from argus.diagnostics import fail
+from argus.evaluation.loose import literal
+from argus.lang.kernel import Kernel, load_kernels
+from argus.runs.records import Candidate, FileProblem, Problem, Value
+
+_STEPS = 2
+OPTIMISATION = "tile-shape"
+"""What an unknown number is taken for."""
+
+
+class Statics(Family):
+    """Static parameters of a kernel file, whatever they mean."""
+
+    name = "statics"
+    forms: ClassVar[Mapping[str, Form]] = {}
+    knobs: ClassVar[Mapping[str, Knob]] = {}
+
+    def searched(self, problem: Problem) -> dict[str, Knob]:
+        """The static parameters of a file that are searched, by name.
+
+        Raises ArgusError for what reading the file finds.
+        """
+        kernel = kernel_of(file_problem(problem))
+        found: dict[str, Knob] = {}
+        for static in kernel.signature.statics:
+            default = literal(static.default)
+            values = domain(default)
+            if static.name in kernel.signature.dims or len(values) < 2:
+                continue
+            meaning = f"static parameter of {kernel.name}"
+            found[static.name] = Knob(static.name, values, meaning, OPTIMISATION)
+        return found
+
+    def start(self, problem: Problem) -> Design:
+        """The defaults of the file."""
+        kernel = kernel_of(file_problem(problem))
+        knobs = self.searched(problem)
+        design: Design = {"form": kernel.name}
+        for static in kernel.signature.statics:
+            value = literal(static.default)
+            if static.name in knobs and isinstance(value, bool | int):
+                design[static.name] = value
+        return design
+
+    def library(self, problem: Problem) -> Design:
+        """The same as the start: nobody has chosen anything else."""
+        return self.start(problem)
+
+    def entered(self, form: str, problem: Problem) -> Design:
+        """The start: there is one form."""
+        return self.start(problem)
+
+    def repaired(self, design: Design, pinned: frozenset[str]) -> Design:
+        """Nothing: no knob is known to need another."""
+        return design
+
+    def invalid(self, design: Design, problem: Problem) -> str | None:
+        """Only that numbers are positive where the default is."""
+        start = self.start(problem)
+        for knob, value in design.items():
+            if knob not in start:
+                return f"the kernel has no number {knob}"
+            if type(value) is not type(start[knob]):
+                return f"{knob} is not of the type of its default"
+            usual = start[knob]
+            if isinstance(value, int) and isinstance(usual, int) and value < 1 <= usual:
+                return f"{knob} is not positive"
+        return None
+
+    def apply(self, design: Design, edit: Mapping[str, Value]) -> Design:
+        """The edited design. Raises ValueError for a knob that it does not have."""
+        unknown = [k for k in edit if k not in design]
+        if unknown:
+            raise ValueError(f"the kernel has no knob {unknown[0]!r}")
+        return {**design, **edit}
+
+    def moves(self, design: Design, problem: Problem) -> tuple[Move, ...]:
+        """Every other value of each parameter."""
+        return tuple(
+            Move(knob.optimisation, {name: value}, f"{name}: {design[name]} to {value}")
+            for name, knob in self.searched(problem).items()
+            for value in knob.values
+            if value != design[name]
+        )
+
+    def candidate(self, design: Design, problem: Problem) -> Candidate:
+        """The file with these parameters."""
+        of = file_problem(problem)
+        statics = {k: v for k, v in design.items() if k != "form"}
+        return Candidate(
+            source=of.reference,
+            kernel=of.kernel,
+            statics=statics,
+            design=dict(design),
+        )
+
+    def optimisations(self, design: Design) -> tuple[str, ...]:
+        """None: what the parameters of a file mean is not known."""
+        return ()
+
+    def without(
+        self, design: Design, optimisation: str, problem: Problem
+    ) -> Design | None:
+        """None, see :meth:`optimisations`."""
+        return None
+
+    def sample(self, problem: Problem, random: Random) -> Design:
+        """Any design, uniformly."""
+        knobs = self.searched(problem)
+        return {
+            **self.start(problem),
+            **{k: random.choice(knob.values) for k, knob in knobs.items()},
+        }
+
+    def designs(self, problem: Problem) -> Iterator[Design]:
+        """Every combination of values."""
+        knobs, start = self.searched(problem), self.start(problem)
+        for values in product(*(k.values for k in knobs.values())):
+            yield {**start, **dict(zip(knobs, values, strict=True))}
+
+
+def domain(default: object) -> tuple[Value, ...]:
+    """The values that are tried for a default; none for what is no number."""
+    match default:
+        case bool():
+            return (False, True)
+        case int() if default > 0:
+            less = [default >> i for i in range(_STEPS, 0, -1) if default >> i]
+            more = [default << i for i in range(1, _STEPS + 1)]
+            return tuple(dict.fromkeys((*less, default, *more)))
+        case _:
+            return ()
+
+
+def file_problem(problem: Problem) -> FileProblem:
+    """The problem as one of a file. Raises ValueError for any other."""
+    if not isinstance(problem, FileProblem):
+        raise ValueError(f"{problem.entry} is a problem of the library")
+    return problem
+
+
+def kernel_of(problem: FileProblem) -> Kernel:
+    """The kernel of a file's problem.
+
+    Raises ArgusError AG0011 where the file has no such kernel, and for what reading
+    finds.
+    """
+    kernels = load_kernels(problem.name, problem.reference).kernels
+    if problem.kernel not in kernels:
+        raise fail(
+            "AG0011",
+            None,
+            f"`{problem.name}` has no kernel `{problem.kernel}`",
+            help=f"its kernels are {', '.join(kernels)}",
+        )
+    return kernels[problem.kernel]
