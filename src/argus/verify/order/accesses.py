@@ -9,14 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from argus.ir import ops as o
 from argus.verify.evidence import Event
-from argus.verify.order.clock import FENCED, ORDER, Clock
+from argus.verify.order.clock import FENCED, ORDER
 from argus.verify.order.finding import Finding, Findings
-from argus.verify.order.footprint import Footprint
-from argus.verify.order.state import Block, Group, Indices, Iteration, Record
+from argus.verify.order.footprint import Footprint, Pairs
+from argus.verify.order.state import Barrier, Block, Did, Group, Iteration, Record
 
 __all__ = ["access", "event", "report"]
 
@@ -32,12 +30,7 @@ _WORDS = {
 
 def event(group: Group, op: o.AnyOp, text: str, iteration: Iteration) -> Event:
     """An event of a group, as evidence."""
-    return Event(who(group), text, op.span, dict(iteration))
-
-
-def who(group: Group) -> str:
-    """The group's name, with its block in a cluster."""
-    return f"{group.name} of block {group.block.rank}" if group.shared else group.name
+    return Event(group.who, text, op.span, dict(iteration))
 
 
 def report(
@@ -50,7 +43,7 @@ def report(
     *,
     iteration: Iteration | None = None,
     thread: int | None = None,
-    events: Sequence[Event] = (),
+    events: Sequence[Event | Did] = (),
     notes: Sequence[str] = (),
     help: str | None = None,
 ) -> None:
@@ -66,7 +59,7 @@ def report(
             group.block.index,
             thread,
             dict(at),
-            tuple(events),
+            tuple(e.event() if isinstance(e, Did) else e for e in events),
             tuple(notes),
             help,
         )
@@ -81,48 +74,49 @@ def access(
     footprint: Footprint,
     kind: str,
     write: bool,
-    actors: Clock,
-    agents: Indices,
-    issuers: Indices,
-    time: int,
-) -> Record | None:
+    units: int,
+    base: int,
+    number: int,
+    fills: Barrier | None = None,
+) -> None:
     """Check an access of a group to a block's shared memory, and remember it.
 
-    ``actors`` [units, 3, agents] is what each unit knows at the issue. Returns the
-    record, None for an access to no byte at all.
+    Unit u will have completed for those who know moment ``base + u``; ``number`` is
+    what its group calls it, and ``fills`` the barrier that a TMA load completes on, as
+    completion ``number``. An access to no byte at all is none.
     """
     if not footprint.whole:
-        return None
+        return
     record = block.records.get((footprint, group, write))
     if record is None:
-        new = Record(kind, write, footprint, group, op, agents, issuers)
+        new = Record(kind, write, footprint, group, op, units)
         record = block.enter(new)
-    order = actors[:, ORDER]
-    least = order[0] if len(order) == 1 else order.min(axis=0)
+    single = kind in ("tma", "store")
+    know = group.know
+    known = know.row(ORDER, 0) if single else know.every(ORDER)
     for other, meets in record.near:
-        since = other.time
-        if not since:
+        ones = other.ones
+        if not ones:
             continue
-        # Mostly all of mine know all of theirs, who mostly are one.
-        if (
-            least[other.sole] < since
-            if other.sole >= 0
-            else (least[other.agents] < since).any()
-        ):
-            bad = meets & (order[:, other.agents] < since)
-            if bad.any():
-                unit, theirs = (int(x) for x in np.argwhere(bad)[0])
-                _unordered(findings, group, record, other, actors, unit, theirs)
+        # Mostly all of mine know all of theirs.
+        if known >> other.base & ones != ones:
+            pair = _unknown(group, ORDER, record, other, meets)
+            if pair is not None:
+                _unordered(findings, group, record, other, *pair)
                 continue
         if not write:
-            _visible(findings, group, record, other, actors)
+            _visible(findings, group, record, other, meets)
             continue
         # Who is ordered after this write is ordered after the other, too.
-        other.alive &= ~footprint.whole
-        if not other.alive:
-            other.time = 0
+        if footprint.covers(other.footprint):
+            other.alive = other.ones = 0
+        else:
+            other.alive &= ~footprint.whole
+            other.ones = other.ones if other.alive else 0
     if write:
-        block.written |= footprint.whole
+        if footprint not in block.initialised:
+            block.written |= footprint.whole
+            block.initialised.add(footprint)
     elif footprint not in block.initialised:
         missing = footprint.whole & ~block.written
         if missing:
@@ -139,10 +133,34 @@ def access(
             )
         block.initialised.add(footprint)
     record.alive = footprint.whole
-    record.time = time
-    record.issued = group.time
+    record.op = op
+    record.base = base
+    record.ones = (1 << units) - 1
+    record.number = number
+    record.filled = fills
+    record.issued = group.base
     record.iteration = group.iteration
-    return record
+
+
+def _unknown(
+    group: Group, part: int, mine: Record, other: Record, meets: Pairs
+) -> tuple[int, int] | None:
+    """Two units that share a byte, of which mine does not know the other's access."""
+    rows: dict[int, int] = {}
+    for unit, theirs in meets:
+        if unit not in rows:
+            rows[unit] = _row(group, part, mine, unit)
+        if not rows[unit] >> other.base + theirs & 1:
+            return unit, theirs
+    return None
+
+
+def _row(group: Group, part: int, mine: Record, unit: int) -> int:
+    """What a unit knows when it starts."""
+    if mine.stride == 1:
+        return group.know.row(part, unit)
+    first = mine.stride * unit
+    return group.know.every(part, slice(first, first + mine.stride))
 
 
 def _unordered(
@@ -150,17 +168,17 @@ def _unordered(
     group: Group,
     mine: Record,
     other: Record,
-    actors: Clock,
     unit: int,
     theirs: int,
 ) -> None:
-    issued = bool(actors[unit, ORDER, other.issuers[theirs]] >= other.issued)
+    issuer = other.issued + other.stride * theirs
+    issued = bool(_row(group, ORDER, mine, unit) >> issuer & 1)
     verb = _WORDS[mine.kind, mine.write]
     before = _WORDS[other.kind, other.write]
     low = max(mine.footprint.low, other.footprint.low)
     events = (
         event(other.group, other.op, f"{before} shared memory", other.iteration),
-        *(e for e in group.recent if e.role == who(group)),
+        *group.recent,
         event(group, mine.op, f"{verb} the same bytes", group.iteration),
     )
     line = other.op.span.line
@@ -189,7 +207,7 @@ def _unordered(
             at,
             mine.op if release is None else release[1],
             f"the matrix instruction of line {line} may still read these bytes when"
-            f" {who(group)} {verb} them in line {mine.op.span.line}",
+            f" {group.who} {verb} them in line {mine.op.span.line}",
             "released before its reads have completed",
             iteration=iteration,
             events=(events[0], *handed, *events[1:]),
@@ -202,7 +220,7 @@ def _unordered(
             "AG0421",
             group,
             mine.op,
-            f"{who(group)} {verb} bytes (from {low} on) that the asynchronous copy of"
+            f"{group.who} {verb} bytes (from {low} on) that the asynchronous copy of"
             f" line {line} still uses: no wait comes between",
             "the copy may still be running",
             thread=thread,
@@ -215,7 +233,7 @@ def _unordered(
         "AG0401",
         group,
         mine.op,
-        f"{who(group)} {verb} bytes (from {low} on) that {who(other.group)}"
+        f"{group.who} {verb} bytes (from {low} on) that {other.group.who}"
         f" {before} in line {line}{late}, and nothing orders the two",
         "unordered with the other access",
         thread=thread,
@@ -224,14 +242,15 @@ def _unordered(
 
 
 def _visible(
-    findings: Findings, group: Group, mine: Record, other: Record, actors: Clock
+    findings: Findings, group: Group, mine: Record, other: Record, meets: Pairs
 ) -> None:
     """An ordered read of a write: of the right completion, and fenced if need be."""
-    if not mine.footprint.whole & other.alive:
+    whole = other.alive is other.footprint.whole
+    if not whole and not mine.footprint.whole & other.alive:
         return
     if other.kind == "tma":
-        phase = other.time - 1
-        held = group.holds.get(int(other.agents[0]))
+        phase = other.number
+        held = None if other.filled is None else group.holds.get(other.filled)
         if held is not None and held != phase:
             age = "older" if held < phase else "newer"
             report(
@@ -239,7 +258,7 @@ def _visible(
                 "AG0402",
                 group,
                 mine.op,
-                f"{who(group)} waited for completion {held} of this slot's barrier, but"
+                f"{group.who} waited for completion {held} of this slot's barrier, but"
                 f" finds what completion {phase} brought (line {other.op.span.line})",
                 f"the wait was for an {age} fill"
                 if held < phase
@@ -253,9 +272,7 @@ def _visible(
         return
     if mine.kind not in ("wgmma", "store") or other.kind not in ("generic", "cp"):
         return
-    fenced = actors[:, FENCED, other.agents] >= other.time
-    meets = mine.footprint.meets(other.footprint)
-    if meets is None or not (meets & ~fenced).any():
+    if _unknown(group, FENCED, mine, other, meets) is None:
         return
     report(
         findings,

@@ -8,10 +8,8 @@ completion n - 1 and no thread can bring completion n + 1 before it has returned
 
 from __future__ import annotations
 
-import numpy as np
-
 from argus.ir import ops as o
-from argus.verify.order.accesses import event, report, who
+from argus.verify.order.accesses import event, report
 from argus.verify.order.clock import CAUSE, Clock
 from argus.verify.order.finding import Findings
 from argus.verify.order.state import Barrier, Group, Steps, Waited, Waiting
@@ -26,12 +24,15 @@ def arrive(
     barrier: Barrier,
     count: int,
     given: Clock,
-    least: Clock,
+    sure: int,
 ) -> None:
-    """``count`` arrivals that hand on ``given``; ``least``: what each arriver knows."""
-    np.maximum(barrier.contribution, given, out=barrier.contribution)
-    here = event(group, op, f"arrives at {barrier.name}", group.iteration)
-    if int(least[CAUSE, barrier.agent]) < barrier.completed:
+    """``count`` arrivals that hand on ``given``.
+
+    ``sure``: what must have happened for each who arrives.
+    """
+    barrier.contribute(given)
+    here = group.did(op, "arrives at {}", barrier)
+    if not barrier.latest(sure):
         report(
             findings,
             "AG0409",
@@ -67,16 +68,16 @@ def expect(
     """One arrival, by the elected thread, that announces bytes."""
     barrier.tx += nbytes
     barrier.expect = (op, group, group.iteration)
-    clock = group.clock[0]
-    arrive(findings, group, op, barrier, 1, clock, clock)
+    first = group.know.clock(slice(0, 1))
+    arrive(findings, group, op, barrier, 1, first, first[CAUSE])
 
 
 def bytes_land(
     findings: Findings, group: Group, op: o.CopyAsync, barrier: Barrier, nbytes: int
 ) -> None:
     """Bytes of a copy by the group's elected thread count on the barrier."""
-    cause = group.clock[0, CAUSE]
-    if int(cause[barrier.agent]) < barrier.completed:
+    cause = group.know.row(CAUSE, 0)
+    if not barrier.latest(cause):
         told = barrier.expect
         at, where, when = (
             (op, group, group.iteration) if told is None else (told[0], *told[1:])
@@ -96,7 +97,7 @@ def bytes_land(
                 event(group, op, f"brings {nbytes} bytes more", group.iteration),
             ),
         )
-    np.maximum(barrier.contribution[CAUSE], cause, out=barrier.contribution[CAUSE])
+    barrier.contribution[CAUSE] |= cause
     barrier.tx -= nbytes
     _complete(findings, barrier)
 
@@ -108,7 +109,7 @@ def _complete(findings: Findings, barrier: Barrier) -> None:
     for waited in barrier.waits:
         if waited.n != barrier.completed - 1:
             continue
-        if (cause[waited.agents] >= waited.time).all():
+        if cause >> waited.base & waited.group.ones == waited.group.ones:
             continue
         report(
             findings,
@@ -137,10 +138,8 @@ def wait(
     findings: Findings, group: Group, op: o.BarrierWait, barrier: Barrier, n: int
 ) -> Steps:
     """All warps wait for completion n, by parity as the hardware."""
-    known = int(group.clock[:, CAUSE, barrier.agent].min())
-    here = event(
-        group, op, f"waits for completion {n} of {barrier.name}", group.iteration
-    )
+    here = group.did(op, f"waits for completion {n} of {{}}", barrier)
+    known = barrier.known(group.know.every(CAUSE))
     if n < -1 or known < n:
         report(
             findings,
@@ -168,10 +167,10 @@ def wait(
             "its parity is ambiguous",
             events=(*group.recent, here),
         )
-    group.acquire(barrier.clock)
-    group.holds[barrier.agent] = n
+    group.know.acquire(barrier.clock)
+    group.holds[barrier] = n
     group.recent.append(here)
-    barrier.waits.append(Waited(op, group, n, group.own, group.time, group.iteration))
+    barrier.waits.append(Waited(op, group, n, group.base, group.iteration))
 
 
 def meet(
@@ -184,7 +183,7 @@ def meet(
     waits: bool,
 ) -> Steps:
     """All warps of a group arrive at a barrier of ``threads`` threads."""
-    here = event(group, op, f"arrives at {barrier.name}", group.iteration)
+    here = group.did(op, "arrives at {}", barrier)
     rule = "AG0410" if isinstance(op, o.ClusterSync) else "AG0420"
     if barrier.pending == 0:
         barrier.count = barrier.pending = threads
@@ -202,13 +201,13 @@ def meet(
             f"{threads} threads, not {barrier.count}",
             events=(*barrier.arrivals, here),
         )
-    elif int(group.clock[:, CAUSE, barrier.agent].min()) < barrier.completed:
+    elif not barrier.latest(group.know.every(CAUSE)):
         report(
             findings,
             rule,
             group,
             op,
-            f"{who(group)} may arrive at {barrier.name} before its round"
+            f"{group.who} may arrive at {barrier.name} before its round"
             f" {barrier.completed - 1} is complete, and be counted in it: more than"
             f" {barrier.count} threads use it",
             "may count in another round",
@@ -226,12 +225,11 @@ def meet(
             events=(*barrier.arrivals, here),
         )
     round_ = barrier.completed
-    given = group.clock.max(axis=0)
-    np.maximum(barrier.contribution, given, out=barrier.contribution)
+    barrier.contribute(group.know.clock())
     barrier.pending = max(barrier.pending - group.threads, 0)
     barrier.arrivals.append(here)
     group.recent.append(here)
-    group.releases.append((group.time, op, group.iteration))
+    group.releases.append((group.base, op, group.iteration))
     if barrier.pending == 0:
         barrier.complete()
         barrier.pending = 0
@@ -239,5 +237,5 @@ def meet(
         waiting = Waiting(op, barrier, round_)
         while not waiting.ready():
             yield waiting
-        group.acquire(barrier.clock)
+        group.know.meet(barrier.clock)
     group.tick()

@@ -1,101 +1,132 @@
-"""Agents and vector clocks: what each warp knows to have happened.
+"""Moments, and what each warp knows to have happened.
 
-An agent is something whose events are in order: a warp, a warp's cp.async copies, a
-warp's TMA stores, a warpgroup's matrix products, an mbarrier (its completions), a named
-barrier (its rounds), the cluster's barrier. A clock has three entries for every agent:
+A moment is one event that somebody may learn of: a stretch of a warp's operations
+between two points at which it hands knowledge on, one asynchronous copy, store or
+matrix product, one completion of a barrier. Moments are numbered; a set of them is an
+integer with one bit each, so that to learn is ``|`` and to ask is ``&``. Whoever knows
+a moment of a warp knows that warp's earlier ones: nobody ever forgets. A clock is
+three such sets:
 
-    ORDER    events ordered before, in memory
+    ORDER    moments ordered before, in memory
     FENCED   ordinary accesses with a fence.proxy.async on the way here
-    CAUSE    events that must have happened in time, ordered in memory or not
+    CAUSE    moments that must have happened in time, ordered in memory or not
 
-ORDER is at most CAUSE: bytes of a TMA copy cannot land before the copy was issued, so
+ORDER is part of CAUSE: bytes of a TMA copy cannot land before the copy was issued, so
 that a phase they complete came later, but they order nothing else in memory.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
 
-import numpy as np
-from numpy.typing import NDArray
+__all__ = [
+    "CAUSE",
+    "FENCED",
+    "ORDER",
+    "PARTS",
+    "Clock",
+    "Knowledge",
+    "Moments",
+    "common",
+    "joined",
+]
 
-from argus.ir.memory import BarrierAlloc
-from argus.ir.program import Program
-
-__all__ = ["CAUSE", "FENCED", "NAMED", "ORDER", "Agents", "Clock"]
-
-Clock = NDArray[np.int32]
-"""[..., 3, agents]."""
-ORDER, FENCED, CAUSE = 0, 1, 2
-NAMED = 16
-"""Hardware barriers of a block (PTX ISA, bar: 0 to 15)."""
+ORDER, FENCED, CAUSE = PARTS = (0, 1, 2)
+PROLOGUE = 0
+"""The moment before all others, at which barriers are made (axiom "prologue")."""
+Clock = list[int]
+"""Sets of moments: ORDER, FENCED, CAUSE."""
 
 
-@dataclass(frozen=True)
-class Agents:
-    """The numbers of all agents of a cluster of ``blocks`` blocks."""
+def common(sets: Iterable[int]) -> int:
+    """Moments that are in all sets, of which there is at least one."""
+    found = -1
+    for one in sets:
+        found &= one
+    return found
 
-    warps: int
-    barriers: tuple[tuple[BarrierAlloc, int], ...]
-    blocks: int
+
+def joined(sets: Iterable[int]) -> int:
+    """Moments that are in any of the sets."""
+    found = 0
+    for one in sets:
+        found |= one
+    return found
+
+
+class Moments:
+    """Numbers of moments, consecutive for those of one event."""
+
+    def __init__(self) -> None:
+        self.taken = PROLOGUE + 1
+
+    def take(self, count: int = 1) -> int:
+        """The first of ``count`` new numbers."""
+        first = self.taken
+        self.taken += count
+        return first
+
+
+class Knowledge:
+    """What the warps of a group know: something together, and each by itself.
+
+    ``together[part]`` is known to all warps, ``own[part][warp]`` to one.
+    """
+
+    __slots__ = ("own", "together", "warps")
+
+    def __init__(self, together: Clock, own: list[list[int]]) -> None:
+        self.together = together
+        self.own = own
+        self.warps = len(own[0])
 
     @staticmethod
-    def of(program: Program) -> Agents:
-        """Agents of a program."""
-        roles = max((r for r in _role_ends(program)), default=0)
-        barriers = [(b, i) for b in program.barriers for i in range(b.count)]
-        return Agents(max(program.warps, roles), tuple(barriers), program.cluster)
+    def first(warps: int) -> Knowledge:
+        """Warps that know of the prologue only."""
+        return Knowledge([1 << PROLOGUE] * 3, [[0] * warps for _ in PARTS])
 
-    @property
-    def groups(self) -> int:
-        """Warpgroups of a block, the last one perhaps not full."""
-        return -(-self.warps // 4)
+    def of(self, first: int, warps: int) -> Knowledge:
+        """A copy for some of the warps."""
+        own = [row[first : first + warps] for row in self.own]
+        return Knowledge(list(self.together), own)
 
-    @property
-    def per_block(self) -> int:
-        """Agents of one block."""
-        return 3 * self.warps + self.groups + len(self.barriers) + NAMED
+    def row(self, part: int, warp: int) -> int:
+        """What one warp knows."""
+        return self.together[part] | self.own[part][warp]
 
-    @property
-    def count(self) -> int:
-        """All agents; the last one is the cluster's barrier."""
-        return self.blocks * self.per_block + 1
+    def every(self, part: int, warps: slice = slice(None)) -> int:
+        """What each of some warps knows."""
+        return self.together[part] | common(self.own[part][warps])
 
-    def warp(self, block: int, warp: int) -> int:
-        """A warp of a block."""
-        return block * self.per_block + warp
+    def any(self, part: int, warps: slice = slice(None)) -> int:
+        """What some of these warps know."""
+        return self.together[part] | joined(self.own[part][warps])
 
-    def copies(self, block: int, warp: int) -> int:
-        """A warp's cp.async copies."""
-        return self.warp(block, warp) + self.warps
+    def clock(self, warps: slice = slice(None)) -> Clock:
+        """What some of these warps know, in all parts."""
+        return [self.any(part, warps) for part in PARTS]
 
-    def stores(self, block: int, warp: int) -> int:
-        """The TMA stores of a warp's elected thread."""
-        return self.warp(block, warp) + 2 * self.warps
+    def acquire(self, clock: Iterable[int]) -> None:
+        """All warps learn."""
+        for part, known in enumerate(clock):
+            self.together[part] |= known
 
-    def products(self, block: int, warp: int) -> int:
-        """The matrix products of a warp's warpgroup."""
-        return block * self.per_block + 3 * self.warps + warp // 4
+    def meet(self, clock: Iterable[int]) -> None:
+        """All warps learn, and what they learn has most of what each knew."""
+        self.acquire(clock)
+        for part in PARTS:
+            outside = ~self.together[part]
+            self.own[part] = [known & outside for known in self.own[part]]
 
-    def barrier(self, block: int, number: int) -> int:
-        """Barrier ``number`` (a position in ``barriers``) of a block."""
-        return block * self.per_block + 3 * self.warps + self.groups + number
+    def learn(self, part: int, warp: int, moments: int) -> None:
+        """One warp learns."""
+        if self.warps == 1:
+            self.together[part] |= moments
+        else:
+            self.own[part][warp] |= moments
 
-    def named(self, block: int, number: int) -> int:
-        """Hardware barrier ``number`` of a block."""
-        return self.barrier(block, len(self.barriers)) + number
-
-    def zero(self) -> Clock:
-        """The clock of one that knows nothing."""
-        return np.zeros((3, self.count), np.int32)
-
-
-def _role_ends(program: Program) -> list[int]:
-    from argus.ir.ops import Roles
-
-    return [
-        (role.first_warp or 0) + role.warps
-        for op in program.body.ops
-        if isinstance(op, Roles)
-        for role in op.roles
-    ]
+    def fence(self) -> None:
+        """Ordinary accesses known in order are visible to the async proxy, too."""
+        self.together[FENCED] |= self.together[ORDER]
+        pairs = zip(self.own[FENCED], self.own[ORDER], strict=True)
+        self.own[FENCED] = [fenced | known for fenced, known in pairs]

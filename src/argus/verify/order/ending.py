@@ -10,16 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
 from argus.ir import ops as o
 from argus.ir.expr import Binary, Const, Expr, Select, Sym, symbols
 from argus.ir.program import GRID_SIZE, Program
 from argus.ir.walk import walk
-from argus.verify.order.accesses import event, report, who
+from argus.verify.order.accesses import event, report
+from argus.verify.order.clock import joined
 from argus.verify.order.control import has_events
 from argus.verify.order.finding import Findings
-from argus.verify.order.state import Block, Group, Iteration, Parting, Row
+from argus.verify.order.state import Block, Group, Iteration, Parting
 
 __all__ = ["ends_within", "leave", "over", "simple_tails"]
 
@@ -27,30 +26,24 @@ _TAIL = (
     o.CopyOutCommit | o.CopyOutWait | o.CpAsyncCommit | o.CpAsyncWait | o.WgmmaCommit
     | o.WgmmaWait | o.ClusterSync
 )  # fmt: skip
-_KINDS = ("cp.async copy", "TMA store", "matrix instruction")
+_KINDS = {"cp": "cp.async copy", "store": "TMA store", "wgmma": "matrix instruction"}
 
 
 def leave(findings: Findings, parting: Parting, iteration: Iteration) -> None:
     """A group ends: its own asynchronous operations are over."""
     group = parting.group
-    agents = (
-        int(group.copy_agents[0]),
-        group.store_agent,
-        int(group.product_agents[0]),
-    )
-    for (issued, covered, _), agent, what in zip(
-        parting.queues, agents, _KINDS, strict=True
+    for (issued, covered, _), (kind, what) in zip(
+        parting.queues, _KINDS.items(), strict=True
     ):
-        done = max(covered, parting.handed if what == _KINDS[0] else 0)
+        done = max(covered, parting.handed if kind == "cp" else 0)
         if issued <= done:
             continue
-        records = group.block.records.values()
         late = [
             r
-            for r in records
-            if r.group is group and agent in r.agents and r.time > done
+            for r in group.block.records.values()
+            if r.group is group and r.kind == kind and r.ones and r.number > done
         ]
-        at = max(late, key=lambda r: r.time) if late else None
+        at = max(late, key=lambda r: r.number) if late else None
         if at is None:
             continue
         report(
@@ -58,13 +51,13 @@ def leave(findings: Findings, parting: Parting, iteration: Iteration) -> None:
             "AG0421",
             group,
             at.op,
-            f"{who(group)} ends while this {what} may still use shared memory: no wait"
+            f"{group.who} ends while this {what} may still use shared memory: no wait"
             " covers it",
             "nobody waits for it",
             iteration=at.iteration,
             events=(
                 event(group, at.op, f"starts a {what}", at.iteration),
-                event(group, at.op, f"{who(group)} ends", iteration),
+                event(group, at.op, f"{group.who} ends", iteration),
             ),
         )
 
@@ -81,16 +74,16 @@ def over(
             _outlives(findings, block, parting, seen)
 
 
-def _seen(block: Block, partings: Sequence[Parting]) -> Row | None:
+def _seen(block: Block, partings: Sequence[Parting]) -> int | None:
     """What had happened for sure when the last thread of a block ended."""
     rows = [p.cause for p in partings if p.group.block is block]
-    return np.max(np.stack(rows), axis=0) if rows else None
+    return joined(rows) if rows else None
 
 
-def _outlives(findings: Findings, block: Block, parting: Parting, seen: Row) -> None:
+def _outlives(findings: Findings, block: Block, parting: Parting, seen: int) -> None:
     group = parting.group
     for barrier, (op, iteration, phase) in parting.sent.items():
-        if barrier.rank != block.rank or int(seen[barrier.agent]) >= phase:
+        if barrier.rank != block.rank or seen >> phase & 1:
             continue
         own = group.block is block
         report(
@@ -107,10 +100,8 @@ def _outlives(findings: Findings, block: Block, parting: Parting, seen: Row) -> 
             iteration=iteration,
             events=(event(group, op, "starts the copy", iteration),),
         )
-    for barrier, (arrive, iteration, phase, time) in parting.reached.items():
-        if barrier.rank != block.rank or int(seen[barrier.agent]) >= phase:
-            continue
-        if (seen[group.own] >= time).any():
+    for barrier, (arrive, iteration, phase, now) in parting.reached.items():
+        if barrier.rank != block.rank or seen >> phase & 1 or seen & now:
             continue
         report(
             findings,
@@ -219,15 +210,14 @@ def ends_within(
         heads = [g.parting_at[turn] for g in turning]
         for head in heads:
             for other in heads:
-                ahead = head.cause[other.group.own] >= other.time
-                if other is not head and ahead.any():
+                if other is not head and head.cause & other.now:
                     return False
         meeting = [
             h.cause
             for h in heads
             if any(isinstance(op, o.ClusterSync) for op in tails[h.group.name])
         ]
-        together = np.max(np.stack(meeting or [heads[0].cause]), axis=0)
+        together = joined(meeting or [heads[0].cause])
         ended = [_after(h, tails[h.group.name], together) for h in heads]
         for parting in ended:
             leave(findings, parting, ())
@@ -235,7 +225,7 @@ def ends_within(
     return True
 
 
-def _after(head: Parting, tail: Sequence[o.AnyOp], together: Row) -> Parting:
+def _after(head: Parting, tail: Sequence[o.AnyOp], together: int) -> Parting:
     """A group that leaves its loop here and does what comes after it."""
     queues = [(i, c, list(done)) for i, c, done in head.queues]
     cause = head.cause
@@ -260,7 +250,7 @@ def _after(head: Parting, tail: Sequence[o.AnyOp], together: Row) -> Parting:
     return Parting(
         head.group,
         cause,
-        head.time,
+        head.now,
         tuple((i, c, tuple(done)) for i, c, done in queues),
         head.handed,
         head.sent,

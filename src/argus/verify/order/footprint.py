@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from argus.ir import ops as o
 from argus.ir.access import (
@@ -25,15 +24,15 @@ from argus.ir.access import (
     matrix_elements,
     vector_shared,
 )
-from argus.ir.expr import Expr, evaluate
 from argus.ir.memory import SharedView
 from argus.ir.placement import MatrixOperand, TmaPlan, VectorPlan
 from argus.isa.boxes import box_offsets
 from argus.isa.descriptor import operand_addresses
+from argus.verify.order.scalars import Scalars
 
-__all__ = ["Bools", "Footprint", "Footprints", "Unmodelled"]
+__all__ = ["Footprint", "Footprints", "Pairs", "Unmodelled"]
 
-Bools = NDArray[np.bool_]
+Pairs = tuple[tuple[int, int], ...]
 _K = 16
 """Elements along K of one wgmma with 16-bit operands."""
 
@@ -51,41 +50,54 @@ class Footprint:
     masks: tuple[int, ...]
     whole: int
     """All units' bytes, counted from byte 0 of shared memory."""
-    met: dict[Footprint, Bools | None] = field(
-        default_factory=dict["Footprint", "Bools | None"]
-    )
+    met: dict[Footprint, Pairs] = field(default_factory=dict["Footprint", Pairs])
+    covered: dict[Footprint, bool] = field(default_factory=dict["Footprint", bool])
 
-    def meets(self, other: Footprint) -> Bools | None:
-        """[units of self, units of other]: do they share a byte; None when none do."""
+    def covers(self, other: Footprint) -> bool:
+        """Whether all bytes of the other are among these."""
+        if other not in self.covered:
+            self.covered[other] = not other.whole & ~self.whole
+        return self.covered[other]
+
+    def meets(self, other: Footprint) -> Pairs:
+        """Which units of self share a byte with which units of the other."""
         if other not in self.met:
             self.met[other] = self._meets(other)
         return self.met[other]
 
-    def _meets(self, other: Footprint) -> Bools | None:
+    def _meets(self, other: Footprint) -> Pairs:
         if self.high <= other.low or other.high <= self.low:
-            return None
+            return ()
         if not self.whole & other.whole:
-            return None
+            return ()
         shift = other.low - self.low
         theirs = [m << shift if shift >= 0 else m >> -shift for m in other.masks]
-        return np.array([[bool(a & b) for b in theirs] for a in self.masks])
+        return tuple(
+            (u, v)
+            for u, a in enumerate(self.masks)
+            for v, b in enumerate(theirs)
+            if a & b
+        )
 
 
 class Footprints:
     """Footprints of a program's accesses, each made once."""
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, scalars: Scalars) -> None:
         self.size = size
+        self.scalars = scalars
         self._made: dict[tuple[object, ...], Footprint] = {}
+        self._boxes: dict[tuple[object, ...], tuple[Footprint, ...]] = {}
 
     def vector(
         self, op: o.AnyOp, plan: VectorPlan, view: SharedView, env: Env
     ) -> Footprint:
         """A load, store or cp.async by all threads: one unit per warp."""
-        key = (id(op), *_values((view.stage, *view.origin), env))
-        if key not in self._made:
-            self._made[key] = self._vector(plan, view, env)
-        return self._made[key]
+        key = (id(op), *self.scalars.values((view.stage, *view.origin), env))
+        found = self._made.get(key)
+        if found is None:
+            found = self._made[key] = self._vector(plan, view, env)
+        return found
 
     def _vector(self, plan: VectorPlan, view: SharedView, env: Env) -> Footprint:
         if "matrix" in plan.instruction:
@@ -99,18 +111,23 @@ class Footprints:
         warps = max(threads // 32, 1)
         return self._of(places.reshape(warps, -1), view.dtype.bytes)
 
-    def box(
-        self, op: o.AnyOp, plan: TmaPlan, index: int, view: SharedView, env: Env
-    ) -> Footprint:
-        """One TMA box: a single unit."""
-        box = plan.boxes[index]
-        key = (id(op), index, *_values((view.stage, box.offset), env))
-        if key not in self._made:
-            itemsize = plan.map.tensor.dtype.bytes
-            start = int(box_address(box, view, env))
-            offsets = box_offsets(plan.map.box, itemsize, plan.map.swizzle)
-            self._made[key] = self._of((offsets + start).reshape(1, -1), itemsize)
-        return self._made[key]
+    def boxes(
+        self, op: o.AnyOp, plan: TmaPlan, view: SharedView, env: Env
+    ) -> tuple[Footprint, ...]:
+        """The boxes of a TMA copy: a single unit each."""
+        places = (view.stage, *(box.offset for box in plan.boxes))
+        key = (id(op), *self.scalars.values(places, env))
+        found = self._boxes.get(key)
+        if found is None:
+            found = tuple(self._box(plan, i, view, env) for i in range(len(plan.boxes)))
+            self._boxes[key] = found
+        return found
+
+    def _box(self, plan: TmaPlan, index: int, view: SharedView, env: Env) -> Footprint:
+        itemsize = plan.map.tensor.dtype.bytes
+        start = int(box_address(plan.boxes[index], view, env))
+        offsets = box_offsets(plan.map.box, itemsize, plan.map.swizzle)
+        return self._of((offsets + start).reshape(1, -1), itemsize)
 
     def operand(
         self,
@@ -126,12 +143,13 @@ class Footprints:
 
         Raises Unmodelled for a descriptor that the instruction does not accept.
         """
-        key = (id(op), side, *_values((view.stage, *view.origin), env))
-        if key not in self._made:
+        key = (id(op), side, *self.scalars.values((view.stage, *view.origin), env))
+        found = self._made.get(key)
+        if found is None:
             starts = descriptor_starts(operand, view, env, warpgroups)
             units = [_operand(operand, group, rows) for group in starts]
-            self._made[key] = self._of(np.stack(units), view.dtype.bytes)
-        return self._made[key]
+            found = self._made[key] = self._of(np.stack(units), view.dtype.bytes)
+        return found
 
     def _of(self, places: Ints, itemsize: int) -> Footprint:
         """Units [units, elements] of element addresses."""
@@ -152,10 +170,6 @@ class Footprints:
         for mask in masks:
             whole |= mask
         return Footprint(low, high, tuple(masks), whole << low)
-
-
-def _values(expressions: tuple[Expr, ...], env: Env) -> tuple[int, ...]:
-    return tuple(int(evaluate(e, env)) for e in expressions)
 
 
 def _operand(operand: MatrixOperand, starts: Ints, rows: int) -> Ints:

@@ -23,6 +23,7 @@ from argus.verify.order.ending import simple_tails
 from argus.verify.order.finding import Findings
 from argus.verify.order.footprint import Footprints, Unmodelled
 from argus.verify.order.prune import prune
+from argus.verify.order.scalars import Scalars
 from argus.verify.order.sizes import Sizes, trips
 from argus.verify.order.walk import Table, Walk
 from argus.verify.order.watch import Watch
@@ -55,7 +56,8 @@ class Explorer:
         self.program = program
         self.control = control
         self.outcome = Outcome(gaps=list(control.gaps))
-        self.footprints = Footprints(program.shared_bytes)
+        self.scalars = Scalars()
+        self.footprints = Footprints(program.shared_bytes, self.scalars)
         self.pruned = prune(program, control)
         self.sizes = Sizes(program, control)
         self.seen: set[object] = set()
@@ -101,20 +103,29 @@ class Explorer:
         loops = self.sizes.loops[name]
         if not loops:
             return 3
-        watch = Watch(self.control, loops, tails)
-        self._cases({**chosen, name: self.long, **dict.fromkeys(later, 2)}, watch)
-        if self.outcome.stuck:
+        # How an inner loop is entered again depends on how often it turned, up to its
+        # period: each remainder is looked at.
+        bound, offset, period = 0, 0, 1
+        ends = True
+        while offset < period:
+            watch = Watch(self.control, loops, tails)
+            turns = self.long + offset
+            self._cases({**chosen, name: turns, **dict.fromkeys(later, 2)}, watch)
+            if self.outcome.stuck:
+                return -1
+            if missing := watch.missing():
+                line = missing[0].span.line
+                self.outcome.gaps.append(
+                    f"the loop of line {line} shows no period within {turns} turns"
+                )
+                return min(self.long, 6)
+            bound = max(bound, watch.bound())
+            ends = ends and watch.ends
+            period = watch.period if later else 1
+            offset += 1
+        if ends and not self.control.turning:
             return -1
-        missing = [op for op in watch.missing() if watch.reached(op) > 0]
-        if missing:
-            line = missing[0].span.line
-            self.outcome.gaps.append(
-                f"the loop of line {line} shows no period within {self.long} turns"
-            )
-            return min(self.long, 6)
-        if watch.ends and not self.control.turning:
-            return -1
-        return watch.bound() + (3 if self.control.turning else 0)
+        return bound + (3 if self.control.turning else 0)
 
     # -------------------------------------------------------------------- walks
 
@@ -133,15 +144,17 @@ class Explorer:
             firsts = firsts[:1]
         for table in _tables(self.control, watch is not None):
             for first in firsts[-_BLOCKS:]:
-                course = tuple(
-                    trips(self.program, env, first + rank, rank, table)
-                    for rank in range(cluster)
-                )
-                if (course in self.seen) if watch is None else watch.complete:
+                if watch is None:
+                    course = tuple(
+                        trips(self.program, env, first + rank, rank, table)
+                        for rank in range(cluster)
+                    )
+                    if course in self.seen:
+                        continue
+                    self.seen.add(course)
+                elif watch.complete:
                     continue
                 self._walk(env, first, table, watch)
-                if watch is None:
-                    self.seen.add(course)
                 if self.outcome.stuck:
                     return
 
@@ -160,6 +173,7 @@ class Explorer:
             first,
             outcome.findings,
             self.footprints,
+            self.scalars,
             table,
             self.pruned,
             heads=watch is not None and bool(watch.tails),

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from argus.verify.order.clock import CAUSE, FENCED, ORDER, Clock
+from argus.verify.order.clock import CAUSE, PARTS, PROLOGUE, common
 from argus.verify.order.state import Barrier, Group
 
 if TYPE_CHECKING:
@@ -34,53 +34,67 @@ def position(walk: Walk) -> Position:
 def snapshot(walk: Walk, counters: tuple[str, ...], modulus: int) -> object:
     """The state, to be compared with ``==``."""
     barriers = list(_barriers(walk))
-    clocks: list[Clock] = [g.clock for g in walk.groups]
-    for barrier in barriers:
-        clocks.append(barrier.clock[None])
-        clocks.append(barrier.contribution[None])
-    if not clocks:
-        return None
-    rows = np.concatenate(clocks)
-    agents: list[int] = []
-    times: list[int] = []
+    asked: list[int] = []
+    """Moments that somebody may have to know, in an order that does not change."""
     tags: list[object] = []
     for block in walk.blocks:
         for record in block.records.values():
-            tags.append((bool(record.time), record.alive == record.footprint.whole))
+            if not record.ones:
+                tags.append(None)
+            elif record.alive is record.footprint.whole:
+                tags.append(True)
+            else:
+                tags.append(record.alive)
             # Who knows of the issue alone decides only how a mistake is called.
-            agents += record.agents.tolist()
-            times += [record.time] * len(record.agents)
-    waits: list[tuple[int, int]] = []
+            if record.ones:
+                asked += range(record.base, record.base + record.units)
+    # What matters in time only: who waited, and how far behind one may be.
+    events = len(asked)
     for barrier in barriers:
         tags.append((barrier.pending, barrier.tx, barrier.count, len(barrier.arrivals)))
-        agents.append(barrier.agent)
-        times.append(barrier.completed)
+        # The latest two completions; those before the first one are the prologue.
+        asked += [PROLOGUE, PROLOGUE, *barrier.completions][-3:-1]
         for waited in barrier.waits:
             tags.append((id(waited.op), id(waited.group), barrier.completed - waited.n))
-            waits += [(int(a), waited.time) for a in waited.agents]
-    parts = [
-        rows[:, ORDER, agents] >= times,
-        rows[:, FENCED, agents] >= times,
-        rows[:, CAUSE, agents] >= times,
-    ]
-    if waits:
-        parts.append(rows[:, CAUSE, [a for a, _ in waits]] >= [t for _, t in waits])
-    numbers = np.array([b.agent for b in barriers], np.intp)
-    done = np.array([b.completed for b in barriers])
-    lag = np.maximum(rows[:, CAUSE, numbers] - done, -2).astype(np.int8)
-    packed = tuple(np.packbits(p).tobytes() for p in parts)
+            asked += range(waited.base, waited.base + waited.group.warps)
     groups = tuple(_group(g, counters, modulus) for g in walk.groups)
     held = tuple(
         tuple(
-            sorted(
-                (b.agent, b.completed - g.holds[b.agent])
-                for b in barriers
-                if b.agent in g.holds
-            )
+            (number, barrier.completed - g.holds[barrier])
+            for number, barrier in enumerate(barriers)
+            if barrier in g.holds
         )
         for g in walk.groups
     )
-    return (groups, held, packed, lag.tobytes(), tuple(tags))
+    known = _known(walk, barriers, asked, events)
+    return (groups, held, known, tuple(tags))
+
+
+def _known(
+    walk: Walk, barriers: list[Barrier], asked: list[int], events: int
+) -> tuple[bytes, bytes]:
+    """Which moments each warp and each barrier knows, as bits.
+
+    The first ``events`` of those that are asked for in all parts, the others in CAUSE.
+    """
+    rows: list[list[int]] = [[], [], []]
+    for part in PARTS:
+        here = rows[part]
+        for group in walk.groups:
+            together = group.know.together[part]
+            here += [together | own for own in group.know.own[part]]
+        # To hand on what every warp knows already makes no difference.
+        news = ~common(here)
+        for barrier in barriers:
+            here += [barrier.clock[part] & news, barrier.contribution[part] & news]
+    size = walk.moments.taken // 8 + 1
+    packed = b"".join([x.to_bytes(size, "little") for part in rows for x in part])
+    table = np.frombuffer(packed, np.uint8).reshape(len(PARTS), -1, size)
+    places = np.array(asked, np.intp)
+    byte, bit = places // 8, (places % 8).astype(np.uint8)
+    first = table[:, :, byte[:events]] >> bit[:events] & 1
+    second = table[CAUSE][:, byte[events:]] >> bit[events:] & 1
+    return np.packbits(first).tobytes(), np.packbits(second).tobytes()
 
 
 def _barriers(walk: Walk) -> Iterator[Barrier]:

@@ -10,21 +10,19 @@ from collections import deque
 from collections.abc import Generator
 from dataclasses import dataclass, field
 
-import numpy as np
-from numpy.typing import NDArray
-
 from argus.ir.memory import BarrierAlloc
 from argus.ir.ops import AnyOp, BarrierArrive, CopyAsync, Tile
 from argus.ir.program import Program
 from argus.verify.evidence import Event
-from argus.verify.order.clock import CAUSE, Agents, Clock
-from argus.verify.order.footprint import Bools, Footprint
+from argus.verify.order.clock import CAUSE, ORDER, PARTS, Clock, Knowledge, Moments
+from argus.verify.order.footprint import Footprint, Pairs
 
 __all__ = [
+    "Accumulator",
     "Barrier",
     "Block",
+    "Did",
     "Group",
-    "Indices",
     "Iteration",
     "Parting",
     "Queue",
@@ -32,11 +30,10 @@ __all__ = [
     "Steps",
     "Waited",
     "Waiting",
+    "make_block",
     "storage_key",
 ]
 
-Indices = NDArray[np.intp]
-Row = NDArray[np.int32]
 Iteration = tuple[tuple[str, int], ...]
 """Loop variables and their values, outermost first."""
 Steps = Generator["Waiting | None", None, None]
@@ -47,13 +44,31 @@ def storage_key(tile: Tile) -> object:
     return tile if tile.storage is None else tile.storage
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, slots=True)
+class Did:
+    """Something that a group did; an :class:`Event` only if it is reported."""
+
+    group: Group
+    op: AnyOp
+    text: str
+    """May name the barrier as "{}"."""
+    barrier: Barrier | None
+    iteration: Iteration
+
+    def event(self) -> Event:
+        """As evidence."""
+        text = self.text.format(self.barrier.name) if self.barrier else self.text
+        return Event(self.group.who, text, self.op.span, dict(self.iteration))
+
+
+@dataclass(eq=False, slots=True)
 class Record:
     """The latest access of one operation of one group to one footprint.
 
     ``kind``: "generic", "cp" (cp.async), "tma", "wgmma" or "store" (TMA). Unit u has
-    completed for those whose clock of ``agents[u]`` is at least ``time``; it was issued
-    for those whose clock of ``issuers[u]`` is at least ``issued``.
+    completed for those who know moment ``base + u``; ``number`` counts these accesses
+    where the group does. It was issued for those who know moment ``issued`` plus the
+    number of the unit's first warp.
     """
 
     kind: str
@@ -61,87 +76,138 @@ class Record:
     footprint: Footprint
     group: Group
     op: AnyOp
-    agents: Indices
-    issuers: Indices
-    time: int = 0
+    units: int
+    base: int = 0
+    ones: int = 0
+    """As many ones as units; 0 when the record no longer matters."""
+    number: int = 0
+    filled: Barrier | None = None
+    """The barrier whose completion ``number`` the access (by TMA) is part of."""
     issued: int = 0
     iteration: Iteration = ()
     alive: int = 0
     """Bytes that nobody has written since, as a mask."""
-    sole: int = -1
-    """The agent, if there is one only."""
-    near: list[tuple[Record, Bools]] = field(
-        default_factory=list["tuple[Record, Bools]"]
+    near: list[tuple[Record, Pairs]] = field(
+        default_factory=list["tuple[Record, Pairs]"]
     )
     """Records that share bytes with this one, where one of the two is a write."""
 
+    @property
+    def stride(self) -> int:
+        """Warps of a unit."""
+        return 4 if self.kind == "wgmma" else 1
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, slots=True)
 class Waited:
-    """A wait for completion ``n`` returned in these warps at this time."""
+    """A wait for completion ``n`` returned at these moments of the group's warps."""
 
     op: AnyOp
     group: Group
     n: int
-    agents: Indices
-    time: int
+    base: int
     iteration: Iteration
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Barrier:
     """One mbarrier of one block (or, with ``alloc`` None, a barrier of threads)."""
 
     name: str
     rank: int
-    agent: int
     alloc: BarrierAlloc | None
     count: int
-    contribution: Clock
-    clock: Clock
+    moments: Moments
+    contribution: Clock = field(default_factory=lambda: [0, 0, 0])
+    clock: Clock = field(default_factory=lambda: [0, 0, 0])
     pending: int = 0
     tx: int = 0
-    completed: int = 0
+    completions: list[int] = field(default_factory=list[int])
+    """Moments of the completions, and of the one that is next."""
     waits: list[Waited] = field(default_factory=list[Waited])
     expect: tuple[AnyOp, Group, Iteration] | None = None
-    arrivals: list[Event] = field(default_factory=list[Event])
-    """Events that have arrived in the phase in progress, for reports."""
+    arrivals: list[Did] = field(default_factory=list[Did])
+    """Who has arrived in the phase in progress, for reports."""
+
+    def __post_init__(self) -> None:
+        self.completions.append(self.moments.take())
+
+    @property
+    def completed(self) -> int:
+        """Completions that have happened."""
+        return len(self.completions) - 1
 
     def complete(self) -> None:
         """The phase in progress is over."""
-        np.maximum(self.clock, self.contribution, out=self.clock)
-        self.completed += 1
-        self.clock[:, self.agent] = self.completed
-        self.contribution[:] = 0
+        bit = 1 << self.completions[-1]
+        for part in PARTS:
+            self.clock[part] |= self.contribution[part] | bit
+        self.contribution = [0, 0, 0]
+        self.completions.append(self.moments.take())
         self.pending = self.count
         self.arrivals = []
+
+    def contribute(self, given: Clock) -> None:
+        """An arrival hands on what it knows."""
+        for part in PARTS:
+            self.contribution[part] |= given[part]
+
+    def latest(self, known: int) -> bool:
+        """Whether the latest completion is among what is known."""
+        return len(self.completions) < 2 or bool(known >> self.completions[-2] & 1)
+
+    def known(self, known: int) -> int:
+        """How many completions are among what is known."""
+        done = self.completed
+        while done and not known >> self.completions[done - 1] & 1:
+            done -= 1
+        return done
 
 
 @dataclass
 class Queue:
-    """Numbered asynchronous operations of a group, and its committed groups."""
+    """Numbered asynchronous operations of a group, and its committed groups.
 
+    ``units``: how many moments each operation has.
+    """
+
+    units: int
     issued: int = 0
     covered: int = 0
     committed: deque[int] = field(default_factory=deque[int])
+    bases: list[int] = field(default_factory=list[int])
+    """First moment of each operation."""
+    learned: int = 0
+
+    def issue(self, moments: Moments) -> int:
+        """One more; its first moment."""
+        self.issued += 1
+        self.bases.append(moments.take(self.units))
+        return self.bases[-1]
 
     def commit(self) -> None:
         """Close the group of operations issued so far (it may be empty)."""
         self.committed.append(self.issued)
 
-    def wait(self, pending: int) -> int:
-        """Number of the last operation covered once ``pending`` groups remain."""
+    def wait(self, pending: int) -> list[int]:
+        """First moments of what is covered once ``pending`` groups remain, if new."""
         while len(self.committed) > pending:
             self.covered = self.committed.popleft()
-        return self.covered
+        new = self.bases[self.learned : self.covered]
+        self.learned = max(self.learned, self.covered)
+        return new
 
     def shape(self, handed: int = 0) -> tuple[int, ...]:
-        """The queue relative to its own numbers; up to ``handed`` others wait."""
+        """The queue relative to its own numbers; up to ``handed`` others wait.
+
+        Groups at its front that close nothing new make no difference to any wait.
+        """
         done = max(self.covered, handed)
-        return (self.issued - done, *(self.issued - c for c in self.committed))
+        open_ = (c for c in self.committed if c > self.covered)
+        return (self.issued - done, *(self.issued - c for c in open_))
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Waiting:
     """What a group waits for: barrier completion ``n`` (a round of threads)."""
 
@@ -156,7 +222,7 @@ class Waiting:
         return completed > self.n or (self.parity and completed % 2 != self.n % 2)
 
 
-@dataclass
+@dataclass(slots=True)
 class Accumulator:
     """Registers that a wgmma writes: its number, and whether a wait named them."""
 
@@ -170,8 +236,10 @@ class Parting:
     """A group at its end, or where it would end with fewer turns of its loop."""
 
     group: Group
-    cause: Row
-    time: int
+    cause: int
+    """Moments that have happened for some of its warps."""
+    now: int
+    """The moments of its warps."""
     queues: tuple[tuple[int, int, tuple[int, ...]], ...]
     """cp.async copies, TMA stores, products: issued, covered, committed groups."""
     handed: int
@@ -183,7 +251,8 @@ class Parting:
 class Group:
     """Warps that run one sequence of operations, in lockstep here.
 
-    ``clock`` is [warps, 3, agents]: each warp knows what it waited for itself.
+    Each warp knows what it waited for itself. Warp w of the group is now at moment
+    ``base + w``.
     """
 
     block: Block
@@ -191,12 +260,9 @@ class Group:
     first: int
     warps: int
     env: dict[str, int | float]
-    clock: Clock
-    own: Indices
-    copy_agents: Indices
-    product_agents: Indices
-    store_agent: int
-    time: int
+    know: Knowledge
+    moments: Moments
+    base: int = 0
     op: AnyOp | None = None
     iteration: Iteration = ()
     turns: tuple[int, ...] = ()
@@ -209,9 +275,8 @@ class Group:
     steps: Steps | None = None
     parting_at: list[Parting] = field(default_factory=list["Parting"])
     """At the head of each turn of its outermost loop, if wanted."""
-    products: Queue = field(default_factory=Queue)
-    copies: Queue = field(default_factory=Queue)
-    stores: Queue = field(default_factory=Queue)
+    left: list[tuple[AnyOp, int]] = field(default_factory=list["tuple[AnyOp, int]"])
+    """Loops that it has left, and after how many turns."""
     handed: int = 0
     """cp.async copies that an arrival on an mbarrier covers."""
     accumulators: dict[object, Accumulator] = field(
@@ -220,43 +285,62 @@ class Group:
     operands: dict[object, tuple[int, AnyOp]] = field(
         default_factory=dict[object, tuple[int, AnyOp]]
     )
-    issue_causes: deque[tuple[int, Clock]] = field(
-        default_factory=deque[tuple[int, Clock]]
+    issue_causes: deque[tuple[int, list[int]]] = field(
+        default_factory=deque[tuple[int, list[int]]]
     )
-    """What all warps of each warpgroup knew when a product was issued."""
+    """What the warps of each warpgroup knew when a product was issued."""
     hot: bool = False
     """Some registers may not be touched at the moment."""
-    holds: dict[int, int] = field(default_factory=dict[int, int])
+    holds: dict[Barrier, int] = field(default_factory=dict["Barrier", int])
     """Latest completion waited for, by barrier."""
     releases: deque[tuple[int, AnyOp, Iteration]] = field(
         default_factory=lambda: deque[tuple[int, AnyOp, Iteration]](maxlen=64)
     )
+    """Moment, operation and iteration of what handed knowledge on."""
     sent: dict[Barrier, tuple[CopyAsync, Iteration, int]] = field(
         default_factory=dict["Barrier", "tuple[CopyAsync, Iteration, int]"]
     )
-    """Latest copy whose bytes count on each barrier, and the completions after it."""
+    """Latest copy whose bytes count on each barrier, moment of its completion."""
     reached: dict[Barrier, tuple[BarrierArrive, Iteration, int, int]] = field(
         default_factory=dict["Barrier", "tuple[BarrierArrive, Iteration, int, int]"]
     )
-    """Latest arrival at each barrier of another block: completions after it, time."""
-    recent: deque[Event] = field(default_factory=lambda: deque[Event](maxlen=6))
+    """Latest arrival at each barrier of another block: moment of the completion, and
+    the moments of the warps that arrive.
+    """
+    recent: deque[Did] = field(default_factory=lambda: deque["Did"](maxlen=6))
 
-    @property
-    def shared(self) -> bool:
-        """Whether other blocks have a group of this name."""
-        return self.block.clustered
+    def __post_init__(self) -> None:
+        self.products = Queue(max(self.warps // 4, 1))
+        self.copies = Queue(self.warps)
+        self.stores = Queue(1)
+        self.ones = (1 << self.warps) - 1
+        self.who = (
+            f"{self.name} of block {self.block.rank}"
+            if self.block.clustered
+            else self.name
+        )
+        """The group's name, with its block in a cluster."""
 
     @property
     def threads(self) -> int:
         """Threads of the group."""
         return 32 * self.warps
 
+    @property
+    def now(self) -> int:
+        """The moments at which its warps are."""
+        return self.ones << self.base
+
+    def did(self, op: AnyOp, text: str, barrier: Barrier | None = None) -> Did:
+        """What the group does now."""
+        return Did(self, op, text, barrier, self.iteration)
+
     def parting(self) -> Parting:
         """How the group would leave if it ended here."""
         return Parting(
             self,
-            self.clock[:, CAUSE].max(axis=0),
-            self.time,
+            self.know.any(CAUSE),
+            self.now,
             tuple(
                 (q.issued, q.covered, tuple(q.committed))
                 for q in (self.copies, self.stores, self.products)
@@ -266,16 +350,18 @@ class Group:
             dict(self.reached),
         )
 
-    def acquire(self, clock: Clock) -> None:
-        """All warps waited for what happened after ``clock``."""
-        np.maximum(self.clock, clock, out=self.clock)
-
     def tick(self) -> None:
         """What follows is not covered by what was handed on."""
-        self.time += 1
-        rows = np.arange(self.warps)
-        self.clock[rows, 0, self.own] = self.time
-        self.clock[rows, CAUSE, self.own] = self.time
+        base = self.base = self.moments.take(self.warps)
+        know = self.know
+        if self.warps == 1:
+            know.together[ORDER] |= 1 << base
+            know.together[CAUSE] |= 1 << base
+            return
+        for part in (ORDER, CAUSE):
+            own = know.own[part]
+            for warp in range(self.warps):
+                own[warp] |= 1 << base + warp
 
 
 @dataclass(eq=False)
@@ -293,66 +379,32 @@ class Block:
     written: int = 0
     """Bytes that were written, as a mask."""
     initialised: set[Footprint] = field(default_factory=set[Footprint])
+    """Footprints all of whose bytes were written, or reported."""
 
     def enter(self, new: Record) -> Record:
         """Enter the first access of a group to a footprint."""
-        if len(new.agents) == 1:
-            new.sole = int(new.agents[0])
         for other in self.records.values():
             if not (other.write or new.write):
                 continue
             meets = new.footprint.meets(other.footprint)
-            if meets is not None:
+            if meets:
                 new.near.append((other, meets))
-                other.near.append((new, meets.T))
+                other.near.append((new, tuple((b, a) for a, b in meets)))
         if new.write:
             meets = new.footprint.meets(new.footprint)
-            if meets is not None:
+            if meets:
                 new.near.append((new, meets))
         self.records[new.footprint, new.group, new.write] = new
         return new
 
 
-def make_group(
-    agents: Agents,
-    block: Block,
-    name: str,
-    first: int,
-    warps: int,
-    env: dict[str, int | float],
-    clock: Clock,
-    time: int,
-) -> Group:
-    """A group of the block's warps ``first`` and following."""
-    numbers = range(first, first + warps)
-
-    def index(of: object) -> Indices:
-        assert callable(of)
-        return np.array([of(block.rank, w) for w in numbers], np.intp)
-
-    return Group(
-        block,
-        name,
-        first,
-        warps,
-        env,
-        clock,
-        index(agents.warp),
-        index(agents.copies),
-        index(agents.products),
-        agents.stores(block.rank, first),
-        time,
-    )
-
-
-def make_block(program: Program, agents: Agents, index: int, rank: int) -> Block:
+def make_block(program: Program, moments: Moments, index: int, rank: int) -> Block:
     """A block with its barriers initialised (axiom "prologue")."""
     barriers: dict[tuple[BarrierAlloc, int], Barrier] = {}
-    for number, (alloc, i) in enumerate(agents.barriers):
-        name = f"{alloc.name}[{i}]" if alloc.count > 1 else alloc.name
-        agent = agents.barrier(rank, number)
-        barriers[alloc, i] = Barrier(
-            name, rank, agent, alloc, alloc.arrivals, agents.zero(), agents.zero()
-        )
-        barriers[alloc, i].pending = alloc.arrivals
+    for alloc in program.barriers:
+        for i in range(alloc.count):
+            name = f"{alloc.name}[{i}]" if alloc.count > 1 else alloc.name
+            made = Barrier(name, rank, alloc, alloc.arrivals, moments)
+            made.pending = alloc.arrivals
+            barriers[alloc, i] = made
     return Block(index, rank, program.cluster > 1, barriers, {})

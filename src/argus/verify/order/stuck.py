@@ -8,20 +8,28 @@ from argus.ir import ops as o
 from argus.ir.program import Program
 from argus.ir.walk import walk
 from argus.verify.evidence import Event
-from argus.verify.order.accesses import event, report, who
+from argus.verify.order.accesses import event, report
 from argus.verify.order.finding import Findings
 from argus.verify.order.state import Group, Waiting
 
 __all__ = ["explain"]
 
 
-def explain(findings: Findings, groups: Sequence[Group], program: Program) -> None:
-    """Report a deadlock: at each wait that cannot return, or at its evident cause."""
+def explain(
+    findings: Findings,
+    groups: Sequence[Group],
+    everyone: Sequence[Group],
+    program: Program,
+) -> None:
+    """Report a deadlock: at each wait that cannot return, or at its evident cause.
+
+    ``groups`` are those that wait, ``everyone`` has those that have ended, too.
+    """
     waiting = [(g, g.wait) for g in groups if g.wait is not None]
     events = tuple(
         event(g, w.op, f"waits for {_what(w)}", g.iteration) for g, w in waiting
     )
-    notes = tuple(f"{who(g)}: {_state(w)}" for g, w in waiting)
+    notes = tuple(f"{g.who}: {_state(w)}" for g, w in waiting)
     causes = [x for x in waiting if _bytes(findings, *x, events)]
     if causes:
         return
@@ -32,7 +40,7 @@ def explain(findings: Findings, groups: Sequence[Group], program: Program) -> No
             rule,
             group,
             wait.op,
-            f"{who(group)} waits here for {_what(wait)}, which never comes:"
+            f"{group.who} waits here for {_what(wait)}, which never comes:"
             f" {_state(wait)}",
             "waits for ever",
             events=(*wait.barrier.arrivals[-2:], *events),
@@ -121,8 +129,8 @@ def _rule(
             and _arrives(g, program, wait)
         }
         # Those that arrive here wait for what this group would do next: the count.
-        arrived = {e.role for e in barrier.arrivals}
-        missing = [g for g in groups if id(g) in arriving and who(g) not in arrived]
+        arrived = {e.group.who for e in barrier.arrivals}
+        missing = [g for g in groups if id(g) in arriving and g.who not in arrived]
         return "AG0403" if missing else "AG0409"
     return "AG0403"
 

@@ -28,17 +28,23 @@ class Watch:
         """All ends after fewer turns were looked at."""
         self.loops = {id(op): op for op in loops}
         self.states: dict[object, list[Position]] = {}
-        self.found: dict[int, tuple[int, int]] = {}
-        """Loop -> turns before the first of two equal states, and between them."""
-        self.most: dict[int, int] = {}
+        self.found: dict[tuple[int, tuple[int, ...]], tuple[int, int]] = {}
+        """Loop and turns of those around it -> turns before the first of two equal
+        states, and between them.
+        """
+        self.most: dict[tuple[int, tuple[int, ...]], int] = {}
         self.begun: object = ()
         self.goal = 0
         """Turns that all groups have to begin once the loops have repeated."""
 
     @property
     def complete(self) -> bool:
-        """Whether each loop has repeated."""
-        return len(self.found) == len(self.loops)
+        """Whether each loop has repeated, an inner one in two turns of those around."""
+        return all(
+            sum(1 for loop, _ in self.found if loop == key)
+            > (self.control.depth[op] > 0)
+            for key, op in self.loops.items()
+        )
 
     def start(self) -> None:
         """A walk begins."""
@@ -59,55 +65,68 @@ class Watch:
         """After a round of the walk: whether it need not go on."""
         at = position(walk)
         begun = tuple(
-            tuple((i, t) for i, t in zip(path, turns, strict=True) if i in self.loops)
+            tuple(
+                (loop, turns[:level], turns[level])
+                for level, loop in enumerate(path)
+                if loop in self.loops
+            )
             for path, turns in at
         )
         if begun == self.begun or not any(begun):
             return False  # nobody has begun a turn of a loop of interest
         self.begun = begun
-        for loop, turn in (x for group in begun for x in group):
-            self.most[loop] = max(self.most.get(loop, 0), turn)
+        for loop, outer, turn in (x for group in begun for x in group):
+            self.most[loop, outer] = max(self.most.get((loop, outer), 0), turn)
         if self.complete:
-            least = min((t for group in begun for _, t in group), default=0)
+            least = min((t for group in begun for *_, t in group), default=0)
             return least > self.goal
         state = snapshot(walk, self.control.counters, self.control.modulus)
         for earlier in self.states.get(state, ()):
             self._repeats(earlier, at)
         self.states.setdefault(state, []).append(at)
         if self.complete:
-            self.goal = max(t for group in begun for _, t in group)
+            self.goal = max(t for group in begun for *_, t in group)
         return False
 
     def _repeats(self, earlier: Position, now: Position) -> None:
         """The same state twice: which loop went on by the same turns in all groups?"""
-        moved: dict[int, tuple[int, int]] = {}
+        moved: dict[tuple[int, tuple[int, ...]], tuple[int, int]] = {}
         for (path, before), (_, after) in zip(earlier, now, strict=True):
             for level, (loop, a, b) in enumerate(zip(path, before, after, strict=True)):
                 if a == b:
                     continue
-                first, shift = moved.get(loop, (a, b - a))
+                key = (loop, before[:level])
+                first, shift = moved.get(key, (a, b - a))
                 if shift != b - a or after[level + 1 :] != before[level + 1 :]:
                     return
-                moved[loop] = (max(first, a), shift)
+                moved[key] = (max(first, a), shift)
                 break
         shifts = {shift for _, shift in moved.values()}
         if len(shifts) != 1 or min(shifts) <= 0:
             return
-        for loop, (first, shift) in moved.items():
-            if loop in self.loops:
-                self.found.setdefault(loop, (first + 1, shift))
-
-    def reached(self, op: o.For) -> int:
-        """The most turns of a loop that were seen."""
-        return self.most.get(id(op), 0)
+        for key, (first, shift) in moved.items():
+            if key[0] in self.loops:
+                self.found.setdefault(key, (first + 1, shift))
 
     def missing(self) -> list[o.For]:
-        """Loops without a repetition."""
-        return [op for key, op in self.loops.items() if key not in self.found]
+        """Loops that turned, and did not repeat."""
+        if self.complete:
+            return []
+        without = {loop for loop, outer in self.most if (loop, outer) not in self.found}
+        return [op for key, op in self.loops.items() if key in without]
+
+    @property
+    def period(self) -> int:
+        """Turns after which all loops repeat."""
+        return lcm(*(shift for _, shift in self.found.values()))
 
     def bound(self) -> int:
-        """Trip counts up to this one show everything."""
+        """Trip counts up to this one show everything.
+
+        With at least ``first`` turns and a period more, the walk passes both of two
+        equal states, and so goes on as the walk with a period less does.
+        """
         if not self.found:
             return 1
         first = max(first for first, _ in self.found.values())
-        return first + lcm(*(shift for _, shift in self.found.values()))
+        return first + self.period - 1
