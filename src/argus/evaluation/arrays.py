@@ -78,6 +78,10 @@ class Arrays(Protocol):
         """NaN for floating point, the least value for integers, false for bool."""
         ...
 
+    def rounded(self, values: Any, dtype: DType) -> Any:
+        """Floating point values (fp32, fp64) rounded to nearest in ``dtype``."""
+        ...
+
     def copy(self, array: Any) -> Any:
         """An independent copy."""
         ...
@@ -127,6 +131,12 @@ class NumpyArrays:
         if dtype.is_float:
             return np.full(shape, np.nan, kind)
         return np.full(shape, 0 if dtype.kind == "bool" else np.iinfo(kind).min, kind)
+
+    def rounded(self, values: Any, dtype: DType) -> Any:
+        """See :class:`Arrays`."""
+        if dtype.name == "bf16":
+            return f32_to_bf16(values.astype(np.float32))
+        return values.astype(storage(dtype))
 
     def copy(self, array: Any) -> Any:
         """See :class:`Arrays`."""
@@ -197,6 +207,10 @@ class TorchArrays:
         else:
             value = int(self.module.iinfo(kind).min)
         return self.module.full(shape, value, dtype=kind, device=self.device)
+
+    def rounded(self, values: Any, dtype: DType) -> Any:
+        """See :class:`Arrays`."""
+        return values.to(self._type(dtype))
 
     def copy(self, array: Any) -> Any:
         """See :class:`Arrays`."""

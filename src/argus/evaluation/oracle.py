@@ -4,14 +4,17 @@
     ...                                     # the kernel writes inputs.arrays in place
     verdict = judge(entry, case, inputs)
 
-Inputs are normal and fresh for every seed; outputs are poisoned with NaN, so that what
-was not written is seen; inputs are compared afterwards, so that what was overwritten is
-seen. The reference is computed in fp64 from the same rounded inputs.
+`judge` is `expected` and `compared` in one; the judge of untrusted candidates has
+tolerances of its own, and takes them one by one. Inputs are normal and fresh for every
+seed; outputs are poisoned with NaN, so that what was not written is seen; inputs are
+compared afterwards, so that what was overwritten is seen. The reference is computed in
+fp64 from the same rounded inputs.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -140,38 +143,64 @@ def draw(argument: Argument, library: Arrays) -> Any:
 
 def judge(entry: Entry, case: Case, inputs: Inputs) -> Verdict:
     """Compare the outputs with the reference, and the inputs with their copies."""
+    reference = expected(entry, case, inputs)
+    return compared(inputs, reference, dict.fromkeys(reference, entry.tolerance))
+
+
+def exact_inputs(inputs: Inputs) -> dict[str, Any]:
+    """All arrays in fp64 (integers as they are), inputs as the kernel was given them.
+
+    Of inputs the copies, not the arrays: a kernel that changed an input is judged by
+    what it was given.
+    """
+    library = inputs.library
+    return {
+        a.name: library.exact(inputs.kept.get(a.name, inputs.arrays[a.name]), a.dtype)
+        for a in inputs.arguments
+    }
+
+
+def expected(entry: Entry, case: Case, inputs: Inputs) -> dict[str, Any]:
+    """The reference's outputs in fp64, by name."""
+    return entry.reference(inputs.library.module, exact_inputs(inputs), case)
+
+
+def compared(
+    inputs: Inputs, reference: Mapping[str, Any], tolerances: Mapping[str, float]
+) -> Verdict:
+    """What the arrays hold against a reference, and the inputs against their copies."""
     library = inputs.library
     changed = tuple(
         name
         for name, kept in inputs.kept.items()
         if not library.same(kept, inputs.arrays[name])
     )
-    # The copies, not the arrays: a kernel that changed an input is judged by what it
-    # was given.
-    given = {
-        a.name: library.exact(inputs.kept.get(a.name, inputs.arrays[a.name]), a.dtype)
-        for a in inputs.arguments
-    }
-    expected = entry.reference(library.module, given, case)
     types = {a.name: a.dtype for a in inputs.arguments}
     outputs = tuple(
-        _output(name, inputs.arrays[name], types[name], reference, entry, library)
-        for name, reference in expected.items()
+        _output(
+            name, inputs.arrays[name], types[name], value, tolerances[name], library
+        )
+        for name, value in reference.items()
     )
     return Verdict(outputs, changed)
 
 
 def _output(
-    name: str, out: Any, dtype: DType, reference: Any, entry: Entry, library: Arrays
+    name: str,
+    out: Any,
+    dtype: DType,
+    reference: Any,
+    tolerance: float,
+    library: Arrays,
 ) -> OutputVerdict:
     found = library.difference(
-        library.exact(out, dtype), reference, OUTLIER * entry.tolerance
+        library.exact(out, dtype), reference, OUTLIER * tolerance
     )
     shape = tuple(int(n) for n in out.shape)
     return OutputVerdict(
         name,
         found.error,
-        entry.tolerance,
+        tolerance,
         found.unwritten,
         found.outliers,
         math.prod(shape),

@@ -1,1 +1,23 @@
-"""The judge of untrusted candidates: isolation, limits, verdicts, executors."""
+"""The judge of untrusted candidates: isolation, limits, verdicts, executors.
+
+    judge.py         `Judge`, `LocalJudge`: what the optimiser calls
+    executor.py      the interface of executors; local.py: processes of this machine
+    process.py       one process for one task, watched from outside; worker.py: inside
+    limits.py        jobs and their limits
+    subject.py       a problem as entry, case and kernel; candidate.py: a candidate as a
+                     specialisation with the problem's signature
+    checking.py      parse, place, prove, build, predict
+    simulating.py    correctness in the interpreter, at the sizes of small.py
+    measuring.py     correctness and time on a GPU; health.py: does the GPU still work
+    inputs.py, tolerance.py, speed.py: distributions, tolerances, speed of light
+
+A kernel runs in no process but its own. A file of a candidate is parsed and never
+executed.
+"""
+
+from argus.evaluation.judge.executor import Executor
+from argus.evaluation.judge.judge import Judge, LocalJudge
+from argus.evaluation.judge.limits import Job, Limits
+from argus.evaluation.judge.local import LocalExecutor
+
+__all__ = ["Executor", "Job", "Judge", "Limits", "LocalExecutor", "LocalJudge"]

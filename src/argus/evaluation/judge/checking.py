@@ -1,0 +1,153 @@
+"""What can be said of a candidate without running it: parse, prove, build, predict.
+
+    checked = check(job, Clock(enter))
+
+``enter`` is called before each stage, which is how the process outside knows what it
+waits for. Cheap before dear: the first stage that objects ends it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import time
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from argus.compiler import Request, build, placed_program, prove
+from argus.diagnostics import ArgusError
+from argus.evaluation.judge import findings as say
+from argus.evaluation.judge.candidate import check_program, environment, request_of
+from argus.evaluation.judge.limits import Job
+from argus.evaluation.judge.speed import speed_limit
+from argus.evaluation.judge.subject import Subject, subject_of
+from argus.ir.program import Program
+from argus.runs.records import Predicted, Resources, Stage, Verdict
+from argus.runtime.build import ResourceUsage
+from argus.verify.verdict import Verdict as Proved
+
+
+class Enter(Protocol):
+    """Told which stage begins, and the name of its limit if that is another."""
+
+    def __call__(self, stage: Stage, within: str = "") -> None:
+        """Tell the process outside."""
+        ...
+
+
+@dataclass
+class Clock:
+    """Seconds of each stage, told to the process outside as they begin."""
+
+    enter: Enter
+    seconds: dict[str, float] = field(default_factory=dict[str, float])
+    stage: Stage = "parse"
+    _since: float = field(default_factory=time.perf_counter)
+
+    def begin(self, stage: Stage, within: str = "") -> None:
+        """The next stage begins; ``within`` names its limit if that is another."""
+        self.end()
+        self.stage = stage
+        self.enter(stage, within)
+
+    def end(self) -> None:
+        """Count what the present stage took."""
+        now = time.perf_counter()
+        spent = now - self._since
+        self.seconds[self.stage] = self.seconds.get(self.stage, 0.0) + spent
+        self._since = now
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A verdict, and what later stages need where it is "correct"."""
+
+    verdict: Verdict
+    subject: Subject | None = None
+    request: Request | None = None
+    program: Program | None = None
+
+
+def check(job: Job, clock: Clock) -> Checked:
+    """The verdict on a candidate before it is run. Raises only for a broken problem.
+
+    Raises ArgusError where the problem itself is wrong (AG1018, AG0909, AG0602).
+    """
+    clock.begin("parse")
+    # The reference is not needed yet, and it is somebody's program.
+    subject = subject_of(job.problem, reference=False)
+    try:
+        request = request_of(job.candidate, subject)
+        program = placed_program(request)
+        check_program(program, subject)
+    except ArgusError as error:
+        return _ended(clock, "rejected", say.findings_of(error))
+    except (RecursionError, MemoryError) as error:
+        what = type(error).__name__
+        found = say.said("AG1013", f"the compiler gave up: {what}")
+        return _ended(clock, "rejected", (found,))
+
+    clock.begin("verify")
+    assumptions = ""
+    if job.prove:
+        proof = prove(request)
+        match proof.report.verdict:
+            case Proved.REFUTED:
+                found = say.of_report(proof.report, Proved.REFUTED)
+                return _ended(clock, "refuted", found)
+            case Proved.UNKNOWN:
+                found = say.of_report(proof.report, Proved.UNKNOWN)
+                return _ended(clock, "unknown", found)
+            case Proved.PROVED:
+                assumptions = "; ".join(a.text for a in proof.report.assumptions)
+
+    clock.begin("build")
+    resources = Resources(threads=32 * program.warps, shared_bytes=program.shared_bytes)
+    try:
+        built = build(request)
+    except ArgusError as error:
+        ended = _ended(clock, "unbuildable", say.findings_of(error))
+        told = {"resources": resources}
+        return Checked(ended.verdict.model_copy(update=told))
+    usage = built.cubin.usage
+    resources = resources.model_copy(
+        update={"registers": usage.registers, "spill_bytes": usage.spill_stores}
+    )
+    time_predicted = predicted(program, subject, usage)
+    clock.end()
+    proved = "proved" if job.prove else "not proved (switched off)"
+    if assumptions:
+        proved += f", assuming {assumptions}"
+    verdict = Verdict(
+        status="correct",
+        stage="build",
+        summary=f"{proved}; builds with {usage.registers} registers",
+        predicted=time_predicted,
+        resources=resources,
+        limit_microseconds=speed_limit(subject, ""),
+        program=hashlib.sha256(built.cubin.source.encode()).hexdigest(),
+        seconds=dict(clock.seconds),
+    )
+    return Checked(verdict, subject, request, program)
+
+
+def _ended(clock: Clock, status: say.Status, found: tuple[say.Finding, ...]) -> Checked:
+    clock.end()
+    made = say.verdict(status, clock.stage, found)
+    return Checked(made.model_copy(update={"seconds": dict(clock.seconds)}))
+
+
+def predicted(
+    program: Program, subject: Subject, usage: ResourceUsage | None
+) -> Predicted | None:
+    """What the performance model says; None where this installation lacks it."""
+    model = importlib.import_module("argus.model")
+    predict = getattr(model, "predict", None)
+    if predict is None:
+        return None
+    arguments = environment(program, subject.arguments(), subject)
+    said = predict(program, {**subject.case.sizes, **arguments}, usage=usage)
+    parts = {str(k): float(v) for k, v in said.parts.items()}
+    return Predicted(
+        microseconds=said.microseconds, bottleneck=said.bottleneck, parts=parts
+    )

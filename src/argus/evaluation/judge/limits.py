@@ -1,0 +1,56 @@
+"""What one candidate may cost, and the jobs that the judge hands to an executor.
+
+Nothing is enforced here: `process` kills at the times, `worker` sets the memory limit.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from argus.runs.records import Candidate, Problem, Record
+
+JobKind = Literal["check", "evaluate"]
+
+
+class Limits(Record):
+    """Hard limits of one candidate. Seconds are wall clock, bytes those of a process.
+
+    ``parse``, ``verify``, ``build``: seconds of each stage without a GPU (``build``
+    with the prediction of the time). ``simulate``: seconds of the interpreter. ``run``:
+    seconds of the stages on the GPU, with making inputs and the oracle. ``launch``:
+    seconds of a first launch of the candidate, after which it counts as hung.
+    ``memory``: address space of processes without a GPU (CUDA reserves terabytes, so
+    that the same limit is impossible there).
+    ``timing``: seconds of the device that timing may take; ``rounds`` is the largest,
+    ``fewest`` the smallest number of timed calls.
+    ``seeds``: runs of the interpreter for each small case.
+    """
+
+    parse: float = 20.0
+    verify: float = 60.0
+    build: float = 120.0
+    simulate: float = 60.0
+    run: float = 90.0
+    launch: float = 10.0
+    memory: int = 8 << 30
+    source: int = 1_000_000
+    timing: float = 0.6
+    rounds: int = 60
+    fewest: int = 11
+    seeds: int = 2
+
+
+class Job(Record):
+    """One candidate to judge.
+
+    ``hung`` are programs (``Verdict.program``) that are not to be run again. ``prove``
+    is switched off by tests only, which want wrong kernels to reach the device.
+    ``simulate``: without a GPU, "evaluate" runs the interpreter.
+    """
+
+    kind: JobKind
+    problem: Problem
+    candidate: Candidate
+    limits: Limits = Limits()
+    hung: frozenset[str] = frozenset()
+    prove: bool = True

@@ -1,0 +1,204 @@
+"""One process for one task: started cheaply, watched, killed at its time limit.
+
+    outcome = attempt("check", job, limits)
+
+Processes are forked from multiprocessing's fork server, which has the compiler loaded
+already (`preload`) and never touches CUDA. Whatever happens in there, this returns.
+
+As with all of multiprocessing, a program that uses this has its main part below
+``if __name__ == "__main__":``.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import signal
+import tempfile
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from multiprocessing.context import ForkServerContext, ForkServerProcess
+from pathlib import Path
+from typing import Any, Literal
+
+from argus.evaluation.judge.limits import Job, Limits
+from argus.evaluation.judge.worker import Task, main
+from argus.runs.records import Stage, Verdict
+
+START = 120.0
+"""Seconds for a process to start: the first one waits for the fork server's imports."""
+_LOG = 4000
+_PRELOAD = "argus.evaluation.judge.preload"
+
+Ending = Literal["done", "late", "died", "unstarted", "stopped"]
+"""done: it told its result. late: killed at a limit. died: it ended without a result.
+unstarted: there is no process to blame. stopped: killed because nobody waits for it."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a process ended; ``stage`` is the last it entered, ``within`` its limit.
+
+    ``log`` is the end of what it printed, ``code`` its exit code (negative: a signal).
+    """
+
+    ending: Ending
+    stage: Stage
+    within: str
+    seconds: float
+    verdict: Verdict | None = None
+    told: Mapping[str, Any] | None = None
+    code: int | None = None
+    log: str = ""
+
+
+_lock = threading.Lock()
+_prepared: list[ForkServerContext] = []
+
+
+def context(torch: bool = False) -> ForkServerContext:
+    """The fork server's context. ``torch``: whether it should have torch loaded.
+
+    Only the first call decides: a running server is not started again.
+    """
+    with _lock:
+        if not _prepared:
+            made = multiprocessing.get_context("forkserver")
+            wanted = [_PRELOAD, "__main__"]
+            made.set_forkserver_preload([*wanted, "torch"] if torch else wanted)
+            _prepared.append(made)
+        return _prepared[0]
+
+
+def attempt(
+    task: Task,
+    job: Job | None,
+    limits: Limits,
+    *,
+    gpu: str | None = None,
+    stop: threading.Event | None = None,
+) -> Outcome:
+    """Run a task in a process of its own, and wait for its end. Never raises for it.
+
+    ``stop``, once set, kills the process.
+    """
+    begin = time.monotonic()
+    on_gpu = task in ("measure", "health", "probe")
+    handle, log = tempfile.mkstemp(prefix="argus-judge-")
+    os.close(handle)
+    try:
+        try:
+            process, inbox = _start(task, job, limits, gpu, log, on_gpu)
+        except (OSError, EOFError) as error:  # the fork server was killed, say
+            spent = time.monotonic() - begin
+            return Outcome("unstarted", "parse", "start", spent, log=str(error))
+        try:
+            return _watched(process, inbox, limits, begin, log, stop)
+        finally:
+            _kill(process)
+            inbox.close()
+    finally:
+        Path(log).unlink(missing_ok=True)
+
+
+def _start(
+    task: Task, job: Job | None, limits: Limits, gpu: str | None, log: str, on_gpu: bool
+) -> tuple[ForkServerProcess, Connection]:
+    made = context()
+    inbox, out = made.Pipe(duplex=False)
+    text = "" if job is None else job.model_dump_json()
+    memory = None if on_gpu else limits.memory
+    process = made.Process(
+        target=main, args=(out, task, text, gpu, log, memory), daemon=True
+    )
+    try:
+        process.start()
+    except BaseException:
+        inbox.close()
+        raise
+    finally:
+        out.close()
+    return process, inbox
+
+
+def _watched(
+    process: ForkServerProcess,
+    inbox: Connection,
+    limits: Limits,
+    begin: float,
+    log: str,
+    stop: threading.Event | None,
+) -> Outcome:
+    stage: Stage = "parse"
+    within = "start"
+    deadline = begin + START
+    while True:
+        ending = _awaited(inbox, deadline, stop)
+        if ending is not None:
+            _kill(process)
+            spent = time.monotonic() - begin
+            return Outcome(ending, stage, within, spent, log=_tail(log))
+        try:
+            message = json.loads(inbox.recv_bytes())
+        except (EOFError, OSError):
+            process.join(10)
+            spent = time.monotonic() - begin
+            return Outcome(
+                "died", stage, within, spent, code=process.exitcode, log=_tail(log)
+            )
+        if "stage" in message:
+            stage, within = message["stage"], message["within"]
+            deadline = time.monotonic() + limit_of(limits, within)
+            continue
+        spent = time.monotonic() - begin
+        found = message.get("verdict")
+        verdict = None if found is None else Verdict.model_validate(found)
+        return Outcome(
+            "done", stage, within, spent, verdict, message.get("told"), log=_tail(log)
+        )
+
+
+def _awaited(
+    inbox: Connection, deadline: float, stop: threading.Event | None
+) -> Ending | None:
+    """Wait for a message: None when there is one, else why there is none."""
+    while True:
+        left = deadline - time.monotonic()
+        if left <= 0:
+            return "late"
+        if stop is not None and stop.is_set():
+            return "stopped"
+        if inbox.poll(min(left, 0.25)):
+            return None
+
+
+def limit_of(limits: Limits, within: str) -> float:
+    """Seconds of a limit by its name."""
+    found: float = getattr(limits, within)
+    return found
+
+
+def _kill(process: ForkServerProcess) -> None:
+    """End the process and what it started."""
+    pid = process.pid
+    if pid is None:
+        return
+    try:
+        if os.getpgid(pid) == pid:  # it has a group of its own by now
+            os.killpg(pid, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        pass
+    process.kill()
+    process.join(30)
+
+
+def _tail(log: str) -> str:
+    try:
+        raw = Path(log).read_bytes()
+    except OSError:
+        return ""
+    return raw[-_LOG:].decode(errors="replace").strip()

@@ -1,0 +1,291 @@
+"""Small cases that stand for a problem, for the interpreter.
+
+Sizes become a few tiles of the candidate: one case keeps each size's remainder, one has
+tails everywhere. What divides a size by itself divides the small one (up to 16), since
+the program relies on it.
+
+A candidate may decide by sizes: `if K > 4096`. Each decision that its program takes by
+sizes and scalars alone must turn out somewhere as it does at the problem's own sizes.
+Where no small size does that, one dimension at a time is given its own size. (Not seen
+is a decision about the elements of a tile that was filled with a size.)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from argus.compiler import divisor
+from argus.evaluation.judge.candidate import environment
+from argus.evaluation.judge.subject import Subject
+from argus.ir import ops as o
+from argus.ir.expr import Binary, Const, Expr, Select, evaluate
+from argus.ir.memory import GlobalTensor, GlobalView
+from argus.ir.program import Program
+from argus.ir.walk import expressions, walk
+from argus.kernels.library import Case
+
+WORK = 1 << 24
+"""Products or elements below which a problem is run at its own sizes."""
+MOST = 1 << 32
+"""Most multiplications of a case with one size as large as the problem's."""
+_COMPARED = frozenset({"min", "max", "==", "!=", "<", "<=", ">", ">="})
+Env = dict[str, int | float]
+
+
+@dataclass(frozen=True)
+class Small:
+    """A case to run; ``few``: only its first and its last blocks."""
+
+    case: Case
+    why: str
+    few: bool = False
+
+
+class Unrepresented(Exception):  # noqa: N818 - a result, not a fault
+    """No small case decides like the problem; says which decision."""
+
+
+def small_cases(program: Program, subject: Subject) -> tuple[Small, ...]:
+    """The cases to run instead of the problem's own.
+
+    Raises :class:`Unrepresented`.
+    """
+    own = subject.case
+    if _work(subject, own) <= WORK:
+        return (Small(own, "the problem's own sizes"),)
+    tiles, inner = _tiles(program)
+    depth = 1 + max((r.stages for r in program.rings), default=1)
+    found: list[Small] = []
+    for tails, why in ((False, "whole tiles"), (True, "tails")):
+        sizes = _shrunk(subject, program, tiles, inner, depth, tails)
+        made = _admitted(program, subject, _case(subject, sizes, why), tiles)
+        if made is not None and made.case.sizes not in [s.case.sizes for s in found]:
+            found.append(made)
+    if not found:
+        raise Unrepresented("the kernel's requirements refuse every small size")
+    return (*found, *_stretched(program, subject, found, tiles))
+
+
+def _case(
+    subject: Subject, sizes: Mapping[str, int], why: str, few: bool = False
+) -> Small:
+    name = ", ".join(f"{k}={v}" for k, v in sizes.items())
+    return Small(Case(name, dict(sizes), subject.case.options), why, few)
+
+
+def _work(subject: Subject, case: Case) -> int:
+    work = subject.entry.work(case)
+    elements = sum(math.prod(a.shape) for a in subject.entry.arguments(case))
+    # A user's reference has no count of its operations; matrix products are the dear
+    # ones, and all sizes together bound them.
+    flops = work.flops if work.flops > 0 else math.prod(case.sizes.values())
+    return max(flops // 2, elements)
+
+
+# ------------------------------------------------------------------------------- sizes
+
+
+def _tiles(program: Program) -> tuple[dict[str, int], frozenset[str]]:
+    """Largest extent of a tile along each dimension; dimensions of no output."""
+    tiles: dict[str, int] = {}
+    for view in _views(program):
+        gathers = {g.axis for g in view.gathers}
+        for axis, (dim, extent) in enumerate(zip(view.dims, view.shape, strict=True)):
+            if dim is not None and axis not in gathers:
+                tiles[dim] = max(tiles.get(dim, 1), extent)
+    kept: set[str] = set()
+    inner: set[str] = set()
+    for param in program.params:
+        dims: tuple[str, ...] = getattr(param, "dims", ())
+        (kept if param.name in program.outputs else inner).update(dims)
+    return tiles, frozenset(inner - kept)
+
+
+def _views(program: Program) -> Iterator[GlobalView]:
+    for op in walk(program.body):
+        match op:
+            case o.LoadGlobal() | o.StoreGlobal():
+                yield op.view
+            case o.CopyAsync():
+                yield op.src
+            case o.CopyOut():
+                yield op.dst
+            case _:
+                pass
+
+
+def _shrunk(
+    subject: Subject,
+    program: Program,
+    tiles: Mapping[str, int],
+    inner: frozenset[str],
+    depth: int,
+    tails: bool,
+) -> dict[str, int]:
+    """Sizes of a few tiles; those that the program has fixed stay."""
+    fixed = _fixed(program)
+    sizes = dict(subject.case.sizes)
+    blocks = 1
+    for name, n in subject.case.sizes.items():
+        if name in fixed or tiles.get(name, 1) > 1:
+            continue
+        sizes[name] = min(n, 3 if tails and blocks == 1 else 2)
+        blocks *= sizes[name]
+    if {"H", "G"} <= sizes.keys():  # groups of heads keep their number
+        ratio = subject.case.sizes["H"] // subject.case.sizes["G"]
+        sizes["G"] = min(subject.case.sizes["G"], 2 if ratio == 1 else 1)
+        sizes["H"] = ratio * sizes["G"]
+        sizes["B"] = 1 if tails or ratio > 2 else min(sizes["B"], 2)
+        blocks = sizes["H"] * sizes["B"]
+    cluster = program.cluster
+    for name, n in subject.case.sizes.items():
+        tile = tiles.get(name, 1)
+        if name in fixed or tile == 1:
+            continue
+        step = program.facts.get(name, divisor(n))
+        rest = max(step, tile // 2 + 8) if tails else n % tile
+        if name in inner:
+            # Around the ring once, and one more.
+            whole = tile * (2 if tails or blocks > 4 else depth)
+        elif tails:
+            whole = tile if blocks <= 4 else 0
+            blocks *= 8
+        else:
+            whole, cluster = tile * cluster, 1  # the first one is the rows' dimension
+        sizes[name] = min(n, _up(whole + rest, step))
+    return sizes
+
+
+def _fixed(program: Program) -> frozenset[str]:
+    """Dimensions whose size is a static parameter."""
+    found: set[str] = set()
+    for param in program.params:
+        if isinstance(param, GlobalTensor):
+            pairs = zip(param.dims, param.shape, strict=True)
+            found.update(dim for dim, size in pairs if isinstance(size, Const))
+    return frozenset(found)
+
+
+def _up(n: int, step: int) -> int:
+    return (n + step - 1) // step * step
+
+
+def _admitted(
+    program: Program, subject: Subject, small: Small, tiles: Mapping[str, int]
+) -> Small | None:
+    """The case, or one that is a little larger, where the program takes it.
+
+    A size that follows from others (the length of a table of tiles) may have a divisor
+    that the program relies on, too.
+    """
+    if _admits(program, subject, small.case):
+        return small
+    for name, n in small.case.sizes.items():
+        if tiles.get(name, 1) > 1:
+            continue
+        for more in range(n + 1, min(n + 16, subject.case.sizes[name]) + 1):
+            sizes = {**small.case.sizes, name: more}
+            made = _case(subject, sizes, small.why, small.few)
+            if _admits(program, subject, made.case):
+                return made
+    return None
+
+
+def _admits(program: Program, subject: Subject, case: Case) -> bool:
+    env = environment(program, subject.entry.arguments(case), subject)
+    return all(evaluate(r.cond, env) for r in program.requirements)
+
+
+# --------------------------------------------------------------------------- decisions
+
+
+def decisions(program: Program, env: Env) -> dict[int, bool]:
+    """How each comparison turns out where blocks and loops begin, by its number.
+
+    Symbols that are no sizes count as what they begin with, or as 0.
+    """
+    known = dict(env)
+    found: dict[int, bool] = {}
+    number = 0
+    for op in walk(program.body):
+        match op:
+            case o.Let():
+                known[op.sym.name] = _value(op.value, known)
+            case o.For():
+                known[op.var.name] = _value(op.start, known)
+                for carry in op.scalars:
+                    known[carry.arg.name] = _value(carry.init, known)
+            case _:
+                pass
+        for expression in expressions(op):
+            for left, right, kind in _comparisons(expression):
+                a, b = _value(left, known), _value(right, known)
+                found[number] = a == b if kind in ("==", "!=") else a < b
+                number += 1
+    return found
+
+
+def _comparisons(e: Expr) -> Iterator[tuple[Expr, Expr, str]]:
+    match e:
+        case Binary():
+            yield from _comparisons(e.left)
+            yield from _comparisons(e.right)
+            if e.op in _COMPARED:
+                yield e.left, e.right, e.op
+        case Select():
+            for part in (e.cond, e.then, e.other):
+                yield from _comparisons(part)
+        case _:
+            pass
+
+
+class _Zero(dict[str, int | float]):
+    def __missing__(self, key: str) -> int | float:
+        return 0
+
+
+def _value(e: Expr, env: Env) -> int | float:
+    try:
+        return evaluate(e, _Zero(env))
+    except ZeroDivisionError:
+        return 0
+
+
+def _stretched(
+    program: Program,
+    subject: Subject,
+    found: list[Small],
+    tiles: Mapping[str, int],
+) -> tuple[Small, ...]:
+    """Cases with one size as it is, for decisions that no small case takes."""
+
+    def taken(case: Case) -> dict[int, bool]:
+        arguments = subject.entry.arguments(case)
+        return decisions(program, environment(program, arguments, subject))
+
+    wanted = taken(subject.case)
+    seen = [taken(s.case) for s in found]
+    added: list[Small] = []
+    base = found[0].case.sizes
+    for number, outcome in wanted.items():
+        if any(s[number] == outcome for s in seen):
+            continue
+        for name, n in subject.case.sizes.items():
+            if base[name] == n:
+                continue
+            wide = _case(subject, {**base, name: n}, f"{name} as it is", few=True)
+            made = _admitted(program, subject, wide, tiles)
+            if made is None or _work(subject, made.case) > MOST:
+                continue
+            outcomes = taken(made.case)
+            if outcomes[number] == outcome:
+                added.append(made)
+                seen.append(outcomes)
+                break
+        else:
+            raise Unrepresented(
+                "it takes a decision by sizes that no small size takes in the same way"
+            )
+    return tuple(added)

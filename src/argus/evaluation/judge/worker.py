@@ -1,0 +1,125 @@
+"""What runs in a candidate's own process: one task, told over a pipe, then the end.
+
+Messages to the process outside are JSON texts: ``{"stage": ..., "within": ...}`` before
+each stage (``within`` names the limit that applies), and at last ``{"verdict": {...}}``
+or ``{"told": {...}}``. Nothing is unpickled there.
+
+Before anything else the process gives up its terminal, starts a process group (so that
+whatever a user's reference starts is killed with it), limits its memory where CUDA is
+not wanted, and watches that the judge still lives.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import json
+import os
+import resource
+import sys
+import threading
+from multiprocessing import parent_process
+from multiprocessing.connection import Connection, wait
+from typing import Literal
+
+from argus.diagnostics import ArgusError
+from argus.evaluation.judge.checking import Clock, Enter, check
+from argus.evaluation.judge.findings import findings_of, said, verdict
+from argus.evaluation.judge.limits import Job
+from argus.runs.records import Stage, Verdict
+
+Task = Literal["check", "simulate", "measure", "health", "probe"]
+"""check: no GPU. simulate: check, then the interpreter. measure: on the GPU what was
+checked. health: a known kernel on the GPU. probe: which GPUs there are."""
+
+
+def main(
+    out: Connection,
+    task: Task,
+    job: str,
+    gpu: str | None,
+    log: str,
+    memory: int | None,
+) -> None:
+    """The process. ``job`` is JSON of a `Job` ("" for health and probe).
+
+    ``gpu`` is what CUDA_VISIBLE_DEVICES is set to, None for none; ``log`` a file for
+    what is printed; ``memory`` the limit of the address space in bytes.
+    """
+    _settle(gpu, log, memory)
+
+    def enter(stage: Stage, within: str = "") -> None:
+        _send(out, {"stage": stage, "within": within or stage})
+
+    if task == "health":
+        from argus.evaluation.judge.health import healthy
+
+        enter("run", "run")
+        _send(out, {"told": {"healthy": healthy()}})
+    elif task == "probe":
+        from argus.evaluation.judge.health import devices
+
+        _send(out, {"told": {"devices": list[object](devices())}})
+    else:
+        made = judged(task, Job.model_validate_json(job), enter)
+        _send(out, {"verdict": made.model_dump(mode="json")})
+    out.close()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    # Destroying a CUDA context that has a fault may block, and there is nothing to
+    # clean up.
+    os._exit(0)
+
+
+def judged(task: Task, job: Job, enter: Enter) -> Verdict:
+    """The verdict of a task. What goes wrong with the problem itself is "failed"."""
+    clock = Clock(enter)
+    try:
+        if task == "measure":
+            from argus.evaluation.judge.measuring import measure
+
+            return measure(job, clock)
+        checked = check(job, clock)
+        if task == "simulate" and checked.verdict.status == "correct":
+            from argus.evaluation.judge.simulating import simulated
+
+            return simulated(job, checked, clock)
+        return checked.verdict
+    except ArgusError as error:
+        made = verdict("failed", clock.stage, findings_of(error))
+    except MemoryError:
+        text = f"more than {job.limits.memory >> 20} MiB of memory are needed"
+        made = verdict("crashed", clock.stage, (said("AG1013", text),))
+    clock.end()
+    return made.model_copy(update={"seconds": dict(clock.seconds)})
+
+
+def _send(out: Connection, message: dict[str, object]) -> None:
+    try:
+        out.send_bytes(json.dumps(message).encode())
+    except OSError:  # the judge is gone
+        os._exit(1)
+
+
+def _settle(gpu: str | None, log: str, memory: int | None) -> None:
+    with contextlib.suppress(OSError):
+        os.setsid()
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    printed = os.open(log, os.O_WRONLY | os.O_APPEND)
+    os.dup2(printed, 1)
+    os.dup2(printed, 2)
+    faulthandler.enable()
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    os.environ["CUDA_VISIBLE_DEVICES"] = "" if gpu is None else gpu
+    if memory is not None:
+        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+    threading.Thread(target=_watch, daemon=True).start()
+
+
+def _watch() -> None:
+    """End with the judge: a kernel that hangs must not outlive it."""
+    parent = parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os._exit(1)
