@@ -312,7 +312,8 @@ def _naive(design: Design) -> str | None:
     if rows == 0:
         return f"{warps} warps cannot divide a tile of {bm} x {bn}"
     operands = (bm // rows + bn // columns) * bk // 32 // 2
-    need = bm * bn // threads + operands + 40
+    # Next to the operands stand the addresses and predicates of their loads.
+    need = bm * bn // threads + 3 * operands + 40
     if need > 255:
         return f"a thread needs about {need} registers and has 255"
     return None
@@ -338,8 +339,11 @@ def _ring(design: Design, problem: LibraryProblem) -> str | None:
     accumulator = bm * bn // (32 * warps)
     room = registers_per_thread(32 * warps)
     extra = 64 if _epilogue(problem) else 40
+    copied = (bm + bn) * bk // (32 * warps)
     if problem.sizes["K"] % 2:
-        extra += (bm + bn) * bk // (32 * warps)
+        extra += 3 * copied  # through registers, an element at a time
+    elif problem.sizes["K"] % 8:
+        extra += copied  # narrow copies: an address and a predicate for each pair
     if accumulator + extra > room:
         return f"a thread needs about {accumulator + extra} registers and has {room}"
     return too_large(ring_bytes(stages, bm + bn, bk), problem.target)

@@ -17,7 +17,7 @@ from argus.agent.families.family import (
     by_name,
     library_problem,
 )
-from argus.agent.families.resources import cdiv, number
+from argus.agent.families.resources import number
 from argus.evaluation.requests import choose
 from argus.kernels.library import LIBRARY, Case
 from argus.kernels.library.norms import row_statics
@@ -102,8 +102,8 @@ class _Rows(Family):
     """What both norms have in common."""
 
     together = (("ROWS", "WARPS"), ("WARPS", "MIN_BLOCKS"))
-    per_column: ClassVar[float]
-    """Registers that a column takes while its row is held."""
+    weighted: ClassVar[bool]
+    """Whether a row of weights is held beside the row."""
 
     def start(self, problem: Problem) -> Design:
         """One row per block, 256 columns at a time."""
@@ -156,11 +156,9 @@ class _Rows(Family):
         if columns > max(256, 2 * n - 1):
             return f"a tile of {columns} columns is mostly outside rows of {n}"
         room = min(255, 65536 // (32 * warps * blocks) // 8 * 8)
-        need = self.per_column * elements + 22 - number(design.get("SPILL", 0)) // 4
+        need = _registers(self, design, n)
         if need > room:
-            return f"a thread needs about {need:.0f} registers and has {room}"
-        if cdiv(m, rows) < 1:
-            return "there is nothing to do"
+            return f"a thread needs about {need} registers and has {room}"
         return None
 
 
@@ -168,11 +166,23 @@ def _blocks(family: Family, design: Design) -> list[int]:
     return [number(v) for v in family.form(design).domains["MIN_BLOCKS"]]
 
 
+def _registers(family: _Rows, design: Design, n: int) -> int:
+    """About what a thread needs; elements in f32, weights in 16 bits."""
+    columns, rows = number(design["BN"]), number(design["ROWS"])
+    elements = rows * columns // (32 * number(design["WARPS"]))
+    need = elements + 22 + (elements // 3 if family.weighted else 0)
+    if n % 8:
+        need += elements  # narrow loads: an address or a predicate for each
+    elif columns // (32 * number(design["WARPS"])) % 8:
+        need += 12
+    return need - number(design.get("SPILL", 0)) // 8
+
+
 class Softmax(_Rows):
     """Softmax over rows."""
 
     name = "softmax"
-    per_column = 1.0
+    weighted = False
     forms: ClassVar = {
         "passes": _passes("softmax", _ONLINE, _FOLD),
         "held": _held("softmax", _FOLD),
@@ -184,6 +194,6 @@ class RmsNorm(_Rows):
     """Root-mean-square norm over rows."""
 
     name = "rmsnorm"
-    per_column = 1.0
+    weighted = True
     forms: ClassVar = {"passes": _passes("rmsnorm"), "held": _held("rmsnorm")}
     knobs = by_name(_BN, _ROWS, _WARPS, _BLOCKS, _SPILL)

@@ -1,0 +1,6 @@
+"""What the optimiser is asked: a library entry, a kernel file, or a PyTorch file."""
+
+from argus.agent.tasks.file import file_task
+from argus.agent.tasks.library import library_task, problem_task
+
+__all__ = ["file_task", "library_task", "problem_task"]
