@@ -1,1 +1,5 @@
-"""The performance model: predicted time of a placed program and what bounds it."""
+"""The performance model: how long a kernel takes on a GPU, without one."""
+
+from argus.model.predict import Prediction, predict
+
+__all__ = ["Prediction", "predict"]

@@ -3,8 +3,8 @@
     for m in read(path): m.form, m.statics, m.sizes, m.microseconds
 
 The file keeps builds, cases and records apart, since a build is measured on many
-cases. Records that failed (nothing was built, the result was wrong, the kernel hung) are
-in it, too, with the reason and no time. Nothing is measured or predicted here.
+cases. Records that failed (nothing was built, the result was wrong, the kernel hung)
+are in it, too, with the reason and no time. Nothing is measured or predicted here.
 """
 
 from __future__ import annotations

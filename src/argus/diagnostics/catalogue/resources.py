@@ -90,4 +90,10 @@ CODES = (
         "a stage count that is not possible",
         "A ring has at least one stage.",
     ),
+    Code(
+        "AG0517",
+        "the performance model cannot time the kernel",
+        "Its thread groups wait for each other for ever, or a size that its loops "
+        "need is not given.",
+    ),
 )

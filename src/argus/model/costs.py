@@ -1,0 +1,221 @@
+"""What operations cost: instructions and shared-memory wavefronts, from their plans.
+
+Everything is counted from the placed operation: registers per thread from layouts,
+atoms and steps from plans of products, wavefronts from addresses. What a record of
+`argus.isa` says of an instruction is taken from there.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any, assert_never
+
+import numpy as np
+
+from argus.diagnostics import Span
+from argus.ir import ops as o
+from argus.ir.access import element_offset, register_coords, vector_global
+from argus.ir.dtypes import DType
+from argus.ir.expr import Const
+from argus.ir.memory import GlobalView, SharedAlloc, SharedView
+from argus.ir.placement import MmaPlan, VectorPlan, WgmmaPlan
+from argus.ir.walk import used, walk
+from argus.isa import registry
+from argus.layout import SharedLayout
+from argus.model.hardware import Hardware
+from argus.model.steps import Product, Work
+from argus.verify.performance.bank_conflicts import conflict_at
+
+WARP = 32
+NOWHERE = Span("", 1, 1, 1, 1)
+LINE, SECTOR = 128, 32
+
+ISSUE: Mapping[str, float] = {
+    # argus.ir.functions; what is not listed is one instruction per element.
+    "div": 9.0,
+    "fdiv": 2.0,
+    "floordiv": 20.0,
+    "mod": 20.0,
+    "exp": 2.0,
+    "log": 2.0,
+    "sqrt": 4.0,
+    "tanh": 8.0,
+    "erf": 20.0,
+    "sin": 20.0,
+    "cos": 20.0,
+}
+SPECIAL = frozenset(
+    {"div", "fdiv", "exp", "exp2", "log", "log2", "sqrt", "rsqrt", "rcp"}
+    | {"tanh", "tanh_approx"}
+)
+"""Functions that need the special function units once per element."""
+SHUFFLE_LATENCY = 24.0
+"""Cycles from a shuffle to its result (measured on Volta to Hopper: 23 to 25)."""
+SHARED_LATENCY = 30.0
+"""Cycles of a load from shared memory without conflicts (likewise: 29 to 33)."""
+SPECIAL_LATENCY = 20.0
+ALU_LATENCY = 5.0
+MMA_LATENCY = 33.0
+"""Cycles of a dependent m16n8k16 (measured on Ampere and Hopper: 33)."""
+
+
+def fused(block: o.Block) -> set[int]:
+    """Products that the compiler joins with the sum that is their only use."""
+    uses: Counter[int] = Counter(t.id for op in walk(block) for t in used(op))
+    made = {
+        op.result.id
+        for op in walk(block)
+        if isinstance(op, o.Elementwise) and op.fn == "mul"
+    }
+    return {
+        tile.id
+        for op in walk(block)
+        if isinstance(op, o.Elementwise) and op.fn in ("add", "sub")
+        for tile in used(op)[:1]
+        if tile.id in made and uses[tile.id] == 1
+    }
+
+
+def registers(tile: o.Tile) -> int:
+    """Elements that a thread holds. Raises ValueError for a tile without layout."""
+    if tile.layout is None:
+        raise ValueError(f"{tile} has no layout: the program is not placed")
+    return tile.layout.num_regs
+
+
+def in_registers(op: o.AnyOp, warps: int, joined: set[int]) -> Work | None:
+    """Cost of an operation on register tiles; None for another kind of operation."""
+    match op:
+        case o.Elementwise():
+            n = registers(op.result)
+            if op.result.id in joined:
+                return Work()
+            issue = n * ISSUE.get(op.fn, 1.0)
+            special = float(n) if op.fn in SPECIAL else 0.0
+            latency = SPECIAL_LATENCY if special else ALU_LATENCY
+            return _work(warps, issue, special, latency)
+        case o.Cast():
+            return _work(warps, registers(op.result), 0.0, ALU_LATENCY)
+        case o.Index():
+            return _work(warps, 0.5 * registers(op.result), 0.0, ALU_LATENCY)
+        case o.Full() | o.Convert():
+            return _work(warps, 0.25 * registers(op.result), 0.0, 0.0)
+        case o.Broadcast() | o.Transpose() | o.Split() | o.Slice() | o.Reinterpret():
+            return Work()
+        case o.Reduce():
+            return _reduction(op.src, op.result, op.axis, warps)
+        case o.Scan():
+            once = _reduction(op.src, op.result, op.axis, warps)
+            more = _work(warps, registers(op.result), 0.0, ALU_LATENCY)
+            return added(once, more)
+        case _:
+            return None
+
+
+def _work(warps: int, issue: float, special: float, latency: float) -> Work:
+    return Work(warps * issue, warps * special, 0.0, issue, latency)
+
+
+def added(a: Work, b: Work) -> Work:
+    """Both, one after the other."""
+    return Work(
+        a.issue + b.issue,
+        a.special + b.special,
+        a.shared + b.shared,
+        a.chain + b.chain,
+        a.latency + b.latency,
+    )
+
+
+def _reduction(src: o.Tile, result: o.Tile, axis: int, warps: int) -> Work:
+    """In each thread, then by shuffles over the lanes that hold the axis."""
+    layout = src.layout
+    assert layout is not None
+    seen, stages = 1, 0
+    for mode in layout.threads:
+        if seen < WARP and mode.axis == axis:
+            stages += max(0, min(mode.size, WARP // seen).bit_length() - 1)
+        seen *= mode.size
+    shuffles = stages * registers(result)
+    inside = registers(src)
+    issue = inside + 2.0 * shuffles
+    latency = stages * SHUFFLE_LATENCY + ALU_LATENCY * max(1, inside).bit_length()
+    return Work(warps * issue, 0.0, float(warps * shuffles), issue, latency)
+
+
+def shared_access(plan: VectorPlan, view: SharedView, warps: int) -> Work:
+    """A load from or store to shared memory by all threads of a role."""
+    here = (view.alloc.layout, view.alloc.dtype, view.axes, view.shape)
+    waves = _wavefronts(plan, *here, view.alloc.stage_bytes)
+    issue = float(plan.accesses)
+    return Work(warps * issue, 0.0, float(waves), issue, SHARED_LATENCY)
+
+
+@lru_cache(maxsize=4096)
+def _wavefronts(
+    plan: VectorPlan,
+    layout: SharedLayout,
+    dtype: DType,
+    axes: tuple[int, ...],
+    shape: tuple[int, ...],
+    _: int,
+) -> int:
+    """Of all warps, at the beginning of the buffer: elsewhere they are as many."""
+    rank = len(layout.shape)
+    alloc = SharedAlloc("", dtype, layout.shape, (None,) * rank, 1, NOWHERE)
+    alloc.layout, alloc.offset = layout, 0
+    origin = tuple(Const(0) for _ in range(rank))
+    view = SharedView(alloc, Const(0), origin, axes, shape, (None,) * len(shape))
+    return conflict_at(plan, view, {}).all_wavefronts
+
+
+def requests(
+    plan: VectorPlan, view: GlobalView, env: Mapping[str, Any]
+) -> tuple[float, float]:
+    """Of one access by all threads: bytes of its sectors, and lines.
+
+    ``lines``: 128-byte lines summed over warp requests, which the load/store unit does
+    one after the other. Sectors that several requests share count once (L1 keeps them).
+    """
+    view = replace(view, limits=())  # they depend on tables, which nobody knows here
+    coords = register_coords(plan)
+    gathered = {g.symbol.name: coords[g.axis] for g in view.gathers}
+    place = vector_global(plan, view, env, gathered)
+    size = view.dtype.bytes
+    addresses = element_offset(view.tensor, place.coords, env) * size
+    active = np.broadcast_to(place.exists, addresses.shape)
+    if plan.unique:
+        active = active & plan.layout.owner_mask().reshape(active.shape)
+    first, some = addresses[:, :, 0], active.any(axis=2)
+    threads = first.shape[0]
+    row = np.sort(np.where(some[:WARP], first[:WARP] // LINE, -1), axis=0)
+    new = np.diff(row, axis=0, prepend=-1) != 0
+    lines = float((new & (row >= 0)).sum())
+    sectors = np.unique((first // SECTOR)[some])
+    width = plan.width * size
+    return float(sectors.size) * max(SECTOR, width), lines * threads / WARP
+
+
+def product(op: o.Dot, warps: int, groups: int, hardware: Hardware) -> Product:
+    """A dot of one of ``groups`` thread groups of a role of ``warps`` warps."""
+    plan = op.plan
+    match plan:
+        case WgmmaPlan():
+            record = registry.lookup(plan.instruction)
+            count = plan.m_atoms * plan.n_atoms * plan.k_steps * warps / 4 / groups
+            tensor = count * record.cost.flops / hardware.tensor_flops
+            tensor /= hardware.wgmma_efficiency
+            waves = count * record.cost.bytes / hardware.shared_bytes
+            return Product(tensor, waves, 4.0 * count, True)
+        case MmaPlan():
+            record = registry.lookup(plan.instruction)
+            count = len(plan.steps) * warps / groups
+            tensor = count * record.cost.flops / hardware.tensor_flops
+            return Product(tensor / hardware.mma_efficiency, 0.0, count, False)
+        case None:
+            raise ValueError("a dot without a plan: the program is not placed")
+        case _:
+            assert_never(plan)

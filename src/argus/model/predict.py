@@ -1,0 +1,215 @@
+"""The time of a kernel on a GPU, predicted from its placed program and its sizes.
+
+    predict(program, {"M": 4096, "N": 4096, "K": 4096}).microseconds
+
+The busiest multiprocessor is simulated (`simulate.py`) with cut loops; time and load of
+its units are extrapolated to the full number of turns and blocks. Deterministic, no
+GPU. What is not modelled is in `docs/model.md`.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from argus.diagnostics import fail
+from argus.ir.program import Program
+from argus.model import live
+from argus.model.hardware import H200, Hardware
+from argus.model.scalars import launch_scalars, tensor_bytes
+from argus.model.simulate import UNITS, Machine
+from argus.model.steps import Env, Trace
+from argus.model.trace import Tracer
+from argus.model.traffic import Footprint
+from argus.verify.expectations import Usage
+from argus.verify.performance.resources import occupancy
+
+INNER, OUTER = (8, 14), (2, 3)
+"""Turns that are simulated of the innermost loops, and of loops around loops."""
+BUSY = 0.6
+"""Share of the time from which on a unit is what binds."""
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """``parts``: microseconds that each unit is busy ("tensor", "memory", "l2",
+    "shared", "issue"), that are lost because multiprocessors idle ("waves"), and that
+    launching takes ("launch").
+
+    ``bottleneck`` is one of these names, or "latency": nothing is busy most of the
+    time, so that waiting is what takes it. ``occupancy``: resident blocks of a
+    multiprocessor; ``registers`` per thread, of the machine code or estimated.
+    """
+
+    microseconds: float
+    bottleneck: str
+    parts: dict[str, float]
+    occupancy: int
+    registers: int
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A traced program, to be simulated with one or more sets of constants."""
+
+    trace: Trace
+    env: Env
+    blocks: list[int]
+    resident: int
+    active: int
+    grid: int
+    registers: int
+    balance: float
+    """Average work of a multiprocessor over that of the busiest."""
+
+
+def predict(
+    program: Program,
+    arguments: Mapping[str, int | float],
+    *,
+    usage: Usage | None = None,
+    hardware: Hardware = H200,
+) -> Prediction:
+    """Time of one launch with a cold L2 cache.
+
+    ``arguments``: sizes by dimension name, and scalars. ``usage`` of the machine code
+    makes the occupancy exact; without it registers are estimated. Raises ArgusError
+    AG0517 for a missing size and for thread groups that wait for ever; ValueError for a
+    program that is not placed.
+    """
+    return simulate(prepare(program, arguments, usage, hardware), hardware)
+
+
+def prepare(
+    program: Program,
+    arguments: Mapping[str, int | float],
+    usage: Usage | None,
+    hardware: Hardware,
+) -> Prepared:
+    """Everything that does not depend on rates and latencies. Raises like `predict`."""
+    if not program.placed:
+        raise ValueError("the program is not placed")
+    sms = hardware.multiprocessors
+    try:
+        env = launch_scalars(program, arguments, sms)
+    except KeyError as missing:
+        raise fail(
+            "AG0517",
+            program.span,
+            f"the size `{missing.args[0]}` is not given",
+            help="give every dimension of the kernel's tensors",
+        ) from missing
+    env["cluster"] = program.cluster
+    registers = usage.registers if usage else live.estimate(program)
+    fits = max(1, occupancy(program, registers).blocks)
+    grid = max(1, int(env["grid_x"]))
+    resident = min(fits, -(-grid // sms))
+    wave = min(grid, sms * resident)
+    footprint = Footprint(tensor_bytes(program, env), wave, grid, hardware.l2_capacity)
+    tracer = Tracer(program, env, footprint, hardware)
+    trace = tracer.trace()
+    blocks = _blocks(tracer.turns, grid, sms)
+    return Prepared(
+        trace,
+        env,
+        blocks,
+        resident,
+        min(grid, sms),
+        grid,
+        registers,
+        grid / (len(blocks) * sms),
+    )
+
+
+def _blocks(turns: Any, grid: int, sms: int) -> list[int]:
+    """Blocks for the simulated multiprocessor, as many as the busiest gets.
+
+    Blocks differ where loops do. One that each multiprocessor has one of is the longest
+    of all; of many, each counts as an average one.
+    """
+    count = -(-grid // sms)
+    if count == 1:
+        return [int(np.argmax(turns))]
+    average = int(np.argmin(np.abs(turns - np.mean(turns))))
+    return [average] * count
+
+
+def simulate(prepared: Prepared, hardware: Hardware) -> Prediction:
+    """The second half of :func:`predict`."""
+    rows = _corners(prepared, hardware)
+    cycles, *busy = _extrapolated(rows)
+    to_us = 1e-3 / hardware.clock_ghz
+    time = cycles * to_us
+    total = time + hardware.launch_microseconds
+    units = dict(zip(UNITS, (b * to_us for b in busy), strict=True))
+    units["issue"] = max(units["issue"], units.pop("special"))
+    parts = {
+        **units,
+        "waves": time * (1 - prepared.balance),
+        "launch": hardware.launch_microseconds,
+    }
+    return Prediction(
+        total,
+        _bottleneck(parts, total),
+        parts,
+        prepared.resident,
+        prepared.registers,
+    )
+
+
+def _bottleneck(parts: Mapping[str, float], total: float) -> str:
+    if parts["launch"] > 0.5 * total:
+        return "launch"
+    if parts["waves"] > 0.4 * total:
+        return "waves"
+    units = {k: v for k, v in parts.items() if k not in ("waves", "launch")}
+    worst = max(units, key=lambda name: units[name])
+    return worst if units[worst] > BUSY * total else "latency"
+
+
+Row = tuple[tuple[float, ...], tuple[float, ...]]
+"""What was cut, by dimension; cycles and busy cycles."""
+
+
+def _corners(prepared: Prepared, hardware: Hardware) -> list[Row]:
+    """Simulations with few and with more blocks and turns."""
+    count, resident = len(prepared.blocks), prepared.resident
+    depth = prepared.trace.depth
+    choices: list[tuple[int, ...]] = [_two(count, 2 * resident, 3 * resident)]
+    for level in range(depth):
+        choices.append(INNER if level == depth - 1 else OUTER)
+    rate = hardware.dram_bytes / prepared.active
+    rows: list[Row] = []
+    for corner in itertools.product(*choices):
+        blocks = prepared.blocks[: corner[0]]
+        machine = Machine(
+            prepared.trace, prepared.env, hardware, tuple(corner[1:]), rate
+        )
+        found = machine.run(blocks, resident, float(count - len(blocks)))
+        rows.append((found.dropped, (found.cycles, *found.busy)))
+        if not any(found.dropped):
+            return [rows[-1]]
+    return rows
+
+
+def _two(count: int, low: int, high: int) -> tuple[int, ...]:
+    return (count,) if count <= low else (low, min(count, high))
+
+
+def _extrapolated(rows: list[Row]) -> list[float]:
+    """Value where nothing is cut, of the multilinear function through the rows."""
+    cut = np.array([row[0] for row in rows])
+    values = np.array([row[1] for row in rows])
+    # Dimensions in which something is cut, and not always the same.
+    moving = [d for d in range(cut.shape[1]) if np.ptp(cut[:, d]) > 0]
+    terms = [
+        np.prod(cut[:, list(chosen)], axis=1) if chosen else np.ones(len(rows))
+        for n in range(len(moving) + 1)
+        for chosen in itertools.combinations(moving, n)
+    ]
+    solution, *_ = np.linalg.lstsq(np.stack(terms, axis=1), values, rcond=None)
+    return [float(x) for x in solution[0]]

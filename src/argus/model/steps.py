@@ -1,0 +1,220 @@
+"""What a thread group does, as the simulation reads it: steps with their costs.
+
+Costs are of one thread group: a warpgroup of a role, or the whole block before roles.
+Cycles and bytes; ``Value`` computes a scalar from the scalars of the block. Nothing is
+computed here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+Env = dict[str, Any]
+Value = Callable[[Env], Any]
+
+
+@dataclass(frozen=True)
+class Work:
+    """Instructions in registers and shared memory, done before the next step begins.
+
+    ``issue`` and ``special``: warp instructions of the group; ``shared``: wavefronts;
+    ``chain``: instructions of one warp, which cannot issue two in a cycle; ``latency``:
+    cycles that nothing of the same group can hide.
+    """
+
+    issue: float = 0.0
+    special: float = 0.0
+    shared: float = 0.0
+    chain: float = 0.0
+    latency: float = 0.0
+
+
+@dataclass(frozen=True)
+class Need:
+    """Wait until these tiles, loaded to registers, have arrived."""
+
+    tiles: tuple[int, ...]
+
+
+@dataclass
+class Traffic:
+    """Bytes of an access: through L2, and of those from device memory.
+
+    ``lines``: 128-byte lines that its requests touch, one after the other (TMA: 0).
+    """
+
+    l2: float
+    dram: float
+    lines: float = 0.0
+    issue: float = 0.0
+    chain: float = 0.0
+
+
+@dataclass(frozen=True)
+class Load:
+    """Global memory to registers of ``tile``; the next step begins at once."""
+
+    tile: int
+    traffic: Traffic
+
+
+@dataclass(frozen=True)
+class ScalarLoad:
+    """A scalar from global memory; everything waits for it. ``value`` is assumed."""
+
+    name: str
+    value: Value
+
+
+@dataclass(frozen=True)
+class Store:
+    """Registers to global memory; nobody waits for it."""
+
+    traffic: Traffic
+
+
+@dataclass(frozen=True)
+class Barrier:
+    """An mbarrier: number ``index`` of an allocation, which completes a phase after
+    ``arrivals`` arrivals and all announced bytes."""
+
+    alloc: int
+    index: Value
+    arrivals: int
+
+
+@dataclass(frozen=True)
+class Copy:
+    """Global to shared memory, asynchronously. ``barrier`` None: by cp.async groups."""
+
+    traffic: Traffic
+    barrier: Barrier | None
+    received: float
+    tma: bool
+
+
+@dataclass(frozen=True)
+class Group:
+    """Close the group of copies ("copy"), stores ("out") or products ("wgmma")."""
+
+    kind: str
+
+
+@dataclass(frozen=True)
+class GroupWait:
+    """Until at most ``pending`` groups of a kind remain; ``read``: have been read."""
+
+    kind: str
+    pending: int
+    read: bool = False
+
+
+@dataclass(frozen=True)
+class Product:
+    """Matrix instructions: cycles of the tensor cores, wavefronts of operands."""
+
+    tensor: float
+    shared: float
+    issue: float
+    asynchronous: bool
+
+
+@dataclass(frozen=True)
+class Out:
+    """Shared to global memory by TMA."""
+
+    traffic: Traffic
+
+
+@dataclass(frozen=True)
+class Expect:
+    """``weight`` arrivals that announce bytes (of which each group does its part)."""
+
+    barrier: Barrier
+    bytes: Value
+    weight: float = 1.0
+
+
+@dataclass(frozen=True)
+class Arrive:
+    """``weight`` arrivals; with ``copies``, when earlier cp.async have landed."""
+
+    barrier: Barrier
+    weight: float
+    copies: bool = False
+
+
+@dataclass(frozen=True)
+class Wait:
+    """Until phase ``n`` of the barrier is complete."""
+
+    barrier: Barrier
+    n: Value
+
+
+@dataclass(frozen=True)
+class Sync:
+    """``mine`` of ``threads`` threads come together under ``name``.
+
+    ``arrive``: without waiting for the others.
+    """
+
+    name: str
+    threads: int
+    mine: int
+    arrive: bool = False
+
+
+@dataclass(frozen=True)
+class Let:
+    """Name a scalar."""
+
+    name: str
+    value: Value
+
+
+@dataclass(frozen=True)
+class Loop:
+    """``tiles``: (init, argument, yielded, result) of tiles that loads may make."""
+
+    var: str
+    start: Value
+    stop: Value
+    step: Value
+    carried: tuple[tuple[str, Value, Value, str], ...]
+    """Name inside, initial value, value for the next turn, name after the loop."""
+    tiles: tuple[tuple[int, int, int, int], ...]
+    body: list[Step]
+    depth: int
+
+
+@dataclass(frozen=True)
+class Branch:
+    """``merged``: name, value after the first and after the second branch."""
+
+    condition: Value
+    then: list[Step]
+    other: list[Step]
+    merged: tuple[tuple[str, Value, Value], ...]
+
+
+Step = (
+    Work | Need | Load | ScalarLoad | Store | Copy | Group | GroupWait | Product | Out
+    | Expect | Arrive | Wait | Sync | Let | Loop | Branch
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A block: steps of every thread before the roles, then a list for each group.
+
+    ``roles``: (role name, steps); a role of several warpgroups is in it once for each.
+    """
+
+    before: list[Step]
+    roles: list[tuple[str, list[Step]]]
+    depth: int
+    """Of the deepest loop nest."""
+    traffic: dict[str, float] = field(default_factory=dict[str, float])

@@ -1,0 +1,409 @@
+"""From a placed program and its sizes to steps with costs, for the simulation.
+
+Walks the program once per role. Scalars have the values of one block in one environment
+(strings of closures that the simulation runs), and of all resident blocks at once in
+another (arrays), from which the share of tiles that L2 serves is found.
+
+Nothing is left out: an operation that has no cost here raises ValueError.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, assert_never
+
+import numpy as np
+
+from argus.ir import ops as o
+from argus.ir.expr import Const, Expr, evaluate, symbols
+from argus.ir.memory import BarrierRef, GlobalView
+from argus.ir.placement import TmaPlan, VectorPlan
+from argus.ir.program import Program
+from argus.ir.walk import walk
+from argus.model import costs
+from argus.model import steps as s
+from argus.model.hardware import Hardware
+from argus.model.scalars import closure
+from argus.model.traffic import Footprint, Read, origin_share, present
+
+GROUP_WARPS = 4
+TMA_ISSUE = 24.0
+"""Cycles of the one thread that issues a TMA instruction."""
+
+
+class Tracer:
+    """Makes the steps of one program. ``env``: scalars of the launch."""
+
+    def __init__(
+        self,
+        program: Program,
+        env: s.Env,
+        footprint: Footprint,
+        hardware: Hardware,
+    ) -> None:
+        self._program = program
+        self._footprint = footprint
+        self._hardware = hardware
+        self._joined = costs.fused(program.body)
+        blocks = np.arange(footprint.wave, dtype=np.int64)
+        self._wave: dict[str, Any] = {
+            **env,
+            "block_x": blocks,
+            "cluster_rank": blocks % program.cluster,
+        }
+        self._one: dict[str, Any] = {**env, "block_x": 0, "cluster_rank": 0}
+        self.turns = np.zeros(footprint.wave)
+        """Turns of all outermost loops, by block."""
+        self._swept: set[str] = set()
+        self._times: list[float] = [1.0]
+        self._inner: list[float] = [1.0]
+        self._loaded: set[int] = set()
+        self._origins: dict[int, Any] = {}
+        self._indexes = indexed(program)
+        self._warps = program.warps
+        self._groups = 1
+        self._role = "block"
+        self.depth = 0
+
+    def trace(self) -> s.Trace:
+        """The whole block."""
+        before: list[s.Step] = []
+        roles: list[tuple[str, list[s.Step]]] = []
+        for op in self._program.body.ops:
+            if isinstance(op, o.Roles):
+                for role in op.roles:
+                    self._enter(role)
+                    steps = self._block(role.body, 0)
+                    roles += [(role.name, steps)] * self._groups
+            else:
+                before += self._op(op, 0)
+        totals = self._footprint.settle()
+        return s.Trace(before, roles, self.depth, totals)
+
+    def _enter(self, role: o.Role) -> None:
+        self._warps, self._role = role.warps, role.name
+        whole = role.warps % GROUP_WARPS == 0
+        self._groups = role.warps // GROUP_WARPS if whole else 1
+
+    # ------------------------------------------------------------------ structure
+
+    def _block(self, block: o.Block, depth: int) -> list[s.Step]:
+        return merged([step for op in block.ops for step in self._op(op, depth)])
+
+    def _loop(self, op: o.For, depth: int) -> list[s.Step]:
+        self.depth = max(self.depth, depth + 1)
+        start = evaluate(op.start, self._wave)
+        stop, step = (evaluate(e, self._wave) for e in (op.stop, op.step))
+        turns = np.maximum(0, -((start - stop) // step))
+        mean = float(np.mean(turns))
+        if depth == 0:
+            self.turns = self.turns + turns
+        # Blocks go through a loop side by side, unless each begins at its own place.
+        apart = np.ndim(start) > 0 and np.unique(start).size > 1
+        names = {op.var.name, *(c.arg.name for c in op.scalars)}
+        for env in (self._wave, self._one):
+            env[op.var.name] = evaluate(op.start, env)
+            for c in op.scalars:
+                env[c.arg.name] = evaluate(c.init, env)
+        if not apart:
+            self._swept |= names
+        self._times.append(self._times[-1] * mean)
+        self._inner.append(self._inner[-1] * (1.0 if apart else mean))
+        tiles = self._carried(op.tiles)
+        body = self._block(op.body, depth + 1)
+        if self._carried(op.tiles) != tiles:  # a load inside is carried on
+            tiles = self._carried(op.tiles)
+            body = self._block_again(op, depth)
+        self._times.pop()
+        self._inner.pop()
+        for env in (self._wave, self._one):
+            for c in op.scalars:
+                env[c.result.name] = env[c.arg.name]
+        carried = tuple(
+            (c.arg.name, closure(c.init), closure(c.yielded), c.result.name)
+            for c in op.scalars
+        )
+        values = (closure(op.start), closure(op.stop), closure(op.step))
+        return [s.Loop(op.var.name, *values, carried, tiles, body, depth)]
+
+    def _block_again(self, op: o.For, depth: int) -> list[s.Step]:
+        """The body once more, with tiles that are known to come from loads."""
+        kept = len(self._footprint.reads)
+        body = self._block(op.body, depth + 1)
+        # The accesses are those that were counted the first time.
+        del self._footprint.reads[kept - (len(self._footprint.reads) - kept) : kept]
+        return body
+
+    def _carried(
+        self, carries: Sequence[o.TileCarry]
+    ) -> tuple[tuple[int, int, int, int], ...]:
+        found: list[tuple[int, int, int, int]] = []
+        for c in carries:
+            ids = (c.init.id, c.arg.id, c.yielded.id, c.result.id)
+            if {c.init.id, c.yielded.id} & self._loaded:
+                self._loaded |= {c.arg.id, c.result.id}
+                found.append(ids)
+        return tuple(found)
+
+    def _branch(self, op: o.If, depth: int) -> list[s.Step]:
+        found = [self._block(b, depth) for b in (op.then, op.other)]
+        for m in op.tiles:
+            if {m.then.id, m.other.id} & self._loaded:
+                self._loaded.add(m.result.id)
+        for env in (self._wave, self._one):
+            for m in op.scalars:
+                env[m.result.name] = evaluate(m.then, env)
+        merges = tuple(
+            (m.result.name, closure(m.then), closure(m.other)) for m in op.scalars
+        )
+        return [s.Branch(closure(op.cond), found[0], found[1], merges)]
+
+    def _name(self, name: str, value: Expr) -> None:
+        for env in (self._wave, self._one):
+            env[name] = evaluate(value, env)
+        if {x.name for x in symbols(value)} & self._swept:
+            self._swept.add(name)
+
+    # ------------------------------------------------------------------ operations
+
+    def _op(self, op: o.AnyOp, depth: int) -> list[s.Step]:
+        need = self._needs(op)
+        simple = costs.in_registers(op, self._warps, self._joined)
+        if simple is not None:
+            return [*need, self._each(simple)]
+        return [*need, *self._other(op, depth)]
+
+    def _needs(self, op: o.AnyOp) -> list[s.Step]:
+        """Loads that must have arrived before an operation begins."""
+        if isinstance(op, o.For | o.If):
+            return []
+        tiles = {t.id for t in costs.used(op)} & self._loaded
+        return [s.Need(tuple(sorted(tiles)))] if tiles else []
+
+    def _other(self, op: o.AnyOp, depth: int) -> list[s.Step]:
+        match op:
+            case o.For():
+                return self._loop(op, depth)
+            case o.If():
+                return self._branch(op, depth)
+            case o.Let():
+                self._name(op.sym.name, op.value)
+                return [s.Let(op.sym.name, closure(op.value))]
+            case o.LoadScalar():
+                value = self._entry(op)
+                self._name(op.sym.name, value)
+                return [s.ScalarLoad(op.sym.name, closure(value))]
+            case o.Dot():
+                product = costs.product(op, self._warps, self._groups, self._hardware)
+                return [product]
+            case o.LoadGlobal() | o.StoreGlobal():
+                return self._global(op)
+            case o.LoadShared() | o.StoreShared():
+                if op.plan is None:
+                    raise ValueError("a shared access without a plan: not placed")
+                work = costs.shared_access(op.plan, op.view, self._warps)
+                return [self._each(work)]
+            case o.CopyAsync():
+                return self._copy(op)
+            case o.CopyOut():
+                size = self._bytes(op.dst)
+                self._footprint.stored += size * self._inner[-1]
+                traffic = s.Traffic(size, size, 0.0, 0.0, TMA_ISSUE)
+                return [s.Out(self._of_group(traffic))]
+            case o.CopyOutCommit():
+                return [s.Group("out")]
+            case o.CopyOutWait():
+                return [s.GroupWait("out", op.pending, op.read)]
+            case o.CpAsyncCommit():
+                return [s.Group("copy")]
+            case o.CpAsyncWait():
+                return [s.GroupWait("copy", op.pending)]
+            case o.WgmmaCommit():
+                return [s.Group("wgmma")]
+            case o.WgmmaWait():
+                return [s.GroupWait("wgmma", op.pending)]
+            case o.CpAsyncArrive():
+                weight = 32.0 * self._warps / self._groups
+                return [s.Arrive(self._barrier(op.barrier), weight, True)]
+            case o.BarrierExpect():
+                barrier = self._barrier(op.barrier)
+                weight = 1.0 / self._groups
+                return [s.Expect(barrier, closure(op.bytes), weight)]
+            case o.BarrierArrive():
+                return [self._arrive(op)]
+            case o.BarrierWait():
+                return [s.Wait(self._barrier(op.barrier), closure(op.n))]
+            case o.Sync():
+                mine = 32 * self._warps // self._groups
+                name = f"{op.barrier}"
+                return [s.Sync(name, op.threads, mine, op.arrive_only)]
+            case o.ClusterSync():
+                return [s.Work(latency=8 * self._hardware.sync_cycles)]
+            case o.Fence():
+                slow = op.kind in ("threadfence",)
+                return [s.Work(latency=500.0 if slow else 8.0)]
+            case o.SetMaxRegisters():
+                return [s.Work(latency=self._hardware.sync_cycles)]
+            case (
+                o.Tag() | o.Check() | o.Trust() | o.Expect() | o.Assume()
+            ):  # they make no code
+                return []
+            case o.RingAcquire() | o.RingPublish() | o.RingWait() | o.RingRelease():
+                raise ValueError("a ring operation: the program is not placed")
+            case o.Roles():
+                raise ValueError("roles within roles")
+            case (
+                o.Full() | o.Index() | o.Elementwise() | o.Cast() | o.Broadcast()
+                | o.Transpose() | o.Reduce() | o.Split() | o.Slice() | o.Scan()
+                | o.Reinterpret() | o.Convert()
+            ):  # fmt: skip
+                raise ValueError(f"{type(op).__name__} has no cost")
+            case _:
+                assert_never(op)
+
+    def _entry(self, op: o.LoadScalar) -> Expr:
+        """What a table is taken to hold, which nobody knows here.
+
+        Entries rise evenly over the dimension that they are used as a coordinate of.
+        """
+        if not op.coords:
+            return Const(0)
+        place, extent = op.coords[-1], op.tensor.shape[-1]
+        used = self._indexes.get(op.sym.name)
+        return place if used is None else place * used // extent
+
+    def _each(self, work: s.Work) -> s.Work:
+        """The part of one thread group."""
+        n = self._groups
+        return s.Work(
+            work.issue / n, work.special / n, work.shared / n, work.chain, work.latency
+        )
+
+    def _of_group(self, traffic: s.Traffic) -> s.Traffic:
+        n = self._groups
+        if n > 1:
+            traffic.l2 /= n
+            traffic.dram /= n
+            traffic.lines /= n
+            traffic.issue /= n
+        return traffic
+
+    def _bytes(self, view: GlobalView) -> float:
+        size = view.dtype.bytes
+        for extent in view.shape:
+            size *= extent
+        return size * present(view, self._wave)
+
+    def _read(self, view: GlobalView, traffic: s.Traffic, size: float) -> None:
+        """Note an access, whose bytes from memory are settled at the end."""
+        wave = {**self._wave, **self._gathered(view)}
+        share = origin_share(view, wave, self._swept, self._footprint.wave)
+        self._footprint.reads.append(
+            Read(
+                traffic,
+                view.tensor.name,
+                size,
+                share,
+                self._times[-1],
+                self._inner[-1],
+                self._groups,
+            )
+        )
+
+    def _gathered(self, view: GlobalView) -> dict[str, Any]:
+        """A gathered row is taken to be where its index was loaded from."""
+        return {g.symbol.name: self._origins.get(g.tile.id, 0) for g in view.gathers}
+
+    def _global(self, op: o.LoadGlobal | o.StoreGlobal) -> list[s.Step]:
+        if op.plan is None:
+            raise ValueError("a global access without a plan: not placed")
+        env = {**self._one, **self._gathered(op.view)}
+        spread, lines = costs.requests(op.plan, op.view, env)
+        asked = self._bytes(op.view)
+        n = float(op.plan.accesses)
+        traffic = s.Traffic(spread, asked, lines, n * self._warps, n)
+        if isinstance(op, o.StoreGlobal):
+            self._footprint.stored += asked * self._inner[-1]
+            return [s.Store(self._of_group(traffic))]
+        self._read(op.view, traffic, asked)
+        self._loaded.add(op.result.id)
+        if op.view.coords:
+            first = op.view.coords[-1]
+            zeros = {f"%{i}": 0 for i in range(len(op.view.shape))}
+            self._origins[op.result.id] = evaluate(first, {**self._wave, **zeros})
+        return [s.Load(op.result.id, self._of_group(traffic))]
+
+    def _copy(self, op: o.CopyAsync) -> list[s.Step]:
+        barrier = None if op.barrier is None else self._barrier(op.barrier)
+        size = self._bytes(op.src)
+        match op.plan:
+            case TmaPlan():
+                shared = size / op.multicast
+                boxes = float(len(op.plan.boxes))
+                traffic = s.Traffic(shared, 0.0, 0.0, boxes, boxes * TMA_ISSUE)
+                self._read(op.src, traffic, shared)
+                received = op.plan.bytes / self._groups
+                return [s.Copy(self._of_group(traffic), barrier, received, True)]
+            case VectorPlan():
+                env = {**self._one, **self._gathered(op.src)}
+                spread, lines = costs.requests(op.plan, op.src, env)
+                n = float(op.plan.accesses)
+                traffic = s.Traffic(spread, 0.0, lines, n * self._warps, n)
+                self._read(op.src, traffic, size)
+                return [s.Copy(self._of_group(traffic), barrier, 0.0, False)]
+            case None:
+                raise ValueError("a copy without a plan: the program is not placed")
+            case _:
+                assert_never(op.plan)
+
+    def _barrier(self, ref: BarrierRef) -> s.Barrier:
+        return s.Barrier(id(ref.alloc), closure(ref.index), ref.alloc.arrivals)
+
+    def _arrive(self, op: o.BarrierArrive) -> s.Step:
+        warps = self._warps / self._groups
+        match op.per:
+            case "role":
+                weight = 1.0 / self._groups
+            case "warpgroup":
+                weight = max(1.0, warps / GROUP_WARPS)
+            case "warp":
+                weight = warps
+            case "thread":
+                weight = 32.0 * warps
+            case _:
+                assert_never(op.per)
+        # The other blocks of the cluster do the same at about the same time.
+        weight *= self._program.cluster if op.cluster else 1
+        return s.Arrive(self._barrier(op.barrier), weight)
+
+
+def indexed(program: Program) -> dict[str, Expr]:
+    """Scalars that are coordinates of tensors: the extent of the dimension."""
+    found: dict[str, Expr] = {}
+    for op in walk(program.body):
+        match op:
+            case o.LoadGlobal(view=view) | o.StoreGlobal(view=view):
+                pass
+            case o.CopyAsync(src=view) | o.CopyOut(dst=view):
+                pass
+            case _:
+                continue
+        for coordinate, extent in zip(view.coords, view.tensor.shape, strict=True):
+            for x in symbols(coordinate):
+                if x.kind == "let":
+                    found.setdefault(x.name, extent)
+    return found
+
+
+def merged(steps: list[s.Step]) -> list[s.Step]:
+    """Neighbouring work as one step, and no step that costs nothing."""
+    found: list[s.Step] = []
+    for step in steps:
+        if isinstance(step, s.Work):
+            if step == s.Work():
+                continue
+            if found and isinstance(found[-1], s.Work):
+                found[-1] = costs.added(found[-1], step)
+                continue
+        found.append(step)
+    return found
