@@ -2,20 +2,21 @@
 
 A file of kernels holds right kernels, and under a line the ways to get it wrong:
 
-    b = ag.load(B[bn * BN :, k:], (BN, BK))
-    # or AG0301 (off-by-one tile): b = ag.load(B[bn * BN :, k + BK :], (BN, BK))
+    b = ag.load(B[n:, k:], (BN, BK))
+    # or AG0301 (wrong tile): b = ag.load(B[n:, k + BK :], (BN, BK))
     acc = ag.dot(a, b.T, acc)  # shows AG0301
 
-Each `# or CODE (class): text` is one mistake: the text stands for the line of code above
-(further comment lines that begin with `#   ` go on with it). It must be refuted by
-CODE at a line marked `# shows CODE`, or at the wrong line itself. The kernel without any
-of them must be proved. A wrong kernel may also be written as such, for mistakes of more
-than one line:
+Each `# or CODE (class): text` is one mistake: the text stands for the line of code
+above (comment lines that follow and begin with `#   ` go on with it). It is refuted by
+CODE at a line marked `# shows CODE` (behind it or just above), or at the wrong line.
+Without any of them the kernel must be proved. A wrong kernel may also be written as
+such, for mistakes of more than one line; the mark is where it is to be refuted:
 
     acc = ag.dot(a, b.T, acc)  # refuted AG0301 (transposed operand)
 
-Comments of their own `# target sm_80` and `# facts 1` choose how the kernels of the file
-are specialised (sm_90a; every size a multiple of 16). Nothing is verified here.
+Comments of their own `# target sm_80` and `# facts 1` choose how the kernels of the
+file are specialised (sm_90a; rows are multiples of 16 elements). Nothing is verified
+here.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def kernels_of(file: Path) -> list[tuple[str, int, int]]:
     """Name, first and last line of each kernel of a file."""
     tree = ast.parse(file.read_text())
     return [
-        (node.name, node.lineno, node.end_lineno or node.lineno)
+        (node.name, node.decorator_list[0].lineno, node.end_lineno or node.lineno)
         for node in tree.body
         if isinstance(node, ast.FunctionDef)
         and any(ast.unparse(d) == "ag.kernel" for d in node.decorator_list)
@@ -96,7 +97,7 @@ def mistakes_of(file: Path) -> list[Mistake]:
             shown = [
                 n + 1 + (moved if n > target else 0)
                 for n in range(first - 1, last)
-                if n != target and rule in _shown(lines[n])
+                if n != target and rule in _shown(lines, n)
             ]
             own = range(target + 1, target + 1 + len(changed))
             found.append(
@@ -119,9 +120,15 @@ def _above(lines: list[str], i: int) -> int:
     return i
 
 
-def _shown(line: str) -> list[str]:
-    found = _SHOWS.search(line)
-    return re.findall(r"AG\d{4}", found.group(1)) if found else []
+def _shown(lines: list[str], n: int) -> list[str]:
+    """The codes that are marked at a line: behind it, or in a comment just above."""
+    marked = [lines[n]]
+    if n and lines[n - 1].strip().startswith("# shows"):
+        marked.append(lines[n - 1])
+    if lines[n].strip().startswith("#"):
+        return []
+    found = [m for line in marked if (m := _SHOWS.search(line)) is not None]
+    return [code for m in found for code in re.findall(r"AG\d{4}", m.group(1))]
 
 
 def right_kernels(file: Path) -> list[str]:

@@ -1,4 +1,4 @@
-"""Every mistake in `kernels/` is refuted by its rule at its line; without, all is right.
+"""Every mistake in `kernels/` is refuted by its rule at its line; without it, proved.
 
 To add one: see `verifier/corpus/mistakes.py`. Mistakes of data (AG03xx) are given to
 the analysis of tags, others (AG04xx, and AG0311, which both know) to all.

@@ -91,7 +91,8 @@ def scores(
     # or AG0301 (transposed operand):
     #   s = ag.dot(q, ag.load(K[h, j * BT :, 1 : D + 1], (BT, D)).T)
     bias = ag.load(Bias[i * BQ :, j * BT :], (BQ, BT))
-    # or AG0303 (bias of another tile): bias = ag.load(Bias[j * BQ :, i * BT :], (BQ, BT))
+    # or AG0303 (bias of another tile):
+    #   bias = ag.load(Bias[j * BQ :, i * BT :], (BQ, BT))
     # or AG0303 (bias of another tile): bias = ag.load(Bias[i * BQ :, 0:], (BQ, BT))
     # or AG0315 (transposed bias):
     #   bias = ag.load(Bias[j * BT :, i * BQ :], (BT, BQ)).T.rename("S T")

@@ -36,7 +36,8 @@ def two_rings(
             # or AG0414 (fills and drains): for t in ag.range(BT, T, BT):
             with k_ring.fill() as slot:
                 slot.k.load(K[b, g, t:, :])
-                # or AG0301 (tile of another step): slot.k.load(K[b, g, T - BT - t :, :])
+                # or AG0301 (tile of another step):
+                #   slot.k.load(K[b, g, T - BT - t :, :])
             with v_ring.fill() as slot:
                 slot.v.load(V[b, g, t:, :])
                 # or AG0301 (tile of another step): slot.v.load(V[b, g, t + BT :, :])
@@ -52,10 +53,12 @@ def two_rings(
                 s = ag.dot(query.q, slot.k.T)  # shows AG0301, AG0414
             s = ag.where(t + ag.index(s, "T") < T, s, -1e30)
             # or AG0310 (missing tail mask): s = s * 1.0
-            # or AG0310 (mask off by one): s = ag.where(t + ag.index(s, "T") <= T, s, -1e30)
+            # or AG0310 (mask off by one):
+            #   s = ag.where(t + ag.index(s, "T") <= T, s, -1e30)
             # or AG0310 (mask of the wrong tile):
             #   s = ag.where(t - BT + ag.index(s, "T") < T, s, -1e30)
-            # or AG0310 (mask with the wrong value): s = ag.where(t + ag.index(s, "T") < T, s, 0.0)
+            # or AG0310 (mask with the wrong value):
+            #   s = ag.where(t + ag.index(s, "T") < T, s, 0.0)
             m_new = ag.maximum(m, ag.max(s, "T"))  # shows AG0310
             p = ag.exp2((s - m_new) * scale)
             alpha = ag.exp2((m - m_new) * scale)

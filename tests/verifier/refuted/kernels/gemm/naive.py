@@ -22,7 +22,8 @@ def naive(
     # or AG0306 (grid too small): bm, bn = ag.block(ag.cdiv(M, 2 * BM), ag.cdiv(N, BN))
     # or AG0307 (overlapping output tiles):
     #   bm, bn, _ = ag.block(ag.cdiv(M, BM), ag.cdiv(N, BN), 2)
-    # or AG0306 (swapped block indices): bn, bm = ag.block(ag.cdiv(M, BM), ag.cdiv(N, BN))
+    # or AG0306 (swapped block indices):
+    #   bn, bm = ag.block(ag.cdiv(M, BM), ag.cdiv(N, BN))
     acc = ag.zeros((BM, BN), f32)
     for k in ag.range(0, K, BK):
         # or AG0308 (off-by-one tile): for k in ag.range(BK, K, BK):
@@ -47,7 +48,8 @@ def naive(
         # or AG0309 (counted twice):
         #   acc = ag.dot(a, b.T, acc)
         #   acc = ag.dot(a, b.T, acc)
-    C[bm * BM :, bn * BN :] = acc.to(bf16)  # shows AG0305, AG0306, AG0307, AG0308, AG0309
+    # shows AG0305, AG0306, AG0307, AG0308, AG0309
+    C[bm * BM :, bn * BN :] = acc.to(bf16)
     # or AG0305 (swapped block indices): C[bn * BM :, bm * BN :] = acc.to(bf16)
     # or AG0305 (off-by-one tile): C[bm * BM :, (bn + 1) * BN :] = acc.to(bf16)
     # or AG0305 (wrong tile size): C[bm * BN :, bn * BN :] = acc.to(bf16)
@@ -72,7 +74,8 @@ def batched(
     N = B.shape[1]
     ag.launch(warps=4)
     z, bm, bn = ag.block(Z, ag.cdiv(M, BM), ag.cdiv(N, BN))
-    # or AG0306 (grid too small): z, bm, bn = ag.block(Z // 2, ag.cdiv(M, BM), ag.cdiv(N, BN))
+    # or AG0306 (grid too small):
+    #   z, bm, bn = ag.block(Z // 2, ag.cdiv(M, BM), ag.cdiv(N, BN))
     acc = ag.zeros((BM, BN), f32)
     for k in ag.range(0, K, BK):
         a = ag.load(A[z, bm * BM :, k:], (BM, BK))

@@ -19,7 +19,8 @@ def ring(
     N = B.shape[0]
     ag.launch(warps=4)
     bm, bn = ag.block_tile(ag.cdiv(M, BM), ag.cdiv(N, BN), group=4)
-    # or AG0306 (grid too small): bm, bn = ag.block_tile(M // BM, ag.cdiv(N, BN), group=4)
+    # or AG0306 (grid too small):
+    #   bm, bn = ag.block_tile(M // BM, ag.cdiv(N, BN), group=4)
     # or AG0307 (overlapping output tiles):
     #   bm, bn = ag.block_tile(ag.cdiv(M, BM), ag.cdiv(N, BN), group=4)
     #   bn = bn // 2
@@ -27,10 +28,12 @@ def ring(
     for s in ag.static_range(STAGES - 1):
         with ring.fill() as slot:
             slot.a.load(A[bm * BM :, s * BK :], via="cp_async")
-            # or AG0301 (prologue): slot.a.load(A[bm * BM :, (s + 1) * BK :], via="cp_async")
+            # or AG0301 (prologue):
+            #   slot.a.load(A[bm * BM :, (s + 1) * BK :], via="cp_async")
             # or AG0301 (prologue): slot.a.load(A[bm * BM :, 0:], via="cp_async")
             slot.b.load(B[bn * BN :, s * BK :], via="cp_async")
-            # or AG0305 (wrong columns): slot.b.load(B[bm * BN :, s * BK :], via="cp_async")
+            # or AG0305 (wrong columns):
+            #   slot.b.load(B[bm * BN :, s * BK :], via="cp_async")
     acc = ag.zeros((BM, BN), f32)
     for k in ag.range(0, K, BK):
         # or AG0308 (off-by-one tile): for k in ag.range(BK, K, BK):
@@ -45,7 +48,8 @@ def ring(
                 slot.b.load(B[bn * BN :, k + (STAGES - 1) * BK :], via="cp_async")
                 # or AG0301 (stale index): slot.b.load(B[bn * BN :, k:], via="cp_async")
             acc = ag.dot(full.a, full.b.T, acc)  # shows AG0301
-    C[bm * BM :, bn * BN :] = acc.to(bf16)  # shows AG0305, AG0306, AG0307, AG0308, AG0309
+    # shows AG0305, AG0306, AG0307, AG0308, AG0309
+    C[bm * BM :, bn * BN :] = acc.to(bf16)
     # or AG0305 (off-by-one tile): C[bm * BM + BM :, bn * BN :] = acc.to(bf16)
 
 

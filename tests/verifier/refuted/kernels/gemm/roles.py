@@ -71,9 +71,11 @@ def persistent(
     with ag.role("load", warps=1):
         for bm, bn in ag.persistent_tiles(ag.cdiv(M, BM), ag.cdiv(N, BN), group=4):
             # or AG0305 (roles enumerate differently):
-            #   for bm, bn in ag.persistent_tiles(ag.cdiv(M, BM), ag.cdiv(N, BN), group=8):
+            #   gm, gn = ag.cdiv(M, BM), ag.cdiv(N, BN)
+            #   for bm, bn in ag.persistent_tiles(gm, gn, group=8):
             # or AG0305 (roles enumerate differently):
-            #   for bn, bm in ag.persistent_tiles(ag.cdiv(M, BM), ag.cdiv(N, BN), group=4):
+            #   gm, gn = ag.cdiv(M, BM), ag.cdiv(N, BN)
+            #   for bn, bm in ag.persistent_tiles(gm, gn, group=4):
             for k in ag.range(0, K, BK):
                 with ring.fill() as slot:
                     slot.a.load(A[bm * BM :, k:])
@@ -139,7 +141,8 @@ def cluster(
                 # or AG0305 (wrong slice): part.store(acc[:, 0:BC].to(bf16))
                 # or AG0305 (wrong slice):
                 #   part.store(acc[:, (1 - j) * BC : (2 - j) * BC].to(bf16))
-                ag.tma_store(C[bm * BM :, bn * BN + j * BC :], part)  # shows AG0305, AG0306
+                # shows AG0305, AG0306
+                ag.tma_store(C[bm * BM :, bn * BN + j * BC :], part)
                 # or AG0305 (wrong slice): ag.tma_store(C[bm * BM :, bn * BN :], part)
                 # or AG0305 (wrong buffer):
                 #   ag.tma_store(C[bm * BM :, bn * BN + j * BC :], out[(j + 1) % 2])
@@ -168,9 +171,11 @@ def halves(
             for _ in ag.range(0, K, 64):
                 with ring.drain() as slot:
                     acc = ag.dot(slot.a[w * BM : (w + 1) * BM, :], slot.b.T, acc)
-                    # or AG0305 (wrong part): acc = ag.dot(slot.a[0:BM, :], slot.b.T, acc)
                     # or AG0305 (wrong part):
-                    #   acc = ag.dot(slot.a[(1 - w) * BM : (2 - w) * BM, :], slot.b.T, acc)
+                    #   acc = ag.dot(slot.a[0:BM, :], slot.b.T, acc)
+                    # or AG0305 (wrong part):
+                    #   other = slot.a[(1 - w) * BM : (2 - w) * BM, :]
+                    #   acc = ag.dot(other, slot.b.T, acc)
             C[bm * 2 * BM + w * BM :, bn * BN :] = acc.to(bf16)  # shows AG0305
             # or AG0305 (wrong part): C[bm * 2 * BM :, bn * BN :] = acc.to(bf16)
             # or AG0305 (wrong tile size):

@@ -19,7 +19,8 @@ def split_k(
     N = B.shape[0]
     ag.launch(warps=4)
     bm, bn, z = ag.block(ag.cdiv(M, BM), ag.cdiv(N, BN), SPLIT)
-    # or AG0308 (split-K): bm, bn, z = ag.block(ag.cdiv(M, BM), ag.cdiv(N, BN), SPLIT - 1)
+    # or AG0308 (split-K):
+    #   bm, bn, z = ag.block(ag.cdiv(M, BM), ag.cdiv(N, BN), SPLIT - 1)
     part = ag.cdiv(K, SPLIT * BK) * BK
     # or AG0308 (split-K): part = K // (SPLIT * BK) * BK
     acc = ag.zeros((BM, BN), f32)
@@ -28,7 +29,8 @@ def split_k(
         # or AG0309 (double-counted K in split-K):
         #   for k in ag.range(z * part, ag.min((z + 1) * part + BK, K), BK):
         # or AG0309 (double-counted K in split-K): for k in ag.range(z * part, K, BK):
-        # or AG0308 (split-K): for k in ag.range(z * part + BK, ag.min((z + 1) * part, K), BK):
+        # or AG0308 (split-K):
+        #   for k in ag.range(z * part + BK, ag.min((z + 1) * part, K), BK):
         # or AG0308 (split-K):
         #   for k in ag.range(z * part, ag.min((z + 1) * part - BK, K), BK):
         a = ag.load(A[bm * BM :, k:], (BM, BK))
@@ -96,7 +98,8 @@ def epilogue(
     acc = acc + ag.load(Bias[bn * BN :], (BN,))
     # or AG0303 (bias of the wrong column): acc = acc + ag.load(Bias[bm * BN :], (BN,))
     # or AG0303 (bias of the wrong column): acc = acc + ag.load(Bias[0:], (BN,))
-    # or AG0303 (bias of the wrong column): acc = acc + ag.load(Bias[bn * BN + 8 :], (BN,))
+    # or AG0303 (bias of the wrong column):
+    #   acc = acc + ag.load(Bias[bn * BN + 8 :], (BN,))
     # or AG0303 (bias along the wrong dimension):
     #   acc = acc + ag.load(Bias[bn * BN :], (BN,)).rename("M")
     acc = ag.relu(acc)
@@ -106,5 +109,6 @@ def epilogue(
     # or AG0303 (residual of another tile):
     #   acc = acc + ag.load(Residual[bm * BM :, (bn - 1) * BN :], (BM, BN)).to(f32)
     # or AG0315 (transposed residual):
-    #   acc = acc + ag.load(Residual[bn * BN :, bm * BM :], (BN, BM)).T.rename("M N").to(f32)
+    #   other = ag.load(Residual[bn * BN :, bm * BM :], (BN, BM)).to(f32)
+    #   acc = acc + other.T.rename("M N")
     C[bm * BM :, bn * BN :] = acc.to(bf16)

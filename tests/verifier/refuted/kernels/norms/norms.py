@@ -10,7 +10,8 @@ from argus import bf16, f32
 def softmax(X: bf16["M N"], Y: bf16["M N"], *, BN: int = 512, ROWS: int = 2):
     M, N = X.shape
     ag.require(N <= BN, "a row is held in registers")
-    # or AG0308 (forgotten requirement): ag.require(M <= BN, "a row is held in registers")
+    # or AG0308 (forgotten requirement):
+    #   ag.require(M <= BN, "a row is held in registers")
     ag.launch(warps=4)
     b = ag.block(ag.cdiv(M, ROWS))
     # or AG0306 (grid too small): b = ag.block(M // ROWS)
@@ -26,7 +27,8 @@ def softmax(X: bf16["M N"], Y: bf16["M N"], *, BN: int = 512, ROWS: int = 2):
     #   x = ag.load(X[b :, 0:], (ROWS, BN), fill=-ag.inf).to(f32)
     #   Y[b:, 0:] = x.to(bf16)
     e = ag.exp(x - ag.max(x, "N"))  # shows AG0308, AG0310
-    Y[b * ROWS :, 0:] = (e / ag.sum(e, "N")).to(bf16)  # shows AG0305, AG0306, AG0307, AG0308, AG0310
+    # shows AG0305, AG0306, AG0307, AG0308, AG0310
+    Y[b * ROWS :, 0:] = (e / ag.sum(e, "N")).to(bf16)
     # or AG0305 (wrong rows): Y[b * ROWS + 1 :, 0:] = (e / ag.sum(e, "N")).to(bf16)
     # or AG0305 (wrong columns): Y[b * ROWS :, 8:] = (e / ag.sum(e, "N")).to(bf16)
 
@@ -95,10 +97,14 @@ def layernorm(
     mean = ag.sum(x, "N") / N
     centred = ag.where(ag.index(x, "N") < N, x - mean, 0.0)
     # or AG0310 (missing tail mask): centred = x - mean
-    # or AG0310 (mask off by one): centred = ag.where(ag.index(x, "N") < N + 1, x - mean, 0.0)
-    # or AG0310 (mask with the wrong value): centred = ag.where(ag.index(x, "N") < N, x - mean, 1.0)
-    # or AG0310 (mask by the wrong length): centred = ag.where(ag.index(x, "N") < M, x - mean, 0.0)
-    # or AG0310 (mask the wrong way round): centred = ag.where(ag.index(x, "N") >= N, x - mean, 0.0)
+    # or AG0310 (mask off by one):
+    #   centred = ag.where(ag.index(x, "N") < N + 1, x - mean, 0.0)
+    # or AG0310 (mask with the wrong value):
+    #   centred = ag.where(ag.index(x, "N") < N, x - mean, 1.0)
+    # or AG0310 (mask by the wrong length):
+    #   centred = ag.where(ag.index(x, "N") < M, x - mean, 0.0)
+    # or AG0310 (mask the wrong way round):
+    #   centred = ag.where(ag.index(x, "N") >= N, x - mean, 0.0)
     var = ag.sum(centred * centred, "N") / N  # shows AG0310
     w = ag.load(W[0:], (BN,)).to(f32)
     b = ag.load(B[0:], (BN,)).to(f32)
