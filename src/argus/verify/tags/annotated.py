@@ -17,7 +17,7 @@ from argus.verify.tags.shared_tags import amended, offsets_of, over_slots
 from argus.verify.tags.spread import split
 from argus.verify.tags.state import State
 from argus.verify.tags.values import Coord, Ints, Tag, Vague, Value
-from argus.verify.tags.world import Assumed
+from argus.verify.tags.world import Assumed, Paired
 from argus.verify.verdict import Verdict
 
 __all__ = ["assume", "contradiction", "tag"]
@@ -87,18 +87,19 @@ def contradiction(state: State, span: Span) -> None:
 
 
 def assume(state: State, op: Assume) -> None:
-    """A fact that holds from here on; of tables, for each of their elements.
-
-    Facts about pairs of elements serve no obligation yet: they are only listed.
-    """
+    """A fact that holds from here on; of tables, for each or each two elements."""
     if not op.tables:
         state.scope = state.scope.when(state.close(op.cond))
         contradiction(state, op.span)
-    elif not op.others:
-        made = Assumed(
-            state.close(op.cond),
-            tuple(t.name for t in op.tables),
-            tuple(s.name for s in op.elements),
-        )
-        if made not in state.world.assumed:
-            state.world.assumed.append(made)
+        return
+    tables = tuple(t.name for t in op.tables)
+    symbols = tuple(s.name for s in op.elements)
+    cond = state.close(op.cond)
+    if op.others:
+        pair = Paired(cond, tables, symbols, tuple(s.name for s in op.others))
+        if pair not in state.world.paired:
+            state.world.paired.append(pair)
+        return
+    made = Assumed(cond, tables, symbols)
+    if made not in state.world.assumed:
+        state.world.assumed.append(made)

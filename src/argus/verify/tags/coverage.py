@@ -8,8 +8,9 @@ by constants (slices of a tile, roles with a part each) are laid together first.
 Before that, all blocks and iterations of some small launches are enumerated: what is
 written twice or never there is a counterexample.
 
-Rows that an index table names are written as often as the table names them; of those
-only the rest is shown, and the claim says so.
+Rows that an index table names are written as often as the table names them: that no two
+of its entries name one row follows from what the author assumes of pairs of entries
+(`tables.py`). Rows that no entry names are not written, and the claim says so.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from argus.verify.tags.order_lemmas import Variable, decompose
 from argus.verify.tags.patches import Axis, Patch, laid_together, local_patch, radix
 from argus.verify.tags.split_sums import contributions, expressions
 from argus.verify.tags.state import State, Stored
+from argus.verify.tags.tables import apart
 from argus.verify.tags.values import Coord, Loaded, Tag
 from argus.verify.tags.world import Element
 from argus.verify.verdict import Verdict
@@ -60,6 +62,8 @@ def _tensor(
         claim = f"each part of {tensor.name} that the tables name is written once"
     elif atomic:
         claim = f"each contribution to {tensor.name} is added exactly once"
+    if through_table and not atomic:
+        _entries_apart(state, tensor, stores)
     if not atomic and not through_table:
         found = counted(state, program, tensor, stores)
         if found is not None:
@@ -72,6 +76,17 @@ def _tensor(
         return
     rule, outcome, message, label = _by_lemma(state, program, stores)
     state.findings.add(rule, claim, where, outcome, message, label)
+
+
+def _entries_apart(state: State, tensor: GlobalTensor, stores: list[Stored]) -> None:
+    """Report whether no two entries of the tables name one element (AG0307)."""
+    for s in stores:
+        state.findings.add(
+            "AG0307",
+            f"different entries of the tables name different elements of {tensor.name}",
+            Where(s.role, s.scope, s.op.span),
+            apart(state, s),
+        )
 
 
 _Found = tuple[str, Outcome, str, str]
@@ -164,8 +179,8 @@ def _added_up(
 def _axis(state: State, coord: Tag, extent: Expr) -> Axis | None:
     """A dimension of a store; where a table gives it, the entry of the table."""
     match coord:
-        case Loaded(at=(Coord() as inner,)):
-            return _axis(state, inner, extent)
+        case Loaded(table=table, at=(Coord() as inner,)):
+            return _axis(state, inner, _entries(state, table))
         case Coord(base=Sym(name=name)) if name in state.world.meanings:
             meaning = state.world.meanings[name]
             if isinstance(meaning, Element) and len(meaning.coords) == 1:

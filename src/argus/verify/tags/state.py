@@ -36,6 +36,8 @@ class Stored:
     atomic: bool
     value: Value
     lets: Mapping[str, Expr]
+    indices: tuple[Value, ...] = ()
+    """Elements of the index tiles that chose the rows."""
 
 
 @dataclass(eq=False)

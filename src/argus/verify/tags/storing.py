@@ -76,6 +76,7 @@ def check_store(
         atomic,
         value,
         dict(state.env),
+        placed.indices,
     )
 
 

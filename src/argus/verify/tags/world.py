@@ -34,7 +34,8 @@ from argus.verify.decide.evaluation import Unmodelled
 from argus.verify.decide.facts import conjuncts
 from argus.verify.decide.polynomial import Poly
 
-__all__ = ["CLUSTERS", "CLUSTER_INDEX", "Assumed", "Element", "Total", "World"]
+__all__ = ["CLUSTERS", "CLUSTER_INDEX", "Assumed", "Element", "Paired", "Total",
+           "World"]  # fmt: skip
 
 CLUSTER_INDEX = Sym("cluster_id", "block")
 CLUSTERS = Sym("clusters", "block")
@@ -67,6 +68,17 @@ class Assumed:
     symbols: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class Paired:
+    """A fact about every two elements of tables, at different positions."""
+
+    cond: Expr
+    tables: tuple[str, ...]
+    symbols: tuple[str, ...]
+    others: tuple[str, ...]
+    """Symbols of the second element."""
+
+
 class World:
     """The meanings of application symbols, and facts that hold everywhere."""
 
@@ -77,6 +89,7 @@ class World:
         self._interned: dict[object, Sym] = {}
         self._count = 0
         self.assumed: list[Assumed] = []
+        self.paired: list[Paired] = []
         self.base = self._base()
         self.facts = self._facts()
         self.normal = context_of(conjuncts(self.facts))
