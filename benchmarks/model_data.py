@@ -3,6 +3,7 @@
     PYTHONPATH=src python benchmarks/model_data.py OUT.json [--seconds 420]
     PYTHONPATH=src python benchmarks/model_data.py --dry-run       # counts, no GPU
     PYTHONPATH=src python benchmarks/model_data.py --build 40      # a sample, no GPU
+    PYTHONPATH=src python benchmarks/model_data.py --report OUT.json    # accuracy
 
 First everything is built, in as many processes as there are cores. Then a process of
 its own launches: it compares each result with fp64 (norm of the error), and times a few
@@ -32,6 +33,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from model_report import report
 from model_space import TARGET, Job, choice_of, describe, jobs, problem_of, request_of
 
 from argus.compiler import build
@@ -40,6 +42,7 @@ from argus.evaluation.files import write_text
 from argus.evaluation.oracle import make_inputs
 from argus.evaluation.report import environment
 from argus.evaluation.timing import time_interleaved
+from argus.model.data import read
 
 ROUNDS, WARMUP = 8, 2
 SLOW = 20e-3
@@ -354,6 +357,9 @@ def _failed(results: Results, where: tuple[int, int] | None, why: str) -> None:
 def main() -> int:
     """Measure, or count, or build a sample; 1 if nothing was measured."""
     options = _options()
+    if options.report:
+        print(report(read(options.report)))
+        return 0
     everything = list(jobs())
     if options.only:
         everything = [j for j in everything if j.form in options.only]
@@ -451,8 +457,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--only", nargs="+", metavar="FORM", help="only these forms")
     parser.add_argument("--dry-run", action="store_true", help="count only")
     parser.add_argument("--build", type=int, metavar="N", help="build N of them only")
+    parser.add_argument("--report", type=Path, metavar="FILE", help="of measurements")
     options = parser.parse_args()
-    if options.out is None and not (options.dry_run or options.build):
+    if not (options.out or options.dry_run or options.build or options.report):
         parser.error("OUT is missing")
     return options
 

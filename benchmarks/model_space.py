@@ -20,6 +20,7 @@ from typing import Any
 
 from argus.compiler import Request
 from argus.evaluation.requests import contiguous_facts
+from argus.ir.dtypes import DTYPES
 from argus.kernels.attention import attention
 from argus.kernels.gemm import gemm_sm80, gemm_sm90
 from argus.kernels.grouped import grouped_gemm
@@ -27,6 +28,7 @@ from argus.kernels.library import LIBRARY, Case, Choice, Entry
 from argus.kernels.library.norms import EPS, row_statics
 from argus.kernels.norms import rmsnorm, softmax
 from argus.lang.kernel import Kernel, load_kernels
+from argus.model.data import Measurement
 
 TARGET = "sm_90a"
 TUTORIAL = Path(__file__).parent.parent / "docs" / "tutorial"
@@ -37,6 +39,13 @@ STEPS = {
     "step5": "step5_persistent",
 }
 Statics = dict[str, int | bool]
+FAMILIES = {
+    "gemm": "gemm",
+    "softmax": "norms",
+    "rmsnorm": "norms",
+    "attention": "attention",
+    "grouped": "grouped",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +102,38 @@ def request_of(job: Job) -> Request:
     return Request(
         kernel, {a.name: a.dtype for a in arguments}, dict(job.statics), TARGET, facts
     )
+
+
+# ----------------------------------------------------------- what was measured, again
+
+
+def family_of(measured: Measurement) -> str:
+    """What predictions are judged by: "gemm", "norms", "attention", "grouped"."""
+    return FAMILIES[measured.entry]
+
+
+def measured_request(measured: Measurement) -> Request:
+    """The specialisation that was measured."""
+    return Request(
+        kernel_of(measured.form),
+        {name: DTYPES[dtype] for name, dtype in measured.dtypes.items()},
+        dict(measured.statics),
+        measured.target,
+        dict(measured.facts),
+    )
+
+
+def measured_sizes(measured: Measurement) -> dict[str, int]:
+    """Every dimension of the kernel's tensors."""
+    case = Case(measured.case, measured.sizes, measured.options)
+    job = Job(measured.entry, measured.form, case, tuple(measured.statics.items()))
+    entry, whole = problem_of(job)
+    shapes = {a.name: a.shape for a in entry.arguments(whole)}
+    found = dict(measured.sizes)
+    for tensor in kernel_of(measured.form).signature.tensors:
+        for name, extent in zip(tensor.dims, shapes.get(tensor.name, ()), strict=False):
+            found.setdefault(str(name), extent)
+    return found
 
 
 # ------------------------------------------------------------------------ the space

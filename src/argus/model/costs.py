@@ -189,7 +189,8 @@ def requests(
     active = np.broadcast_to(place.exists, addresses.shape)
     if plan.unique:
         active = active & plan.layout.owner_mask().reshape(active.shape)
-    first, some = addresses[:, :, 0], active.any(axis=2)
+    first = addresses[:, :, 0]
+    some: Any = active.any(axis=2)
     threads = first.shape[0]
     row = np.sort(np.where(some[:WARP], first[:WARP] // LINE, -1), axis=0)
     new = np.diff(row, axis=0, prepend=-1) != 0
@@ -207,14 +208,13 @@ def product(op: o.Dot, warps: int, groups: int, hardware: Hardware) -> Product:
             record = registry.lookup(plan.instruction)
             count = plan.m_atoms * plan.n_atoms * plan.k_steps * warps / 4 / groups
             tensor = count * record.cost.flops / hardware.tensor_flops
-            tensor /= hardware.wgmma_efficiency
             waves = count * record.cost.bytes / hardware.shared_bytes
             return Product(tensor, waves, 4.0 * count, True)
         case MmaPlan():
             record = registry.lookup(plan.instruction)
             count = len(plan.steps) * warps / groups
             tensor = count * record.cost.flops / hardware.tensor_flops
-            return Product(tensor / hardware.mma_efficiency, 0.0, count, False)
+            return Product(tensor, 0.0, count, False)
         case None:
             raise ValueError("a dot without a plan: the program is not placed")
         case _:

@@ -86,8 +86,11 @@ def read(path: Path) -> Dataset:
 def _measurement(
     record: list[Any], builds: list[dict[str, Any]], cases: list[dict[str, Any]]
 ) -> Measurement:
-    number, at, median, minimum, samples, error, failure = record
-    build, case = builds[number], cases[at]
+    number: int = record[0]
+    at: int = record[1]
+    median, minimum, samples, error, failure = record[2:]
+    build: dict[str, Any] = builds[number]
+    case: dict[str, Any] = cases[at]
     return Measurement(
         entry=case["entry"],
         form=build["form"],

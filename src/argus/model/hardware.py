@@ -33,7 +33,10 @@ class Hardware:
     dram_efficiency: float
     l2_bytes: float
     wgmma_efficiency: float
+    wgmma_latency: float
     mma_efficiency: float
+    mma_latency: float
+    lines: float
     cycles_per_instruction: float
     dram_latency: float
     l2_latency: float
@@ -68,7 +71,10 @@ H200 = Hardware(
     dram_efficiency=0.90,
     l2_bytes=56.0,
     wgmma_efficiency=0.97,
+    wgmma_latency=60.0,
     mma_efficiency=0.62,
+    mma_latency=33.0,
+    lines=1.0,
     cycles_per_instruction=1.5,
     dram_latency=900.0,
     l2_latency=300.0,

@@ -20,13 +20,13 @@ def estimate(program: Program) -> int:
     """Registers per thread, at most what launch bounds leave."""
     threads = 32 * program.warps
     bound = program.target.registers // (threads * program.min_blocks)
-    peak = 0.0
-    for op in program.body.ops:
-        if isinstance(op, o.Roles):
-            for role in op.roles:
-                peak = max(peak, _peak(role.body, {}))
-    peak = max(peak, _peak(program.body, {}))
-    return int(min(peak + OVERHEAD, MOST, max(16, bound // 8 * 8)))
+    most = min(MOST, max(16, bound // 8 * 8))
+    roles = [op for op in program.body.ops if isinstance(op, o.Roles)]
+    if any(r.registers is not None for op in roles for r in op.roles):
+        return most  # setmaxnreg shares out what the block was launched with
+    bodies = [program.body, *(r.body for op in roles for r in op.roles)]
+    peak = max(_peak(body, {}) for body in bodies)
+    return min(int(peak) + OVERHEAD, most)
 
 
 def _size(tile: o.Tile) -> float:

@@ -12,9 +12,9 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from argus.diagnostics import fail
 from argus.ir.program import Program
@@ -36,9 +36,11 @@ BUSY = 0.6
 
 @dataclass(frozen=True)
 class Prediction:
-    """``parts``: microseconds that each unit is busy ("tensor", "memory", "l2",
-    "shared", "issue"), that are lost because multiprocessors idle ("waves"), and that
-    launching takes ("launch").
+    """What the model says of one launch.
+
+    ``parts``: microseconds that each unit is busy ("tensor", "memory", "l2", "shared",
+    "issue"), that are lost because multiprocessors idle ("waves"), and that launching
+    takes ("launch").
 
     ``bottleneck`` is one of these names, or "latency": nothing is busy most of the
     time, so that waiting is what takes it. ``occupancy``: resident blocks of a
@@ -121,11 +123,11 @@ def prepare(
         min(grid, sms),
         grid,
         registers,
-        grid / (len(blocks) * sms),
+        _balance(tracer.turns, grid, sms),
     )
 
 
-def _blocks(turns: Any, grid: int, sms: int) -> list[int]:
+def _blocks(turns: NDArray[np.float64], grid: int, sms: int) -> list[int]:
     """Blocks for the simulated multiprocessor, as many as the busiest gets.
 
     Blocks differ where loops do. One that each multiprocessor has one of is the longest
@@ -134,8 +136,17 @@ def _blocks(turns: Any, grid: int, sms: int) -> list[int]:
     count = -(-grid // sms)
     if count == 1:
         return [int(np.argmax(turns))]
-    average = int(np.argmin(np.abs(turns - np.mean(turns))))
+    average = int(np.argmin(np.abs(turns - turns.mean())))
     return [average] * count
+
+
+def _balance(turns: NDArray[np.float64], grid: int, sms: int) -> float:
+    """Work of all multiprocessors over what it were if all had that of the busiest."""
+    count = -(-grid // sms)
+    even = 1.0
+    if count == 1 and turns.max() > 0:
+        even = float(turns.mean() / turns.max())
+    return even * grid / (count * sms)
 
 
 def simulate(prepared: Prepared, hardware: Hardware) -> Prediction:

@@ -27,28 +27,6 @@ TENSOR, ISSUE, SPECIAL, SHARED, L2, MEMORY = range(6)
 Run = Generator[Any, None, None]
 
 
-@dataclass
-class Phases:
-    """State of one mbarrier: completion times of its phases, and who waits."""
-
-    done: list[float] = field(default_factory=list[float])
-    arrived: float = 0.0
-    bytes: float = 0.0
-    latest: float = 0.0
-    waiting: list[tuple[int, Thread]] = field(
-        default_factory=list["tuple[int, Thread]"]
-    )
-
-
-@dataclass
-class Meeting:
-    """State of one named barrier."""
-
-    count: int = 0
-    latest: float = 0.0
-    waiting: list[Thread] = field(default_factory=list["Thread"])
-
-
 class Thread:
     """A thread group. ``time`` is when it is ready for its next step."""
 
@@ -70,6 +48,26 @@ class Block:
         self.meetings: dict[str, Meeting] = {}
         self.left = 0
         self.end = 0.0
+
+
+@dataclass
+class Phases:
+    """State of one mbarrier: completion times of its phases, and who waits."""
+
+    done: list[float] = field(default_factory=list[float])
+    arrived: float = 0.0
+    bytes: float = 0.0
+    latest: float = 0.0
+    waiting: list[tuple[int, Thread]] = field(default_factory=list[tuple[int, Thread]])
+
+
+@dataclass
+class Meeting:
+    """State of one named barrier."""
+
+    count: int = 0
+    latest: float = 0.0
+    waiting: list[Thread] = field(default_factory=list[Thread])
 
 
 @dataclass(frozen=True)
@@ -183,7 +181,7 @@ class Machine:
         """When bytes have arrived that are asked for at ``at``."""
         hw = self._hw
         if traffic.lines:
-            at = self._serve(SHARED, at, traffic.lines)
+            at = self._serve(SHARED, at, traffic.lines / hw.lines)
         end = self._serve(L2, at, traffic.l2 / hw.l2_bytes)
         if traffic.dram:
             far = self._serve(MEMORY, at, traffic.dram / self._memory_rate)
@@ -232,7 +230,7 @@ class Machine:
                     yield None
                 case s.Wait():
                     phases = self._phases(t, step.barrier)
-                    n = step.n(t.env)
+                    n = int(step.n(t.env))
                     if n >= len(phases.done):
                         phases.waiting.append((n, t))
                         yield phases
@@ -330,16 +328,19 @@ class Machine:
         t.time = end
 
     def _product(self, t: Thread, step: s.Product) -> None:
-        at = t.time
-        end = self._serve(TENSOR, at, step.tensor)
+        at, hw = t.time, self._hw
+        wgmma = step.asynchronous
+        efficiency = hw.wgmma_efficiency if wgmma else hw.mma_efficiency
+        end = self._serve(TENSOR, at, step.tensor / efficiency)
         if step.shared:
             end = max(end, self._serve(SHARED, at, step.shared))
-        if step.asynchronous:
-            t.open["wgmma"] = max(t.open.get("wgmma", 0.0), end + 60.0)
+        if wgmma:
+            done = end + hw.wgmma_latency
+            t.open["wgmma"] = max(t.open.get("wgmma", 0.0), done)
             t.time += step.issue
         else:
-            self._serve(ISSUE, at, step.issue / self._hw.issue_slots)
-            t.time = end + 33.0
+            self._serve(ISSUE, at, step.issue / hw.issue_slots)
+            t.time = end + hw.mma_latency
 
     def _copy(self, t: Thread, step: s.Copy) -> None:
         self._issue(t, step.traffic)

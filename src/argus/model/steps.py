@@ -77,8 +77,10 @@ class Store:
 
 @dataclass(frozen=True)
 class Barrier:
-    """An mbarrier: number ``index`` of an allocation, which completes a phase after
-    ``arrivals`` arrivals and all announced bytes."""
+    """An mbarrier: number ``index`` of an allocation.
+
+    It completes a phase after ``arrivals`` arrivals and all announced bytes.
+    """
 
     alloc: int
     index: Value

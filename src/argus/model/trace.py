@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Any, assert_never
 
 import numpy as np
+from numpy.typing import NDArray
 
 from argus.ir import ops as o
 from argus.ir.expr import Const, Expr, evaluate, symbols
@@ -52,7 +53,7 @@ class Tracer:
             "cluster_rank": blocks % program.cluster,
         }
         self._one: dict[str, Any] = {**env, "block_x": 0, "cluster_rank": 0}
-        self.turns = np.zeros(footprint.wave)
+        self.turns: NDArray[np.float64] = np.zeros(footprint.wave)
         """Turns of all outermost loops, by block."""
         self._swept: set[str] = set()
         self._times: list[float] = [1.0]
@@ -94,7 +95,7 @@ class Tracer:
         self.depth = max(self.depth, depth + 1)
         start = evaluate(op.start, self._wave)
         stop, step = (evaluate(e, self._wave) for e in (op.stop, op.step))
-        turns = np.maximum(0, -((start - stop) // step))
+        turns: NDArray[np.float64] = np.maximum(0.0, -((start - stop) // step))
         mean = float(np.mean(turns))
         if depth == 0:
             self.turns = self.turns + turns

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from argus.ir.expr import evaluate, substitute, symbols
 from argus.ir.memory import GlobalView
@@ -112,8 +113,8 @@ def present(view: GlobalView, env: Mapping[str, Any]) -> float:
         first = evaluate(substitute(coordinate, _zeros(view)), env)
         end = evaluate(substitute(coordinate, last), env)
         length = end - first + 1
-        inside = np.clip(evaluate(extent, env) - first, 0, length)
-        whole *= float(np.mean(inside / np.maximum(length, 1)))
+        room: NDArray[np.float64] = np.asarray(evaluate(extent, env) - first, float)
+        whole *= float((room.clip(0, length) / length).mean())
     return whole
 
 
