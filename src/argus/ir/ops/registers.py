@@ -1,0 +1,179 @@
+"""Scalars and register tiles: operations without memory, and matrix products."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from argus.ir.expr import Expr, Sym
+from argus.ir.memory import GlobalTensor, SharedView
+from argus.ir.op import Op
+from argus.ir.ops.tile import Tile
+
+if TYPE_CHECKING:
+    from argus.ir.placement import MmaPlan, WgmmaPlan
+
+
+@dataclass(eq=False)
+class Let(Op):
+    """Name a scalar."""
+
+    sym: Sym
+    value: Expr
+
+
+@dataclass(eq=False)
+class LoadScalar(Op):
+    """Read one element of a global tensor into a uniform scalar (int or float)."""
+
+    sym: Sym
+    tensor: GlobalTensor
+    coords: tuple[Expr, ...]
+
+
+@dataclass(eq=False)
+class Full(Op):
+    """Every element is ``value`` (a scalar expression)."""
+
+    result: Tile
+    value: Expr
+
+
+@dataclass(eq=False)
+class Index(Op):
+    """Element = its coordinate along ``axis`` (i32)."""
+
+    result: Tile
+    axis: int
+
+
+@dataclass(eq=False)
+class Elementwise(Op):
+    """``result[i] = fn(args[i]...)``; every tile argument has the result's shape.
+
+    ``fn`` is a name in :data:`argus.ir.functions.FUNCTIONS`. Scalar arguments are
+    expressions. Arithmetic on 16-bit floats is done in f32 and rounded once.
+    """
+
+    result: Tile
+    fn: str
+    args: tuple[Tile | Expr, ...]
+
+
+@dataclass(eq=False)
+class Cast(Op):
+    """Element-wise conversion to ``result.dtype`` (round to nearest even)."""
+
+    result: Tile
+    src: Tile
+
+
+@dataclass(eq=False)
+class Broadcast(Op):
+    """Source axis i is result axis ``axes[i]``; the other result axes are new."""
+
+    result: Tile
+    src: Tile
+    axes: tuple[int, ...]
+
+
+@dataclass(eq=False)
+class Transpose(Op):
+    """Result axis i is source axis ``axes[i]``. Registers do not move."""
+
+    result: Tile
+    src: Tile
+    axes: tuple[int, ...]
+
+
+@dataclass(eq=False)
+class Reduce(Op):
+    """Combine along ``axis``: fn in sum, max, min, prod, argmax, argmin.
+
+    argmax and argmin give the i32 index of the first extreme. Placing leaves only
+    reductions that stay inside a warp: ``plan``-free, the layout says which lanes hold
+    the axis; a reduction across warps is split by placing into a warp reduction, a
+    conversion through shared memory and a second reduction.
+    """
+
+    result: Tile
+    src: Tile
+    axis: int
+    fn: str
+
+
+@dataclass(eq=False)
+class Split(Op):
+    """Split axis ``axis`` of extent n into (n // inner, inner): a renaming of elements.
+
+    Used by placing for reductions across warps. Registers do not move.
+    """
+
+    result: Tile
+    src: Tile
+    axis: int
+    inner: int
+
+
+@dataclass(eq=False)
+class Slice(Op):
+    """Elements ``start .. start + n - 1`` along ``axis``, n being the result's extent.
+
+    The window is made of whole register digits (``Fragment.window``): each thread keeps
+    some of its registers.
+    """
+
+    result: Tile
+    src: Tile
+    axis: int
+    start: int
+
+
+@dataclass(eq=False)
+class Scan(Op):
+    """Inclusive prefix sum along ``axis`` (``cumsum``)."""
+
+    result: Tile
+    src: Tile
+    axis: int
+
+
+@dataclass(eq=False)
+class Reinterpret(Op):
+    """The same registers under another layout (``result.required``)."""
+
+    result: Tile
+    src: Tile
+
+
+@dataclass(eq=False)
+class Convert(Op):
+    """The same elements under another layout, moving registers within each thread only.
+
+    Placing inserts it; a conversion between threads is expanded into a store to scratch
+    shared memory, a sync and a load. Thread t's result register r is its source
+    register ``result.layout.register_map(src.layout, ...)[r]``.
+    """
+
+    result: Tile
+    src: Tile
+
+
+@dataclass(eq=False)
+class Dot(Op):
+    """``result = acc + a @ b``: a is (.., M, K), b is (K, N), acc and result (M, N).
+
+    ``acc`` None means zero. Operands are shared views or register tiles. On sm_90a
+    the plan is a :class:`WgmmaPlan`: the operation issues asynchronously and a
+    WgmmaWait must complete it before ``result`` is read; else a :class:`MmaPlan`.
+    The author may ask for one of them by ``instruction``, and for wgmma's N by
+    ``inst_n``.
+    """
+
+    result: Tile
+    a: Tile | SharedView
+    b: Tile | SharedView
+    acc: Tile | None
+    plan: WgmmaPlan | MmaPlan | None = None
+    instruction: Literal["wgmma", "mma"] | None = None
+    inst_n: int | None = None
