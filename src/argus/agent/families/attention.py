@@ -186,8 +186,6 @@ class Attention(Family):
                 new["WARPGROUPS"] = bq // 64
             elif "BQ" not in pinned:
                 new["BQ"] = 64 * warpgroups
-        if new["form"] == "overlap" and "BT" not in pinned and new["BQ"] == 64:
-            new["BT"] = min(64, number(new["BT"]))
         if "REGISTERS" not in pinned and new["REGISTERS"] != 0:
             new["REGISTERS"] = 240 if number(new["WARPGROUPS"]) < 3 else 160
         return new

@@ -160,9 +160,11 @@ class Family(ABC):
         found: dict[tuple[object, ...], Move] = {}
 
         def offer(optimisation: str, new: Design, where: str) -> None:
+            if new["form"] == design["form"]:
+                new = self.apply(design, _changed(design, new))
             if new == design or self.invalid(new, problem) is not None:
                 return
-            edit = {k: v for k, v in new.items() if design.get(k) != v}
+            edit = _changed(design, new)
             if new["form"] != design["form"]:
                 edit = dict(new)
             after = (form.via,) if form.via and form.via != optimisation else ()
@@ -295,6 +297,10 @@ class Family(ABC):
                 design = self.repaired(design, frozenset(form.domains))
                 if self.invalid(design, problem) is None:
                     yield design
+
+
+def _changed(old: Design, new: Design) -> Design:
+    return {k: v for k, v in new.items() if old.get(k) != v}
 
 
 def library_problem(problem: Problem) -> LibraryProblem:
