@@ -14,6 +14,8 @@ GOLDEN = {
     "check-right": ["check", "scale.py", "--no-proof"],
     "check-wrong": ["check", "wrong.py"],
     "explain-tile": ["explain", "scale.py", "--stage", "tile"],
+    "explain-code": ["explain", "ag0301"],
+    "explain-no-code": ["explain", "AG0399"],
     "run-file": ["run", "scale.py", "--size", "M=3", "--size", "N=100"],
     "run-entry": ["run", "softmax", "--interpret"],
     "bench-no-gpu": ["bench", "gemm"],
