@@ -10,8 +10,8 @@ what the value of a knob, or of two knobs together, is worth in log speed-up, by
 form and sizes (rounded to powers of two); at sizes that were never seen, those of
 neighbouring sizes count, the nearer the more. *Advice*: sentences that cite trials.
 
-The document changes by :class:`~argus.runs.records.Change` records only, so that a run's
-record tells its whole history. How changes are found is the matter of
+The document changes by :class:`~argus.runs.records.Change` records only, so that the
+record of a run tells its whole history. How changes are found is the matter of
 ``argus.agent.learning``.
 """
 
@@ -21,13 +21,13 @@ import fcntl
 import math
 import os
 import tempfile
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from argus.diagnostics import fail
 from argus.runs.folder import data_folder
@@ -63,10 +63,11 @@ class Policy(Record):
     """The document. Keys are those of changes, without their first part."""
 
     version: Literal[1] = 1
-    preferences: dict[str, Statistic] = {}
-    effects: dict[str, Statistic] = {}
-    advice: dict[str, Advice] = {}
-    runs: tuple[str, ...] = ()
+    preferences: dict[str, Statistic] = Field(default_factory=dict[str, Statistic])
+    effects: dict[str, Statistic] = Field(default_factory=dict[str, Statistic])
+    advice: dict[str, Advice] = Field(default_factory=dict[str, Advice])
+    runs: dict[str, int] = Field(default_factory=dict[str, int])
+    """Runs that were merged, with how many of their trials."""
 
     def preference(self, bottleneck: str, optimisation: str) -> Statistic | None:
         """Mean reward of the optimisation where that resource was the bottleneck."""
@@ -180,20 +181,28 @@ def load(path: Path) -> Policy:
         ) from error
 
 
-def merge(path: Path, run: str, base: Policy, learnt: Policy) -> Policy:
+def merge(
+    path: Path, run: str, trials: int, policy_at: Callable[[int], Policy]
+) -> Policy:
     """Add what a run has learnt to the file, once; returns what is in it then.
 
-    ``base`` is what the run began with, ``learnt`` what it ended with. Another process
-    may have written the file since: then means are weighted by their counts.
-    Raises ArgusError AG1004 (see :func:`load`) and AG0902 (cannot be written).
+    ``policy_at(n)`` is the run's policy after ``n`` of its ``trials``. What the file
+    has of the run already (from before it was interrupted) is not added again. Another
+    process may have written the file since the run began: then means are weighted by
+    their counts. Raises ArgusError AG1004 (see :func:`load`) and AG0902 (cannot be
+    written).
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with _locked(path):
             now = load(path)
-            if run in now.runs:
+            merged = now.runs.get(run, 0)
+            if merged >= trials:
                 return now
-            after = _merged(now, base, learnt, run)
+            after = _merged(now, policy_at(merged), policy_at(trials))
+            runs = {**{n: c for n, c in now.runs.items() if n != run}, run: trials}
+            kept = dict(list(runs.items())[-_KEPT_RUNS:])
+            after = after.model_copy(update={"runs": kept})
             _replace(path, after.model_dump_json(indent=1).encode())
             return after
     except OSError as error:
@@ -201,7 +210,7 @@ def merge(path: Path, run: str, base: Policy, learnt: Policy) -> Policy:
         raise fail("AG0902", None, text, notes=[str(error)]) from error
 
 
-def _merged(now: Policy, base: Policy, learnt: Policy, run: str) -> Policy:
+def _merged(now: Policy, base: Policy, learnt: Policy) -> Policy:
     return Policy(
         preferences=_numbers(now.preferences, base.preferences, learnt.preferences),
         effects=_numbers(now.effects, base.effects, learnt.effects),
@@ -209,7 +218,6 @@ def _merged(now: Policy, base: Policy, learnt: Policy, run: str) -> Policy:
             **now.advice,
             **{k: a for k, a in learnt.advice.items() if base.advice.get(k) != a},
         },
-        runs=(*now.runs, run)[-_KEPT_RUNS:],
     )
 
 

@@ -7,7 +7,6 @@ times that the learning experiment replays. Nothing is decided here.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import Protocol
 
@@ -81,7 +80,7 @@ class Space(Protocol):
 
 def key(design: Design) -> str:
     """A text that is equal for equal designs."""
-    return json.dumps(dict(design), sort_keys=True)
+    return repr(sorted(design.items()))
 
 
 def difference(old: Design, new: Design) -> dict[str, Value]:

@@ -1,0 +1,63 @@
+"""When a run ends: its budget is spent, the kernel is good enough, or nothing helps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from argus.agent.state import State
+from argus.runs.records import Budget
+
+PATIENCE = 40
+"""Trials without a better kernel after which a run gives up."""
+BETTER = 0.003
+"""What is faster by a smaller share is not better."""
+LIGHT = 0.97
+"""At that share of the speed of light, there is nothing left to gain."""
+
+INTERRUPTED = "interrupted"
+
+
+@dataclass(frozen=True)
+class Stop:
+    """The rules of a run, beside its budget."""
+
+    patience: int = PATIENCE
+    light: float = LIGHT
+
+
+def spent(budget: Budget, state: State, minutes: float) -> str | None:
+    """Which limit is reached; None while there is room. ``minutes`` of work so far."""
+    cost = state.spent
+    limits: tuple[tuple[str, float | None, float], ...] = (
+        ("trials", budget.trials, len(state.done)),
+        ("minutes", budget.minutes, minutes),
+        ("GPU seconds", budget.gpu_seconds, cost.gpu_seconds),
+        ("tokens", budget.tokens, cost.tokens),
+        ("money", budget.usd, cost.usd),
+    )
+    for name, limit, used in limits:
+        if limit is not None and used >= limit:
+            return f"budget: {name}"
+    return None
+
+
+def enough(state: State, stop: Stop) -> str | None:
+    """Why it is not worth going on; None if it is."""
+    best = state.best
+    verdict = best.verdict if best else None
+    limit = verdict.limit_microseconds if verdict else None
+    time = verdict.microseconds if verdict else None
+    if limit is not None and time is not None and limit >= stop.light * time:
+        return "speed of light"
+    if state.done and state.done[-1].number - _last_progress(state) >= stop.patience:
+        return "no progress"
+    return None
+
+
+def _last_progress(state: State) -> int:
+    last, fastest = 0, float("inf")
+    for trial in state.done:
+        time = trial.microseconds
+        if time is not None and time < (1 - BETTER) * fastest:
+            last, fastest = trial.number, time
+    return last

@@ -1,0 +1,132 @@
+"""Looking for promising designs of a form, before one of them is drawn.
+
+Expectations of a sample of the form, then of the neighbours of the best of these, and
+so on; in between, the performance model is asked about the best. What a plan looks at
+is a function of the state: nothing is carried over from plan to plan but answers of the
+model, which are always the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from argus.agent.beliefs import Beliefs, Expectation, View
+from argus.agent.pool import Pool
+from argus.agent.space import FORM, Design, key
+from argus.agent.state import State
+from argus.runs.records import Value
+
+_NEIGHBOURS = 3
+"""Designs whose neighbours are looked at in each round."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How the planner weighs. All gains are natural logarithms of speed-ups.
+
+    ``temperature``: of the softmax. ``curiosity``: standard deviations of doubt that
+    are added to a gain. ``offered``: proposals that are logged. ``sample``: designs of
+    a form that the performance model is asked about to begin with, ``asked`` in each
+    of the ``rounds`` in which neighbours are looked at. ``slower``: predicted loss from
+    which on a design is not tried.
+    """
+
+    temperature: float = 0.02
+    curiosity: float = 0.6
+    offered: int = 16
+    sample: int = 64
+    asked: int = 12
+    slower: float = 0.5
+    rounds: int = 1
+
+
+@dataclass
+class Moment:
+    """What one plan is made from.
+
+    ``number`` and ``design`` are those of the kernel that would be changed; ``taken``
+    names designs that need not be tried; ``asked`` collects what the model said.
+    ``pool`` is this plan's own: what it adds is not there for the next.
+    """
+
+    state: State
+    beliefs: Beliefs
+    number: int
+    design: Design
+    bottleneck: str
+    features: dict[str, Value]
+    taken: set[str]
+    pending: list[Design]
+    pool: Pool
+    asked: dict[str, float | None] = field(default_factory=dict[str, float | None])
+    labels: dict[str, str] = field(default_factory=dict[str, str])
+    expected: dict[str, Expectation] = field(default_factory=dict[str, Expectation])
+
+    def expect(self, optimisation: str) -> Expectation:
+        """What an optimisation is expected to bring to the design."""
+        if optimisation not in self.expected:
+            self.expected[optimisation] = self.beliefs.gain(
+                self.state, optimisation, self.bottleneck, self.features
+            )
+        return self.expected[optimisation]
+
+    def ask(self, design: Design) -> float | None:
+        """The model's log time of a design."""
+        name = key(design)
+        if name not in self.asked:
+            self.asked[name] = self.beliefs.forecast(design)
+        return self.asked[name]
+
+
+class Explorer:
+    """Finds promising designs; see the module."""
+
+    def __init__(self, beliefs: Beliefs, settings: Settings) -> None:
+        self._beliefs = beliefs
+        self._settings = settings
+
+    def explore(self, at: Moment, form: str) -> View:
+        """The form's designs, with the neighbours of promising ones."""
+        if str(at.design.get(FORM, "")) == form:
+            at.pool.add([at.design])
+        if self._beliefs.can_forecast:
+            self._sample(at, form)
+        view = self._look(at, form)
+        for _ in range(self._settings.rounds):
+            for row in self.ranked(view, at.taken)[:_NEIGHBOURS]:
+                at.pool.add(self._neighbours(view.designs[row]))
+            if self._beliefs.can_forecast:
+                view = self._look(at, form)
+                for row in self.ranked(view, at.taken)[: self._settings.asked]:
+                    at.ask(view.designs[row])
+            view = self._look(at, form)
+        return view
+
+    def ranked(self, view: View, taken: set[str]) -> list[int]:
+        """Rows that were not tried, the highest score first."""
+        score = view.mean - self._settings.curiosity * view.doubt
+        names = list(view.rows)
+        order = [int(r) for r in score.argsort(kind="stable")]
+        return [r for r in order if names[r] not in taken]
+
+    def _sample(self, at: Moment, form: str) -> None:
+        """Let the model say something of the whole form, and of what was tried."""
+        designs = list(at.pool.of(form).values())
+        stride = max(1, len(designs) // self._settings.sample)
+        for design in designs[::stride][: self._settings.sample]:
+            at.ask(design)
+        for trial in at.state.done:
+            design = at.state.design(trial.number)
+            if design is not None and str(design.get(FORM, "")) == form:
+                at.ask(design)
+
+    def _look(self, at: Moment, form: str) -> View:
+        def worth(optimisation: str) -> float:
+            return 0.5 * at.expect(optimisation).mean
+
+        return self._beliefs.view(at.state, at.pool, form, worth, at.asked, at.pending)
+
+    def _neighbours(self, design: Design) -> list[Design]:
+        space, problem = self._beliefs.space, self._beliefs.problem
+        found = (space.apply(design, m.edit) for m in space.moves(design, problem))
+        return [d for d in found if d.get(FORM) == design.get(FORM)]

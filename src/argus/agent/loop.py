@@ -1,0 +1,289 @@
+"""The loop of a run: plan, select, lower, validate, learn, until there is an end.
+
+    optimiser = Optimiser.begin(store, task, space, judge, agent, ...)
+    outcome = optimiser.go()
+
+Trials are planned in batches, so that what needs no GPU runs side by side. Each step is
+written down before the next begins, and the state is what was written: a run that was
+cut off goes on where it stood. Who proposes, lowers and judges is decided elsewhere.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+from argus.agent.ablation import ablate, measure_again
+from argus.agent.budget import INTERRUPTED, Stop, enough, spent
+from argus.agent.interfaces import Judge, Lowering, LoweringAgent, Order
+from argus.agent.learning import advice_for, learned
+from argus.agent.planner import Planner, begin
+from argus.agent.policy import merge
+from argus.agent.remembering import RememberingJudge
+from argus.agent.space import Design, Space
+from argus.agent.state import State, same_source
+from argus.runs.history import Trial, history
+from argus.runs.records import (
+    Budget,
+    Candidate,
+    Cost,
+    Event,
+    Finished,
+    Judged,
+    Lowered,
+    Proposed,
+    Resumed,
+    Verdict,
+)
+from argus.runs.store import Run
+
+BATCH = 4
+"""Trials that are planned together."""
+
+_ON_DEVICE = ("run", "compare", "time")
+"""Stages of a verdict that hold the GPU."""
+
+
+@runtime_checkable
+class BatchAgent(Protocol):
+    """A lowering agent that carries out several proposals side by side."""
+
+    def lower_all(self, orders: Sequence[Order], judge: Judge) -> list[Lowering]:
+        """One lowering for each order."""
+        ...
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a run goes. ``budget`` None is that of its beginning.
+
+    ``policy`` is the file that learns from it; None: nobody does. ``ablate``: whether
+    the best kernel is taken apart at the end.
+    """
+
+    budget: Budget | None = None
+    batch: int = BATCH
+    stop: Stop = field(default_factory=Stop)
+    policy: Path | None = None
+    ablate: bool = True
+
+
+class Optimiser:
+    """One run in progress. Events are given to ``watch`` after they were written."""
+
+    def __init__(
+        self,
+        run: Run,
+        space: Space,
+        planner: Planner,
+        judge: Judge,
+        agent: LoweringAgent,
+        options: Options | None = None,
+        watch: Callable[[Event, State], None] | None = None,
+    ) -> None:
+        self._run = run
+        self._space = space
+        self._planner = planner
+        self._judge = RememberingJudge(judge)
+        self._agent = agent
+        self._options = options or Options()
+        self._watch = watch
+        stamped = run.stamped()
+        self.state = State.rebuild([s.event for s in stamped], run.get)
+        self._earlier = history(stamped).seconds
+        self._began = time.monotonic()
+        self._task = self.state.started.task
+
+    # ---- the whole of it
+
+    def go(self) -> Finished:
+        """Work until there is an end, and say which. Ctrl-C is an end, too."""
+        try:
+            reason = self._work()
+            self._settle()
+        except KeyboardInterrupt:
+            reason = INTERRUPTED
+        return self.finish(reason)
+
+    def _work(self) -> str:
+        while True:
+            reason = self.reason()
+            if reason is not None and not self.state.open:
+                return reason
+            if not self.propose(self._room()):
+                return "nothing left to try"
+            self.lower()
+            self.validate()
+            self.learn()
+
+    def reason(self) -> str | None:
+        """Why the run should end now; None if it should not."""
+        budget = self._options.budget or self.state.started.budget
+        minutes = (self._earlier + time.monotonic() - self._began) / 60
+        return spent(budget, self.state, minutes) or enough(
+            self.state, self._options.stop
+        )
+
+    def _room(self) -> int:
+        """Trials of the present batch: batches begin at multiples of their size."""
+        first = len(self.state.done)
+        size = 1 if first == 0 else self._options.batch
+        left = size - (first - 1) % size if first else 1
+        budget = self._options.budget or self.state.started.budget
+        if budget.trials is not None:
+            left = min(left, budget.trials - first)
+        return max(left, len(self.state.open))
+
+    # ---- its steps
+
+    def propose(self, count: int) -> bool:
+        """Plan until ``count`` trials are open; whether any is."""
+        state = self.state
+        while len(state.open) < count:
+            number = len(state.trials)
+            if number == 0:
+                start = begin(self._task.name)
+                event = Proposed(
+                    trial=0,
+                    parent=None,
+                    bottleneck="",
+                    proposals=(start,),
+                    probabilities=(1.0,),
+                    chosen=0,
+                )
+            else:
+                planned = self._planner.plan(state, number, self._pending())
+                if planned is None:
+                    break
+                event = planned
+            self._write(event)
+        return bool(state.open)
+
+    def lower(self) -> None:
+        """Let the agent carry out what was proposed."""
+        waiting = [t for t in self.state.open if t.lowered is None]
+        fresh = [t for t in waiting if t.parent is not None]
+        for trial in waiting:
+            if trial.parent is None:
+                self.lowered(trial.number, Lowering(self._task.start))
+        if not fresh:
+            return
+        orders = [self.order(t) for t in fresh]
+        if isinstance(self._agent, BatchAgent):
+            found = self._agent.lower_all(orders, self._judge)
+            for trial, lowering in zip(fresh, found, strict=True):
+                self.lowered(trial.number, lowering)
+        else:
+            for trial, order in zip(fresh, orders, strict=True):
+                self.lowered(trial.number, self._agent.lower(order, self._judge))
+
+    def lowered(self, number: int, lowering: Lowering) -> None:
+        """Write down what an agent made of a trial's proposal."""
+        name = None
+        if lowering.candidate is not None:
+            name = self._run.put(lowering.candidate.model_dump_json())
+        self._write(
+            Lowered(
+                trial=number,
+                candidate=name,
+                attempts=lowering.attempts,
+                failure=lowering.failure,
+                cost=lowering.cost,
+            )
+        )
+
+    def validate(self) -> None:
+        """Let the judge say what was made."""
+        open_ = [t for t in self.state.open if t.judged is None]
+        waiting = [t for t in open_ if t.number in self.state.candidates]
+        candidates = [self.state.candidates[t.number] for t in waiting]
+        if not candidates:
+            return
+        verdicts = self._judge.judged(
+            self._task.problem, candidates, self.state.programs()
+        )
+        for trial, verdict in zip(waiting, verdicts, strict=True):
+            self.judged(trial.number, verdict)
+
+    def judged(self, number: int, verdict: Verdict) -> None:
+        """Write down the verdict on a trial's candidate."""
+        cost = Cost(gpu_seconds=device_seconds(verdict))
+        self._write(Judged(trial=number, verdict=verdict, cost=cost))
+
+    def learn(self) -> None:
+        """Rewards, and what they change in the policy."""
+        for trial in self.state.open:
+            self._write(learned(self.state, trial.number, self._space.name))
+
+    def finish(self, reason: str) -> Finished:
+        """End the run, and let the user's policy know what was learnt."""
+        best = self.state.best
+        event = Finished(reason=reason, best=best.number if best else None)
+        self._write(event)
+        path = self._options.policy
+        if path is not None:
+            done = len(self.state.done)
+            merge(path, self._run.id, done, self.state.policy_at)
+        return event
+
+    def _settle(self) -> None:
+        """Measure the best kernels side by side, then take the best one apart."""
+        for event in measure_again(self.state, self._task.problem, self._judge):
+            self._write(event)
+        if not self._options.ablate:
+            return
+        for event in ablate(
+            self.state, self._task.problem, self._space, self._judge, self._run.put
+        ):
+            self._write(event)
+
+    # ---- what agents are told
+
+    def order(self, trial: Trial) -> Order:
+        """The order to carry out a trial's proposal."""
+        proposed = trial.proposed
+        assert proposed is not None and proposed.parent is not None
+        state = self.state
+        return Order(
+            task=self._task,
+            parent=state.candidates[proposed.parent],
+            verdict=state.verdict_of(proposed.parent),
+            proposal=proposed.proposals[proposed.chosen],
+            advice=advice_for(state, self._space.name, proposed.bottleneck),
+            seed=state.started.seed,
+            tried=self._tried,
+        )
+
+    def _tried(self, candidate: Candidate) -> bool:
+        name = same_source(candidate)
+        return any(same_source(c) == name for c in self.state.candidates.values())
+
+    def _pending(self) -> list[Design]:
+        """Designs that open trials will try."""
+        found: list[Design] = []
+        for trial in self.state.open:
+            parent = None if trial.parent is None else self.state.design(trial.parent)
+            if parent is not None and trial.proposal is not None:
+                found.append(self._space.apply(parent, trial.proposal.edit))
+        return found
+
+    def _write(self, event: Event) -> None:
+        self._run.append(event)
+        self.state.apply(event, self._run.get)
+        if self._watch is not None:
+            self._watch(event, self.state)
+
+
+def resume(run: Run, environment: dict[str, str]) -> None:
+    """Write down that a run goes on. To be called before its optimiser is made."""
+    run.append(Resumed(environment=environment))
+
+
+def device_seconds(verdict: Verdict) -> float:
+    """How long a verdict held the GPU."""
+    if verdict.measured is None and verdict.status not in ("wrong", "crashed", "hung"):
+        return 0.0
+    return sum(verdict.seconds.get(stage, 0.0) for stage in _ON_DEVICE)

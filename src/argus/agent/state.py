@@ -1,0 +1,171 @@
+"""Where a run stands: what its events say, as the planner and the loop need it.
+
+The state is a function of the events and nothing else. The loop writes an event, then
+applies it; a run that was cut off is rebuilt by applying what was written.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import assert_never
+
+from argus.agent.policy import Policy
+from argus.agent.space import Design
+from argus.runs.history import Trial, fastest, total
+from argus.runs.records import (
+    Ablated,
+    Candidate,
+    Cost,
+    Event,
+    Finished,
+    Judged,
+    Learned,
+    Lowered,
+    Proposed,
+    Resumed,
+    Started,
+    Verdict,
+)
+
+START = "start"
+"""The "optimisation" of the first trial: the kernel that the run starts from."""
+
+
+def same_source(candidate: Candidate) -> str:
+    """A text that is equal for candidates with equal source and parameters."""
+    plain = candidate.model_copy(update={"design": {}})
+    return hashlib.sha256(plain.model_dump_json().encode()).hexdigest()
+
+
+@dataclass
+class State:
+    """A run in progress. ``base`` is the policy that it began with.
+
+    ``finals`` are the trials of the last measurements, side by side.
+    """
+
+    started: Started
+    base: Policy
+    policy: Policy
+    trials: dict[int, Trial] = field(default_factory=dict[int, Trial])
+    candidates: dict[int, Candidate] = field(default_factory=dict[int, Candidate])
+    ablations: dict[str, Ablated] = field(default_factory=dict[str, Ablated])
+    finals: set[int] = field(default_factory=set[int])
+    finished: Finished | None = None
+
+    @staticmethod
+    def begin(started: Started) -> State:
+        """The state after the first event."""
+        policy = Policy.model_validate(started.policy)
+        return State(started, policy, policy)
+
+    @staticmethod
+    def rebuild(events: Sequence[Event], fetch: Callable[[str], bytes]) -> State:
+        """The state after all events; ``fetch`` gives artefacts."""
+        first = events[0]
+        assert isinstance(first, Started), "the store checks that runs have beginnings"
+        state = State.begin(first)
+        for event in events[1:]:
+            state.apply(event, fetch)
+        return state
+
+    def apply(self, event: Event, fetch: Callable[[str], bytes]) -> None:
+        """Take an event into account."""
+        match event:
+            case Started():
+                raise AssertionError("a run starts once")
+            case Resumed():
+                self.finished = None
+                self.finals.clear()
+                self.ablations.clear()
+            case Proposed():
+                self._update(event.trial, Trial(event.trial, proposed=event))
+            case Lowered():
+                self._update(event.trial, replace(self._at(event.trial), lowered=event))
+                if event.candidate is not None:
+                    raw = fetch(event.candidate)
+                    found = Candidate.model_validate_json(raw)
+                    self.candidates[event.trial] = found
+            case Judged():
+                before = self._at(event.trial)
+                if before.learned is not None:
+                    self.finals.add(event.trial)
+                self._update(event.trial, replace(before, judged=event))
+            case Learned():
+                self._update(event.trial, replace(self._at(event.trial), learned=event))
+                self.policy = self.policy.changed(event.changes, self.base)
+            case Ablated():
+                self.ablations[event.optimisation] = event
+            case Finished():
+                self.finished = event
+            case _:
+                assert_never(event)
+
+    def _at(self, number: int) -> Trial:
+        return self.trials.get(number) or Trial(number)
+
+    def _update(self, number: int, trial: Trial) -> None:
+        self.trials[number] = trial
+
+    def policy_at(self, trials: int) -> Policy:
+        """The policy after that many complete trials."""
+        policy = self.base
+        for trial in self.done[:trials]:
+            policy = policy.changed(trial.changes, self.base)
+        return policy
+
+    # ---- questions -------------------------------------------------------------------
+
+    @property
+    def done(self) -> list[Trial]:
+        """Trials that are complete, in order."""
+        return [t for _, t in sorted(self.trials.items()) if t.finished]
+
+    @property
+    def open(self) -> list[Trial]:
+        """Trials that were begun and are not complete, in order."""
+        return [t for _, t in sorted(self.trials.items()) if not t.finished]
+
+    @property
+    def best(self) -> Trial | None:
+        """The fastest complete trial; among those of the last measurements, if any."""
+        if self.finals:
+            return fastest(self.trials[n] for n in sorted(self.finals))
+        return fastest(self.done)
+
+    @property
+    def spent(self) -> Cost:
+        """What all trials took together."""
+        return total(t.cost for t in self.trials.values())
+
+    @property
+    def measured(self) -> bool:
+        """Whether times of this run are measured ones."""
+        verdicts = (t.verdict for t in self.done)
+        return any(v is not None and v.measured is not None for v in verdicts)
+
+    def design(self, number: int) -> Design | None:
+        """The design of a trial's candidate; None where someone wrote the source."""
+        candidate = self.candidates.get(number)
+        return candidate.design if candidate and candidate.design else None
+
+    def programs(self) -> dict[str, int]:
+        """Programs that were judged, with their first trial."""
+        found: dict[str, int] = {}
+        for trial in self.done:
+            verdict = trial.verdict
+            if verdict and verdict.program and verdict.status != "failed":
+                found.setdefault(verdict.program, trial.number)
+        return found
+
+    def time_of(self, number: int | None) -> float | None:
+        """Microseconds of a trial's kernel, if it is correct."""
+        trial = None if number is None else self.trials.get(number)
+        return trial.microseconds if trial else None
+
+    def verdict_of(self, number: int | None) -> Verdict | None:
+        """What the judge said of a trial's kernel."""
+        trial = None if number is None else self.trials.get(number)
+        return trial.verdict if trial else None
