@@ -100,6 +100,7 @@ class Machine:
         self._memory_rate = memory_rate
         self._heap: list[tuple[float, int, Thread]] = []
         self._count = 0
+        self._last = 0.0
         self._drops: list[list[tuple[int, int]]] = [[] for _ in caps]
         self._cut: dict[tuple[str, int], list[float]] = {}
 
@@ -140,7 +141,7 @@ class Machine:
         for depth in range(len(self._caps)):
             means = [c[0] / c[1] for (_, d), c in self._cut.items() if d == depth]
             cut.append(max(means, default=0.0))
-        return Outcome(end, tuple(self._busy), tuple(cut))
+        return Outcome(max(end, self._last), tuple(self._busy), tuple(cut))
 
     # ------------------------------------------------------------------ scheduling
 
@@ -290,8 +291,8 @@ class Machine:
                     yield None
                 case s.Store():
                     self._issue(t, step.traffic)
-                    end = self._move(t.time, step.traffic, 0.0)
-                    t.block.end = max(t.block.end, end)
+                    # The block may end before memory has taken it; the kernel not.
+                    self._last = max(self._last, self._move(t.time, step.traffic, 0.0))
                     yield None
                 case s.Out():
                     self._issue(t, step.traffic)

@@ -54,10 +54,14 @@ class Traffic:
 
 @dataclass(frozen=True)
 class Load:
-    """Global memory to registers of ``tile``; the next step begins at once."""
+    """Global memory to registers of ``tile``; the next step begins at once.
+
+    ``gathers``: its addresses or its mask come from other tiles.
+    """
 
     tile: int
     traffic: Traffic
+    gathers: bool = False
 
 
 @dataclass(frozen=True)

@@ -79,7 +79,7 @@ class Tracer:
             else:
                 before += self._op(op, 0)
         totals = self._footprint.settle()
-        return s.Trace(before, roles, self.depth, totals)
+        return s.Trace(merged(before), roles, self.depth, totals)
 
     def _enter(self, role: o.Role) -> None:
         self._warps, self._role = role.warps, role.name
@@ -332,7 +332,8 @@ class Tracer:
             first = op.view.coords[-1]
             zeros = {f"%{i}": 0 for i in range(len(op.view.shape))}
             self._origins[op.result.id] = evaluate(first, {**self._wave, **zeros})
-        return [s.Load(op.result.id, self._of_group(traffic))]
+        gathers = bool(op.view.gathers) or op.mask is not None
+        return [s.Load(op.result.id, self._of_group(traffic), gathers)]
 
     def _copy(self, op: o.CopyAsync) -> list[s.Step]:
         barrier = None if op.barrier is None else self._barrier(op.barrier)
@@ -397,14 +398,26 @@ def indexed(program: Program) -> dict[str, Expr]:
 
 
 def merged(steps: list[s.Step]) -> list[s.Step]:
-    """Neighbouring work as one step, and no step that costs nothing."""
+    """Loads as early as the compiler issues them, and neighbouring work as one step.
+
+    A load to registers goes before work and waits for other loads that stand above it,
+    but not before a step that orders memory.
+    """
     found: list[s.Step] = []
     for step in steps:
-        if isinstance(step, s.Work):
-            if step == s.Work():
-                continue
-            if found and isinstance(found[-1], s.Work):
-                found[-1] = costs.added(found[-1], step)
-                continue
-        found.append(step)
+        match step:
+            case s.Work():
+                if step == s.Work():
+                    continue
+                if found and isinstance(found[-1], s.Work):
+                    found[-1] = costs.added(found[-1], step)
+                    continue
+                found.append(step)
+            case s.Load() if not step.gathers:
+                at = len(found)
+                while at and isinstance(found[at - 1], s.Work | s.Need | s.Let):
+                    at -= 1
+                found.insert(at, step)
+            case _:
+                found.append(step)
     return found
