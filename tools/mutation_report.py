@@ -23,14 +23,13 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "src")]
 
-from verifier.report.trials import (  # noqa: E402
+from verifier.report.subjects import (  # noqa: E402
     OPERATORS,
     SUBJECTS,
     Mutant,
-    Outcome,
     mutants,
-    trial,
 )
+from verifier.report.trials import Outcome, trial  # noqa: E402
 
 PAGE = ROOT / "docs" / "mutations.md"
 LIMIT = 60

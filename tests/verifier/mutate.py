@@ -40,6 +40,14 @@ def _set(op: object, **values: object) -> Change:
     return change
 
 
+def _all(*changes: Change) -> Change:
+    def change() -> None:
+        for one in changes:
+            one()
+
+    return change
+
+
 # ------------------------------------------------------------------- matrix operands
 
 
@@ -181,7 +189,9 @@ def map_swizzle(program: Program) -> Iterator[Site]:
             if not op.plan.map.swizzle:
                 continue
             plan = replace(op.plan, map=replace(op.plan.map, swizzle=0))
-            yield op.span.line, _set(op, plan=plan)
+            maps = [*program.tensor_maps, plan.map]
+            both = (_set(op, plan=plan), _set(program, tensor_maps=maps))
+            yield op.span.line, _all(*both)
 
 
 def buffer_swizzle(program: Program) -> Iterator[Site]:
@@ -312,9 +322,12 @@ def loop_step(program: Program) -> Iterator[Site]:
 
 
 def named_scalar(program: Program) -> Iterator[Site]:
-    """A scalar that is computed and named is one more."""
+    """An integer that is computed and named is one more.
+
+    Not numbers of floating point: tags do not know what a factor should be.
+    """
     for op in _ops(program, o.Let):
-        if op.sym.name != "_":
+        if op.sym.type == "int":
             yield op.span.line, _set(op, value=binary("+", op.value, 1))
 
 
@@ -369,11 +382,14 @@ def fill_value(program: Program) -> Iterator[Site]:
 
 
 def mask_bound(program: Program) -> Iterator[Site]:
-    """A comparison lets one more element through."""
+    """A mask at the end of a tensor lets one more element through.
+
+    Only `<`: the `<=` of the library is the causal mask, which is what the kernel is
+    to compute; nothing else in it says so.
+    """
     for op in _ops(program, o.Elementwise):
-        if op.fn in ("lt", "le", "gt", "ge"):
-            other = {"lt": "le", "le": "lt", "gt": "ge", "ge": "gt"}[op.fn]
-            yield op.span.line, _set(op, fn=other)
+        if op.fn == "lt":
+            yield op.span.line, _set(op, fn="le")
 
 
 def drop_where(program: Program) -> Iterator[Site]:
@@ -412,7 +428,9 @@ def carried_back(program: Program) -> Iterator[Site]:
     """What a loop computes for the next turn is dropped."""
     for op in _ops(program, o.For):
         for carry in op.tiles:
-            if carry.yielded is not carry.arg:
+            # An accumulator that is updated in place stays updated.
+            in_place = carry.yielded.storage == carry.arg.storage is not None
+            if carry.yielded is not carry.arg and not in_place:
                 yield op.span.line, _set(carry, yielded=carry.arg)
 
 

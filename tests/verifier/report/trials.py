@@ -1,22 +1,17 @@
 """One mutant at a time: what the verifier says of it, and what the interpreter shows.
 
-    for mutant in mutants(SUBJECTS, per_operator=2, seed=0):
-        outcome = trial(mutant)
+    outcome = trial(mutant)
 
-A subject is a library kernel with sizes to run it at. The verifier's word counts for all
-sizes; the interpreter runs the mutant at each size of the subject, with fresh inputs,
-under several schedules, until something is wrong. What it does not show in that many
-runs may still be wrong, so nothing here says "equivalent" for certain.
+The verifier's word counts for all sizes; the interpreter runs the mutant at each size of
+its subject, with fresh inputs, under several schedules, until something is wrong. What
+it does not show in that many runs may still be wrong, so nothing here says "equivalent"
+for certain.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
-from functools import lru_cache
-from random import Random
+from dataclasses import dataclass
 
-from argus.compiler import placed_program
 from argus.diagnostics import ArgusError
 from argus.evaluation.arrays import NumpyArrays
 from argus.evaluation.oracle import judge, make_inputs
@@ -25,121 +20,16 @@ from argus.evaluation.requests import request_for
 from argus.evaluation.simulate import interpret
 from argus.interpret.machine import Schedule
 from argus.ir.program import Program
-from argus.ir.walk import walk
-from argus.kernels.library import LIBRARY, Case, Entry
+from argus.ir import ops as o
+from argus.ir.expr import symbols
+from argus.ir.walk import blocks, defined, expressions, used, walk
 from argus.verify.verdict import Obligation, Verdict
 from argus.verify.verifier import verify
-from verifier import mutate, mutate_order
-from verifier.mutate_order import Sites
+from verifier.report.subjects import SUBJECTS, Mutant, Subject, program_of
 
 CRASHES = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError,
            ValueError, ArgusError, NotImplementedError)  # fmt: skip
 """What a program that is none may end in."""
-
-OPERATORS: dict[str, tuple[str, Sites]] = {
-    **{s.__name__: ("data", s) for s in mutate.SITES},
-    **{s.__name__: ("order", s) for s in mutate_order.SITES},
-}
-"""Every operator, and which of the two files it is from."""
-
-
-@dataclass(frozen=True)
-class Subject:
-    """A library kernel as it is placed for ``case``; ``sizes`` to run it at, too.
-
-    Other sizes need the same facts: what the specialisation relies on is checked.
-    """
-
-    name: str
-    entry: Entry
-    case: Case
-    target: str
-    sizes: tuple[dict[str, int], ...]
-
-    @property
-    def cases(self) -> tuple[Case, ...]:
-        """The case itself, and the same at the other sizes."""
-        others = (
-            replace(self.case, sizes={**self.case.sizes, **s}) for s in self.sizes
-        )
-        return (self.case, *others)
-
-
-def _subject(
-    name: str, entry: str, number: int, *sizes: dict[str, int], target: str = "sm_90a",
-    **options: object,
-) -> Subject:  # fmt: skip
-    found = LIBRARY[entry]
-    case = found.small[number]
-    if options:
-        case = replace(case, options={**case.options, **options})
-    return Subject(name, found, case, target, sizes)
-
-
-SUBJECTS: dict[str, Subject] = {
-    s.name: s
-    for s in (
-        _subject("gemm", "gemm", 0, {"M": 130, "N": 144, "K": 80}, {"M": 1, "N": 528}),
-        _subject(
-            "gemm cluster", "gemm", 0, {"M": 300, "N": 208, "K": 336}, CLUSTER=2, BK=32
-        ),
-        _subject("gemm epilogue", "gemm", 1, {"M": 129, "N": 72, "K": 136}),
-        _subject("gemm one warpgroup", "gemm", 2, {"M": 1, "N": 160, "K": 200}),
-        _subject(
-            "gemm registers out",
-            "gemm",
-            0,
-            {"M": 40, "N": 176, "K": 144},
-            TMA_STORE=False,
-        ),
-        _subject("gemm sm80", "gemm_sm80", 0, {"M": 70, "N": 80, "K": 48}),
-        _subject("gemm sm80 epilogue", "gemm_sm80", 1, {"M": 3, "N": 65, "K": 33}),
-        _subject("gemm sm80 pairs", "gemm_sm80", 2, {"M": 64, "N": 66, "K": 2}),
-        _subject("softmax", "softmax", 0, {"M": 1, "N": 240}),
-        _subject("softmax odd", "softmax", 1, {"M": 2, "N": 520}),
-        _subject("rmsnorm", "rmsnorm", 0, {"M": 1, "N": 16}),
-        _subject("rmsnorm wide", "rmsnorm", 2, {"M": 2, "N": 3900}, target="sm_80"),
-        _subject("attention", "attention", 0, {"S": 70, "T": 400}, {"T": 100}),
-        _subject("attention causal", "attention", 1, {"S": 136, "T": 264}),
-        _subject("attention tails", "attention", 2, {"S": 2, "T": 10}),
-        _subject("grouped", "grouped", 0, {"P": 140, "N": 160, "K": 136}),
-        _subject("grouped gather", "grouped", 1, {"P": 90, "N": 80, "K": 144}),
-    )
-}
-
-
-@lru_cache
-def program_of(name: str) -> Program:
-    """The placed program of a subject, not to be changed."""
-    subject = SUBJECTS[name]
-    return placed_program(request_for(subject.entry, subject.case, subject.target)[0])
-
-
-@dataclass(frozen=True)
-class Mutant:
-    """One change: the ``number``-th place of an operator in a subject."""
-
-    subject: str
-    operator: str
-    number: int
-
-    def made(self) -> tuple[Program, int]:
-        """The changed program, and the line of the source where it was changed."""
-        _, sites = OPERATORS[self.operator]
-        return mutate_order.at(program_of(self.subject), sites, self.number)
-
-
-def mutants(
-    subjects: Iterable[str], *, per_operator: int, seed: int = 0
-) -> Iterator[Mutant]:
-    """Of each operator at most so many places of each subject, drawn by ``seed``."""
-    for name in subjects:
-        program = program_of(name)
-        for operator, (_, sites) in OPERATORS.items():
-            count = mutate_order.places(program, sites)
-            rng = Random(f"{name} {operator} {seed}")
-            for number in sorted(rng.sample(range(count), min(count, per_operator))):
-                yield Mutant(name, operator, number)
 
 
 @dataclass(frozen=True)
@@ -149,7 +39,7 @@ class Outcome:
     ``verdict``: refuted, unknown, proved, or crash. ``shown``: what the interpreter
     showed: "" (nothing), "wrong", "fault", "replay" (a fault at the sizes of the
     counterexample), "refused" (no run was possible). ``named``: the counterexample
-    names the changed line ("line"), one of an operation on the same data ("chain"),
+    names the changed line ("line"), one that the changed operation leads to ("chain"),
     or neither ("").
     """
 
@@ -190,7 +80,7 @@ def trial(mutant: Mutant, *, runs: int = 3) -> Outcome:
 
 
 def execute(subject: Subject, program: Program, runs: int) -> tuple[str, str]:
-    """What goes wrong in a run of a program at the subject's sizes, if anything does."""
+    """What goes wrong at the sizes of the subject, if anything does, and how it shows."""
     done = 0
     for turn in range(runs):
         for case in subject.cases:
@@ -232,7 +122,7 @@ def replays(subject: Subject, program: Program, refuted: list[Obligation]) -> bo
 
 
 def naming(program: Program, line: int, refuted: list[Obligation]) -> str:
-    """Whether a counterexample names the line, or one of an operation on its data."""
+    """Whether a counterexample names the line, or one that it leads to."""
     named = {n for x in refuted for n in lines_named(x)}
     if line in named:
         return "line"
@@ -250,27 +140,71 @@ def lines_named(x: Obligation) -> set[int]:
 
 
 def _related(program: Program, line: int) -> set[int]:
-    """Lines of operations that touch a buffer, barrier or tile that the line touches."""
-    here: set[int] = set()
+    """Lines of what the operations of a line lead to.
+
+    Operations on the same buffer or barrier, those that use a tile that was made there,
+    and so on; of a loop or branch, what it contains; of the rest of a line (a grid, a
+    scalar), those that name it.
+    """
+    operations = list(walk(program.body))
+    here: set[object] = set()
     for alloc in (*program.shared, *program.barriers):
         if alloc.span.line == line:
-            here.add(id(alloc))
-    touched = [(op.span.line, _things(op)) for op in walk(program.body)]
-    for at, things in touched:
-        if at == line:
-            here |= things
-    return {at for at, things in touched if things & here}
+            here.add(alloc)
+    if line == program.span.line:
+        return {op.span.line for op in operations}
+    reached: set[int] = set()
+    for op in operations:
+        if op.span.line == line:
+            reached |= {id(x) for x in _with_inner(op)}
+    changed = True
+    while changed:
+        changed = False
+        for op in operations:
+            reads, makes = _flow(op)
+            if id(op) not in reached and reads & here:
+                reached.add(id(op))
+                changed = True
+            if id(op) in reached and not makes <= here:
+                here |= makes
+                changed = True
+    return {op.span.line for op in operations if id(op) in reached}
 
 
-def _things(op: object) -> set[int]:
-    """Buffers, barriers and tiles that an operation mentions itself, by identity."""
-    from argus.ir import ops as o
-
-    found: set[int] = set()
-    for value in vars(op).values():
-        alloc = getattr(value, "alloc", None)
-        if alloc is not None:
-            found.add(id(alloc))
-        if isinstance(value, o.Tile):
-            found.add(id(value))
+def _with_inner(op: o.AnyOp) -> list[o.AnyOp]:
+    found = [op]
+    for block in blocks(op):
+        for inner in block.ops:
+            found += _with_inner(inner)
     return found
+
+
+def _flow(op: o.AnyOp) -> tuple[set[object], set[object]]:
+    """What an operation reads and what it makes: tiles, buffers, barriers, scalars."""
+    reads: set[object] = set(used(op))
+    makes: set[object] = set(defined(op))
+    for e in expressions(op):
+        reads |= {s.name for s in symbols(e)}
+    match op:
+        case o.Let() | o.LoadScalar():
+            makes.add(op.sym.name)
+        case o.For():
+            makes.add(op.var.name)
+            makes |= {c.arg for c in op.tiles}
+            makes |= {x.name for c in op.scalars for x in (c.arg, c.result)}
+        case o.LoadShared() | o.StoreShared():
+            (reads if isinstance(op, o.LoadShared) else makes).add(op.view.alloc)
+        case o.CopyAsync():
+            makes.add(op.dst.alloc)
+        case o.CopyOut():
+            reads.add(op.src.alloc)
+        case o.Dot():
+            for x in (op.a, op.b):
+                if not isinstance(x, o.Tile):
+                    reads.add(x.alloc)
+        case o.BarrierWait() | o.BarrierArrive() | o.BarrierExpect():
+            reads.add(op.barrier.alloc)
+            makes.add(op.barrier.alloc)
+        case _:
+            pass
+    return reads, makes
