@@ -64,8 +64,13 @@ def told(code: Code, name: str) -> list[Diagnostic]:
 def matching(pitfall: Pitfall, name: str) -> Diagnostic | None:
     """What is told under the pitfall's rule, on its line if any is there."""
     found = [d for d in told(pitfall.code, name) if d.code == pitfall.rule]
-    there = [d for d in found if d.span is not None and d.span.line == pitfall.line]
+    there = [d for d in found if line_of(d) == pitfall.line]
     return next(iter(there or found), None)
+
+
+def line_of(diagnostic: Diagnostic) -> int:
+    """Its line; 0 if it is about the whole kernel."""
+    return 0 if diagnostic.span is None else diagnostic.span.line
 
 
 def shown(diagnostic: Diagnostic) -> str:
@@ -95,16 +100,16 @@ def regenerate(path: Path) -> None:
         found = matching(pitfall, entry.id)
         seconds = time.perf_counter() - begin
         print(f"{entry.id} pitfall {pitfall.title!r}: {seconds:.2f} s")
-        if found is None or found.span is None:
+        if found is None:
             print(f"  no {pitfall.rule}, but")
             for d in told(pitfall.code, entry.id):
                 print(render(d))
             continue
-        print(f"  {found.code} line {found.span.line}: {found.message}")
+        print(f"  {found.code} line {line_of(found)}: {found.message}")
         old = f"{pitfall.code.source}```\n"
         before, _, after = text.partition(old)
         head, _, info = before.rpartition("```python")
-        info = re.sub(r"line=\d+", f"line={found.span.line}", info)
+        info = re.sub(r"line=\d+", f"line={line_of(found)}", info)
         rest = re.sub(
             r"```text\n.*?^```$",
             lambda _: f"```text\n{shown(found)}```",  # noqa: B023

@@ -23,8 +23,8 @@ _ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv,
+    ast.Div: lambda a, b: a / b,
+    ast.FloorDiv: lambda a, b: a // b,
     ast.Mod: operator.mod,
 }
 _COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
@@ -218,7 +218,8 @@ def _outcome(
 ) -> Outcome:
     if isinstance(found, _Unknown):
         return Outcome(None, found.why)
-    used = ", ".join(f"{n} is {features[n]!r}" for n in sorted(_names(e)))
+    known = sorted(_names(e) & features.keys())
+    used = ", ".join(f"{n} is {features[n]!r}" for n in known)
     text = e.text if isinstance(e, Comparison | Member) else ""
     return Outcome(bool(found), " where ".join(x for x in (text, used) if x))
 

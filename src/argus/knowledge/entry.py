@@ -32,7 +32,8 @@ class Gain(BaseModel):
     """What to expect: natural logarithms of the speed-up, from ``low`` to ``high``.
 
     ``basis``: "measured" (in this repository), "published" (a paper or a vendor's
-    manual), "derived" (arithmetic that the source spells out). ``source`` says where
+    manual), "derived" (arithmetic that the source spells out), "unmeasured" (nobody
+    knows: the range is 0 to 0 and the source says why). ``source`` says where
     the numbers come from and under which circumstances they hold.
     """
 
@@ -40,7 +41,7 @@ class Gain(BaseModel):
 
     low: float
     high: float
-    basis: Literal["measured", "published", "derived"]
+    basis: Literal["measured", "published", "derived", "unmeasured"]
     source: str = Field(min_length=20)
 
     @model_validator(mode="after")
@@ -76,6 +77,7 @@ class Pitfall(BaseModel):
     code: Code
     rule: str
     line: int
+    """Where it is reported; 0 if it is about the whole kernel."""
     shown: str
 
 
@@ -125,7 +127,7 @@ def read_entry(text: str, name: str) -> Entry:
     try:
         front = Front.model_validate(tomllib.loads(parts[1]))
         if front.id != name:
-            raise EntryError(f"{name}: the id is {front.id}")
+            raise ValueError(f"the id is {front.id}")
         parse(front.applies_when)
         sections = _sections(parts[2])
         return Entry(
@@ -137,9 +139,7 @@ def read_entry(text: str, name: str) -> Entry:
             after=tuple(_kernels(sections["After"])),
             pitfalls=tuple(_pitfalls(sections["Pitfalls"])),
         )
-    except EntryError:
-        raise
-    except ValueError as error:  # TOML, pydantic and conditions raise kinds of it
+    except ValueError as error:  # TOML, pydantic and conditions raise kinds of it, too
         raise EntryError(f"{name}: {error}") from error
 
 
@@ -148,20 +148,21 @@ def _sections(body: str) -> dict[str, str]:
     found = re.split(r"^## (.+)$", body, flags=re.M)
     titles = tuple(t.strip() for t in found[1::2])
     if titles != SECTIONS:
-        raise EntryError(f"the sections are {titles}, not {SECTIONS}")
+        raise ValueError(f"the sections are {titles}, not {SECTIONS}")
     return {t: s.strip() for t, s in zip(titles, found[2::2], strict=True)}
 
 
 def _options(info: str) -> dict[str, str]:
     """``python target=sm_80 build`` as {"target": "sm_80", "build": ""}."""
-    return dict(word.partition("=")[::2] for word in info.split()[1:])
+    pairs = (word.partition("=") for word in info.split()[1:])
+    return {key: value for key, _, value in pairs}
 
 
 def _code(info: str, source: str) -> Code:
     options = _options(info)
     target = options.get("target", "sm_90a")
     if target not in TARGETS:
-        raise EntryError(f"no target {target}")
+        raise ValueError(f"no target {target}")
     return Code(source=source, target=target, build="build" in options)
 
 
@@ -178,11 +179,11 @@ def _pitfalls(section: str) -> list[Pitfall]:
         blocks = _FENCE.findall(text)
         kinds = [info.split()[0] for info, _ in blocks]
         if kinds != ["python", "text"]:
-            raise EntryError(f"pitfall {title!r} has blocks {kinds}")
+            raise ValueError(f"pitfall {title!r} has blocks {kinds}")
         (info, source), (_, shown) = blocks
         options = _options(info)
         if "rule" not in options or "line" not in options:
-            raise EntryError(f"pitfall {title!r} names no rule or no line")
+            raise ValueError(f"pitfall {title!r} names no rule or no line")
         found.append(
             Pitfall(
                 title=title.strip(),

@@ -89,9 +89,9 @@ def search(
 
 
 def tokens(text: str) -> list[str]:
-    """Words in lower case, without endings that only bend them."""
-    words = re.findall(r"[a-z][a-z0-9_.]*|\d+", text.lower())
-    return [_stem(w.strip("._")) for w in words if w not in _NOT_WORDS]
+    """Words in lower case, without endings that only bend them, and not letters."""
+    words = (w.strip("._") for w in re.findall(r"[a-z][a-z0-9_.]*", text.lower()))
+    return [_stem(w) for w in words if len(w) > 1 and w not in _NOT_WORDS]
 
 
 def _stem(word: str) -> str:
