@@ -72,13 +72,15 @@ class Grid:
     def share(self, no: Sequence[int], yes: Sequence[int]) -> Array:
         """How sure it is that a design is of the kind ``yes``, by likeness to both.
 
-        Likeness in all knobs counts. Unlike anything: rather not.
+        Likeness in all knobs counts, where no single knob makes two designs strangers:
+        most knobs have nothing to do with why a design was refused. Unlike anything:
+        rather not.
         """
         weights = np.full((2, len(self.designs)), 0.0)
         for kind, rows in enumerate((no, yes)):
             alike = np.ones((len(self.designs), len(rows)))
             for i in range(len(self.knobs)):
-                table = self.likeness(i)
+                table = 0.3 + 0.7 * self.likeness(i)
                 alike *= table[self.rows[i][:, None], self.rows[i, list(rows)][None, :]]
             weights[kind] = alike.sum(axis=1)
         return weights[1] / (weights.sum(axis=0) + _RATHER_NOT)
