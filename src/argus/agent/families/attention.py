@@ -196,6 +196,10 @@ class Attention(Family):
         bq, bt = number(design["BQ"]), number(design["BT"])
         if bq > max(64, 2 * of.sizes["S"]) or bt > max(32, 2 * of.sizes["T"]):
             return f"blocks of {bq} queries and {bt} keys are mostly empty"
+        if design["form"] != "naive" and "causal" in of.options and bq > 2 * bt:
+            # One block of queries more is then four steps more, in which the
+            # verifier finds no period.
+            return "causal queries come in blocks of at most two steps of keys"
         if design["form"] in _HOPPER:
             return _hopper(design, of)
         return _threads(design, of)

@@ -343,7 +343,7 @@ def _ring(design: Design, problem: LibraryProblem) -> str | None:
     if problem.sizes["K"] % 2:
         extra += 3 * copied  # through registers, an element at a time
     elif problem.sizes["K"] % 8:
-        extra += copied  # narrow copies: an address and a predicate for each pair
+        extra += 2 * copied  # narrow copies: an address and a predicate for each pair
     if accumulator + extra > room:
         return f"a thread needs about {accumulator + extra} registers and has {room}"
     return too_large(ring_bytes(stages, bm + bn, bk), problem.target)

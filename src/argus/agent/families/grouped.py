@@ -179,6 +179,8 @@ def _hopper(design: Design, problem: LibraryProblem, bm: int) -> str | None:
         return f"TMA needs rows of 16-byte steps; K is {problem.sizes['K']}"
     bn, bk, stages = (number(design[k]) for k in ("BN", "BK", "STAGES"))
     warpgroups = number(design["WARPGROUPS"])
+    if "gather" in problem.options and bk > 64:
+        return "the addresses of gathered rows would take too many registers"
     if bm % (64 * warpgroups):
         return f"{warpgroups} warpgroups cannot share {bm} rows in parts of 64"
     accumulator = bm * bn // (WARPGROUP * warpgroups)

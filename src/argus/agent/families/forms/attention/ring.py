@@ -37,9 +37,9 @@ def attention_ring(
     b, h, i = ag.block(B, H, ag.cdiv(S, BQ))
     g = h // (H // G)
     q0 = i * BQ
-    stop = T
+    steps = ag.cdiv(T, BT)
     if CAUSAL:
-        stop = ag.min(T, q0 + BQ)
+        steps = ag.min(steps, ag.cdiv(q0 + BQ, BT))
     query = ag.shared(Q.dtype, (BQ, D), dims="S D")
     query.store(ag.load(Q[b, h, q0:, :], (BQ, D)))
     ring = ag.ring(STAGES, k=K.dtype.tile(BT, D), v=V.dtype.tile(BT, D))
@@ -51,13 +51,14 @@ def attention_ring(
     l = ag.zeros((BQ,), f32)
     o = ag.zeros((BQ, D), f32)
     factor = scale * 1.4426950408889634
-    for t in ag.range(0, stop, BT):
+    for j in ag.range(0, steps):
+        ahead = (j + STAGES - 1) * BT
         with ring.drain() as full:
             with ring.fill() as slot:
-                slot.k.load(K[b, g, t + (STAGES - 1) * BT :, :], via="cp_async")
-                slot.v.load(V[b, g, t + (STAGES - 1) * BT :, :], via="cp_async")
+                slot.k.load(K[b, g, ahead:, :], via="cp_async")
+                slot.v.load(V[b, g, ahead:, :], via="cp_async")
             s = ag.dot(query, full.k.T)
-            key = ag.broadcast(t + ag.index(s, "T"), s)
+            key = ag.broadcast(j * BT + ag.index(s, "T"), s)
             seen = key < T
             if CAUSAL:
                 seen = seen & (key <= q0 + ag.index(s, "S"))

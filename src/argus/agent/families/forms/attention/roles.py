@@ -36,10 +36,10 @@ def attention_roles(
     # Neighbouring blocks share a head, so that its keys and values stay in L2.
     b, h, i = ag.block(B, H, ag.cdiv(S, BQ))
     q0 = i * BQ
-    stop = T
+    steps = ag.cdiv(T, BT)
     if CAUSAL:
         q0 = (ag.cdiv(S, BQ) - 1 - i) * BQ
-        stop = ag.min(T, q0 + BQ)
+        steps = ag.min(steps, ag.cdiv(q0 + BQ, BT))
     g = h // (H // G)
     q_ring = ag.ring(1, q=Q.dtype.tile(BQ, D))
     k_ring = ag.ring(STAGES, k=K.dtype.tile(BT, D))
@@ -49,11 +49,11 @@ def attention_roles(
     with ag.role("load", warps=1, registers=LOAD):
         with q_ring.fill() as slot:
             slot.q.load(Q[b, h, q0:, :])
-        for t in ag.range(0, stop, BT):
+        for j in ag.range(0, steps):
             with k_ring.fill() as slot:
-                slot.k.load(K[b, g, t:, :])
+                slot.k.load(K[b, g, j * BT :, :])
             with v_ring.fill() as slot:
-                slot.v.load(V[b, g, t:, :])
+                slot.v.load(V[b, g, j * BT :, :])
 
     with ag.role("math", warpgroups=WARPGROUPS, registers=MATH):
         factor = scale * 1.4426950408889634
@@ -61,10 +61,10 @@ def attention_roles(
         l = ag.zeros((BQ,), f32)
         o = ag.zeros((BQ, D), f32)
         query = q_ring.wait()
-        for t in ag.range(0, stop, BT):
+        for j in ag.range(0, steps):
             with k_ring.drain() as slot:
                 s = ag.dot(query.q, slot.k.T)
-            key = ag.broadcast(t + ag.index(s, "T"), s)
+            key = ag.broadcast(j * BT + ag.index(s, "T"), s)
             seen = key < T
             if CAUSAL:
                 seen = seen & (key <= q0 + ag.index(s, "S"))

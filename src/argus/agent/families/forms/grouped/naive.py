@@ -30,6 +30,13 @@ def grouped_naive(
     C = Expert.shape[0]
     ag.assume(lambda expert: expert < E, Expert)
     ag.assume(lambda start: start >= 0, Start)
+    # No two tiles have a position in common.
+    ag.assume(
+        lambda s, e, s2, e2: (s + BM <= s2) | (e <= s2) | (s2 + BM <= s) | (e2 <= s),
+        Start,
+        End,
+        pairs=True,
+    )
     if Rows is not None:
         ag.assume(lambda end: end <= Rows.shape[0], End)
         ag.assume(lambda row: row < R, Rows)
