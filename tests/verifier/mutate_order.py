@@ -19,7 +19,7 @@ from argus.ir.expr import Const, binary
 from argus.ir.memory import BarrierRef, SharedView
 from argus.ir.placement import TmaPlan
 from argus.ir.program import Program
-from argus.ir.walk import blocks, walk
+from argus.ir.walk import blocks, defined, used, walk
 
 Change = Callable[[], None]
 Site = tuple[int, Change]
@@ -275,7 +275,10 @@ def swap_waits(program: Program) -> Iterator[Site]:
     for block in _blocks(program.body):
         for i in range(len(block.ops) - 1):
             first, second = block.ops[i : i + 2]
-            if isinstance(first, kinds) and isinstance(second, kinds):
+            if not (isinstance(first, kinds) and isinstance(second, kinds)):
+                continue
+            # A register tile that is used before it is made is no program at all.
+            if not any(x is y for x in used(second) for y in defined(first)):
                 yield first.span.line, lambda b=block, i=i: _swap(b, i)
 
 
@@ -349,5 +352,5 @@ SITES: tuple[Sites, ...] = (
     counter_starts,
 )  # fmt: skip
 
-OPERATORS: tuple[Operator, ...] = tuple(_operator(s) for s in SITES)
+ORDER: tuple[Operator, ...] = tuple(_operator(s) for s in SITES)
 """Each kind of change, at a place chosen by the random numbers."""

@@ -49,6 +49,8 @@ def report(
 ) -> None:
     """Keep a finding about an operation of a group."""
     at = group.iteration if iteration is None else iteration
+    if (rule, id(op)) in findings.found:
+        return
     findings.add(
         Finding(
             rule,
@@ -59,7 +61,10 @@ def report(
             group.block.index,
             thread,
             dict(at),
-            tuple(e.event() if isinstance(e, Did) else e for e in events),
+            (
+                *group.turns_of(at),
+                *(e.event() if isinstance(e, Did) else e for e in events),
+            ),
             tuple(notes),
             help,
         )

@@ -22,6 +22,7 @@ from argus.ir.memory import SharedView
 from argus.ir.placement import TmaPlan
 from argus.ir.program import Program
 from argus.ir.walk import blocks, walk
+from argus.verify.order.flips import flips
 
 __all__ = ["Control", "study"]
 
@@ -55,8 +56,14 @@ class Control:
     """The course may differ from block to block."""
     tables: bool = False
     """It depends on elements of run-time tables."""
-    turning: bool = False
-    """A condition depends on the number of a loop's turn."""
+    lead: int = 0
+    """Conditions may differ in so many first turns of a loop."""
+    tail: int = 0
+    """Conditions may differ in so many last turns of a loop."""
+    sized: bool = False
+    """Sizes decide more than how often loops turn."""
+    forks: bool = False
+    """Blocks may take different branches."""
     scalars: frozenset[str] = frozenset()
     """Named scalars that matter."""
     counters: tuple[str, ...] = ()
@@ -76,6 +83,8 @@ class _Study:
         self.program = program
         self.made: dict[str, list[Expr]] = {}
         """Symbol -> expressions that its value comes from."""
+        self.begins: dict[str, list[Expr]] = {}
+        """Variables of loops -> what their values come from, but for the end."""
         self.turning: set[str] = set()
         """Symbols whose value changes from turn to turn of a loop."""
         self.tables: set[str] = set()
@@ -94,6 +103,7 @@ class _Study:
                 self.coords[op.sym.name] = list(op.coords)
             case o.For():
                 self.made[op.var.name] = [op.start, op.stop, op.step]
+                self.begins[op.var.name] = [op.start, op.step]
                 self.turning.add(op.var.name)
                 for carry in op.scalars:
                     self.made[carry.arg.name] = [carry.init, carry.yielded]
@@ -187,7 +197,7 @@ class _Study:
                         self._visit(op.body, (*around, op), control, roots, gaps)
                 case o.If():
                     if has_events(op.then) or has_events(op.other):
-                        self._branch(op, control, roots, gaps)
+                        self._branch(op, around, control, roots, gaps)
                     self._visit(op.then, around, control, roots, gaps)
                     self._visit(op.other, around, control, roots, gaps)
                 case o.Roles():
@@ -197,6 +207,7 @@ class _Study:
                     for e in _event_expressions(op):
                         roots.append(e)
                         self._shifts(e, op, gaps)
+                        control.sized |= self._sized(e)
 
     def _loop(
         self,
@@ -232,10 +243,16 @@ class _Study:
         )
 
     def _branch(
-        self, op: o.If, control: Control, roots: list[Expr], gaps: list[str]
+        self,
+        op: o.If,
+        around: tuple[o.For, ...],
+        control: Control,
+        roots: list[Expr],
+        gaps: list[str],
     ) -> None:
         roots.append(op.cond)
         self.conditions.append(op.cond)
+        control.sized = True
         needed = self.closure([op.cond])
         if any(s.name in self.tables for s in needed):
             control.tables = True
@@ -249,15 +266,44 @@ class _Study:
                         f"line {op.span.line}: a counter moves where a table skips"
                     )
         elif any(s.name in self.turning for s in needed):
-            control.turning = True
-            if not _comparison(op.cond):
+            changes = flips(op.cond, around, self.turning | self._named(needed))
+            if changes is None:
                 gaps.append(
-                    f"line {op.span.line}: a condition on a loop's counter that is"
-                    " no comparison"
+                    f"line {op.span.line}: {op.cond} may change anywhere in a loop"
                 )
+            else:
+                control.lead = max(control.lead, changes[0])
+                control.tail = max(control.tail, changes[1])
+        control.forks |= any(s.kind in ("block", "rank") for s in needed)
+
+    def _sized(self, e: Expr) -> bool:
+        """Whether a value depends on sizes, but for how often loops have turned."""
+        seen: set[str] = set()
+        todo = [e]
+        while todo:
+            for sym in symbols(todo.pop()):
+                if sym.kind in ("dim", "param", "stride"):
+                    return True
+                if sym.name not in seen:
+                    seen.add(sym.name)
+                    made = self.made.get(sym.name, [])
+                    todo.extend(self.begins.get(sym.name, made))
+        return False
+
+    def _named(self, needed: set[Sym]) -> set[str]:
+        """Scalars that come from what changes with a loop's turns."""
+        return {
+            s.name
+            for s in needed
+            if s.kind == "let"
+            and any(x.name in self.turning for x in self.closure(self.made[s.name]))
+        }
 
     def _shifts(self, e: Expr, op: o.AnyOp, gaps: list[str]) -> None:
         """An event's expression, if it changes from turn to turn, must be shiftable."""
+        if any(s.name in self.tables for s in self.closure([e])):
+            gaps.append(f"line {op.span.line}: {e} comes from a table")
+            return
         seen: set[str] = set()
         todo = [e]
         while todo:
@@ -270,9 +316,6 @@ class _Study:
                 )
                 return
             for sym in symbols(one):
-                if sym.name in self.tables:
-                    gaps.append(f"line {op.span.line}: {one} comes from a table")
-                    return
                 if sym.name not in seen:
                     seen.add(sym.name)
                     if sym.kind != "loop":
@@ -387,18 +430,6 @@ def _event_expressions(op: o.AnyOp) -> list[Expr]:
             return [op.barrier.index, op.n]
         case _:
             return []
-
-
-def _comparison(e: Expr) -> bool:
-    match e:
-        case Binary(op="<" | "<=" | ">" | ">=" | "==" | "!="):
-            return True
-        case Binary(op="and" | "or"):
-            return _comparison(e.left) and _comparison(e.right)
-        case Const() | Sym():
-            return True
-        case _:
-            return False
 
 
 def _divided(e: Expr) -> Iterator[tuple[str, int]]:

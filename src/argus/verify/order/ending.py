@@ -14,6 +14,7 @@ from argus.ir import ops as o
 from argus.ir.expr import Binary, Const, Expr, Select, Sym, symbols
 from argus.ir.program import GRID_SIZE, Program
 from argus.ir.walk import walk
+from argus.verify.evidence import Event
 from argus.verify.order.accesses import event, report
 from argus.verify.order.clock import joined
 from argus.verify.order.control import has_events
@@ -57,7 +58,7 @@ def leave(findings: Findings, parting: Parting, iteration: Iteration) -> None:
             iteration=at.iteration,
             events=(
                 event(group, at.op, f"starts a {what}", at.iteration),
-                event(group, at.op, f"{group.who} ends", iteration),
+                Event(group.who, "ends", group.span, dict(iteration)),
             ),
         )
 
@@ -71,7 +72,7 @@ def over(
         if seen is None:
             continue
         for parting in partings:
-            _outlives(findings, block, parting, seen)
+            _outlives(findings, block, parting, seen, partings)
 
 
 def _seen(block: Block, partings: Sequence[Parting]) -> int | None:
@@ -80,7 +81,18 @@ def _seen(block: Block, partings: Sequence[Parting]) -> int | None:
     return joined(rows) if rows else None
 
 
-def _outlives(findings: Findings, block: Block, parting: Parting, seen: int) -> None:
+def _ends(block: Block, partings: Sequence[Parting]) -> list[Event]:
+    groups = [p.group for p in partings if p.group.block is block]
+    return [Event(g.who, "ends", g.span) for g in groups]
+
+
+def _outlives(
+    findings: Findings,
+    block: Block,
+    parting: Parting,
+    seen: int,
+    partings: Sequence[Parting],
+) -> None:
     group = parting.group
     for barrier, (op, iteration, phase) in parting.sent.items():
         if barrier.rank != block.rank or seen >> phase & 1:
@@ -98,7 +110,10 @@ def _outlives(findings: Findings, block: Block, parting: Parting, seen: int) -> 
             " the cluster after that block has ended",
             "may outlive its block",
             iteration=iteration,
-            events=(event(group, op, "starts the copy", iteration),),
+            events=(
+                event(group, op, "starts the copy", iteration),
+                *_ends(block, partings),
+            ),
         )
     for barrier, (arrive, iteration, phase, now) in parting.reached.items():
         if barrier.rank != block.rank or seen >> phase & 1 or seen & now:
@@ -112,7 +127,10 @@ def _outlives(findings: Findings, block: Block, parting: Parting, seen: int) -> 
             " has ended",
             "the other block may be gone",
             iteration=iteration,
-            events=(event(group, arrive, "arrives remotely", iteration),),
+            events=(
+                event(group, arrive, "arrives remotely", iteration),
+                *_ends(block, partings),
+            ),
             help="end the cluster together (barrier.cluster)",
         )
 

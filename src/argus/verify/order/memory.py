@@ -85,6 +85,9 @@ def wait(group: Group, queue: Queue, pending: int) -> None:
         for warp in range(group.warps if queue is not group.stores else 1):
             for part in (ORDER, CAUSE):
                 group.know.learn(part, warp, 1 << base + warp // each)
+    assert group.op is not None
+    text = f"waits until at most {pending} groups are left"
+    group.recent.append(group.did(group.op, text))
     if queue is group.products:
         _together(group, queue.covered)
 

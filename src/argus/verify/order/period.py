@@ -12,26 +12,29 @@ and the verdict of whatever was not refuted is unknown.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from math import lcm
+from typing import cast
 
 from argus.ir import ops as o
 from argus.ir.expr import evaluate
 from argus.ir.program import GRID_SIZE, SM_COUNT, Program
-from argus.verify.order.control import Control
+from argus.ir.walk import walk as walk_ops
+from argus.verify.order.control import Control, has_events
 from argus.verify.order.ending import simple_tails
 from argus.verify.order.finding import Findings
 from argus.verify.order.footprint import Footprints, Unmodelled
 from argus.verify.order.prune import prune
 from argus.verify.order.scalars import Scalars
-from argus.verify.order.sizes import Sizes, trips
+from argus.verify.order.sizes import TURNS, Sizes, trips
 from argus.verify.order.walk import Table, Walk
 from argus.verify.order.watch import Watch
 
 __all__ = ["Explorer", "Outcome"]
 
-_BLOCKS = 64
-"""Most blocks of a grid that are looked at for different courses."""
+Tails = dict[str, list[o.AnyOp]]
+"""What each group does after its loop."""
 
 
 @dataclass
@@ -61,6 +64,9 @@ class Explorer:
         self.pruned = prune(program, control)
         self.sizes = Sizes(program, control)
         self.seen: set[object] = set()
+        """Courses that were walked."""
+        self.taken: set[tuple[o.If, bool]] = set()
+        """Branches that were taken."""
         stages = max((a.stages for a in program.shared), default=1)
         count = max((b.count for b in program.barriers), default=1)
         self.long = 3 * max(stages, count, min(control.modulus, 12)) + 6
@@ -71,12 +77,14 @@ class Explorer:
         try:
             self._explore({}, self.sizes.varied)
             if self.control.tables:
-                self._cases(dict.fromkeys(self.sizes.varied, 5), None)
+                self._cases(dict.fromkeys(self.sizes.varied, 5))
         except Unmodelled as reason:
             outcome.gaps.append(str(reason))
         except ZeroDivisionError:
             outcome.gaps.append("an index divides by zero for some sizes")
         outcome.gaps.extend(dict.fromkeys(self.sizes.gaps))
+        if not outcome.stuck:
+            outcome.gaps.extend(self._branches())
         if not outcome.walks and not outcome.gaps:
             outcome.gaps.append("no sizes were found that the program admits")
         return outcome
@@ -85,10 +93,11 @@ class Explorer:
         if self.outcome.stuck:
             return
         if not rest:
-            self._cases(chosen, None)
+            self._cases(chosen)
             return
         name, later = rest[0], rest[1:]
-        tails = {} if later else simple_tails(self.program, self.sizes.loops[name])
+        whole = later or self.control.sized
+        tails = {} if whole else simple_tails(self.program, self.sizes.loops[name])
         for turns in range(self._bound(chosen, name, later, tails) + 1):
             self._explore({**chosen, name: turns}, later)
 
@@ -97,7 +106,7 @@ class Explorer:
         chosen: Mapping[str, int],
         name: str,
         later: tuple[str, ...],
-        tails: dict[str, list[o.AnyOp]],
+        tails: Tails,
     ) -> int:
         """Trip counts of a size up to this one stand for all; -1: all were seen."""
         loops = self.sizes.loops[name]
@@ -108,29 +117,56 @@ class Explorer:
         bound, offset, period = 0, 0, 1
         ends = True
         while offset < period:
-            watch = Watch(self.control, loops, tails)
             turns = self.long + offset
-            self._cases({**chosen, name: turns, **dict.fromkeys(later, 2)}, watch)
+            sizes = {**chosen, name: turns, **dict.fromkeys(later, 2)}
+            watches = self._watched(sizes, loops, tails)
             if self.outcome.stuck:
                 return -1
-            if missing := watch.missing():
-                line = missing[0].span.line
-                self.outcome.gaps.append(
-                    f"the loop of line {line} shows no period within {turns} turns"
-                )
-                return min(self.long, 6)
-            bound = max(bound, watch.bound())
-            ends = ends and watch.ends
-            period = watch.period if later else 1
+            for watch in watches:
+                if missing := watch.missing():
+                    line = missing[0].span.line
+                    self.outcome.gaps.append(
+                        f"the loop of line {line} shows no period within {turns} turns"
+                    )
+                    return min(self.long, 6)
+                bound = max(bound, watch.bound())
+                ends = ends and watch.ends
+                period = lcm(period, watch.period) if later else 1
             offset += 1
-        if ends and not self.control.turning:
-            return -1
-        return bound + (3 if self.control.turning else 0)
+        return -1 if ends else bound
 
     # -------------------------------------------------------------------- walks
 
-    def _cases(self, chosen: Mapping[str, int], watch: Watch | None) -> None:
+    def _cases(self, chosen: Mapping[str, int]) -> None:
         """Walk all different courses of blocks with these sizes."""
+        for env, first, table in self._blocks(chosen, _tables(self.control)):
+            course = self._course(env, first, table)
+            if course not in self.seen:
+                self.seen.add(course)
+                self._walk(env, first, table, None)
+            if self.outcome.stuck:
+                return
+
+    def _watched(
+        self, chosen: Mapping[str, int], loops: list[o.For], tails: Tails
+    ) -> list[Watch]:
+        """Walk blocks until loops repeat, in each course that branches differently."""
+        watches: dict[object, Watch] = {}
+        for env, first, table in self._blocks(chosen, (_used,)):
+            forks = self.control.forks
+            kind = _kind(self._course(env, first, table)) if forks else None
+            if kind not in watches:
+                watches[kind] = Watch(self.control, loops, tails)
+            if not watches[kind].complete:
+                self._walk(env, first, table, watches[kind])
+            if self.outcome.stuck:
+                break
+        return list(watches.values()) or [Watch(self.control, loops, {})]
+
+    def _blocks(
+        self, chosen: Mapping[str, int], tables: Iterable[Table]
+    ) -> Iterator[tuple[dict[str, int | float], int, Table]]:
+        """Sizes, the first block of a cluster, and values of tables."""
         env = self.sizes.environment(chosen)
         if env is None:
             return
@@ -140,23 +176,17 @@ class Explorer:
             return
         env[GRID_SIZE.name] = grid
         firsts = range(0, grid, cluster)
-        if not self.control.by_block:
-            firsts = firsts[:1]
-        for table in _tables(self.control, watch is not None):
-            for first in firsts[-_BLOCKS:]:
-                if watch is None:
-                    course = tuple(
-                        trips(self.program, env, first + rank, rank, table)
-                        for rank in range(cluster)
-                    )
-                    if course in self.seen:
-                        continue
-                    self.seen.add(course)
-                elif watch.complete:
-                    continue
-                self._walk(env, first, table, watch)
-                if self.outcome.stuck:
-                    return
+        for table in tables:
+            for first in firsts if self.control.by_block else firsts[:1]:
+                yield env, first, table
+
+    def _course(
+        self, env: Mapping[str, int | float], first: int, table: Table
+    ) -> object:
+        return tuple(
+            trips(self.program, env, first + rank, rank, table)
+            for rank in range(self.program.cluster)
+        )
 
     def _walk(
         self,
@@ -193,17 +223,37 @@ class Explorer:
                     if isinstance(v, int) and k != SM_COUNT.name
                 }
         outcome.stuck |= walk.stuck
+        self.taken |= walk.taken
+
+    def _branches(self) -> Iterator[str]:
+        """Branches that no walk took, or passed by."""
+        for op in walk_ops(self.program.body):
+            if not isinstance(op, o.If) or not has_events(o.Block([op])):
+                continue
+            for side, word in ((True, "holds"), (False, "does not hold")):
+                if (op, side) not in self.taken:
+                    line = op.span.line
+                    yield f"line {line}: no sizes were found for which this {word}"
 
 
-def _tables(control: Control, long: bool) -> Iterator[Table]:
+def _kind(course: object) -> object:
+    """A course without how often loops turn: the different bodies of each."""
+    if not isinstance(course, tuple):
+        return course
+    parts = [_kind(part) for part in cast("tuple[object, ...]", course)]
+    return tuple(dict.fromkeys(parts) if parts[:1] == [TURNS] else parts)
+
+
+def _used(name: str, coords: tuple[int, ...]) -> int:
+    """A table whose every tile is used."""
+    del name, coords
+    return 1
+
+
+def _tables(control: Control) -> Iterator[Table]:
     """Values of run-time tables: a tile of all is used, or some, or none."""
-
-    def used(name: str, coords: tuple[int, ...]) -> int:
-        del name, coords
-        return 1
-
-    yield used
-    if not control.tables or long:
+    yield _used
+    if not control.tables:
         return
 
     def some(name: str, coords: tuple[int, ...]) -> int:

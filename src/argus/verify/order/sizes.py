@@ -12,12 +12,14 @@ from argus.ir.memory import GlobalTensor
 from argus.ir.program import BLOCK_INDEX, CLUSTER_RANK, GRID_SIZE, SM_COUNT, Program
 from argus.verify.order.control import Control, has_events
 
-__all__ = ["Sizes", "trips"]
+__all__ = ["TURNS", "Sizes", "trips"]
 
 Table = Callable[[str, tuple[int, ...]], int]
 _TRIES = (16, 128, 64, 256, 1, 32, 512, 1024, 0)
 _STRIDE = 1 << 16
 _FACTORS = (1, 2, 4, 8, 16)
+TURNS = "turns"
+"""What the course of a loop begins with; that of each turn follows."""
 
 
 class Sizes:
@@ -252,4 +254,4 @@ def _turns(
     for carry, number in zip(op.scalars, scalars, strict=True):
         env[carry.result.name] = number
     counts[id(op)] = max(counts.get(id(op), 0), len(found))
-    return tuple(found)
+    return (TURNS, *found)

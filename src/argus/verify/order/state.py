@@ -7,11 +7,12 @@ Nothing here executes operations (`walk.py`) or decides what is wrong with an ac
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
 
+from argus.diagnostics import Span
 from argus.ir.memory import BarrierAlloc
-from argus.ir.ops import AnyOp, BarrierArrive, CopyAsync, Tile
+from argus.ir.ops import AnyOp, BarrierArrive, CopyAsync, For, Tile
 from argus.ir.program import Program
 from argus.verify.evidence import Event
 from argus.verify.order.clock import CAUSE, ORDER, PARTS, Clock, Knowledge, Moments
@@ -257,6 +258,7 @@ class Group:
 
     block: Block
     name: str
+    span: Span
     first: int
     warps: int
     env: dict[str, int | float]
@@ -269,14 +271,18 @@ class Group:
     """Which turn of each loop around it this is, outermost first."""
     loops: tuple[int, ...] = ()
     """Identities of these loops."""
+    extents: tuple[int, ...] = ()
+    """How many turns each of them has."""
     path: list[int] = field(default_factory=list[int])
     """Identities of the loops and branches around the current operation."""
     wait: Waiting | None = None
     steps: Steps | None = None
     parting_at: list[Parting] = field(default_factory=list["Parting"])
     """At the head of each turn of its outermost loop, if wanted."""
-    left: list[tuple[AnyOp, int]] = field(default_factory=list["tuple[AnyOp, int]"])
-    """Loops that it has left, and after how many turns."""
+    around: dict[str, For] = field(default_factory=dict[str, For])
+    """Loops that it has entered, by the name of their variable."""
+    left: dict[For, int] = field(default_factory=dict[For, int])
+    """Loops that it has left, and after how many turns the last time."""
     handed: int = 0
     """cp.async copies that an arrival on an mbarrier covers."""
     accumulators: dict[object, Accumulator] = field(
@@ -334,6 +340,13 @@ class Group:
     def did(self, op: AnyOp, text: str, barrier: Barrier | None = None) -> Did:
         """What the group does now."""
         return Did(self, op, text, barrier, self.iteration)
+
+    def turns_of(self, iteration: Iteration) -> Iterator[Event]:
+        """In which turns of its loops the group is or was, as evidence."""
+        for depth, (name, value) in enumerate(iteration, 1):
+            span = self.around[name].span
+            here = dict(iteration[:depth])
+            yield Event(self.who, f"begins the turn with {name} = {value}", span, here)
 
     def parting(self) -> Parting:
         """How the group would leave if it ended here."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from argus.ir import ops as o
 from argus.ir.program import Program
@@ -26,8 +26,9 @@ def explain(
     ``groups`` are those that wait, ``everyone`` has those that have ended, too.
     """
     waiting = [(g, g.wait) for g in groups if g.wait is not None]
-    events = tuple(
-        event(g, w.op, f"waits for {_what(w)}", g.iteration) for g, w in waiting
+    events = (
+        *(e for g in everyone for e in _loops(g)),
+        *(event(g, w.op, f"waits for {_what(w)}", g.iteration) for g, w in waiting),
     )
     notes = tuple(f"{g.who}: {_state(w)}" for g, w in waiting)
     causes = [x for x in waiting if _bytes(findings, *x, events)]
@@ -43,9 +44,53 @@ def explain(
             f"{group.who} waits here for {_what(wait)}, which never comes:"
             f" {_state(wait)}",
             "waits for ever",
-            events=(*wait.barrier.arrivals[-2:], *events),
+            events=(
+                *wait.barrier.arrivals[-2:],
+                *events,
+                *_missing(group, wait, program),
+            ),
             notes=notes,
         )
+
+
+def _loops(group: Group) -> Iterator[Event]:
+    """How often a group has turned: what is filled and drained must agree."""
+    inside = {group.around[name] for name, _ in group.iteration}
+    for op, turns in group.left.items():
+        if op not in inside:
+            yield Event(group.who, f"has left this loop after {turns} turns", op.span)
+
+
+def _missing(group: Group, wait: Waiting, program: Program) -> Iterator[Event]:
+    """Where somebody would arrive, or bring bytes."""
+    bodies = [
+        (role.name, role.body)
+        for op in program.body.ops
+        if isinstance(op, o.Roles)
+        for role in op.roles
+    ] or [("block", program.body)]
+    seen: set[tuple[str, int]] = set()
+    for name, body in bodies:
+        for op in walk(body):
+            if _completes(op, wait) and (name, op.span.line) not in seen:
+                seen.add((name, op.span.line))
+                yield Event(name, f"would complete {wait.barrier.name} here", op.span)
+
+
+def _completes(op: o.AnyOp, wait: Waiting) -> bool:
+    alloc = wait.barrier.alloc
+    match op:
+        case o.BarrierArrive() | o.BarrierExpect() | o.CpAsyncArrive():
+            return op.barrier.alloc is alloc
+        case o.CopyAsync():
+            return op.barrier is not None and op.barrier.alloc is alloc
+        case o.Sync():
+            mine = wait.op
+            return isinstance(mine, o.Sync) and op.barrier == mine.barrier
+        case o.ClusterSync():
+            return isinstance(wait.op, o.ClusterSync)
+        case _:
+            return False
 
 
 def _what(wait: Waiting) -> str:

@@ -64,6 +64,7 @@ def sync(machine: Machine, group: Group, op: o.Sync) -> Steps:
             raise Unmodelled("a sync between roles without a barrier")
         group.know.meet(group.know.clock())
         group.tick()
+        group.recent.append(group.did(op, "meets at a sync"))
         return
     named = group.block.named
     if op.barrier not in named:

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import assert_never
 
+from argus.diagnostics import Span
 from argus.ir import ops as o
 from argus.ir.expr import Sym
 from argus.ir.program import BLOCK_INDEX, CLUSTER_RANK, Program
@@ -61,6 +62,8 @@ class Walk(Machine):
         self.left = limit
         self.heads = heads
         self.stuck = False
+        self.taken: set[tuple[o.If, bool]] = set()
+        """Branches that were taken."""
         self.partings: list[Parting] = []
         self.everyone: list[Group] = []
         for block in self.blocks:
@@ -70,18 +73,19 @@ class Walk(Machine):
                 CLUSTER_RANK.name: block.rank,
             }
             know = Knowledge.first(program.warps)
-            self._start(block, "block", 0, values, know, program.body)
+            self._start(block, "block", program.span, 0, values, know, program.body)
 
     def _start(
         self,
         block: Block,
         name: str,
+        span: Span,
         first: int,
         env: dict[str, int | float],
         know: Knowledge,
         body: o.Block,
     ) -> None:
-        group = Group(block, name, first, know.warps, env, know, self.moments)
+        group = Group(block, name, span, first, know.warps, env, know, self.moments)
         group.tick()
         group.steps = self._block(group, body)
         self.groups.append(group)
@@ -162,6 +166,7 @@ class Walk(Machine):
                     memory.wait(group, group.stores, op.pending)
                 case o.CpAsyncCommit():
                     group.copies.commit()
+                    group.recent.append(group.did(op, "closes a group of copies"))
                 case o.CpAsyncWait():
                     memory.wait(group, group.copies, op.pending)
                 case o.CpAsyncArrive():
@@ -204,10 +209,14 @@ class Walk(Machine):
         step = self.integer(group, op.step)
         if step < 1:
             raise Unmodelled(f"a loop with step {step}")
+        values = range(start, stop, step)
         outer, turns, loops = group.iteration, group.turns, group.loops
+        extents = group.extents
         group.path.append(id(op))
         group.loops = (*loops, id(op))
-        for turn, value in enumerate(range(start, stop, step)):
+        group.extents = (*extents, len(values))
+        group.around[op.var.name] = op
+        for turn, value in enumerate(values):
             group.turns = (*turns, turn)
             env[op.var.name] = value
             for carry, number in zip(carried, scalars, strict=True):
@@ -226,13 +235,15 @@ class Walk(Machine):
             scalars = [self.value(group, c.yielded) for c in carried]
         group.path.pop()
         group.iteration, group.turns, group.loops = outer, turns, loops
-        group.left.append((op, len(range(start, stop, step))))
+        group.left[op] = len(values)
+        group.extents = extents
         registers.move(self.findings, group, op, ((c.arg, c.result) for c in op.tiles))
         for carry, number in zip(carried, scalars, strict=True):
             env[carry.result.name] = number
 
     def _if(self, group: Group, op: o.If) -> Steps:
         taken = bool(self.value(group, op.cond))
+        self.taken.add((op, taken))
         group.path.append(id(op.then if taken else op.other))
         yield from self._block(group, op.then if taken else op.other)
         group.path.pop()
@@ -256,4 +267,4 @@ class Walk(Machine):
                 raise Unmodelled(f"role {role.name} has warps beyond the block's")
             know = group.know.of(first, role.warps)
             env = dict(group.env)
-            self._start(group.block, role.name, first, env, know, role.body)
+            self._start(group.block, role.name, role.span, first, env, know, role.body)

@@ -80,6 +80,8 @@ class Watch:
         if self.complete:
             least = min((t for group in begun for *_, t in group), default=0)
             return least > self.goal
+        if not self._inside(walk):
+            return False
         state = snapshot(walk, self.control.counters, self.control.modulus)
         for earlier in self.states.get(state, ()):
             self._repeats(earlier, at)
@@ -87,6 +89,15 @@ class Watch:
         if self.complete:
             self.goal = max(t for group in begun for *_, t in group)
         return False
+
+    def _inside(self, walk: Walk) -> bool:
+        """Whether no group is where conditions may differ, near an end of its loop."""
+        lead, tail = self.control.lead, self.control.tail
+        return not (lead or tail) or all(
+            lead <= turn < extent - tail
+            for group in walk.groups
+            for turn, extent in zip(group.turns, group.extents, strict=True)
+        )
 
     def _repeats(self, earlier: Position, now: Position) -> None:
         """The same state twice: which loop went on by the same turns in all groups?"""
@@ -124,9 +135,10 @@ class Watch:
         """Trip counts up to this one show everything.
 
         With at least ``first`` turns and a period more, the walk passes both of two
-        equal states, and so goes on as the walk with a period less does.
+        equal states, and so goes on as the walk with a period less does. Turns at the
+        end, in which conditions differ, come on top.
         """
         if not self.found:
             return 1
         first = max(first for first, _ in self.found.values())
-        return first + self.period - 1
+        return first + self.period - 1 + self.control.tail

@@ -1,0 +1,193 @@
+"""What order cannot decide: that it says so, and never `proved`."""
+
+from __future__ import annotations
+
+import pytest
+
+from argus.verify.verdict import Verdict
+from verifier.order.check_order import failing, placed, source_of, told
+
+HEAD = """import argus as ag
+from argus import bf16, f32, i32
+
+
+@ag.kernel
+"""
+
+TABLE_TURNS = (
+    HEAD
+    + '''def kernel(A: bf16["M K"], Turns: i32["M"], C: bf16["M K"], *, BK: int = 64):
+    """A table says how many tiles a block copies."""
+    M, K = A.shape
+    i = ag.block(ag.cdiv(M, 64))
+    turns = Turns[i]
+    ring = ag.ring(2, a=bf16.tile(64, BK, dims="M K"))
+    with ag.role("load", warps=1):
+        for k in ag.range(0, turns):
+            with ring.fill() as slot:
+                slot.a.load(A[i * 64 :, k * BK :])
+    with ag.role("use", warpgroups=1):
+        for k in ag.range(0, turns):
+            with ring.drain() as slot:
+                C[i * 64 :, k * BK :] = slot.a.load()
+'''
+)
+
+TABLE_STAGE = (
+    HEAD
+    + '''def kernel(A: bf16["M K"], Stage: i32["K"], C: bf16["M K"], *, BK: int = 64):
+    """A table says which stage is used."""
+    M, K = A.shape
+    ag.launch(warps=4)
+    i = ag.block(ag.cdiv(M, 64))
+    tile = ag.shared(bf16, (64, BK), stages=2, dims="M K")
+    for k in ag.range(0, K, BK):
+        stage = Stage[k]
+        tile[stage % 2].store(ag.load(A[i * 64 :, k:], (64, BK)))
+        C[i * 64 :, k:] = tile[stage % 2].load()
+'''
+)
+
+SQUARES = (
+    HEAD
+    + '''def kernel(A: bf16["M K"], C: bf16["M K"], *, BK: int = 64):
+    """The stage is the square of the loop's counter."""
+    M, K = A.shape
+    ag.launch(warps=4)
+    i = ag.block(ag.cdiv(M, 64))
+    tile = ag.shared(bf16, (64, BK), stages=2, dims="M K")
+    n = 0
+    for k in ag.range(0, K, BK):
+        tile[n * n % 2].store(ag.load(A[i * 64 :, k:], (64, BK)))
+        C[i * 64 :, k:] = tile[n * n % 2].load()
+        n += 1
+'''
+)
+
+TRIANGLE = (
+    HEAD
+    + '''def kernel(A: bf16["M K"], C: bf16["M K"], *, BK: int = 64):
+    """An inner loop that turns once more in each turn of the outer one."""
+    M, K = A.shape
+    i = ag.block(ag.cdiv(M, 64))
+    ring = ag.ring(2, a=bf16.tile(64, BK, dims="M K"))
+    with ag.role("load", warps=1):
+        for j in ag.range(0, K, BK):
+            for k in ag.range(0, j, BK):
+                with ring.fill() as slot:
+                    slot.a.load(A[i * 64 :, k:])
+    with ag.role("use", warpgroups=1):
+        for j in ag.range(0, K, BK):
+            for k in ag.range(0, j, BK):
+                with ring.drain() as slot:
+                    C[i * 64 :, k:] = slot.a.load()
+'''
+)
+
+CASES = {
+    "turns from a table": (TABLE_TURNS, "a table says how many turns"),
+    "stage from a table": (TABLE_STAGE, "comes from a table"),
+    "stage that does not shift": (SQUARES, "does not repeat with the loop's turns"),
+    "turns that change": (TRIANGLE, "changes with the turn of another"),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_unknown(name: str) -> None:
+    text, reason = CASES[name]
+    bad = failing(placed(text))
+    assert bad, "proved"
+    assert {o.verdict for o in bad} == {Verdict.UNKNOWN}, told(bad)
+    assert all(reason in o.reason for o in bad), told(bad)
+
+
+def test_a_refutation_outweighs_what_is_unknown() -> None:
+    text = TABLE_TURNS.replace(
+        "for k in ag.range(0, turns):\n            with ring.drain()",
+        "for k in ag.range(0, turns + 1):\n            with ring.drain()",
+    )
+    bad = failing(placed(text))
+    assert bad[0].verdict is Verdict.REFUTED, told(bad)
+    assert bad[0].rule == "AG0403", told(bad)
+
+
+def test_nothing_is_proved_where_the_roles_wait_for_ever() -> None:
+    """A walk that ends early has not seen what would come after."""
+    text = source_of("products").replace("arrivals=2", "arrivals=3")
+    bad = failing(placed(text, "products"))
+    rules = {o.verdict for o in bad}
+    assert rules == {Verdict.REFUTED, Verdict.UNKNOWN}, told(bad)
+    unknown = [o for o in bad if o.verdict is Verdict.UNKNOWN]
+    assert all("wait for ever" in o.reason for o in unknown)
+
+
+THRESHOLD = (
+    HEAD
+    + '''def kernel(A: bf16["M K"], C: bf16["M K"], *, BK: int = 64):
+    """Rows that are very long take another way."""
+    M, K = A.shape
+    ag.launch(warps=4)
+    i = ag.block(ag.cdiv(M, 64))
+    tile = ag.shared(bf16, (64, BK), dims="M K")
+    for k in ag.range(0, K, BK):
+        if K > 1000000:
+            tile.store(ag.load(A[i * 64 :, k:], (64, BK)))
+            C[i * 64 :, k:] = tile.load()
+'''
+)
+
+
+def test_a_branch_that_no_walk_takes() -> None:
+    bad = failing(placed(THRESHOLD))
+    assert {o.verdict for o in bad} == {Verdict.UNKNOWN}, told(bad)
+    assert all("no sizes were found for which this holds" in o.reason for o in bad)
+
+
+AHEAD = (
+    HEAD
+    + '''def kernel(A: bf16["M K"], C: bf16["M K"], *, BK: int = 64):
+    """The next tile is copied while there is one."""
+    M, K = A.shape
+    ag.launch(warps=4)
+    i = ag.block(ag.cdiv(M, 64))
+    tile = ag.shared(bf16, (64, BK), stages=2, dims="M K")
+    if K > 0:
+        tile[0].copy(A[i * 64 :, 0:], via="cp_async")
+    ag.cp_async_commit()
+    stage = 0
+    for k in ag.range(0, K, BK):
+        if k + BK < K:
+            tile[1 - stage].copy(A[i * 64 :, k + BK :], via="cp_async")
+        ag.cp_async_commit()
+        ag.cp_async_wait(1)
+        ag.sync()
+        C[i * 64 :, k:] = tile[stage].load()
+        ag.sync()
+        stage = 1 - stage
+'''
+)
+
+
+def test_a_condition_that_changes_in_the_last_turn_is_followed() -> None:
+    bad = failing(placed(AHEAD))
+    assert not bad, told(bad)
+    late = AHEAD.replace("cp_async_wait(1)", "cp_async_wait(2)")
+    assert failing(placed(late))[0].verdict is Verdict.REFUTED
+    # Right in all turns but the last one, in which nothing is copied.
+    last = AHEAD.replace("        ag.cp_async_commit()\n        ag.cp", "        ag.cp")
+    last = last.replace(
+        'k + BK :], via="cp_async")\n',
+        'k + BK :], via="cp_async")\n            ag.cp_async_commit()\n',
+    )
+    bad = failing(placed(last))
+    assert bad[0].verdict is Verdict.REFUTED, told(bad)
+
+
+def test_a_condition_that_changes_in_the_middle_is_not_followed() -> None:
+    sync = "        if 2 * k < K:\n            ag.sync()\n"
+    text = AHEAD.replace(
+        "        ag.cp_async_wait(1)\n", sync + "        ag.cp_async_wait(1)\n"
+    )
+    bad = failing(placed(text))
+    assert {o.verdict for o in bad} == {Verdict.UNKNOWN}, told(bad)
+    assert all("may change anywhere in a loop" in o.reason for o in bad), told(bad)
