@@ -136,7 +136,8 @@ class NumpyArrays:
         """See :class:`Arrays`."""
         if dtype.name == "bf16":
             return f32_to_bf16(values.astype(np.float32))
-        return values.astype(storage(dtype))
+        with np.errstate(over="ignore"):  # too large becomes infinite
+            return values.astype(storage(dtype))
 
     def copy(self, array: Any) -> Any:
         """See :class:`Arrays`."""
@@ -171,8 +172,8 @@ class TorchArrays:
     def __init__(self, seed: int, device: str = "cuda") -> None:
         self.module: Any = importlib.import_module("torch")
         self.device = device
-        self._random = self.module.Generator(device=device)
-        self._random.manual_seed(seed)
+        self.generator = self.module.Generator(device=device)
+        self.generator.manual_seed(seed)
 
     def _type(self, dtype: DType) -> Any:
         return getattr(self.module, _TORCH_NAMES[dtype.name])
@@ -182,7 +183,7 @@ class TorchArrays:
         # Drawn in the element type: a fp32 copy of a large operand is not needed.
         drawn = self._type(dtype if dtype.is_float else DTYPES["f32"])
         made = self.module.randn(
-            shape, generator=self._random, device=self.device, dtype=drawn
+            shape, generator=self.generator, device=self.device, dtype=drawn
         )
         return made.to(self._type(dtype))
 
@@ -192,7 +193,7 @@ class TorchArrays:
             0,
             max(high, 1),
             shape,
-            generator=self._random,
+            generator=self.generator,
             device=self.device,
             dtype=self._type(dtype),
         )

@@ -20,6 +20,12 @@ CODES = (
         "The database or an artefact is damaged, or was written by a newer version.",
     ),
     Code(
+        "AG1004",
+        "a policy that cannot be read",
+        "The file with what the optimiser has learnt is damaged, or was written by a "
+        "newer version.",
+    ),
+    Code(
         "AG1010",
         "a candidate for another problem",
         "A candidate has the kernel that the problem names, with the same tensors, "
@@ -78,9 +84,8 @@ CODES = (
         "decides differently there than at the problem's sizes, or refuses them.",
     ),
     Code(
-        "AG1004",
-        "a policy that cannot be read",
-        "The file with what the optimiser has learnt is damaged, or was written by a "
-        "newer version.",
+        "AG1020",
+        "a kernel that writes outside its outputs",
+        "Memory around the candidate's tensors is not what it was before it ran.",
     ),
 )

@@ -17,7 +17,7 @@ from argus.ir.dtypes import DTYPES
 from argus.kernels.library import Argument, Case
 
 Distribution = Literal["normal", "scaled", "shifted", "sparse", "steps", "constant"]
-"""normal: N(0, 1). scaled: N(0, 1) times 4 or 1/64, by column. shifted: N(1, 1/4).
+"""normal: N(0, 1). scaled: N(0, 1) times 32 or 1/32, by column. shifted: N(1, 1/4).
 sparse: one number per row, at a place that changes. steps: small numbers that follow
 from the coordinates, so that neighbours differ. constant: one number everywhere."""
 
@@ -65,7 +65,7 @@ def _shaped(x: Any, library: Arrays, distribution: Distribution) -> Any:
             return x
         case "scaled":
             columns = _counted(x, xp, last)
-            return x * xp.where(columns % 2 == 0, 4.0 + 0 * columns, 1 / 64)
+            return x * xp.where(columns % 2 == 0, 32.0 + 0 * columns, 1 / 32)
         case "shifted":
             return x * 0.25 + 1.0
         case "sparse":

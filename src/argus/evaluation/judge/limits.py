@@ -36,7 +36,7 @@ class Limits(Record):
     source: int = 1_000_000
     timing: float = 0.6
     rounds: int = 60
-    fewest: int = 11
+    fewest: int = 5
     seeds: int = 2
 
 

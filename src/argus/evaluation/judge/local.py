@@ -23,6 +23,9 @@ from argus.evaluation.judge.process import Outcome, attempt, context, limit_of
 from argus.evaluation.judge.worker import Task
 from argus.runs.records import Verdict
 
+_RESTARTS = (0.5, 2.0)
+"""Seconds before another try to start a process: a fork server that was killed takes
+some to be gone."""
 _HEALTH_TRIES = 3
 _HEALTH_PAUSE = 2.0
 """Seconds between tries: the driver needs some to reset a channel after a fault."""
@@ -93,7 +96,7 @@ class LocalExecutor:
     # ---------------------------------------------------------------------- one job
 
     def _judged(self, job: Job) -> Verdict:
-        refused = _too_long(job)
+        refused = _unreadable(job)
         if refused is not None:
             return refused
         key = job_key(job)
@@ -115,7 +118,10 @@ class LocalExecutor:
     def _attempt(self, task: Task, job: Job, gpu: str | None = None) -> Outcome:
         """One process; another one if it could not even be started."""
         outcome = attempt(task, job, job.limits, gpu=gpu, stop=self._stop)
-        if outcome.ending == "unstarted":
+        for pause in _RESTARTS:
+            if outcome.ending != "unstarted":
+                break
+            self._stop.wait(pause)
             outcome = attempt(task, job, job.limits, gpu=gpu, stop=self._stop)
         return outcome
 
@@ -195,12 +201,19 @@ def _probe(limits: Limits) -> list[tuple[str, str]]:
 # ------------------------------------------------------------------- what became of it
 
 
-def _too_long(job: Job) -> Verdict | None:
+def _unreadable(job: Job) -> Verdict | None:
+    """Refuse what no process needs to see: too long, or no text."""
     length = len(job.candidate.source)
-    if length <= job.limits.source:
-        return None
-    why = f"the source has {length} characters, at most {job.limits.source} are read"
-    return say.verdict("rejected", "parse", (say.said("AG0001", why),))
+    if length > job.limits.source:
+        most = job.limits.source
+        why = f"the source has {length} characters, at most {most} are read"
+        return say.verdict("rejected", "parse", (say.said("AG0001", why),))
+    try:
+        job.candidate.model_dump_json()
+    except ValueError:  # pydantic's error of serialising: half of a character
+        why = "the candidate has characters that are not text"
+        return say.verdict("rejected", "parse", (say.said("AG0001", why),))
+    return None
 
 
 def _verdict(outcome: Outcome, limits: Limits) -> Verdict:

@@ -21,7 +21,7 @@ from argus.evaluation.judge.limits import Job
 from argus.evaluation.judge.results import wrong
 from argus.evaluation.judge.small import Small, Unrepresented, small_cases
 from argus.evaluation.judge.subject import Subject, subject_of
-from argus.evaluation.judge.tolerance import derived
+from argus.evaluation.judge.tolerance import derived, representable, sensitivity
 from argus.evaluation.oracle import Inputs, compared, expected
 from argus.evaluation.simulate import SM_COUNT
 from argus.interpret import ArgumentError, Fault, run
@@ -31,12 +31,14 @@ from argus.runs.records import Verdict
 
 _DISTRIBUTIONS: tuple[Distribution, ...] = (
     "normal",
-    "shifted",
-    "steps",
     "scaled",
+    "steps",
+    "shifted",
     "sparse",
     "constant",
 )
+_RUNS = 3
+"""Least runs of a candidate."""
 
 
 def simulated(job: Job, checked: Checked, clock: Clock) -> Verdict:
@@ -54,9 +56,10 @@ def simulated(job: Job, checked: Checked, clock: Clock) -> Verdict:
         found = say.said("AG1019", f"no small case stands for the problem: {why}")
         return _ended(clock, given, say.verdict("unknown", "run", (found,)))
     error = 0.0
-    # Each case once, and the one with tails again with other seeds.
+    # Each case once, and the one with tails again with other seeds and inputs.
     again = [s for s in cases if not s.few][-1]
-    runs = [(s, 0) for s in cases] + [(again, n) for n in range(1, job.limits.seeds)]
+    more = max(job.limits.seeds - 1, _RUNS - len(cases))
+    runs = [(s, 0) for s in cases] + [(again, n) for n in range(1, more + 1)]
     for position, (small, number) in enumerate(runs):
         try:
             made, off = _run(program, subject, small, number, position)
@@ -96,9 +99,12 @@ def _run(
         summary = f"{faults[0].kind} in the interpreter {where}"
         return say.verdict("wrong", "run", found, summary), 0.0
     reference = expected(subject.entry, small.case, inputs)
+    if not representable(inputs, reference):
+        return None, 0.0
     if small.few:
         _leave_out(inputs, reference)
-    tolerances = derived(subject, small.case, inputs, reference)
+    passed = sensitivity(subject, small.case, inputs, reference)
+    tolerances = derived(subject, inputs, reference, passed)
     verdict = compared(inputs, reference, tolerances)
     return wrong(verdict, inputs, where), verdict.error
 

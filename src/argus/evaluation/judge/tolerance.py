@@ -37,13 +37,27 @@ ROUNDOFF: Mapping[str, float] = {"bf16": 2.0**-8, "f16": 2.0**-11, "f32": 2.0**-
 STEPS = 2.0
 
 
-def derived(
+def sensitivity(
     subject: Subject, case: Case, inputs: Inputs, reference: Mapping[str, Any]
 ) -> dict[str, float]:
-    """The tolerance of each output; 0 for integers, which are exact or wrong."""
+    """``e_in`` of each output: what one rounding of the inputs' size comes to."""
+    library = inputs.library
+    moved = subject.entry.reference(library.module, _perturbed(inputs), case)
+    return {name: _distance(moved[name], exact) for name, exact in reference.items()}
+
+
+def derived(
+    subject: Subject,
+    inputs: Inputs,
+    reference: Mapping[str, Any],
+    passed: Mapping[str, float],
+) -> dict[str, float]:
+    """The tolerance of each output; 0 for integers, which are exact or wrong.
+
+    ``passed`` is what :func:`sensitivity` gave, for these inputs or for normal ones.
+    """
     library = inputs.library
     types = {a.name: a.dtype for a in inputs.arguments}
-    moved = subject.entry.reference(library.module, _perturbed(inputs), case)
     length = max((max(a.shape) for a in inputs.arguments), default=1)
     summing = 2 * length * ROUNDOFF["f32"]
     found: dict[str, float] = {}
@@ -53,10 +67,22 @@ def derived(
             found[name] = 0.0
             continue
         own = rounding(library, exact, dtype)
-        passed = _distance(moved[name], exact)
-        most = STEPS * math.hypot(own, passed) + summing
+        most = STEPS * math.hypot(own, passed[name]) + summing
         found[name] = max(min(most, subject.entry.tolerance), 1.5 * own)
     return found
+
+
+def representable(inputs: Inputs, reference: Mapping[str, Any]) -> bool:
+    """Whether the exact results are numbers of the outputs' types.
+
+    Large inputs may have results beyond f16: such inputs say nothing of a kernel.
+    """
+    library = inputs.library
+    types = {a.name: a.dtype for a in inputs.arguments}
+    return all(
+        not types[name].is_float or math.isfinite(rounding(library, exact, types[name]))
+        for name, exact in reference.items()
+    )
 
 
 def rounding(library: Arrays, exact: Any, dtype: DType) -> float:

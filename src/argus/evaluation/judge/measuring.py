@@ -1,0 +1,250 @@
+"""On a GPU, in the candidate's own process: is it right, and how fast is it?
+
+The candidate was checked and built before, in another process; here it comes out of the
+disk cache. It is launched on inputs of several distributions, each time with poisoned
+outputs and between guards, and compared with the fp64 oracle, which is computed after
+it ran. Then it is timed beside the baselines, with new inputs each round, and compared
+once more.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+from argus.compiler import build
+from argus.diagnostics import ArgusError
+from argus.evaluation.arrays import TorchArrays
+from argus.evaluation.device import launch_and_wait, torch_module
+from argus.evaluation.judge import findings as say
+from argus.evaluation.judge.candidate import request_of
+from argus.evaluation.judge.checking import Clock
+from argus.evaluation.judge.executor import failed
+from argus.evaluation.judge.inputs import DISTRIBUTIONS, Distribution, fill
+from argus.evaluation.judge.limits import Job
+from argus.evaluation.judge.results import wrong
+from argus.evaluation.judge.speed import speed_limit
+from argus.evaluation.judge.subject import Subject, subject_of
+from argus.evaluation.judge.tolerance import derived, representable, sensitivity
+from argus.evaluation.oracle import compared, expected
+from argus.evaluation.timing import median_interval, sample_interleaved
+from argus.ir.dtypes import DType
+from argus.kernels.library import Argument
+from argus.runs.records import Measured, Verdict
+from argus.runtime.driver import cuda_driver
+from argus.runtime.launch import Loaded
+
+GUARD = 1 << 20
+"""Bytes before and after each tensor that nobody may write."""
+_PATTERN = 0x5A
+_HEAVY = 2e12
+"""Operations of a reference above which not every distribution is tried each time: an
+H200 does about 5e13 a second in fp64."""
+CANDIDATE = "candidate"
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A candidate on the device: its arrays, what surrounds them, and its launch."""
+
+    subject: Subject
+    library: TorchArrays
+    arrays: dict[str, Any]
+    guards: tuple[Any, ...]
+    launch: Callable[[], object]
+    seed: int
+
+    def intact(self) -> bool:
+        """Whether nobody wrote around the arrays."""
+        return all(bool((guard == _PATTERN).all()) for guard in self.guards)
+
+
+def measure(job: Job, clock: Clock) -> Verdict:
+    """The verdict of a candidate that passed its checks.
+
+    Raises ArgusError for a problem that cannot be judged, and without a GPU.
+    """
+    clock.begin("run", "run")
+    torch = torch_module()
+    try:
+        made = _measured(job, clock)
+    except torch.OutOfMemoryError as error:
+        why = "inputs and reference do not fit the memory of the device"
+        made = failed(clock.stage, why, (str(error).splitlines()[0],))
+    clock.end()
+    return made.model_copy(update={"seconds": dict(clock.seconds)})
+
+
+def _measured(job: Job, clock: Clock) -> Verdict:
+    subject = subject_of(job.problem)
+    request = request_of(job.candidate, subject)
+    built = build(request)
+    loaded = Loaded(built.spec, built.cubin.image)
+    seed = int.from_bytes(os.urandom(4), "little")
+    library = TorchArrays(seed)
+    arrays, guards = guarded(subject.arguments(), library)
+    try:
+        prepared = loaded.prepare(**arrays, **subject.scalars)
+    except ArgusError as error:
+        return say.verdict("rejected", "run", say.findings_of(error))
+    placed = Placed(
+        subject, library, arrays, guards, lambda: launch_and_wait(prepared), seed
+    )
+    try:
+        bad, error = correct(placed, clock, chosen(subject, seed))
+        if bad is not None:
+            return bad
+        samples = _timed(job, clock, placed, prepared)
+        # Once more, with other numbers: what ran while it was timed is what is right.
+        bad, again = correct(placed, clock, ("normal",))
+    except ArgusError as fault:
+        if fault.code not in ("AG0811", "AG0810"):
+            raise
+        return say.verdict("crashed", clock.stage, say.findings_of(fault))
+    if bad is not None:
+        return bad
+    return _believed(subject, samples, max(error, again))
+
+
+def _believed(
+    subject: Subject, samples: Mapping[str, list[float]], error: float
+) -> Verdict:
+    """The verdict of a right candidate: "correct", or too fast to be true."""
+    device = cuda_driver().info(0).name
+    own = samples[CANDIDATE]
+    low, high = median_interval(own)
+    measured = Measured(
+        microseconds=median(own),
+        low=low,
+        high=high,
+        samples=len(own),
+        baselines={n: median(s) for n, s in samples.items() if n != CANDIDATE},
+        device=device,
+    )
+    limit = speed_limit(subject, device)
+    told = {"measured": measured, "limit_microseconds": limit, "error": error}
+    if limit is not None and measured.microseconds < limit:
+        why = f"{measured.microseconds:.2f} µs are less than {limit:.2f} µs"
+        made = say.verdict("quarantined", "time", (say.said("AG1016", why),))
+        return made.model_copy(update=told)
+    against = "; ".join(
+        f"{time / measured.microseconds:.3f} of {name}"
+        for name, time in measured.baselines.items()
+    )
+    summary = f"{measured.microseconds:.1f} µs on {device}"
+    made = Verdict(
+        status="correct",
+        stage="done",
+        summary=f"{summary}; {against}" if against else summary,
+    )
+    return made.model_copy(update=told)
+
+
+# ------------------------------------------------------------------------- correctness
+
+
+def chosen(subject: Subject, seed: int) -> tuple[Distribution, ...]:
+    """Distributions to try: all, or three of them where the reference is dear."""
+    if subject.entry.work(subject.case).flops < _HEAVY:
+        return DISTRIBUTIONS
+    return ("normal", *random.Random(seed).sample(DISTRIBUTIONS[1:], 2))
+
+
+def correct(
+    placed: Placed, clock: Clock, distributions: tuple[Distribution, ...]
+) -> tuple[Verdict | None, float]:
+    """What is wrong, or None; and the largest error.
+
+    Raises ArgusError AG0811 for a fault of the device, AG1018 for one of the reference.
+    """
+    subject, case = placed.subject, placed.subject.case
+    error = 0.0
+    passed: dict[str, float] | None = None
+    for distribution in distributions:
+        inputs = fill(subject, case, placed.library, placed.arrays, distribution)
+        clock.begin("run", "launch")
+        placed.launch()
+        clock.begin("compare", "run")
+        where = f"{distribution} inputs of seed {placed.seed}"
+        if not placed.intact():
+            why = "memory outside the candidate's tensors was written"
+            return say.verdict("wrong", "compare", (say.said("AG1020", why),)), error
+        reference = expected(subject.entry, case, inputs)
+        if not representable(inputs, reference):
+            continue
+        if passed is None:
+            passed = sensitivity(subject, case, inputs, reference)
+        tolerances = derived(subject, inputs, reference, passed)
+        found = compared(inputs, reference, tolerances)
+        bad = wrong(found, inputs, where)
+        if bad is not None:
+            return bad, error
+        error = max(error, found.error)
+    return None, error
+
+
+def guarded(
+    arguments: tuple[Argument, ...], library: TorchArrays
+) -> tuple[dict[str, Any], tuple[Any, ...]]:
+    """Arrays for the arguments, by name in order, and the bytes around them."""
+    torch = library.module
+    arrays: dict[str, Any] = {}
+    guards: list[Any] = []
+    for argument in arguments:
+        length = math.prod(argument.shape) * argument.dtype.bytes
+        # The guard behind begins at the first byte after the tensor.
+        whole = torch.full(
+            (2 * GUARD + length,), _PATTERN, dtype=torch.uint8, device=library.device
+        )
+        inner = whole[GUARD : GUARD + length]
+        arrays[argument.name] = _typed(library, inner, argument.dtype).view(
+            argument.shape
+        )
+        guards += [whole[:GUARD], whole[GUARD + length :]]
+    return arrays, tuple(guards)
+
+
+def _typed(library: TorchArrays, raw: Any, dtype: DType) -> Any:
+    return raw.view(library.poisoned(dtype, (1,)).dtype)
+
+
+# -------------------------------------------------------------------------------- time
+
+
+def _timed(
+    job: Job, clock: Clock, placed: Placed, prepared: Callable[[], object]
+) -> dict[str, list[float]]:
+    """Microseconds of the candidate and of the baselines, in turns."""
+    clock.begin("time", "run")
+    subject, library = placed.subject, placed.library
+    fill(subject, subject.case, library, placed.arrays, "normal")
+    drawn = [
+        placed.arrays[a.name]
+        for a in subject.arguments()
+        if a.draw == "normal" and a.dtype.is_float
+    ]
+
+    def refresh() -> None:
+        for array in drawn:
+            array.normal_(generator=library.generator)
+
+    calls: dict[str, Callable[[], object]] = {CANDIDATE: prepared}
+    baselines = subject.entry.baselines(placed.arrays, subject.case)
+    for name, call in baselines.items():
+        try:
+            call()
+        except RuntimeError:  # this torch has no such kernel for these sizes
+            continue
+        calls[name] = call
+    return sample_interleaved(
+        calls,
+        seconds=job.limits.timing,
+        rounds=job.limits.rounds,
+        fewest=job.limits.fewest,
+        refresh=refresh,
+    )
