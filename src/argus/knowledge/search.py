@@ -23,6 +23,8 @@ _K1, _B = 1.5, 0.75
 _TITLE, _ID, _KNOB = 4, 6, 3
 """How many times a word of the title, the id or a knob counts."""
 _APPLIES = {True: 1.25, None: 1.0, False: 0.4}
+_CODE = re.compile(r"^```.*?^```$", re.M | re.S)
+"""Blocks are not searched: most of their words are the same in all entries."""
 _NOT_WORDS = frozenset(
     word
     for line in (
@@ -106,7 +108,7 @@ def _index() -> tuple[dict[str, Counter[str]], Counter[str], float]:
     """Word counts of each entry, entries of each word, mean length."""
     counts: dict[str, Counter[str]] = {}
     for e in load_entries().values():
-        count = Counter(tokens(e.body))
+        count = Counter(tokens(_CODE.sub("", e.body)))
         for text, weight in (
             (e.title, _TITLE),
             (e.id.replace("-", " "), _ID),
