@@ -2,10 +2,10 @@
 
     outcome = trial(mutant)
 
-The verifier's word counts for all sizes; the interpreter runs the mutant at each size of
-its subject, with fresh inputs, under several schedules, until something is wrong. What
-it does not show in that many runs may still be wrong, so nothing here says "equivalent"
-for certain.
+The verifier's word counts for all sizes; the interpreter runs the mutant at each size
+of its subject, with fresh inputs, under several schedules, until something is wrong.
+What it does not show in that many runs may still be wrong, so nothing here says
+"equivalent" for certain.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from argus.evaluation.replay import confirm
 from argus.evaluation.requests import request_for
 from argus.evaluation.simulate import interpret
 from argus.interpret.machine import Schedule
-from argus.ir.program import Program
 from argus.ir import ops as o
 from argus.ir.expr import symbols
+from argus.ir.program import Program
 from argus.ir.walk import blocks, defined, expressions, used, walk
 from argus.verify.verdict import Obligation, Verdict
 from argus.verify.verifier import verify
