@@ -28,6 +28,11 @@ _REFUSED = 0.7
 _EMULATED = 0.003**2
 _TRUST = 0.8
 """How much of the model's contrast between two designs is believed at first."""
+_FIRM = 0.05
+"""Sum of squared contrasts after which trials say more of that than the belief."""
+_TYPICAL, _BESIDE_MODEL = 0.5, 0.1
+"""How much of a typical gain is believed of a design in a form, without and with the
+model, which has its own view of what is in the design."""
 _HALF = 2
 """Trials at which a preference of the policy counts as much as the knowledge base."""
 
@@ -187,7 +192,8 @@ class Beliefs:
         rows = {name: i for i, name in enumerate(named)}
         mean = prior(grid, state.base, self.space.name, form, self.place)
         mean = mean - self._typical(named, worth)
-        mean = mean + _emulated(grid, rows, asked)
+        trust = _trust(seen, asked)
+        mean = mean + trust * _emulated(grid, rows, asked)
         data = [Observation(rows[k], y) for k, (_, y) in seen.items()]
         surrogate = Surrogate(grid, mean, data)
         for design in pending:
@@ -215,9 +221,23 @@ class Beliefs:
             if ids is None:
                 ids = self._optimisations[name] = self.space.optimisations(design)
             if ids not in known:
-                known[ids] = sum(worth(o) for o in ids)
+                share = _BESIDE_MODEL if self.can_forecast else _TYPICAL
+                known[ids] = share * sum(worth(o) for o in ids)
             total[i] = known[ids]
         return total
+
+
+def _trust(
+    seen: Mapping[str, tuple[Design, float]], asked: Mapping[str, float | None]
+) -> float:
+    """By how much times differ where the model's log times differ by one."""
+    known = [(y, f) for k, (_, y) in seen.items() if (f := asked.get(k)) is not None]
+    if len(known) < 2:
+        return _TRUST
+    times, said = np.array(known).T
+    times, said = times - times.mean(), said - said.mean()
+    slope = (_FIRM * _TRUST + float(times @ said)) / (_FIRM + float(said @ said))
+    return min(1.0, max(0.0, slope))
 
 
 def _emulated(
@@ -225,7 +245,7 @@ def _emulated(
 ) -> Array:
     """The model's log times, smoothed over designs that it was not asked about."""
     data = [
-        Observation(rows[k], _TRUST * y, _EMULATED)
+        Observation(rows[k], y, _EMULATED)
         for k, y in asked.items()
         if y is not None and k in rows
     ]

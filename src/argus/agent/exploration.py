@@ -34,7 +34,7 @@ class Settings:
     temperature: float = 0.02
     curiosity: float = 0.6
     offered: int = 16
-    sample: int = 64
+    sample: int = 40
     asked: int = 12
     slower: float = 0.5
     rounds: int = 1
@@ -122,7 +122,7 @@ class Explorer:
 
     def _look(self, at: Moment, form: str) -> View:
         def worth(optimisation: str) -> float:
-            return 0.5 * at.expect(optimisation).mean
+            return at.expect(optimisation).mean
 
         return self._beliefs.view(at.state, at.pool, form, worth, at.asked, at.pending)
 

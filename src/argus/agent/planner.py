@@ -219,8 +219,13 @@ class Planner:
             )
             if not visited and waiting:
                 continue  # steps come first
-            view = self._explorer.explore(at, other) if visited else None
-            if view is not None and time is not None:
+            look = visited or self._beliefs.can_forecast
+            view = self._explorer.explore(at, other) if look else None
+            if view is not None and not visited:
+                rows = self._explorer.ranked(view, at.taken)[:1]
+                new = [view.designs[r] for r in rows]
+                designs = [(d, *self._between(at, d)[:2]) for d in new]
+            elif view is not None and time is not None:
                 rows = self._explorer.ranked(view, at.taken)[:1]
                 designs = [
                     (

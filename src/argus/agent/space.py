@@ -84,5 +84,10 @@ def key(design: Design) -> str:
 
 
 def difference(old: Design, new: Design) -> dict[str, Value]:
-    """The edit that makes ``new`` of ``old``: what is set, or set to another value."""
+    """The edit that makes ``new`` of ``old``: what is set to another value.
+
+    Everything, where the form is another: a new form begins with its own defaults.
+    """
+    if old.get(FORM) != new.get(FORM):
+        return dict(new)
     return {k: v for k, v in new.items() if k not in old or old[k] != v}
