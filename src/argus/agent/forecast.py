@@ -1,0 +1,40 @@
+"""Times of designs that were not tried, from the performance model.
+
+Placing and predicting take some 30 ms, which is cheap beside a trial, and dear beside a
+thought: the planner asks about the designs that it already likes. Registers are the
+model's estimate, since nothing is built.
+"""
+
+from __future__ import annotations
+
+import math
+
+from argus.agent.space import Design, Space
+from argus.compiler import placed_program
+from argus.diagnostics import ArgusError
+from argus.evaluation.judge.candidate import request_of
+from argus.evaluation.judge.checking import predicted
+from argus.evaluation.judge.subject import subject_of
+from argus.runs.records import Problem
+
+
+class Forecaster:
+    """Log times of designs of one problem."""
+
+    def __init__(self, space: Space, problem: Problem) -> None:
+        self._space = space
+        self._problem = problem
+        self._subject = subject_of(problem, reference=False)
+
+    def __call__(self, design: Design) -> float | None:
+        """Log microseconds; None for a design that cannot be placed.
+
+        That is no failure: the judge says why, if such a design is ever proposed.
+        """
+        candidate = self._space.candidate(design, self._problem)
+        try:
+            program = placed_program(request_of(candidate, self._subject))
+        except ArgusError:
+            return None
+        said = predicted(program, self._subject, None)
+        return None if said is None else math.log(said.microseconds)
