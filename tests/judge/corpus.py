@@ -11,9 +11,8 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from judge.problems import PROBLEMS, TASK
-
 from argus.runs.records import Candidate, Problem
+from judge.problems import PROBLEMS, TASK
 
 FOLDER = Path(__file__).parent / "exploits"
 _HEAD = 6

@@ -38,7 +38,7 @@ AFFINE = FileProblem(
     name="affine",
     kernel="affine",
     reference=TASK,
-    sizes={"M": 40, "N": 150},
+    sizes={"M": 40, "N": 152},
     scalars={"alpha": 0.75},
 )
 """One multiplication and one addition, with tails in both dimensions."""

@@ -13,12 +13,12 @@ import time
 from pathlib import Path
 
 import pytest
-from judge.corpus import FOLDER
-from judge.problems import AFFINE, GEMM, LARGE, PROBLEMS, SOFTMAX, TASK
 
 from argus.evaluation.judge import Limits, LocalJudge
 from argus.evaluation.judge.process import context
 from argus.runs.records import Candidate, FileProblem, LibraryProblem, Verdict
+from judge.corpus import FOLDER
+from judge.problems import AFFINE, GEMM, LARGE, PROBLEMS, SOFTMAX, TASK
 
 KERNELS = Path(__file__).parents[2] / "src/argus/kernels"
 GOOD = Candidate(source=TASK, kernel="affine")

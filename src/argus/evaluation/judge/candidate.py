@@ -151,7 +151,7 @@ def check_program(program: Program, subject: Subject) -> None:
     """Raises ArgusError for what a candidate may not do, by its program.
 
     AG1010: it stores to an input, or never to an output. AG1011: it assumes or trusts
-    what the problem's own kernel does not. AG0808: it refuses the problem's sizes.
+    what the problem's own kernel does not.
     """
     stored = set(program.outputs)
     if bad := stored - set(subject.outputs):
@@ -169,7 +169,6 @@ def check_program(program: Program, subject: Subject) -> None:
             f"{text.split('|')[0]}",
             help="prove it, or state it in the kernel that the task starts from",
         )
-    check_requirements(program, subject)
 
 
 def check_requirements(program: Program, subject: Subject) -> None:

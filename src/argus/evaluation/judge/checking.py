@@ -17,7 +17,12 @@ from typing import Protocol
 from argus.compiler import Request, build, placed_program, prove
 from argus.diagnostics import ArgusError
 from argus.evaluation.judge import findings as say
-from argus.evaluation.judge.candidate import check_program, environment, request_of
+from argus.evaluation.judge.candidate import (
+    check_program,
+    check_requirements,
+    environment,
+    request_of,
+)
 from argus.evaluation.judge.limits import Job
 from argus.evaluation.judge.speed import speed_limit
 from argus.evaluation.judge.subject import Subject, subject_of
@@ -79,7 +84,9 @@ def check(job: Job, clock: Clock) -> Checked:
     try:
         request = request_of(job.candidate, subject)
         program = placed_program(request)
-        check_program(program, subject)
+        if job.prove:
+            check_program(program, subject)
+        check_requirements(program, subject)
     except ArgusError as error:
         return _ended(clock, "rejected", say.findings_of(error))
     except (RecursionError, MemoryError) as error:

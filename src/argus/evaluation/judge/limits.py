@@ -23,7 +23,8 @@ class Limits(Record):
     that the same limit is impossible there).
     ``timing``: seconds of the device that timing may take; ``rounds`` is the largest,
     ``fewest`` the smallest number of timed calls.
-    ``seeds``: runs of the interpreter for each small case.
+    ``source``: most characters of a file. ``seeds``: runs of the interpreter for the
+    small case that has tails.
     """
 
     parse: float = 20.0
@@ -44,8 +45,8 @@ class Job(Record):
     """One candidate to judge.
 
     ``hung`` are programs (``Verdict.program``) that are not to be run again. ``prove``
-    is switched off by tests only, which want wrong kernels to reach the device.
-    ``simulate``: without a GPU, "evaluate" runs the interpreter.
+    is switched off by tests only, which want wrong kernels to reach the device:
+    nothing is then proved, and a candidate may store and assume what it likes.
     """
 
     kind: JobKind
