@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import time
 
@@ -43,6 +44,16 @@ def test_codes_in_entries_exist() -> None:
     for e in load_entries().values():
         text = e.body + " ".join(e.invariants)
         assert set(re.findall(r"AG\d{4}", text)) <= set(CATALOGUE), e.id
+
+
+def test_invariants_are_words_or_statements_of_the_language() -> None:
+    for e in load_entries().values():
+        for invariant in e.invariants:
+            if "ag." in invariant:
+                call = ast.parse(invariant, mode="eval").body
+                assert isinstance(call, ast.Call), invariant
+                words = ast.unparse(call.func)
+                assert words in ("ag.check", "ag.expect", "ag.assume", "ag.require")
 
 
 def test_entries_say_something() -> None:
@@ -92,6 +103,8 @@ def test_few_shot_has_code_and_counterexamples() -> None:
     assert text.count("## Pitfalls") == 2
     assert "error[AG0301]" in text
     assert "Applies when: " in text
+    short = few_shot(["tma", "swizzling"], pitfalls=False)
+    assert "## After" in short and "error[" not in short
     with pytest.raises(KeyError):
         few_shot(["nothing"])
 

@@ -75,6 +75,30 @@ def test_examples_build(id: str) -> None:
             assert made.usage.spill_stores == 0
 
 
+EXPECTED = [
+    pytest.param(e, invariant, id=f"{e.id}: {invariant}")
+    for e in ENTRIES
+    for invariant in e.invariants
+    if invariant.startswith("ag.expect")
+]
+
+
+@pytest.mark.compiler
+@pytest.mark.parametrize(("entry", "invariant"), EXPECTED)
+def test_expectations_hold_of_the_example(entry: Entry, invariant: str) -> None:
+    """What an entry says to expect can be written into its own kernel, and is met."""
+    code = entry.after[0]
+    head, rest = code.source.split("    M, ", 1)
+    source = f"{head}    {invariant}\n    M, {rest}"
+    machine = any(w in invariant for w in ("spills", "occupancy", "registers"))
+    told = reports(
+        code.model_copy(update={"source": source, "build": machine}), entry.id
+    )
+    assert [r.verdict for r in told] == [Verdict.PROVED]
+    met = [o for r in told for o in r.obligations if o.rule == "AG0513"]
+    assert len(met) >= invariant.count("=")
+
+
 def test_before_and_after_differ_in_the_machine_program() -> None:
     """An entry whose change placing would undo teaches nothing."""
     from argus.ir.printer import print_program

@@ -136,16 +136,16 @@ def _relevance(id: str, words: Iterable[str]) -> float:
     return score
 
 
-def few_shot(ids: Iterable[str]) -> str:
+def few_shot(ids: Iterable[str], *, pitfalls: bool = True) -> str:
     """The entries as one text for a language model. Raises KeyError for an unknown id.
 
-    Bodies are given whole: their examples are proved and their mistakes refuted by the
-    tests, so that a model sees nothing in the language that is not so.
+    The examples in it are proved and the mistakes refuted by the tests, so that a model
+    sees nothing in the language that is not so. Without ``pitfalls`` it is half as long.
     """
-    return "\n\n".join(_shot(entry(id)) for id in ids)
+    return "\n\n".join(_shot(entry(id), pitfalls) for id in ids)
 
 
-def _shot(e: Entry) -> str:
+def _shot(e: Entry, pitfalls: bool) -> str:
     facts = [
         f"# {e.title} ({e.id})",
         f"Category: {e.category}. Targets: {', '.join(e.architectures)}.",
@@ -158,4 +158,5 @@ def _shot(e: Entry) -> str:
     for label, ids in (("Needs", e.requires), ("Excludes", e.conflicts)):
         if ids:
             facts.append(f"{label}: {', '.join(ids)}.")
-    return "\n".join(facts) + "\n\n" + e.body.rstrip()
+    body = e.body if pitfalls else e.body.partition("## Pitfalls")[0]
+    return "\n".join(facts) + "\n\n" + body.rstrip()
