@@ -252,7 +252,7 @@ class _Study:
     ) -> None:
         roots.append(op.cond)
         self.conditions.append(op.cond)
-        control.sized = True
+        control.sized |= self._sized(op.cond)
         needed = self.closure([op.cond])
         if any(s.name in self.tables for s in needed):
             control.tables = True

@@ -17,16 +17,15 @@ from argus.ir.walk import walk
 from argus.verify.evidence import Event
 from argus.verify.order.accesses import event, report
 from argus.verify.order.clock import joined
-from argus.verify.order.control import has_events
 from argus.verify.order.finding import Findings
-from argus.verify.order.state import Block, Group, Iteration, Parting
+from argus.verify.order.prune import Pruned
+from argus.verify.order.state import Block, Group, Iteration, Parting, storage_key
 
 __all__ = ["ends_within", "leave", "over", "simple_tails"]
 
 _TAIL = (
-    o.CopyOutCommit | o.CopyOutWait | o.CpAsyncCommit | o.CpAsyncWait | o.WgmmaCommit
-    | o.WgmmaWait | o.ClusterSync
-)  # fmt: skip
+    o.CopyOutCommit | o.CopyOutWait | o.CpAsyncCommit | o.CpAsyncWait | o.ClusterSync
+)
 _KINDS = {"cp": "cp.async copy", "store": "TMA store", "wgmma": "matrix instruction"}
 
 
@@ -138,40 +137,45 @@ def _outlives(
 # ------------------------------------------------------------- ends not walked to
 
 
-def simple_tails(program: Program, loops: Sequence[o.For]) -> dict[str, list[o.AnyOp]]:
+def simple_tails(
+    program: Program, pruned: Pruned, loops: Sequence[o.For]
+) -> dict[str, list[o.AnyOp]]:
     """What each group does after its one outermost loop, which is one of ``loops``.
 
     Empty when a group has no such loop, or goes on with more than waits for its own
-    operations and the cluster's barrier.
+    copies and the cluster's barrier, or its registers may still be in use there.
     """
-    bodies = {
-        role.name: role.body
-        for op in program.body.ops
-        if isinstance(op, o.Roles)
-        for role in op.roles
-    } or {"block": program.body}
+    roles = [op for op in program.body.ops if isinstance(op, o.Roles)]
+    before = (op for op in pruned.ops[id(program.body)] if op not in roles)
+    if roles and any(isinstance(op, o.For | o.If) for op in before):
+        return {}
+    bodies = {role.name: role.body for op in roles for role in op.roles} or {
+        "block": program.body
+    }
     tails: dict[str, list[o.AnyOp]] = {}
+    outermost: list[o.For] = []
     for name, body in bodies.items():
-        turning = [
-            i
-            for i, op in enumerate(body.ops)
-            if isinstance(op, o.For) and has_events(op.body)
-        ]
-        if len(turning) != 1 or body.ops[turning[0]] not in loops:
+        ops = pruned.ops[id(body)]
+        turning = [i for i, op in enumerate(ops) if isinstance(op, o.For)]
+        if len(turning) != 1:
             return {}
-        tail = [op for op in body.ops[turning[0] + 1 :] if has_events(o.Block([op]))]
+        loop = ops[turning[0]]
+        if not isinstance(loop, o.For) or loop not in loops or not _plain(loop):
+            return {}
+        after = ops[turning[0] + 1 :]
+        tail = [op for op in after if not isinstance(op, o.Let | o.LoadScalar)]
         if not all(isinstance(op, _TAIL) for op in tail):
             return {}
         tails[name] = tail
-    outermost = [
-        op
-        for body in bodies.values()
-        for op in body.ops
-        if isinstance(op, o.For) and has_events(op.body)
-    ]
+        outermost.append(loop)
     bounds = {_bounds(program, op) for op in outermost}
     # All groups turn equally often, in all blocks of a cluster.
     return tails if len(bounds) == 1 and None not in bounds else {}
+
+
+def _plain(loop: o.For) -> bool:
+    """Whether no registers are copied where the loop is left."""
+    return all(storage_key(c.arg) == storage_key(c.result) for c in loop.tiles)
 
 
 def _bounds(program: Program, op: o.For) -> tuple[Expr, ...] | None:

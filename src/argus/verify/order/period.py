@@ -97,9 +97,12 @@ class Explorer:
             return
         name, later = rest[0], rest[1:]
         whole = later or self.control.sized
-        tails = {} if whole else simple_tails(self.program, self.sizes.loops[name])
+        tails = {} if whole else self._tails(name)
         for turns in range(self._bound(chosen, name, later, tails) + 1):
             self._explore({**chosen, name: turns}, later)
+
+    def _tails(self, name: str) -> Tails:
+        return simple_tails(self.program, self.pruned, self.sizes.loops[name])
 
     def _bound(
         self,
