@@ -140,7 +140,7 @@ def few_shot(ids: Iterable[str], *, pitfalls: bool = True) -> str:
     """The entries as one text for a language model. Raises KeyError for an unknown id.
 
     The examples in it are proved and the mistakes refuted by the tests, so that a model
-    sees nothing in the language that is not so. Without ``pitfalls`` it is half as long.
+    sees nothing in the language that is not so. Without ``pitfalls`` it is shorter.
     """
     return "\n\n".join(_shot(entry(id), pitfalls) for id in ids)
 
