@@ -19,6 +19,7 @@ from argus.diagnostics.catalogue import (
     shapes,
     source,
     target,
+    tasks,
     types,
 )
 from argus.diagnostics.catalogue.code import Category, Code
@@ -51,6 +52,7 @@ CATALOGUE: Mapping[str, Code] = _join(
     launch.CODES,
     environment.CODES,
     optimizer.CODES,
+    tasks.CODES,
 )
 """Code to entry, in the order of the numbers."""
 

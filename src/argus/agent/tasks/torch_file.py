@@ -1,0 +1,124 @@
+"""A PyTorch file: its model, its inputs, and the graph of operators between them.
+
+The file is the user's own program and is executed, in this process: that is what they
+ask for. Nothing of the graph is interpreted here.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from argus.diagnostics import ArgusError, fail
+
+if TYPE_CHECKING:
+    from torch.fx import GraphModule
+    from torch.nn import Module
+
+
+@dataclass(frozen=True)
+class TorchFile:
+    """``model`` in evaluation mode, ``inputs`` of its ``forward``."""
+
+    path: str
+    model: Module
+    inputs: tuple[Any, ...]
+
+
+def require_torch() -> None:
+    """Raises ArgusError AG0906 where PyTorch is not installed."""
+    if importlib.util.find_spec("torch") is None:
+        raise fail(
+            "AG0906",
+            None,
+            "a PyTorch file needs PyTorch, which is not installed",
+            help="install `argus-gpu[torch]`",
+        )
+
+
+def load_file(path: str | os.PathLike[str], seed: int = 0) -> TorchFile:
+    """Execute the file, make the model and its inputs; seeded, so always the same.
+
+    Raises ArgusError: AG0906 (no PyTorch), AG0901 (no file), AG1040 (what the file
+    lacks, or raises).
+    """
+    require_torch()
+    import torch
+
+    where = Path(path)
+    if not where.is_file():
+        raise fail("AG0901", None, f"there is no file `{where}`")
+    torch.manual_seed(seed)  # pyright: ignore[reportUnknownMemberType]
+    names = _executed(where)
+    for wanted in ("Model", "get_inputs"):
+        if wanted not in names:
+            raise fail("AG1040", None, f"`{where.name}` has no `{wanted}`")
+    arguments = _called(where, "get_init_inputs", names) if (
+        "get_init_inputs" in names
+    ) else ()  # fmt: skip
+    made = _attempt(where, "Model(...)", lambda: names["Model"](*arguments))
+    if not isinstance(made, torch.nn.Module):
+        raise fail("AG1040", None, f"`Model` of `{where.name}` is no torch.nn.Module")
+    inputs = _called(where, "get_inputs", names)
+    return TorchFile(str(where), made.eval(), inputs)
+
+
+def graph_of(file: TorchFile) -> GraphModule:
+    """The operators that the model runs on its inputs, by ``torch.export``.
+
+    Raises ArgusError AG1041 where there is no such graph.
+    """
+    import torch
+
+    try:
+        with torch.no_grad():
+            return torch.export.export(file.model, file.inputs).module()
+    except Exception as error:
+        raise fail(
+            "AG1041",
+            None,
+            f"the graph of `{Path(file.path).name}` cannot be read: "
+            f"{_first_line(error)}",
+        ) from error
+
+
+def _executed(where: Path) -> dict[str, Any]:
+    name = f"argus_task_{where.stem}"
+    spec = importlib.util.spec_from_file_location(name, where)
+    if spec is None or spec.loader is None:
+        raise fail("AG1040", None, f"`{where.name}` is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    loader = spec.loader
+    _attempt(where, "the file", lambda: loader.exec_module(module))
+    return vars(module)
+
+
+def _called(where: Path, name: str, names: dict[str, Any]) -> tuple[Any, ...]:
+    found = _attempt(where, f"{name}()", names[name])
+    if not isinstance(found, list | tuple):
+        raise fail("AG1040", None, f"`{name}` of `{where.name}` returns no list")
+    return tuple(cast("list[Any]", found))
+
+
+def _attempt(where: Path, what: str, work: Any) -> Any:
+    """The result of the user's code. Raises ArgusError AG1040 for what it raises."""
+    try:
+        return work()
+    except ArgusError:
+        raise
+    except Exception as error:
+        raise fail(
+            "AG1040",
+            None,
+            f"{what} of `{where.name}` raises {type(error).__name__}: "
+            f"{_first_line(error)}",
+        ) from error
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().split("\n", 1)[0] or type(error).__name__

@@ -1,0 +1,69 @@
+"""Tasks from a PyTorch file in the format of KernelBench: Model, get_inputs, ...
+
+The model's operators are matched to problems of the library. There is one task for each
+distinct problem; the report says what became of every node.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from argus.agent.tasks.library import problem_task
+from argus.agent.tasks.match import Match
+from argus.agent.tasks.matching import MatchReport, matches_of, report_of
+from argus.agent.tasks.torch_file import TorchFile, graph_of, load_file
+from argus.compiler import DEFAULT_TARGET, target_named
+from argus.diagnostics import fail
+from argus.runs.records import Task
+
+if TYPE_CHECKING:
+    from torch.fx import GraphModule
+
+
+@dataclass(frozen=True)
+class TorchTasks:
+    """The tasks of a model: those that take most operations first.
+
+    ``graph`` and ``matches`` are what a model with other kernels is made from
+    (:func:`argus.agent.tasks.rebuild.rebuilt`).
+    """
+
+    file: TorchFile
+    tasks: tuple[Task, ...]
+    report: MatchReport
+    graph: GraphModule
+    matches: tuple[Match, ...]
+
+
+def torch_task(path: str | os.PathLike[str], target: str | None = None) -> TorchTasks:
+    """The tasks of a PyTorch file, which is executed.
+
+    Raises ArgusError: AG0906 (no PyTorch), AG0901 (no file), AG1040 (no task), AG1041
+    (no graph), AG1042 (nothing that the library has a kernel for), AG0601.
+    """
+    chosen = target_named(target or DEFAULT_TARGET).name
+    file = load_file(path)
+    graph = graph_of(file)
+    found, refused = matches_of(graph, chosen)
+    tasks: dict[str, Task] = {}
+    work: dict[str, float] = {}
+    names: dict[int, str] = {}
+    for match in found:
+        task = problem_task(match.problem)
+        tasks.setdefault(task.name, task)
+        names[id(match)] = task.name
+        flops = task.features["flops"]
+        assert isinstance(flops, int)
+        work[task.name] = work.get(task.name, 0) + flops * match.count
+    report = report_of(graph, found, refused, lambda m: names[id(m)])
+    if not found:
+        raise fail(
+            "AG1042",
+            None,
+            f"nothing of `{os.path.basename(file.path)}` is what the library computes",
+            notes=[f"{u.node} ({u.operator}): {u.reason}" for u in report.unmatched],
+        )
+    ordered = sorted(tasks.values(), key=lambda t: -work[t.name])
+    return TorchTasks(file, tuple(ordered), report, graph, tuple(found))

@@ -1,0 +1,25 @@
+"""AG1040 and following: what the optimiser is asked."""
+
+from argus.diagnostics.catalogue.code import Code
+
+CODES = (
+    Code(
+        "AG1040",
+        "a PyTorch file that is not a task",
+        "A PyTorch file has a class `Model`, a function `get_inputs` that returns the "
+        "arguments of its `forward`, and may have `get_init_inputs`, which returns "
+        "those of its constructor. It is executed; what it raises is shown.",
+    ),
+    Code(
+        "AG1041",
+        "a model whose graph cannot be read",
+        "`torch.export` reads the operators that the model runs on its inputs. It "
+        "cannot where control flow depends on values of tensors.",
+    ),
+    Code(
+        "AG1042",
+        "a model in which the library has no part",
+        "None of its operators is one that the library has a kernel for. The note "
+        "says why, operator by operator.",
+    ),
+)
