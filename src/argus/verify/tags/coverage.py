@@ -18,6 +18,7 @@ from __future__ import annotations
 from argus.ir.expr import Binary, Const, Expr, Sym
 from argus.ir.memory import GlobalTensor
 from argus.ir.program import Program
+from argus.verify.decide.facts import conjuncts
 from argus.verify.tags.compare import Outcome, unknown
 from argus.verify.tags.counting import counted
 from argus.verify.tags.findings import Where
@@ -49,7 +50,7 @@ def covered(state: State, program: Program) -> None:
 def _tensor(
     state: State, program: Program, tensor: GlobalTensor, stores: list[Stored]
 ) -> None:
-    branches = [c for s in stores for c in s.scope.branches]
+    branches = [c for s in stores for c in conjuncts(s.scope.branches)]
     uniform = [c for c in branches if not _named_by_table(state, c)]
     through_table = any(
         isinstance(c, Loaded) or _from_table(state, c) for s in stores for c in s.coords
@@ -70,7 +71,7 @@ def _tensor(
             rule, outcome, message, label = found
             state.findings.add(rule, claim, where, outcome, message, label)
             return
-    if not all(_always(s, c) for s in stores for c in s.scope.branches if c in uniform):
+    if not all(_always(s, uniform) for s in stores):
         outcome = unknown("some blocks or iterations do not reach the store")
         state.findings.add("AG0306", claim, where, outcome, "", "")
         return
@@ -107,12 +108,16 @@ def _named_by_table(state: State, e: Expr) -> bool:
     return any(s.name in state.world.meanings for s in state.world.all_symbols(e))
 
 
-def _always(stored: Stored, condition: Expr) -> bool:
-    """Whether a branch that a store is in is taken by every block and iteration."""
+def _always(stored: Stored, uniform: list[Expr]) -> bool:
+    """Whether every block and iteration takes the branches that a store is in.
+
+    Of their conditions only ``uniform`` ones are looked at, not those on tables.
+    """
     outside = stored.scope
-    while condition in outside.branches and outside.parent is not None:
+    while outside.branches and outside.parent is not None:
         outside = outside.parent
-    return outside.holds(condition)
+    mine = [c for c in conjuncts(stored.scope.branches) if c in uniform]
+    return all(outside.holds(c) for c in mine)
 
 
 def _grid(state: State, program: Program) -> Expr:
