@@ -12,9 +12,9 @@ import math
 from argus.agent.space import Design, Space
 from argus.compiler import placed_program
 from argus.diagnostics import ArgusError
-from argus.evaluation.judge.candidate import request_of
-from argus.evaluation.judge.checking import predicted
+from argus.evaluation.judge.candidate import environment, request_of
 from argus.evaluation.judge.subject import subject_of
+from argus.model import predict
 from argus.runs.records import Problem
 
 
@@ -36,5 +36,7 @@ class Forecaster:
             program = placed_program(request_of(candidate, self._subject))
         except ArgusError:
             return None
-        said = predicted(program, self._subject, None)
-        return None if said is None else math.log(said.microseconds)
+        subject = self._subject
+        arguments = environment(program, subject.arguments(), subject)
+        said = predict(program, {**subject.case.sizes, **arguments})
+        return math.log(said.microseconds)

@@ -221,7 +221,8 @@ def _sentence(
 
 def advice_for(state: State, family: str, bottleneck: str) -> tuple[str, ...]:
     """The policy's sentences for a family at a bottleneck, then those for others."""
-    own, near = [], []
+    own: list[str] = []
+    near: list[str] = []
     for key, advice in sorted(state.policy.advice.items()):
         of, at, _ = key.split("/", 2)
         if of == family:

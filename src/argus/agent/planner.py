@@ -322,7 +322,7 @@ class Planner:
         )
 
 
-def _changes(old: Design, edit: Design) -> str:
+def _changes(old: Design, edit: dict[str, Value]) -> str:
     return ", ".join(f"{k}: {old.get(k)} to {v}" for k, v in sorted(edit.items()))
 
 

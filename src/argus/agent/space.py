@@ -8,11 +8,11 @@ times that the learning experiment replays. Nothing is decided here.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from argus.runs.records import Candidate, Problem, Value
 
-Design = Mapping[str, Value]
+Design = dict[str, Value]
 
 FORM = "form"
 """The key of a design that names its kernel file."""
@@ -45,13 +45,13 @@ class Step(Protocol):
 class Space(Protocol):
     """A design space. Methods are pure: the same question has the same answer."""
 
-    name: str
+    name: ClassVar[str]
 
     def moves(self, design: Design, problem: Problem) -> tuple[Step, ...]:
         """Every single-step edit that is structurally valid."""
         ...
 
-    def apply(self, design: Design, edit: Design) -> dict[str, Value]:
+    def apply(self, design: Design, edit: Mapping[str, Value]) -> Design:
         """The design after an edit, with whatever else must change."""
         ...
 
@@ -78,7 +78,7 @@ class Space(Protocol):
         ...
 
 
-def key(design: Design) -> str:
+def key(design: Mapping[str, Value]) -> str:
     """A text that is equal for equal designs."""
     return repr(sorted(design.items()))
 

@@ -165,7 +165,8 @@ class Surrogate:
             if fit > best:
                 best = fit
                 self._single, self._pair = _SINGLE * one, _PAIR * two
-                self._factor, self._weights = factor, factor.T @ white
+                self._factor = np.asarray(factor, dtype=np.float64)
+                self._weights = factor.T @ white
 
     def _likenesses(
         self, rows: Sequence[int] | None, seen: Sequence[int]
@@ -203,16 +204,17 @@ class Surrogate:
         seen = self._grid.rows[:, self._seen]
         ratios = [self._likeness[i][:, seen[i]] for i in range(len(self._grid.knobs))]
         for i, knob in enumerate(self._grid.knobs):
-            tried = sorted(set(seen[i].tolist()))
+            tried: list[int] = sorted({int(v) for v in seen[i]})
             worth = -self._single * (ratios[i][tried] @ self._weights)
             for v, e in zip(tried, worth - worth.mean(), strict=True):
                 self._add(found, {knob: self._grid.values[i][v]}, float(e))
         for i, j in combinations(range(len(self._grid.knobs)), 2):
-            tried = sorted(set(zip(seen[i].tolist(), seen[j].tolist(), strict=True)))
-            both = [ratios[i][v] * ratios[j][w] for v, w in tried]
+            pairs = zip(seen[i], seen[j], strict=True)
+            met: list[tuple[int, int]] = sorted({(int(v), int(w)) for v, w in pairs})
+            both = [ratios[i][v] * ratios[j][w] for v, w in met]
             worth = -self._pair * (np.array(both) @ self._weights)
             one, two = self._grid.knobs[i], self._grid.knobs[j]
-            for (v, w), e in zip(tried, worth - worth.mean(), strict=True):
+            for (v, w), e in zip(met, worth - worth.mean(), strict=True):
                 pair = {one: self._grid.values[i][v], two: self._grid.values[j][w]}
                 self._add(found, pair, float(e))
         return found

@@ -12,6 +12,7 @@ from argus.cli.doctor import doctor
 from argus.cli.explain import explain
 from argus.cli.export import export
 from argus.cli.listing import list_library
+from argus.cli.optimize import optimize
 from argus.cli.output import settings
 from argus.cli.run import run
 from argus.cli.runs import runs
@@ -48,4 +49,5 @@ app.command("list", short_help="List library kernels and cases.")(list_library)
 app.command(short_help="Say what works on this machine.")(doctor)
 app.command(short_help="Write a standalone .cu for nvcc.")(export)
 app.command(short_help="Show the compiler at work.")(demo)
+app.command(short_help="Find a faster kernel for a task.")(optimize)
 app.add_typer(runs, name="runs", short_help="Runs of the optimiser, kept for good.")

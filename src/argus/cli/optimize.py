@@ -1,0 +1,335 @@
+"""`argus optimize`: from a task to a verified, faster kernel.
+
+Judging, planning and the record are others' work; this reads options and shows. Without
+a GPU every time is predicted, and it says so.
+"""
+
+from __future__ import annotations
+
+import platform
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from argus.cli.options import (
+    DtypeOption,
+    JsonOption,
+    KernelOption,
+    SeedOption,
+    SizeOption,
+    TargetOption,
+)
+from argus.cli.output import Output, reporting
+
+if TYPE_CHECKING:
+    from argus.agent.interfaces import LoweringAgent
+    from argus.agent.loop import Options
+    from argus.agent.state import State
+    from argus.diagnostics import Json
+    from argus.evaluation.judge import Judge
+    from argus.runs.records import Budget, Finished, Task
+    from argus.runs.store import Run
+
+TRIALS_MEASURED, TRIALS_PREDICTED = 60, 24
+"""Trials where nothing is said, with a GPU and without one."""
+
+AgentName = Literal["builtin", "model"]
+
+
+def optimize(
+    task: Annotated[
+        str,
+        typer.Argument(
+            metavar="[FILE|NAME]",
+            help="A library kernel, a kernel file with a reference, or a PyTorch file "
+            "with Model and get_inputs.",
+        ),
+    ] = "",
+    shape: Annotated[
+        str | None,
+        typer.Option("--shape", metavar="AxBxC", help="All sizes, in their order."),
+    ] = None,
+    sizes: SizeOption = None,
+    option: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--option", metavar="WORD", help="Of a library kernel: bias, causal, ..."
+        ),
+    ] = None,
+    kernel: KernelOption = None,
+    dtypes: DtypeOption = None,
+    target: TargetOption = None,
+    trials: Annotated[
+        int | None,
+        typer.Option("--trials", min=1, help="Trials; 60 with a GPU, 24 without."),
+    ] = None,
+    minutes: Annotated[float | None, typer.Option("--minutes", min=0.0)] = None,
+    gpu_seconds: Annotated[float | None, typer.Option("--gpu-seconds", min=0.0)] = None,
+    tokens: Annotated[int | None, typer.Option("--tokens", min=0)] = None,
+    usd: Annotated[float | None, typer.Option("--usd", min=0.0)] = None,
+    agent: Annotated[
+        AgentName, typer.Option("--agent", help="Who writes the kernels.")
+    ] = "builtin",
+    seed: SeedOption = 0,
+    resume: Annotated[
+        str | None,
+        typer.Option("--resume", metavar="RUN", help="Go on with a run; `latest`."),
+    ] = None,
+    cold: Annotated[
+        bool, typer.Option("--cold", help="Neither use nor change what was learnt.")
+    ] = False,
+    ablate: Annotated[
+        bool,
+        typer.Option("--ablate/--no-ablate", help="Take the best kernel apart."),
+    ] = True,
+    output: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="FILE", help="Write the best kernel here."),
+    ] = None,
+    json_output: JsonOption = False,
+) -> None:
+    """Find a faster kernel for a task: propose, prove, build, test, time, learn.
+
+    Every run is kept (`argus runs`). What a run learns helps the next. Ctrl-C ends a
+    run cleanly; --resume goes on with it, also after a crash.
+    """
+    with reporting("optimize", json_output) as out:
+        from argus.agent.loop import Options
+        from argus.agent.policy import policy_file
+        from argus.evaluation.judge import LocalJudge
+        from argus.runs.records import Budget
+
+        tasks = (
+            []
+            if resume is not None
+            else _tasks(
+                out,
+                task,
+                shape,
+                sizes or (),
+                option or (),
+                kernel,
+                dtypes or (),
+                target,
+            )
+        )
+        with LocalJudge() as judge:
+            if trials is None:
+                trials = TRIALS_MEASURED if judge.devices else TRIALS_PREDICTED
+            budget = Budget(
+                trials=trials,
+                minutes=minutes,
+                gpu_seconds=gpu_seconds,
+                tokens=tokens,
+                usd=usd,
+            )
+            options = Options(
+                budget=budget,
+                policy=None if cold else policy_file(),
+                ablate=ablate,
+            )
+            results: list[Json] = []
+            runs = (
+                [_resumed(resume, judge)]
+                if resume is not None
+                else (_begun(t, agent, seed, budget, cold, judge) for t in tasks)
+            )
+            for run in runs:
+                with run:
+                    found, interrupted = _work(out, run, judge, agent, options, output)
+                results.append(found)
+                if interrupted:
+                    break
+        out.data["runs"] = results
+
+
+def _tasks(
+    out: Output,
+    text: str,
+    shape: str | None,
+    sizes: list[str] | tuple[str, ...],
+    options: list[str] | tuple[str, ...],
+    kernel: str | None,
+    dtypes: list[str] | tuple[str, ...],
+    target: str | None,
+) -> list[Task]:
+    from argus.agent.tasks import file_task, library_task
+    from argus.cli.subjects import parse_sizes
+    from argus.diagnostics import fail
+    from argus.kernels.library import LIBRARY
+
+    if not text:
+        help_ = "for example `argus optimize gemm --shape 4096x4096x4096`"
+        raise fail("AG0908", None, "there is no task", help=help_)
+    given = parse_sizes(sizes)
+    if text not in LIBRARY and (text.endswith(".py") or Path(text).exists()):
+        if _is_torch(Path(text)):
+            return _torch_tasks(out, text, target)
+        types = {t.partition("=")[0]: t.partition("=")[2] for t in dtypes}
+        return [file_task(text, given, types, kernel, target=target)]
+    if text in LIBRARY:
+        names = list(LIBRARY[text].large[0].sizes)
+        first = LIBRARY[text].large[0]
+        if shape is not None:
+            given = {**_shape(names, shape), **given}
+        elif not given:
+            given = dict(first.sizes)
+    words: dict[str, bool | int | float | str] = dict.fromkeys(options, True)
+    return [library_task(text, given, words, target)]
+
+
+def _is_torch(path: Path) -> bool:
+    if not path.is_file():
+        return False
+    text = path.read_text(encoding="utf-8", errors="replace")
+    return "class Model" in text and "def get_inputs" in text
+
+
+def _torch_tasks(out: Output, path: str, target: str | None) -> list[Task]:
+    from argus.agent.tasks.torch_task import torch_task
+
+    found = torch_task(path, target)
+    for one in found.report.unmatched:
+        out.line(f"not matched: {one.node} ({one.operator}): {one.reason}", indent=4)
+    return list(found.tasks)
+
+
+def _shape(names: list[str], shape: str) -> dict[str, int]:
+    from argus.diagnostics import fail
+
+    parts = shape.lower().split("x")
+    if len(parts) > len(names) or not all(p.isdigit() and int(p) > 0 for p in parts):
+        raise fail(
+            "AG0908",
+            None,
+            f"`--shape {shape}` is not a shape of the task",
+            help=f"give {'x'.join(names)}",
+        )
+    return dict(zip(names, map(int, parts), strict=False))
+
+
+def _begun(
+    task: Task, agent: str, seed: int, budget: Budget, cold: bool, judge: Judge
+) -> Run:
+    from argus.agent.policy import Policy, load, policy_file
+    from argus.runs.folder import data_folder
+    from argus.runs.records import Started
+    from argus.runs.store import Store
+
+    policy = Policy() if cold else load(policy_file())
+    # Names of other runs say nothing to this one.
+    told = policy.model_copy(update={"runs": {}}).model_dump(mode="json")
+    started = Started(
+        task=task,
+        agent=agent,
+        seed=seed,
+        budget=budget,
+        policy=told,
+        environment=_environment(judge),
+    )
+    return Store(data_folder() / "runs").create(started)
+
+
+def _resumed(name: str, judge: Judge) -> Run:
+    from argus.agent.loop import resume
+    from argus.runs.folder import data_folder
+    from argus.runs.store import Store
+
+    run = Store(data_folder() / "runs").open(name)
+    resume(run, _environment(judge))
+    return run
+
+
+def _environment(judge: Judge) -> dict[str, str]:
+    from importlib.metadata import version
+
+    return {
+        "argus": version("argus-gpu"),
+        "python": platform.python_version(),
+        "device": ", ".join(judge.devices) or "no GPU",
+    }
+
+
+def _work(
+    out: Output,
+    run: Run,
+    judge: Judge,
+    agent: str,
+    options: Options,
+    output: Path | None,
+) -> tuple[Json, bool]:
+    from argus.agent.assemble import optimiser_of
+    from argus.agent.budget import INTERRUPTED
+    from argus.cli.progress import Progress, summary
+
+    task = run.started().task
+    where = ", ".join(judge.devices) or "no GPU: times are predicted"
+    out.line(f"{task.name}: {where}", style="bold", indent=2)
+    budget = options.budget or run.started().budget
+    with Progress(out, budget) as progress:
+        optimiser = optimiser_of(
+            run, judge, _agent(agent, task), options, progress.watch
+        )
+        end = optimiser.go()
+    state = optimiser.state
+    summary(out, state, end)
+    out.line()
+    rows = [("run", run.id), ("look", f"argus runs show {run.id}")]
+    if end.reason == INTERRUPTED or end.reason.startswith("budget"):
+        rows.append(("go on", f"argus optimize --resume {run.id} --trials N"))
+    if output is not None and state.best is not None:
+        path = _write(state, output, task)
+        rows.append(("kernel", str(path)))
+    out.fields(rows)
+    return _result(run, state, end), end.reason == INTERRUPTED
+
+
+def _agent(name: str, task: Task) -> LoweringAgent | None:
+    if name == "builtin":
+        return None  # what a run has if nothing else is said
+    from argus.diagnostics import fail
+
+    raise fail("AG0908", None, f"the agent `{name}` is not available")
+
+
+def _write(state: State, path: Path, task: Task) -> Path:
+    from argus.agent.writing import as_file
+    from argus.cli.progress import duration, kind
+    from argus.diagnostics import fail
+
+    best = state.best
+    assert best is not None and best.verdict is not None
+    assert best.microseconds is not None
+    time = f"{duration(best.microseconds)} {kind(best.verdict)}"
+    text = as_file(state.candidates[best.number], f"{task.name}: {time}.")
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        text = f"the file {path} cannot be written"
+        raise fail("AG0902", None, text, notes=[str(error)]) from error
+    return path
+
+
+def _result(run: Run, state: State, end: Finished) -> Json:
+    best, start = state.best, state.trials.get(0)
+    verdict = best.verdict if best else None
+    return {
+        "run": run.id,
+        "task": state.started.task.name,
+        "reason": end.reason,
+        "trials": len(state.done),
+        "best_trial": best.number if best else None,
+        "microseconds": best.microseconds if best else None,
+        "measured": verdict is not None and verdict.measured is not None,
+        "start_microseconds": start.microseconds if start else None,
+        "baselines": dict(verdict.measured.baselines)
+        if verdict and verdict.measured
+        else {},
+        "limit_microseconds": verdict.limit_microseconds if verdict else None,
+        "design": dict(state.design(best.number) or {}) if best else {},
+        "ablation": {
+            name: event.verdict.microseconds for name, event in state.ablations.items()
+        },
+        "gpu_seconds": state.spent.gpu_seconds,
+    }

@@ -1,0 +1,182 @@
+"""What `argus optimize` shows while it works, and at the end. Text only; see `Output`.
+
+On a terminal, one line per trial and below them a line that says what is going on.
+Elsewhere only the lines. With `--json`, nothing.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from argus.agent.state import State
+from argus.cli.output import Output
+from argus.runs.records import (
+    Ablated,
+    Budget,
+    Event,
+    Finished,
+    Judged,
+    Learned,
+    Lowered,
+    Proposed,
+    Verdict,
+)
+
+if TYPE_CHECKING:
+    from rich.status import Status
+
+
+def kind(verdict: Verdict) -> str:
+    """Whether a verdict's time is "measured" or "predicted"."""
+    return "measured" if verdict.measured is not None else "predicted"
+
+
+def duration(microseconds: float) -> str:
+    """A time as people read it."""
+    if microseconds >= 10_000:
+        return f"{microseconds / 1000:.1f} ms"
+    digits = 1 if microseconds >= 100 else 2
+    return f"{microseconds:.{digits}f} µs"
+
+
+@dataclass
+class Progress:
+    """Gets the events of a run as they are written."""
+
+    out: Output
+    budget: Budget
+    began: float = field(default_factory=time.monotonic)
+    _status: Status | None = None
+
+    def __enter__(self) -> Progress:
+        if sys.stdout.isatty() and not self.out.as_json:
+            from rich.console import Console
+
+            self._status = Console(highlight=False).status("starting")
+            self._status.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._status is not None:
+            self._status.stop()
+            self._status = None
+
+    def watch(self, event: Event, state: State) -> None:
+        """Show an event."""
+        match event:
+            case Proposed():
+                self._say(state, "planning")
+            case Lowered():
+                self._say(state, "checking" if event.candidate else "lowering")
+            case Judged() if event.trial in state.finals:
+                self._say(state, "measuring the best again")
+            case Judged():
+                self._say(state, "judging")
+            case Learned():
+                self._trial(event, state)
+                self._say(state, "planning")
+            case Ablated():
+                self._say(state, "taking the best kernel apart")
+            case _:
+                pass
+
+    def _say(self, state: State, doing: str) -> None:
+        if self._status is None:
+            return
+        done = f"{len(state.done)}"
+        if self.budget.trials is not None:
+            done += f"/{self.budget.trials}"
+        seconds = int(time.monotonic() - self.began)
+        parts = [f"trial {done}", doing, f"{seconds // 60}:{seconds % 60:02}"]
+        spent = state.spent
+        if spent.gpu_seconds:
+            parts.append(f"GPU {spent.gpu_seconds:.0f} s")
+        if spent.tokens:
+            parts.append(f"{spent.tokens} tokens")
+        if spent.usd:
+            parts.append(f"${spent.usd:.2f}")
+        self._status.update(" · ".join(parts))
+
+    def _trial(self, event: Learned, state: State) -> None:
+        """One line: number, what was tried, its time, the reward, the best so far."""
+        trial = state.trials[event.trial]
+        verdict = trial.verdict
+        name = trial.proposal.optimisation if trial.proposal else ""
+        found = "no kernel" if verdict is None else verdict.status
+        if verdict is not None and verdict.microseconds is not None:
+            found = duration(verdict.microseconds)
+        best = state.best
+        text = f"{event.trial:>3} {name:<20.20} {found:>11} {event.reward:+6.2f}"
+        if best is not None and best.microseconds is not None:
+            text += f"  best {duration(best.microseconds)}"
+        style = "green" if best and best.number == event.trial else ""
+        self.out.line(text, style=style, indent=4)
+
+
+def summary(out: Output, state: State, end: Finished) -> None:
+    """The result of a run: times, ablation, and what they are."""
+    out.line()
+    best, start = state.best, state.trials.get(0)
+    verdict = best.verdict if best else None
+    time_best = best.microseconds if best else None
+    if best is None or verdict is None or time_best is None:
+        out.line(f"No correct kernel was found ({end.reason}).", style="bold red")
+        return
+    sort = kind(verdict)
+    out.line(
+        f"best: {duration(time_best)} {sort}, trial {best.number} of "
+        f"{len(state.done)} ({end.reason})",
+        style="bold",
+        indent=6,
+    )
+    if sort == "predicted":
+        out.line(
+            "There is no GPU here: every time is predicted by the performance model, "
+            "none is measured. Correctness was proved, and tested in the interpreter."
+        )
+    else:
+        assert verdict.measured is not None
+        low, high = duration(verdict.measured.low), duration(verdict.measured.high)
+        out.line(f"on {verdict.measured.device}, 95 % between {low} and {high}")
+    rows: list[tuple[str, str]] = []
+    if start is not None and start.microseconds is not None:
+        rows.append(("start", _against(start.microseconds, time_best)))
+    if verdict.measured is not None:
+        for name, took in verdict.measured.baselines.items():
+            rows.append((name, _against(took, time_best)))
+    limit = verdict.limit_microseconds
+    if limit is not None:
+        share = f"{limit / time_best:.0%} of it is reached"
+        rows.append(("speed of light", f"{duration(limit)}, {share}"))
+    out.fields(rows)
+    design = state.design(best.number)
+    if design:
+        words = " ".join(f"{k}={v}" for k, v in design.items())
+        out.line(f"design: {words}", indent=8)
+    ablation(out, state, time_best)
+
+
+def _against(other: float, best: float) -> str:
+    return f"{duration(other)}, the best is {other / best:.2f}x as fast"
+
+
+def ablation(out: Output, state: State, best: float) -> None:
+    """What each optimisation of the best kernel is worth, the dearest first."""
+    rows: list[tuple[float, str, str]] = []
+    for name, event in state.ablations.items():
+        time_without = event.verdict.microseconds
+        if time_without is None:
+            rows.append((0.0, name, event.verdict.status))
+            continue
+        worth = time_without / best
+        text = f"{duration(time_without):>10}  {worth:5.2f}x"
+        rows.append((worth, name, text))
+    if not rows:
+        return
+    out.line()
+    out.line("ablation: the best kernel without", style="bold", indent=2)
+    for _, name, text in sorted(rows, reverse=True):
+        out.line(f"  {name:<22} {text}", indent=4)
