@@ -8,7 +8,7 @@ import pytest
 
 from argus.evaluation.judge import Limits, LocalJudge
 
-LIMITS = Limits(parse=6, verify=40, build=40, simulate=8, memory=4 << 30)
+LIMITS = Limits(parse=4, verify=40, build=40, simulate=6, memory=4 << 30)
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,6 @@ waits for. Cheap before dear: the first stage that objects ends it.
 from __future__ import annotations
 
 import hashlib
-import importlib
 import time
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -27,8 +26,10 @@ from argus.evaluation.judge.limits import Job
 from argus.evaluation.judge.speed import speed_limit
 from argus.evaluation.judge.subject import Subject, subject_of
 from argus.ir.program import Program
-from argus.runs.records import Predicted, Resources, Stage, Verdict
+from argus.model import predict
+from argus.runs.records import Finding, Predicted, Resources, Stage, Status, Verdict
 from argus.runtime.build import ResourceUsage
+from argus.verify.expectations import Usage
 from argus.verify.verdict import Verdict as Proved
 
 
@@ -91,8 +92,8 @@ def check(job: Job, clock: Clock) -> Checked:
         return _ended(clock, "rejected", say.findings_of(error))
     except (RecursionError, MemoryError) as error:
         what = type(error).__name__
-        found = say.said("AG1013", f"the compiler gave up: {what}")
-        return _ended(clock, "rejected", (found,))
+        gave_up = say.said("AG1013", f"the compiler gave up: {what}")
+        return _ended(clock, "rejected", (gave_up,))
 
     clock.begin("verify")
     assumptions = ""
@@ -120,7 +121,12 @@ def check(job: Job, clock: Clock) -> Checked:
     resources = resources.model_copy(
         update={"registers": usage.registers, "spill_bytes": usage.spill_stores}
     )
-    time_predicted = predicted(program, subject, usage)
+    unknown: tuple[Finding, ...] = ()
+    time_predicted: Predicted | None = None
+    try:
+        time_predicted = predicted(program, subject, usage)
+    except ArgusError as error:  # the model does not know something in it
+        unknown = say.findings_of(error)
     clock.end()
     proved = "proved" if job.prove else "not proved (switched off)"
     if assumptions:
@@ -128,6 +134,7 @@ def check(job: Job, clock: Clock) -> Checked:
     verdict = Verdict(
         status="correct",
         stage="build",
+        findings=unknown,
         summary=f"{proved}; builds with {usage.registers} registers",
         predicted=time_predicted,
         resources=resources,
@@ -138,22 +145,20 @@ def check(job: Job, clock: Clock) -> Checked:
     return Checked(verdict, subject, request, program)
 
 
-def _ended(clock: Clock, status: say.Status, found: tuple[say.Finding, ...]) -> Checked:
+def _ended(clock: Clock, status: Status, found: tuple[Finding, ...]) -> Checked:
     clock.end()
     made = say.verdict(status, clock.stage, found)
     return Checked(made.model_copy(update={"seconds": dict(clock.seconds)}))
 
 
-def predicted(
-    program: Program, subject: Subject, usage: ResourceUsage | None
-) -> Predicted | None:
-    """What the performance model says; None where this installation lacks it."""
-    model = importlib.import_module("argus.model")
-    predict = getattr(model, "predict", None)
-    if predict is None:
-        return None
+def predicted(program: Program, subject: Subject, usage: ResourceUsage) -> Predicted:
+    """What the performance model says. Raises ArgusError for what it does not know."""
     arguments = environment(program, subject.arguments(), subject)
-    said = predict(program, {**subject.case.sizes, **arguments}, usage=usage)
+    said = predict(
+        program,
+        {**subject.case.sizes, **arguments},
+        usage=Usage(usage.registers, usage.spill_stores),
+    )
     parts = {str(k): float(v) for k, v in said.parts.items()}
     return Predicted(
         microseconds=said.microseconds, bottleneck=said.bottleneck, parts=parts
