@@ -1,6 +1,6 @@
 """Does the interpreter show what a counterexample says?
 
-Two ways, by what the rule is about:
+The ways, by what the rule is about:
 
     faults   order, initialisation, bounds: the placed program is run at the sizes of
              the counterexample under several schedules; it must report a fault
@@ -8,10 +8,13 @@ Two ways, by what the rule is about:
              input is set, everything else of these inputs is 0; the output must depend
              on both together
     holes    an output element that nobody writes: outputs begin poisoned
+    value dependence   elements that end up elsewhere, sums that miss coordinates,
+             padding that reaches an output, elements written twice: `dependence.py`
 
 A rule without such a way, a counterexample without sizes for every dimension, and one
 that is too large to run are left alone (``replayed`` stays None). A probe that shows
-nothing is no disagreement where later operations may hide the product.
+nothing is no disagreement where later operations may hide the product; nor is an
+experiment of `dependence.py`.
 """
 
 from __future__ import annotations
@@ -24,11 +27,18 @@ import numpy as np
 
 from argus.compiler import Request
 from argus.evaluation.arrays import NumpyArrays
+from argus.evaluation.dependence import (
+    forgotten,
+    misplaced,
+    padded,
+    twice,
+)
 from argus.evaluation.loose import arguments_of, literal
 from argus.evaluation.oracle import draw
 from argus.interpret import ArgumentError, run
 from argus.interpret.numbers import f32_to_bf16, storage
 from argus.ir import ops as o
+from argus.ir.expr import Sym, evaluate
 from argus.ir.memory import GlobalTensor
 from argus.ir.program import Program, ScalarParam
 from argus.ir.walk import walk
@@ -37,8 +47,11 @@ from argus.verify.verdict import Obligation, Report, Verdict
 
 MOST_ELEMENTS = 1 << 24
 """Elements of all tensors together; larger counterexamples are not run."""
+MOST_BLOCKS = 512
+"""Blocks of a grid that is run as a whole."""
 SEEDS = (0, 1, 2)
 SM_COUNT = 4
+"""Multiprocessors, where the counterexample does not say how many."""
 
 _FAULTS = {
     "AG0311", "AG0312", "AG0313", "AG0401", "AG0402", "AG0403", "AG0404", "AG0405",
@@ -46,6 +59,8 @@ _FAULTS = {
 }  # fmt: skip
 _PROBES = {"AG0301"}
 _HOLES = {"AG0306"}
+_MISPLACED = {"AG0302", "AG0303", "AG0305"}
+_FORGOTTEN = {"AG0304", "AG0308"}
 
 
 def replayed(program: Program, request: Request, report: Report) -> Report:
@@ -77,6 +92,38 @@ def confirm(
         return _holes(program, inputs)
     if rule in _PROBES:
         return _probe(program, inputs, found)
+    return _depends(program, inputs, rule, found)
+
+
+def _depends(
+    program: Program, inputs: _Inputs, rule: str, found: Counterexample
+) -> bool | None:
+    """An experiment of `dependence.py`, for the rules that have one."""
+
+    def execute(
+        what: Program, arrays: dict[str, Any], blocks: list[int] | None
+    ) -> dict[str, Any] | None:
+        try:
+            result = run(
+                what,
+                arrays,
+                inputs.scalars,
+                sm_count=inputs.sm_count,
+                blocks=blocks,
+                collect=True,
+            )
+        except ArgumentError:
+            return None
+        return None if result.errors else {n: arrays[n] for n in what.outputs}
+
+    if rule in _MISPLACED:
+        return misplaced(program, inputs.arrays, found, execute)
+    if rule in _FORGOTTEN:
+        return forgotten(program, inputs.arrays, found, execute)
+    if rule == "AG0310":
+        return padded(program, inputs.arrays, found, execute)
+    if rule == "AG0307":
+        return twice(program, inputs.arrays, inputs.grid(), execute)
     return None
 
 
@@ -84,11 +131,16 @@ class _Inputs:
     """Arrays and scalars of a run at given sizes."""
 
     def __init__(
-        self, program: Program, arrays: dict[str, Any], scalars: dict[str, int | float]
+        self,
+        program: Program,
+        arrays: dict[str, Any],
+        scalars: dict[str, int | float],
+        sm_count: int,
     ) -> None:
         self.program = program
         self.arrays = arrays
         self.scalars = scalars
+        self.sm_count = sm_count
 
     @staticmethod
     def at(
@@ -119,12 +171,22 @@ class _Inputs:
         for param in program.params:
             if isinstance(param, ScalarParam):
                 scalars[param.name] = sizes.get(param.name, 1)
-        return _Inputs(program, arrays, scalars)
+        return _Inputs(program, arrays, scalars, sizes.get("sm_count", SM_COUNT))
 
     def copy(self) -> _Inputs:
         """Arrays of their own."""
         arrays = {k: v.copy() for k, v in self.arrays.items()}
-        return _Inputs(self.program, arrays, self.scalars)
+        return _Inputs(self.program, arrays, self.scalars, self.sm_count)
+
+    def grid(self) -> int:
+        """The number of blocks."""
+        env: dict[str, int | float] = {"sm_count": self.sm_count, **self.scalars}
+        for t in self.program.params:
+            if isinstance(t, GlobalTensor):
+                for extent, n in zip(t.shape, self.arrays[t.name].shape, strict=True):
+                    if isinstance(extent, Sym):
+                        env[extent.name] = n
+        return int(evaluate(self.program.grid, env))
 
     def outputs(self) -> dict[str, Any]:
         """The output arrays."""
@@ -141,7 +203,7 @@ def _faults(program: Program, inputs: _Inputs, found: Counterexample) -> bool | 
                 program,
                 held.arrays,
                 held.scalars,
-                sm_count=SM_COUNT,
+                sm_count=inputs.sm_count,
                 blocks=blocks,
                 seed=seed or 0,
                 schedule="in_order" if seed is None else "random",
@@ -156,9 +218,15 @@ def _faults(program: Program, inputs: _Inputs, found: Counterexample) -> bool | 
 
 def _holes(program: Program, inputs: _Inputs) -> bool | None:
     """Whether an output keeps its poison."""
+    if inputs.grid() > MOST_BLOCKS:
+        return None
     try:
         result = run(
-            program, inputs.arrays, inputs.scalars, sm_count=SM_COUNT, collect=True
+            program,
+            inputs.arrays,
+            inputs.scalars,
+            sm_count=inputs.sm_count,
+            collect=True,
         )
     except ArgumentError:
         return None
@@ -186,6 +254,7 @@ def _probe(program: Program, inputs: _Inputs, found: Counterexample) -> bool | N
         return None
     if not (_exists(inputs, left) and _exists(inputs, right)):
         return None  # an element outside its tensor is 0, and so is every product of it
+    blocks = None if found.place.block is None else [found.place.block]
     seen: list[dict[str, Any]] = []
     for both in (False, True):
         held = inputs.copy()
@@ -193,7 +262,12 @@ def _probe(program: Program, inputs: _Inputs, found: Counterexample) -> bool | N
         _only(held, right, 1.0 if both else 0.0)
         try:
             result = run(
-                program, held.arrays, held.scalars, sm_count=SM_COUNT, collect=True
+                program,
+                held.arrays,
+                held.scalars,
+                sm_count=inputs.sm_count,
+                blocks=blocks,
+                collect=True,
             )
         except ArgumentError:
             return None

@@ -9,12 +9,13 @@ from argus.compiler import placed_program
 from argus.evaluation.replay import confirm, replayed
 from argus.ir import ops as o
 from argus.ir.walk import walk
-from argus.verify.evidence import Counterexample, Operand, Place
+from argus.verify.evidence import Counterexample, Operand, Place, Step
 from argus.verify.render.diagnostics import diagnostics
 from argus.verify.verdict import Obligation, Report, Verdict
+from argus.verify.verifier import verify
 
 sys.path.insert(0, str(Path(__file__).parent))
-from reports import GEMM, request
+from reports import GEMM, first, request
 
 SIZES = {"M": 128, "N": 128, "K": 256}
 
@@ -72,7 +73,68 @@ def test_what_cannot_be_run_is_left_alone(tmp_path: Path, sizes) -> None:
 
 def test_rules_without_a_replay_are_left_alone(tmp_path: Path) -> None:
     ask = request(tmp_path, GEMM)
-    assert confirm(placed_program(ask), ask, "AG0305", case()) is None
+    assert confirm(placed_program(ask), ask, "AG0314", case()) is None
+
+
+class TestValueDependence:
+    """Experiments: True where they show it, None where a right kernel shows nothing."""
+
+    SUM = """@ag.kernel
+def total(X: bf16["M N"], Z: bf16["M"], *, BN: int = 64):
+    M, N = X.shape
+    i = ag.block(ag.cdiv(M, 16))
+    z = ag.zeros((16,), f32).rename("M")
+    for n in ag.range(0, N, BN):
+        x = ag.load(X[i * 16 :, n:], (16, BN))
+        z += ag.sum(x.to(f32), "N")
+    Z[i * 16 :] = z.to(bf16)
+"""
+    COPY = """@ag.kernel
+def copy(X: bf16["M N"], B: bf16["N"], Y: bf16["M N"], *, BN: int = 64):
+    M, N = X.shape
+    i, j = ag.block(ag.cdiv(M, 16), ag.cdiv(N, BN))
+    x = ag.load(X[i * 16 :, j * BN :], (16, BN)).to(f32)
+    y = x + ag.load(B[j * BN :], (BN,)).to(f32)
+    Y[i * 16 :, j * BN :] = y.to(bf16)
+"""
+
+    def refuted(self, folder: Path, source: str) -> dict[str, bool | None]:
+        """Of each rule that is refuted, what the interpreter showed."""
+        ask = request(folder, source)
+        program = placed_program(ask)
+        report = replayed(program, ask, verify(program, only=["tags"]))
+        found = [x for x in report.obligations if x.verdict is Verdict.REFUTED]
+        return {x.rule: x.counterexample.replayed for x in found if x.counterexample}
+
+    @pytest.mark.parametrize(
+        ("source", "old", "new", "rule"),
+        [
+            ("COPY", "Y[i * 16 :, j", "Y[i * 16 + 1 :, j", "AG0305"),
+            ("COPY", "B[j * BN :]", "B[j * BN + 1 :]", "AG0303"),
+            ("COPY", "ag.cdiv(M, 16), ", "2 * ag.cdiv(M, 16), ", "AG0307"),
+            ("SUM", "ag.range(0, N", "ag.range(BN, N", "AG0308"),
+            ("SUM", "(16, BN))\n        z", "(16, BN), fill=1.0)\n        z", "AG0310"),
+        ],
+    )  # fmt: skip
+    def test_shown(self, tmp_path: Path, source, old, new, rule) -> None:
+        text = getattr(self, source)
+        assert text.count(old) == 1
+        if rule == "AG0307":
+            new = new.replace("2 * ag.cdiv(M, 16), ", "ag.cdiv(M, 8), ")
+            text = text.replace("i * 16", "i * 8")
+        assert self.refuted(tmp_path, text.replace(old, new))[rule] is True
+
+    @pytest.mark.parametrize("source", ["COPY", "SUM"])
+    def test_a_right_kernel_shows_nothing(self, tmp_path: Path, source: str) -> None:
+        ask = request(tmp_path, getattr(self, source))
+        program = placed_program(ask)
+        sizes = {"M": 40, "N": 72}
+        missing = Operand("missing", {"N": 5}, ())
+        load = first(program, o.LoadGlobal)
+        stored = Operand("stored", {"M": 3, "N": 5}, (), (Step("loaded", load.span),))
+        found = Counterexample("", "", Place("block", 0, 0), sizes, (stored, missing))
+        for rule in ("AG0302", "AG0303", "AG0305", "AG0307", "AG0308", "AG0310"):
+            assert confirm(program, ask, rule, found) is None, rule
 
 
 def test_a_disagreement_is_loud(tmp_path: Path) -> None:

@@ -48,7 +48,8 @@ def operand(one: Operand) -> str:
     """An element: what it is, where in its tile it is, and how it came there."""
     tag = values(one.tag) or "no tag"
     way = "".join(f"; {step(s)}" for s in one.chain)
-    return f"{tag} at element {coordinate(one.coordinate)}{way}"
+    at = f" at element {coordinate(one.coordinate)}" if one.coordinate else ""
+    return f"{tag}{at}{way}"
 
 
 def event(one: Event) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 from argus.ir import ops as o
 from argus.ir.expr import Expr, binary
 from argus.ir.memory import GlobalView
+from argus.verify.evidence import Operand
 from argus.verify.tags.compare import Outcome, agree, value_of, within
 from argus.verify.tags.findings import operand
 from argus.verify.tags.masks import excludes
@@ -241,6 +242,8 @@ def _complete(state: State, op: o.AnyOp, value: Value) -> None:
         for s in several:
             found = complete(s, state.scope)
             times = f"{found.times} times" if found.times else "never"
+            missing = Operand("twice" if found.times else "missing",
+                              {name: found.coordinate}, ())  # fmt: skip
             state.report(
                 found.rule if found.outcome.verdict is Verdict.REFUTED else "AG0308",
                 f"the stored sum has seen each {name} exactly once",
@@ -250,5 +253,8 @@ def _complete(state: State, op: o.AnyOp, value: Value) -> None:
                 if found.rule == "AG0308"
                 else f"a sum that counts some {name} twice is stored",
                 f"{name} = {found.coordinate} was added {times}",
-                [operand("stored", value, (), found.outcome.model, state.scope)],
+                [
+                    operand("stored", value, (), found.outcome.model, state.scope),
+                    missing,
+                ],
             )
