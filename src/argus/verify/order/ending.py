@@ -163,7 +163,8 @@ def simple_tails(
         if not isinstance(loop, o.For) or loop not in loops or not _plain(loop):
             return {}
         after = ops[turning[0] + 1 :]
-        tail = [op for op in after if not isinstance(op, o.Let | o.LoadScalar)]
+        tail: list[o.AnyOp] = []
+        tail += (op for op in after if not isinstance(op, o.Let | o.LoadScalar))
         if not all(isinstance(op, _TAIL) for op in tail):
             return {}
         tails[name] = tail
@@ -257,14 +258,10 @@ def _after(head: Parting, tail: Sequence[o.AnyOp], together: int) -> Parting:
                 queues[0][2].append(queues[0][0])
             case o.CopyOutCommit():
                 queues[1][2].append(queues[1][0])
-            case o.WgmmaCommit():
-                queues[2][2].append(queues[2][0])
             case o.CpAsyncWait():
                 queues[0] = _wait(queues[0], op.pending)
             case o.CopyOutWait():
                 queues[1] = _wait(queues[1], op.pending)
-            case o.WgmmaWait():
-                queues[2] = _wait(queues[2], op.pending)
             case o.ClusterSync():
                 cause = together
             case _:
