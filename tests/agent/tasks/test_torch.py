@@ -156,3 +156,30 @@ def test_files_in_another_format(tmp_path: Path, text: str, words: str) -> None:
     path.write_text(text)
     with pytest.raises(ArgusError, match=words):
         torch_task(path)
+
+
+def test_file_with_the_new_model(tmp_path: Path) -> None:
+    from argus.agent.families import family_of
+    from argus.agent.tasks.model_new import model_new
+    from argus.agent.tasks.torch_file import load_file
+
+    tasks = torch_task(MODELS / "fused.py")
+    (task,) = tasks.tasks
+    family = family_of(task.problem)
+    design = family.apply(family.start(task.problem), {"form": "roles", "BM": 64})
+    candidate = family.candidate(design, task.problem)
+    path = tmp_path / "new.py"
+    path.write_text(model_new(tasks, {task.name: candidate, "of no one": candidate}))
+    text = path.read_text()
+    assert text.startswith((MODELS / "fused.py").read_text())
+    assert "gemm_roles" in text and "of no one" not in text
+
+    names: dict = {}
+    exec(compile(text, str(path), "exec"), names)
+    model = names["ModelNew"](64).eval()
+    model.model.load_state_dict(tasks.file.model.state_dict())
+    x = load_file(path).inputs
+    with torch.no_grad():
+        got, want = model(*x), model.model(*x)
+    assert ((got - want).norm() / want.norm()).item() < 8e-3
+    assert not torch.equal(got, want)

@@ -24,7 +24,6 @@ from argus.agent.tasks.library import problem_task
 from argus.agent.tasks.match import Heads, Match, Product, Rows
 from argus.agent.tasks.torch_task import TorchTasks
 from argus.compiler import Request, launch, placed_program
-from argus.diagnostics import fail
 from argus.evaluation.requests import contiguous_facts
 from argus.kernels.library import LIBRARY, Case
 from argus.lang import library as inlines
@@ -293,11 +292,3 @@ def _inputs(match: Match) -> list[Node]:
             return [n for n in (x, weight) if n is not None]
         case Heads(q, k, v, _):
             return [q, k, v]
-
-
-def checked_inputs(tasks: TorchTasks, inputs: tuple[Any, ...]) -> None:
-    """Raises ArgusError AG0801 for inputs of other sizes than the exported ones."""
-    wanted = [tuple(t.shape) for t in tasks.file.inputs if isinstance(t, Tensor)]
-    given = [tuple(t.shape) for t in inputs if isinstance(t, Tensor)]
-    if wanted != given:
-        raise fail("AG0801", None, f"the model was read for {wanted}, not {given}")

@@ -40,8 +40,12 @@ def require_torch() -> None:
         )
 
 
-def load_file(path: str | os.PathLike[str], seed: int = 0) -> TorchFile:
+def load_file(
+    path: str | os.PathLike[str], seed: int = 0, device: str = "cpu"
+) -> TorchFile:
     """Execute the file, make the model and its inputs; seeded, so always the same.
+
+    Both are moved to ``device``.
 
     Raises ArgusError: AG0906 (no PyTorch), AG0901 (no file), AG1040 (what the file
     lacks, or raises).
@@ -64,7 +68,8 @@ def load_file(path: str | os.PathLike[str], seed: int = 0) -> TorchFile:
     if not isinstance(made, torch.nn.Module):
         raise fail("AG1040", None, f"`Model` of `{where.name}` is no torch.nn.Module")
     inputs = _called(where, "get_inputs", names)
-    return TorchFile(str(where), made.eval(), inputs)
+    moved = tuple(t.to(device) if isinstance(t, torch.Tensor) else t for t in inputs)
+    return TorchFile(str(where), made.eval().to(device), moved)
 
 
 def graph_of(file: TorchFile) -> GraphModule:

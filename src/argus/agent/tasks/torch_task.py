@@ -37,14 +37,20 @@ class TorchTasks:
     matches: tuple[Match, ...]
 
 
-def torch_task(path: str | os.PathLike[str], target: str | None = None) -> TorchTasks:
-    """The tasks of a PyTorch file, which is executed.
+def torch_task(
+    path: str | os.PathLike[str], target: str | None = None, device: str = "cpu"
+) -> TorchTasks:
+    """The tasks of a PyTorch file, which is executed; its model lives on ``device``.
 
     Raises ArgusError: AG0906 (no PyTorch), AG0901 (no file), AG1040 (no task), AG1041
     (no graph), AG1042 (nothing that the library has a kernel for), AG0601.
     """
     chosen = target_named(target or DEFAULT_TARGET).name
-    file = load_file(path)
+    return tasks_of(load_file(path, device=device), chosen)
+
+
+def tasks_of(file: TorchFile, chosen: str) -> TorchTasks:
+    """The tasks of a model and its inputs. Raises ArgusError AG1041 and AG1042."""
     graph = graph_of(file)
     found, refused = matches_of(graph, chosen)
     tasks: dict[str, Task] = {}
