@@ -80,7 +80,7 @@ def trial(mutant: Mutant, *, runs: int = 3) -> Outcome:
 
 
 def execute(subject: Subject, program: Program, runs: int) -> tuple[str, str]:
-    """What goes wrong at the sizes of the subject, if anything does, and how it shows."""
+    """What goes wrong at the subject's sizes, if anything does, and how it shows."""
     done = 0
     for turn in range(runs):
         for case in subject.cases:

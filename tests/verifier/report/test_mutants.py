@@ -1,0 +1,55 @@
+"""A random part of the mutation report: nothing that the interpreter shows is proved.
+
+The whole report is written by `tools/mutation_report.py`.
+"""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from argus.ir.printer import print_program
+from verifier.report.subjects import OPERATORS, SUBJECTS, Mutant, mutants, program_of
+from verifier.report.trials import execute, trial
+
+SEED = 11
+QUICK = ("gemm one warpgroup", "gemm sm80", "softmax odd", "rmsnorm", "attention tails")
+DRAWN = Random(SEED).sample(list(mutants(QUICK, per_operator=1, seed=SEED)), 40)
+
+
+@pytest.mark.parametrize(
+    "mutant", DRAWN, ids=lambda m: f"{m.subject}-{m.operator}-{m.number}"
+)
+def test_mutant(mutant: Mutant) -> None:
+    outcome = trial(mutant, runs=2)
+    assert outcome.verdict in ("refuted", "unknown", "proved"), outcome
+    if outcome.shown in ("wrong", "fault"):
+        assert outcome.verdict != "proved", outcome
+
+
+def test_most_of_them_are_refuted() -> None:
+    """One of each operator in one kernel: caught, where the interpreter shows it."""
+    found = [trial(m, runs=1) for m in mutants(["softmax odd"], per_operator=2, seed=1)]
+    wrong = [x for x in found if x.shown in ("wrong", "fault")]
+    assert wrong and all(x.verdict == "refuted" for x in wrong)
+
+
+@pytest.mark.parametrize("name", ["gemm one warpgroup", "grouped gather", "softmax"])
+def test_subjects_run_without_a_change(name: str) -> None:
+    assert execute(SUBJECTS[name], program_of(name), 1) == ("", "")
+
+
+def test_a_mutant_is_another_program() -> None:
+    before = print_program(program_of("gemm cluster"))
+    for mutant in mutants(["gemm cluster"], per_operator=1):
+        program, line = mutant.made()
+        assert line > 0
+        assert print_program(program) != before, mutant
+    assert print_program(program_of("gemm cluster")) == before
+
+
+def test_every_operator_has_a_place() -> None:
+    used = {m.operator for m in mutants(SUBJECTS, per_operator=1)}
+    # Kernels of the library take turns nowhere and count columns in vectors only.
+    assert set(OPERATORS) - used <= {"index_axis", "sync_barrier"}
