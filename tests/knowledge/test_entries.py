@@ -40,6 +40,21 @@ def test_references_between_entries_exist() -> None:
         assert named <= IDS, (e.id, named - IDS)
 
 
+def test_conflicts_go_both_ways() -> None:
+    entries = load_entries()
+    for e in entries.values():
+        assert not set(e.requires) & set(e.conflicts), e.id
+        assert all(e.id in entries[c].conflicts for c in e.conflicts), e.id
+
+
+def test_what_is_required_exists_on_the_same_targets() -> None:
+    """An entry is for no target for which one that it requires is not."""
+    entries = load_entries()
+    for e in entries.values():
+        for needed in e.requires:
+            assert set(e.architectures) <= set(entries[needed].architectures), e.id
+
+
 def test_codes_in_entries_exist() -> None:
     for e in load_entries().values():
         text = e.body + " ".join(e.invariants)
