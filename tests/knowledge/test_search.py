@@ -56,6 +56,9 @@ ROLES = {
         ("TMA_STORE", "tma-store"),
         ("ex2 log2e", "exp2-folding"),
         ("StaggerU", "stagger-k"),
+        ("smem bank conflicts", "swizzling"),
+        ("fewer tiles than SMs", "split-k"),
+        ("kernel deadlock", "warp-specialisation"),
     ],
 )
 def test_first_hits(query: str, expected: str) -> None:

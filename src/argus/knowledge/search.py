@@ -33,6 +33,16 @@ _NOT_WORDS = frozenset(
     )
     for word in line.split()
 )
+_MEANS: dict[str, str] = {
+    **dict.fromkeys(("sm", "sms"), "multiprocessor"),
+    **dict.fromkeys(("cta", "ctas", "threadblock", "threadblocks"), "block"),
+    **dict.fromkeys(("gmem", "dram"), "hbm"),
+    **dict.fromkeys(("gemm", "matmul", "matmuls"), "product"),
+    "smem": "shared",
+    "sdpa": "attention",
+    "deadlock": "hang",
+}
+"""Words that people ask with, and those that entries use."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +103,9 @@ def search(
 def tokens(text: str) -> list[str]:
     """Words in lower case, without endings that only bend them, and not letters."""
     words = (w.strip("._") for w in re.findall(r"[a-z][a-z0-9_.]*", text.lower()))
-    return [_stem(w) for w in words if len(w) > 1 and w not in _NOT_WORDS]
+    return [
+        _stem(_MEANS.get(w, w)) for w in words if len(w) > 1 and w not in _NOT_WORDS
+    ]
 
 
 def _stem(word: str) -> str:
