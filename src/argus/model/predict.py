@@ -12,6 +12,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,13 +26,21 @@ from argus.model.simulate import UNITS, Machine
 from argus.model.steps import Env, Trace
 from argus.model.trace import Tracer
 from argus.model.traffic import Footprint
-from argus.verify.expectations import Usage
 from argus.verify.performance.resources import occupancy
 
 INNER, OUTER = (8, 14), (2, 3)
 """Turns that are simulated of the innermost loops, and of loops around loops."""
 BUSY = 0.6
 """Share of the time from which on a unit is what binds."""
+
+
+class Usage(Protocol):
+    """What machine code says of itself (`runtime`, `verify` and tests each have one)."""
+
+    @property
+    def registers(self) -> int:
+        """Per thread."""
+        ...
 
 
 @dataclass(frozen=True)
