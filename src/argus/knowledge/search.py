@@ -33,12 +33,17 @@ _NOT_WORDS = frozenset(
     )
     for word in line.split()
 )
-_MEANS: dict[str, str] = {
-    **dict.fromkeys(("sm", "sms"), "multiprocessor"),
-    **dict.fromkeys(("cta", "ctas", "threadblock", "threadblocks"), "block"),
-    **dict.fromkeys(("gmem", "dram"), "hbm"),
-    **dict.fromkeys(("gemm", "matmul", "matmuls"), "product"),
+_MEANS = {
+    "sm": "multiprocessor",
+    "sms": "multiprocessor",
+    "cta": "block",
+    "ctas": "block",
+    "threadblock": "block",
+    "gmem": "hbm",
+    "dram": "hbm",
     "smem": "shared",
+    "gemm": "product",
+    "matmul": "product",
     "sdpa": "attention",
     "deadlock": "hang",
 }
