@@ -107,7 +107,8 @@ def search(
 
 def tokens(text: str) -> list[str]:
     """Words in lower case, without endings that only bend them, and not letters."""
-    words = (w.strip("._") for w in re.findall(r"[a-z][a-z0-9_.]*", text.lower()))
+    found: list[str] = re.findall(r"[a-z][a-z0-9_.]*", text.lower())
+    words = [w.strip("._") for w in found]
     return [
         _stem(_MEANS.get(w, w)) for w in words if len(w) > 1 and w not in _NOT_WORDS
     ]
