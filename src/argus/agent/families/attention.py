@@ -215,7 +215,7 @@ def _threads(design: Design, problem: LibraryProblem) -> str | None:
     if design["form"] == "naive":
         # The operand of queries stays; each warp loads all keys, later all values.
         operands = output // 2 + max(bt * d // 64, scores // 2)
-        need = output + scores + operands + 30
+        need = output + scores + operands + 50
         room = registers_per_thread(32 * warps)
         if need > room:
             return f"a thread needs about {need} registers and has {room}"

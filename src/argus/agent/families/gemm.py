@@ -22,10 +22,12 @@ from argus.agent.families.resources import (
     OVERHEAD,
     WARPGROUP,
     cdiv,
+    naive_registers,
     number,
     registers_per_thread,
     ring_bytes,
     too_large,
+    warp_grid,
 )
 from argus.evaluation.loose import literal
 from argus.evaluation.requests import choose
@@ -34,9 +36,11 @@ from argus.lang.kernel import Kernel
 from argus.runs.records import LibraryProblem, Problem, Value
 
 _FORMS = "argus.agent.families.forms.gemm"
+_COLUMNS = (32, 64, 96, 128, 160, 192, 224, 256)
+"""Odd multiples of 32 as well: they may fill the last wave of tiles better."""
 _KNOBS = by_name(
     Knob("BM", (32, 64, 128, 192, 256), "rows of a tile of C", "tile-shape", 64),
-    Knob("BN", (32, 64, 128, 192, 256), "columns of a tile of C", "tile-shape", 64),
+    Knob("BN", _COLUMNS, "columns of a tile of C", "tile-shape", 64),
     Knob("BK", (16, 32, 64, 128), "depth of one step", "tile-shape", 32),
     Knob(
         "STAGES",
@@ -92,7 +96,7 @@ _KNOBS = by_name(
 
 _HOPPER_DOMAINS: dict[str, tuple[Value, ...]] = {
     "BM": (64, 128, 192, 256),
-    "BN": (32, 64, 128, 192, 256),
+    "BN": _COLUMNS,
     "BK": (32, 64, 128),
     "STAGES": (2, 3, 4, 5, 6, 8),
     "GROUP": (1, 4, 8, 16, 32),
@@ -307,26 +311,7 @@ def _shared(design: Design) -> int:
 
 def _naive(design: Design) -> str | None:
     bm, bn, bk, warps = (number(design[k]) for k in ("BM", "BN", "BK", "WARPS"))
-    threads = 32 * warps
-    rows, columns = _warp_grid(bm, bn, warps)
-    if rows == 0:
-        return f"{warps} warps cannot divide a tile of {bm} x {bn}"
-    operands = (bm // rows + bn // columns) * bk // 32 // 2
-    # Next to the operands stand the addresses and predicates of their loads.
-    need = bm * bn // threads + 3 * operands + 40
-    if need > 255:
-        return f"a thread needs about {need} registers and has 255"
-    return None
-
-
-def _warp_grid(bm: int, bn: int, warps: int) -> tuple[int, int]:
-    """Rows and columns of warps as `mma.sync` needs them; (0, 0) if there are none."""
-    fits = [
-        (r, warps // r)
-        for r in range(1, warps + 1)
-        if warps % r == 0 and bm % (16 * r) == 0 and bn % (8 * (warps // r)) == 0
-    ]
-    return min(fits, key=lambda g: (bm // g[0] + bn // g[1], g[1]), default=(0, 0))
+    return naive_registers(bm, bn, bk, warps)
 
 
 def _ring(design: Design, problem: LibraryProblem) -> str | None:
@@ -334,7 +319,7 @@ def _ring(design: Design, problem: LibraryProblem) -> str | None:
     stages, warps = number(design["STAGES"]), number(design["WARPS"])
     if stages < 2:
         return "one slot would be filled while it is read"
-    if _warp_grid(bm, bn, warps) == (0, 0):
+    if warp_grid(bm, bn, warps) == (0, 0):
         return f"{warps} warps cannot divide a tile of {bm} x {bn}"
     accumulator = bm * bn // (32 * warps)
     room = registers_per_thread(32 * warps)

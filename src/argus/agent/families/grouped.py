@@ -21,6 +21,7 @@ from argus.agent.families.gemm import defaults_of
 from argus.agent.families.resources import (
     OVERHEAD,
     WARPGROUP,
+    naive_registers,
     number,
     registers_per_thread,
     ring_bytes,
@@ -158,12 +159,7 @@ class Grouped(Family):
             return f"a tile of {bn} columns is mostly outside rows of {n}"
         if design["form"] == "naive":
             warps, bk = number(design["WARPS"]), number(design["BK"])
-            # Two columns of warps, or one: each warp loads all rows of its operands.
-            need = bm * bn // (32 * warps) + (bm * 2 // warps + bn) * bk // 64 + 60
-            room = registers_per_thread(32 * warps)
-            if need > room:
-                return f"a thread needs about {need} registers and has {room}"
-            return None
+            return naive_registers(bm, bn, bk, warps)
         return _hopper(design, of, bm)
 
 

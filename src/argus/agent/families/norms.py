@@ -171,10 +171,12 @@ def _registers(family: _Rows, design: Design, n: int) -> int:
     columns, rows = number(design["BN"]), number(design["ROWS"])
     elements = rows * columns // (32 * number(design["WARPS"]))
     need = elements + 22 + (elements // 3 if family.weighted else 0)
-    if n % 8:
-        need += elements  # narrow loads: an address or a predicate for each
-    elif columns // (32 * number(design["WARPS"])) % 8:
-        need += 12
+    each = columns // (32 * number(design["WARPS"]))
+    if n % 8 or each % 8:
+        # Narrower loads: an address or a predicate for each.
+        need += elements if n % 8 == 0 and each % 4 == 0 else 3 * elements // 2
+    if each % 8:
+        need += elements // 2 if each % 4 == 0 else 3 * elements // 2
     return need - number(design.get("SPILL", 0)) // 8
 
 

@@ -50,3 +50,26 @@ def too_large(need: int, target: str) -> str | None:
     if need <= limit:
         return None
     return f"it needs {need} bytes of shared memory; {target} has {limit}"
+
+
+def warp_grid(bm: int, bn: int, warps: int) -> tuple[int, int]:
+    """Rows and columns of warps as `mma.sync` needs them; (0, 0) if there are none."""
+    fits = [
+        (r, warps // r)
+        for r in range(1, warps + 1)
+        if warps % r == 0 and bm % (16 * r) == 0 and bn % (8 * (warps // r)) == 0
+    ]
+    return min(fits, key=lambda g: (bm // g[0] + bn // g[1], g[1]), default=(0, 0))
+
+
+def naive_registers(bm: int, bn: int, bk: int, warps: int) -> str | None:
+    """Why a product through registers cannot be; None if it may be."""
+    rows, columns = warp_grid(bm, bn, warps)
+    if rows == 0:
+        return f"{warps} warps cannot divide a tile of {bm} x {bn}"
+    operands = (bm // rows + bn // columns) * bk // 32 // 2
+    # Next to the operands stand the addresses and predicates of their loads.
+    need = bm * bn // (32 * warps) + 3 * operands + 40
+    if need > 255:
+        return f"a thread needs about {need} registers and has 255"
+    return None
