@@ -135,11 +135,13 @@ def test_a_problem_that_cannot_be_judged(
     assert verdict.findings[0].code == why
 
 
-def test_the_reference_may_use_torch(judge: LocalJudge) -> None:
+def test_the_reference_may_use_torch() -> None:
     text = TASK + "\nimport torch\n"
     with_torch = text.replace("alpha * X + W", "torch.add(W, X, alpha=alpha)")
     problem = AFFINE.model_copy(update={"reference": with_torch})
-    assert one(judge, problem, GOOD).status == "correct"
+    with LocalJudge(workers=1, gpus=()) as judge:  # importing torch takes a while
+        verdict = one(judge, problem, GOOD)
+    assert verdict.status == "correct", verdict.summary
 
 
 def test_memory_is_limited(judge: LocalJudge) -> None:

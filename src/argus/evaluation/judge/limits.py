@@ -19,8 +19,8 @@ class Limits(Record):
     with the prediction of the time). ``simulate``: seconds of the interpreter. ``run``:
     seconds of the stages on the GPU, with making inputs and the oracle. ``launch``:
     seconds of a first launch of the candidate, after which it counts as hung.
-    ``memory``: address space of processes without a GPU (CUDA reserves terabytes, so
-    that the same limit is impossible there).
+    ``memory``: address space that a process without a GPU may add to what it begins
+    with (CUDA reserves terabytes, so that there can be no such limit with one).
     ``timing``: seconds of the device that timing may take; ``rounds`` is the largest,
     ``fewest`` the smallest number of timed calls.
     ``source``: most characters of a file. ``seeds``: runs of the interpreter for the

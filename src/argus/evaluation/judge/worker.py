@@ -32,6 +32,8 @@ Task = Literal["check", "simulate", "measure", "health", "probe"]
 """check: no GPU. simulate: check, then the interpreter. measure: on the GPU what was
 checked. health: a known kernel on the GPU. probe: which GPUs there are."""
 
+_VISIBLE = "CUDA_VISIBLE_DEVICES"
+
 
 def main(
     out: Connection,
@@ -43,8 +45,9 @@ def main(
 ) -> None:
     """The process. ``job`` is JSON of a `Job` ("" for health and probe).
 
-    ``gpu`` is what CUDA_VISIBLE_DEVICES is set to, None for none; ``log`` a file for
-    what is printed; ``memory`` the limit of the address space in bytes.
+    ``gpu`` is what CUDA_VISIBLE_DEVICES is set to; ``log`` a file for what is printed;
+    ``memory`` how many bytes of address space may be added. With neither ``gpu`` nor
+    ``memory`` every GPU is seen, with ``memory`` alone none.
     """
     _settle(gpu, log, memory)
 
@@ -111,10 +114,21 @@ def _settle(gpu: str | None, log: str, memory: int | None) -> None:
     os.dup2(printed, 2)
     faulthandler.enable()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    os.environ["CUDA_VISIBLE_DEVICES"] = "" if gpu is None else gpu
+    if gpu is None and memory is None:  # every GPU there is
+        os.environ.pop(_VISIBLE, None)
+    else:
+        os.environ[_VISIBLE] = gpu or ""
     if memory is not None:
-        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+        # On top of what is mapped already: torch's libraries alone are gigabytes.
+        limit = _mapped() + memory
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     threading.Thread(target=_watch, daemon=True).start()
+
+
+def _mapped() -> int:
+    """Bytes of the address space in use."""
+    with open("/proc/self/statm", encoding="ascii") as file:
+        return int(file.read().split()[0]) * resource.getpagesize()
 
 
 def _watch() -> None:
