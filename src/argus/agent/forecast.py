@@ -27,16 +27,16 @@ class Forecaster:
         self._subject = subject_of(problem, reference=False)
 
     def __call__(self, design: Design) -> float | None:
-        """Log microseconds; None for a design that cannot be placed.
+        """Log microseconds; None for a design that cannot be placed or predicted.
 
         That is no failure: the judge says why, if such a design is ever proposed.
         """
         candidate = self._space.candidate(design, self._problem)
+        subject = self._subject
         try:
-            program = placed_program(request_of(candidate, self._subject))
+            program = placed_program(request_of(candidate, subject))
+            arguments = environment(program, subject.arguments(), subject)
+            said = predict(program, {**subject.case.sizes, **arguments})
         except ArgusError:
             return None
-        subject = self._subject
-        arguments = environment(program, subject.arguments(), subject)
-        said = predict(program, {**subject.case.sizes, **arguments})
         return math.log(said.microseconds)

@@ -1,0 +1,14 @@
+import sys
+from pathlib import Path
+
+import pytest
+
+from argus.runs.store import Store
+
+# The fakes are shared by the modules of this folder.
+sys.path.insert(0, str(Path(__file__).parent))
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "runs")
