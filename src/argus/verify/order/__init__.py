@@ -2,14 +2,20 @@
 
     obligations(program)    what is to be shown of a placed program, and whether it is
 
-A placed program is walked with concrete sizes, all roles of a cluster together; vector
-clocks over that one run tell what is ordered in every schedule. A few trip counts stand
-for all, because the joint state of the roles repeats.
+A placed program is walked with concrete sizes, all roles of a cluster together; what
+each warp knows to have happened, in that one run, tells what is ordered in every
+schedule. A few trip counts stand for all, because the joint state of the roles repeats.
 
-control.py     what decides the course of a program; what must be for it to repeat
+control.py     what decides the course of a program, and what must be for it to repeat;
+               flips.py: conditions that change near the ends of a loop
 sizes.py       concrete sizes for trip counts
-walk.py        the walk; barriers.py, accesses.py, registers.py, ending.py its rules
-snapshot.py    the joint state; watch.py, period.py where it repeats
+prune.py       the operations that matter
+clock.py       moments, and who knows of them; state.py: groups, barriers, accesses
+walk.py        the walk: control flow; memory.py, syncs.py: its operations, in a
+               machine.py; scalars.py, footprint.py: values and bytes
+accesses.py    what may be wrong with an access; barriers.py, registers.py, ending.py,
+               stuck.py: with a barrier, with registers in flight, at the end, for ever
+snapshot.py    the joint state; watch.py, period.py: where it repeats
 rules.py       obligations
 axioms.py      what is taken for granted beyond the PTX memory model
 """

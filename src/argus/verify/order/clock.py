@@ -118,12 +118,29 @@ class Knowledge:
             outside = ~self.together[part]
             self.own[part] = [known & outside for known in self.own[part]]
 
-    def learn(self, part: int, warp: int, moments: int) -> None:
-        """One warp learns."""
-        if self.warps == 1:
-            self.together[part] |= moments
+    def learn(self, part: int, base: int, units: int) -> None:
+        """Each of so many equal parts of the warps learns a moment of its own."""
+        if units == 1:
+            self.together[part] |= 1 << base
         else:
-            self.own[part][warp] |= moments
+            each = self.warps // units
+            own = self.own[part]
+            self.own[part] = [x | 1 << base + w // each for w, x in enumerate(own)]
+
+    def tell_first(self, part: int, base: int) -> None:
+        """The first warp learns a moment."""
+        if self.warps == 1:
+            self.together[part] |= 1 << base
+        else:
+            self.own[part][0] |= 1 << base
+
+    def share(self, part: int, known: list[int]) -> None:
+        """All warps of each warpgroup learn the same."""
+        if len(known) == 1:
+            self.together[part] |= known[0]
+        else:
+            own = self.own[part]
+            self.own[part] = [x | known[w // 4] for w, x in enumerate(own)]
 
     def fence(self) -> None:
         """Ordinary accesses known in order are visible to the async proxy, too."""

@@ -81,10 +81,11 @@ def product(machine: Machine, group: Group, op: o.Dot) -> None:
 def wait(group: Group, queue: Queue, pending: int) -> None:
     """Each warp knows its own operations of a queue to be complete, but ``pending``."""
     for base in queue.wait(pending):
-        each = group.warps // queue.units
-        for warp in range(group.warps if queue is not group.stores else 1):
-            for part in (ORDER, CAUSE):
-                group.know.learn(part, warp, 1 << base + warp // each)
+        for part in (ORDER, CAUSE):
+            if queue is group.stores:
+                group.know.tell_first(part, base)
+            else:
+                group.know.learn(part, base, queue.units)
     assert group.op is not None
     text = f"waits until at most {pending} groups are left"
     group.recent.append(group.did(group.op, text))
@@ -98,8 +99,7 @@ def _together(group: Group, covered: int) -> None:
     while group.issue_causes and group.issue_causes[0][0] <= covered:
         latest = group.issue_causes.popleft()[1]
     if latest is not None:
-        for warp in range(group.warps):
-            group.know.learn(CAUSE, warp, latest[warp // 4])
+        group.know.share(CAUSE, latest)
 
 
 def copy(machine: Machine, group: Group, op: o.CopyAsync) -> None:

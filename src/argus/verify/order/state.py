@@ -366,15 +366,8 @@ class Group:
     def tick(self) -> None:
         """What follows is not covered by what was handed on."""
         base = self.base = self.moments.take(self.warps)
-        know = self.know
-        if self.warps == 1:
-            know.together[ORDER] |= 1 << base
-            know.together[CAUSE] |= 1 << base
-            return
         for part in (ORDER, CAUSE):
-            own = know.own[part]
-            for warp in range(self.warps):
-                own[warp] |= 1 << base + warp
+            self.know.learn(part, base, self.warps)
 
 
 @dataclass(eq=False)

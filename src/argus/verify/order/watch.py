@@ -79,7 +79,7 @@ class Watch:
             self.most[loop, outer] = max(self.most.get((loop, outer), 0), turn)
         if self.complete:
             least = min((t for group in begun for *_, t in group), default=0)
-            return least > self.goal
+            return least >= self.goal
         if not self._inside(walk):
             return False
         state = snapshot(walk, self.control.counters, self.control.modulus)
