@@ -113,6 +113,14 @@ def test_the_report_says_what_is_left_and_why() -> None:
     ]
 
 
+def test_the_report_in_the_document_is_this_one() -> None:
+    document = (Path(__file__).parents[3] / "docs" / "tasks.md").read_text()
+    quoted = document.split("```text\n")[1].split("```")[0].splitlines()
+    lines = torch_task(MODELS / "block.py").report.text().splitlines()
+    assert len(quoted) > 8
+    assert [q for q in quoted if q != "..." and q not in lines] == []
+
+
 def test_casts_copies_and_launches_are_told() -> None:
     (product,) = torch_task(MODELS / "matmul.py").report.matched
     assert product.notes == (
