@@ -195,10 +195,13 @@ def _usage(request: Request) -> Usage:
 
 
 def require_right(request: Request) -> None:
-    """Prove what is to be launched. Raises ArgusError (an ErrorList) if it is refuted.
+    """Prove what is to be launched, unless the cache knows that it is proved.
 
-    What is neither proved nor refuted is launched, with an ArgusWarning.
+    Raises ArgusError (an ErrorList) if it is refuted. What is not decided passes with
+    an ArgusWarning, and everything with ``ARGUS_CHECK=0`` (AG0908: not 0 or 1).
     """
+    if not _checking() or _known_right(_key(request, _sources(request))):
+        return
     from argus.diagnostics.errors import ErrorList
     from argus.diagnostics.warning import warn
     from argus.verify.render.diagnostics import diagnostics
@@ -210,8 +213,9 @@ def require_right(request: Request) -> None:
     if report.verdict is Verdict.REFUTED:
         raise ErrorList(*(d for d in diagnostics(report) if d.severity == "error"))
     kernel = request.kernel
-    open_ = [o for o in report.obligations if o.verdict is Verdict.UNKNOWN]
-    first, *others = (o for o in open_ if not o.slow)
+    first, *others = (
+        o for o in report.obligations if o.verdict is Verdict.UNKNOWN and not o.slow
+    )
     warn(
         "AG0390",
         f"kernel `{kernel.name}` is not proved: at line {first.span.line} it is not "
@@ -295,7 +299,7 @@ class _Calls:
         with self._lock:
             if key not in self._loaded:
                 stored = _key(request, _sources(request))
-                if checking and _checking() and not _known_right(stored):
+                if checking and not _known_right(stored):
                     require_right(request)
                 built = _build(request, stored)
                 self._loaded[key] = Loaded(built.spec, built.cubin.image)

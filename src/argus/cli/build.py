@@ -36,11 +36,15 @@ def build(
         Path | None,
         typer.Option("--output", "-o", metavar="CUBIN", help="Write the machine code."),
     ] = None,
+    no_proof: Annotated[
+        bool, typer.Option("--no-proof", help="Build what is not proved, too.")
+    ] = False,
     json_output: JsonOption = False,
 ) -> None:
     """Compile to a cubin, and print registers, shared memory and spills.
 
-    Of a library kernel the first large case is built, unless --case names another.
+    A kernel is proved first, and one that is wrong is not built. Of a library kernel
+    the first large case is built, unless --case names another.
     """
     with reporting("build", json_output) as out:
         from argus.cli.subjects import Selection, one_or_all
@@ -59,6 +63,11 @@ def build(
                 notes=[f"`{source}` has {names}"],
                 help="choose one by --kernel",
             )
+        if not no_proof:
+            from argus.compiler import require_right
+
+            for subject in found:
+                require_right(subject.request)
         out.data["kernels"] = [_build(out, subject, output) for subject in found]
 
 
