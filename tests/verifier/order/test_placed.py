@@ -15,10 +15,12 @@ import pytest
 from argus.ir import ops as o
 from argus.ir.program import Program
 from argus.ir.walk import walk
+from argus.verify.order.rules import CLAIMS
 from argus.verify.verdict import Verdict
 from verifier import mutate_order as m
 from verifier.order.check_order import failing, told
 from verifier.order.programs import line_of, program
+from verifier.order.test_seeded import SEEDS
 
 
 @dataclass(frozen=True)
@@ -133,3 +135,8 @@ def test_a_fill_of_another_round_is_read() -> None:
             op.n = op.n - 1
 
     check(_changed("step 4", late), "AG0402", "acc = ag.dot")
+
+
+def test_every_rule_is_refuted_somewhere() -> None:
+    rules = {x.rule for x in (*SEEDS, *MISTAKES)} | {"AG0419"}
+    assert rules == set(CLAIMS)

@@ -196,3 +196,35 @@ def together(
             n += 1
         ag.cluster_sync()
         C[bm * BM :, bn * BN :] = acc
+
+
+@ag.kernel
+def tiles(
+    A: bf16["M K"],
+    C: bf16["M K"],
+    *,
+    BM: int = 64,
+    BK: int = 64,
+    STAGES: int = 3,
+):
+    """Tile after tile through one buffer, whose slots are counted through all tiles."""
+    M, K = A.shape
+    buffer = ag.shared(bf16, (BM, BK), stages=STAGES, dims="M K")
+    full, empty = ag.barriers(STAGES), ag.barriers(STAGES, arrivals=4)
+    with ag.role("load", warps=1):
+        n = 0
+        for bm, _ in ag.persistent_tiles(ag.cdiv(M, BM), 1):
+            for k in ag.range(0, K, BK):
+                empty[n % STAGES].wait(n // STAGES - 1)
+                full[n % STAGES].expect(BM * BK * 2)
+                buffer[n % STAGES].copy(A[bm * BM :, k:], full[n % STAGES])
+                n += 1
+    with ag.role("use", warpgroups=1):
+        n = 0
+        for bm, _ in ag.persistent_tiles(ag.cdiv(M, BM), 1):
+            for k in ag.range(0, K, BK):
+                full[n % STAGES].wait(n // STAGES)
+                x = buffer[n % STAGES].load()
+                empty[n % STAGES].arrive(per="warp")
+                C[bm * BM :, k:] = x
+                n += 1
