@@ -10,6 +10,8 @@ from random import Random
 import pytest
 
 from argus.ir.printer import print_program
+from argus.verify.verdict import Verdict
+from argus.verify.verifier import verify
 from verifier.report.subjects import OPERATORS, SUBJECTS, Mutant, mutants, program_of
 from verifier.report.trials import execute, trial
 
@@ -33,6 +35,15 @@ def test_most_of_them_are_refuted() -> None:
     found = [trial(m, runs=1) for m in mutants(["softmax odd"], per_operator=2, seed=1)]
     wrong = [x for x in found if x.shown in ("wrong", "fault")]
     assert wrong and all(x.verdict == "refuted" for x in wrong)
+
+
+def test_a_persistent_grid_is_not_empty() -> None:
+    """With tiles rounded down it is, for small sizes."""
+    program, _ = Mutant("gemm", "rounded_down", 0).made()
+    report = verify(program, only=("tags",))
+    assert ("AG0306", Verdict.REFUTED) in {
+        (o.rule, o.verdict) for o in report.obligations
+    }
 
 
 @pytest.mark.parametrize("name", ["gemm one warpgroup", "grouped gather", "softmax"])

@@ -15,15 +15,17 @@ of its entries name one row follows from what the author assumes of pairs of ent
 
 from __future__ import annotations
 
-from argus.ir.expr import Binary, Const, Expr, Sym
+from argus.ir.expr import Binary, Const, Expr, Sym, binary, symbols
 from argus.ir.memory import GlobalTensor
-from argus.ir.program import Program
+from argus.ir.program import SM_COUNT, Program
+from argus.verify.decide import prove
 from argus.verify.decide.facts import conjuncts
 from argus.verify.tags.compare import Outcome, unknown
 from argus.verify.tags.counting import counted
 from argus.verify.tags.findings import Where
 from argus.verify.tags.order_lemmas import Variable, decompose
 from argus.verify.tags.patches import Axis, Patch, laid_together, local_patch, radix
+from argus.verify.tags.scope import PROOF_MS
 from argus.verify.tags.split_sums import contributions, expressions
 from argus.verify.tags.state import State, Stored
 from argus.verify.tags.tables import apart
@@ -39,12 +41,37 @@ def covered(state: State, program: Program) -> None:
     by_tensor: dict[str, list[Stored]] = {}
     for stored in state.stores.values():
         by_tensor.setdefault(stored.tensor.name, []).append(stored)
+    _launched(state, program)
     for stores in by_tensor.values():
         _tensor(state, program, stores[0].tensor, stores)
     for name in program.outputs:
         if name not in by_tensor:
             outcome = Outcome(Verdict.REFUTED, "walk", "", state.scope.some_point())
             state.report("AG0306", f"{name} is written", program.span, outcome)
+
+
+def _launched(state: State, program: Program) -> None:
+    """A persistent grid has blocks for all sizes, which every scope takes for granted.
+
+    In other grids the block index steps through the output, so that their size is
+    compared with the output's.
+    """
+    if SM_COUNT not in symbols(program.grid):
+        return
+    # A device has room for a cluster.
+    room = binary(">=", SM_COUNT, program.cluster)
+    given = [*(r.cond for r in program.requirements), room]
+    some = binary(">=", _grid(state, program), 1)
+    found = prove(some, given, timeout_ms=PROOF_MS)
+    outcome = Outcome(found.verdict, found.method, found.reason, found.model)
+    state.report(
+        "AG0306",
+        "the launch has blocks",
+        program.span,
+        outcome,
+        "a launch without blocks writes nothing",
+        "the grid is empty",
+    )
 
 
 def _tensor(
