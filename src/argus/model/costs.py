@@ -52,6 +52,8 @@ SPECIAL = frozenset(
     | {"tanh", "tanh_approx"}
 )
 """Functions that need the special function units once per element."""
+ACCESS = 6.0
+"""Instructions of a thread for a global access: its bounds, its address, itself."""
 SHUFFLE_LATENCY = 24.0
 """Cycles from a shuffle to its result (measured on Volta to Hopper: 23 to 25)."""
 SHARED_LATENCY = 30.0

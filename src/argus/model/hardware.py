@@ -44,6 +44,9 @@ class Hardware:
     sync_cycles: float
     block_cycles: float
     launch_microseconds: float
+    throttle: float
+    """How much longer cycles are under the power limit, tensor cores fully busy."""
+    throttle_microseconds: float
 
     @property
     def dram_bytes(self) -> float:
@@ -67,8 +70,8 @@ H200 = Hardware(
     # White paper: 50 MB of L2.
     l2_capacity=50e6,
     dram_bytes_per_second=4.8e12,
-    clock_ghz=1.70,
-    dram_efficiency=0.90,
+    clock_ghz=1.66,
+    dram_efficiency=0.88,
     l2_bytes=56.0,
     wgmma_efficiency=0.97,
     wgmma_latency=60.0,
@@ -82,4 +85,6 @@ H200 = Hardware(
     sync_cycles=30.0,
     block_cycles=700.0,
     launch_microseconds=2.5,
+    throttle=0.17,
+    throttle_microseconds=900.0,
 )

@@ -10,6 +10,7 @@ GPU. What is not modelled is in `docs/model.md`.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
@@ -35,7 +36,7 @@ BUSY = 0.6
 
 
 class Usage(Protocol):
-    """What machine code says of itself (`runtime`, `verify` and tests each have one)."""
+    """What machine code says of itself (records of `runtime` and of `verify` do)."""
 
     @property
     def registers(self) -> int:
@@ -163,6 +164,7 @@ def simulate(prepared: Prepared, hardware: Hardware) -> Prediction:
     rows = _corners(prepared, hardware)
     cycles, *busy = _extrapolated(rows)
     to_us = 1e-3 / hardware.clock_ghz
+    to_us *= _throttled(cycles * to_us, busy[UNITS.index("tensor")] * to_us, hardware)
     time = cycles * to_us
     total = time + hardware.launch_microseconds
     units = dict(zip(UNITS, (b * to_us for b in busy), strict=True))
@@ -179,6 +181,13 @@ def simulate(prepared: Prepared, hardware: Hardware) -> Prediction:
         prepared.resident,
         prepared.registers,
     )
+
+
+def _throttled(time: float, tensor: float, hardware: Hardware) -> float:
+    """How much longer a cycle is, once the power limit has met busy tensor cores."""
+    share = tensor / time if time > 0 else 0.0
+    begun = 1 - math.exp(-time / hardware.throttle_microseconds)
+    return 1 + hardware.throttle * share * begun
 
 
 def _bottleneck(parts: Mapping[str, float], total: float) -> str:

@@ -321,7 +321,7 @@ class Tracer:
         env = {**self._one, **self._gathered(op.view)}
         spread, lines = costs.requests(op.plan, op.view, env)
         asked = self._bytes(op.view)
-        n = float(op.plan.accesses)
+        n = costs.ACCESS * op.plan.accesses
         traffic = s.Traffic(spread, asked, lines, n * self._warps, n)
         if isinstance(op, o.StoreGlobal):
             self._footprint.stored += asked * self._inner[-1]
@@ -349,7 +349,7 @@ class Tracer:
             case VectorPlan():
                 env = {**self._one, **self._gathered(op.src)}
                 spread, lines = costs.requests(op.plan, op.src, env)
-                n = float(op.plan.accesses)
+                n = costs.ACCESS * op.plan.accesses
                 traffic = s.Traffic(spread, 0.0, lines, n * self._warps, n)
                 self._read(op.src, traffic, size)
                 return [s.Copy(self._of_group(traffic), barrier, 0.0, False)]
