@@ -9,14 +9,16 @@ from pathlib import Path
 import pytest
 
 from argus.diagnostics import render_all
+from argus.ir import ops as o
 from argus.verify.render.data import report_json, report_of
 from argus.verify.render.diagnostics import diagnostics
 from argus.verify.render.page import page
 from argus.verify.render.picture import COLUMNS, ROWS, panels
 from argus.verify.render.sarif import sarif
+from argus.verify.verdict import Obligation, Report, Verdict
 
 sys.path.insert(0, str(Path(__file__).parent))
-from reports import GEMM, placed, report
+from reports import GEMM, first, placed, report
 
 
 @pytest.fixture
@@ -177,3 +179,23 @@ class TestPage:
         assert (
             len(re.findall("<svg ", html)) == len(re.findall("aria-label=", html)) > 3
         )
+
+
+def test_one_reason_is_told_once(tmp_path: Path) -> None:
+    """Of many obligations that one gap leaves open, the first says how many."""
+    program = placed(tmp_path, GEMM)
+    span = first(program, o.Dot).span
+    many = tuple(
+        Obligation(f"AG040{i}", f"claim {i}", span, Verdict.UNKNOWN, "", "no period")
+        for i in range(1, 6)
+    )
+    other = Obligation("AG0301", "K agrees", span, Verdict.UNKNOWN, "", "timeout")
+    found = diagnostics(Report("gemm", "sm_90a", (*many, other)))
+    assert [d.message for d in found] == [
+        "it is not known whether claim 1",
+        "it is not known whether K agrees",
+    ]
+    assert found[0].notes[-1] == (
+        "for the same reason 4 other obligations are not decided, at "
+        f"line {span.line}: AG0402, AG0403, AG0404, AG0405"
+    )

@@ -16,6 +16,7 @@ A proved obligation has no diagnostic. The text never says more than the obligat
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from argus.diagnostics import Diagnostic
 from argus.diagnostics.catalogue import lookup
@@ -24,14 +25,39 @@ from argus.verify.render import words
 from argus.verify.verdict import Obligation, Report, Verdict
 
 DISAGREEMENT = "AG0319"
+_TOLD = 3
+"""Undecided obligations of one reason that are told one by one."""
 
 
 def diagnostics(report: Report) -> tuple[Diagnostic, ...]:
-    """What is wrong, not decided or slow, the worst first."""
+    """What is wrong, not decided or slow, the worst first.
+
+    Where one reason leaves many obligations undecided, the first is told and the others
+    are counted: the report as JSON has them all.
+    """
     found: list[Diagnostic] = []
-    for obligation in report.obligations:
-        found += of_obligation(obligation)
+    by_reason: dict[str, list[Obligation]] = {}
+    for x in report.obligations:
+        if x.verdict is Verdict.UNKNOWN and not x.slow:
+            by_reason.setdefault(x.reason, []).append(x)
+    for x in report.obligations:
+        alike = by_reason.get(x.reason, [])
+        if x.verdict is not Verdict.UNKNOWN or x.slow or len(alike) <= _TOLD:
+            found += of_obligation(x)
+        elif x is alike[0]:
+            found.append(_and_more(unknown(x), alike[1:]))
     return tuple(found)
+
+
+def _and_more(first: Diagnostic, others: list[Obligation]) -> Diagnostic:
+    rules = ", ".join(sorted({x.rule for x in others}))
+    lines = sorted({x.span.line for x in others})
+    where = f"lines {lines[0]} to {lines[-1]}" if lines[1:] else f"line {lines[0]}"
+    note = (
+        f"for the same reason {len(others)} other obligations are not decided, "
+        f"at {where}: {rules}"
+    )
+    return replace(first, notes=(*first.notes, note))
 
 
 def of_obligation(obligation: Obligation) -> Iterable[Diagnostic]:
