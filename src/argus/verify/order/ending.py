@@ -82,7 +82,8 @@ def _seen(block: Block, partings: Sequence[Parting]) -> int | None:
 
 def _ends(block: Block, partings: Sequence[Parting]) -> list[Event]:
     groups = [p.group for p in partings if p.group.block is block]
-    return [Event(g.who, "ends", g.span) for g in groups]
+    left = [e for g in groups for e in g.loops_left()]
+    return [*left, *(Event(g.who, "ends", g.span) for g in groups)]
 
 
 def _outlives(

@@ -348,6 +348,15 @@ class Group:
             here = dict(iteration[:depth])
             yield Event(self.who, f"begins the turn with {name} = {value}", span, here)
 
+    def loops_left(self) -> Iterator[Event]:
+        """How often it has turned: what is filled and drained must agree."""
+        inside = {self.around[name] for name, _ in self.iteration}
+        for op, turns in self.left.items():
+            if op not in inside:
+                yield Event(
+                    self.who, f"has left this loop after {turns} turns", op.span
+                )
+
     def parting(self) -> Parting:
         """How the group would leave if it ended here."""
         return Parting(

@@ -27,7 +27,7 @@ def explain(
     """
     waiting = [(g, g.wait) for g in groups if g.wait is not None]
     events = (
-        *(e for g in everyone for e in _loops(g)),
+        *(e for g in everyone for e in g.loops_left()),
         *(event(g, w.op, f"waits for {_what(w)}", g.iteration) for g, w in waiting),
     )
     notes = tuple(f"{g.who}: {_state(w)}" for g, w in waiting)
@@ -51,14 +51,6 @@ def explain(
             ),
             notes=notes,
         )
-
-
-def _loops(group: Group) -> Iterator[Event]:
-    """How often a group has turned: what is filled and drained must agree."""
-    inside = {group.around[name] for name, _ in group.iteration}
-    for op, turns in group.left.items():
-        if op not in inside:
-            yield Event(group.who, f"has left this loop after {turns} turns", op.span)
 
 
 def _missing(group: Group, wait: Waiting, program: Program) -> Iterator[Event]:
