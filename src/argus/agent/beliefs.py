@@ -19,7 +19,14 @@ from argus.agent.policy import place_of
 from argus.agent.pool import Pool
 from argus.agent.space import FORM, Design, Space, key
 from argus.agent.state import State
-from argus.agent.surrogate import Array, Grid, Observation, Surrogate, prior
+from argus.agent.surrogate import (
+    Array,
+    Grid,
+    Observation,
+    Surrogate,
+    prior,
+    softened,
+)
 from argus.runs.history import Trial
 from argus.runs.records import Problem, Value
 
@@ -194,7 +201,8 @@ class Beliefs:
         mean = mean - self._typical(named, worth)
         trust = _trust(seen, asked)
         mean = mean + trust * _emulated(grid, rows, asked)
-        data = [Observation(rows[k], y) for k, (_, y) in seen.items()]
+        values = softened([y for _, y in seen.values()])
+        data = [Observation(rows[k], y) for k, y in zip(seen, values, strict=True)]
         surrogate = Surrogate(grid, mean, data)
         for design in pending:
             row = rows.get(key(design))
@@ -244,10 +252,10 @@ def _emulated(
     grid: Grid, rows: Mapping[str, int], asked: Mapping[str, float | None]
 ) -> Array:
     """The model's log times, smoothed over designs that it was not asked about."""
+    known = {k: y for k, y in asked.items() if y is not None and k in rows}
+    values = softened(list(known.values()))
     data = [
-        Observation(rows[k], y, _EMULATED)
-        for k, y in asked.items()
-        if y is not None and k in rows
+        Observation(rows[k], y, _EMULATED) for k, y in zip(known, values, strict=True)
     ]
     flat = np.zeros(len(grid.designs))
     return Surrogate(grid, flat, data).predict()[0] if data else flat

@@ -17,7 +17,7 @@ from argus.agent.policy import ADVICE, EFFECT, PREFERENCE, place_of
 from argus.agent.rewards import gain, reward
 from argus.agent.space import FORM, Design
 from argus.agent.state import START, State
-from argus.agent.surrogate import Grid, Observation, Surrogate, prior
+from argus.agent.surrogate import Grid, Observation, Surrogate, prior, softened
 from argus.runs.history import Trial
 from argus.runs.records import Change, Learned, Verdict
 
@@ -107,7 +107,8 @@ def _effects(state: State, trial: Trial, family: str) -> list[Change]:
     designs = [d for d, _ in seen.values()]
     grid = Grid(designs)
     believed = prior(grid, state.base, family, form, place)
-    data = [Observation(i, y) for i, (_, y) in enumerate(seen.values())]
+    values = softened([y for _, y in seen.values()])
+    data = [Observation(i, y) for i, y in enumerate(values)]
     effects = Surrogate(grid, believed, data).effects
     holders = _holders(state, trial, form)
     changes: list[Change] = []

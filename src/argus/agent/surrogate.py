@@ -39,10 +39,24 @@ _SCALES = ((1.0, 1.0), (0.25, 0.25), (4.0, 4.0), (1.0, 4.0), (4.0, 1.0), (1.0, 0
 """Factors of the two variances that are weighed against each other by likelihood, once
 there are _ENOUGH observations; the first is what is taken before."""
 _ENOUGH = 6
+_SOFT = 0.5
+"""Log time over the fastest beyond which it hardly counts how slow a design is."""
 _RATHER_NOT = 0.3
 """Accepted designs that the belief "a design is accepted" is worth."""
 _ALIKE = 1.0
 """Doublings at which two values are as like as 0.6."""
+
+
+def softened(values: Sequence[float]) -> list[float]:
+    """Log times in which slow ones lie nearer to the fastest.
+
+    How much slower than twice as slow a design is says nothing about where the best
+    one is, and would bend all effects.
+    """
+    if not values:
+        return []
+    best = min(values)
+    return [best + _SOFT * math.tanh((y - best) / _SOFT) for y in values]
 
 
 class Grid:
