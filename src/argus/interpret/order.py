@@ -7,7 +7,10 @@ depends on before it, whatever the scheduler happened to do.
     agent                  its clock counts              an access of it is ordered
     a role (or block)      releases: arrivals, syncs     after an arrival or sync
     wgmma of a role        products that were issued     after a wait that covers it
-    TMA stores of a role   stores that were issued       after a wait that covers it
+    TMA stores of a role   stores that were issued       after a wait that covers it,
+                                                         which the elected thread's warp
+                                                         knows at once, others after a
+                                                         sync
     an mbarrier            completed phases              after a wait for the phase that
                                                          counted the copy's bytes
 
@@ -141,7 +144,7 @@ class Order:
         """A copy is issued, each element by its thread, or (None) all by one."""
         warp = _one_warp(group) if threads is None else _warps(at, threads)
         self._after_write(group, at, warp)
-        self._after_reads(group, at, warp)
+        self._after_reads(group, at, warp, elected=threads is None)
 
     def completed(self, at: Ints, agent: int, count: int, threads: Ints | None) -> None:
         """Elements were written by an agent as of its clock `count`."""
@@ -172,7 +175,9 @@ class Order:
         seen &= ~own | same_warp | (count <= known.internal[known.agent])
         self._require(group, at, seen, writer, "was written")
 
-    def _after_reads(self, group: Group, at: Ints, warp: Any) -> None:
+    def _after_reads(
+        self, group: Group, at: Ints, warp: Any, elected: bool = False
+    ) -> None:
         known = group.known
         for agent, (clock, reader) in (
             (agent, self._reader(agent)) for agent in list(self._reads)
@@ -180,6 +185,10 @@ class Order:
             count = clock[at]
             if agent == known.agent:
                 seen = (count <= known.internal[agent]) | (reader[at] == warp)
+            elif agent == known.stores:
+                # Its wait is that of the elected thread, in the first warp.
+                seen = count <= known.internal[agent]
+                seen = seen | ((count <= known.clock[agent]) & (elected | (warp == 0)))
             else:
                 seen = count <= known.clock[agent]
             self._require(group, at, seen, np.full(seen.shape, agent), "was read")
