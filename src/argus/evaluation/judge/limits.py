@@ -30,7 +30,7 @@ class Limits(Record):
     parse: float = 20.0
     verify: float = 60.0
     build: float = 120.0
-    simulate: float = 60.0
+    simulate: float = 180.0
     run: float = 90.0
     launch: float = 10.0
     memory: int = 8 << 30

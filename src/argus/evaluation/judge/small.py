@@ -4,10 +4,11 @@ Sizes become a few tiles of the candidate: one case keeps each size's remainder,
 tails everywhere. What divides a size by itself divides the small one (up to 16), since
 the program relies on it.
 
-A candidate may decide by sizes: `if K > 4096`. Each decision that its program takes by
-sizes and scalars alone must turn out somewhere as it does at the problem's own sizes.
-Where no small size does that, one dimension at a time is given its own size. (Not seen
-is a decision about the elements of a tile that was filled with a size.)
+A candidate may be right for small sizes only: `if K > 4096`. Each decision that its
+program takes by sizes and scalars must turn out somewhere as it does at the problem's
+own sizes, and a size that reaches the values of elements must be there as it is
+(`dependence`). Where no small case does that, one dimension at a time is given its own
+size, and only the first and the last block are run.
 """
 
 from __future__ import annotations
@@ -18,20 +19,19 @@ from dataclasses import dataclass
 
 from argus.compiler import divisor
 from argus.evaluation.judge.candidate import environment
+from argus.evaluation.judge.dependence import decisions, valued
 from argus.evaluation.judge.subject import Subject
 from argus.ir import ops as o
-from argus.ir.expr import Binary, Const, Expr, Select, evaluate
+from argus.ir.expr import Const, evaluate
 from argus.ir.memory import GlobalTensor, GlobalView
 from argus.ir.program import Program
-from argus.ir.walk import expressions, walk
+from argus.ir.walk import walk
 from argus.kernels.library import Case
 
 WORK = 1 << 24
 """Products or elements below which a problem is run at its own sizes."""
 MOST = 1 << 32
 """Most multiplications of a case with one size as large as the problem's."""
-_COMPARED = frozenset({"min", "max", "==", "!=", "<", "<=", ">", ">="})
-Env = dict[str, int | float]
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ def _shrunk(
         if name in fixed or tile == 1:
             continue
         step = program.facts.get(name, divisor(n))
-        rest = max(step, tile // 2 + 8) if tails else n % tile
+        rest = max(step, (tile // 2 + 8) // step * step) if tails else n % tile
         if name in inner:
             # Around the ring once, and one more.
             whole = tile * (2 if tails or blocks > 4 else depth)
@@ -198,59 +198,7 @@ def _admits(program: Program, subject: Subject, case: Case) -> bool:
     return all(evaluate(r.cond, env) for r in program.requirements)
 
 
-# --------------------------------------------------------------------------- decisions
-
-
-def decisions(program: Program, env: Env) -> dict[int, bool]:
-    """How each comparison turns out where blocks and loops begin, by its number.
-
-    Symbols that are no sizes count as what they begin with, or as 0.
-    """
-    known = dict(env)
-    found: dict[int, bool] = {}
-    number = 0
-    for op in walk(program.body):
-        match op:
-            case o.Let():
-                known[op.sym.name] = _value(op.value, known)
-            case o.For():
-                known[op.var.name] = _value(op.start, known)
-                for carry in op.scalars:
-                    known[carry.arg.name] = _value(carry.init, known)
-            case _:
-                pass
-        for expression in expressions(op):
-            for left, right, kind in _comparisons(expression):
-                a, b = _value(left, known), _value(right, known)
-                found[number] = a == b if kind in ("==", "!=") else a < b
-                number += 1
-    return found
-
-
-def _comparisons(e: Expr) -> Iterator[tuple[Expr, Expr, str]]:
-    match e:
-        case Binary():
-            yield from _comparisons(e.left)
-            yield from _comparisons(e.right)
-            if e.op in _COMPARED:
-                yield e.left, e.right, e.op
-        case Select():
-            for part in (e.cond, e.then, e.other):
-                yield from _comparisons(part)
-        case _:
-            pass
-
-
-class _Zero(dict[str, int | float]):
-    def __missing__(self, key: str) -> int | float:
-        return 0
-
-
-def _value(e: Expr, env: Env) -> int | float:
-    try:
-        return evaluate(e, _Zero(env))
-    except ZeroDivisionError:
-        return 0
+# -------------------------------------------------------------------- representation
 
 
 def _stretched(
@@ -259,33 +207,44 @@ def _stretched(
     found: list[Small],
     tiles: Mapping[str, int],
 ) -> tuple[Small, ...]:
-    """Cases with one size as it is, for decisions that no small case takes."""
+    """Cases with one size as it is, where no small case stands for the problem.
+
+    Raises :class:`Unrepresented` where there is no such case that can be run.
+    """
 
     def taken(case: Case) -> dict[int, bool]:
         arguments = subject.entry.arguments(case)
         return decisions(program, environment(program, arguments, subject))
 
-    wanted = taken(subject.case)
-    seen = [taken(s.case) for s in found]
-    added: list[Small] = []
     base = found[0].case.sizes
-    for number, outcome in wanted.items():
+    wide: dict[str, Small] = {}
+    for name, n in subject.case.sizes.items():
+        if base[name] == n:
+            continue
+        one = _case(subject, {**base, name: n}, f"{name} as it is", few=True)
+        made = _admitted(program, subject, one, tiles)
+        if made is not None and _work(subject, made.case) <= MOST:
+            wide[name] = made
+    added: dict[str, Small] = {}
+    for name in sorted(valued(program) & base.keys()):
+        if base[name] == subject.case.sizes[name]:
+            continue
+        if name not in wide:
+            raise Unrepresented(
+                f"values depend on {name}, which is too large to be run"
+            )
+        added[name] = wide[name]
+    seen = [taken(s.case) for s in (*found, *added.values())]
+    for number, outcome in taken(subject.case).items():
         if any(s[number] == outcome for s in seen):
             continue
-        for name, n in subject.case.sizes.items():
-            if base[name] == n:
-                continue
-            wide = _case(subject, {**base, name: n}, f"{name} as it is", few=True)
-            made = _admitted(program, subject, wide, tiles)
-            if made is None or _work(subject, made.case) > MOST:
-                continue
-            outcomes = taken(made.case)
-            if outcomes[number] == outcome:
-                added.append(made)
-                seen.append(outcomes)
+        for name, made in wide.items():
+            if taken(made.case)[number] == outcome:
+                added[name] = made
+                seen.append(taken(made.case))
                 break
         else:
             raise Unrepresented(
                 "it takes a decision by sizes that no small size takes in the same way"
             )
-    return tuple(added)
+    return tuple(added.values())
