@@ -30,8 +30,6 @@ def test_missed(kernel: str) -> None:
 
 
 MISSED = {
-    # Rows of a tile of K whose second half is of another head.
-    "a tile of two heads": Mutant("attention causal", "load_coordinate", 13),
     # Two buffers at one place; every access to one is ordered with those to the other.
     "buffers that overlap": Mutant("gemm sm80 epilogue", "buffer_overlaps", 0),
 }

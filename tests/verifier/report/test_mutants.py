@@ -46,6 +46,13 @@ def test_a_persistent_grid_is_not_empty() -> None:
     }
 
 
+def test_a_tile_of_two_heads() -> None:
+    """The second half of each key is of another head."""
+    boxes = [Mutant("attention causal", "load_coordinate", n) for n in range(8, 16)]
+    verdicts = {verify(m.made()[0], only=("tags",)).verdict for m in boxes}
+    assert verdicts == {Verdict.REFUTED}
+
+
 @pytest.mark.parametrize("name", ["gemm one warpgroup", "grouped gather", "softmax"])
 def test_subjects_run_without_a_change(name: str) -> None:
     assert execute(SUBJECTS[name], program_of(name), 1) == ("", "")

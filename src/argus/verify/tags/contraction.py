@@ -86,7 +86,40 @@ def contracted(state: State, op: o.Dot, a: Value, b: Value) -> list[str]:
                     operand("right", b, (0, 0, 0), outcome.model, state.scope),
                 ],
             )
+    for mine, other, label in ((a, b, "left"), (b, a, "right")):
+        if found:
+            _one_of_each(state, op, mine, other, label)
     return found
+
+
+def _one_of_each(
+    state: State, op: o.Dot, mine: Value, other: Value, label: str
+) -> None:
+    """What only one operand has is the same for all k, else the sum is over it, too.
+
+    Components that the author added are no dimensions and may vary.
+    """
+    for name, tag in mine.tags.items():
+        if name in other.tags or name not in mine.extents or not varies(tag):
+            continue
+        assert isinstance(tag, Coord | Loaded)
+        offs = tag.offs if isinstance(tag, Coord) else None
+        k = 0
+        if offs is not None:
+            k = int(np.argwhere(offs != offs[..., :1])[0][-1])
+        model = state.scope.some_point()
+        state.report(
+            "AG0301",
+            f"all elements of a row have one {name}",
+            op.span,
+            Outcome(Verdict.REFUTED, "enumeration", "", model, (0, 0, k)),
+            f"elements of different {name} are added into one sum",
+            f"{name} changes along the dimension that is summed over",
+            [
+                operand(label, mine, (0, 0, x), model, state.scope)
+                for x in dict.fromkeys((0, k))
+            ],
+        )
 
 
 def _pairs(x: Tag, y: Tag, scope: Scope, modulo: int) -> Outcome:
