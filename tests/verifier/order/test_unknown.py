@@ -84,7 +84,25 @@ TRIANGLE = (
 '''
 )
 
+OF_SIZE = (
+    HEAD
+    + '''def kernel(A: bf16["M K"], C: bf16["M K"], *, BK: int = 64):
+    """How large the problem is says which stage is used."""
+    M, K = A.shape
+    ag.launch(warps=4)
+    i = ag.block(ag.cdiv(M, 64))
+    tile = ag.shared(bf16, (64, BK), stages=2, dims="M K")
+    tile[0].store(ag.load(A[i * 64 :, 0:], (64, BK)))
+    C[i * 64 :, 0:] = tile[M // 64 % 2].load()
+'''
+)
+
 CASES = {
+    "stage from a size": (OF_SIZE, "depends on sizes or blocks"),
+    "stage from the block": (
+        OF_SIZE.replace("M // 64 % 2", "i % 2"),
+        "depends on sizes or blocks",
+    ),
     "turns from a table": (TABLE_TURNS, "a table says how many turns"),
     "stage from a table": (TABLE_STAGE, "comes from a table"),
     "stage that does not shift": (SQUARES, "does not repeat with the loop's turns"),

@@ -61,7 +61,7 @@ class Control:
     tail: int = 0
     """Conditions may differ in so many last turns of a loop."""
     sized: bool = False
-    """Sizes decide more than how often loops turn."""
+    """Sizes or the block decide more than how often loops turn."""
     forks: bool = False
     """Blocks may take different branches."""
     scalars: frozenset[str] = frozenset()
@@ -207,7 +207,9 @@ class _Study:
                     for e in _event_expressions(op):
                         roots.append(e)
                         self._shifts(e, op, gaps)
-                        control.sized |= self._sized(e)
+                        if self._sized(e):
+                            line = op.span.line
+                            gaps.append(f"line {line}: {e} depends on sizes or blocks")
 
     def _loop(
         self,
@@ -277,12 +279,12 @@ class _Study:
         control.forks |= any(s.kind in ("block", "rank") for s in needed)
 
     def _sized(self, e: Expr) -> bool:
-        """Whether a value depends on sizes, but for how often loops have turned."""
+        """Whether sizes or the block decide a value, beside how often loops turned."""
         seen: set[str] = set()
         todo = [e]
         while todo:
             for sym in symbols(todo.pop()):
-                if sym.kind in ("dim", "param", "stride"):
+                if sym.kind in ("dim", "param", "stride", "block"):
                     return True
                 if sym.name not in seen:
                     seen.add(sym.name)
