@@ -113,6 +113,13 @@ def grouped(
     # or AG0310 (expert outside): ag.assume(lambda expert: expert <= E, Expert)
     ag.assume(lambda start: start >= 0, Start)
     ag.assume(lambda end: end <= P, End)
+    # or AG0318 (contradicting assumptions): ag.assume(lambda start: start < 0, Start)
+    ag.assume(
+        lambda s, e, s2, e2: (s + BM <= s2) | (e <= s2) | (s2 + BM <= s) | (e2 <= s),
+        Start,
+        End,
+        pairs=True,
+    )
     ring = ag.ring(3, a=bf16.tile(BM, BK), b=bf16.tile(BN, BK))
     with ag.role("load", warps=1):
         for t, bn in ag.persistent_tiles(Expert.shape[0], ag.cdiv(N, BN)):
