@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from argus.evaluation.arrays import NumpyArrays, TorchArrays
 from argus.evaluation.judge.candidate import request_of
 from argus.evaluation.judge.checking import Clock
 from argus.evaluation.judge.inputs import DISTRIBUTIONS, allocated, fill
+from argus.evaluation.judge.limits import Job
 from argus.evaluation.judge.measuring import (
     GUARD,
     Placed,
@@ -37,9 +39,12 @@ from argus.evaluation.oracle import expected
 from argus.evaluation.timing import median_interval
 from argus.interpret import run
 from argus.ir.dtypes import DTYPES
+from argus.ir.program import Program
 from argus.runs.records import Candidate, LibraryProblem
 from judge.problems import AFFINE, GEMM, TASK
 
+KERNELS = Path(__file__).parents[2] / "src/argus/kernels"
+GEMM_SOURCE = (KERNELS / "gemm.py").read_text()
 CLOCK = Clock(lambda stage, within="": None)
 
 
@@ -269,3 +274,77 @@ def test_a_dear_reference_is_not_asked_for_everything() -> None:
     picked = chosen(dear, 1)
     assert picked[0] == "normal" and len(set(picked)) == 3
     assert {chosen(dear, s) for s in range(20)} != {picked}
+
+
+class _Interpreted:
+    """In the place of a loaded kernel: its launch is the interpreter."""
+
+    program: Program
+
+    def __init__(self, spec: object, image: bytes) -> None:
+        assert image.startswith(b"\x7fELF")
+
+    def prepare(self, **named: Any) -> Callable[[], None]:
+        names = [p.name for p in self.program.params]
+        assert set(named) == set(names)
+        arrays = {k: _numpy(v) for k, v in named.items() if hasattr(v, "shape")}
+        scalars = {k: v for k, v in named.items() if k not in arrays}
+
+        def launch() -> None:
+            result = run(self.program, arrays, scalars, collect=True)
+            assert not result.errors
+
+        return launch
+
+
+def _numpy(tensor: Any) -> Any:
+    """The same memory; bf16 as bit patterns, as the interpreter takes it."""
+    import torch
+
+    if tensor.dtype is torch.bfloat16:
+        return tensor.view(torch.uint16).numpy()
+    return tensor.numpy()
+
+
+@pytest.mark.compiler
+@pytest.mark.parametrize("which", ["affine", "gemm"])
+def test_the_whole_of_it_without_a_gpu(
+    which: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch
+
+    from argus.evaluation.judge import measuring
+
+    problem = AFFINE if which == "affine" else GEMM
+    source = TASK if which == "affine" else GEMM_SOURCE
+    kernel = "affine" if which == "affine" else "gemm_sm80"
+    statics: Any = {} if which == "affine" else {"BM": 64, "BN": 64, "BK": 32}
+    candidate = Candidate(source=source, kernel=kernel, statics=statics)
+    program = placed_program(request_of(candidate, subject_of(problem)))
+    rounds: list[str] = []
+
+    def sampled(calls: Any, *, seconds: float, rounds: int, fewest: int, refresh: Any):
+        assert next(iter(calls)) == "candidate"
+        refresh()
+        for call in calls.values():
+            call()
+        return {name: [4e3, 5e3, 6e3] for name in calls}
+
+    monkeypatch.setattr(_Interpreted, "program", program, raising=False)
+    monkeypatch.setattr(measuring, "Loaded", _Interpreted)
+    monkeypatch.setattr(measuring, "torch_module", lambda: torch)
+    monkeypatch.setattr(measuring, "launch_and_wait", lambda prepared: prepared())
+    monkeypatch.setattr(measuring, "cuda_driver", _Driver)
+    monkeypatch.setattr(measuring, "sample_interleaved", sampled)
+    monkeypatch.setattr(measuring, "TorchArrays", lambda seed: TorchArrays(seed, "cpu"))
+    clock = Clock(lambda stage, within="": rounds.append(f"{stage}/{within}"))
+    job = Job(kind="evaluate", problem=problem, candidate=candidate)
+    verdict = measuring.measure(job, clock)
+    assert (verdict.status, verdict.stage) == ("correct", "done"), verdict.summary
+    assert verdict.measured is not None
+    assert verdict.measured.microseconds == 5e3
+    assert verdict.measured.baselines == ({} if which == "affine" else {"cuBLAS": 5e3})
+    assert rounds[0] == "run/run"
+    assert rounds[-3:] == ["time/run", "run/launch", "compare/run"]
+    assert rounds.count("run/launch") == len(DISTRIBUTIONS) + 1
+    assert {"run", "compare", "time"} <= set(verdict.seconds)

@@ -102,7 +102,8 @@ class LocalExecutor:
         key = job_key(job)
         if key in job.hung or key in self._hung:
             return known_to_hang("parse", "")
-        on_gpu = job.kind == "evaluate" and self._usable > 0
+        # Also when no GPU is left: a predicted time must not pass for a measured one.
+        on_gpu = job.kind == "evaluate" and bool(self._names)
         task: Task = "check" if job.kind == "check" or on_gpu else "simulate"
         with self._cpu:
             outcome = self._attempt(task, job)
