@@ -251,12 +251,12 @@ SEEDS = (
         "src/argus/kernels/norms.py",
         (
             (
-                "Y[b * ROWS :, 0:] = y",
-                "Y[b * ROWS + 1 :, 0:] = y",
+                "Y[b * ROWS :, 0:] = (e",
+                "Y[b * ROWS + 1 :, 0:] = (e",
             ),
         ),
         "AG0305",
-        "Y[b * ROWS + 1 :, 0:] = y.to",
+        "Y[b * ROWS + 1 :, 0:] = (e * ag.rcp(ag.sum(e, ",
         kernel="softmax",
     ),
     Seed(

@@ -15,13 +15,14 @@ import numpy as np
 
 from argus.ir.expr import Const, Expr, Sym, binary
 from argus.verify.tags.compare import Outcome, unknown
+from argus.verify.tags.sampling import Points
 from argus.verify.tags.scope import Scope
 from argus.verify.tags.values import Prior, Span, Sum
 from argus.verify.verdict import Verdict
 
 __all__ = ["Completeness", "added", "complete", "over_loop"]
 
-_MOST = 4096
+_MOST, _MOST_TERMS = 4096, 1 << 16
 
 
 @dataclass(frozen=True)
@@ -105,19 +106,33 @@ def _count(spans: list[Span], extent: Expr, scope: Scope) -> Completeness | None
 
 def _add(span: Span, model: dict[str, int], seen: np.ndarray, scope: Scope) -> bool:
     """Count a span for all values of its loops; False where it cannot be evaluated."""
-    if not span.loops:
-        lo = scope.value_at(span.lo, model)
-        if lo is None:
-            return False
-        seen[max(lo, 0) : max(lo + span.size, 0)] += 1
-        return True
-    # The innermost loop comes first.
-    (sym, trips), rest = span.loops[-1], span.loops[:-1]
-    n = scope.value_at(trips, model)
-    if n is None or n > 1024:
+    world = scope.world
+    points = Points(
+        world, {n: np.array([v]) for n, v in model.items() if n not in world.meanings}
+    )
+    try:
+        # The innermost loop comes first; its trips may depend on those around it.
+        for sym, trips in reversed(span.loops):
+            times = np.maximum(points.of(trips).astype(np.int64), 0)
+            if times.max(initial=0) > 1024 or times.sum() > _MOST_TERMS:
+                return False
+            rows = np.repeat(np.arange(len(times)), times)
+            its = np.arange(len(rows)) - np.repeat(np.cumsum(times) - times, times)
+            picked = {
+                n: v[rows] for n, v in points.values_.items() if n not in world.meanings
+            }
+            points = Points(world, {**picked, sym.name: its})
+            if not len(rows):
+                return True
+        lo = points.of(span.lo).astype(np.int64)
+    except (KeyError, ValueError, OverflowError):
         return False
-    inner = Span(span.lo, span.size, rest)
-    return all(_add(inner, {**model, sym.name: j}, seen, scope) for j in range(n))
+    n = len(seen)
+    change = np.zeros(n + 1, np.int64)
+    np.add.at(change, np.clip(lo, 0, n), 1)
+    np.add.at(change, np.clip(lo + span.size, 0, n), -1)
+    seen += np.cumsum(change[:n])
+    return True
 
 
 def _chain(spans: list[Span], extent: Expr, scope: Scope) -> Outcome:
