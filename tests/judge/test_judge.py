@@ -14,8 +14,13 @@ from pathlib import Path
 
 import pytest
 
+from argus.compiler import placed_program
+from argus.diagnostics import ArgusError
 from argus.evaluation.judge import Limits, LocalJudge
+from argus.evaluation.judge.candidate import check_program, request_of
 from argus.evaluation.judge.process import context
+from argus.evaluation.judge.subject import Subject, subject_of
+from argus.ir.program import Program
 from argus.runs.records import Candidate, FileProblem, LibraryProblem, Verdict
 from judge.corpus import FOLDER
 from judge.problems import AFFINE, GEMM, LARGE, PROBLEMS, SOFTMAX, TASK
@@ -81,6 +86,39 @@ def test_library_problems(judge: LocalJudge) -> None:
     assert large.limit_microseconds == pytest.approx(2 * 4096**3 / 989.4e6)
     soft = Candidate(source=NORMS_SOURCE, kernel="softmax", statics={"BN": 1024})
     assert one(judge, SOFTMAX, soft).status == "correct"
+
+
+def _placed(problem: FileProblem, source: str) -> tuple[Program, Subject]:
+    subject = subject_of(problem)
+    candidate = Candidate(source=source, kernel="affine")
+    return placed_program(request_of(candidate, subject)), subject
+
+
+def test_assumptions_of_the_problem_may_be_stated() -> None:
+    store = "    Y[i * BM :"
+    mine = TASK.replace(store, f"    ag.assume(M < 1000)\n{store}")
+    problem = AFFINE.model_copy(update={"reference": mine})
+    check_program(*_placed(problem, mine))
+    check_program(*_placed(problem, TASK))
+    with pytest.raises(ArgusError, match="AG1011"):
+        check_program(*_placed(AFFINE, mine))
+    # The same words about another thing.
+    other = TASK.replace(store, f"    M = N\n    ag.assume(M < 1000)\n{store}")
+    with pytest.raises(ArgusError, match="N < 1000"):
+        check_program(*_placed(problem, other))
+
+
+def test_a_trust_covers_one_statement() -> None:
+    store = "    Y[i * BM :"
+    mine = TASK.replace(store, f'    ag.trust("seen")\n{store}')
+    problem = AFFINE.model_copy(update={"reference": mine})
+    check_program(*_placed(problem, mine))
+    for other in (
+        mine.replace("(x * alpha) + w", "(x * alpha)"),
+        TASK.replace("    w = ag", '    ag.trust("seen")\n    w = ag'),
+    ):
+        with pytest.raises(ArgusError, match="AG1011"):
+            check_program(*_placed(problem, other))
 
 
 def test_findings_name_a_line(judge: LocalJudge) -> None:

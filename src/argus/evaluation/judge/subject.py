@@ -118,14 +118,16 @@ def _own_program(
 def stated_by(program: Program) -> frozenset[tuple[str, str]]:
     """What a program states without proof: (kind, text) of assumptions and trusts.
 
-    The text of a trust is its reason and the whole text of what it covers, so that the
-    same reason does not cover another statement.
+    The text of an assumption is its condition as it was understood; that of a trust is
+    its reason and the whole text of what it covers, so that the same reason does not
+    cover another statement.
     """
     found: set[tuple[str, str]] = set()
     for op in annotations_of(program):
         match op:
-            case Assume(text=text):
-                found.add(("assume", " ".join(text.split())))
+            case Assume(cond=cond):
+                # Its symbols name the tables: the author's words may mean others.
+                found.add(("assume", str(cond)))
             case Trust(reason=reason, covers=covers, whole=whole):
                 lines = _text_between(covers.file, covers.line, covers.end_line)
                 found.add(("trust", f"{reason}|{whole}|{lines}"))
