@@ -213,6 +213,8 @@ def _threads(design: Design, problem: LibraryProblem) -> str | None:
         return f"{warps} warps cannot share {bq} queries in parts of 16"
     output, scores = bq * d // (32 * warps), bq * bt // (32 * warps)
     if design["form"] == "naive":
+        if bq != 16 * warps:
+            return "more than 16 queries of a warp do not fit its registers"
         # The operand of queries stays; each warp loads all keys, later all values.
         operands = output // 2 + max(bt * d // 64, scores // 2)
         need = output + scores + operands + 50

@@ -121,6 +121,10 @@ class Family(ABC):
     def repaired(self, design: Design, pinned: frozenset[str]) -> Design:
         """The design with other knobs adapted to the pinned ones; a fixed point."""
 
+    def possible(self, form: str, problem: Problem) -> bool:
+        """Whether a form can have a valid design at all; False only if it has none."""
+        return True
+
     def fixed(self, design: Design, problem: Problem) -> dict[str, Value]:
         """Static parameters that the problem settles."""
         return {}
@@ -277,7 +281,7 @@ class Family(ABC):
 
         Raises ValueError where no valid design was drawn in 100000 attempts.
         """
-        forms = list(self.forms.values())
+        forms = [f for f in self.forms.values() if self.possible(f.name, problem)]
         sizes = [prod(len(v) for v in f.domains.values()) for f in forms]
         for _ in range(100_000):
             (form,) = random.choices(forms, sizes)
@@ -291,6 +295,8 @@ class Family(ABC):
     def designs(self, problem: Problem) -> Iterator[Design]:
         """Every valid design of the searched knobs, form by form."""
         for form in self.forms.values():
+            if not self.possible(form.name, problem):
+                continue
             base = self.entered(form.name, problem)
             for values in product(*form.domains.values()):
                 design = {**base, **dict(zip(form.domains, values, strict=True))}

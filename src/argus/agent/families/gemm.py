@@ -217,6 +217,12 @@ class Gemm(Family):
             design[knob] = value
         return design
 
+    def possible(self, form: str, problem: Problem) -> bool:
+        """Hopper's forms need a target with TMA, and rows that it can address."""
+        of = library_problem(problem)
+        hopper = form in ("roles", "persistent")
+        return not hopper or (of.target == "sm_90a" and of.sizes["K"] % 8 == 0)
+
     def fixed(self, design: Design, problem: Problem) -> dict[str, Value]:
         """The activation; whether `cp.async` can copy rows."""
         of = library_problem(problem)

@@ -116,6 +116,10 @@ class _Rows(Family):
         statics = {k: v for k, v in choice.statics.items() if isinstance(v, bool | int)}
         return {"form": "held", **self.forms["held"].defaults, **statics}
 
+    def possible(self, form: str, problem: Problem) -> bool:
+        """Rows of any length are walked over; not all can be held."""
+        return form != "held" or library_problem(problem).sizes["N"] <= _COLUMNS[-1]
+
     def entered(self, form: str, problem: Problem) -> Design:
         """Of whole rows: the least power of two of columns, warps to hold them."""
         if form == "passes":
