@@ -39,7 +39,9 @@ class Tag(Op):
     ``axis(i)``, coordinate i of the element in ``target``. A component that the tag
     already has is replaced; the others stay. Tagging a tensor tags what is loaded from
     it *after* this point of the program (in every role: a tag of a tensor stands before
-    the roles). A tag is a claim of the author's, not an obligation.
+    the roles). A shared tile is tagged as what its bytes hold there: for all who read
+    them if this role wrote them, else for this role, until it or a fill overwrites
+    them. A tag is a claim of the author's, not an obligation.
     """
 
     target: Tile | SharedView | GlobalTensor

@@ -127,6 +127,17 @@ def test_an_incomplete_installation_fails(file: str, monkeypatch) -> None:
     assert "lacks the order analysis" in " ".join(ran.stdout.split())
 
 
+@pytest.mark.compiler
+def test_what_is_refuted_is_not_built(file: str, analyses) -> None:
+    analyses["verdict"] = Verdict.REFUTED
+    ran = argus("build", file)
+    assert ran.exit_code == 1
+    assert "it is wrong" in ran.output and "registers" not in ran.output
+    ran = argus("build", file, "--no-proof")
+    assert ran.exit_code == 0
+    assert "registers" in ran.output
+
+
 class TestTheCache:
     def test_an_unchanged_kernel_is_not_proved_again(self, tmp_path: Path) -> None:
         ask = request(tmp_path, GEMM)
