@@ -6,6 +6,7 @@ import numpy as np
 
 from argus.ir import ops as o
 from argus.ir.expr import binary
+from argus.ir.memory import GlobalTensor
 from argus.verify.tags.compare import (
     Outcome,
     agree,
@@ -87,20 +88,22 @@ def contracted(state: State, op: o.Dot, a: Value, b: Value) -> list[str]:
                 ],
             )
     for mine, other, label in ((a, b, "left"), (b, a, "right")):
-        if found:
-            _one_of_each(state, op, mine, other, label)
+        _one_of_each(state, op, mine, other, label, found)
     return found
 
 
 def _one_of_each(
-    state: State, op: o.Dot, mine: Value, other: Value, label: str
+    state: State, op: o.Dot, mine: Value, other: Value, label: str, along: list[str]
 ) -> None:
     """What only one operand has is the same for all k, else the sum is over it, too.
 
-    Components that the author added are no dimensions and may vary.
+    Asked of dimensions of a tensor that has the one that is contracted, too. Components
+    that the author or a view added may vary.
     """
+    tensors = [p for p in state.world.program.params if isinstance(p, GlobalTensor)]
+    beside = {d for t in tensors if set(along) & set(t.dims) for d in t.dims}
     for name, tag in mine.tags.items():
-        if name in other.tags or name not in mine.extents or not varies(tag):
+        if name in other.tags or name not in beside or not varies(tag):
             continue
         assert isinstance(tag, Coord | Loaded)
         offs = tag.offs if isinstance(tag, Coord) else None
