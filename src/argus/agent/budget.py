@@ -49,12 +49,13 @@ def enough(state: State, stop: Stop) -> str | None:
     time = verdict.microseconds if verdict else None
     if limit is not None and time is not None and limit >= stop.light * time:
         return "speed of light"
-    if state.done and state.done[-1].number - _last_progress(state) >= stop.patience:
+    if state.done and state.done[-1].number - last_progress(state) >= stop.patience:
         return "no progress"
     return None
 
 
-def _last_progress(state: State) -> int:
+def last_progress(state: State) -> int:
+    """The last trial that was faster than all before it, by what counts."""
     last, fastest = 0, float("inf")
     for trial in state.done:
         time = trial.microseconds

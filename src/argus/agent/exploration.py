@@ -28,16 +28,18 @@ class Settings:
     are added to a gain. ``offered``: proposals that are logged. ``sample``: designs of
     a form that the performance model is asked about to begin with, ``asked`` in each
     of the ``rounds`` in which neighbours are looked at. ``slower``: predicted loss from
-    which on a design is not tried.
+    which on a design is not tried. ``restless``: trials without a better kernel after
+    which curiosity has doubled.
     """
 
-    temperature: float = 0.02
-    curiosity: float = 0.6
+    temperature: float = 0.005
+    curiosity: float = 0.45
     offered: int = 16
     sample: int = 40
     asked: int = 12
     slower: float = 0.5
     rounds: int = 1
+    restless: float = 5.0
 
 
 @dataclass
@@ -55,6 +57,7 @@ class Moment:
     design: Design
     bottleneck: str
     features: dict[str, Value]
+    curiosity: float
     taken: set[str]
     pending: list[Design]
     pool: Pool
@@ -93,21 +96,21 @@ class Explorer:
             self._sample(at, form)
         view = self._look(at, form)
         for _ in range(self._settings.rounds):
-            for row in self.ranked(view, at.taken)[:_NEIGHBOURS]:
+            for row in self.ranked(view, at)[:_NEIGHBOURS]:
                 at.pool.add(self._neighbours(view.designs[row]))
             if self._beliefs.can_forecast:
                 view = self._look(at, form)
-                for row in self.ranked(view, at.taken)[: self._settings.asked]:
+                for row in self.ranked(view, at)[: self._settings.asked]:
                     at.ask(view.designs[row])
             view = self._look(at, form)
         return view
 
-    def ranked(self, view: View, taken: set[str]) -> list[int]:
+    def ranked(self, view: View, at: Moment) -> list[int]:
         """Rows that were not tried, the highest score first."""
-        score = view.mean - self._settings.curiosity * view.doubt
+        score = view.mean - at.curiosity * view.doubt
         names = list(view.rows)
         order = [int(r) for r in score.argsort(kind="stable")]
-        return [r for r in order if names[r] not in taken]
+        return [r for r in order if names[r] not in at.taken]
 
     def _sample(self, at: Moment, form: str) -> None:
         """Let the model say something of the whole form, and of what was tried."""

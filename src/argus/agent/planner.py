@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from argus.agent.beliefs import Beliefs
+from argus.agent.budget import last_progress
 from argus.agent.exploration import Explorer, Moment, Settings
 from argus.agent.pool import Pool
 from argus.agent.selection import sample, softmax
@@ -81,6 +82,7 @@ class Planner:
             design=design,
             bottleneck=bottleneck,
             features=self._now(state, number, bottleneck),
+            curiosity=self._curiosity(state),
             taken={key(d) for d in pending} | self._tried(state),
             pending=list(pending),
             pool=self._pool.copy(),
@@ -115,6 +117,11 @@ class Planner:
         number = min(times)[1] if times else 0
         design = state.design(number)
         return None if design is None else (number, design)
+
+    def _curiosity(self, state: State) -> float:
+        """Grows while nothing better is found: then it is likely to be elsewhere."""
+        stale = len(state.done) - 1 - last_progress(state)
+        return self._settings.curiosity * (1 + stale / self._settings.restless)
 
     def _now(self, state: State, number: int, bottleneck: str) -> dict[str, Value]:
         verdict = state.verdict_of(number)
@@ -187,7 +194,7 @@ class Planner:
         here = view.rows[key(at.design)]
         now = float(view.mean[here])
         found: list[Offer] = []
-        for row in self._explorer.ranked(view, at.taken)[: 2 * self._settings.offered]:
+        for row in self._explorer.ranked(view, at)[: 2 * self._settings.offered]:
             design = view.designs[row]
             gain, doubt = now - float(view.mean[row]), float(view.doubt[row])
             edit = difference(at.design, design)
@@ -222,11 +229,11 @@ class Planner:
             look = visited or self._beliefs.can_forecast
             view = self._explorer.explore(at, other) if look else None
             if view is not None and not visited:
-                rows = self._explorer.ranked(view, at.taken)[:1]
+                rows = self._explorer.ranked(view, at)[:1]
                 new = [view.designs[r] for r in rows]
                 designs = [(d, *self._between(at, d)[:2]) for d in new]
             elif view is not None and time is not None:
-                rows = self._explorer.ranked(view, at.taken)[:1]
+                rows = self._explorer.ranked(view, at)[:1]
                 designs = [
                     (
                         view.designs[r],
@@ -299,7 +306,7 @@ class Planner:
         depends_on: tuple[str, ...],
     ) -> Offer:
         expected = at.expect(optimisation)
-        score = gain + self._settings.curiosity * doubt
+        score = gain + at.curiosity * doubt
         mine, theirs = self._beliefs.forecast(at.design), at.asked.get(key(design))
         if mine is not None and theirs is not None:
             loss = theirs - mine
