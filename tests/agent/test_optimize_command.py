@@ -1,0 +1,81 @@
+"""The command with the real judge, families, model and knowledge base; small sizes."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from argus.agent.policy import load
+from argus.cli.app import app
+from argus.runs.store import Store
+
+SMALL = ["optimize", "softmax", "--shape", "64x256", "--trials", "3"]
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch) -> Path:
+    monkeypatch.setenv("ARGUS_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("COLUMNS", "60")
+    return tmp_path / "home"
+
+
+def invoke(*arguments: str):
+    return CliRunner().invoke(app, list(arguments))
+
+
+def test_a_kernel_gets_faster_and_everything_is_kept(home: Path, tmp_path: Path):
+    best = tmp_path / "best.py"
+    done = invoke(*SMALL, "--out", str(best))
+    assert done.exit_code == 0, done.output
+    assert "no GPU: times are predicted" in done.output
+    assert "every time is predicted" in " ".join(done.output.split())
+    assert "ablation: the best kernel without" in done.output
+    assert "x as fast" in done.output
+    assert max(len(line) for line in done.output.splitlines()) <= 60
+    assert "@ag.kernel" in best.read_text()
+    store = Store(home / "runs")
+    (name,) = store.names()
+    assert name in done.output
+    assert load(home / "policy.json").runs == {name: 3}
+    with store.read(name) as run:
+        kinds = [e.event for e in run.events()]
+    assert kinds.count("judged") == 3
+    assert kinds.count("learned") == 3
+    assert kinds[-1] == "finished"
+
+    # It goes on with more trials; with --json, one object and nothing else.
+    resumed = ["optimize", "--resume", "latest", "--trials", "4", "--no-ablate"]
+    more = invoke(*resumed, "--json")
+    assert more.exit_code == 0, more.output
+    (result,) = json.loads(more.output)["runs"]
+    assert result["run"] == name
+    assert result["trials"] == 4
+    assert result["measured"] is False
+    assert result["microseconds"] < result["start_microseconds"]
+    assert load(home / "policy.json").runs == {name: 4}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["optimize"], "AG0908"),
+        (["optimize", "gem"], "AG0909"),
+        (["optimize", "gemm", "--shape", "64xx64"], "AG0908"),
+        (["optimize", "gemm", "--size", "Q=4"], "AG0908"),
+        (["optimize", "no-such-file.py"], "AG0901"),
+        (["optimize", "--resume", "nothing"], "AG1001"),
+        (["optimize", *SMALL[1:], "--agent", "model"], "AG0908"),
+    ],
+)
+def test_mistakes_of_the_user_have_a_code(home: Path, arguments, code):
+    done = invoke(*arguments, "--json")
+    assert done.exit_code == 2, done.output
+    assert json.loads(done.output)["diagnostics"][0]["code"] == code
+
+
+def test_a_damaged_policy_is_told(home: Path):
+    home.mkdir()
+    (home / "policy.json").write_text("{")
+    done = invoke(*SMALL, "--json")
+    assert json.loads(done.output)["diagnostics"][0]["code"] == "AG1004"
