@@ -121,8 +121,6 @@ def library_points() -> list[Point]:
     for record in records:
         entry = record["entry"]
         case = next(c for c in LIBRARY[entry].large if c.name == record["case"])
-        if case.sizes.get("K", 8) % 8:
-            continue  # copied element by element: not what the model is for
         time = record["timings"]["argus"]
         said = predict(library(entry, case), every_size(entry, case))
         found.append(Point(entry, case.name, time["median_us"], said.microseconds))
@@ -132,7 +130,7 @@ def library_points() -> list[Point]:
 def test_cases_of_the_library():
     """Problems from 20 to 13000 microseconds, each with the library's own choice."""
     found = accuracy(library_points())
-    assert found.points >= 35
+    assert found.points >= 36
     assert found.spearman >= 0.99
     assert found.error <= 0.08
     assert found.high <= 0.20

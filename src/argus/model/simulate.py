@@ -189,7 +189,7 @@ class Machine:
             end = max(end, far)
             # Who asks first pays for the others that read the same tile.
             latency += hw.dram_latency - hw.l2_latency
-        return end + latency
+        return end + latency * traffic.trips
 
     # ------------------------------------------------------------------ barriers
 

@@ -50,6 +50,8 @@ class Traffic:
     lines: float = 0.0
     issue: float = 0.0
     chain: float = 0.0
+    trips: float = 1.0
+    """Round trips to memory, one after the other."""
 
 
 @dataclass(frozen=True)

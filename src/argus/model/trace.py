@@ -322,7 +322,11 @@ class Tracer:
         spread, lines = costs.requests(op.plan, op.view, env)
         asked = self._bytes(op.view)
         n = costs.ACCESS * op.plan.accesses
-        traffic = s.Traffic(spread, asked, lines, n * self._warps, n)
+        # Two elements share a register and are guarded apart: a register is waited for
+        # before the next one is begun (seen in times; sub-word loads only).
+        size = op.plan.width * op.view.dtype.bytes
+        trips = max(1.0, op.plan.accesses * size / 4) if size < 4 else 1.0
+        traffic = s.Traffic(spread, asked, lines, n * self._warps, n, trips)
         if isinstance(op, o.StoreGlobal):
             self._footprint.stored += asked * self._inner[-1]
             return [s.Store(self._of_group(traffic))]
