@@ -106,6 +106,7 @@ RIGHT_WHEN_SMALL = (
     "gemm_zero_when_large",
     "gemm_fades_when_large",
     "gemm_counts_steps",
+    "gemm_nan_when_large",
 )
 """Exploits that are right for small sizes, and wrong for the problem's."""
 

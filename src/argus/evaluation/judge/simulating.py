@@ -6,7 +6,7 @@ accesses out of bounds) and outputs are judged. The time is the predicted one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,7 @@ _DISTRIBUTIONS: tuple[Distribution, ...] = (
     "sparse",
     "constant",
 )
+_MARK = -1234.5
 _RUNS = 3
 """Least runs of a candidate."""
 
@@ -117,43 +118,73 @@ def _interpreted(
     seed: int,
     number: int,
 ) -> Sequence[Fault]:
-    """Run a case; its faults. Raises ArgusError AG0808 for what it refuses."""
-    blocks, multiprocessors = None, SM_COUNT
-    if small.few:
-        # As if there were a multiprocessor for each tile: blocks that do one each.
-        multiprocessors = 1 << 20
-        env = environment(program, inputs.arguments, subject)
-        grid = int(evaluate(program.grid, {**env, "sm_count": multiprocessors}))
-        blocks = [0, grid - 1]
-    try:
-        done = run(
-            program,
-            inputs.arrays,
-            dict(subject.scalars),
-            sm_count=multiprocessors,
-            blocks=blocks,
-            seed=seed,
-            schedule="in_order" if number % 2 else "random",
-            collect=True,
-        )
-    except ArgumentError as error:
-        raise fail("AG0808", program.span, str(error)) from error
-    return done.errors
+    """Run a case; its faults. Raises ArgusError AG0808 for what it refuses.
+
+    Of a case of few blocks the last one, or the first if the last writes nothing.
+    """
+
+    def once(blocks: list[int] | None, multiprocessors: int) -> Sequence[Fault]:
+        try:
+            done = run(
+                program,
+                inputs.arrays,
+                dict(subject.scalars),
+                sm_count=multiprocessors,
+                blocks=blocks,
+                seed=seed,
+                schedule="in_order" if number % 2 else "random",
+                collect=True,
+            )
+        except ArgumentError as error:
+            raise fail("AG0808", program.span, str(error)) from error
+        return done.errors
+
+    if not small.few:
+        return once(None, SM_COUNT)
+    # As if there were a multiprocessor for each tile: blocks that do one each.
+    many = 1 << 20
+    env = environment(program, inputs.arguments, subject)
+    grid = int(evaluate(program.grid, {**env, "sm_count": many}))
+    for name, mark in _marks(inputs).items():
+        inputs.arrays[name][...] = mark
+    faults = once([grid - 1], many)
+    untouched = all(
+        bool((inputs.arrays[name] == mark).all())
+        for name, mark in _marks(inputs).items()
+    )
+    return once([0], many) if untouched and not faults else faults
 
 
-def _leave_out(inputs: Inputs, reference: dict[str, Any]) -> None:
-    """Where nothing was written, take the reference: only some blocks were run."""
+def _marks(inputs: Inputs) -> dict[str, Any]:
+    """What outputs hold where only some blocks are run: one number for each.
+
+    Not NaN, which could not be told from what a wrong kernel writes.
+    """
+    library = inputs.library
+    return {
+        a.name: library.rounded(np.full(1, _MARK), a.dtype)
+        if a.dtype.is_float
+        else library.poisoned(a.dtype, (1,))
+        for a in inputs.arguments
+        if a.draw == "output"
+    }
+
+
+def _leave_out(inputs: Inputs, reference: Mapping[str, Any]) -> None:
+    """Where nothing was written, take the reference: only some blocks were run.
+
+    Where nothing was written at all, nothing is left out.
+    """
     library = inputs.library
     types = {a.name: a.dtype for a in inputs.arguments}
-    for name, exact in reference.items():
-        dtype = types[name]
-        if not dtype.is_float:
-            poison = library.poisoned(dtype, (1,))
-            empty = inputs.arrays[name] == poison
-            inputs.arrays[name][empty] = exact[empty]
-            continue
-        empty = np.isnan(library.exact(inputs.arrays[name], dtype))
-        inputs.arrays[name][empty] = library.rounded(exact, dtype)[empty]
+    marks = _marks(inputs)
+    empty = {name: inputs.arrays[name] == mark for name, mark in marks.items()}
+    if all(bool(places.all()) for places in empty.values()):
+        return
+    for name, places in empty.items():
+        exact, dtype = reference[name], types[name]
+        right = library.rounded(exact, dtype) if dtype.is_float else exact
+        inputs.arrays[name][places] = right[places]
 
 
 def _ended(clock: Clock, given: Verdict, made: Verdict) -> Verdict:

@@ -8,7 +8,7 @@ A candidate may be right for small sizes only: `if K > 4096`. Each decision that
 program takes by sizes and scalars must turn out somewhere as it does at the problem's
 own sizes, and a size that reaches the values of elements must be there as it is
 (`dependence`). Where no small case does that, one dimension at a time is given its own
-size, and only the first and the last block are run.
+size, and only one block is run.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ MOST = 1 << 32
 
 @dataclass(frozen=True)
 class Small:
-    """A case to run; ``few``: only its first and its last blocks."""
+    """A case to run; ``few``: only one of its blocks."""
 
     case: Case
     why: str
