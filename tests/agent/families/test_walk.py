@@ -37,6 +37,7 @@ PROBLEMS = {
         "gemm", "bias", "relu", "residual", M=8192, N=8192, K=8192
     ),
     "gemm on Ampere": library("gemm_sm80", target="sm_80", M=4096, N=4096, K=4096),
+    "Ampere's gemm on Hopper": library("gemm_sm80", M=4096, N=4096, K=4096),
     "softmax": library("softmax", M=16384, N=8192),
     "softmax of odd rows": library("softmax", M=8191, N=5001),
     "rmsnorm": library("rmsnorm", M=4096, N=4096),

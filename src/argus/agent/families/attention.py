@@ -147,6 +147,8 @@ class Attention(Family):
     forms: ClassVar = {f.name: f for f in (_NAIVE, _RING, _ROLES, _OVERLAP)}
     knobs = _KNOBS
     together = (("BQ", "WARPGROUPS"), ("BQ", "BT"), ("BT", "STAGES"))
+    # On Hopper, `ring` multiplies with it, too, where the warps are warpgroups.
+    inseparable = frozenset({"wgmma"})
 
     def start(self, problem: Problem) -> Design:
         """64 queries, 32 keys at a time."""

@@ -95,6 +95,8 @@ class Family(ABC):
     knobs: ClassVar[Mapping[str, Knob]]
     together: ClassVar[tuple[tuple[str, str], ...]] = ()
     """Pairs of knobs that are also changed in one step."""
+    inseparable: ClassVar[frozenset[str]] = frozenset()
+    """Optimisations that cannot be taken out, though some forms do not name them."""
 
     # ---- what each family says
 
@@ -233,8 +235,12 @@ class Family(ABC):
         """The nearest valid design without an optimisation; None if there is none.
 
         Its knobs are switched off where it is a matter of knobs. Otherwise it is the
-        form that shares most optimisations with the design.
+        form that shares most optimisations with the design, and a third of them at
+        least: with less the comparison would be one of two kernels. What else is lost
+        with it, ``optimisations`` tells.
         """
+        if optimisation in self.inseparable:
+            return None
         if optimisation not in self.optimisations(design):
             return None
         off: dict[str, Value] = {
@@ -255,15 +261,18 @@ class Family(ABC):
         return None
 
     def _near(self, design: Design) -> list[Form]:
-        """All forms: the design's own first, then by what they share with it."""
+        """Forms that share enough with the design: its own, then most shared first."""
         own = self.form(design)
         mine = set(self.optimisations(design))
 
-        def distance(form: Form) -> tuple[bool, int]:
+        def shared(form: Form) -> int:
             able = {self.knobs[k].optimisation for k in form.domains}
-            return form is not own, -len(mine & {*form.optimisations, *able})
+            return len(mine & {*form.optimisations, *able})
 
-        return sorted(self.forms.values(), key=distance)
+        near = [
+            f for f in self.forms.values() if f is own or 3 * shared(f) >= len(mine)
+        ]
+        return sorted(near, key=lambda f: (f is not own, -shared(f)))
 
     def _with_off(self, design: Design, off: Mapping[str, Value], form: Form) -> Design:
         """The design carried over to a form, with the given knobs off."""

@@ -188,6 +188,8 @@ class Gemm(Family):
     forms: ClassVar = {f.name: f for f in (_NAIVE, _RING, _ROLES, _PERSISTENT)}
     knobs = _KNOBS
     together = (("BM", "BN"), ("BN", "WARPGROUPS"))
+    # On Hopper, `ring` multiplies with it, too, where the warps are warpgroups.
+    inseparable = frozenset({"wgmma"})
 
     def start(self, problem: Problem) -> Design:
         """64x64 tiles, four warps."""
@@ -218,10 +220,14 @@ class Gemm(Family):
         return design
 
     def possible(self, form: str, problem: Problem) -> bool:
-        """Hopper's forms need a target with TMA, and rows that it can address."""
+        """Hopper's forms need a target with TMA, and rows that it can address.
+
+        The entry `gemm_sm80` stands for Ampere's instructions on any target.
+        """
         of = library_problem(problem)
-        hopper = form in ("roles", "persistent")
-        return not hopper or (of.target == "sm_90a" and of.sizes["K"] % 8 == 0)
+        if form in ("naive", "ring"):
+            return True
+        return of.entry == "gemm" and of.target == "sm_90a" and of.sizes["K"] % 8 == 0
 
     def fixed(self, design: Design, problem: Problem) -> dict[str, Value]:
         """The activation; whether `cp.async` can copy rows."""
@@ -343,6 +349,8 @@ def _ring(design: Design, problem: LibraryProblem) -> str | None:
 def _hopper(design: Design, problem: LibraryProblem) -> str | None:
     if problem.target != "sm_90a":
         return f"{problem.target} has no TMA"
+    if problem.entry != "gemm":
+        return f"{problem.entry} is without Hopper's instructions"
     m, n, k = (problem.sizes[d] for d in "MNK")
     if k % 8:
         return f"TMA needs rows of 16-byte steps; K is {k}"
