@@ -62,6 +62,16 @@ def product(A: bf16["M K"], B: bf16["N K"], C: bf16["M N"], *, BM: int = 64,
     C[bm * BM :, bn * BN :] = acc.to(bf16)
 """
 
+PACKED = """
+@ag.kernel
+def packed(X: bf16["M 2 N"], Y: bf16["M N"], *, BM: int = 4, BN: int = 128):
+    M, N = Y.shape
+    i, j = ag.block(ag.cdiv(M, BM), ag.cdiv(N, BN))
+    gate = ag.load(X[i * BM :, 0, j * BN :], (BM, BN)).to(f32)
+    up = ag.load(X[i * BM :, 1, j * BN :], (BM, BN)).to(f32)
+    Y[i * BM :, j * BN :] = (ag.silu(gate) * up).to(bf16)
+"""
+
 PIPELINED = (ROOT / "tests" / "lang" / "kernels" / "explicit.py").read_text()
 ATTENTION = (ROOT / "src" / "argus" / "kernels" / "attention.py").read_text()
 GROUPS = ATTENTION.replace(
@@ -73,6 +83,7 @@ RIGHT = {
     "rows": (HEAD + ROWS, None),
     "reinterpret": (HEAD + REINTERPRET, None),
     "checked": (HEAD + CHECKED, None),
+    "packed": (HEAD + PACKED, None),
     "pipelined": (PIPELINED, "pipelined"),
     "explicit": (PIPELINED, "explicit"),
     "groups": (GROUPS, None),
@@ -108,6 +119,8 @@ WRONG = [
     ("rows", "    row = ag.block(M)", "AG0318",
      "    ag.require(N > 8, 'a')\n    ag.require(N < 4, 'b')\n    row = ag.block(M)"),
     ("groups", "g = h // (H // G)", "AG0314", "g = h % G"),
+    ("packed", "1, j * BN :]", "AG0303", "1, j * BN + 1 :]"),
+    ("packed", "X[i * BM :, 1", "AG0303", "X[i * BM + 4 :, 1"),
 ]  # fmt: skip
 
 

@@ -43,7 +43,7 @@ def elementwise(state: State, op: o.Elementwise) -> Value:
             values.append(state.get(arg))
         else:
             values.append(_scalar(state, arg, shape))
-    _check_agreement(state, op, values)
+    chosen = _check_agreement(state, op, values)
     tags: dict[str, Tag] = {}
     extents: dict[str, Expr] = {}
     loose: dict[str, int] = {}
@@ -61,7 +61,7 @@ def elementwise(state: State, op: o.Elementwise) -> Value:
     chain = max((v.chain for v in values), key=len, default=())
     result = Value(
         shape,
-        tags,
+        {n: t for n, t in tags.items() if n not in chosen},
         _holes(state, op.fn, values),
         _kind(op.fn, values),
         number=_number(op, values),
@@ -85,12 +85,33 @@ def _scalar(state: State, arg: Expr, shape: tuple[int, ...]) -> Value:
     return Value(shape, number=uniform(value, shape) if value.type == "int" else None)
 
 
-def _check_agreement(state: State, op: o.Elementwise, values: list[Value]) -> None:
+def _check_agreement(state: State, op: o.Elementwise, values: list[Value]) -> set[str]:
+    """Compare the operands' components; those that were chosen apart are returned."""
+    chosen: set[str] = set()
     for i, a in enumerate(values):
         for b in values[i + 1 :]:
             for name in a.tags:
-                if name in b.tags and pairing([a, b], name) is None:
+                if name not in b.tags or pairing([a, b], name) is not None:
+                    continue
+                if _chosen_apart(state, name, a.tags[name], b.tags[name]):
+                    chosen.add(name)
+                else:
                     _agreement(state, op, name, a, b)
+    return chosen
+
+
+def _chosen_apart(state: State, name: str, a: Tag, b: Tag) -> bool:
+    """Whether a dimension without a name was indexed by two different numbers.
+
+    `X[i, 0]` and `X[i, 1]` of ``X: f32["M 2"]`` are two parts of an element that the
+    author takes apart; only a tile that runs along the dimension could be off by one.
+    """
+    if not (name[:1] == "_" and name[1:].isdigit()):
+        return False
+    if not isinstance(a, Coord) or not isinstance(b, Coord):
+        return False
+    uniform_ = all(bool((x.offs == x.offs.flat[0]).all()) for x in (a, b))
+    return uniform_ and not agree(a, b, state.scope).proved
 
 
 def _agreement(state: State, op: o.Elementwise, name: str, a: Value, b: Value) -> None:

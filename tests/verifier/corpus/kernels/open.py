@@ -5,16 +5,6 @@ from argus import bf16, f32
 
 
 @ag.kernel
-def packed(X: bf16["M 2 N"], Y: bf16["M N"], *, BM: int = 4, BN: int = 128):
-    """Right: silu(gate) * up, the parts beside each other in one tensor."""
-    M, N = Y.shape
-    i, j = ag.block(ag.cdiv(M, BM), ag.cdiv(N, BN))
-    gate = ag.load(X[i * BM :, 0, j * BN :], (BM, BN)).to(f32)
-    up = ag.load(X[i * BM :, 1, j * BN :], (BM, BN)).to(f32)
-    Y[i * BM :, j * BN :] = (ag.silu(gate) * up).to(bf16)
-
-
-@ag.kernel
 def halves(X: bf16["M W"], Y: bf16["M N"], *, BM: int = 4, BN: int = 128):
     """Right: silu of the first half of a row times the second half."""
     M, N = Y.shape
