@@ -50,8 +50,18 @@ times each, with other data and schedules, and at the sizes of the counterexampl
 - *unknown*: not decided.
 - *proved, right*: equivalent, as far as the interpreter can tell.
 - *proved, wrong*: the interpreter shows it to be wrong. There must be none.
+- *failed*: the verifier crashed, or took more than a minute.
 - *line*: of the refuted, those whose counterexample names the changed line; in
   brackets with those that name a line that it leads to.
+
+What no operator does, since the invariants do not speak of it: change an arithmetic
+operation, a constant, the causal mask, a scale, the maximum that a softmax subtracts.
+
+Why a mutant may be refuted and not shown: a padded key more in a softmax
+(`mask_bound`) changes less than the tolerance; rows past a ragged end (`limit_...`) are
+written again by the block that owns them, which the interpreter runs later; a phase
+that is ambiguous (AG0404) or an arrival too many (AG0409) needs a schedule that is
+rarely drawn; a warpgroup's rows may not exist at the sizes that are run.
 
 """
 
@@ -132,11 +142,12 @@ def bars(found: list[Outcome]) -> dict[str, float]:
 
 def listing(title: str, found: Iterable[Outcome]) -> list[str]:
     """A section that lists single mutants."""
-    lines = [
-        f"- {x.mutant.subject}, `{x.mutant.operator}` {x.mutant.number}, line {x.line}: "
-        f"{', '.join(x.rules) or 'no rule'}{f' ({x.detail})' if x.detail else ''}"
-        for x in found
-    ]
+    lines: list[str] = []
+    for x in found:
+        rules, m = ", ".join(x.rules) or "no rule", x.mutant
+        detail = " ".join(x.detail.split())[:160]
+        text = f"{m.subject}, `{m.operator}` {m.number}, line {x.line}: {rules}"
+        lines.append(f"- {text}{f' ({detail})' if detail else ''}")
     return [f"## {title}", "", *(lines or ["None."]), ""]
 
 

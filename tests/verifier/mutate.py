@@ -425,11 +425,19 @@ def broadcast_axis(program: Program) -> Iterator[Site]:
 
 
 def carried_back(program: Program) -> Iterator[Site]:
-    """What a loop computes for the next turn is dropped."""
+    """What a loop computes for the next turn is dropped.
+
+    Not a running maximum: which one is subtracted is a matter of numbers.
+    """
+    largest = {
+        x.result for x in _ops(program, o.Elementwise) if x.fn in ("maximum", "minimum")
+    }
     for op in _ops(program, o.For):
         for carry in op.tiles:
             # An accumulator that is updated in place stays updated.
             in_place = carry.yielded.storage == carry.arg.storage is not None
+            if carry.yielded in largest:
+                continue
             if carry.yielded is not carry.arg and not in_place:
                 yield op.span.line, _set(carry, yielded=carry.arg)
 
