@@ -54,6 +54,13 @@ class Pool:
 
 def _sampled(family: Family, problem: Problem, seed: int, most: int) -> list[Design]:
     found: list[Design] = []
+    if not family.forms:  # of a user's file: there is nothing to draw evenly from
+        drawn = random.Random(f"{seed}")
+        some = {key(d): d for d in [family.start(problem)]}
+        for _ in range(most):
+            design = family.sample(problem, drawn)
+            some.setdefault(key(design), design)
+        return list(some.values())
     for name, form in family.forms.items():
         drawn = random.Random(f"{seed}:{name}")
         group: dict[str, Design] = {}

@@ -159,3 +159,12 @@ def test_what_is_no_file_task(
 def test_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(ArgusError, match="AG0901"):
         file_task(tmp_path / "none.py")
+
+
+def test_the_planner_has_designs_of_a_file_to_weigh() -> None:
+    from argus.agent.pool import Pool
+
+    task = file_task(EXAMPLES / "layernorm.py")
+    pool = Pool(family_of(task.problem), task.problem, 0, 200)
+    assert pool.forms == ("layernorm",)
+    assert len(pool.of("layernorm")) == 25

@@ -8,6 +8,7 @@ so nothing is ruled out beforehand but what is no positive integer.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from itertools import product
 from random import Random
 from typing import ClassVar
@@ -30,32 +31,18 @@ class Statics(Family):
     forms: ClassVar[Mapping[str, Form]] = {}
     knobs: ClassVar[Mapping[str, Knob]] = {}
 
-    def searched(self, problem: Problem) -> dict[str, Knob]:
+    def searched(self, problem: Problem) -> Mapping[str, Knob]:
         """The static parameters of a file that are searched, by name.
 
         Raises ArgusError for what reading the file finds.
         """
-        kernel = kernel_of(file_problem(problem))
-        found: dict[str, Knob] = {}
-        for static in kernel.signature.statics:
-            default = literal(static.default)
-            values = domain(default)
-            if static.name in kernel.signature.dims or len(values) < 2:
-                continue
-            meaning = f"static parameter of {kernel.name}"
-            found[static.name] = Knob(static.name, values, meaning, OPTIMISATION)
-        return found
+        of = file_problem(problem)
+        return _searched(of.name, of.reference, of.kernel)
 
     def start(self, problem: Problem) -> Design:
         """The defaults of the file."""
-        kernel = kernel_of(file_problem(problem))
-        knobs = self.searched(problem)
-        design: Design = {"form": kernel.name}
-        for static in kernel.signature.statics:
-            value = literal(static.default)
-            if static.name in knobs and isinstance(value, bool | int):
-                design[static.name] = value
-        return design
+        of = file_problem(problem)
+        return dict(_defaults(of.name, of.reference, of.kernel))
 
     def library(self, problem: Problem) -> Design:
         """The same as the start: nobody has chosen anything else."""
@@ -154,18 +141,43 @@ def file_problem(problem: Problem) -> FileProblem:
     return problem
 
 
-def kernel_of(problem: FileProblem) -> Kernel:
-    """The kernel of a file's problem.
+@lru_cache(maxsize=32)
+def _kernel(file: str, text: str, name: str) -> Kernel:
+    """A kernel of a file's text.
 
     Raises ArgusError AG0011 where the file has no such kernel, and for what reading
     finds.
     """
-    kernels = load_kernels(problem.name, problem.reference).kernels
-    if problem.kernel not in kernels:
+    kernels = load_kernels(file, text).kernels
+    if name not in kernels:
         raise fail(
             "AG0011",
             None,
-            f"`{problem.name}` has no kernel `{problem.kernel}`",
+            f"`{file}` has no kernel `{name}`",
             help=f"its kernels are {', '.join(kernels)}",
         )
-    return kernels[problem.kernel]
+    return kernels[name]
+
+
+@lru_cache(maxsize=32)
+def _searched(file: str, text: str, name: str) -> Mapping[str, Knob]:
+    signature = _kernel(file, text, name).signature
+    found: dict[str, Knob] = {}
+    for static in signature.statics:
+        values = domain(literal(static.default))
+        if static.name in signature.dims or len(values) < 2:
+            continue
+        meaning = f"static parameter of {name}"
+        found[static.name] = Knob(static.name, values, meaning, OPTIMISATION)
+    return found
+
+
+@lru_cache(maxsize=32)
+def _defaults(file: str, text: str, name: str) -> Design:
+    knobs = _searched(file, text, name)
+    design: Design = {"form": name}
+    for static in _kernel(file, text, name).signature.statics:
+        value = literal(static.default)
+        if static.name in knobs and isinstance(value, bool | int):
+            design[static.name] = value
+    return design
