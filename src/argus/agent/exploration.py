@@ -35,8 +35,8 @@ class Settings:
     temperature: float = 0.005
     curiosity: float = 0.45
     offered: int = 16
-    sample: int = 40
-    asked: int = 12
+    sample: int = 24
+    asked: int = 8
     slower: float = 0.5
     rounds: int = 1
     restless: float = 5.0
@@ -58,6 +58,7 @@ class Moment:
     bottleneck: str
     features: dict[str, Value]
     curiosity: float
+    slower: float
     taken: set[str]
     pending: list[Design]
     pool: Pool

@@ -14,11 +14,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from argus.agent.beliefs import Beliefs
 from argus.agent.budget import last_progress
 from argus.agent.exploration import Explorer, Moment, Settings
+from argus.agent.offers import Offer, between, changes, finite, label_of, offer
 from argus.agent.pool import Pool
 from argus.agent.selection import sample, softmax
 from argus.agent.space import FORM, Design, Space, difference, key
@@ -30,15 +30,6 @@ UNKNOWN = "unknown"
 
 _PRUNED = 3
 """Proposals that are logged though they cannot be drawn."""
-
-
-@dataclass(frozen=True)
-class Offer:
-    """A proposal and the design that it leads to."""
-
-    proposal: Proposal
-    design: Design
-    doubt: float
 
 
 class Planner:
@@ -83,6 +74,7 @@ class Planner:
             bottleneck=bottleneck,
             features=self._now(state, number, bottleneck),
             curiosity=self._curiosity(state),
+            slower=self._settings.slower,
             taken={key(d) for d in pending} | self._tried(state),
             pending=list(pending),
             pool=self._pool.copy(),
@@ -100,7 +92,7 @@ class Planner:
             trial=trial,
             parent=number,
             bottleneck=bottleneck,
-            proposals=tuple(_finite(o.proposal) for o in offers),
+            proposals=tuple(finite(o.proposal) for o in offers),
             probabilities=probabilities,
             chosen=sample(probabilities, self._seed, trial),
         )
@@ -154,10 +146,10 @@ class Planner:
         waiting = any(o.proposal.score > 0 for o in steps)
         offers += self._jumps(at, form, waiting)
         best: dict[str, Offer] = {}
-        for offer in offers:
-            name = key(offer.design)
-            if name not in best or best[name].proposal.score < offer.proposal.score:
-                best[name] = offer
+        for one in offers:
+            name = key(one.design)
+            if name not in best or best[name].proposal.score < one.proposal.score:
+                best[name] = one
         return list(best.values())
 
     def _steps(self, at: Moment, form: str) -> list[Offer]:
@@ -172,9 +164,9 @@ class Planner:
                 continue
             if key(design) in at.taken or not set(move.depends_on) <= present:
                 continue
-            gain, doubt, why = self._between(at, design)
+            gain, doubt, why = between(at, design)
             found.append(
-                self._offer(
+                offer(
                     at,
                     move.optimisation,
                     move.where,
@@ -199,10 +191,10 @@ class Planner:
             gain, doubt = now - float(view.mean[row]), float(view.doubt[row])
             edit = difference(at.design, design)
             found.append(
-                self._offer(
+                offer(
                     at,
-                    self._label(at, edit),
-                    _changes(at.design, edit),
+                    label_of(at, edit),
+                    changes(at.design, edit),
                     edit,
                     design,
                     gain,
@@ -231,7 +223,7 @@ class Planner:
             if view is not None and not visited:
                 rows = self._explorer.ranked(view, at)[:1]
                 new = [view.designs[r] for r in rows]
-                designs = [(d, *self._between(at, d)[:2]) for d in new]
+                designs = [(d, *between(at, d)[:2]) for d in new]
             elif view is not None and time is not None:
                 rows = self._explorer.ranked(view, at)[:1]
                 designs = [
@@ -245,16 +237,16 @@ class Planner:
             else:
                 named = at.pool.of(other).items()
                 options = [d for name, d in named if name not in at.taken]
-                designs = [(d, *self._between(at, d)[:2]) for d in options[:1]]
+                designs = [(d, *between(at, d)[:2]) for d in options[:1]]
             for design, gain, doubt in designs:
                 new = set(self._space.optimisations(design))
                 new -= set(self._space.optimisations(at.design))
-                label = self._label(at, dict(design))
+                label = label_of(at, dict(design))
                 if new:
                     label = max(sorted(new), key=lambda o: at.expect(o).mean)
                 edit = difference(at.design, design)
                 found.append(
-                    self._offer(
+                    offer(
                         at,
                         label,
                         f"restart in the form {other}",
@@ -267,77 +259,6 @@ class Planner:
                     )
                 )
         return found
-
-    # ---- what is expected of it
-
-    def _between(self, at: Moment, design: Design) -> tuple[float, float, str]:
-        """Gain of a design of another form, its doubt, and where that is from."""
-        old = set(self._space.optimisations(at.design))
-        new = set(self._space.optimisations(design))
-        gained = [at.expect(o) for o in sorted(new - old)]
-        lost = [at.expect(o) for o in sorted(old - new)]
-        gain = sum(e.mean for e in gained) - sum(e.mean for e in lost)
-        doubt = math.sqrt(sum(e.doubt**2 for e in (*gained, *lost)))
-        why = ", ".join(sorted(new - old)) or "the form itself"
-        mine, theirs = self._beliefs.forecast(at.design), self._beliefs.forecast(design)
-        if mine is None or theirs is None:
-            return gain, doubt, f"typical of {why}"
-        return 0.3 * gain + 0.7 * (mine - theirs), doubt, f"model, and typical of {why}"
-
-    # ---- words
-
-    def _label(self, at: Moment, edit: dict[str, Value]) -> str:
-        """The optimisation that an edit of knobs belongs to, for preferences."""
-        present = set(self._space.optimisations(at.design))
-        labels = [at.labels[k] for k in edit if k in at.labels]
-        new = [o for o in labels if o not in present]
-        return (new or labels or ["tile-shape"])[0]
-
-    def _offer(
-        self,
-        at: Moment,
-        optimisation: str,
-        where: str,
-        edit: dict[str, Value],
-        design: Design,
-        gain: float,
-        doubt: float,
-        reason: str,
-        depends_on: tuple[str, ...],
-    ) -> Offer:
-        expected = at.expect(optimisation)
-        score = gain + at.curiosity * doubt
-        mine, theirs = self._beliefs.forecast(at.design), at.asked.get(key(design))
-        if mine is not None and theirs is not None:
-            loss = theirs - mine
-            if loss > self._settings.slower:
-                score = -math.inf
-                reason = f"pruned: predicted {math.exp(loss):.1f} times slower"
-        return Offer(
-            Proposal(
-                optimisation=optimisation,
-                where=where,
-                edit=edit,
-                invariants=expected.invariants,
-                predicted_gain=gain,
-                depends_on=depends_on,
-                reason=reason,
-                score=score,
-            ),
-            design,
-            doubt,
-        )
-
-
-def _changes(old: Design, edit: dict[str, Value]) -> str:
-    return ", ".join(f"{k}: {old.get(k)} to {v}" for k, v in sorted(edit.items()))
-
-
-def _finite(proposal: Proposal) -> Proposal:
-    """JSON has no infinity: what is pruned has a score far below all others."""
-    if math.isfinite(proposal.score):
-        return proposal
-    return proposal.model_copy(update={"score": -1e9})
 
 
 def begin(problem_name: str) -> Proposal:
