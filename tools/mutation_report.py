@@ -145,7 +145,7 @@ def listing(title: str, found: Iterable[Outcome]) -> list[str]:
     lines: list[str] = []
     for x in found:
         rules, m = ", ".join(x.rules) or "no rule", x.mutant
-        detail = " ".join(x.detail.split())[:160]
+        detail = " ".join(x.detail.replace(f"{ROOT}/", "").split())[:160]
         text = f"{m.subject}, `{m.operator}` {m.number}, line {x.line}: {rules}"
         lines.append(f"- {text}{f' ({detail})' if detail else ''}")
     return [f"## {title}", "", *(lines or ["None."]), ""]
@@ -155,7 +155,7 @@ def page(found: list[Outcome], per: int, seed: int) -> str:
     """The whole document."""
     numbers = bars(found)
     by_operator = {
-        f"`{name}` {(sites.__doc__ or '').strip()}": [
+        f"`{name}` {(sites.__doc__ or name).splitlines()[0]}": [
             x for x in found if x.mutant.operator == name
         ]
         for name, (_, sites) in OPERATORS.items()
