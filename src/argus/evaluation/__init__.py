@@ -7,6 +7,7 @@
     device.py     a case on a GPU
     timing.py     times of several callables, interleaved
     bench.py      a case timed beside its baselines
+    judge/        verdicts on candidates that nobody trusts, each in its own process
     report.py     bench records as JSON and Markdown, with their environment
 
 Nothing here decides how a kernel is compiled, and nothing is printed.
