@@ -181,6 +181,8 @@ def _registers(family: _Rows, design: Design, n: int) -> int:
         need += elements if n % 8 == 0 and each % 4 == 0 else 3 * elements // 2
     if each % 8:
         need += elements // 2 if each % 4 == 0 else 3 * elements // 2
+    if design["form"] == "passes":
+        need += 12  # what a row carries from part to part, and the loops
     return need - number(design.get("SPILL", 0)) // 8
 
 
