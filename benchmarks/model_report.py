@@ -102,7 +102,8 @@ def report(data: Dataset) -> str:
         here = points(measured)
         everything += [(name, p) for p in here]
         for family, group in [("all", here), *grouped(here, lambda p: p.family)]:
-            lines.append(f"| {name} | {family} | {_row(accuracy(group))} |")
+            if len(group) > 1:
+                lines.append(f"| {name} | {family} | {_row(accuracy(group))} |")
     lines += [
         "",
         "| problem | half | points | Spearman | median error | measured, µs "
