@@ -16,6 +16,8 @@ from argus.agent.space import FORM, Design, key
 from argus.agent.state import State
 from argus.runs.records import Value
 
+_MODEL_DOUBT = 0.3
+"""How much of the doubt is left of a design that the performance model has judged."""
 _NEIGHBOURS = 3
 """Designs whose neighbours are looked at in each round."""
 
@@ -38,7 +40,7 @@ class Settings:
     sample: int = 24
     asked: int = 8
     slower: float = 0.5
-    rounds: int = 1
+    rounds: int = 2
     restless: float = 5.0
 
 
@@ -96,7 +98,8 @@ class Explorer:
         if self._beliefs.can_forecast:
             self._sample(at, form)
         view = self._look(at, form)
-        for _ in range(self._settings.rounds):
+        rounds = self._settings.rounds if self._beliefs.can_forecast else 1
+        for _ in range(rounds):
             for row in self.ranked(view, at)[:_NEIGHBOURS]:
                 at.pool.add(self._neighbours(view.designs[row]))
             if self._beliefs.can_forecast:
@@ -112,6 +115,22 @@ class Explorer:
         names = list(view.rows)
         order = [int(r) for r in score.argsort(kind="stable")]
         return [r for r in order if names[r] not in at.taken]
+
+    def promising(self, view: View, at: Moment) -> list[tuple[int, float]]:
+        """Rows worth a trial, the highest score first, each with its doubt.
+
+        Where there is a model, only designs that it was asked about: what is left to
+        doubt is then how wrong the model is, which is less.
+        """
+        if not self._beliefs.can_forecast:
+            return [(r, float(view.doubt[r])) for r in self.ranked(view, at)]
+        names = list(view.rows)
+        score = view.mean - at.curiosity * _MODEL_DOUBT * view.doubt
+        return [
+            (int(r), _MODEL_DOUBT * float(view.doubt[r]))
+            for r in score.argsort(kind="stable")
+            if names[int(r)] not in at.taken and at.asked.get(names[int(r)]) is not None
+        ]
 
     def _sample(self, at: Moment, form: str) -> None:
         """Let the model say something of the whole form, and of what was tried."""

@@ -186,9 +186,10 @@ class Planner:
         here = view.rows[key(at.design)]
         now = float(view.mean[here])
         found: list[Offer] = []
-        for row in self._explorer.ranked(view, at)[: 2 * self._settings.offered]:
+        promising = self._explorer.promising(view, at)
+        for row, doubt in promising[: 2 * self._settings.offered]:
             design = view.designs[row]
-            gain, doubt = now - float(view.mean[row]), float(view.doubt[row])
+            gain = now - float(view.mean[row])
             edit = difference(at.design, design)
             found.append(
                 offer(
@@ -221,18 +222,14 @@ class Planner:
             look = visited or self._beliefs.can_forecast
             view = self._explorer.explore(at, other) if look else None
             if view is not None and not visited:
-                rows = self._explorer.ranked(view, at)[:1]
-                new = [view.designs[r] for r in rows]
+                rows = self._explorer.promising(view, at)[:1]
+                new = [view.designs[r] for r, _ in rows]
                 designs = [(d, *between(at, d)[:2]) for d in new]
             elif view is not None and time is not None:
-                rows = self._explorer.ranked(view, at)[:1]
+                rows = self._explorer.promising(view, at)[:1]
                 designs = [
-                    (
-                        view.designs[r],
-                        math.log(time) - float(view.mean[r]),
-                        float(view.doubt[r]),
-                    )
-                    for r in rows
+                    (view.designs[r], math.log(time) - float(view.mean[r]), doubt)
+                    for r, doubt in rows
                 ]
             else:
                 named = at.pool.of(other).items()
