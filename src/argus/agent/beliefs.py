@@ -182,12 +182,14 @@ class Beliefs:
         worth: Callable[[str], float],
         asked: Mapping[str, float | None],
         pending: Sequence[Design] = (),
+        belief: float = 1.0,
     ) -> View:
         """Means and doubts of all designs of a form in the pool.
 
         ``worth`` is the expected gain of an optimisation, ``asked`` what the model said
         of designs (by their keys). ``pending`` designs are being tried: they count as
-        having the time that is expected of them.
+        having the time that is expected of them. ``belief``: the share of what the
+        policy says that is believed.
         """
         seen = observations(state, form)
         accepted, refused = refusals(state, self.space, form)
@@ -197,7 +199,7 @@ class Beliefs:
         designs = list(named.values())
         grid = Grid(designs)
         rows = {name: i for i, name in enumerate(named)}
-        mean = prior(grid, state.base, self.space.name, form, self.place)
+        mean = belief * prior(grid, state.base, self.space.name, form, self.place)
         mean = mean - self._typical(named, worth)
         trust = _trust(seen, asked)
         mean = mean + trust * _emulated(grid, rows, asked)

@@ -31,7 +31,7 @@ class Settings:
     a form that the performance model is asked about to begin with, ``asked`` in each
     of the ``rounds`` in which neighbours are looked at. ``slower``: predicted loss from
     which on a design is not tried. ``restless``: trials without a better kernel after
-    which curiosity has doubled.
+    which curiosity has doubled, and belief in what was learnt elsewhere is half.
     """
 
     temperature: float = 0.005
@@ -50,6 +50,7 @@ class Moment:
 
     ``number`` and ``design`` are those of the kernel that would be changed; ``taken``
     names designs that need not be tried; ``asked`` collects what the model said.
+    ``belief``: how much of what was learnt in other runs is believed.
     ``pool`` is this plan's own: what it adds is not there for the next.
     """
 
@@ -60,6 +61,7 @@ class Moment:
     bottleneck: str
     features: dict[str, Value]
     curiosity: float
+    belief: float
     slower: float
     taken: set[str]
     pending: list[Design]
@@ -147,7 +149,15 @@ class Explorer:
         def worth(optimisation: str) -> float:
             return at.expect(optimisation).mean
 
-        return self._beliefs.view(at.state, at.pool, form, worth, at.asked, at.pending)
+        return self._beliefs.view(
+            at.state,
+            at.pool,
+            form,
+            worth,
+            at.asked,
+            at.pending,
+            at.belief,
+        )
 
     def _neighbours(self, design: Design) -> list[Design]:
         space, problem = self._beliefs.space, self._beliefs.problem

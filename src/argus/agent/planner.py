@@ -66,6 +66,9 @@ class Planner:
         verdict = state.verdict_of(number)
         predicted = verdict.predicted if verdict else None
         bottleneck = predicted.bottleneck if predicted else UNKNOWN
+        # While nothing better is found, it is likely to be where nobody expects it.
+        stale = len(state.done) - 1 - last_progress(state)
+        restless = max(0, stale) / self._settings.restless
         moment = Moment(
             state=state,
             beliefs=self._beliefs,
@@ -73,7 +76,8 @@ class Planner:
             design=design,
             bottleneck=bottleneck,
             features=self._now(state, number, bottleneck),
-            curiosity=self._curiosity(state),
+            curiosity=self._settings.curiosity * (1 + restless),
+            belief=1 / (1 + restless),
             slower=self._settings.slower,
             taken={key(d) for d in pending} | self._tried(state),
             pending=list(pending),
@@ -109,11 +113,6 @@ class Planner:
         number = min(times)[1] if times else 0
         design = state.design(number)
         return None if design is None else (number, design)
-
-    def _curiosity(self, state: State) -> float:
-        """Grows while nothing better is found: then it is likely to be elsewhere."""
-        stale = len(state.done) - 1 - last_progress(state)
-        return self._settings.curiosity * (1 + stale / self._settings.restless)
 
     def _now(self, state: State, number: int, bottleneck: str) -> dict[str, Value]:
         verdict = state.verdict_of(number)
