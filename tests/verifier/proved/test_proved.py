@@ -54,7 +54,7 @@ def test_library(entry: Entry, case: Case, target: str) -> None:
     check(placed_program(request))
 
 
-@pytest.mark.parametrize("number", range(12))
+@pytest.mark.parametrize("number", range(6))
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_variant(kernel: str, number: int) -> None:
     (variant,) = variants(kernel, 1, seed=number)
