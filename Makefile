@@ -1,5 +1,5 @@
 # Every target sets itself up: a machine with Python >= 3.11 and an index is enough.
-#   make run    install, check the environment, show the compiler at work
+#   make run    install, check the environment, optimise a matrix product
 #   make test   install, then everything that must hold before a commit
 #   make check  the static half of `make test`
 #   make clean  remove the environment and all caches
@@ -16,7 +16,7 @@ WORKERS ?= 2
 
 run: $(VENV)/run.stamp
 	$(BIN)/argus doctor
-	$(BIN)/argus demo
+	$(BIN)/argus optimize gemm --shape 4096x4096x4096 --minutes 2
 
 test: check
 	$(BIN)/pytest -n $(WORKERS)
