@@ -50,6 +50,8 @@ class Grid:
     marked: tuple[int, int]
     """Tile coordinates of the element."""
     axes: tuple[str, str]
+    places: Cells
+    """Of each element: byte of its stage, or register of its thread."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,7 @@ def panels(program: Program, obligation: Obligation) -> tuple[Panel, ...]:
         value = _value(ops, operand, position)
         if value is None:
             continue
-        grid = _grid(value, operand)
+        grid = grid_of(value, operand.coordinate)
         region = _region(program, value, operand, found.sizes)
         if grid is None and region is None:
             continue
@@ -158,8 +160,8 @@ def _fits(value: o.Tile | SharedView, at: tuple[int, ...]) -> bool:
 # ------------------------------------------------------------------------- grids
 
 
-def _grid(value: o.Tile | SharedView, operand: Operand) -> Grid | None:
-    at = operand.coordinate
+def grid_of(value: o.Tile | SharedView, at: tuple[int, ...]) -> Grid | None:
+    """The part of a tile around the element ``at``; None where it has no layout."""
     shape = (1, *value.shape)[-2:]
     marked = (0, *at)[-2:]
     row, rows = _part(marked[0], shape[0], ROWS, ROWS // 2)
@@ -217,6 +219,7 @@ def _shared(
         (shape[0], shape[1]),
         (marked[0], marked[1]),
         axes,
+        offsets,
     )
 
 
@@ -260,6 +263,7 @@ def _registers(
         (shape[0], shape[1]),
         (marked[0], marked[1]),
         axes,
+        register[index],
     )
 
 

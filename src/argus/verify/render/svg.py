@@ -36,7 +36,8 @@ def grid(picture: Grid) -> str:
             x = _LEFT + c * CELL_WIDTH
             parts.append(
                 f'<rect x="{x}" y="{y}" width="{CELL_WIDTH - 1}" '
-                f'height="{CELL_HEIGHT - 1}" fill="{colour(value)}"/>'
+                f'height="{CELL_HEIGHT - 1}" fill="{colour(value)}">'
+                f"<title>{_place(picture, r, c)}</title></rect>"
             )
             parts.append(
                 f'<text x="{x + CELL_WIDTH / 2 - 0.5}" y="{y + 14}" class="cell">'
@@ -49,6 +50,16 @@ def grid(picture: Grid) -> str:
         f'height="{CELL_HEIGHT + 3}" rx="3" class="mark"/>'
     )
     return "".join([*parts, "</svg>"])
+
+
+def _place(picture: Grid, r: int, c: int) -> str:
+    """Where the element of a cell is, for whoever points at it."""
+    value, place = int(picture.cells[r, c]), int(picture.places[r, c])
+    element = f"({picture.row + r}, {picture.column + c})"
+    if picture.kind == "bank":
+        return f"{element}: byte {place}, bank {value}"
+    warp, lane = divmod(value, 32)
+    return f"{element}: thread {value} (warp {warp}, lane {lane}), register {place}"
 
 
 def region(picture: Region) -> str:
