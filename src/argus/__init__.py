@@ -114,6 +114,8 @@ from argus.lang.names.types import any_type as any
 from argus.lang.names.types import float_type as float
 from argus.lang.names.types import half_type as half
 
+__version__ = "0.1.0"
+
 __all__ = [
     "ElementType",
     "Inline",

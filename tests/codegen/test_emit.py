@@ -155,6 +155,7 @@ def test_a_role_may_not_set_the_registers_of_another() -> None:
         ("argus_mma_m16n8k16_bf16", "in a plan for wgmma"),
         ("argus_wgmma_m64n128k16_bf16_ss_00", "in a plan for 256 columns"),
         ("argus_wgmma_m64n256k16_bf16_rs_0", "takes A from elsewhere"),
+        ("argus_wgmma_m64n256k16_bf16_ss_01", "operands ask for argus_wgmma_.*_ss_00"),
     ],
 )
 def test_a_product_by_another_instruction(instruction: str, message: str) -> None:

@@ -23,6 +23,7 @@ from argus.ir.memory import GlobalView
 from argus.ir.placement import MatrixOperand, MmaPlan, TmaPlan, WgmmaPlan
 from argus.ir.program import Program
 from argus.ir.walk import blocks, walk
+from argus.isa.wgmma import function_name
 from verifier.mutate_order import Change, Operator, Site, Sites, at, places
 
 T = TypeVar("T")
@@ -107,8 +108,21 @@ def descriptor_swizzle(program: Program) -> Iterator[Site]:
 
 
 def descriptor_major(program: Program) -> Iterator[Site]:
-    """A matrix descriptor takes the operand for the transposed one."""
-    return _operands(program, lambda x: replace(x, mn_major=not x.mn_major))
+    """The instruction takes an operand for the transposed one."""
+    for dot in _ops(program, o.Dot):
+        plan = dot.plan
+        if not isinstance(plan, WgmmaPlan):
+            continue
+        for side in ("a", "b"):
+            operand: MatrixOperand | None = getattr(plan, side)
+            if operand is None:
+                continue
+            turned = replace(operand, mn_major=not operand.mn_major)
+            values: dict[str, Any] = {side: turned}
+            made = replace(plan, **values)
+            majors = (int(made.a is not None and made.a.mn_major), int(made.b.mn_major))
+            name = function_name(made.inst_n, dot.a.dtype.name, made.a is None, *majors)
+            yield dot.span.line, _set(dot, plan=replace(made, instruction=name))
 
 
 def warpgroup_stride(program: Program) -> Iterator[Site]:

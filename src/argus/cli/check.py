@@ -190,15 +190,15 @@ class _Checker:
     def write(self, sarif: Path | None, html: Path | None) -> None:
         """Write the reports that were asked for. Raises ArgusError AG0902."""
         import json
-        from importlib.metadata import version
 
+        from argus import __version__
         from argus.evaluation.files import write_text
 
         if sarif is not None:
             from argus.verify.render.sarif import sarif as as_sarif
 
             reports = [report for _, report in self.proved]
-            data = as_sarif(reports, version("argus-gpu"))
+            data = as_sarif(reports, __version__)
             write_text(sarif, json.dumps(data, indent=1) + "\n")
             self.out.line(f"wrote {sarif}", indent=2)
         if html is not None:
@@ -206,7 +206,7 @@ class _Checker:
             from argus.verify.render.page import page
 
             pairs = [(r, placed_program(s.request)) for s, r in self.proved]
-            write_text(html, page(pairs, version("argus-gpu")))
+            write_text(html, page(pairs, __version__))
             self.out.line(f"wrote {html}", indent=2)
 
 

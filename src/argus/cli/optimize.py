@@ -34,6 +34,15 @@ if TYPE_CHECKING:
 TRIALS_MEASURED, TRIALS_PREDICTED = 60, 24
 """Trials where nothing is said, with a GPU and without one."""
 
+_MORE = {
+    "budget: trials": "--trials N",
+    "budget: minutes": "--minutes N",
+    "budget: GPU seconds": "--gpu-seconds N",
+    "budget: tokens": "--tokens N",
+    "budget: money": "--usd N",
+}
+"""The option that lets a run go on, by the reason for which it ended."""
+
 AgentName = Literal["builtin", "model"]
 
 
@@ -101,48 +110,34 @@ def optimize(
         from argus.evaluation.judge import LocalJudge
         from argus.runs.records import Budget
 
-        tasks = (
-            []
-            if resume is not None
-            else tasks_of(
-                out,
-                task,
-                shape,
-                sizes or (),
-                option or (),
-                kernel,
-                dtypes or (),
-                target,
-            )
+        budget = Budget(
+            trials=trials,
+            minutes=minutes,
+            gpu_seconds=gpu_seconds,
+            tokens=tokens,
+            usd=usd,
+        )
+        options = Options(policy=None if cold else policy_file(), ablate=ablate)
+        results: list[Json] = []
+        out.data["runs"] = results
+        if resume is not None:
+            with _opened(resume) as run, LocalJudge(hung=_hung(run)) as judge:
+                _go_on(run, judge, budget)
+                results.append(_work(out, run, judge, options, output)[0])
+            return
+        tasks = tasks_of(
+            out, task, shape, sizes or (), option or (), kernel, dtypes or (), target
         )
         with LocalJudge() as judge:
             if trials is None:
-                trials = TRIALS_MEASURED if judge.devices else TRIALS_PREDICTED
-            budget = Budget(
-                trials=trials,
-                minutes=minutes,
-                gpu_seconds=gpu_seconds,
-                tokens=tokens,
-                usd=usd,
-            )
-            options = Options(
-                budget=budget,
-                policy=None if cold else policy_file(),
-                ablate=ablate,
-            )
-            results: list[Json] = []
-            runs = (
-                [_resumed(resume, judge)]
-                if resume is not None
-                else (_begun(t, agent, seed, budget, cold, judge) for t in tasks)
-            )
-            for run in runs:
-                with run:
-                    found, interrupted = _work(out, run, judge, agent, options, output)
+                default = TRIALS_MEASURED if judge.devices else TRIALS_PREDICTED
+                budget = budget.model_copy(update={"trials": default})
+            for one in tasks:
+                with _begun(one, agent, seed, budget, cold, judge) as run:
+                    found, interrupted = _work(out, run, judge, options, output)
                 results.append(found)
                 if interrupted:
                     break
-        out.data["runs"] = results
 
 
 def _begun(
@@ -167,21 +162,35 @@ def _begun(
     return Store(data_folder() / "runs").create(started)
 
 
-def _resumed(name: str, judge: Judge) -> Run:
-    from argus.agent.loop import resume
+def _opened(name: str) -> Run:
     from argus.runs.folder import data_folder
     from argus.runs.store import Store
 
-    run = Store(data_folder() / "runs").open(name)
-    resume(run, _environment(judge))
-    return run
+    return Store(data_folder() / "runs").open(name)
+
+
+def _hung(run: Run) -> frozenset[str]:
+    from argus.runs.history import history
+
+    return history(run.stamped()).hung
+
+
+def _go_on(run: Run, judge: Judge, given: Budget) -> None:
+    """Write down that the run goes on; limits that are not given stay as they were."""
+    from argus.agent.loop import resume
+    from argus.runs.history import history
+
+    limits = given.model_dump(exclude_none=True)
+    before = history(run.stamped()).budget
+    budget = before.model_copy(update=limits) if limits else None
+    resume(run, _environment(judge), budget)
 
 
 def _environment(judge: Judge) -> dict[str, str]:
-    from importlib.metadata import version
+    from argus import __version__
 
     return {
-        "argus": version("argus-gpu"),
+        "argus": __version__,
         "python": platform.python_version(),
         "device": ", ".join(judge.devices) or "no GPU",
     }
@@ -191,7 +200,6 @@ def _work(
     out: Output,
     run: Run,
     judge: Judge,
-    agent: str,
     options: Options,
     output: Path | None,
 ) -> tuple[Json, bool]:
@@ -199,11 +207,10 @@ def _work(
     from argus.agent.budget import INTERRUPTED
     from argus.cli.progress import Progress, summary
 
-    task = run.started().task
+    task, agent = run.started().task, run.started().agent
     where = ", ".join(judge.devices) or "no GPU: times are predicted"
     out.line(f"{task.name}: {where}", style="bold", indent=2)
-    budget = options.budget or run.started().budget
-    with Progress(out, budget) as progress:
+    with Progress(out) as progress:
         optimiser = optimiser_of(
             run, judge, _agent(agent, task), options, progress.watch
         )
@@ -212,8 +219,9 @@ def _work(
     summary(out, state, end)
     out.line()
     rows = [("run", run.id), ("look", f"argus runs show {run.id}")]
-    if end.reason == INTERRUPTED or end.reason.startswith("budget"):
-        rows.append(("go on", f"argus optimize --resume {run.id} --trials N"))
+    more = "" if end.reason == INTERRUPTED else _MORE.get(end.reason)
+    if more is not None:
+        rows.append(("go on", f"argus optimize --resume {run.id} {more}".rstrip()))
     if output is not None and state.best is not None:
         path = _write(state, output, task)
         rows.append(("kernel", str(path)))

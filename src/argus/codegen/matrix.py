@@ -17,6 +17,7 @@ from argus.isa import registry
 from argus.isa.descriptor import CHUNK
 from argus.isa.record import Instruction
 from argus.isa.wgmma import THREADS as WARPGROUP
+from argus.isa.wgmma import function_name
 
 
 def dot(cx: Context, op: o.Dot) -> None:
@@ -53,6 +54,11 @@ def _wgmma(cx: Context, op: o.Dot, plan: WgmmaPlan, result: Array) -> None:
         raise CodegenError(f"{record.function} in a plan for {plan.inst_n} columns")
     if ("a" in record.effects.reads) == isinstance(op.a, SharedView):
         raise CodegenError(f"{record.function} takes A from elsewhere")
+    # What is transposed: the name says it here, the operands say it to the proofs.
+    majors = (int(plan.a is not None and plan.a.mn_major), int(plan.b.mn_major))
+    written = function_name(plan.inst_n, op.a.dtype.name, plan.a is None, *majors)
+    if record.function != written:
+        raise CodegenError(f"{record.function} where operands ask for {written}")
     name = record.function
     a_array: Array | None = None
     desc_a = ""

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from argus import __version__
 from argus.diagnostics import ArgusError, Json
 from argus.evaluation.bench import OURS, BenchRecord
 from argus.evaluation.device import find_device, torch_module
@@ -54,7 +55,7 @@ def environment(command: str) -> Environment:
         cuda=_torch_cuda() if info else "none",
         nvrtc=_version("nvidia-cuda-nvrtc"),
         python=platform.python_version(),
-        argus=_version("argus-gpu"),
+        argus=__version__,
         date=datetime.now(UTC).isoformat(timespec="seconds"),
         command=command,
     )

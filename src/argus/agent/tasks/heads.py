@@ -153,7 +153,7 @@ def _causal_mask(mask: Any, sizes: tuple[int, ...]) -> bool:
         whole = torch.broadcast_to(found, sizes)
     except RuntimeError:
         return False
-    later = torch.ones(sizes[-2:], dtype=torch.bool).triu(1)
+    later = torch.ones(sizes[-2:], dtype=torch.bool, device=whole.device).triu(1)
     return bool((whole == later).all())
 
 
