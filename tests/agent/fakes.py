@@ -138,6 +138,8 @@ class FakeSpace:
         off = {"l2-rasterisation": "GROUP", "cluster-multicast": "CLUSTER"}
         if optimisation in off:
             return {**design, off[optimisation]: 1}
+        if optimisation in OF_FORM["full"]:  # they came together, and go together
+            return self.apply(design, {"form": "ring"})
         return None
 
     def designs(self, problem: Problem) -> Iterator[Design]:

@@ -20,7 +20,7 @@ from argus.agent.budget import Stop
 from argus.agent.loop import Optimiser, Options, resume
 from argus.agent.policy import load
 from argus.agent.state import State
-from argus.runs.history import history
+from argus.runs.history import history, taken_out
 from argus.runs.records import Budget, Event, Finished, Resumed, Started
 from argus.runs.store import Run, Store
 
@@ -258,11 +258,51 @@ def test_the_best_are_measured_again_and_the_best_is_taken_apart(store: Store):
         design = state.design(best.number)
         assert design is not None
         ids = set(FakeSpace().optimisations(design))
-        assert set(state.ablations) == ids & {"l2-rasterisation", "cluster-multicast"}
+        assert set(state.ablations) == ids >= {"tma", "wgmma"}
         for event in state.ablations.values():
             time_without = event.verdict.microseconds
             assert time_without is not None
             assert time_without > best.microseconds
+
+
+def test_what_goes_together_is_taken_out_once(store: Store):
+    judge = FakeJudge()
+    with new_run(store, trials=30) as run:
+        state = finished(run, judge).state
+        found = history(run.stamped())
+    slowest, *others = taken_out(found.ablations)
+    assert slowest.names == ("tma", "wgmma")
+    assert slowest.title == "tma + wgmma"
+    assert all(len(one.names) == 1 for one in others)
+    times = [one.verdict.microseconds for one in (slowest, *others)]
+    assert times == sorted(times, reverse=True)
+    without = FakeSpace().apply(state.design(state.best.number), {"form": "ring"})
+    last = [c.design for c in judge.evaluations[-1 - len(others) :]]
+    assert last.count(without) == 1
+
+
+def test_all_that_holds_the_gpu_is_counted(store: Store):
+    judge = FakeJudge()
+    with new_run(store, trials=30) as run:
+        state = finished(run, judge).state
+        assert state.finals and state.ablations
+        # Each evaluation takes half a second, those at the end of the run as well.
+        assert state.spent.gpu_seconds == 0.5 * len(judge.evaluations)
+        assert history(run.stamped()).cost == state.spent
+        assert State.rebuild(run.events(), run.get).spent == state.spent
+
+
+def test_limits_stay_until_others_are_given(store: Store):
+    with new_run(store, trials=3) as run:
+        assert len(finished(run, ablate=False).state.done) == 3
+        resume(run, {})
+        state = finished(run, ablate=False).state
+        assert (state.budget, len(state.done)) == (Budget(trials=3), 3)
+        resume(run, {}, Budget(trials=5))
+        assert len(finished(run, ablate=False).state.done) == 5
+        resume(run, {})
+        assert finished(run, ablate=False).state.budget == Budget(trials=5)
+        assert history(run.stamped()).budget == Budget(trials=5)
 
 
 def test_predicted_times_are_not_measured_again(store: Store):

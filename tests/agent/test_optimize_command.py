@@ -44,6 +44,13 @@ def test_a_kernel_gets_faster_and_everything_is_kept(home: Path, tmp_path: Path)
     assert kinds.count("learned") == 3
     assert kinds[-1] == "finished"
 
+    # Nothing is said of limits: those of the run stay, and they are spent.
+    same = invoke("optimize", "--resume", "latest", "--no-ablate")
+    assert same.exit_code == 0, same.output
+    assert "trial 1 of 3" in same.output or "trial 2 of 3" in same.output
+    again = f"go on argus optimize --resume {name} --trials N"
+    assert again in " ".join(same.output.split())
+
     # It goes on with more trials; with --json, one object and nothing else.
     resumed = ["optimize", "--resume", "latest", "--trials", "4", "--no-ablate"]
     more = invoke(*resumed, "--json")

@@ -46,7 +46,7 @@ def test_show(argus, run: str) -> None:
     words = " ".join(ran.out.split())
     assert "1 refuted -1.00 cp-async STAGES=4: AG0301 elements that do not" in words
     assert "3 not judged +0.00 split-k STAGES=4: no design" in words
-    assert "cluster-multicast 201.0 µs, 1.09x as long" in words
+    assert "cluster-multicast 201.0 µs 1.09x as long" in words
     rows = argus("runs", "show", "--json").json["trials"]
     assert [r["status"] for r in rows] == ["correct", "refuted", "correct", None]
     assert rows[2]["predicted_microseconds"] == 180.0

@@ -7,7 +7,7 @@ import pytest
 import sample_run
 from argus.diagnostics import ArgusError
 from argus.runs.history import History, history
-from argus.runs.records import Finished, Judged, Proposed, Resumed
+from argus.runs.records import Finished, Judged, Lowered, Proposed, Resumed, Verdict
 from argus.runs.store import Stamped, Store
 
 
@@ -63,3 +63,13 @@ def test_no_beginning() -> None:
     with pytest.raises(ArgusError) as caught:
         history([])
     assert caught.value.codes == ("AG1003",)
+
+
+def test_what_hung_is_known(tmp_path: Path) -> None:
+    name = sample_run.make(tmp_path, finish=False)
+    hung = Verdict(status="hung", stage="run", program="a")
+    tried = Verdict(status="hung", stage="run", program="b")
+    with Store(tmp_path).open(name) as run:
+        run.append(Lowered(trial=3, candidate=None, attempts=(tried,)))
+        run.append(Judged(trial=3, verdict=hung))
+    assert read(tmp_path, name).hung == {"a", "b"}

@@ -10,10 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 
+from argus.agent.budget import cost_of
 from argus.agent.remembering import RememberingJudge
 from argus.agent.space import Design, Space
-from argus.agent.state import State
-from argus.runs.records import Ablated, Candidate, Cost, Judged, Problem, Verdict
+from argus.agent.state import State, same_source
+from argus.runs.records import Ablated, Candidate, Cost, Judged, Problem
 
 CLOSE = 0.03
 """Kernels within that log time of the fastest are measured again."""
@@ -42,7 +43,7 @@ def measure_again(
     verdicts = judge.evaluate(problem, [state.candidates[n] for n in finalists])
     for number, verdict in zip(finalists, verdicts, strict=True):
         if verdict.measured is not None and verdict.status == "correct":
-            yield Judged(trial=number, verdict=verdict, cost=Cost())
+            yield Judged(trial=number, verdict=verdict, cost=cost_of(verdict))
 
 
 def ablate(
@@ -52,19 +53,31 @@ def ablate(
     judge: RememberingJudge,
     put: Callable[[str], str],
 ) -> Iterator[Ablated]:
-    """The best kernel without each optimisation that it can be without."""
+    """The best kernel without each optimisation that it can be without.
+
+    Two that can only go together leave the same kernel, which is judged once: their
+    events name the same candidate, and only the first has a cost.
+    """
     best = state.best
     design = state.design(best.number) if best else None
     if design is None:
         return
-    candidates = list(_without(space, design, problem))
-    verdicts = judge.evaluate(problem, [c for _, c in candidates])
-    for (optimisation, candidate), verdict in zip(candidates, verdicts, strict=True):
-        yield Ablated(
-            optimisation=optimisation,
-            candidate=put(candidate.model_dump_json()),
-            verdict=verdict,
-        )
+    left: dict[str, Candidate] = {}
+    names: dict[str, list[str]] = {}
+    for optimisation, candidate in _without(space, design, problem):
+        kernel = same_source(candidate)
+        left.setdefault(kernel, candidate)
+        names.setdefault(kernel, []).append(optimisation)
+    verdicts = judge.evaluate(problem, list(left.values()))
+    for (kernel, candidate), verdict in zip(left.items(), verdicts, strict=True):
+        artefact = put(candidate.model_dump_json())
+        for place, optimisation in enumerate(names[kernel]):
+            yield Ablated(
+                optimisation=optimisation,
+                candidate=artefact,
+                verdict=verdict,
+                cost=Cost() if place else cost_of(verdict),
+            )
 
 
 def _without(
@@ -74,9 +87,3 @@ def _without(
         left = space.without(design, optimisation, problem)
         if left is not None:
             yield optimisation, space.candidate(left, problem)
-
-
-def loss(verdict: Verdict, best: float) -> float | None:
-    """How many times slower the kernel is without the optimisation."""
-    time = verdict.microseconds
-    return None if time is None else time / best

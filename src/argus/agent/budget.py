@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from argus.agent.state import State
-from argus.runs.records import Budget
+from argus.runs.records import Budget, Cost, Verdict
 
 PATIENCE = 40
 """Trials without a better kernel after which a run gives up."""
@@ -15,6 +15,9 @@ LIGHT = 0.97
 """At that share of the speed of light, there is nothing left to gain."""
 
 INTERRUPTED = "interrupted"
+
+_ON_DEVICE = ("run", "compare", "time")
+"""Stages of a verdict that hold the GPU."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,13 @@ def spent(budget: Budget, state: State, minutes: float) -> str | None:
         if limit is not None and used >= limit:
             return f"budget: {name}"
     return None
+
+
+def cost_of(verdict: Verdict) -> Cost:
+    """What judging took: the seconds for which the verdict held the GPU."""
+    if verdict.measured is None and verdict.status not in ("wrong", "crashed", "hung"):
+        return Cost()
+    return Cost(gpu_seconds=sum(verdict.seconds.get(s, 0.0) for s in _ON_DEVICE))
 
 
 def enough(state: State, stop: Stop) -> str | None:

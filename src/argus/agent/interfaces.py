@@ -1,4 +1,4 @@
-"""What the loop asks of the others: a judge and a lowering agent.
+"""What the loop asks of the others: a judge, a planner and a lowering agent.
 
 The judge lies below this package and hides the oracle, the timer and the tolerance: an
 agent gets verdicts.
@@ -8,9 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
-from argus.runs.records import Candidate, Cost, Problem, Proposal, Task, Verdict
+from argus.agent.space import Design
+from argus.agent.state import State
+from argus.runs.history import Trial
+from argus.runs.records import (
+    Candidate,
+    Change,
+    Cost,
+    Problem,
+    Proposal,
+    Proposed,
+    Task,
+    Verdict,
+)
 
 
 class Judge(Protocol):
@@ -34,13 +46,36 @@ class Judge(Protocol):
         ...
 
 
+class Plans(Protocol):
+    """Says what a trial should try."""
+
+    def plan(
+        self, state: State, trial: int, pending: Sequence[Design]
+    ) -> Proposed | None:
+        """What is offered for a trial, and which was drawn; None if nothing is left.
+
+        ``pending`` are designs of trials that are under way and will be tried anyway.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Left:
+    """What is left of a run's budget; None is no limit. All may be negative."""
+
+    tokens: int | None = None
+    usd: float | None = None
+    seconds: float | None = None
+
+
 @dataclass(frozen=True)
 class Order:
     """One proposal to carry out.
 
     ``parent`` is the kernel to change and ``verdict`` what is known of it; ``advice``
     is the policy's written advice; ``tried`` tells a program that was judged before.
-    ``seed`` makes a deterministic agent deterministic.
+    ``seed`` makes a deterministic agent deterministic. ``left`` is what all orders that
+    are given together may cost.
     """
 
     task: Task
@@ -50,19 +85,23 @@ class Order:
     advice: tuple[str, ...]
     seed: int
     tried: Callable[[Candidate], bool]
+    left: Left = field(default_factory=Left)
 
 
 @dataclass(frozen=True)
 class Lowering:
     """What an agent made of an order: a candidate, or why there is none.
 
-    ``attempts`` are the verdicts that came back to it on the way.
+    ``attempts`` are the verdicts that came back to it on the way. ``note`` is what it
+    says of its kernel, ``conversation`` (JSON) what was asked and answered.
     """
 
     candidate: Candidate | None
     attempts: tuple[Verdict, ...] = ()
     failure: str = ""
     cost: Cost = field(default_factory=Cost)
+    note: str = ""
+    conversation: str = ""
 
 
 class LoweringAgent(Protocol):
@@ -75,4 +114,47 @@ class LoweringAgent(Protocol):
 
     def lower(self, order: Order, judge: Judge) -> Lowering:
         """Make a candidate; may ask the judge to check attempts."""
+        ...
+
+
+@runtime_checkable
+class BatchAgent(Protocol):
+    """A lowering agent that carries out several proposals side by side."""
+
+    def lower_all(self, orders: Sequence[Order], judge: Judge) -> list[Lowering]:
+        """One lowering for each order."""
+        ...
+
+
+@runtime_checkable
+class Stopping(Protocol):
+    """An agent that may be unable to go on."""
+
+    @property
+    def stopped(self) -> str | None:
+        """Why the run should end now; None while it can go on."""
+        ...
+
+
+@dataclass(frozen=True)
+class Advised:
+    """Written advice after some trials, as changes of the policy.
+
+    ``failure`` says why there is none, and advice by rule takes its place.
+    """
+
+    changes: tuple[Change, ...] = ()
+    failure: str = ""
+    cost: Cost = field(default_factory=Cost)
+    conversation: str = ""
+
+
+@runtime_checkable
+class Advisor(Protocol):
+    """An agent that also says in words what trials teach."""
+
+    def advise(
+        self, state: State, trials: Sequence[Trial], family: str, left: Left
+    ) -> Advised | None:
+        """Advice after ``trials``, which are judged; None if they teach nothing."""
         ...

@@ -31,8 +31,11 @@ _CLEAR = 0.02
 """Mean gains within that are neither good nor bad."""
 
 
-def learned(state: State, number: int, family: str) -> Learned:
-    """The event that ends a trial. All its other events were applied to the state."""
+def learned(state: State, number: int, family: str, *, by_rule: bool = True) -> Learned:
+    """The event that ends a trial. All its other events were applied to the state.
+
+    ``by_rule``: whether advice is written by rule; not where a model has written it.
+    """
     trial = state.trials[number]
     verdict = trial.verdict
     proposal = trial.proposal
@@ -51,7 +54,8 @@ def learned(state: State, number: int, family: str) -> Learned:
     if verdict is not None and verdict.status != "failed":
         changes += _preference(state, trials, trial, rewards)
         changes += _effects(state, trial, family)
-        changes += _advice(state, trials, trial, family, rewards)
+        if by_rule:
+            changes += _advice(state, trials, trial, family, rewards)
     return Learned(
         trial=number,
         reward=earned,

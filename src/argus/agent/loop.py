@@ -14,13 +14,23 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol, runtime_checkable
 
 from argus.agent.ablation import ablate, measure_again
-from argus.agent.budget import INTERRUPTED, Stop, enough, spent
-from argus.agent.interfaces import Judge, Lowering, LoweringAgent, Order
+from argus.agent.budget import INTERRUPTED, Stop, cost_of, enough, spent
+from argus.agent.interfaces import (
+    Advised,
+    Advisor,
+    BatchAgent,
+    Judge,
+    Left,
+    Lowering,
+    LoweringAgent,
+    Order,
+    Plans,
+    Stopping,
+)
 from argus.agent.learning import advice_for, learned
-from argus.agent.planner import Planner, begin
+from argus.agent.planner import begin
 from argus.agent.policy import merge
 from argus.agent.remembering import RememberingJudge
 from argus.agent.space import Design, Space
@@ -29,7 +39,6 @@ from argus.runs.history import Trial, history
 from argus.runs.records import (
     Budget,
     Candidate,
-    Cost,
     Event,
     Finished,
     Judged,
@@ -43,22 +52,10 @@ from argus.runs.store import Run
 BATCH = 4
 """Trials that are planned together."""
 
-_ON_DEVICE = ("run", "compare", "time")
-"""Stages of a verdict that hold the GPU."""
-
-
-@runtime_checkable
-class BatchAgent(Protocol):
-    """A lowering agent that carries out several proposals side by side."""
-
-    def lower_all(self, orders: Sequence[Order], judge: Judge) -> list[Lowering]:
-        """One lowering for each order."""
-        ...
-
 
 @dataclass(frozen=True)
 class Options:
-    """How a run goes. ``budget`` None is that of its beginning.
+    """How a run goes. ``budget`` None is that of the record.
 
     ``policy`` is the file that learns from it; None: nobody does. ``ablate``: whether
     the best kernel is taken apart at the end.
@@ -78,7 +75,7 @@ class Optimiser:
         self,
         run: Run,
         space: Space,
-        planner: Planner,
+        planner: Plans,
         judge: Judge,
         agent: LoweringAgent,
         options: Options | None = None,
@@ -121,10 +118,30 @@ class Optimiser:
 
     def reason(self) -> str | None:
         """Why the run should end now; None if it should not."""
-        budget = self._options.budget or self.state.started.budget
-        minutes = (self._earlier + time.monotonic() - self._began) / 60
-        return spent(budget, self.state, minutes) or enough(
-            self.state, self._options.stop
+        stopped = self._agent.stopped if isinstance(self._agent, Stopping) else None
+        return (
+            spent(self._budget, self.state, self._seconds / 60)
+            or enough(self.state, self._options.stop)
+            or stopped
+        )
+
+    @property
+    def _budget(self) -> Budget:
+        return self._options.budget or self.state.budget
+
+    @property
+    def _seconds(self) -> float:
+        """Wall-clock time of all processes that worked on the run."""
+        return self._earlier + time.monotonic() - self._began
+
+    def left(self) -> Left:
+        """What may still be spent."""
+        budget, cost = self._budget, self.state.spent
+        minutes = budget.minutes
+        return Left(
+            tokens=None if budget.tokens is None else budget.tokens - cost.tokens,
+            usd=None if budget.usd is None else budget.usd - cost.usd,
+            seconds=None if minutes is None else 60 * minutes - self._seconds,
         )
 
     def _room(self) -> int:
@@ -132,9 +149,8 @@ class Optimiser:
         first = len(self.state.done)
         size = 1 if first == 0 else self._options.batch
         left = size - (first - 1) % size if first else 1
-        budget = self._options.budget or self.state.started.budget
-        if budget.trials is not None:
-            left = min(left, budget.trials - first)
+        if self._budget.trials is not None:
+            left = min(left, self._budget.trials - first)
         return max(left, len(self.state.open))
 
     # ---- its steps
@@ -192,6 +208,8 @@ class Optimiser:
                 attempts=lowering.attempts,
                 failure=lowering.failure,
                 cost=lowering.cost,
+                note=lowering.note,
+                conversation=self._kept(lowering.conversation),
             )
         )
 
@@ -210,13 +228,38 @@ class Optimiser:
 
     def judged(self, number: int, verdict: Verdict) -> None:
         """Write down the verdict on a trial's candidate."""
-        cost = Cost(gpu_seconds=device_seconds(verdict))
-        self._write(Judged(trial=number, verdict=verdict, cost=cost))
+        self._write(Judged(trial=number, verdict=verdict, cost=cost_of(verdict)))
 
     def learn(self) -> None:
-        """Rewards, and what they change in the policy."""
-        for trial in self.state.open:
-            self._write(learned(self.state, trial.number, self._space.name))
+        """Rewards, and what they change in the policy.
+
+        Advice comes from the agent if it gives any, once for all trials of the batch,
+        and is written down with the last of them.
+        """
+        trials = self.state.open
+        advised = self._advised(trials)
+        by_rule = advised is None or bool(advised.failure)
+        for trial in trials:
+            event = learned(self.state, trial.number, self._space.name, by_rule=by_rule)
+            if advised is not None and trial is trials[-1]:
+                event = event.model_copy(
+                    update={
+                        "changes": (*event.changes, *advised.changes),
+                        "cost": advised.cost,
+                        "note": advised.failure,
+                        "conversation": self._kept(advised.conversation),
+                    }
+                )
+            self._write(event)
+
+    def _advised(self, trials: Sequence[Trial]) -> Advised | None:
+        if not isinstance(self._agent, Advisor):
+            return None
+        return self._agent.advise(self.state, trials, self._space.name, self.left())
+
+    def _kept(self, conversation: str) -> str | None:
+        """The artefact of a conversation."""
+        return self._run.put(conversation) if conversation else None
 
     def finish(self, reason: str) -> Finished:
         """End the run, and let the user's policy know what was learnt."""
@@ -255,6 +298,7 @@ class Optimiser:
             advice=advice_for(state, self._space.name, proposed.bottleneck),
             seed=state.started.seed,
             tried=self._tried,
+            left=self.left(),
         )
 
     def _tried(self, candidate: Candidate) -> bool:
@@ -277,13 +321,9 @@ class Optimiser:
             self._watch(event, self.state)
 
 
-def resume(run: Run, environment: dict[str, str]) -> None:
-    """Write down that a run goes on. To be called before its optimiser is made."""
-    run.append(Resumed(environment=environment))
+def resume(run: Run, environment: dict[str, str], budget: Budget | None = None) -> None:
+    """Write down that a run goes on, and with which limits if they are others.
 
-
-def device_seconds(verdict: Verdict) -> float:
-    """How long a verdict held the GPU."""
-    if verdict.measured is None and verdict.status not in ("wrong", "crashed", "hung"):
-        return 0.0
-    return sum(verdict.seconds.get(stage, 0.0) for stage in _ON_DEVICE)
+    To be called before its optimiser is made.
+    """
+    run.append(Resumed(environment=environment, budget=budget))

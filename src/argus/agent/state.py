@@ -16,6 +16,7 @@ from argus.agent.space import Design
 from argus.runs.history import Trial, fastest, total
 from argus.runs.records import (
     Ablated,
+    Budget,
     Candidate,
     Cost,
     Event,
@@ -43,7 +44,9 @@ def same_source(candidate: Candidate) -> str:
 class State:
     """A run in progress. ``base`` is the policy that it began with.
 
-    ``finals`` are the trials of the last measurements, side by side.
+    ``finals`` are the trials of the last measurements, side by side. ``spent`` is what
+    all of it took, also work that was done again. ``limits`` are those that were given
+    when the run went on.
     """
 
     started: Started
@@ -54,6 +57,8 @@ class State:
     ablations: dict[str, Ablated] = field(default_factory=dict[str, Ablated])
     finals: set[int] = field(default_factory=set[int])
     finished: Finished | None = None
+    spent: Cost = field(default_factory=Cost)
+    limits: Budget | None = None
 
     @staticmethod
     def begin(started: Started) -> State:
@@ -73,6 +78,8 @@ class State:
 
     def apply(self, event: Event, fetch: Callable[[str], bytes]) -> None:
         """Take an event into account."""
+        if isinstance(event, Lowered | Judged | Learned | Ablated):
+            self.spent = total([self.spent, event.cost])
         match event:
             case Started():
                 raise AssertionError("a run starts once")
@@ -80,6 +87,7 @@ class State:
                 self.finished = None
                 self.finals.clear()
                 self.ablations.clear()
+                self.limits = event.budget or self.limits
             case Proposed():
                 self._update(event.trial, Trial(event.trial, proposed=event))
             case Lowered():
@@ -136,9 +144,9 @@ class State:
         return fastest(self.done)
 
     @property
-    def spent(self) -> Cost:
-        """What all trials took together."""
-        return total(t.cost for t in self.trials.values())
+    def budget(self) -> Budget:
+        """The limits of the run."""
+        return self.limits or self.started.budget
 
     @property
     def measured(self) -> bool:

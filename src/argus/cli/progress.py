@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from argus.agent.state import State
 from argus.cli.output import Output
+from argus.runs.history import taken_out
 from argus.runs.records import (
     Ablated,
-    Budget,
     Event,
     Finished,
     Judged,
@@ -47,7 +48,6 @@ class Progress:
     """Gets the events of a run as they are written."""
 
     out: Output
-    budget: Budget
     began: float = field(default_factory=time.monotonic)
     _status: Status | None = None
 
@@ -87,8 +87,8 @@ class Progress:
         if self._status is None:
             return
         done = f"{len(state.done)}"
-        if self.budget.trials is not None:
-            done += f"/{self.budget.trials}"
+        if state.budget.trials is not None:
+            done += f"/{state.budget.trials}"
         seconds = int(time.monotonic() - self.began)
         parts = [f"trial {done}", doing, f"{seconds // 60}:{seconds % 60:02}"]
         spent = state.spent
@@ -156,27 +156,27 @@ def summary(out: Output, state: State, end: Finished) -> None:
     if design:
         words = " ".join(f"{k}={v}" for k, v in design.items())
         out.line(f"design: {words}", indent=8)
-    ablation(out, state, time_best)
+    ablation(out, state.ablations.values(), time_best)
 
 
 def _against(other: float, best: float) -> str:
     return f"{duration(other)}, the best is {other / best:.2f}x as fast"
 
 
-def ablation(out: Output, state: State, best: float) -> None:
-    """What each optimisation of the best kernel is worth, the dearest first."""
-    rows: list[tuple[float, str, str]] = []
-    for name, event in state.ablations.items():
-        time_without = event.verdict.microseconds
-        if time_without is None:
-            rows.append((0.0, name, event.verdict.status))
-            continue
-        worth = time_without / best
-        text = f"{duration(time_without):>10}  {worth:5.2f}x"
-        rows.append((worth, name, text))
+def ablation(out: Output, ablations: Iterable[Ablated], best: float) -> None:
+    """What each optimisation of the best kernel is worth, the dearest first.
+
+    ``best``: microseconds of the best kernel.
+    """
+    rows = taken_out(ablations)
     if not rows:
         return
     out.line()
     out.line("ablation: the best kernel without", style="bold", indent=2)
-    for _, name, text in sorted(rows, reverse=True):
-        out.line(f"  {name:<22} {text}", indent=4)
+    left = min(max(len(one.title) for one in rows), max(22, out.width - 24))
+    for one in rows:
+        took = one.verdict.microseconds
+        text = f"{one.verdict.status:>10}"
+        if took is not None:
+            text = f"{duration(took):>10}  {took / best:5.2f}x as long"
+        out.line(f"  {one.title:<{left}} {text}", indent=4)

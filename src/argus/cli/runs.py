@@ -260,17 +260,11 @@ def _show_trial(out: Output, run: Run, trial: Trial) -> None:
 
 
 def _show_ablation(out: Output, found: History) -> None:
+    from argus.cli.progress import ablation
+
     best = found.best.microseconds if found.best else None
-    if not found.ablations or best is None:
-        return
-    out.line()
-    out.line("The best kernel without", style="bold")
-    for one in found.ablations:
-        time_without = one.verdict.microseconds
-        said = one.verdict.status
-        if time_without is not None:
-            said = f"{time_without:.1f} µs, {time_without / best:.2f}x as long"
-        out.line(f"  {one.optimisation:<22} {said}", indent=4)
+    if best is not None:
+        ablation(out, found.ablations, best)
 
 
 def _summary(name: str, state: str, found: History) -> Json:

@@ -14,6 +14,7 @@ from typing import assert_never
 from argus.diagnostics import fail
 from argus.runs.records import (
     Ablated,
+    Budget,
     Change,
     Cost,
     Event,
@@ -66,6 +67,12 @@ class Trial:
         return self.judged.verdict if self.judged else None
 
     @property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """All that the judge said, first of what the agent tried on its way."""
+        attempts = self.lowered.attempts if self.lowered else ()
+        return attempts if self.verdict is None else (*attempts, self.verdict)
+
+    @property
     def microseconds(self) -> float | None:
         """Time of a correct candidate, measured or else predicted."""
         return self.judged.verdict.microseconds if self.judged else None
@@ -82,14 +89,17 @@ class Trial:
 
     @property
     def cost(self) -> Cost:
-        """What lowering and judging took together."""
-        costs = [e.cost for e in (self.lowered, self.judged) if e is not None]
-        return total(costs)
+        """What lowering, judging and learning took together."""
+        events = (self.lowered, self.judged, self.learned)
+        return total(e.cost for e in events if e is not None)
 
 
 @dataclass(frozen=True)
 class History:
-    """A run. ``seconds`` is the wall-clock time in which processes worked on it."""
+    """A run. ``seconds`` is the wall-clock time in which processes worked on it.
+
+    ``cost`` counts everything: also work that was done again, and the end of the run.
+    """
 
     started: Started
     trials: tuple[Trial, ...] = ()
@@ -99,6 +109,18 @@ class History:
     seconds: float = 0.0
     begin: float = 0.0
     cost: Cost = field(default_factory=Cost)
+    limits: Budget | None = None
+
+    @property
+    def budget(self) -> Budget:
+        """The limits: those that were given last."""
+        return self.limits or self.started.budget
+
+    @property
+    def hung(self) -> frozenset[str]:
+        """Programs that hung, which no judge should run again."""
+        verdicts = [v for t in self.trials for v in t.verdicts]
+        return frozenset(v.program for v in verdicts if v.status == "hung") - {""}
 
     @property
     def best(self) -> Trial | None:
@@ -140,6 +162,36 @@ def fastest(trials: Iterable[Trial]) -> Trial | None:
     return min(correct, key=key, default=None)
 
 
+@dataclass(frozen=True)
+class TakenOut:
+    """The final kernel without the optimisations of these names, which go together."""
+
+    names: tuple[str, ...]
+    candidate: str
+    verdict: Verdict
+
+    @property
+    def title(self) -> str:
+        """The names as one text."""
+        return " + ".join(self.names)
+
+
+def taken_out(ablations: Iterable[Ablated]) -> list[TakenOut]:
+    """What was left without each optimisation, the slowest first.
+
+    Where two leave the same kernel (without TMA there is no warp to do the loads), that
+    is one line and not two that happen to be equal. What has no time comes last.
+    """
+    left: dict[str, list[Ablated]] = {}
+    for event in ablations:
+        left.setdefault(event.candidate, []).append(event)
+    found = [
+        TakenOut(tuple(e.optimisation for e in events), name, events[0].verdict)
+        for name, events in left.items()
+    ]
+    return sorted(found, key=lambda one: -(one.verdict.microseconds or 0.0))
+
+
 def total(costs: Iterable[Cost]) -> Cost:
     """Costs added up."""
     found = list(costs)
@@ -161,16 +213,21 @@ def history(stamped: Sequence[Stamped]) -> History:
     ablations: dict[str, Ablated] = {}
     finished: Finished | None = None
     resumed = 0
+    limits: Budget | None = None
     seconds = 0.0
+    costs: list[Cost] = []
     for earlier, stamp in zip([None, *stamped], stamped, strict=False):
         event = stamp.event
         if earlier is not None and not isinstance(event, Resumed):
             seconds += max(0.0, stamp.time - earlier.time)
+        if isinstance(event, Lowered | Judged | Learned | Ablated):
+            costs.append(event.cost)
         match event:
             case Started():
                 pass
             case Resumed():
                 resumed += 1
+                limits = event.budget or limits
                 finished = None
             case Proposed() | Lowered() | Judged() | Learned():
                 parts.setdefault(event.trial, {})[event.event] = event
@@ -189,7 +246,8 @@ def history(stamped: Sequence[Stamped]) -> History:
         resumed=resumed,
         seconds=seconds,
         begin=stamped[0].time,
-        cost=total(t.cost for t in trials),
+        cost=total(costs),
+        limits=limits,
     )
 
 

@@ -244,10 +244,14 @@ class Started(Record):
 
 
 class Resumed(Record):
-    """The run goes on after it was cut off; an unfinished trial is done again."""
+    """The run goes on after it was cut off; an unfinished trial is done again.
+
+    ``budget``: the limits from now on; None: they stay as they were.
+    """
 
     event: Literal["resumed"] = "resumed"
     environment: dict[str, str]
+    budget: Budget | None = None
 
 
 class Proposed(Record):
@@ -267,6 +271,8 @@ class Lowered(Record):
 
     ``candidate`` is the artefact with its JSON; None with a ``failure`` where there is
     none. ``attempts`` are verdicts of its inner loop, each of which went back to it.
+    ``note`` is what the agent says of its kernel; ``conversation`` the artefact with
+    what was asked and answered, where the agent is a language model.
     """
 
     event: Literal["lowered"] = "lowered"
@@ -275,6 +281,8 @@ class Lowered(Record):
     attempts: tuple[Verdict, ...] = ()
     failure: str = ""
     cost: Cost = Cost()
+    note: str = ""
+    conversation: str | None = None
 
 
 class Judged(Record):
@@ -287,7 +295,11 @@ class Judged(Record):
 
 
 class Learned(Record):
-    """The reward of a trial and what changed in the policy."""
+    """The reward of a trial and what changed in the policy.
+
+    Where a language model writes advice, ``cost`` and ``conversation`` (an artefact)
+    are those of asking it, and ``note`` says why it wrote none.
+    """
 
     event: Literal["learned"] = "learned"
     trial: int
@@ -295,6 +307,9 @@ class Learned(Record):
     predicted_gain: float
     actual_gain: float | None
     changes: tuple[Change, ...]
+    cost: Cost = Cost()
+    note: str = ""
+    conversation: str | None = None
 
 
 class Ablated(Record):
@@ -304,6 +319,7 @@ class Ablated(Record):
     optimisation: str
     candidate: str
     verdict: Verdict
+    cost: Cost = Cost()
 
 
 class Finished(Record):
