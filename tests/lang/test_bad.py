@@ -101,8 +101,9 @@ def test_there_are_files() -> None:
 READERS = {"verify", "model", "evaluation"}
 """Parts that judge or replay a placed program: their examples are the kernels that they
 refute, in tests of their own (AG03xx, most of AG04xx, AG0511 to AG0513)."""
-AT_LAUNCH = {"AG0506", "AG0509"}
-"""Raised when a kernel is built or launched: tests/runtime has their examples."""
+AT_LAUNCH = {"AG0390", "AG0506", "AG0509"}
+"""Raised when a kernel is built or launched: tests/runtime has their examples, and
+tests/verifier/presentation that of a kernel that is not proved."""
 WITHOUT_FILE = {"AG0002", "AG0011", "AG0021", "AG0601"}
 """Mistakes that no line of a kernel file makes: the tests below make them."""
 
@@ -124,8 +125,8 @@ def test_every_code_that_is_raised_has_an_example() -> None:
 
 
 def test_launch_codes_have_examples_beside_the_runtime() -> None:
-    tests = HERE.parent / "runtime"
-    texts = "".join(p.read_text() for p in tests.glob("*.py"))
+    folders = (HERE.parent / "runtime", HERE.parent / "verifier" / "presentation")
+    texts = "".join(p.read_text() for f in folders for p in f.glob("*.py"))
     assert {c for c in AT_LAUNCH if c not in texts} == set()
 
 

@@ -107,6 +107,8 @@ class Group:
         self.name = name
         self.warps = warps
         self.threads = 32 * warps
+        self.first = 0
+        """The first of its warps, counted from that of the block."""
         self.env = env
         self.known = Knowledge(self.cluster.clocks, name, warps, seen)
         self.op: o.AnyOp | None = None
@@ -257,9 +259,11 @@ class Cluster:
         env: dict[str, Any],
         body: o.Block,
         seen: Clock,
+        first: int = 0,
     ) -> None:
-        """Add a group that will run `body`."""
+        """Add a group that will run `body`, from warp ``first`` of the block on."""
         group = Group(block, name, warps, env, seen)
+        group.first = first
         group.steps = self.runner(group, body)
         self.groups.append(group)
 

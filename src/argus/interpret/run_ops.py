@@ -104,5 +104,6 @@ def _roles(group: Group, op: o.Roles) -> None:
     for role in op.roles:
         seen = group.known.internal.copy()
         group.cluster.start(
-            group.block, role.name, role.warps, dict(group.env), role.body, seen
-        )
+            group.block, role.name, role.warps, dict(group.env), role.body, seen,
+            role.first_warp or 0,
+        )  # fmt: skip

@@ -1,6 +1,7 @@
 """Counterexamples in the interpreter: confirmed, contradicted, or left alone."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,26 @@ def test_a_missing_wait_is_a_fault(tmp_path: Path, rule: str) -> None:
         if isinstance(op, o.For):
             op.body.ops = [x for x in op.body.ops if not isinstance(x, o.BarrierWait)]
     assert confirm(program, ask, rule, case()) is True
+
+
+def test_a_barrier_outside_its_array_is_a_fault(tmp_path: Path) -> None:
+    ask = request(tmp_path, GEMM)
+    program = placed_program(ask)
+    assert confirm(program, ask, "AG0423", case()) is False
+    for op in walk(program.body):
+        if isinstance(op, o.BarrierWait):
+            op.barrier = replace(op.barrier, index=op.barrier.index + 8)
+    assert confirm(program, ask, "AG0423", case()) is True
+
+
+def test_warps_that_are_no_warpgroup_are_a_fault(tmp_path: Path) -> None:
+    ask = request(tmp_path, GEMM)
+    program = placed_program(ask)
+    assert confirm(program, ask, "AG0419", case()) is False
+    (roles,) = (x for x in program.body.ops if isinstance(x, o.Roles))
+    for role in roles.roles:
+        role.first_warp = 8 if role.name == "load" else 1
+    assert confirm(program, ask, "AG0419", case()) is True
 
 
 def test_an_element_that_nobody_writes(tmp_path: Path) -> None:
