@@ -8,6 +8,7 @@
                      specialisation with the problem's signature
     checking.py      parse, place, prove, build, predict
     simulating.py    correctness in the interpreter, at the sizes of small.py
+    inspecting.py    what can be shown of a candidate: proof, stages, profile
     measuring.py     correctness and time on a GPU; health.py: does the GPU still work
     inputs.py, tolerance.py, speed.py: distributions, tolerances, speed of light
 

@@ -10,11 +10,12 @@ process of its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
+from typing import Any
 
 from argus.evaluation.judge.executor import Executor, job_key
-from argus.evaluation.judge.limits import Job, JobKind, Limits
+from argus.evaluation.judge.limits import Job, JobKind, Limits, View
 from argus.evaluation.judge.local import LocalExecutor
 from argus.runs.records import Candidate, Problem, Verdict
 
@@ -61,6 +62,16 @@ class Judge:
         Without one: correctness in the interpreter at small sizes, time predicted.
         """
         return self._run("evaluate", problem, candidates)
+
+    def simulate(
+        self, problem: Problem, candidates: Sequence[Candidate]
+    ) -> list[Verdict]:
+        """:meth:`check`, then correctness in the interpreter, even where a GPU is."""
+        return self._run("simulate", problem, candidates)
+
+    def refuse(self, hung: Iterable[str]) -> None:
+        """Never run these programs (``Verdict.program``), which hung elsewhere."""
+        self._hung.update(set(hung) - {""})
 
     def _run(
         self, kind: JobKind, problem: Problem, candidates: Sequence[Candidate]
@@ -114,9 +125,21 @@ class LocalJudge(Judge):
         hung: Iterable[str] = (),
         prove: bool = True,
     ) -> None:
-        super().__init__(
-            LocalExecutor(workers=workers, gpus=gpus, limits=limits),
-            limits=limits,
-            hung=hung,
-            prove=prove,
+        self._local = LocalExecutor(workers=workers, gpus=gpus, limits=limits)
+        super().__init__(self._local, limits=limits, hung=hung, prove=prove)
+
+    def inspect(
+        self, problem: Problem, candidate: Candidate, view: View
+    ) -> Mapping[str, Any]:
+        """What can be shown of a candidate; see ``argus.evaluation.judge.inspecting``.
+
+        With the key "findings" where it cannot be shown.
+        """
+        job = Job(
+            kind="check",
+            problem=problem,
+            candidate=candidate,
+            limits=self.limits,
+            view=view,
         )
+        return self._local.inspect(job)

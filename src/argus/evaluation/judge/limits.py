@@ -9,7 +9,12 @@ from typing import Literal
 
 from argus.runs.records import Candidate, Problem, Record
 
-JobKind = Literal["check", "evaluate"]
+JobKind = Literal["check", "simulate", "evaluate"]
+"""check: parse, prove, build, predict. simulate: then correctness in the interpreter,
+though there be a GPU. evaluate: correctness and time on a GPU if there is one."""
+
+View = Literal["", "proof", "tile", "placed", "cuda", "sass", "profile"]
+"""What is to be shown of a candidate (`inspecting`); "": nothing, it is judged."""
 
 
 class Limits(Record):
@@ -47,6 +52,7 @@ class Job(Record):
     ``hung`` are programs (``Verdict.program``) that are not to be run again. ``prove``
     is switched off by tests only, which want wrong kernels to reach the device:
     nothing is then proved, and a candidate may store and assume what it likes.
+    ``view``: what to show of it, where that is all that is wanted.
     """
 
     kind: JobKind
@@ -55,3 +61,4 @@ class Job(Record):
     limits: Limits = Limits()
     hung: frozenset[str] = frozenset()
     prove: bool = True
+    view: View = ""

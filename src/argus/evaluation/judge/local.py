@@ -13,8 +13,9 @@ import queue
 import signal
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 from argus.evaluation.judge import findings as say
 from argus.evaluation.judge.executor import failed, job_key, known_to_hang
@@ -87,6 +88,17 @@ class LocalExecutor:
                     future.exception()
             self._stop.clear()
             raise
+
+    def inspect(self, job: Job) -> Mapping[str, Any]:
+        """The view ``job.view`` of a candidate; with "findings" if there is none."""
+        refused = _unreadable(job)
+        if refused is None:
+            with self._cpu:
+                outcome = self._attempt("inspect", job)
+            if outcome.ending == "done" and outcome.told is not None:
+                return outcome.told
+            refused = _without_verdict(outcome, job.limits)
+        return {"findings": [f.model_dump(mode="json") for f in refused.findings]}
 
     def close(self) -> None:
         """End what runs, and the threads."""

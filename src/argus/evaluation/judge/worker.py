@@ -28,9 +28,10 @@ from argus.evaluation.judge.findings import findings_of, said, verdict
 from argus.evaluation.judge.limits import Job
 from argus.runs.records import Stage, Verdict
 
-Task = Literal["check", "simulate", "measure", "health", "probe"]
+Task = Literal["check", "simulate", "measure", "inspect", "health", "probe"]
 """check: no GPU. simulate: check, then the interpreter. measure: on the GPU what was
-checked. health: a known kernel on the GPU. probe: which GPUs there are."""
+checked. inspect: a view of it. health: a known kernel on the GPU. probe: which GPUs
+there are."""
 
 _VISIBLE = "CUDA_VISIBLE_DEVICES"
 
@@ -63,6 +64,10 @@ def main(
         from argus.evaluation.judge.health import devices
 
         _send(out, {"told": {"devices": list[object](devices())}})
+    elif task == "inspect":
+        from argus.evaluation.judge.inspecting import inspected
+
+        _send(out, {"told": inspected(Job.model_validate_json(job), enter)})
     else:
         made = judged(task, Job.model_validate_json(job), enter)
         _send(out, {"verdict": made.model_dump(mode="json")})
