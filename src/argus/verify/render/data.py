@@ -105,12 +105,13 @@ def _read(data: dict[str, Any]) -> Obligation:
         Verdict[data["verdict"].upper()],
         data["method"],
         data["reason"],
-        None if found is None else _counterexample(found),
+        None if found is None else counterexample_of(found),
         data["slow"],
     )
 
 
-def _counterexample(data: dict[str, Any]) -> Counterexample:
+def counterexample_of(data: dict[str, Any]) -> Counterexample:
+    """The counterexample in a record of a report. Raises like :func:`report_of`."""
     return Counterexample(
         data["message"],
         data["label"],

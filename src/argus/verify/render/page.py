@@ -1,7 +1,7 @@
 """One HTML page about the kernels that were checked. It needs no network.
 
-Style and text are in `page.html.j2`; this file prepares what it shows: the source
-around each place, the case in words, the pictures, the order of events.
+Style and text are in `page.html.j2` and `finding.*`; this file prepares what it shows:
+the source around each place, the case in words, the pictures, the order of events.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ from argus.verify.verdict import Obligation, Report, Verdict
 if TYPE_CHECKING:
     from jinja2 import Template
 
+TEMPLATES = Path(__file__).parent
+"""With `finding.html.j2` and `finding.css`, which pages of others may include."""
 _AROUND = 3
 """Lines of source before and after a place."""
 
@@ -111,13 +113,16 @@ def page(checked: Sequence[tuple[Report, Program]], version: str) -> str:
 
 @cache
 def _template() -> Template:
-    from jinja2 import Environment, StrictUndefined
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    text = (Path(__file__).parent / "page.html.j2").read_text(encoding="utf-8")
     environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
-    return environment.from_string(text)
+    return environment.get_template("page.html.j2")
 
 
 def _kernel(index: int, report: Report, program: Program) -> KernelView:
@@ -132,7 +137,7 @@ def _kernel(index: int, report: Report, program: Program) -> KernelView:
         str(report.verdict),
         tuple((s, states[s]) for s in order if states[s]),
         tuple((name, f"{t * 1000:.0f} ms") for name, t in report.seconds.items()),
-        tuple(_finding(f"k{index}-{i}", o, program) for i, o in numbered),
+        tuple(finding_of(f"k{index}-{i}", o, program) for i, o in numbered),
         tuple(_proved(report)),
         tuple((a.kind, a.text, words.line(a.span)) for a in report.assumptions),
     )
@@ -162,7 +167,8 @@ def _proved(report: Report) -> list[tuple[str, str, int, str]]:
 # ------------------------------------------------------------------------ findings
 
 
-def _finding(anchor: str, o: Obligation, program: Program) -> Finding:
+def finding_of(anchor: str, o: Obligation, program: Program) -> Finding:
+    """What the page shows of an obligation that is not proved."""
     shown = next(iter(of_obligation(o)))
     found = o.counterexample
     lanes, moments = _timeline(found)
