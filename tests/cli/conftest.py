@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+import sample_run
 from argus.cli.app import app
 
 KERNELS = Path(__file__).parent / "kernels"
@@ -45,6 +46,13 @@ def argus(monkeypatch: pytest.MonkeyPatch) -> Argus:
         return Ran(result.exit_code, result.stdout, result.stderr)
 
     return call
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The name of a finished run, the only one there is."""
+    monkeypatch.setenv("ARGUS_HOME", str(tmp_path / "home"))
+    return sample_run.make(tmp_path / "home" / "runs")
 
 
 @pytest.fixture

@@ -6,19 +6,11 @@ from typing import Protocol
 
 import pytest
 
-import sample_run
-
 
 class Ran(Protocol):
     code: int
     out: str
     err: str
-
-
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setenv("ARGUS_HOME", str(tmp_path / "home"))
-    return sample_run.make(tmp_path / "home" / "runs")
 
 
 def test_list(argus, run: str) -> None:
