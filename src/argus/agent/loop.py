@@ -100,7 +100,7 @@ class Optimiser:
         """Work until there is an end, and say which. Ctrl-C is an end, too."""
         try:
             reason = self._work()
-            self._settle()
+            self.settle()
         except KeyboardInterrupt:
             reason = INTERRUPTED
         return self.finish(reason)
@@ -272,7 +272,7 @@ class Optimiser:
             merge(path, self._run.id, done, self.state.policy_at)
         return event
 
-    def _settle(self) -> None:
+    def settle(self) -> None:
         """Measure the best kernels side by side, then take the best one apart."""
         for event in measure_again(self.state, self._task.problem, self._judge):
             self._write(event)

@@ -24,6 +24,7 @@ from argus.runs.records import (
     Judged,
     Learned,
     Lowered,
+    Probed,
     Proposed,
     Resumed,
     Started,
@@ -59,6 +60,7 @@ class State:
     finished: Finished | None = None
     spent: Cost = field(default_factory=Cost)
     limits: Budget | None = None
+    probes: list[Probed] = field(default_factory=list[Probed])
 
     @staticmethod
     def begin(started: Started) -> State:
@@ -78,7 +80,7 @@ class State:
 
     def apply(self, event: Event, fetch: Callable[[str], bytes]) -> None:
         """Take an event into account."""
-        if isinstance(event, Lowered | Judged | Learned | Ablated):
+        if isinstance(event, Probed | Lowered | Judged | Learned | Ablated):
             self.spent = total([self.spent, event.cost])
         match event:
             case Started():
@@ -90,8 +92,12 @@ class State:
                 self.limits = event.budget or self.limits
             case Proposed():
                 self._update(event.trial, Trial(event.trial, proposed=event))
+            case Probed():
+                self.probes.append(event)
             case Lowered():
                 self._update(event.trial, replace(self._at(event.trial), lowered=event))
+                # An earlier candidate may have been cut off before its verdict.
+                self.candidates.pop(event.trial, None)
                 if event.candidate is not None:
                     raw = fetch(event.candidate)
                     found = Candidate.model_validate_json(raw)

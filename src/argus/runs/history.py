@@ -22,6 +22,7 @@ from argus.runs.records import (
     Judged,
     Learned,
     Lowered,
+    Probed,
     Proposal,
     Proposed,
     Resumed,
@@ -110,6 +111,7 @@ class History:
     begin: float = 0.0
     cost: Cost = field(default_factory=Cost)
     limits: Budget | None = None
+    probes: tuple[Probed, ...] = ()
 
     @property
     def budget(self) -> Budget:
@@ -120,6 +122,7 @@ class History:
     def hung(self) -> frozenset[str]:
         """Programs that hung, which no judge should run again."""
         verdicts = [v for t in self.trials for v in t.verdicts]
+        verdicts += [p.verdict for p in self.probes]
         return frozenset(v.program for v in verdicts if v.status == "hung") - {""}
 
     @property
@@ -216,11 +219,12 @@ def history(stamped: Sequence[Stamped]) -> History:
     limits: Budget | None = None
     seconds = 0.0
     costs: list[Cost] = []
+    probes: list[Probed] = []
     for earlier, stamp in zip([None, *stamped], stamped, strict=False):
         event = stamp.event
         if earlier is not None and not isinstance(event, Resumed):
             seconds += max(0.0, stamp.time - earlier.time)
-        if isinstance(event, Lowered | Judged | Learned | Ablated):
+        if isinstance(event, Probed | Lowered | Judged | Learned | Ablated):
             costs.append(event.cost)
         match event:
             case Started():
@@ -231,6 +235,8 @@ def history(stamped: Sequence[Stamped]) -> History:
                 finished = None
             case Proposed() | Lowered() | Judged() | Learned():
                 parts.setdefault(event.trial, {})[event.event] = event
+            case Probed():
+                probes.append(event)
             case Ablated():
                 ablations[event.optimisation] = event
             case Finished():
@@ -248,6 +254,7 @@ def history(stamped: Sequence[Stamped]) -> History:
         begin=stamped[0].time,
         cost=total(costs),
         limits=limits,
+        probes=tuple(probes),
     )
 
 

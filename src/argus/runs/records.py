@@ -266,6 +266,20 @@ class Proposed(Record):
     chosen: int
 
 
+class Probed(Record):
+    """A kernel that an external agent asked about without submitting it.
+
+    ``trial`` is the one that was open, None between two. ``cost`` counts as any other.
+    """
+
+    event: Literal["probed"] = "probed"
+    trial: int | None
+    operation: Literal["check", "build", "test", "bench"]
+    candidate: str
+    verdict: Verdict
+    cost: Cost = Cost()
+
+
 class Lowered(Record):
     """What the lowering agent made of the chosen proposal.
 
@@ -331,6 +345,14 @@ class Finished(Record):
 
 
 Event = Annotated[
-    Started | Resumed | Proposed | Lowered | Judged | Learned | Ablated | Finished,
+    Started
+    | Resumed
+    | Proposed
+    | Probed
+    | Lowered
+    | Judged
+    | Learned
+    | Ablated
+    | Finished,
     Field(discriminator="event"),
 ]

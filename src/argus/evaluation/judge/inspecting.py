@@ -152,7 +152,7 @@ def _worst(found: Finding | None) -> dict[str, Any] | None:
 
 
 def _instructions(image: bytes) -> dict[str, Any]:
-    """Instructions of the machine code by kind: how many there are, not how many run."""
+    """Instructions by kind: how many stand in the machine code, not how many run."""
     try:
         text = sass(image)
     except ArgusError as error:
