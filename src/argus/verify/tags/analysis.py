@@ -8,7 +8,7 @@ from argus.ir import ops as o
 from argus.ir.memory import BarrierAlloc, SharedAlloc
 from argus.ir.program import Program
 from argus.ir.walk import walk as every
-from argus.verify.tags.annotated import contradiction
+from argus.verify.tags.annotated import contradiction, of_sizes
 from argus.verify.tags.coverage import covered
 from argus.verify.tags.findings import Findings
 from argus.verify.tags.memory import Memory
@@ -28,6 +28,7 @@ def obligations(program: Program) -> Iterable[Obligation]:
     """
     if not program.placed:
         raise ValueError("only placed programs can be verified")
+    program = of_sizes(program)
     world = World(program)
     state = State(
         world,

@@ -7,11 +7,13 @@ from dataclasses import replace
 import numpy as np
 
 from argus.diagnostics import Span
+from argus.ir import ops as o
 from argus.ir.annotations import Assume
 from argus.ir.annotations import Tag as TagOp
-from argus.ir.expr import Const, Expr
+from argus.ir.expr import Const, Expr, symbols
 from argus.ir.memory import GlobalTensor, SharedView
 from argus.ir.ops import Tile
+from argus.ir.program import Program, Requirement
 from argus.verify.decide import prove
 from argus.verify.tags.compare import Outcome, unknown
 from argus.verify.tags.scope import PROOF_MS
@@ -22,7 +24,7 @@ from argus.verify.tags.values import Coord, Ints, Tag, Vague, Value
 from argus.verify.tags.world import Assumed, Paired
 from argus.verify.verdict import Verdict
 
-__all__ = ["assume", "contradiction", "tag"]
+__all__ = ["assume", "contradiction", "of_sizes", "tag"]
 
 
 def tag(state: State, op: TagOp) -> None:
@@ -74,6 +76,30 @@ def _component(state: State, e: Expr, arrays: dict[str, Ints], value: Value) -> 
     return Coord(found[0], np.broadcast_to(np.asarray(found[1]), value.shape))
 
 
+_SIZES = frozenset({"dim", "param", "stride", "sms"})
+
+
+def of_sizes(program: Program) -> Program:
+    """The program with what its author assumes of sizes as requirements.
+
+    Those that every launch comes to: outside of loops and branches. So they hold for
+    the grid and the outputs as a whole, not only from their line on.
+    """
+    blocks = [program.body]
+    for op in program.body.ops:
+        if isinstance(op, o.Roles):
+            blocks += [role.body for role in op.roles]
+    found = [
+        Requirement(op.cond, op.text, op.span)
+        for block in blocks
+        for op in block.ops
+        if isinstance(op, Assume)
+        and not op.tables
+        and all(s.kind in _SIZES for s in symbols(op.cond))
+    ]
+    return replace(program, requirements=[*program.requirements, *found])
+
+
 def contradiction(state: State, span: Span) -> None:
     """Report facts that no sizes satisfy (AG0318)."""
     if not state.scope.contradictory():
@@ -91,7 +117,7 @@ def contradiction(state: State, span: Span) -> None:
 def assume(state: State, op: Assume) -> None:
     """A fact that holds from here on; of tables, for each or each two elements."""
     if not op.tables:
-        state.scope = state.scope.when(state.close(op.cond))
+        state.scope = state.scope.when(state.close(op.cond), taken=False)
         contradiction(state, op.span)
         return
     tables = tuple(t.name for t in op.tables)

@@ -30,7 +30,10 @@ def counted(
     tried = 0
     for i in _by_size(points, tensor):
         model = points.at(int(i))
-        found = _launch(state, tensor, stores, model)
+        try:
+            found = _launch(state, tensor, stores, model)
+        except KeyError:
+            return None  # where it stores depends on what is not known
         if found is None:
             continue
         tried += 1

@@ -30,7 +30,7 @@ from argus.verify.tags.split_sums import contributions, expressions
 from argus.verify.tags.state import State, Stored
 from argus.verify.tags.tables import apart
 from argus.verify.tags.values import Coord, Loaded, Tag
-from argus.verify.tags.world import Element
+from argus.verify.tags.world import Element, Total
 from argus.verify.verdict import Verdict
 
 __all__ = ["covered"]
@@ -132,7 +132,11 @@ def _from_table(state: State, coord: object) -> bool:
 
 
 def _named_by_table(state: State, e: Expr) -> bool:
-    return any(s.name in state.world.meanings for s in state.world.all_symbols(e))
+    meanings = state.world.meanings
+    return any(
+        isinstance(meanings.get(s.name), Element | Total)
+        for s in state.world.all_symbols(e)
+    )
 
 
 def _always(stored: Stored, uniform: list[Expr]) -> bool:

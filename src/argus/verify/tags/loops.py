@@ -9,8 +9,8 @@ A loop variable is ``start + it * step``. A carried counter is its initial value
 the sum of its increments, where an increment that differs from iteration to iteration
 (a tile that a table says is unused) becomes a sum over iterations. A carried scalar
 that is another one of the iteration before (the slot still being read) is that one's
-closed form at ``it - 1``. What has no such form is a symbol of its own, of which
-nothing is known.
+closed form at ``it - 1``. What has no such form is a symbol of its own in each
+iteration, of which nothing is known.
 """
 
 from __future__ import annotations
@@ -115,8 +115,9 @@ def _carried(
             form = _solve(world, scope, a, y, init, it, left)
             if form is not None:
                 solved[a.name] = form
+    around = tuple(loop.sym for loop in scope.loops)
     return [
-        solved.get(a.name, Sym(f"{a.name}{it.name}", "let", a.type, nonneg=False))
+        solved.get(a.name) or world.opaque(f"{a.name[1:]}@{it.name}", around, a.type)
         for a in args
     ]
 

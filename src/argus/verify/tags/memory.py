@@ -122,10 +122,11 @@ def _matched(found: list[Write], number: Expr, scope: Scope) -> Source:
     sure: Value | None = None
     maybe: list[tuple[Expr, Value]] = []
     problem = Source(None, Verdict.UNKNOWN, "no write has this fill's number")
-    excluded = 0
+    excluded, untold = 0, False
     for write in found:
         at = _iteration_of(write, number, scope)
         if at is None:
+            untold = True
             continue
         conditions, change = at
         decided = scope.all_hold(conditions)
@@ -146,6 +147,9 @@ def _matched(found: list[Write], number: Expr, scope: Scope) -> Source:
             decided.model,
             "AG0414",
         )
+    if untold and (sure is not None or maybe):
+        text = "which fills a write of this buffer makes is not known"
+        return Source(None, Verdict.UNKNOWN, text)
     if sure is not None and not maybe:
         return Source(sure, Verdict.PROVED)
     if not maybe and excluded == len(found):

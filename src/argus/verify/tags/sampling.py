@@ -19,7 +19,7 @@ from argus.ir.memory import GlobalTensor
 from argus.ir.ops import Tile
 from argus.ir.program import CLUSTER_RANK, SM_COUNT, Program, ScalarParam
 from argus.ir.walk import defined, walk
-from argus.verify.tags.world import Element, Total, World
+from argus.verify.tags.world import Element, Opaque, Total, World
 
 __all__ = ["POINTS", "Points", "first_points"]
 
@@ -28,7 +28,10 @@ _MOST_STEPS = 512
 
 
 class Points(Mapping[str, Any]):
-    """Values of symbols by name: arrays of one length. Applications are computed."""
+    """Values of symbols by name: arrays of one length. Applications are computed.
+
+    A scalar of which nothing is known has no value: KeyError, as for other names.
+    """
 
     def __init__(self, world: World, values: dict[str, NDArray[np.int64]]) -> None:
         self.world = world
@@ -39,6 +42,8 @@ class Points(Mapping[str, Any]):
         if found is None:
             meaning = self.world.meanings.get(name)
             if meaning is None:
+                raise KeyError(name)
+            if isinstance(meaning, Opaque):
                 raise KeyError(name)
             found = self._apply(meaning)
             self.values_[name] = found

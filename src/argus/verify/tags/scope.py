@@ -35,6 +35,9 @@ FEW_TRIPS, ENOUGH = 16, 48
 """Points with few iterations are preferred, as long as there are enough of them."""
 
 
+_COMPUTED = "it depends on a scalar that a loop computes in a way that is not followed"
+
+
 @dataclass(frozen=True)
 class Loop:
     """A loop being inside of: iteration ``sym`` of ``trips``; its variable's value."""
@@ -94,12 +97,17 @@ class Scope:
         self._children[loop.sym.name] = made
         return made
 
-    def when(self, *conditions: Expr) -> Scope:
-        """Where these conditions hold, too."""
+    def when(self, *conditions: Expr, taken: bool = True) -> Scope:
+        """Where these conditions hold, too.
+
+        ``taken``: because of a branch, so that other values do not come here; else
+        because they always hold (the author's word).
+        """
         if not conditions:
             return self
-        if conditions in self._children:
-            return self._children[conditions]
+        key = (taken, *conditions)
+        if key in self._children:
+            return self._children[key]
         points = self.points
         try:
             for c in conditions:
@@ -112,10 +120,10 @@ class Scope:
             self.loops,
             (*self.facts, *conditions),
             points,
-            (*self.branches, *conditions),
+            (*self.branches, *conditions) if taken else self.branches,
             self,
         )
-        self._children[conditions] = made
+        self._children[key] = made
         return made
 
     # ---------------------------------------------------------------- deciding
@@ -172,7 +180,11 @@ class Scope:
             return Decision(Verdict.REFUTED, "admissible sizes", model=counter)
         if self._quick(goal) or self._by_sign(goal):
             return Decision(Verdict.PROVED, "normal form")
-        return prove(goal, self._relevant(goal), timeout_ms=PROOF_MS)
+        found = prove(goal, self._relevant(goal), timeout_ms=PROOF_MS)
+        if found.verdict is Verdict.REFUTED and self.world.computed(goal):
+            # The model chose a value that the scalar may never have.
+            return Decision(Verdict.UNKNOWN, found.method, _COMPUTED)
+        return found
 
     def _quick(self, goal: Expr) -> bool:
         if not isinstance(goal, Binary):

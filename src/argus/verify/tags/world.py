@@ -7,6 +7,7 @@ named after its table and coordinates, so that two loads of one element are equa
     Expert[t]                the element of an index table
     sum<#3>(it)              delta(0) + ... + delta(it - 1), a counter whose increment
                              depends on the iteration
+    last(it)                 a scalar that a loop hands on, of which nothing is known
 
 :class:`World` keeps what those symbols mean, and can therefore substitute into them.
 """
@@ -29,13 +30,14 @@ from argus.ir.expr import (
     symbols,
 )
 from argus.ir.program import BLOCK_INDEX, CLUSTER_RANK, GRID_SIZE, Program
-from argus.verify.decide.conditions import context_of
+from argus.verify.decide.conditions import context_of, proved
 from argus.verify.decide.evaluation import Unmodelled
 from argus.verify.decide.facts import conjuncts
 from argus.verify.decide.polynomial import Poly
+from argus.verify.tags.signs import never_negative
 
-__all__ = ["CLUSTERS", "CLUSTER_INDEX", "Assumed", "Element", "Paired", "Total",
-           "World"]  # fmt: skip
+__all__ = ["CLUSTERS", "CLUSTER_INDEX", "Assumed", "Element", "Meaning", "Opaque",
+           "Paired", "Total", "World"]  # fmt: skip
 
 CLUSTER_INDEX = Sym("cluster_id", "block")
 CLUSTERS = Sym("clusters", "block")
@@ -57,6 +59,21 @@ class Total:
     delta: Expr
     index: Sym
     upto: Expr
+
+
+@dataclass(frozen=True)
+class Opaque:
+    """A scalar without a closed form, in one iteration of the loops around it.
+
+    It is equal to itself and nothing else is known, so it has no value at a point: what
+    depends on it can be proved, not refuted.
+    """
+
+    name: str
+    coords: tuple[Expr, ...]
+
+
+Meaning = Element | Total | Opaque
 
 
 @dataclass(frozen=True)
@@ -85,7 +102,7 @@ class World:
     def __init__(self, program: Program) -> None:
         self.program = program
         self.cluster = program.cluster
-        self.meanings: dict[str, Element | Total] = {}
+        self.meanings: dict[str, Meaning] = {}
         self._interned: dict[object, Sym] = {}
         self._count = 0
         self.assumed: list[Assumed] = []
@@ -141,11 +158,30 @@ class World:
         meaning = Element(tensor, coords, kind)
         return self._intern(key, name, meaning, kind == "float")
 
+    def opaque(self, name: str, coords: tuple[Expr, ...], type_: str) -> Sym:
+        """The symbol of a scalar of which nothing is known, in these iterations."""
+        key = ("opaque", name, tuple(self.key(c) for c in coords))
+        text = ", ".join(str(c) for c in coords)
+        meaning = Opaque(name, coords)
+        return self._intern(key, f"{name}({text})", meaning, type_ == "float")
+
+    def computed(self, e: Expr) -> bool:
+        """Whether an expression depends on a scalar that takes values of its own.
+
+        A model that gives it any value is no counterexample.
+        """
+        return any(
+            isinstance(self.meanings.get(s.name), Opaque | Total)
+            for s in self.all_symbols(e)
+        )
+
     def total(self, delta: Expr, index: Sym, upto: Expr) -> Expr:
         """delta(0) + ... + delta(upto - 1); a product where delta does not vary."""
         if not self.depends(delta, index):
             return delta * upto
-        inner = sum(1 for s in symbols(delta) if s.name.startswith("%j"))
+        # The same name for the same sum, whatever its index was called.
+        others = {s.name for s in self.all_symbols(delta)} - {index.name}
+        inner = sum(1 for name in others if name.startswith("%j"))
         bound = Sym(f"%j{inner}", "loop")
         delta = self.replace(delta, {index.name: bound})
         key = ("sum", self.key(delta), self.key(upto))
@@ -153,18 +189,20 @@ class World:
         name = f"sum<#{self._count}>"
         return self._intern(key, name, Total(delta, bound, upto), False)
 
-    def _intern(
-        self, key: object, name: str, meaning: Element | Total, is_float: bool
-    ) -> Sym:
+    def _intern(self, key: object, name: str, meaning: Meaning, is_float: bool) -> Sym:
         if key not in self._interned:
             kind = "float" if is_float else "int"
-            nonneg = isinstance(meaning, Total)
+            nonneg = isinstance(meaning, Total) and self._never_negative(meaning.delta)
             if name in self.meanings:
                 name = f"{name}'{len(self._interned)}"
             made = Sym(name, "let", kind, nonneg=nonneg)
             self._interned[key] = made
             self.meanings[name] = meaning
         return self._interned[key]
+
+    def _never_negative(self, e: Expr) -> bool:
+        facts = conjuncts(self.facts)
+        return never_negative(e, lambda goal: proved(goal, facts))
 
     def key(self, e: Expr) -> object:
         """Equal for expressions that are equal by normal form."""
@@ -245,6 +283,10 @@ class World:
                 if delta == m.delta and upto == m.upto:
                     return sym
                 return self.total(delta, m.index, upto)
+            case Opaque() as m:
+                coords = tuple(self.replace(c, env) for c in m.coords)
+                same = coords == m.coords
+                return sym if same else self.opaque(m.name, coords, sym.type)
             case None:
                 return sym
 
@@ -256,7 +298,7 @@ class World:
         """Every symbol, those of applications before the application itself."""
         for s in symbols(e):
             match self.meanings.get(s.name):
-                case Element(coords=coords):
+                case Element(coords=coords) | Opaque(coords=coords):
                     for c in coords:
                         yield from self.all_symbols(c)
                 case Total() as m:
