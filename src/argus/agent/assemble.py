@@ -12,6 +12,7 @@ from argus.agent.families.family import Family
 from argus.agent.forecast import Forecaster
 from argus.agent.interfaces import Judge, LoweringAgent
 from argus.agent.loop import Optimiser, Options
+from argus.agent.open_ended import OpenEnded
 from argus.agent.planner import Planner
 from argus.agent.pool import Pool
 from argus.agent.state import State
@@ -26,12 +27,25 @@ def space_of(task: Task) -> Family:
 
 def planner_of(task: Task, seed: int) -> Planner:
     """The planner of a run."""
-    space = space_of(task)
-    problem = task.problem
-    beliefs = Beliefs(
-        space, problem, problem.sizes, KnowledgeBase(), Forecaster(space, problem)
-    )
-    return Planner(beliefs, Pool(space, problem, seed), dict(task.features), seed)
+    return _planner(task, seed, _beliefs(task))
+
+
+def open_planner_of(task: Task, seed: int) -> OpenEnded:
+    """The planner of a run whose agent writes source, and is not bound to a family."""
+    beliefs = _beliefs(task)
+    planner = _planner(task, seed, beliefs)
+    return OpenEnded(planner, beliefs, task.features, tuple(task.start.design), seed)
+
+
+def _beliefs(task: Task) -> Beliefs:
+    space, problem = space_of(task), task.problem
+    forecast = Forecaster(space, problem)
+    return Beliefs(space, problem, problem.sizes, KnowledgeBase(), forecast)
+
+
+def _planner(task: Task, seed: int, beliefs: Beliefs) -> Planner:
+    pool = Pool(beliefs.space, task.problem, seed)
+    return Planner(beliefs, pool, dict(task.features), seed)
 
 
 def optimiser_of(

@@ -100,7 +100,7 @@ def refusals(
 ) -> tuple[list[Design], list[Design]]:
     """Designs of a form that were accepted, and those that were refused.
 
-    What an agent repaired was refused, too.
+    What an agent had to change was refused, too.
     """
     accepted: list[Design] = []
     refused: list[Design] = []
@@ -108,7 +108,9 @@ def refusals(
         parent = None if trial.parent is None else state.design(trial.parent)
         if parent is not None and trial.proposal and trial.lowered:
             asked = space.apply(parent, trial.proposal.edit)
-            if trial.lowered.attempts and str(asked.get(FORM, "")) == form:
+            changed = state.design(trial.number) != asked
+            same = str(asked.get(FORM, "")) == form
+            if trial.lowered.attempts and changed and same:
                 refused.append(asked)
         design, verdict = state.design(trial.number), trial.verdict
         if design is None or verdict is None or str(design.get(FORM, "")) != form:
