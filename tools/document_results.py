@@ -27,7 +27,7 @@ AGAINST = {
 }
 TITLES = {
     "gemm": "matrix product, bf16",
-    "gemm_sm80": "the same in Ampere-class instructions",
+    "gemm_sm80": "the same with `cp.async`, one tile per block",
     "softmax": "softmax over rows",
     "rmsnorm": "rmsnorm over rows",
     "attention": "attention forward, D = 128",

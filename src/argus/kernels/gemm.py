@@ -1,9 +1,10 @@
 """Matrix products: C[m, n] = epilogue(sum over k of A[m, k] * B[n, k]).
 
-Two forms of one kernel: for Hopper (TMA, wgmma, warp-specialised, persistent, clusters)
-and for Ampere-class instructions (cp.async, ldmatrix, mma.sync), which also serves rows
-that TMA cannot address. Sizes are arbitrary. See ``argus.kernels.library`` for choosing
-between them, and for the reference.
+Two forms of one kernel: for Hopper (TMA, wgmma, warp-specialised, persistent, clusters),
+and one without TMA (cp.async, one tile per block), for Ampere and for rows that TMA
+cannot address; its product is mma.sync on sm_80, and wgmma on sm_90a. Sizes are
+arbitrary. See ``argus.kernels.library`` for choosing between them, and for the
+reference.
 """
 
 import argus as ag
@@ -114,12 +115,14 @@ def gemm_sm80(
     GROUP: int = 8,
     WARPS: int = 8,
     VECTORS: bool = True,
+    MMA: bool = False,
     ACTIVATION: ag.Inline = plain,
 ):
     """One tile per block; all warps load and multiply, STAGES - 1 fills ahead.
 
     VECTORS: rows are aligned to 4 bytes at least, so that cp.async can copy them; else
-    the compiler copies elements through registers.
+    the compiler copies elements through registers. MMA: mma.sync also on a target that
+    has wgmma.
     """
     VIA = "cp_async" if VECTORS else None
     M, K = A.shape
@@ -137,6 +140,9 @@ def gemm_sm80(
             with ring.fill() as slot:
                 slot.a.load(A[bm * BM :, k + (STAGES - 1) * BK :], via=VIA)
                 slot.b.load(B[bn * BN :, k + (STAGES - 1) * BK :], via=VIA)
-            acc = ag.dot(full.a, full.b.T, acc)
+            if MMA:
+                acc = ag.mma(full.a, full.b.T, acc)
+            else:
+                acc = ag.dot(full.a, full.b.T, acc)
     acc = finish(acc, Bias, Residual, bm * BM, bn * BN, ACTIVATION)
     C[bm * BM :, bn * BN :] = acc.to(C.dtype)

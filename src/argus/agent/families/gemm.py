@@ -222,7 +222,7 @@ class Gemm(Family):
     def possible(self, form: str, problem: Problem) -> bool:
         """Hopper's forms need a target with TMA, and rows that it can address.
 
-        The entry `gemm_sm80` stands for Ampere's instructions on any target.
+        The entry `gemm_sm80` stands for what Ampere can do as well, on any target.
         """
         of = library_problem(problem)
         if form in ("naive", "ring"):

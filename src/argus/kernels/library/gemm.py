@@ -140,7 +140,7 @@ GEMM = Entry(
 
 GEMM_AMPERE = Entry(
     name="gemm_sm80",
-    title="matrix product in Ampere-class instructions",
+    title="matrix product with cp.async, one tile per block",
     arguments=_arguments,
     choose=_choose_ampere,
     reference=_reference,
