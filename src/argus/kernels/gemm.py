@@ -1,6 +1,6 @@
 """Matrix products: C[m, n] = epilogue(sum over k of A[m, k] * B[n, k]).
 
-Two forms of one kernel: for Hopper (TMA, wgmma, warp-specialised, persistent, clusters),
+Two forms of one kernel: for Hopper (TMA, wgmma, roles, persistent grid, clusters),
 and one without TMA (cp.async, one tile per block), for Ampere and for rows that TMA
 cannot address; its product is mma.sync on sm_80, and wgmma on sm_90a. Sizes are
 arbitrary. See ``argus.kernels.library`` for choosing between them, and for the
