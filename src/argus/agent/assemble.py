@@ -55,13 +55,18 @@ def optimiser_of(
     options: Options | None = None,
     watch: Callable[[Event, State], None] | None = None,
 ) -> Optimiser:
-    """The optimiser of a run that was begun; the built-in agent if none is given."""
+    """The optimiser of a run that was begun; the built-in agent if none is given.
+
+    Any other agent writes source, and gets proposals that no design space has, too.
+    """
     started = run.started()
     space = space_of(started.task)
+    bound = agent is None or agent.name == BuiltinAgent.name
+    plans = planner_of if bound else open_planner_of
     return Optimiser(
         run,
         space,
-        planner_of(started.task, started.seed),
+        plans(started.task, started.seed),
         judge,
         agent or BuiltinAgent(space),
         options,

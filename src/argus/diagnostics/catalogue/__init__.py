@@ -13,6 +13,7 @@ from argus.diagnostics.catalogue import (
     environment,
     invariants,
     launch,
+    models,
     optimizer,
     order,
     resources,
@@ -53,6 +54,7 @@ CATALOGUE: Mapping[str, Code] = _join(
     environment.CODES,
     optimizer.CODES,
     tasks.CODES,
+    models.CODES,
 )
 """Code to entry, in the order of the numbers."""
 

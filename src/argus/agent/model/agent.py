@@ -1,0 +1,259 @@
+"""The model agent: a language model carries out proposals by writing kernels.
+
+Each proposal is a conversation. The model answers with a whole file; what the check
+refuses goes back to it with its counterexample, up to a limit. The requests of a batch
+run side by side, and so do the checks.
+
+An answer is data: the judge parses it in a process of its own. What is not a kernel of
+the language is refused there, like any other candidate.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from argus.agent.interfaces import Advised, Judge, Left, Lowering, Order
+from argus.agent.model.advice import advise
+from argus.agent.model.answers import KernelAnswer
+from argus.agent.model.asking import Asker, Conversation, ProviderFailed, Unusable
+from argus.agent.model.feedback import told, unchanged, unusable
+from argus.agent.model.meter import Meter, NoRoom
+from argus.agent.model.prompts import instructions, proposal_prompt, retry_prompt
+from argus.agent.model.provider import redacted, require_price
+from argus.agent.model.settings import ModelSettings
+from argus.agent.state import State
+from argus.runs.history import Trial
+from argus.runs.records import Candidate, Value, Verdict
+
+_BACK = ("rejected", "refuted", "unknown", "unbuildable", "hung", "crashed")
+"""Verdicts of the check that go back to the model."""
+
+
+@dataclass
+class _Work:
+    """One order, as far as it is. ``refused``: the last kernel that the check refused.
+
+    ``failure`` and ``done`` settle it; ``silent`` says that the failure is the
+    provider's. ``base`` is what is asked next, but for a word on the last answer.
+    """
+
+    order: Order
+    conversation: Conversation
+    base: str
+    prompt: str = ""
+    attempts: list[Verdict] = field(default_factory=list[Verdict])
+    fresh: Candidate | None = None
+    refused: Candidate | None = None
+    done: Candidate | None = None
+    failure: str = ""
+    note: str = ""
+    usable: int = 0
+    silent: bool = False
+
+    def __post_init__(self) -> None:
+        self.prompt = self.base
+
+    @property
+    def settled(self) -> bool:
+        """Whether there is nothing more to ask."""
+        return self.done is not None or bool(self.failure)
+
+    def back(self, verdict: Verdict) -> None:
+        """Let the model know what was wrong."""
+        self.attempts.append(verdict)
+        self.base = self.prompt = retry_prompt(told(verdict))
+
+    def unread(self, why: str) -> None:
+        """Ask again: the model does not see an answer that could not be read."""
+        self.attempts.append(unusable(why))
+        self.prompt = f"{self.base}\n\nYour last answer could not be used: {why}"
+
+
+class ModelAgent:
+    """A lowering agent that asks a language model. Close it after use.
+
+    ``money``: whether the run has a budget of dollars. Raises ArgusError AG1060 and
+    AG1061.
+    """
+
+    name = "model"
+
+    def __init__(self, settings: ModelSettings, *, money: bool = False) -> None:
+        self.settings = settings
+        self.asker = Asker(settings)
+        if money:
+            try:
+                require_price(settings, self.asker.price)
+            except BaseException:
+                self.asker.close()
+                raise
+        self._silent = 0
+        self._last = ""
+        self._full = ""
+
+    def __enter__(self) -> ModelAgent:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close connections."""
+        self.asker.close()
+
+    @property
+    def price_known(self) -> bool:
+        """Whether requests are counted in money, too."""
+        return self.asker.price(1000, 1000) is not None
+
+    @property
+    def stopped(self) -> str | None:
+        """Why the run should end: no room for a request, or no answers any more."""
+        if self._full:
+            return self._full
+        if self._silent < self.settings.patience:
+            return None
+        return f"no answer in {self._silent} trials in a row: {self._last}"
+
+    # ---- lowering
+
+    def lower(self, order: Order, judge: Judge) -> Lowering:
+        """Carry out one proposal."""
+        return self.lower_all([order], judge)[0]
+
+    def lower_all(self, orders: Sequence[Order], judge: Judge) -> list[Lowering]:
+        """Carry out proposals side by side. All are of one task and one budget."""
+        meter = Meter(orders[0].left, self.asker.price)
+        problem = orders[0].task.problem
+        work = [
+            _Work(o, self.asker.conversation(instructions()), proposal_prompt(o))
+            for o in orders
+        ]
+        for _ in range(self.settings.attempts):
+            waiting = [w for w in work if not w.settled]
+            if not waiting:
+                break
+            self.asker.run(self._ask_all(waiting, meter))
+            fresh = [(w, w.fresh) for w in waiting if w.fresh is not None]
+            verdicts = judge.check(problem, [c for _, c in fresh]) if fresh else []
+            for (one, candidate), verdict in zip(fresh, verdicts, strict=True):
+                one.fresh = None
+                self._checked(one, candidate, verdict)
+        return [self._lowering(w) for w in work]
+
+    async def _ask_all(self, waiting: Sequence[_Work], meter: Meter) -> None:
+        gate = asyncio.Semaphore(self.settings.parallel)
+
+        async def one(work: _Work) -> None:
+            async with gate:
+                await self._ask(work, meter)
+
+        async with asyncio.TaskGroup() as group:
+            for work in waiting:
+                group.create_task(one(work))
+
+    async def _ask(self, work: _Work, meter: Meter) -> None:
+        """One request for an order: a fresh candidate, or the end of it."""
+        if self.stopped is not None:
+            work.failure = f"not asked: {self.stopped}"
+            return
+        try:
+            answer = await self.asker.ask(
+                KernelAnswer, work.conversation, work.prompt, meter
+            )
+        except NoRoom as full:
+            work.failure = self._full = f"budget: {full}"
+            return
+        except ProviderFailed as failed:
+            work.failure, work.silent = f"provider: {failed}", True
+            return
+        except Unusable as odd:
+            work.unread(str(odd))
+            return
+        work.usable += 1
+        work.note = redacted(answer.rationale.strip())
+        if not answer.applies:
+            work.failure = f"the model says that it does not apply: {work.note}"
+            return
+        self._take(work, answer)
+
+    def _take(self, work: _Work, answer: KernelAnswer) -> None:
+        """Make a candidate of an answer; what is none goes back at once."""
+        parent = work.order.parent
+        missing = answer.not_there()
+        if missing is not None:
+            why = f"`invariants` names `{missing[:200]}`, which is not in the source"
+            work.back(unusable(why))
+            return
+        if answer.invariants:
+            work.note += " Invariants: " + "; ".join(answer.invariants)
+        values: dict[str, Value] = {s.name: s.value for s in answer.statics}
+        source = answer.source.replace("\r\n", "\n")
+        if not source.endswith("\n"):
+            source += "\n"
+        made = Candidate(source=source, kernel=parent.kernel, statics=values)
+        if _same_text(made, parent):
+            work.back(unchanged("this is the kernel that you were given"))
+        elif work.order.tried(made):
+            work.back(unchanged("the same kernel was tried in an earlier trial"))
+        else:
+            work.fresh = made
+
+    def _checked(self, work: _Work, made: Candidate, verdict: Verdict) -> None:
+        parent = work.order.verdict
+        if verdict.status in _BACK:
+            work.refused = made
+            work.back(verdict)
+        elif parent is not None and verdict.program == parent.program != "":
+            why = "it compiles to the program of the kernel that you were given"
+            work.back(unchanged(why))
+        else:
+            work.done = made
+
+    def _lowering(self, work: _Work) -> Lowering:
+        """The end of an order. What was refused last is judged: it has its reward."""
+        failed = work.silent or (not work.settled and work.usable == 0)
+        if not work.settled:
+            count = len(work.attempts)
+            last = work.attempts[-1].summary
+            if work.refused is not None:
+                work.done = work.refused
+                work.note += f" Given up after {count} attempts: {last}"
+            else:
+                work.failure = f"no kernel in {count} attempts; the last: {last}"
+        if failed:
+            self._silent += 1
+            self._last = work.failure
+        elif work.usable:
+            self._silent = 0
+        return Lowering(
+            candidate=work.done if not work.failure else None,
+            attempts=tuple(work.attempts),
+            failure=work.failure,
+            cost=work.conversation.cost,
+            note=work.note.strip(),
+            conversation=work.conversation.to_json(),
+        )
+
+    # ---- learning
+
+    def advise(
+        self, state: State, trials: Sequence[Trial], family: str, left: Left
+    ) -> Advised | None:
+        """What the trials teach, in the model's words."""
+        if self.stopped is not None:
+            return None
+        meter = Meter(left, self.asker.price)
+        return advise(self.asker, meter, state, trials, family)
+
+
+def _same_text(made: Candidate, parent: Candidate) -> bool:
+    """Whether nothing but blanks at the ends of lines, or empty lines, was changed."""
+    values = made.statics in ({}, parent.statics)
+    return values and _lines(made.source) == _lines(parent.source)
+
+
+def _lines(source: str) -> list[str]:
+    return [line.rstrip() for line in source.splitlines() if line.strip()]

@@ -1,0 +1,409 @@
+"""Asking a language model: one request at a time, with retries, limits and accounts.
+
+    with Asker(settings) as asker:
+        asker.run(several_requests())
+    answer = await asker.ask(KernelAnswer, conversation, prompt, meter)
+
+Three things can go wrong, and each is told apart: the answer cannot be used
+(:class:`Unusable`; tokens were spent), the provider failed (:class:`ProviderFailed`),
+or the budget has no room (:class:`~argus.agent.model.meter.NoRoom`; nothing was sent).
+What is asked and answered is kept in the conversation; keys are not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import time
+from collections.abc import Coroutine
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from argus.agent.model.meter import Meter, Price, usual_tokens
+from argus.agent.model.provider import Oversized, connect, price_of, redacted
+from argus.agent.model.settings import ModelSettings
+from argus.runs.history import total
+from argus.runs.records import Cost
+
+if TYPE_CHECKING:
+    from pydantic_ai import Agent
+    from pydantic_ai.messages import ModelMessage
+    from pydantic_ai.usage import UsageBase
+
+T = TypeVar("T", bound=BaseModel)
+R = TypeVar("R")
+
+_KEPT = 200_000
+"""Characters of one answer that are kept in a conversation."""
+_SAID = 600
+"""Characters of what a provider or a validator says that are passed on."""
+_SCHEMA = 3_000
+"""Characters that the form of answers adds to a prompt, about."""
+_AGAIN = (408, 409, 425, 429)
+"""Statuses below 500 after which the same request may succeed."""
+
+
+class Unusable(Exception):  # noqa: N818 - a result, not a fault
+    """The model answered, and the answer is not of the form that was asked for."""
+
+
+class ProviderFailed(Exception):  # noqa: N818 - a result, not a fault
+    """No answer: refused, unreachable, too slow, or still failing after retries."""
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One request. ``tokens`` are estimated where the provider does not count them.
+
+    ``usd`` None: the price is not known. ``error``: why there is no usable answer.
+    """
+
+    prompt: str
+    answer: str
+    error: str
+    tokens: int
+    usd: float | None
+    seconds: float
+    estimated: bool = False
+
+    @property
+    def cost(self) -> Cost:
+        """What it took."""
+        return Cost(tokens=self.tokens, usd=self.usd or 0.0)
+
+
+@dataclass
+class Conversation:
+    """What was said about one matter.
+
+    ``messages`` is the history that is sent again; an answer that could not be read is
+    not in it.
+    """
+
+    model: str
+    instructions: str
+    turns: list[Turn] = field(default_factory=list[Turn])
+    messages: list[ModelMessage] = field(default_factory=list["ModelMessage"])
+
+    @property
+    def cost(self) -> Cost:
+        """What all requests took."""
+        return total(t.cost for t in self.turns)
+
+    @property
+    def characters(self) -> int:
+        """Length of what is sent beside a prompt."""
+        said = sum(len(t.prompt) + len(t.answer) for t in self.turns if not t.error)
+        return len(self.instructions) + said + _SCHEMA
+
+    def to_json(self) -> str:
+        """For the record of a run; "" if nothing was asked."""
+        if not self.turns:
+            return ""
+        turns = [dict(vars(t)) for t in self.turns]
+        for i in range(1, len(turns)):
+            if self.turns[i].prompt == self.turns[i - 1].prompt:
+                turns[i]["prompt"] = "as before"
+        whole = {
+            "model": self.model,
+            "instructions": self.instructions,
+            "turns": turns,
+        }
+        text = json.dumps(whole, ensure_ascii=False, indent=1)
+        # Half of a character is no text, and cannot be written.
+        return redacted(text.encode("utf-8", "replace").decode())
+
+
+class Asker:
+    """A connection to a model. Give it back with :meth:`close`, or use ``with``.
+
+    Raises ArgusError AG1060 or AG1061 when it is made, if the model cannot be used.
+    """
+
+    def __init__(self, settings: ModelSettings) -> None:
+        self.settings = settings
+        self._model, self._client = connect(settings)
+        self.price: Price = price_of(settings, self._model)
+        self._runner = asyncio.Runner()
+        self._agents: dict[tuple[type[BaseModel], str], Agent[object, Any]] = {}
+        self._draw = random.Random()
+        self._entered = False
+
+    def __enter__(self) -> Asker:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close connections."""
+        self._runner.run(self._leave())
+        self._runner.close()
+
+    async def _leave(self) -> None:
+        if self._entered:
+            self._entered = False
+            await self._model.__aexit__(None, None, None)
+        if self._client is not None:
+            await self._client.aclose()
+
+    def run(self, work: Coroutine[Any, Any, R]) -> R:
+        """Do asynchronous work; Ctrl-C cancels it and is raised here."""
+        return self._runner.run(work)
+
+    def conversation(self, instructions: str) -> Conversation:
+        """A new one."""
+        return Conversation(self.settings.where, instructions)
+
+    # ---- one request
+
+    async def ask(
+        self, kind: type[T], conversation: Conversation, prompt: str, meter: Meter
+    ) -> T:
+        """The model's answer, of a kind.
+
+        Raises :class:`Unusable`, :class:`ProviderFailed` and ``NoRoom``.
+        """
+        if not self._entered:
+            self._entered = True
+            await self._model.__aenter__()
+        for tries in range(self.settings.retries + 1):
+            try:
+                return await self._once(kind, conversation, prompt, meter)
+            except _Later as later:
+                last = tries == self.settings.retries
+                pause = self._pause(tries, later.after)
+                patient = pause <= self.settings.longest_wait
+                in_time = meter.seconds is None or pause < meter.seconds
+                if last or not patient or not in_time:
+                    raise ProviderFailed(self._gave_up(later, tries)) from later
+            await asyncio.sleep(pause)
+        raise AssertionError("the last try returns or raises")
+
+    def _pause(self, tries: int, after: float | None) -> float:
+        """Seconds before the next try: what the provider asks, else doubling."""
+        if after is not None:
+            return after
+        most = min(self.settings.backoff * 2**tries, self.settings.longest_wait)
+        # So that several requests do not come back at the same moment.
+        return most * (0.5 + self._draw.random() / 2)
+
+    def _gave_up(self, later: _Later, tries: int) -> str:
+        text = str(later)
+        if tries:
+            text += f" (asked {tries + 1} times)"
+        if later.after is not None and later.after > self.settings.longest_wait:
+            text += f"; it asks to wait {later.after:.0f} s"
+        return text
+
+    async def _once(
+        self, kind: type[T], conversation: Conversation, prompt: str, meter: Meter
+    ) -> T:
+        """One request, counted and kept whatever comes of it."""
+        from pydantic_ai import capture_run_messages
+
+        characters = conversation.characters + len(prompt)
+        room = meter.begin(characters, self.settings.max_tokens)
+        earlier = len(conversation.messages)
+        began = time.monotonic()
+        error = "it was cut off"
+        with capture_run_messages() as messages:
+            try:
+                found = await self._answer(kind, conversation, prompt, room, meter)
+                error = ""
+                return found
+            except (_Later, Unusable, ProviderFailed) as failure:
+                error = str(failure)
+                raise
+            finally:
+                turn = self._turn(prompt, messages[earlier:], began, error)
+                conversation.turns.append(turn)
+                meter.end(characters, turn.cost)
+
+    async def _answer(
+        self,
+        kind: type[T],
+        conversation: Conversation,
+        prompt: str,
+        room: int,
+        meter: Meter,
+    ) -> T:
+        """The answer to a request, or which of the things that can go wrong has."""
+        from pydantic_ai.exceptions import ModelAPIError, UnexpectedModelBehavior
+
+        agent = self._agent(kind, conversation.instructions)
+        seconds = self._seconds(meter)
+        try:
+            async with asyncio.timeout(seconds):
+                result = await agent.run(
+                    prompt,
+                    message_history=conversation.messages,
+                    model_settings=self._request(room),
+                )
+        except TimeoutError as late:
+            raise _Later(f"no answer within {seconds:.3g} s") from late
+        except ModelAPIError as failed:
+            text = _provider_says(failed)
+            if _temporary(failed):
+                raise _Later(text, failed.retry_after) from failed
+            raise ProviderFailed(text) from failed
+        except UnexpectedModelBehavior as odd:
+            raise Unusable(_why(odd)) from odd
+        # What the client library makes of responses that it does not expect.
+        except (RuntimeError, LookupError, TypeError, ValueError, AttributeError) as e:
+            text = f"the response cannot be read: {type(e).__name__}: {e}"
+            raise Unusable(redacted(text)[:_SAID]) from e
+        conversation.messages = list(result.all_messages())
+        return kind.model_validate(result.output)
+
+    def _seconds(self, meter: Meter) -> float:
+        left = meter.seconds
+        timeout = self.settings.timeout
+        return timeout if left is None else max(0.01, min(timeout, left))
+
+    def _request(self, room: int) -> Any:
+        """Settings of one request, by pydantic-ai's names. Retries are ours."""
+        given: dict[str, object] = {
+            "max_tokens": room,
+            "max_retries": 0,
+            "timeout": self.settings.timeout,
+        }
+        if self.settings.temperature is not None:
+            given["temperature"] = self.settings.temperature
+        if self.settings.thinking is not None:
+            given["thinking"] = self.settings.thinking
+        return given
+
+    def _agent(self, kind: type[BaseModel], instructions: str) -> Agent[object, Any]:
+        key = (kind, instructions)
+        if key not in self._agents:
+            from pydantic_ai import Agent, NativeOutput, PromptedOutput, ToolOutput
+
+            forms: dict[str, Any] = {
+                "auto": kind,
+                "tool": ToolOutput(kind),
+                "native": NativeOutput(kind),
+                "prompted": PromptedOutput(kind),
+            }
+            self._agents[key] = Agent(
+                self._model,
+                output_type=forms[self.settings.output],
+                instructions=instructions,
+                retries=0,
+            )
+        return self._agents[key]
+
+    def _turn(
+        self, prompt: str, new: list[ModelMessage], began: float, error: str
+    ) -> Turn:
+        """What a request took and brought."""
+        from pydantic_ai.messages import ModelResponse
+
+        responses = [m for m in new if isinstance(m, ModelResponse)]
+        answer = "\n".join(_text_of(r) for r in responses)
+        tokens, usd, estimated = 0, 0.0, False
+        known = True
+        for response in responses:
+            counted, guessed = self._tokens(response.usage, prompt, answer)
+            tokens, estimated = tokens + counted, estimated or guessed
+            cost = self._usd(response.usage, counted)
+            known = known and cost is not None
+            usd += cost or 0.0
+        return Turn(
+            prompt=prompt,
+            answer=answer[:_KEPT],
+            error=error,
+            tokens=tokens,
+            usd=usd if known else None,
+            seconds=round(time.monotonic() - began, 3),
+            estimated=estimated,
+        )
+
+    def _tokens(self, usage: UsageBase, prompt: str, answer: str) -> tuple[int, bool]:
+        if usage.total_tokens > 0:
+            return usage.total_tokens, False
+        return usual_tokens(len(prompt)) + usual_tokens(len(answer)), True
+
+    def _usd(self, usage: UsageBase, tokens: int) -> float | None:
+        if self.settings.price is None:
+            if usage.cost is not None:
+                return float(usage.cost)
+            return None
+        return self.price(usage.input_tokens or tokens, usage.output_tokens)
+
+
+class _Later(Exception):  # noqa: N818 - a result, not a fault
+    """The request failed for now. ``after``: seconds that the provider asks to wait."""
+
+    def __init__(self, text: str, after: float | None = None) -> None:
+        super().__init__(text)
+        self.after = after
+
+
+def _temporary(error: Exception) -> bool:
+    """Whether the same request may succeed later."""
+    from pydantic_ai import exceptions as e
+
+    if _caused_by_size(error):
+        return False
+    if isinstance(error, e.ModelQuotaExceededError | e.ModelRequestRejectedError):
+        return False
+    if isinstance(error, e.ModelHTTPError):
+        return error.status_code >= 500 or error.status_code in _AGAIN
+    return True
+
+
+def _caused_by_size(error: BaseException | None) -> bool:
+    while error is not None:
+        if isinstance(error, Oversized):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def _provider_says(error: Exception) -> str:
+    """A provider's error in one line, without keys."""
+    from pydantic_ai.exceptions import ModelHTTPError
+
+    if isinstance(error, ModelHTTPError):
+        body = error.body
+        said: object = body
+        if isinstance(body, dict):
+            said = body.get("message") or body.get("error") or body  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+        text = f"status {error.status_code}: {said}"
+    elif _caused_by_size(error):
+        text = str(Oversized("the response is longer than any answer"))
+    else:
+        text = str(error)
+        if error.__cause__ is not None and error.__cause__.__cause__ is not None:
+            text += f" ({type(error.__cause__.__cause__).__name__})"
+    return redacted(" ".join(text.split()))[:_SAID]
+
+
+def _why(error: Exception) -> str:
+    """Why an answer cannot be used, for the model to read. Never the answer itself."""
+    cause = error.__cause__
+    if isinstance(cause, ValidationError):
+        found = [
+            ": ".join(filter(None, (".".join(map(str, e["loc"])), e["msg"])))
+            for e in cause.errors(include_url=False, include_input=False)
+        ]
+        return "the answer is not of the form asked for: " + "; ".join(found)[:_SAID]
+    text = str(cause) if cause is not None else str(error)
+    return redacted(" ".join(text.split()))[:_SAID]
+
+
+def _text_of(response: Any) -> str:
+    """What a response says: its text, and the arguments of the form it fills."""
+    from pydantic_ai.messages import TextPart, ToolCallPart
+
+    said: list[str] = []
+    for part in response.parts:
+        if isinstance(part, TextPart):
+            said.append(part.content)
+        elif isinstance(part, ToolCallPart):
+            said.append(part.args_as_json_str())
+    return "\n".join(said)
