@@ -55,7 +55,7 @@ SM_COUNT = 4
 
 _FAULTS = {
     "AG0311", "AG0312", "AG0313", "AG0401", "AG0402", "AG0403", "AG0404", "AG0405",
-    "AG0406", "AG0407", "AG0408", "AG0409", "AG0410", "AG0419", "AG0420", "AG0421",
+    "AG0406", "AG0407", "AG0408", "AG0409", "AG0410", "AG0418", "AG0419", "AG0420", "AG0421",
     "AG0423",
 }  # fmt: skip
 _PROBES = {"AG0301"}
@@ -88,7 +88,9 @@ def confirm(
     if inputs is None:
         return None
     if rule in _FAULTS:
-        return _faults(program, inputs, found)
+        shown = _faults(program, inputs, found)
+        # Data of another fill, read in order, is no fault: nothing can be said.
+        return None if rule == "AG0402" and shown is False else shown
     if rule in _HOLES:
         return _holes(program, inputs)
     if rule in _PROBES:

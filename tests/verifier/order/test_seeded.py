@@ -261,6 +261,26 @@ SEEDS = (
         "copies", "copied over what is read", "AG0401", "acc = ag.dot",
         "ahead = 1 - stage", "ahead = stage",
     ),
+    # --- a slot is held, a tile is ahead
+    seed(
+        "ahead", "too few stages", "AG0418", "after = ring.wait()",
+        "ag.ring(2", "ag.ring(1",
+    ),
+    seed(
+        "ahead", "the held slot is not released", "AG0403", "with ring.fill()",
+        "            slot.release()\n            slot = after",
+        "            slot = after",
+    ),
+    seed(
+        "early", "copied over before it is read", "AG0402", "C[bm * BM :, k:]",
+        "stages=3", "stages=2", "(n + 2) % 3", "(n + 2) % 2",
+        "tile[n % 3].load", "tile[n % 2].load",
+    ),
+    seed(
+        "rotating", "the other stage", "AG0402", "C[bm * BM :, k:]",
+        "tile[stage].load", "tile[1 - stage].load",
+        "tile[1 - stage].store", "tile[stage].store",
+    ),
     # --- a cluster
     seed(
         "together", "released in one block only", "AG0403", "empty[n % STAGES].wait",

@@ -12,7 +12,8 @@ CODES = (
         "AG0402",
         "a read sees the element of another iteration",
         "The bytes are ordered, but the reader finds what an earlier or a later "
-        "iteration wrote: the stage index or the phase is off.",
+        "iteration wrote, or what was written to another buffer at the same place: the "
+        "stage index, the phase or the number of stages is off.",
     ),
     Code(
         "AG0403",
@@ -99,8 +100,8 @@ CODES = (
     Code(
         "AG0418",
         "a ring with too few stages",
-        "The matrix instructions that are kept in flight hold as many slots, "
-        "leaving none to be filled.",
+        "A role holds all slots, for matrix instructions in flight or of its own "
+        "accord, when it waits for one more: none is left to be filled.",
     ),
     Code(
         "AG0419",

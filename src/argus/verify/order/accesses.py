@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from argus.ir import ops as o
+from argus.ir.memory import SharedAlloc
 from argus.verify.evidence import Event
 from argus.verify.order.clock import FENCED, ORDER
 from argus.verify.order.finding import Finding, Findings
@@ -77,6 +78,8 @@ def access(
     block: Block,
     op: o.AnyOp,
     footprint: Footprint,
+    alloc: SharedAlloc,
+    fill: int | None,
     kind: str,
     write: bool,
     units: int,
@@ -88,13 +91,14 @@ def access(
 
     Unit u will have completed for those who know moment ``base + u``; ``number`` is
     what its group calls it, and ``fills`` the barrier that a TMA load completes on, as
-    completion ``number``. An access to no byte at all is none.
+    completion ``number``. ``fill`` is the fill of the buffer ``alloc`` that it belongs
+    to, where that is known. An access to no byte at all is none.
     """
     if not footprint.whole:
         return
     record = block.records.get((footprint, group, write))
     if record is None:
-        new = Record(kind, write, footprint, group, op, units)
+        new = Record(kind, write, footprint, group, op, units, alloc)
         record = block.enter(new)
     single = kind in ("tma", "store")
     know = group.know
@@ -110,8 +114,10 @@ def access(
                 _unordered(findings, group, record, other, *pair)
                 continue
         if not write:
-            _visible(findings, group, record, other, meets)
+            _visible(findings, group, record, other, meets, fill)
             continue
+        if fill is not None and fill == other.fill and not other.write:
+            _again(findings, record, other, op)
         # Who is ordered after this write is ordered after the other, too.
         if footprint.covers(other.footprint):
             other.alive = other.ones = 0
@@ -138,6 +144,7 @@ def access(
             )
         block.initialised.add(footprint)
     record.alive = footprint.whole
+    record.fill = fill
     record.op = op
     record.base = base
     record.ones = (1 << units) - 1
@@ -247,11 +254,19 @@ def _unordered(
 
 
 def _visible(
-    findings: Findings, group: Group, mine: Record, other: Record, meets: Pairs
+    findings: Findings,
+    group: Group,
+    mine: Record,
+    other: Record,
+    meets: Pairs,
+    fill: int | None,
 ) -> None:
-    """An ordered read of a write: of the right completion, and fenced if need be."""
+    """An ordered read of a write: the right one, and fenced if need be."""
     whole = other.alive is other.footprint.whole
     if not whole and not mine.footprint.whole & other.alive:
+        return
+    if mine.alloc is not other.alloc:
+        _foreign(findings, group, mine, other)
         return
     if other.kind == "tma":
         phase = other.number
@@ -274,6 +289,9 @@ def _visible(
                     event(group, mine.op, "reads the slot", group.iteration),
                 ),
             )
+            return
+    if fill is not None and other.fill is not None and fill != other.fill:
+        _stale(findings, group, mine, other, fill)
         return
     if mine.kind not in ("wgmma", "store") or other.kind not in ("generic", "cp"):
         return
@@ -293,4 +311,59 @@ def _visible(
             event(group, mine.op, "reads it by the async proxy", group.iteration),
         ),
         help="ag.fence_async() by the writing threads, before the barrier",
+    )
+
+
+def _stale(
+    findings: Findings, group: Group, mine: Record, other: Record, fill: int
+) -> None:
+    """Ordered, but the stage has been filled again, or not yet."""
+    name = mine.alloc.name
+    assert other.fill is not None
+    late = other.fill > fill
+    report(
+        findings,
+        "AG0402",
+        group,
+        mine.op,
+        f"{group.who} reads fill {fill} of {name} here, but finds fill {other.fill}"
+        f" (line {other.op.span.line}): "
+        + ("its stage has been filled again" if late else "it is not there yet"),
+        "overwritten before it is read" if late else "read before it is filled",
+        events=(
+            event(other.group, other.op, f"makes fill {other.fill}", other.iteration),
+            *group.recent,
+            event(group, mine.op, f"reads fill {fill}", group.iteration),
+        ),
+        help="more stages, or fills that start later" if late else None,
+    )
+
+
+def _again(findings: Findings, mine: Record, other: Record, op: o.AnyOp) -> None:
+    """A fill is written once more after it was read: which write was that?"""
+    if mine.alloc is other.alloc:
+        findings.gaps.append(
+            f"line {op.span.line} writes to a fill of {mine.alloc.name} again that line"
+            f" {other.op.span.line} has read"
+        )
+
+
+def _foreign(findings: Findings, group: Group, mine: Record, other: Record) -> None:
+    """Ordered, but what is there belongs to another buffer at the same place."""
+    first, second = mine.alloc.name, other.alloc.name
+    both = mine.footprint.whole & other.alive
+    low = (both & -both).bit_length() - 1
+    report(
+        findings,
+        "AG0402",
+        group,
+        mine.op,
+        f"{group.who} reads {first} here, but finds what line {other.op.span.line}"
+        f" wrote to {second}, which shares bytes with it (from {low} on)",
+        f"overwritten by what is written to {second}",
+        events=(
+            event(other.group, other.op, f"writes {second}", other.iteration),
+            *group.recent,
+            event(group, mine.op, f"reads {first}", group.iteration),
+        ),
     )

@@ -169,6 +169,7 @@ def wait(
         )
     group.know.acquire(barrier.clock)
     group.holds[barrier] = n
+    group.waited[op.barrier.alloc] = n
     group.recent.append(here)
     barrier.waits.append(Waited(op, group, n, group.base, group.iteration))
 

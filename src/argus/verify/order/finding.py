@@ -35,6 +35,9 @@ class Findings:
         default_factory=dict[tuple[str, int], Finding]
     )
 
+    gaps: list[str] = field(default_factory=list[str])
+    """What the walks met and cannot judge."""
+
     def add(self, finding: Finding) -> None:
         """Keep it, unless the same was found before."""
         self.found.setdefault((finding.rule, id(finding.op)), finding)

@@ -9,9 +9,9 @@ from argus.ir.memory import BarrierRef
 from argus.ir.program import Program
 from argus.verify.order.accesses import event, report
 from argus.verify.order.clock import Moments
+from argus.verify.order.fills import Fills
 from argus.verify.order.finding import Findings
 from argus.verify.order.footprint import Footprints, Unmodelled
-from argus.verify.order.scalars import Scalars
 from argus.verify.order.state import Barrier, Block, Group, make_block
 
 __all__ = ["Machine"]
@@ -26,12 +26,13 @@ class Machine:
         first: int,
         findings: Findings,
         footprints: Footprints,
-        scalars: Scalars,
+        fills: Fills,
     ) -> None:
         self.program = program
         self.findings = findings
         self.footprints = footprints
-        self.scalars = scalars
+        self.fills = fills
+        self.scalars = fills.scalars
         self.moments = Moments()
         self.blocks: list[Block] = [
             make_block(program, self.moments, first + rank, rank)

@@ -32,9 +32,10 @@ def generic(
     if op.plan is None:
         raise Unmodelled("an access to shared memory without a plan")
     footprint = machine.footprints.vector(op, op.plan, op.view, group.env)
+    fill = machine.fills.number(group, op.view, write)
     access(
-        machine.findings, group, group.block, op, footprint, "generic", write,
-        group.warps, group.base, 0,
+        machine.findings, group, group.block, op, footprint, op.view.alloc, fill,
+        "generic", write, group.warps, group.base, 0,
     )  # fmt: skip
 
 
@@ -68,9 +69,10 @@ def product(machine: Machine, group: Group, op: o.Dot) -> None:
         footprint = machine.footprints.operand(
             op, side, operand, view, group.env, rows, warpgroups
         )
+        fill = machine.fills.number(group, view, write=False)
         access(
-            machine.findings, group, group.block, op, footprint, "wgmma", False,
-            warpgroups, base, count,
+            machine.findings, group, group.block, op, footprint, view.alloc, fill,
+            "wgmma", False, warpgroups, base, count,
         )  # fmt: skip
     know = group.know
     causes = [know.any(CAUSE, slice(4 * g, 4 * g + 4)) for g in range(warpgroups)]
@@ -109,10 +111,11 @@ def copy(machine: Machine, group: Group, op: o.CopyAsync) -> None:
             _tma(machine, group, op, op.plan)
         case VectorPlan():
             footprint = machine.footprints.vector(op, op.plan, op.dst, group.env)
+            fill = machine.fills.number(group, op.dst, write=True)
             base = group.copies.issue(machine.moments)
             access(
-                machine.findings, group, group.block, op, footprint, "cp", True,
-                group.warps, base, group.copies.issued,
+                machine.findings, group, group.block, op, footprint, op.dst.alloc, fill,
+                "cp", True, group.warps, base, group.copies.issued,
             )  # fmt: skip
         case None:
             raise Unmodelled("a copy without a plan")
@@ -127,13 +130,14 @@ def _tma(machine: Machine, group: Group, op: o.CopyAsync, plan: TmaPlan) -> None
     receivers = machine.blocks[: plan.multicast] if several else [group.block]
     nbytes = box_bytes(plan.map.box, plan.map.tensor.dtype.bytes)
     footprints = machine.footprints.boxes(op, plan, op.dst, group.env)
+    fill = machine.fills.number(group, op.dst, write=True)
     brought = [(b, machine.barrier(group, op.barrier, b)) for b in receivers]
     for block, barrier in brought:
         phase = barrier.completions[-1]
         for footprint in footprints:
             access(
-                machine.findings, group, block, op, footprint, "tma", True,
-                1, phase, barrier.completed, barrier,
+                machine.findings, group, block, op, footprint, op.dst.alloc, fill,
+                "tma", True, 1, phase, barrier.completed, barrier,
             )  # fmt: skip
         group.sent[barrier] = (op, group.iteration, phase)
     for _, barrier in brought:
@@ -146,10 +150,11 @@ def store(machine: Machine, group: Group, op: o.CopyOut) -> None:
     if op.plan is None:
         raise Unmodelled("a TMA store without a plan")
     base = group.stores.issue(machine.moments)
+    fill = machine.fills.number(group, op.src, write=False)
     for footprint in machine.footprints.boxes(op, op.plan, op.src, group.env):
         access(
-            machine.findings, group, group.block, op, footprint, "store", False,
-            1, base, group.stores.issued,
+            machine.findings, group, group.block, op, footprint, op.src.alloc, fill,
+            "store", False, 1, base, group.stores.issued,
         )  # fmt: skip
 
 

@@ -23,6 +23,7 @@ from argus.ir.program import GRID_SIZE, SM_COUNT, Program
 from argus.ir.walk import walk as walk_ops
 from argus.verify.order.control import Control, has_events
 from argus.verify.order.ending import simple_tails
+from argus.verify.order.fills import Fills
 from argus.verify.order.finding import Findings
 from argus.verify.order.footprint import Footprints, Unmodelled
 from argus.verify.order.prune import prune
@@ -59,8 +60,8 @@ class Explorer:
         self.program = program
         self.control = control
         self.outcome = Outcome(gaps=list(control.gaps))
-        self.scalars = Scalars()
-        self.footprints = Footprints(program.shared_bytes, self.scalars)
+        self.fills = Fills(program, Scalars())
+        self.footprints = Footprints(program.shared_bytes, self.fills.scalars)
         self.pruned = prune(program, control)
         self.sizes = Sizes(program, control)
         self.seen: set[object] = set()
@@ -82,7 +83,7 @@ class Explorer:
             outcome.gaps.append(str(reason))
         except ZeroDivisionError:
             outcome.gaps.append("an index divides by zero for some sizes")
-        outcome.gaps.extend(dict.fromkeys(self.sizes.gaps))
+        outcome.gaps.extend(dict.fromkeys((*self.sizes.gaps, *outcome.findings.gaps)))
         if not outcome.stuck:
             outcome.gaps.extend(self._branches())
         if not outcome.walks and not outcome.gaps:
@@ -206,7 +207,7 @@ class Explorer:
             first,
             outcome.findings,
             self.footprints,
-            self.scalars,
+            self.fills,
             table,
             self.pruned,
             heads=watch is not None and bool(watch.tails),

@@ -34,6 +34,7 @@ CLAIMS = {
     "AG0408": "ordinary writes reach the async proxy across a fence",
     "AG0409": "the arrivals of a phase are as many as the barrier counts",
     "AG0410": "nobody leaves before the last use of what is shared",
+    "AG0418": "the ring has a stage that can be filled meanwhile",
     "AG0419": "whole warpgroups execute the instruction",
     "AG0420": "the threads of the named barrier add up",
     "AG0421": "a wait covers the copy before its bytes are used again",
@@ -131,7 +132,8 @@ def _rules(op: o.AnyOp) -> tuple[str, ...]:
             leaving = ("AG0410",) if op.cluster else ()
             return ("AG0406", "AG0409", "AG0423", *leaving)
         case o.BarrierWait():
-            return ("AG0403", "AG0404", "AG0423")
+            held = ("AG0418",) if op.barrier.alloc.role == "ring full" else ()
+            return ("AG0403", "AG0404", "AG0423", *held)
         case o.Sync():
             return ("AG0403", "AG0406", "AG0420")
         case o.ClusterSync():

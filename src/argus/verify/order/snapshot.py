@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from argus.ir.memory import SharedAlloc
 from argus.verify.order.clock import CAUSE, PARTS, PROLOGUE, common
-from argus.verify.order.state import Barrier, Group
+from argus.verify.order.state import Barrier, Block, Group
 
 if TYPE_CHECKING:
     from argus.verify.order.walk import Walk
@@ -24,6 +25,8 @@ __all__ = ["Position", "position", "snapshot"]
 
 Position = tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]
 """For each group: the loops around it, and which turn of each this is."""
+_LONG_AGO = 3
+"""Completions after which a wait for one is a mistake, however long it is ago."""
 
 
 def position(walk: Walk) -> Position:
@@ -38,16 +41,19 @@ def snapshot(walk: Walk, counters: tuple[str, ...], modulus: int) -> object:
     """Moments that somebody may have to know, in an order that does not change."""
     tags: list[object] = []
     for block in walk.blocks:
+        latest = _latest_fills(block)
         for record in block.records.values():
             if not record.ones:
                 tags.append(None)
-            elif record.alive is record.footprint.whole:
-                tags.append(True)
-            else:
-                tags.append(record.alive)
+                continue
+            whole = record.alive is record.footprint.whole
+            tags.append(True if whole else record.alive)
+            if record.fill is not None:
+                tags.append(latest[record.alloc] - record.fill)
+            if record.filled is not None:
+                tags.append(min(record.filled.completed - record.number, _LONG_AGO))
             # Who knows of the issue alone decides only how a mistake is called.
-            if record.ones:
-                asked += range(record.base, record.base + record.units)
+            asked += range(record.base, record.base + record.units)
     # What matters in time only: who waited, and how far behind one may be.
     events = len(asked)
     for barrier in barriers:
@@ -95,6 +101,15 @@ def _known(
     first = table[:, :, byte[:events]] >> bit[:events] & 1
     second = table[CAUSE][:, byte[events:]] >> bit[events:] & 1
     return np.packbits(first).tobytes(), np.packbits(second).tobytes()
+
+
+def _latest_fills(block: Block) -> dict[SharedAlloc, int]:
+    """The latest fill of each buffer that an access still matters of."""
+    found: dict[SharedAlloc, int] = {}
+    for record in block.records.values():
+        if record.ones and record.fill is not None:
+            found[record.alloc] = max(found.get(record.alloc, record.fill), record.fill)
+    return found
 
 
 def _barriers(walk: Walk) -> Iterator[Barrier]:

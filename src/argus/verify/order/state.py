@@ -11,7 +11,7 @@ from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
 
 from argus.diagnostics import Span
-from argus.ir.memory import BarrierAlloc
+from argus.ir.memory import BarrierAlloc, SharedAlloc
 from argus.ir.ops import AnyOp, BarrierArrive, CopyAsync, For, Tile
 from argus.ir.program import Program
 from argus.verify.evidence import Event
@@ -78,6 +78,7 @@ class Record:
     group: Group
     op: AnyOp
     units: int
+    alloc: SharedAlloc
     base: int = 0
     ones: int = 0
     """As many ones as units; 0 when the record no longer matters."""
@@ -86,6 +87,8 @@ class Record:
     """The barrier whose completion ``number`` the access (by TMA) is part of."""
     issued: int = 0
     iteration: Iteration = ()
+    fill: int | None = None
+    """Which fill of its buffer it belongs to (`fills.py`)."""
     alive: int = 0
     """Bytes that nobody has written since, as a mask."""
     near: list[tuple[Record, Pairs]] = field(
@@ -299,6 +302,8 @@ class Group:
     """Some registers may not be touched at the moment."""
     holds: dict[Barrier, int] = field(default_factory=dict["Barrier", int])
     """Latest completion waited for, by barrier."""
+    waited: dict[BarrierAlloc, int] = field(default_factory=dict[BarrierAlloc, int])
+    """The same, of the array's barrier that was waited for last."""
     releases: deque[tuple[int, AnyOp, Iteration]] = field(
         default_factory=lambda: deque[tuple[int, AnyOp, Iteration]](maxlen=64)
     )

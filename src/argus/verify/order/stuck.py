@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from argus.ir import ops as o
+from argus.ir.memory import Ring
 from argus.ir.program import Program
-from argus.ir.walk import walk
+from argus.ir.walk import blocks, walk
 from argus.verify.evidence import Event
 from argus.verify.order.accesses import event, report
 from argus.verify.order.finding import Findings
-from argus.verify.order.state import Group, Waiting
+from argus.verify.order.state import Barrier, Group, Waiting
 
 __all__ = ["explain"]
 
@@ -32,6 +33,7 @@ def explain(
     )
     notes = tuple(f"{g.who}: {_state(w)}" for g, w in waiting)
     causes = [x for x in waiting if _bytes(findings, *x, events)]
+    causes += [x for x in waiting if _starved(findings, *x, waiting, events, program)]
     if causes:
         return
     for group, wait in waiting:
@@ -125,6 +127,83 @@ def _bytes(
         events=(event(where, op, f"expects bytes on {barrier.name}", when), *events),
     )
     return True
+
+
+def _starved(
+    findings: Findings,
+    group: Group,
+    wait: Waiting,
+    waiting: Sequence[tuple[Group, Waiting]],
+    events: tuple[Event, ...],
+    program: Program,
+) -> bool:
+    """A role holds all slots of a ring, and releases one only after the next is full.
+
+    With a stage more this would go on, unlike where a release is missing.
+    """
+    alloc = wait.barrier.alloc
+    ring = next((r for r in program.rings if r.full is alloc), None)
+    if alloc is None or ring is None:
+        return False
+    filling = any(
+        w.barrier.alloc is ring.empty and w.barrier.pending == w.barrier.count
+        for _, w in waiting
+    )
+    held = [group.block.barriers[alloc, i] for i in range(ring.stages)]
+    if not (filling and all(_holds(group, b) for b in held)):
+        return False
+    if not _releases_later(wait, ring, program):
+        return False
+    s = "s" if ring.stages > 1 else ""
+    report(
+        findings,
+        "AG0418",
+        group,
+        wait.op,
+        f"{group.who} waits here for one more slot of {ring.name}, while it holds all"
+        f" {ring.stages} stage{s}: it releases one only later, so that none can be"
+        " filled",
+        f"{ring.stages} stage{s}, all held",
+        events=(*wait.barrier.arrivals[-2:], *events),
+        notes=(f"{ring.name} is made in line {ring.span.line}",),
+        help=f"give it {ring.stages + 1} stages, or release a slot before this wait",
+    )
+    return True
+
+
+def _holds(group: Group, full: Barrier) -> bool:
+    """Whether a slot was taken in this turn of the loops around the innermost one."""
+    around = group.iteration[:-1]
+    return any(
+        w.group is group
+        and w.n == full.completed - 1
+        and w.iteration[: len(around)] == around
+        for w in full.waits
+    )
+
+
+def _releases_later(wait: Waiting, ring: Ring, program: Program) -> bool:
+    """Whether each turn has one wait for a slot, and one release behind it."""
+    for op in walk(program.body):
+        for block in blocks(op):
+            if wait.op not in block.ops:
+                continue
+            waits = [
+                i
+                for i, x in enumerate(block.ops)
+                if isinstance(x, o.BarrierWait) and x.barrier.alloc is ring.full
+            ]
+            frees = [
+                i
+                for i, x in enumerate(block.ops)
+                if isinstance(x, o.BarrierArrive) and x.barrier.alloc is ring.empty
+            ]
+            return (
+                isinstance(op, o.For)
+                and len(waits) == len(frees)
+                and min(frees) > max(waits)
+            )
+    return False
 
 
 def _rule(

@@ -21,11 +21,11 @@ from argus.ir.program import BLOCK_INDEX, CLUSTER_RANK, Program
 from argus.verify.order import memory, registers, syncs
 from argus.verify.order.clock import Knowledge
 from argus.verify.order.ending import leave, over
+from argus.verify.order.fills import Fills
 from argus.verify.order.finding import Findings
 from argus.verify.order.footprint import Footprints, Unmodelled
 from argus.verify.order.machine import Machine
 from argus.verify.order.prune import Pruned
-from argus.verify.order.scalars import Scalars
 from argus.verify.order.state import Block, Group, Parting, Steps
 from argus.verify.order.stuck import explain
 
@@ -50,13 +50,13 @@ class Walk(Machine):
         first: int,
         findings: Findings,
         footprints: Footprints,
-        scalars: Scalars,
+        fills: Fills,
         table: Table,
         pruned: Pruned,
         heads: bool = False,
         limit: int = 200_000,
     ) -> None:
-        super().__init__(program, first, findings, footprints, scalars)
+        super().__init__(program, first, findings, footprints, fills)
         self.table = table
         self.pruned = pruned
         self.left = limit

@@ -228,3 +228,77 @@ def tiles(
                 empty[n % STAGES].arrive(per="warp")
                 C[bm * BM :, k:] = x
                 n += 1
+
+
+@ag.kernel
+def ahead(
+    A: bf16["M K"],
+    B: bf16["N K"],
+    C: bf16["M N"],
+    *,
+    BM: int = 64,
+    BN: int = 64,
+    BK: int = 64,
+):
+    """A slot is held until the product after it has begun."""
+    M, K = A.shape
+    N, _ = B.shape
+    ag.require(K > 0, "the first product is outside the loop")
+    bm, bn = ag.block_tile(ag.cdiv(M, BM), ag.cdiv(N, BN))
+    ring = ag.ring(2, a=bf16.tile(BM, BK), b=bf16.tile(BN, BK))
+    with ag.role("load", warps=1):
+        for k in ag.range(0, K, BK):
+            with ring.fill() as slot:
+                slot.a.load(A[bm * BM :, k:])
+                slot.b.load(B[bn * BN :, k:])
+    with ag.role("math", warpgroups=1):
+        slot = ring.wait()
+        acc = ag.dot(slot.a, slot.b.T)
+        for _ in ag.range(BK, K, BK):
+            after = ring.wait()
+            acc = ag.dot(after.a, after.b.T, acc)
+            ag.wgmma_wait(1)
+            slot.release()
+            slot = after
+        ag.wgmma_wait(0)
+        slot.release()
+        C[bm * BM :, bn * BN :] = acc.to(bf16)
+
+
+@ag.kernel
+def early(A: bf16["M K"], C: bf16["M K"], *, BM: int = 64, BK: int = 64):
+    """No roles: two tiles are copied ahead, into three stages."""
+    M, K = A.shape
+    ag.launch(warps=4)
+    bm = ag.block(ag.cdiv(M, BM))
+    tile = ag.shared(bf16, (BM, BK), stages=3, dims="M K")
+    tile[0].copy(A[bm * BM :, 0:], via="cp_async")
+    tile[1].copy(A[bm * BM :, BK:], via="cp_async")
+    ag.cp_async_commit()
+    n = 0
+    for k in ag.range(0, K, BK):
+        tile[(n + 2) % 3].copy(A[bm * BM :, k + 2 * BK :], via="cp_async")
+        ag.cp_async_commit()
+        ag.cp_async_wait(0)
+        ag.sync()
+        C[bm * BM :, k:] = tile[n % 3].load()
+        ag.sync()
+        n += 1
+    ag.cp_async_wait(0)
+
+
+@ag.kernel
+def rotating(A: bf16["M K"], C: bf16["M K"], *, BM: int = 64, BK: int = 64):
+    """One tile is copied ahead; the stage is a scalar that goes round."""
+    M, K = A.shape
+    ag.launch(warps=4)
+    bm = ag.block(ag.cdiv(M, BM))
+    tile = ag.shared(bf16, (BM, BK), stages=2, dims="M K")
+    tile[0].store(ag.load(A[bm * BM :, 0:], (BM, BK)))
+    stage = 0
+    for k in ag.range(0, K, BK):
+        tile[1 - stage].store(ag.load(A[bm * BM :, k + BK :], (BM, BK)))
+        ag.sync()
+        C[bm * BM :, k:] = tile[stage].load()
+        ag.sync()
+        stage = 1 - stage

@@ -1,0 +1,186 @@
+"""Which fill of a buffer an access belongs to.
+
+Proofs about elements (`argus.verify.tags`) go by the numbers of fills: a stage that is
+written ``x % S`` means fill x, and a constant stage the fill that was waited for. That
+a read with number x really finds what the write with number x left there, and not what
+another one did since, is for the walk to show: every access has its number with it.
+
+The numbers are those of the other analysis, taken at one point of the walk. An access
+has none where that analysis goes by program order: constant stages that one role alone
+writes and reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from argus.ir import ops as o
+from argus.ir.expr import Binary, Const, Expr, Sym
+from argus.ir.memory import BarrierAlloc, SharedAlloc, SharedView
+from argus.ir.program import Program
+from argus.ir.walk import walk
+from argus.verify.order.scalars import Scalars
+from argus.verify.order.state import Group
+
+__all__ = ["Fills"]
+
+Number = Callable[[Group], int | None]
+
+
+class Fills:
+    """Numbers of the accesses of a program; each expression is looked at once."""
+
+    def __init__(self, program: Program, scalars: Scalars) -> None:
+        self.scalars = scalars
+        self.lets: dict[str, Expr] = {}
+        self.turning: dict[str, tuple[o.For, o.ScalarCarry]] = {}
+        self.full: dict[SharedAlloc, BarrierAlloc] = {}
+        self.empty: dict[SharedAlloc, BarrierAlloc] = {}
+        self.writers: dict[SharedAlloc, set[str]] = {}
+        self.moving: set[SharedAlloc] = set()
+        """Buffers of which a write chooses the stage at run time."""
+        self._made: dict[tuple[int, str, bool], tuple[SharedView, Number | None]] = {}
+        for ring in program.rings:
+            fields = ring.fields.values()
+            if ring.full is not None:
+                self.full.update(dict.fromkeys(fields, ring.full))
+            if ring.empty is not None:
+                self.empty.update(dict.fromkeys(fields, ring.empty))
+        for op in program.body.ops:
+            if isinstance(op, o.Roles):
+                for role in op.roles:
+                    self._study(role.name, role.body)
+            else:
+                self._study("block", o.Block([op]))
+
+    def _study(self, role: str, body: o.Block) -> None:
+        for op in walk(body):
+            match op:
+                case o.Let():
+                    self.lets[op.sym.name] = op.value
+                case o.For():
+                    for carry in op.scalars:
+                        self.turning[carry.arg.name] = (op, carry)
+                        self.turning[carry.result.name] = (op, carry)
+                case o.StoreShared():
+                    self._written(role, op.view)
+                case o.CopyAsync():
+                    self._written(role, op.dst)
+                    if op.barrier is not None:
+                        self.full.setdefault(op.dst.alloc, op.barrier.alloc)
+                case _:
+                    pass
+
+    def _written(self, role: str, view: SharedView) -> None:
+        self.writers.setdefault(view.alloc, set()).add(role)
+        if not isinstance(view.stage, Const):
+            self.moving.add(view.alloc)
+
+    # ------------------------------------------------------------------ numbers
+
+    def number(self, group: Group, view: SharedView, write: bool) -> int | None:
+        """The fill that an access belongs to; None where it goes by program order."""
+        key = (id(view), group.name, write)
+        found = self._made.get(key)
+        if found is None:
+            # The view is kept, so that nobody else gets its identity.
+            found = self._made[key] = (view, self._number(view, group.name, write))
+        return None if found[1] is None else found[1](group)
+
+    def _number(self, view: SharedView, role: str, write: bool) -> Number | None:
+        alloc, stages = view.alloc, view.alloc.stages
+        running = self._running(view.stage, stages)
+        if running is not None:
+            return running
+        fixed = isinstance(view.stage, Const)
+        own = alloc not in self.moving and self.writers.get(alloc) == {role}
+        if fixed and own and not write:
+            return None
+        barrier = (self.empty if write else self.full).get(alloc)
+
+        def by_wait(group: Group) -> int | None:
+            completion = None if barrier is None else group.waited.get(barrier)
+            if completion is not None:
+                lap = (completion + write) * stages
+                return lap + int(self.scalars.value(view.stage, group.env))
+            # What a loop writes again and again is not one fill.
+            if not fixed or (write and group.turns):
+                return None
+            return int(self.scalars.value(view.stage, group.env))
+
+        return by_wait
+
+    def _running(self, e: Expr, stages: int) -> Number | None:
+        """The number of which ``e`` is the remainder, if it is written as one."""
+        match e:
+            case Binary(op="%", left=x, right=Const(value=m)) if m == stages:
+                return self._inside(x, stages)
+            case Binary(op="-", left=Const(value=1), right=x) if stages == 2:
+                return _plus(self._running(x, stages), 1)
+            case Sym() if e.name in self.lets:
+                return self._running(self.lets[e.name], stages)
+            case Sym() if e.name in self.turning:
+                return self._rotating(e, stages)
+            case _:
+                return None
+
+    def _inside(self, e: Expr, stages: int) -> Number:
+        """A number: itself, or that of a remainder inside it."""
+        match e:
+            case Binary(op="+", left=x, right=Const(value=int(c))):
+                return _sum(self._inside(x, stages), c)
+            case Binary(op="-", left=x, right=Const(value=int(c))):
+                return _sum(self._inside(x, stages), -c)
+            case _:
+                found = self._running(e, stages)
+                return found or (lambda group: int(self.scalars.value(e, group.env)))
+
+    def _rotating(self, sym: Sym, stages: int) -> Number | None:
+        """A carried stage that goes round: ``1 - s``, ``(s + d) % S``."""
+        loop, carry = self.turning[sym.name]
+        yielded = carry.yielded
+        while isinstance(yielded, Sym) and yielded.name in self.lets:
+            yielded = self.lets[yielded.name]
+        match yielded:
+            case Binary(op="-", left=Const(value=1), right=x) if stages == 2:
+                step = 1
+            case Binary(
+                op="%",
+                left=Binary(op="+", left=x, right=Const(value=int(step))),
+                right=Const(value=m),
+            ) if m == stages:
+                pass
+            case _:
+                return None
+        if x != carry.arg:
+            return None
+        inside = sym == carry.arg
+
+        def number(group: Group) -> int | None:
+            turns = _turns(group, loop) if inside else group.left.get(loop)
+            if turns is None:
+                return None
+            value = int(self.scalars.value(sym, group.env))
+            return (value - turns * step) % stages + turns * step
+
+        return number
+
+
+def _turns(group: Group, loop: o.For) -> int | None:
+    """Which turn of a loop a group is in."""
+    for key, turn in zip(group.loops, group.turns, strict=True):
+        if key == id(loop):
+            return turn
+    return None
+
+
+def _plus(number: Number | None, c: int) -> Number | None:
+    return None if number is None else _sum(number, c)
+
+
+def _sum(number: Number, c: int) -> Number:
+    def moved(group: Group) -> int | None:
+        found = number(group)
+        return None if found is None else found + c
+
+    return moved
