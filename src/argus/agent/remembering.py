@@ -65,10 +65,13 @@ class RememberingJudge:
 
 def _whole(checked: Verdict, evaluated: Verdict) -> Verdict:
     """The evaluation, with what only the check said."""
+    seconds = dict(checked.seconds)
+    for stage, spent in evaluated.seconds.items():
+        seconds[stage] = seconds.get(stage, 0.0) + spent
     update = {
         "predicted": evaluated.predicted or checked.predicted,
         "resources": evaluated.resources or checked.resources,
         "program": evaluated.program or checked.program,
-        "seconds": {**checked.seconds, **evaluated.seconds},
+        "seconds": seconds,
     }
     return evaluated.model_copy(update=update)

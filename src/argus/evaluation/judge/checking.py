@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import hashlib
 import time
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -55,6 +57,13 @@ class Clock:
         self.end()
         self.stage = stage
         self.enter(stage, within)
+
+    @contextmanager
+    def waiting(self, stage: Stage) -> Generator[None]:
+        """Wait for others at the beginning of a stage; that is nobody's time."""
+        self.begin(stage, "wait")
+        yield
+        self._since = time.perf_counter()
 
     def end(self) -> None:
         """Count what the present stage took."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argus.diagnostics import ArgusError
 from argus.evaluation.device import run_on_device, target_of, torch_module
+from argus.evaluation.judge.turns import Turn
 from argus.kernels.library import LIBRARY, Case
 from argus.runtime.driver import cuda_driver
 
@@ -25,6 +26,8 @@ def healthy() -> bool:
     """Whether a kernel of the library gives the right result. An error is a no."""
     entry = LIBRARY["softmax"]
     try:
-        return run_on_device(entry, Case("health", {"M": 64, "N": 1024})).ok
+        gpu = str(torch_module().cuda.get_device_properties(0).uuid)
+        with Turn(gpu):
+            return run_on_device(entry, Case("health", {"M": 64, "N": 1024})).ok
     except ArgusError:
         return False

@@ -1,6 +1,7 @@
-"""Jobs on this machine: a process for each, workers in parallel, one job per GPU.
+"""Jobs on this machine: a process for each, workers in parallel, a few on each GPU.
 
-The stages without a GPU of a batch run side by side; what passes them queues for a GPU.
+The stages without a GPU of a batch run side by side; what passes them queues for a GPU,
+where results are compared side by side, too, and times are taken alone (`turns`).
 After a hang or a fault a GPU is used again only when a known kernel works on it.
 """
 
@@ -27,6 +28,8 @@ from argus.runs.records import Verdict
 _RESTARTS = (0.5, 2.0)
 """Seconds before another try to start a process: a fork server that was killed takes
 some to be gone."""
+_SIDE_BY_SIDE = 3
+"""Candidates on one GPU. Most of their time is spent on the host."""
 _HEALTH_TRIES = 3
 _HEALTH_PAUSE = 2.0
 """Seconds between tries: the driver needs some to reset a channel after a fault."""
@@ -55,15 +58,15 @@ class LocalExecutor:
         found = _probe(self.limits) if gpus is None else [(str(g), "") for g in gpus]
         self._names = dict(found)
         self._free: queue.Queue[str] = queue.Queue()
-        for gpu, _ in found:
-            self._free.put(gpu)
-        self._usable = len(found)
-        self._lock = threading.Lock()
+        for _ in range(_SIDE_BY_SIDE):
+            for gpu, _ in found:
+                self._free.put(gpu)
+        self._usable = {gpu for gpu, _ in found}
         self._hung: set[str] = set()
         self._stop = threading.Event()
         self._cpu = threading.Semaphore(self.workers)
         self._threads = ThreadPoolExecutor(
-            self.workers + len(found), thread_name_prefix="argus-judge"
+            self.workers + self._free.qsize(), thread_name_prefix="argus-judge"
         )
 
     @property
@@ -161,19 +164,20 @@ class LocalExecutor:
 
     def _take(self) -> str | None:
         """A free GPU, waiting for one; None when none is left that works."""
-        while self._usable > 0 and not self._stop.is_set():
+        while self._usable and not self._stop.is_set():
             try:
-                return self._free.get(timeout=0.2)
+                gpu = self._free.get(timeout=0.2)
             except queue.Empty:
                 continue
+            if gpu in self._usable:
+                return gpu
         return None
 
     def _give(self, gpu: str, healthy: bool) -> None:
         if healthy:
             self._free.put(gpu)
             return
-        with self._lock:
-            self._usable -= 1
+        self._usable.discard(gpu)
 
     def _healthy(self, gpu: str) -> bool:
         """Whether a known kernel still gives the right result on the GPU."""
@@ -247,6 +251,9 @@ def _without_verdict(outcome: Outcome, limits: Limits) -> Verdict:
             return failed(stage, "the candidate's process could not be started", log)
         case "late" if within == "start":
             return failed(stage, "the candidate's process did not start", log)
+        case "late" if within == "wait":
+            why = f"others used the GPU for {limits.wait:g} s"
+            return failed(stage, why, log)
         case "late" if within == "run" and stage != "time":
             seconds = limit_of(limits, within)
             why = f"inputs and reference took more than {seconds:g} s on the GPU"

@@ -4,7 +4,7 @@ The candidate was checked and built before, in another process; here it comes ou
 disk cache. It is launched on inputs of several distributions, each time with poisoned
 outputs and between guards, and compared with the fp64 oracle, which is computed after
 it ran. Then it is timed beside the baselines, with new inputs each round, and compared
-once more.
+once more. Others may compute on the GPU meanwhile, but not while it is timed.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from argus.evaluation.judge.results import wrong
 from argus.evaluation.judge.speed import speed_limit
 from argus.evaluation.judge.subject import Subject, subject_of
 from argus.evaluation.judge.tolerance import derived, representable, sensitivity
+from argus.evaluation.judge.turns import Turn
 from argus.evaluation.oracle import compared, expected
 from argus.evaluation.timing import median_interval, sample_interleaved
 from argus.ir.dtypes import DType
@@ -71,16 +72,34 @@ def measure(job: Job, clock: Clock) -> Verdict:
     """
     clock.begin("run", "run")
     torch = torch_module()
-    try:
-        made = _measured(job, clock)
-    except torch.OutOfMemoryError as error:
-        why = "inputs and reference do not fit the memory of the device"
-        made = failed(clock.stage, why, (str(error).splitlines()[0],))
+    gpu = str(torch.cuda.get_device_properties(0).uuid)
+    with Turn(gpu) as turn:
+        try:
+            made = _measured(job, clock, turn)
+        except torch.OutOfMemoryError:
+            # Perhaps because of the others.
+            torch.cuda.empty_cache()
+            made = _measured_alone(job, clock, turn)
     clock.end()
     return made.model_copy(update={"seconds": dict(clock.seconds)})
 
 
-def _measured(job: Job, clock: Clock) -> Verdict:
+def _measured_alone(job: Job, clock: Clock, turn: Turn) -> Verdict:
+    with clock.waiting("run"):
+        turn.alone()
+    torch = torch_module()
+    try:
+        return _measured(job, clock, turn, shared=False)
+    except torch.OutOfMemoryError as error:
+        why = "inputs and reference do not fit the memory of the device"
+        return failed(clock.stage, why, (str(error).splitlines()[0],))
+
+
+def _measured(job: Job, clock: Clock, turn: Turn, shared: bool = True) -> Verdict:
+    if shared:
+        with clock.waiting("run"):
+            turn.share()
+    clock.begin("run", "run")
     subject = subject_of(job.problem)
     request = request_of(job.candidate, subject)
     built = build(request)
@@ -99,7 +118,12 @@ def _measured(job: Job, clock: Clock) -> Verdict:
         bad, error = correct(placed, clock, chosen(subject, seed))
         if bad is not None:
             return bad
+        with clock.waiting("time"):
+            turn.alone()
         samples = _timed(job, clock, placed, prepared)
+        if shared:
+            with clock.waiting("compare"):
+                turn.share()
         # Once more, with other numbers: what ran while it was timed is what is right.
         bad, again = correct(placed, clock, ("normal",))
     except ArgusError as fault:

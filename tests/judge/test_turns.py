@@ -1,0 +1,142 @@
+"""Turns on a GPU between processes: files and locks only, no GPU."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import time
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from argus.evaluation.judge.limits import Limits
+from argus.evaluation.judge.local import _without_verdict
+from argus.evaluation.judge.process import Outcome
+from argus.evaluation.judge.turns import Turn
+
+SPAWN = multiprocessing.get_context("fork")
+BRIEF = 0.3
+
+
+def _holder(folder: Path, kind: str, told: Connection) -> None:
+    """Take a turn, say so, and hold it until there is a message."""
+    with Turn("GPU-0", folder) as turn:
+        if kind == "alone":
+            turn.alone()
+        told.send(kind)
+        told.recv()
+
+
+class Holder:
+    """A process that wants a turn."""
+
+    def __init__(self, folder: Path, kind: str) -> None:
+        self.mine, theirs = SPAWN.Pipe()
+        self.process = SPAWN.Process(target=_holder, args=(folder, kind, theirs))
+        self.process.start()
+
+    def has_it(self, seconds: float = 10.0) -> bool:
+        if not self.mine.poll(seconds):
+            return False
+        self.mine.recv()
+        return True
+
+    def end(self) -> None:
+        self.mine.send("end")
+        self.process.join(10)
+
+
+@pytest.fixture
+def holders(tmp_path: Path) -> Any:
+    made: list[Holder] = []
+
+    def holder(kind: str) -> Holder:
+        made.append(Holder(tmp_path, kind))
+        return made[-1]
+
+    yield holder
+    for one in made:
+        one.process.kill()
+        one.process.join()
+
+
+def test_sharers_share(holders: Any) -> None:
+    assert holders("share").has_it()
+    assert holders("share").has_it()
+
+
+def test_nobody_else_while_one_is_alone(holders: Any) -> None:
+    first = holders("alone")
+    assert first.has_it()
+    sharer, other = holders("share"), holders("alone")
+    assert not sharer.has_it(BRIEF)
+    assert not other.has_it(BRIEF)
+    first.end()
+    got = [h for h in (sharer, other) if h.has_it(2.0)]
+    assert len(got) == 1, "one of them, and the other after it"
+    got[0].end()
+    left = other if got[0] is sharer else sharer
+    assert left.has_it()
+
+
+def test_one_who_waits_to_be_alone_is_next(holders: Any) -> None:
+    """Sharers who come later do not overtake for ever."""
+    first = holders("share")
+    assert first.has_it()
+    lone = holders("alone")
+    assert not lone.has_it(BRIEF)
+    late = holders("share")
+    assert not late.has_it(BRIEF)
+    first.end()
+    assert lone.has_it()
+    assert not late.has_it(BRIEF)
+    lone.end()
+    assert late.has_it()
+
+
+def test_a_killed_process_gives_its_turn_back(holders: Any) -> None:
+    first = holders("alone")
+    assert first.has_it()
+    second = holders("alone")
+    assert not second.has_it(BRIEF)
+    os.kill(first.process.pid, signal.SIGKILL)
+    assert second.has_it()
+
+
+def test_gpus_have_turns_of_their_own(tmp_path: Path) -> None:
+    with Turn("GPU-0", tmp_path) as one, Turn("GPU-1", tmp_path) as two:
+        one.alone()
+        two.alone()
+        one.share()
+
+
+def test_a_link_in_the_way_is_not_followed(tmp_path: Path) -> None:
+    target = tmp_path / "victim"
+    (tmp_path / "argus-gpu-GPU-0.turn").symlink_to(target)
+    with pytest.raises(OSError), Turn("GPU-0", tmp_path):
+        pass
+    assert not target.exists()
+
+
+def test_waiting_too_long_does_not_count_as_hanging() -> None:
+    """The candidate never ran: it is no evidence against it."""
+    outcome = Outcome("late", "time", "wait", 900.0)
+    made = _without_verdict(outcome, Limits())
+    assert made.status == "failed"
+    assert "others used the GPU for 900 s" in made.summary
+
+
+def test_waiting_is_nobodys_time() -> None:
+    from argus.evaluation.judge.checking import Clock
+
+    entered: list[tuple[str, str]] = []
+    clock = Clock(lambda stage, within="": entered.append((stage, within)))
+    with clock.waiting("time"):
+        time.sleep(0.05)
+    clock.begin("time", "run")
+    clock.end()
+    assert entered == [("time", "wait"), ("time", "run")]
+    assert clock.seconds["time"] < 0.02
