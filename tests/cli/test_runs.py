@@ -73,7 +73,18 @@ def test_export(argus, run: str, tmp_path: Path) -> None:
     ran = argus("runs", "export", run, "--out", str(folder))
     assert ran.code == 0
     names = sorted(p.name for p in folder.iterdir())
-    assert names == ["events.jsonl", "trial-000.py", "trial-001.py", "trial-002.py"]
+    files = ["events.jsonl", "run.json"]
+    assert names == [*files, "trial-000.py", "trial-001.py", "trial-002.py"]
+    whole = json.loads((folder / "run.json").read_text())
+    assert (whole["run"], whole["task"]) == (run, "gemm 4096x4096x4096")
+    assert (whole["start_microseconds"], whole["best_microseconds"]) == (2600.0, 185.0)
+    assert whole["baselines"] == {"cuBLAS": 190.0} and whole["measured"]
+    assert whole["design"] == {"form": "cluster", "BM": 128, "STAGES": 4}
+    assert whole["ablation"] == [
+        {"without": ["cluster-multicast"], "status": "correct", "microseconds": 201.0}
+    ]
+    said = [r["status"] for r in whole["rows"]]
+    assert said == ["correct", "refuted", "correct", None]
     lines = (folder / "events.jsonl").read_text().splitlines()
     assert json.loads(lines[0])["event"] == "started"
     assert json.loads(lines[-1])["event"] == "finished"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import json
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -42,13 +41,15 @@ TrialArgument = Annotated[
 def list_runs(json_output: JsonOption = False) -> None:
     """List all runs: state, number of trials, time before and after."""
     with reporting("runs list", json_output) as out:
+        from argus.runs.summary import summary
+
         store = _store()
         rows: list[Json] = []
         for name in store.names():
             with store.read(name) as run:
                 found = _history(run)
                 state = store.state(run)
-            rows.append(_summary(name, state, found))
+            rows.append(summary(name, state, found))
             out.line(f"{name}  {state}", style="bold")
             out.line(_in_short(found), indent=2)
         out.data["runs"] = rows
@@ -66,6 +67,8 @@ def show(
 ) -> None:
     """Show a run's trials in order, or one trial with its kernel and findings."""
     with reporting("runs show", json_output) as out:
+        from argus.runs.summary import row, summary
+
         store = _store()
         with store.read(name) as run:
             found = _history(run)
@@ -73,8 +76,8 @@ def show(
                 _show_trial(out, run, _trial_of(found, trial, run.id))
                 return
             state = store.state(run)
-            out.data["run"] = _summary(run.id, state, found)
-            out.data["trials"] = [_row(t) for t in found.trials]
+            out.data["run"] = summary(run.id, state, found)
+            out.data["trials"] = [row(t) for t in found.trials]
             out.line(f"{run.id}  {state}", style="bold")
             out.line(_in_short(found), indent=2)
             for one in found.trials:
@@ -119,11 +122,13 @@ def export(
     ] = Path("argus-run"),
     json_output: JsonOption = False,
 ) -> None:
-    """Write events (JSON lines), every candidate, and the best kernel as files."""
+    """Write a summary, events (JSON lines) and every candidate as files."""
     with reporting("runs export", json_output) as out:
         from argus.diagnostics import fail
+        from argus.runs.summary import record
 
-        with _store().read(name) as run:
+        store = _store()
+        with store.read(name) as run:
             found = _history(run)
             try:
                 folder.mkdir(parents=True)
@@ -135,6 +140,10 @@ def export(
                 for s in run.stamped()
             ]
             (folder / "events.jsonl").write_text("\n".join(events) + "\n")
+            best = found.best.candidate if found.best else None
+            design = _candidate(run, best).design if best else {}
+            whole = record(run.id, store.state(run), found, design)
+            (folder / "run.json").write_text(json.dumps(whole, indent=1) + "\n")
             for trial in found.trials:
                 if trial.candidate is None:
                     continue
@@ -237,8 +246,10 @@ def _line(trial: Trial) -> str:
 
 
 def _show_trial(out: Output, run: Run, trial: Trial) -> None:
+    from argus.runs.summary import row
+
     out.data["trial"] = {
-        **_row(trial),
+        **row(trial),
         "events": [
             e.model_dump(mode="json")
             for e in (trial.proposed, trial.lowered, trial.judged, trial.learned)
@@ -265,40 +276,3 @@ def _show_ablation(out: Output, found: History) -> None:
     best = found.best.microseconds if found.best else None
     if best is not None:
         ablation(out, found.ablations, best)
-
-
-def _summary(name: str, state: str, found: History) -> Json:
-    start, best = found.start, found.best
-    return {
-        "run": name,
-        "state": state,
-        "task": found.started.task.name,
-        "agent": found.started.agent,
-        "seed": found.started.seed,
-        "begin": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(found.begin)),
-        "seconds": found.seconds,
-        "trials": len(found.trials),
-        "start_microseconds": start.microseconds if start else None,
-        "best_trial": best.number if best else None,
-        "best_microseconds": best.microseconds if best else None,
-        "measured": found.measured,
-        "finished": found.finished.reason if found.finished else None,
-    }
-
-
-def _row(trial: Trial) -> dict[str, Json]:
-    verdict = trial.verdict
-    return {
-        "trial": trial.number,
-        "parent": trial.parent,
-        "optimisation": trial.proposal.optimisation if trial.proposal else None,
-        "status": verdict.status if verdict else None,
-        "predicted_microseconds": (
-            verdict.predicted.microseconds if verdict and verdict.predicted else None
-        ),
-        "measured_microseconds": (
-            verdict.measured.microseconds if verdict and verdict.measured else None
-        ),
-        "reward": trial.learned.reward if trial.learned else None,
-        "candidate": trial.candidate,
-    }
