@@ -50,12 +50,15 @@ class Progress:
     out: Output
     began: float = field(default_factory=time.monotonic)
     _status: Status | None = None
+    _doing: list[str] = field(default_factory=lambda: ["starting"])
+    _head: bool = False
 
     def __enter__(self) -> Progress:
         if sys.stdout.isatty() and not self.out.as_json:
             from rich.console import Console
 
-            self._status = Console(highlight=False).status("starting")
+            # The line is drawn anew many times a second, and its clock runs.
+            self._status = Console(highlight=False).status(self)
             self._status.start()
         return self
 
@@ -63,6 +66,11 @@ class Progress:
         if self._status is not None:
             self._status.stop()
             self._status = None
+
+    def __rich__(self) -> str:
+        """The line that says what is going on; there is one on terminals."""
+        seconds = int(time.monotonic() - self.began)
+        return " · ".join([*self._doing, f"{seconds // 60}:{seconds % 60:02}"])
 
     def watch(self, event: Event, state: State) -> None:
         """Show an event."""
@@ -77,20 +85,19 @@ class Progress:
                 self._say(state, "judging")
             case Learned():
                 self._trial(event, state)
-                self._say(state, "planning")
+                trials = state.budget.trials
+                last = trials is not None and len(state.done) >= trials
+                self._say(state, "taking the best apart" if last else "planning")
             case Ablated():
-                self._say(state, "taking the best kernel apart")
+                self._say(state, "taking the best apart")
             case _:
                 pass
 
     def _say(self, state: State, doing: str) -> None:
-        if self._status is None:
-            return
         done = f"{len(state.done)}"
         if state.budget.trials is not None:
             done += f"/{state.budget.trials}"
-        seconds = int(time.monotonic() - self.began)
-        parts = [f"trial {done}", doing, f"{seconds // 60}:{seconds % 60:02}"]
+        parts = [f"trial {done}", doing]
         spent = state.spent
         if spent.gpu_seconds:
             parts.append(f"GPU {spent.gpu_seconds:.0f} s")
@@ -98,10 +105,14 @@ class Progress:
             parts.append(f"{spent.tokens} tokens")
         if spent.usd:
             parts.append(f"${spent.usd:.2f}")
-        self._status.update(" · ".join(parts))
+        self._doing = parts
 
     def _trial(self, event: Learned, state: State) -> None:
         """One line: number, what was tried, its time, the reward, the best so far."""
+        if not self._head:
+            self._head = True
+            head = f"{'':>3} {'tried':<20} {'time':>11} {'reward':>6}"
+            self.out.line(head, style="dim")
         trial = state.trials[event.trial]
         verdict = trial.verdict
         name = trial.proposal.optimisation if trial.proposal else ""
