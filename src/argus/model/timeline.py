@@ -35,6 +35,8 @@ Kind = Literal[
 
 INNER, OUTER = 7, 2
 """Turns that are drawn of the innermost loop, and of loops around it."""
+_AFTER = 4
+"""More turns than a ring has slots, so that slots are used again."""
 _SHORT = 6.0
 """Cycles: what is shorter is not to be seen."""
 
@@ -83,7 +85,8 @@ def timeline(
     """
     prepared = prepare(program, arguments, usage, hardware)
     depth = prepared.trace.depth
-    caps = tuple(INNER if d == depth - 1 else OUTER for d in range(depth))
+    inner = max([INNER, *(r.stages + _AFTER for r in program.rings)])
+    caps = tuple(inner if d == depth - 1 else OUTER for d in range(depth))
     rate = hardware.dram_bytes / prepared.active
     machine = Recorder(prepared.trace, prepared.env, hardware, caps, rate)
     blocks = prepared.blocks[: prepared.resident]

@@ -1,32 +1,29 @@
-"""Plots of a run as SVG text, drawn with matplotlib. No page, no reading of runs.
+"""The plots of a report. No page, no reading of runs: numbers in, a picture out.
 
-Text stays text (the page's font, searchable), and sizes are relative: the page scales
-the pictures to the screen.
+Every plot says whether its times are predicted or measured: ``kind`` is that word.
 """
 
 from __future__ import annotations
 
-import io
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
-# Matplotlib's annotations leave keyword arguments open: its objects are `Any` here.
+from argus.report import figure as f
+from argus.report.figure import Plot, Sheet, drawn
+from argus.report.words import duration
 
 Mark = Literal["start", "better", "correct", "failed"]
-
-BLUE, GREEN, GREY, RED, INK = "#2f6fb0", "#2e8b57", "#9aa3ad", "#c2453d", "#1d2733"
-_SIZE = (7.2, 3.4)
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """A trial on the trajectory; no time where it failed."""
+    """A trial on the trajectory; no time where it failed. ``what``: for the pointer."""
 
     trial: int
     mark: Mark
     microseconds: float | None
+    what: str = ""
 
 
 @dataclass(frozen=True)
@@ -39,10 +36,14 @@ class Level:
 
 @dataclass(frozen=True)
 class Bar:
-    """The time without one optimisation, over the time with all of them."""
+    """The time without an optimisation, over the time with all of them.
+
+    ``said``: why there is no such time.
+    """
 
     name: str
     slowdown: float | None
+    said: str = ""
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,7 @@ class Point:
     name: str
     tflops: float
     kind: Literal["trial", "best", "baseline", "start"]
+    link: str = ""
 
 
 @dataclass(frozen=True)
@@ -63,185 +65,215 @@ class Roof:
     intensity: float
 
 
-def trajectory(attempts: Sequence[Attempt], levels: Sequence[Level], kind: str) -> str:
-    """Time of every trial, and the best so far as a line. ``kind`` names the times."""
-    figure, axes = _axes()
-    timed = [(a.trial, a.microseconds, a.mark) for a in attempts if a.microseconds]
-    marks = {"start": (INK, "s"), "better": (GREEN, "o"), "correct": (GREY, "o")}
-    for mark, (colour, shape) in marks.items():
-        at = [(x, y) for x, y, m in timed if m == mark]
-        if at:
-            x, y = zip(*at, strict=True)
-            axes.scatter(x, y, c=colour, marker=shape, s=28, zorder=3, label=mark)
-    if timed:
-        best: list[float] = []
-        for _, y, _ in timed:
-            best.append(min(y, best[-1]) if best else y)
-        last = attempts[-1].trial
-        xs = [x for x, _, _ in timed] + [last]
-        axes.step(xs, [*best, best[-1]], where="post", color=GREEN, lw=1.6, zorder=2)
-    failed = [a.trial for a in attempts if a.microseconds is None]
-    if failed:
-        bottom = [0.03] * len(failed)
-        axes.scatter(
-            failed, bottom, c=RED, marker="x", s=26, label="failed", zorder=3,
-            transform=axes.get_xaxis_transform(),
-        )  # fmt: skip
-    for number, level in enumerate(levels):
-        style = ("--", ":", "-.")[number % 3]
-        axes.axhline(level.microseconds, color=BLUE, lw=1.1, ls=style, zorder=1,
-                     label=level.name)  # fmt: skip
-    axes.set_yscale("log")
-    axes.set_xlabel("trial")
-    axes.set_ylabel(f"{kind} time, µs")
-    axes.xaxis.get_major_locator().set_params(integer=True)
-    _plain_ticks(axes)
-    axes.legend(frameon=False, fontsize=8, ncols=3, loc="upper right")
-    return _svg(figure, "time of every trial")
+def trajectory(attempts: Sequence[Attempt], levels: Sequence[Level], kind: str) -> Plot:
+    """Time of every trial, and the best so far as a line."""
+    timed = [(a, a.microseconds) for a in attempts if a.microseconds is not None]
+    failed = [a for a in attempts if a.microseconds is None]
+
+    def draw(sheet: Sheet) -> None:
+        axes = sheet.axes
+        looks = {
+            "start": (f.INK, "s"),
+            "better": (f.GREEN, "o"),
+            "correct": (f.GREY, "o"),
+        }
+        names = {"better": "a new best", "correct": "correct, no better"}
+        for mark, (colour, shape) in looks.items():
+            named = False
+            for a, y in timed:
+                if a.mark != mark:
+                    continue
+                label = None if named else names.get(mark, mark)
+                point = axes.scatter(
+                    [a.trial], [y], c=colour, marker=shape, s=30, zorder=3, label=label,
+                    edgecolors=f.SHEET, linewidths=0.6,
+                )  # fmt: skip
+                sheet.tip(point, _of_trial(a), f"#trial-{a.trial}")
+                named = True
+        if timed:
+            best: list[float] = []
+            for _, y in timed:
+                best.append(min(y, best[-1]) if best else y)
+            xs = [a.trial for a, _ in timed] + [attempts[-1].trial]
+            axes.step(
+                xs, [*best, best[-1]], where="post", color=f.GREEN, lw=1.6, zorder=2
+            )
+        for number, a in enumerate(failed):
+            cross = axes.scatter(
+                [a.trial], [0.035], c=f.RED, marker="x", s=26, zorder=3, lw=1.4,
+                label="" if number else "not correct",
+                transform=axes.get_xaxis_transform(),
+            )  # fmt: skip
+            sheet.tip(cross, _of_trial(a), f"#trial-{a.trial}")
+        for number, level in enumerate(levels):
+            style = ("--", ":", "-.")[number % 3]
+            axes.axhline(
+                level.microseconds, color=f.BLUE, lw=1.2, ls=style, zorder=1,
+                label=f"{level.name} {duration(level.microseconds)}",
+            )  # fmt: skip
+        axes.set_yscale("log")
+        low, high = axes.get_ylim()
+        axes.set_ylim(low / 1.12 if failed else low, high)
+        axes.set_xlabel("trial")
+        axes.set_ylabel(f"{kind} time, µs")
+        axes.xaxis.get_major_locator().set_params(integer=True)
+        axes.margins(x=0.03)
+        sheet.plain_ticks(axes.yaxis)
+        sheet.legend()
+
+    label = f"{kind} time of every trial, and of the best so far"
+    return drawn("trajectory", label, draw, 3.5)
 
 
-def ablation(bars: Sequence[Bar]) -> str:
+def _of_trial(a: Attempt) -> str:
+    time = "" if a.microseconds is None else f", {duration(a.microseconds)}"
+    return f"trial {a.trial}{time}: {a.what}" if a.what else f"trial {a.trial}{time}"
+
+
+def ablation(bars: Sequence[Bar], kind: str) -> Plot:
     """How much longer the final kernel takes without each optimisation."""
-    height = 0.9 + 0.34 * len(bars)
-    figure, axes = _axes((_SIZE[0], height))
-    names = [b.name for b in bars]
-    values = [b.slowdown if b.slowdown is not None else 0.0 for b in bars]
-    axes.barh(names, values, color=BLUE, height=0.62)
-    axes.axvline(1.0, color=INK, lw=1)
-    axes.invert_yaxis()
-    for row, bar in enumerate(bars):
-        text = f"{bar.slowdown:.2f}x" if bar.slowdown is not None else "not correct"
-        axes.text(values[row], row, f" {text}", va="center", fontsize=9)
-    axes.set_xlim(0, 1.15 * max([1.1, *values]))
-    axes.set_xlabel("time without it, relative to the final kernel")
-    axes.grid(visible=False, axis="y")
-    return _svg(figure, "the final kernel without each optimisation")
+
+    def draw(sheet: Sheet) -> None:
+        axes = sheet.axes
+        values = [1.0 if b.slowdown is None else b.slowdown for b in bars]
+        rows = range(len(bars))
+        # Bars begin at 1, which is the final kernel: their length is what is lost.
+        drawn_bars = axes.barh(
+            rows, [v - 1 for v in values], left=1.0, color=f.BLUE,
+            height=0.34 if sheet.narrow else 0.6,
+        )  # fmt: skip
+        reach = max([1.1, *values]) - 1
+        least = min([1.0, *values])
+        axes.set_xlim(least - 0.02 * reach, 1 + 1.22 * reach)
+        axes.spines["left"].set_visible(False)
+        axes.axvline(1.0, color=f.INK, lw=1)
+        axes.set_ylim(len(bars) - 0.4, -0.75 if sheet.narrow else -0.6)
+        if sheet.narrow:  # names above their bars: beside them they would take half
+            axes.set_yticks([])
+            for row, bar in enumerate(bars):
+                axes.text(
+                    0.0, row - 0.24, bar.name, va="bottom", fontsize=9,
+                    transform=axes.get_yaxis_transform(),
+                )  # fmt: skip
+        else:
+            axes.set_yticks(rows, [b.name for b in bars])
+            axes.tick_params(axis="y", length=0)
+        for row, bar in enumerate(bars):
+            known = bar.slowdown is not None
+            text = f"{bar.slowdown:.2f}×" if known else f"({bar.said})"
+            axes.annotate(
+                text, (max(values[row], 1.0), row), (5, 0), va="center",
+                textcoords="offset points", color=f.INK if known else f.RED,
+            )  # fmt: skip
+            sheet.tip(drawn_bars[row], f"without {bar.name}: {text}")
+        axes.set_xlabel(f"{kind} time without it, over the best kernel's")
+        axes.grid(visible=False, axis="y")
+
+    each = 0.36
+    height = 0.75 + each * len(bars)
+    return drawn("ablation", "the final kernel without each optimisation", draw, height)
 
 
-def roofline(roof: Roof, points: Sequence[Point]) -> str:
+def roofline(roof: Roof, points: Sequence[Point], kind: str) -> Plot:
     """Operations per second against operations per byte, under the device's limits."""
-    figure, axes = _axes()
     ridge = roof.tflops / roof.terabytes
-    low, high = min(ridge, roof.intensity) / 8, max(ridge, roof.intensity) * 8
-    axes.plot(
-        [low, ridge, high],
-        [low * roof.terabytes, roof.tflops, roof.tflops],
-        color=INK,
-        lw=1.6,
-    )
-    axes.axvline(roof.intensity, color=GREY, lw=1, ls=":")
-    looks = {
-        "trial": (GREY, "o", 18),
-        "start": (INK, "s", 36),
-        "baseline": (BLUE, "D", 40),
-        "best": (GREEN, "*", 130),
-    }
-    for kind, (colour, shape, size) in looks.items():
-        found = [p for p in points if p.kind == kind]
-        if found:
-            x, y = [roof.intensity] * len(found), [p.tflops for p in found]
-            name = kind if kind in ("trial", "start", "best") else found[0].name
-            axes.scatter(x, y, c=colour, marker=shape, s=size, label=name, zorder=3)
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    axes.set_xlabel("operations per byte")
-    axes.set_ylabel("TFLOP/s")
-    _plain_ticks(axes)
-    axes.legend(frameon=False, fontsize=8, loc="lower right")
-    return _svg(figure, "roofline")
+    low, high = min(ridge, roof.intensity) / 6, max(ridge, roof.intensity) * 6
+    peak = min(roof.tflops, roof.intensity * roof.terabytes)
 
-
-@dataclass(frozen=True)
-class Span:
-    """A box of the pipeline: a lane, its begin and length, and a slot to colour it."""
-
-    lane: int
-    begin: float
-    length: float
-    slot: int
-
-
-def pipeline(lanes: Sequence[str], spans: Sequence[Span], unit: str) -> str:
-    """Who works on which slot when; one row for each lane."""
-    from matplotlib import colormaps
-
-    figure, axes = _axes((_SIZE[0], 1.0 + 0.5 * len(lanes)))
-    colours: Any = colormaps["tab10"]
-    for span in spans:
-        axes.barh(
-            span.lane,
-            span.length,
-            left=span.begin,
-            height=0.7,
-            color=colours(span.slot % 10),
-            edgecolor="white",
-            linewidth=0.6,
+    def draw(sheet: Sheet) -> None:
+        axes = sheet.axes
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.plot(
+            [low, ridge, high],
+            [low * roof.terabytes, roof.tflops, roof.tflops],
+            color=f.INK,
+            lw=1.6,
         )
-    axes.set_yticks(range(len(lanes)), lanes)
-    axes.invert_yaxis()
-    axes.set_xlabel(unit)
-    axes.grid(visible=False, axis="y")
-    return _svg(figure, "pipeline of the roles")
+        axes.axvline(roof.intensity, color=f.GREY, lw=1, ls=":")
+        limit = axes.scatter(
+            [roof.intensity], [peak], facecolors=f.SHEET, edgecolors=f.INK, s=34,
+            label="speed of light", zorder=2,
+        )  # fmt: skip
+        sheet.tip(limit, f"speed of light at this intensity: {peak:.0f} TFLOP/s")
+        looks = {
+            "trial": (f.GREY, "o", 18),
+            "start": (f.INK, "s", 34),
+            "baseline": (f.BLUE, "D", 34),
+            "best": (f.GREEN, "*", 130),
+        }
+        for sort, (colour, shape, size) in looks.items():
+            named: set[str] = set()
+            for p in (p for p in points if p.kind == sort):
+                name = p.name if sort == "baseline" else sort
+                dot = axes.scatter(
+                    [roof.intensity], [p.tflops], c=colour, marker=shape, s=size,
+                    label=None if name in named else name, zorder=3,
+                    edgecolors=f.SHEET, linewidths=0.5,
+                )  # fmt: skip
+                named.add(name)
+                sheet.tip(dot, f"{p.name}: {p.tflops:.3g} TFLOP/s {kind}", p.link)
+        worst = min([peak, *(p.tflops for p in points)])
+        axes.set_xlim(low, high)
+        axes.set_ylim(worst / 2.5, roof.tflops * 2.2)
+        axes.text(
+            high / 1.15, roof.tflops * 1.1, f"{roof.tflops:.0f} TFLOP/s, tensor cores",
+            ha="right", fontsize=8.5,
+        )  # fmt: skip
+        x = max(low * 1.2, 1.3 * worst / 2.5 / roof.terabytes)
+        axes.annotate(
+            f"{roof.terabytes:.1f} TB/s, memory", (x, x * roof.terabytes), (4, -9),
+            textcoords="offset points", fontsize=8.5,
+        )  # fmt: skip
+        axes.set_xlabel("operations per byte")
+        axes.set_ylabel(f"{kind} TFLOP/s")
+        sheet.plain_ticks(axes.yaxis)
+        sheet.plain_ticks(axes.xaxis)
+        sheet.legend()
+
+    label = f"roofline: {kind} operations per second of every trial"
+    return drawn("roofline", label, draw, 3.7)
 
 
-def histories(series: Sequence[tuple[str, Sequence[tuple[int, float]]]]) -> str:
+def bandwidth(terabytes: float, points: Sequence[Point], kind: str) -> Plot:
+    """Bytes per second of each trial; ``tflops`` of a point stands for terabytes."""
+
+    def draw(sheet: Sheet) -> None:
+        axes = sheet.axes
+        looks = {"trial": f.GREY, "start": f.INK, "baseline": f.BLUE, "best": f.GREEN}
+        bars = axes.bar(
+            range(len(points)), [p.tflops for p in points],
+            color=[looks[p.kind] for p in points], width=0.7,
+        )  # fmt: skip
+        for bar, p in zip(bars, points, strict=True):
+            sheet.tip(bar, f"{p.name}: {p.tflops:.3g} TB/s {kind}", p.link)
+        axes.axhline(terabytes, color=f.INK, lw=1.4)
+        axes.text(0.0, terabytes, f" {terabytes:.1f} TB/s, memory", va="bottom",
+                  fontsize=8.5, transform=axes.get_yaxis_transform())  # fmt: skip
+        axes.set_ylim(0, 1.15 * max(terabytes, *(p.tflops for p in points)))
+        axes.set_xticks([])
+        axes.set_xlabel("correct trials, in order")
+        axes.set_ylabel(f"{kind} TB/s, at least")
+        axes.grid(visible=False, axis="x")
+
+    label = f"{kind} bytes per second of every trial"
+    return drawn("bandwidth", label, draw, 3.2)
+
+
+def histories(series: Sequence[tuple[str, Sequence[tuple[int, float]]]]) -> Plot:
     """Numbers of the policy over the trials that changed them."""
-    figure, axes = _axes()
-    for name, points in series:
-        x, y = zip(*points, strict=True)
-        axes.plot(x, y, marker="o", ms=3, lw=1.2, label=name)
-    axes.axhline(0, color=INK, lw=0.8)
-    axes.set_xlabel("trial")
-    axes.set_ylabel("preference")
-    axes.xaxis.get_major_locator().set_params(integer=True)
-    axes.legend(frameon=False, fontsize=8, ncols=2)
-    return _svg(figure, "preferences of the policy")
 
+    def draw(sheet: Sheet) -> None:
+        axes = sheet.axes
+        for number, (name, points) in enumerate(series):
+            x, y = zip(*points, strict=True)
+            colour = f.SERIES[number % len(f.SERIES)]
+            axes.plot(x, y, color=colour, lw=1.3, marker="o", ms=4, label=name)
+        axes.axhline(0, color=f.INK, lw=0.8)
+        axes.set_xlabel("trial")
+        axes.set_ylabel("mean reward")
+        axes.xaxis.get_major_locator().set_params(integer=True)
+        sheet.legend(ncols=1 if sheet.narrow else 3)
 
-def _axes(size: tuple[float, float] = _SIZE) -> tuple[Any, Any]:
-    # The object interface: no global state, no display, no backend to choose.
-    from matplotlib import figure as figures
-
-    figure = _library(figures).Figure(figsize=size, layout="constrained")
-    axes = figure.add_subplot()
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
-    axes.grid(visible=True, lw=0.4, color="#dde2e7")
-    axes.set_axisbelow(True)
-    return figure, axes
-
-
-def _plain_ticks(axes: Any) -> None:
-    """Numbers as people write them, instead of powers of ten."""
-    from matplotlib import ticker
-
-    ticks = _library(ticker)
-    axes.yaxis.set_major_locator(ticks.LogLocator(subs=(1, 2, 5)))
-    axes.yaxis.set_major_formatter(ticks.StrMethodFormatter("{x:g}"))
-    axes.yaxis.set_minor_formatter(ticks.NullFormatter())
-
-
-def _library(module: Any) -> Any:
-    return module
-
-
-def _svg(figure: Any, label: str) -> str:
-    """The figure's SVG element, scalable, the same text for the same plot."""
-    import matplotlib
-
-    settings: dict[str, Any] = {
-        "svg.fonttype": "none",
-        "svg.hashsalt": "argus",
-        "font.family": "sans-serif",
-    }
-    buffer = io.StringIO()
-    with _library(matplotlib).rc_context(settings):
-        figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
-    text = buffer.getvalue()
-    element = text[text.index("<svg") :]
-    # The page sets the size; the viewBox keeps the proportions.
-    element = re.sub(r'^(<svg[^>]*?) height="[^"]*"', r"\1", element, count=1)
-    element = re.sub(r'^(<svg[^>]*?) width="[^"]*"', r"\1", element, count=1)
-    # Matplotlib names a metadata vocabulary that nobody needs, with addresses in it.
-    element = re.sub(r"<metadata>.*?</metadata>", "", element, flags=re.S)
-    return element.replace("<svg", f'<svg role="img" aria-label="{label}"', 1)
+    label = "mean reward of each optimisation, after every trial"
+    return drawn("policy", label, draw, 3.4)

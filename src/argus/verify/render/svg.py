@@ -10,44 +10,46 @@ from html import escape
 
 from argus.verify.render.picture import Grid, Region
 
-CELL_WIDTH, CELL_HEIGHT = 25, 20
+CELL = 25, 20
+"""Width and height of a cell."""
 _LEFT, _TOP = 46, 30
 
 
-def grid(picture: Grid) -> str:
-    """A part of a tile; the element of the counterexample has a thick frame."""
+def grid(picture: Grid, cell: tuple[int, int] = CELL) -> str:
+    """A part of a tile; the marked element has a thick frame. ``cell``: its size."""
+    wide, high = cell
     rows, columns = picture.cells.shape
-    width = _LEFT + columns * CELL_WIDTH + 8
-    height = _TOP + rows * CELL_HEIGHT + 8
+    width = _LEFT + columns * wide + 8
+    height = _TOP + rows * high + 8
     parts = [_open(width, height, picture.title)]
     parts.append(_text(_LEFT, 10, picture.axes[1], "axis"))
     if picture.axes[0]:
         parts.append(_text(2, _TOP - 4, picture.axes[0], "axis"))
     for c in range(columns):
         if (picture.column + c) % 4 == 0:
-            x = _LEFT + c * CELL_WIDTH
+            x = _LEFT + c * wide
             parts.append(_text(x + 3, _TOP - 5, str(picture.column + c), "tick"))
     for r in range(rows):
-        y = _TOP + r * CELL_HEIGHT
+        y = _TOP + r * high
         number = str(picture.row + r)
-        parts.append(_text(_LEFT - 5, y + 14, number, "tick", "end"))
+        parts.append(_text(_LEFT - 5, y + high / 2 + 4, number, "tick", "end"))
         for c in range(columns):
             value = int(picture.cells[r, c])
-            x = _LEFT + c * CELL_WIDTH
+            x = _LEFT + c * wide
             parts.append(
-                f'<rect x="{x}" y="{y}" width="{CELL_WIDTH - 1}" '
-                f'height="{CELL_HEIGHT - 1}" fill="{colour(value)}">'
+                f'<rect x="{x}" y="{y}" width="{wide - 1}" '
+                f'height="{high - 1}" fill="{colour(value)}">'
                 f"<title>{_place(picture, r, c)}</title></rect>"
             )
             parts.append(
-                f'<text x="{x + CELL_WIDTH / 2 - 0.5}" y="{y + 14}" class="cell">'
+                f'<text x="{x + wide / 2 - 0.5}" y="{y + high / 2 + 3.5}" class="cell">'
                 f"{value}</text>"
             )
     r, c = picture.marked[0] - picture.row, picture.marked[1] - picture.column
-    x, y = _LEFT + c * CELL_WIDTH, _TOP + r * CELL_HEIGHT
+    x, y = _LEFT + c * wide, _TOP + r * high
     parts.append(
-        f'<rect x="{x - 2}" y="{y - 2}" width="{CELL_WIDTH + 3}" '
-        f'height="{CELL_HEIGHT + 3}" rx="3" class="mark"/>'
+        f'<rect x="{x - 2}" y="{y - 2}" width="{wide + 3}" '
+        f'height="{high + 3}" rx="3" class="mark"/>'
     )
     return "".join([*parts, "</svg>"])
 

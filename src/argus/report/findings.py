@@ -1,0 +1,216 @@
+"""Counterexamples that a run met, and how each was fixed.
+
+A finding of a trial's verdict is shown as `argus check --html` shows it: source, case,
+pictures and order of events, from the record of the run. What fixed it is the next
+kernel that was accepted for the same proposal, and how that differs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from argus.diagnostics import CATALOGUE, ArgusError, Span
+from argus.evaluation.judge.candidate import written
+from argus.report.kernel import Compiled
+from argus.report.sources import DiffLine, Knob, difference, knobs
+from argus.runs.history import Trial
+from argus.runs.records import Candidate, Finding, Verdict
+from argus.verify.render.data import counterexample_of
+from argus.verify.render.page import Finding as View
+from argus.verify.render.page import finding_of
+from argus.verify.verdict import Obligation
+from argus.verify.verdict import Verdict as Proved
+
+DRAWN = 12
+"""Findings that are shown with pictures; others as the text of the terminal."""
+_OF_ONE = 2
+"""Findings of one verdict that are shown with pictures."""
+_DIFF_LINES = 160
+
+
+@dataclass(frozen=True)
+class Fix:
+    """The kernel that was accepted next; no difference where its source is the same."""
+
+    text: str
+    trial: int | None
+    knobs: tuple[Knob, ...] = ()
+    diff: tuple[DiffLine, ...] = ()
+
+
+@dataclass(frozen=True)
+class Met:
+    """What was found in one kernel, and what became of it.
+
+    ``views``: findings with a picture; ``texts``: others as (code, message, text).
+    """
+
+    anchor: str
+    title: str
+    trial: int
+    status: str
+    views: tuple[View, ...]
+    texts: tuple[tuple[str, str, str], ...]
+    fix: Fix
+    evident: bool
+    """Whether it has a counterexample, and not only a complaint."""
+
+
+def met(
+    trials: Sequence[Trial],
+    candidates: Mapping[int, Candidate],
+    compiled: Callable[[Candidate], Compiled],
+) -> list[Met]:
+    """Refused kernels of a run in order, those of inner loops before their trial's."""
+    found: list[Met] = []
+    left = DRAWN
+    for trial in trials:
+        attempts = trial.lowered.attempts if trial.lowered else ()
+        refused = [(i, v) for i, v in enumerate(attempts, 1) if v.findings]
+        for number, verdict in refused:
+            title = f"attempt {number} of trial {trial.number}"
+            fix = _within(trial, number, attempts)
+            found.append(_met(title, trial, verdict, None, None, fix, 0))
+        verdict = trial.verdict
+        if verdict is None or verdict.status in ("correct", "duplicate"):
+            continue
+        if not verdict.findings:
+            continue
+        candidate = candidates.get(trial.number)
+        fix = _later(trial, trials, candidates)
+        one = _met(
+            f"trial {trial.number}", trial, verdict, candidate, compiled, fix, left
+        )
+        left -= len(one.views)
+        found.append(one)
+    return found
+
+
+def _met(
+    title: str,
+    trial: Trial,
+    verdict: Verdict,
+    candidate: Candidate | None,
+    compiled: Callable[[Candidate], Compiled] | None,
+    fix: Fix,
+    left: int,
+) -> Met:
+    anchor = "met-" + re.sub(r"\W+", "-", title)
+    views: list[View] = []
+    texts: list[tuple[str, str, str]] = []
+    for i, finding in enumerate(verdict.findings):
+        view = None
+        if candidate is not None and compiled is not None and i < min(_OF_ONE, left):
+            view = _view(f"{anchor}-{i}", finding, verdict, candidate, compiled)
+        if view is not None:
+            views.append(view)
+        else:
+            texts.append((finding.code, finding.message, local(finding.text)))
+    evident = any(f.counterexample for f in verdict.findings)
+    return Met(
+        anchor, title, trial.number, verdict.status, tuple(views), tuple(texts), fix,
+        evident,
+    )  # fmt: skip
+
+
+def _view(
+    anchor: str,
+    finding: Finding,
+    verdict: Verdict,
+    candidate: Candidate,
+    compiled: Callable[[Candidate], Compiled],
+) -> View | None:
+    """The finding as on the verifier's page; None where the record has not enough."""
+    if finding.counterexample is None or finding.line is None:
+        return None
+    if finding.code not in CATALOGUE:
+        return None
+    try:
+        file = str(written(candidate.source))
+        evidence = counterexample_of(_of_file(finding.counterexample, file))
+        program = compiled(candidate).program
+    except (ArgusError, KeyError, TypeError, ValueError):
+        return None  # shown as the text that the run's record has
+    state = Proved.UNKNOWN if verdict.status == "unknown" else Proved.REFUTED
+    span = _line(candidate.source, file, finding.line)
+    obligation = Obligation(
+        finding.code, finding.message, span, state, "", "", evidence
+    )
+    return finding_of(anchor, obligation, program)
+
+
+def _line(source: str, file: str, number: int) -> Span:
+    lines = source.splitlines()
+    text = lines[number - 1] if 0 < number <= len(lines) else ""
+    indent = len(text) - len(text.lstrip())
+    return Span(file, number, indent + 1, number, max(len(text), indent) + 1)
+
+
+def _of_file(data: Mapping[str, Any], file: str) -> dict[str, Any]:
+    """A record whose places are in ``file``: it was found on another machine, maybe."""
+
+    def moved(value: Any) -> Any:
+        match value:
+            case dict():
+                pairs: dict[str, Any] = {**value}
+                return {k: file if k == "file" else moved(v) for k, v in pairs.items()}
+            case list() | tuple():
+                items: list[Any] = list(value)  # pyright: ignore[reportUnknownArgumentType]
+                return [moved(v) for v in items]
+            case _:
+                return value
+
+    return moved(dict(data))
+
+
+def local(text: str) -> str:
+    """A rendered diagnostic without the folder of the candidate's file."""
+    return re.sub(r"(?:[A-Za-z]:)?[/\\][^\s:]*[/\\](kernel\.py)", r"\1", text)
+
+
+# ------------------------------------------------------------------------- fixes
+
+
+def _within(trial: Trial, number: int, attempts: Sequence[Verdict]) -> Fix:
+    """What came after an attempt of the inner loop, whose source is not kept."""
+    if number < len(attempts):
+        return Fix(f"attempt {number + 1} followed", None)
+    verdict = trial.verdict
+    if trial.candidate is None:
+        failure = trial.lowered.failure if trial.lowered else ""
+        return Fix(f"not fixed: {failure or 'no kernel was handed in'}", None)
+    said = verdict.status if verdict else "not judged"
+    return Fix(
+        f"then the kernel of trial {trial.number}, which is {said}", trial.number
+    )
+
+
+def _later(
+    trial: Trial, trials: Sequence[Trial], candidates: Mapping[int, Candidate]
+) -> Fix:
+    mine = candidates.get(trial.number)
+    wanted = trial.proposal.optimisation if trial.proposal else None
+    accepted = [
+        t
+        for t in trials
+        if t.number > trial.number
+        and t.verdict is not None
+        and t.verdict.status == "correct"
+        and t.proposal is not None
+        and t.proposal.optimisation == wanted
+    ]
+    if mine is None or not accepted:
+        return Fix(f"not fixed: no later kernel for {wanted} was accepted", None)
+    best = min(accepted, key=lambda t: (t.parent != trial.parent, t.number))
+    other = candidates.get(best.number)
+    if other is None:
+        return Fix(f"trial {best.number} was accepted for {wanted}", best.number)
+    return Fix(
+        f"trial {best.number} tries {wanted} again and is correct",
+        best.number,
+        knobs(mine, other),
+        difference(mine.source, other.source, _DIFF_LINES),
+    )
