@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from argus.cli.models import BaseUrlOption, ModelOption, ModelSettingOption
 from argus.cli.options import (
     DtypeOption,
     JsonOption,
@@ -25,6 +26,7 @@ from argus.cli.output import Output, reporting
 if TYPE_CHECKING:
     from argus.agent.interfaces import LoweringAgent
     from argus.agent.loop import Options
+    from argus.agent.model.settings import ModelSettings
     from argus.agent.state import State
     from argus.diagnostics import Json
     from argus.evaluation.judge import Judge
@@ -80,6 +82,9 @@ def optimize(
     agent: Annotated[
         AgentName, typer.Option("--agent", help="Who writes the kernels.")
     ] = "builtin",
+    model: ModelOption = None,
+    base_url: BaseUrlOption = None,
+    model_option: ModelSettingOption = None,
     seed: SeedOption = 0,
     resume: Annotated[
         str | None,
@@ -106,6 +111,7 @@ def optimize(
     with reporting("optimize", json_output) as out:
         from argus.agent.loop import Options
         from argus.agent.policy import policy_file
+        from argus.cli.models import lowering_agent, model_settings
         from argus.cli.tasks import tasks_of
         from argus.evaluation.judge import LocalJudge
         from argus.runs.records import Budget
@@ -122,9 +128,18 @@ def optimize(
         out.data["runs"] = results
         if resume is not None:
             with _opened(resume) as run, LocalJudge(hung=_hung(run)) as judge:
-                _go_on(run, judge, budget)
-                results.append(_work(out, run, judge, options, output)[0])
+                name = run.started().agent
+                asked = model_settings(
+                    name, model, base_url, model_option or (), run.events()
+                )
+                limits = _limits(run, budget)
+                money = (limits or _limited(run)).usd is not None
+                with lowering_agent(out, name, asked, money) as made:
+                    _go_on(run, judge, limits, asked)
+                    found = _work(out, run, judge, made, options, output)
+                    results.append(found[0])
             return
+        asked = model_settings(agent, model, base_url, model_option or ())
         tasks = tasks_of(
             out, task, shape, sizes or (), option or (), kernel, dtypes or (), target
         )
@@ -133,15 +148,24 @@ def optimize(
                 default = TRIALS_MEASURED if judge.devices else TRIALS_PREDICTED
                 budget = budget.model_copy(update={"trials": default})
             for one in tasks:
-                with _begun(one, agent, seed, budget, cold, judge) as run:
-                    found, interrupted = _work(out, run, judge, options, output)
+                with (
+                    lowering_agent(out, agent, asked, usd is not None) as made,
+                    _begun(one, agent, seed, budget, cold, judge, asked) as run,
+                ):
+                    found, interrupted = _work(out, run, judge, made, options, output)
                 results.append(found)
                 if interrupted:
                     break
 
 
 def _begun(
-    task: Task, agent: str, seed: int, budget: Budget, cold: bool, judge: Judge
+    task: Task,
+    agent: str,
+    seed: int,
+    budget: Budget,
+    cold: bool,
+    judge: Judge,
+    asked: ModelSettings | None,
 ) -> Run:
     from argus.agent.policy import Policy, load, policy_file
     from argus.runs.folder import data_folder
@@ -157,7 +181,7 @@ def _begun(
         seed=seed,
         budget=budget,
         policy=told,
-        environment=_environment(judge),
+        environment=_environment(judge, asked),
     )
     return Store(data_folder() / "runs").create(started)
 
@@ -175,24 +199,36 @@ def _hung(run: Run) -> frozenset[str]:
     return history(run.stamped()).hung
 
 
-def _go_on(run: Run, judge: Judge, given: Budget) -> None:
-    """Write down that the run goes on; limits that are not given stay as they were."""
-    from argus.agent.loop import resume
+def _limited(run: Run) -> Budget:
     from argus.runs.history import history
 
+    return history(run.stamped()).budget
+
+
+def _limits(run: Run, given: Budget) -> Budget | None:
+    """The limits of a run that goes on; None if they stay as they were."""
     limits = given.model_dump(exclude_none=True)
-    before = history(run.stamped()).budget
-    budget = before.model_copy(update=limits) if limits else None
-    resume(run, _environment(judge), budget)
+    return _limited(run).model_copy(update=limits) if limits else None
 
 
-def _environment(judge: Judge) -> dict[str, str]:
+def _go_on(
+    run: Run, judge: Judge, limits: Budget | None, asked: ModelSettings | None
+) -> None:
+    """Write down that the run goes on."""
+    from argus.agent.loop import resume
+
+    resume(run, _environment(judge, asked), limits)
+
+
+def _environment(judge: Judge, asked: ModelSettings | None) -> dict[str, str]:
     from argus import __version__
+    from argus.cli.models import model_environment
 
     return {
         "argus": __version__,
         "python": platform.python_version(),
         "device": ", ".join(judge.devices) or "no GPU",
+        **model_environment(asked),
     }
 
 
@@ -200,6 +236,7 @@ def _work(
     out: Output,
     run: Run,
     judge: Judge,
+    agent: LoweringAgent | None,
     options: Options,
     output: Path | None,
 ) -> tuple[Json, bool]:
@@ -207,19 +244,21 @@ def _work(
     from argus.agent.budget import INTERRUPTED
     from argus.cli.progress import Progress, summary
 
-    task, agent = run.started().task, run.started().agent
+    task = run.started().task
     where = ", ".join(judge.devices) or "no GPU: times are predicted"
     out.line(f"{task.name}: {where}", style="bold", indent=2)
     with Progress(out) as progress:
-        optimiser = optimiser_of(
-            run, judge, _agent(agent, task), options, progress.watch
-        )
+        optimiser = optimiser_of(run, judge, agent, options, progress.watch)
         end = optimiser.go()
     state = optimiser.state
     summary(out, state, end)
     out.line()
     rows = [("run", run.id), ("look", f"argus runs show {run.id}")]
-    more = "" if end.reason == INTERRUPTED else _MORE.get(end.reason)
+    failed = end.reason.startswith("provider")
+    if failed:
+        out.fail()
+    again = failed or end.reason == INTERRUPTED
+    more = "" if again else _MORE.get(end.reason)
     if more is not None:
         rows.append(("go on", f"argus optimize --resume {run.id} {more}".rstrip()))
     if output is not None and state.best is not None:
@@ -227,14 +266,6 @@ def _work(
         rows.append(("kernel", str(path)))
     out.fields(rows)
     return _result(run, state, end), end.reason == INTERRUPTED
-
-
-def _agent(name: str, task: Task) -> LoweringAgent | None:
-    if name == "builtin":
-        return None  # what a run has if nothing else is said
-    from argus.diagnostics import fail
-
-    raise fail("AG0908", None, f"the agent `{name}` is not available")
 
 
 def _write(state: State, path: Path, task: Task) -> Path:
@@ -276,4 +307,6 @@ def _result(run: Run, state: State, end: Finished) -> Json:
             name: event.verdict.microseconds for name, event in state.ablations.items()
         },
         "gpu_seconds": state.spent.gpu_seconds,
+        "tokens": state.spent.tokens,
+        "usd": state.spent.usd,
     }

@@ -162,7 +162,7 @@ class Verdict(Record):
     limit_microseconds: float | None = None
     """The speed-of-light bound of the problem on the device."""
     program: str = ""
-    """SHA-256 of the emitted CUDA C++; equal for two candidates that are the same."""
+    """SHA-256 of the CUDA C++ without comments: the same for a no-op edit."""
     seconds: dict[str, float] = {}
 
     @property

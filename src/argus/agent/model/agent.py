@@ -115,7 +115,7 @@ class ModelAgent:
             return self._full
         if self._silent < self.settings.patience:
             return None
-        return f"no answer in {self._silent} trials in a row: {self._last}"
+        return f"provider: no answer in {self._silent} trials in a row ({self._last})"
 
     # ---- lowering
 
@@ -164,10 +164,11 @@ class ModelAgent:
                 KernelAnswer, work.conversation, work.prompt, meter
             )
         except NoRoom as full:
-            work.failure = self._full = f"budget: {full}"
+            work.failure = f"budget: {full}"
+            self._full = f"budget: {full.limit}"
             return
         except ProviderFailed as failed:
-            work.failure, work.silent = f"provider: {failed}", True
+            work.failure, work.silent = f"the provider failed: {failed}", True
             return
         except Unusable as odd:
             work.unread(str(odd))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 from argus.evaluation.judge.findings import said
 from argus.runs.records import Finding, Verdict
@@ -12,6 +13,9 @@ LONGEST_TEXT = 2500
 """Characters of one rendered finding."""
 LONGEST_RECORD = 2500
 """Characters of one counterexample's record."""
+
+_PATH = re.compile(r"\S*/candidates/[0-9a-f]+/(\w+\.py)")
+"""Where the judge keeps an attempt: nothing that a provider needs to know."""
 
 _WORDS = {
     "rejected": "is not a program that can be compiled",
@@ -63,7 +67,7 @@ def told(verdict: Verdict) -> str:
 
 def _finding(finding: Finding) -> str:
     where = f", line {finding.line}" if finding.line is not None else ""
-    text = finding.text or finding.message
+    text = _PATH.sub(r"\1", finding.text or finding.message)
     parts = [f"{finding.code}{where}:", _cut(text, LONGEST_TEXT)]
     if finding.counterexample:
         record = json.dumps(_short(finding.counterexample), separators=(",", ":"))

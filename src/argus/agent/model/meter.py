@@ -24,7 +24,14 @@ Price = Callable[[int, int], float | None]
 
 
 class NoRoom(Exception):  # noqa: N818 - a result, not a fault
-    """The budget does not allow another request. Says which limit it is."""
+    """The budget does not allow another request.
+
+    ``limit`` names it as ``argus.agent.budget`` does.
+    """
+
+    def __init__(self, limit: str, text: str) -> None:
+        super().__init__(text)
+        self.limit = limit
 
 
 def few_tokens(characters: int) -> int:
@@ -69,24 +76,22 @@ class Meter:
         """
         seconds = self.seconds
         if seconds is not None and seconds <= 0.0:
-            raise NoRoom("the budget of minutes is spent")
+            raise NoRoom("minutes", "no time is left")
         least = few_tokens(characters) + self._under_way
         room = wanted
         if self.left.tokens is not None:
             left = self.left.tokens - self._tokens
             if least + SHORTEST > left:
-                raise NoRoom(
-                    f"{max(0, left)} tokens are left, and a request needs more"
-                )
+                text = f"{max(0, left)} tokens are left, and a request needs more"
+                raise NoRoom("tokens", text)
             usual = usual_tokens(characters) + self._under_way
             room = min(room, max(SHORTEST, left - usual))
         if self.left.usd is not None:
             left = self.left.usd - self._usd
             cost, answer = self.price(least, SHORTEST), self.price(0, 1_000_000)
             if left <= 0.0 or (cost is not None and cost > left):
-                raise NoRoom(
-                    f"${max(0.0, left):.4f} are left, and a request costs more"
-                )
+                text = f"${max(0.0, left):.4f} are left, and a request costs more"
+                raise NoRoom("money", text)
             if cost is not None and answer:
                 rest = left - (self.price(usual_tokens(characters), 0) or 0.0)
                 room = min(room, max(SHORTEST, int(rest / answer * 1_000_000)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from pydantic import Field, ValidationError
@@ -17,9 +17,9 @@ Thinking = Literal["minimal", "low", "medium", "high"]
 class ModelSettings(Record):
     """How a model is asked. All times are seconds.
 
-    ``model``: "provider:name" as pydantic-ai has it; with ``base_url`` (an
-    OpenAI-compatible server) its name there. ``key_env``: the environment variable with
-    the key for ``base_url``; other providers read their own.
+    ``model``: "provider:name" as pydantic-ai has it; with ``base_url`` (a server with
+    OpenAI's interface; no key stands in it) its name there. ``key_env``: the
+    environment variable with the key for ``base_url``; other providers read their own.
 
     ``attempts``: answers for one proposal, the first included. ``retries``: of a
     request that failed for a while. ``timeout``: of one request. ``backoff``: first
@@ -34,7 +34,7 @@ class ModelSettings(Record):
     """
 
     model: str = Field(min_length=1)
-    base_url: str | None = Field(default=None, pattern=r"^https?://")
+    base_url: str | None = Field(default=None, pattern=r"^https?://[^@?#\s]+$")
     key_env: str = Field(default="OPENAI_API_KEY", pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
     attempts: int = Field(default=4, ge=1, le=20)
     retries: int = Field(default=4, ge=0, le=20)
@@ -59,25 +59,10 @@ OPTIONS = tuple(n for n in ModelSettings.model_fields if n not in ("model", "bas
 """Names that `--model-option` takes."""
 
 
-def settings_of(
-    model: str | None, base_url: str | None, options: Sequence[str] = ()
-) -> ModelSettings:
-    """The settings of a command: a name, an address, and words NAME=VALUE.
-
-    Raises ArgusError AG1061: no model, an option that there is not, or a value that an
-    option cannot have.
-    """
-    if not model:
-        raise fail(
-            "AG1061",
-            None,
-            "no language model is named",
-            notes=["ARGUS_MODEL and ARGUS_MODEL_URL are used where nothing is said"],
-            help="for example `--model anthropic:NAME`, or `--model NAME --base-url "
-            "http://127.0.0.1:8000/v1` for a server of your own",
-        )
-    given: dict[str, str] = {}
-    for word in options:
+def given_options(words: Sequence[str]) -> dict[str, object]:
+    """Options from words NAME=VALUE. Raises ArgusError AG1061 for any other word."""
+    given: dict[str, object] = {}
+    for word in words:
         name, equals, value = word.partition("=")
         name = name.strip().replace("-", "_")
         if not equals or name not in OPTIONS:
@@ -88,12 +73,32 @@ def settings_of(
                 help=f"write NAME=VALUE; names are {', '.join(OPTIONS)}",
             )
         given[name] = value.strip()
+    return given
+
+
+def settings_of(
+    model: str | None, base_url: str | None, options: Mapping[str, object]
+) -> ModelSettings:
+    """The settings of a command: a name, an address, and options.
+
+    Raises ArgusError AG1061: no model, or a value that an option cannot have.
+    """
+    if not model:
+        raise fail(
+            "AG1061",
+            None,
+            "no language model is named",
+            notes=["ARGUS_MODEL and ARGUS_MODEL_URL are used where nothing is said"],
+            help="for example `--model anthropic:NAME`, or `--model NAME --base-url "
+            "http://127.0.0.1:8000/v1` for a server of your own",
+        )
     try:
         return ModelSettings.model_validate(
-            {"model": model, "base_url": base_url, **given}
+            {**options, "model": model, "base_url": base_url}
         )
     except ValidationError as error:
         first = error.errors()[0]
         name = ".".join(map(str, first["loc"]))
-        text = f"the model option `{name}` cannot be {first['input']!r}"
+        text = f"`{name}` of the language model is not what it can be"
+        # Not the value itself: somebody may have put a key into it.
         raise fail("AG1061", None, text, notes=[first["msg"]]) from None
