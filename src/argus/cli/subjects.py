@@ -19,6 +19,7 @@ from argus.evaluation.loose import sizes_of
 from argus.evaluation.requests import (
     contiguous_facts,
     default_dtypes,
+    named_dtypes,
     request_for,
     with_statics,
 )
@@ -297,26 +298,7 @@ def parse_sizes(texts: Sequence[str]) -> dict[str, int]:
 
 def parse_dtypes(kernel: Kernel, texts: Sequence[str]) -> dict[str, DType]:
     """Element types by tensor. Raises ArgusError AG0908 for what does not fit."""
-    tensors = {t.name: t for t in kernel.signature.tensors}
-    found: dict[str, DType] = {}
-    for name, text in _pairs(texts, "--dtype").items():
-        if name not in tensors:
-            raise fail(
-                "AG0908",
-                None,
-                f"kernel `{kernel.name}` has no tensor `{name}`",
-                help=f"its tensors are {', '.join(tensors)}",
-            )
-        options = tensors[name].dtypes
-        if text not in DTYPES or DTYPES[text] not in options:
-            raise fail(
-                "AG0908",
-                None,
-                f"the tensor `{name}` cannot be of type `{text}`",
-                help=f"it takes {', '.join(d.name for d in options)}",
-            )
-        found[name] = DTYPES[text]
-    return found
+    return named_dtypes(kernel, _pairs(texts, "--dtype"))
 
 
 def parse_statics(kernel: Kernel, texts: Sequence[str]) -> dict[str, object]:

@@ -8,7 +8,7 @@ from math import prod
 
 from argus.compiler import Request, divisor, facts_of
 from argus.diagnostics import fail
-from argus.ir.dtypes import DType
+from argus.ir.dtypes import DTYPES, DType
 from argus.kernels.library import Case, Choice, Entry
 from argus.lang.kernel import Kernel
 
@@ -65,6 +65,31 @@ def contiguous_facts(
             for name, shape in shapes.items()
         },
     )
+
+
+def named_dtypes(kernel: Kernel, given: Mapping[str, str]) -> dict[str, DType]:
+    """Element types by tensor, from their names.
+
+    Raises ArgusError AG0908 for a tensor or a type that the kernel does not have.
+    """
+    tensors = {t.name: t for t in kernel.signature.tensors}
+    for name, text in given.items():
+        if name not in tensors:
+            raise fail(
+                "AG0908",
+                None,
+                f"kernel `{kernel.name}` has no tensor `{name}`",
+                help=f"its tensors are {', '.join(tensors)}",
+            )
+        options = tensors[name].dtypes
+        if text not in DTYPES or DTYPES[text] not in options:
+            raise fail(
+                "AG0908",
+                None,
+                f"the tensor `{name}` cannot be of type `{text}`",
+                help=f"it takes {', '.join(d.name for d in options)}",
+            )
+    return {name: DTYPES[text] for name, text in given.items()}
 
 
 def default_dtypes(kernel: Kernel, chosen: Mapping[str, DType]) -> dict[str, DType]:

@@ -17,7 +17,6 @@ from argus.agent.families.family import (
     by_name,
     library_problem,
 )
-from argus.agent.families.gemm import defaults_of
 from argus.agent.families.resources import (
     WARPGROUP,
     number,
@@ -164,13 +163,7 @@ class Attention(Family):
         """The library's own choice, all knobs written out."""
         of = library_problem(problem)
         choice = choose(LIBRARY[of.entry], Case("", of.sizes, of.options), of.target)
-        knobs = {**defaults_of(choice.kernel), **choice.statics}
-        design: Design = {"form": "overlap"}
-        for knob in self.forms["overlap"].defaults:
-            value = knobs[knob]
-            assert isinstance(value, bool | int)
-            design[knob] = value
-        return design
+        return self.forms["overlap"].chosen(choice)
 
     def fixed(self, design: Design, problem: Problem) -> dict[str, Value]:
         """The head dimension and the mask."""

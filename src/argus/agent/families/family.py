@@ -18,6 +18,8 @@ from math import prod
 from random import Random
 from typing import ClassVar
 
+from argus.evaluation.loose import literal
+from argus.kernels.library import Choice
 from argus.runs.records import Candidate, LibraryProblem, Problem, Value
 
 Design = dict[str, Value]
@@ -74,6 +76,17 @@ class Form:
     optimisations: tuple[str, ...]
     after: tuple[str, ...] = ()
     via: str = ""
+
+    def chosen(self, choice: Choice) -> Design:
+        """The design that a choice of the library is, all knobs written out."""
+        defaults = {s.name: literal(s.default) for s in choice.kernel.signature.statics}
+        knobs = {**defaults, **choice.statics}
+        design: Design = {"form": self.name}
+        for knob in self.defaults:
+            value = knobs[knob]
+            assert isinstance(value, bool | int)
+            design[knob] = value
+        return design
 
 
 def by_name(*knobs: Knob) -> dict[str, Knob]:

@@ -29,10 +29,8 @@ from argus.agent.families.resources import (
     too_large,
     warp_grid,
 )
-from argus.evaluation.loose import literal
 from argus.evaluation.requests import choose
 from argus.kernels.library import LIBRARY, Case
-from argus.lang.kernel import Kernel
 from argus.runs.records import LibraryProblem, Problem, Value
 
 _FORMS = "argus.agent.families.forms.gemm"
@@ -211,13 +209,7 @@ class Gemm(Family):
         entry = LIBRARY[of.entry]
         choice = choose(entry, Case("", of.sizes, of.options), of.target)
         form = "persistent" if choice.kernel.name == "gemm_sm90" else "ring"
-        knobs = {**defaults_of(choice.kernel), **choice.statics}
-        design: Design = {"form": form}
-        for knob in self.forms[form].defaults:
-            value = knobs[knob]
-            assert isinstance(value, bool | int)
-            design[knob] = value
-        return design
+        return self.forms[form].chosen(choice)
 
     def possible(self, form: str, problem: Problem) -> bool:
         """Hopper's forms need a target with TMA, and rows that it can address.
@@ -291,11 +283,6 @@ def _sizes(problem: Problem) -> tuple[int, int, int]:
 
 def _epilogue(problem: Problem) -> bool:
     return bool({"bias", "relu", "residual"} & set(library_problem(problem).options))
-
-
-def defaults_of(kernel: Kernel) -> dict[str, object]:
-    """Default values of the static parameters that are literals."""
-    return {s.name: literal(s.default) for s in kernel.signature.statics}
 
 
 def _warpgroups(bm: int, bn: int, wanted: int) -> int:

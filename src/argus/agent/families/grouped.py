@@ -17,7 +17,6 @@ from argus.agent.families.family import (
     by_name,
     library_problem,
 )
-from argus.agent.families.gemm import defaults_of
 from argus.agent.families.resources import (
     OVERHEAD,
     WARPGROUP,
@@ -130,13 +129,7 @@ class Grouped(Family):
         """The library's own choice, all knobs written out."""
         of = library_problem(problem)
         choice = choose(LIBRARY[of.entry], Case("", of.sizes, of.options), of.target)
-        knobs = {**defaults_of(choice.kernel), **choice.statics}
-        design: Design = {"form": "persistent"}
-        for knob in self.forms["persistent"].defaults:
-            value = knobs[knob]
-            assert isinstance(value, bool | int)
-            design[knob] = value
-        return design
+        return self.forms["persistent"].chosen(choice)
 
     def fixed(self, design: Design, problem: Problem) -> dict[str, Value]:
         """The rows of a tile, as the tile table has them."""

@@ -14,7 +14,11 @@ from argus.agent.families import FAMILIES
 from argus.compiler import DEFAULT_TARGET, Request, target_named, tile_program
 from argus.diagnostics import fail
 from argus.evaluation.loose import arguments_of, scalars_of, sizes_of
-from argus.evaluation.requests import contiguous_facts, default_dtypes
+from argus.evaluation.requests import (
+    contiguous_facts,
+    default_dtypes,
+    named_dtypes,
+)
 from argus.ir.dtypes import DTYPES, DType
 from argus.lang.kernel import Kernel, Module, load_kernels
 from argus.runs.records import Candidate, FileProblem, Task
@@ -46,7 +50,7 @@ def file_task(
     module = load_kernels(where.name, text)
     chosen = _kernel(module, kernel)
     _require_reference(module, chosen)
-    types = default_dtypes(chosen, _dtypes(chosen, dtypes or {}))
+    types = default_dtypes(chosen, named_dtypes(chosen, dtypes or {}))
     whole = sizes_of(chosen, dict(sizes or {}), {})
     for name, value in whole.items():
         if value < 1:
@@ -115,27 +119,6 @@ def _require_reference(module: Module, kernel: Kernel) -> None:
         ],
         help=f"mark a function `{kernel.name}_reference` with `@ag.reference`",
     )
-
-
-def _dtypes(kernel: Kernel, given: Mapping[str, str]) -> dict[str, DType]:
-    tensors = {t.name: t for t in kernel.signature.tensors}
-    for name, text in given.items():
-        if name not in tensors:
-            raise fail(
-                "AG0908",
-                None,
-                f"kernel `{kernel.name}` has no tensor `{name}`",
-                help=f"its tensors are {', '.join(tensors)}",
-            )
-        options = tensors[name].dtypes
-        if text not in DTYPES or DTYPES[text] not in options:
-            raise fail(
-                "AG0908",
-                None,
-                f"the tensor `{name}` cannot be of type `{text}`",
-                help=f"it takes {', '.join(d.name for d in options)}",
-            )
-    return {n: DTYPES[t] for n, t in given.items()}
 
 
 def _start(kernel: Kernel, problem: FileProblem) -> Candidate:
