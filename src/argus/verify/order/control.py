@@ -23,6 +23,7 @@ from argus.ir.placement import TmaPlan
 from argus.ir.program import Program
 from argus.ir.walk import blocks, walk
 from argus.verify.order.flips import flips
+from argus.verify.order.lengths import length
 
 __all__ = ["Control", "study"]
 
@@ -91,6 +92,8 @@ class _Study:
         self.coords: dict[str, list[Expr]] = {}
         """Where an element of a table comes from; its value may be anything."""
         self.conditions: list[Expr] = []
+        self.begun: list[Expr] = []
+        """Bounds of loops that only say where they begin."""
         for op in walk(program.body):
             self._define(op)
 
@@ -141,7 +144,8 @@ class _Study:
         control.by_block = any(s.kind in ("block", "rank") for s in everything)
         counters = {s.name for s in everything if s.kind in ("loop", "let")}
         self.made.update(self.coords)
-        needed = (s for s in self.closure(roots) if s.kind in ("loop", "let"))
+        needed = self.closure([*roots, *self.begun])
+        needed = (s for s in needed if s.kind in ("loop", "let"))
         control.scalars = frozenset(s.name for s in needed)
         for name in self.coords:
             del self.made[name]
@@ -220,8 +224,15 @@ class _Study:
         gaps: list[str],
     ) -> None:
         bounds = [op.start, op.stop, op.step]
-        roots.extend(bounds)
         needed = self.closure(bounds)
+        if any(s.name in self.turning for s in needed):
+            # Where it begins may change with the turns around it, if nothing else does.
+            whole = length(op, self.made, self.turning)
+            if whole is not None:
+                self.begun += bounds
+                bounds = [whole, op.step]
+                needed = self.closure(bounds)
+        roots.extend(bounds)
         if any(s.name in self.tables for s in needed):
             gaps.append(f"line {op.span.line}: a table says how many turns a loop has")
         if any(s.name in self.turning for s in needed):

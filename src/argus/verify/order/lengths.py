@@ -1,0 +1,43 @@
+"""How often a loop turns, where its bounds change with the turns of another one.
+
+``for k in range(z * part, (z + 1) * part, 64)`` begins elsewhere for each z, but turns
+equally often: what changes cancels in ``stop - start``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from argus.ir import ops as o
+from argus.ir.expr import Const, Expr, binary, substitute, symbols
+from argus.verify.decide.conditions import context_of
+from argus.verify.decide.evaluation import Unmodelled
+
+__all__ = ["length"]
+
+
+def length(
+    op: o.For, made: Mapping[str, list[Expr]], turning: Iterable[str]
+) -> Expr | None:
+    """``stop - start`` without what changes with turns; None where that matters.
+
+    ``made`` has the one value of each named scalar, ``turning`` what changes.
+    """
+    whole = _expanded(binary("-", op.stop, op.start), made, set(turning))
+    moving = {s.name for s in symbols(whole)} & set(turning)
+    fixed = substitute(whole, dict.fromkeys(moving, Const(0)))
+    context = context_of(())
+    try:
+        same = context.of(whole) == context.of(fixed)
+    except Unmodelled:
+        return None
+    return fixed if same else None
+
+
+def _expanded(e: Expr, made: Mapping[str, list[Expr]], turning: set[str]) -> Expr:
+    lets = {
+        s.name: _expanded(made[s.name][0], made, turning)
+        for s in symbols(e)
+        if s.name not in turning and len(made.get(s.name, ())) == 1
+    }
+    return substitute(e, lets)
