@@ -28,7 +28,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from argus.diagnostics import ArgusError, fail
 from argus.runs.artefacts import Artefacts
-from argus.runs.records import Event, Finished, Started
+from argus.runs.records import Event, Finished, Probed, Started
 
 _VERSION = 1
 """Of the tables and of the events in them; grows when old ones cannot be read."""
@@ -87,6 +87,16 @@ class Run:
         """
         if self._lock < 0:
             raise fail("AG1002", None, f"{self.id} is open for reading only")
+        self._insert(event)
+
+    def note(self, event: Probed) -> None:
+        """Add what changes nothing of the events around it, so that no lock is needed.
+
+        Also to a run that is open for reading, while another process writes to it.
+        """
+        self._insert(event)
+
+    def _insert(self, event: Event) -> None:
         content = event.model_dump_json()
         with self._database:
             self._database.execute(

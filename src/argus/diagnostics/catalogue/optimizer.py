@@ -88,4 +88,29 @@ CODES = (
         "a kernel that writes outside its outputs",
         "Memory around the candidate's tensors is not what it was before it ran.",
     ),
+    Code(
+        "AG1030",
+        "a run that is no session",
+        "`argus session` goes on with runs that `argus session start` began, which an "
+        "external agent writes kernels for. Other runs go on with `argus optimize "
+        "--resume`.",
+    ),
+    Code(
+        "AG1031",
+        "a session that has ended",
+        "`argus session finish` was called. `argus session start --resume RUN` opens the "
+        "run again, with more of a budget if need be.",
+    ),
+    Code(
+        "AG1032",
+        "nothing is proposed",
+        "A kernel is submitted, skipped or timed for a proposal. `argus session next` "
+        "makes one, and each is answered once.",
+    ),
+    Code(
+        "AG1033",
+        "no dry run is left",
+        "`bench` judges a kernel without counting it as a trial, so there is a limit for "
+        "each proposal; and like everything it ends with the run's budget.",
+    ),
 )

@@ -1,0 +1,68 @@
+"""The external agent: a coding agent that writes kernels, an operation at a time.
+
+    desk = Desk(data_folder() / "runs")
+    begun = start(desk, Asked(task="softmax", shape="64x256"))
+    asked = next_(desk, begun.run)          what to try, and the kernel to change
+    check(desk, text, begun.run)            is it right, and where is it not
+    submit(desk, text, begun.run)           the verdict that counts
+    finish(desk, begun.run)
+
+    beginning.py   start                      sources.py     a file as a candidate
+    running.py     next, submit               describing.py  a task in words
+    ending.py      status, finish             views.py       records as answers
+    asking.py      everything else            results.py     the answers' schema
+    desk.py        opening runs               at.py          where a run stands
+    judges.py      who judges
+
+The command line (`argus session`) and the tool server (`argus mcp`) have the same
+operations, by the names in `OPERATIONS`.
+"""
+
+from argus.agent.session.asking import (
+    bench,
+    build,
+    check,
+    explain,
+    knowledge,
+    profile,
+    test,
+)
+from argus.agent.session.beginning import Asked, start
+from argus.agent.session.desk import Desk
+from argus.agent.session.ending import finish, status
+from argus.agent.session.judges import Judges
+from argus.agent.session.running import next_, submit
+
+OPERATIONS = (
+    "start",
+    "next",
+    "knowledge",
+    "check",
+    "build",
+    "explain",
+    "test",
+    "bench",
+    "profile",
+    "submit",
+    "status",
+    "finish",
+)
+
+__all__ = [
+    "OPERATIONS",
+    "Asked",
+    "Desk",
+    "Judges",
+    "bench",
+    "build",
+    "check",
+    "explain",
+    "finish",
+    "knowledge",
+    "next_",
+    "profile",
+    "start",
+    "status",
+    "submit",
+    "test",
+]
