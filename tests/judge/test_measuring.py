@@ -6,6 +6,7 @@ The launch is the interpreter's there, or a mistake written in torch.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -333,6 +334,7 @@ def test_the_whole_of_it_without_a_gpu(
     monkeypatch.setattr(_Interpreted, "program", program, raising=False)
     monkeypatch.setattr(measuring, "Loaded", _Interpreted)
     monkeypatch.setattr(measuring, "torch_module", lambda: torch)
+    monkeypatch.setattr(measuring, "device_uuid", lambda: f"test-{os.getpid()}")
     monkeypatch.setattr(measuring, "launch_and_wait", lambda prepared: prepared())
     monkeypatch.setattr(measuring, "cuda_driver", _Driver)
     monkeypatch.setattr(measuring, "sample_interleaved", sampled)
@@ -345,6 +347,10 @@ def test_the_whole_of_it_without_a_gpu(
     assert verdict.measured.microseconds == 5e3
     assert verdict.measured.baselines == ({} if which == "affine" else {"cuBLAS": 5e3})
     assert rounds[0] == "run/run"
-    assert rounds[-3:] == ["time/run", "run/launch", "compare/run"]
+    assert rounds[1] == "run/wait"
+    assert rounds[-5:] == [
+        *("time/wait", "time/run", "compare/wait"),
+        *("run/launch", "compare/run"),
+    ]
     assert rounds.count("run/launch") == len(DISTRIBUTIONS) + 1
     assert {"run", "compare", "time"} <= set(verdict.seconds)

@@ -49,6 +49,11 @@ def torch_module() -> Any:
     return torch
 
 
+def device_uuid() -> str:
+    """What names torch's first device on this machine. Raises like `torch_module`."""
+    return str(torch_module().cuda.get_device_properties(0).uuid)
+
+
 def find_device() -> DeviceInfo | None:
     """The first CUDA device; None where there is no driver, device, target or torch."""
     try:

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from argus.diagnostics import ArgusError
-from argus.evaluation.device import run_on_device, target_of, torch_module
+from argus.evaluation.device import (
+    device_uuid,
+    run_on_device,
+    target_of,
+    torch_module,
+)
 from argus.evaluation.judge.turns import Turn
 from argus.kernels.library import LIBRARY, Case
 from argus.runtime.driver import cuda_driver
@@ -26,8 +31,7 @@ def healthy() -> bool:
     """Whether a kernel of the library gives the right result. An error is a no."""
     entry = LIBRARY["softmax"]
     try:
-        gpu = str(torch_module().cuda.get_device_properties(0).uuid)
-        with Turn(gpu):
+        with Turn(device_uuid()):
             return run_on_device(entry, Case("health", {"M": 64, "N": 1024})).ok
     except ArgusError:
         return False

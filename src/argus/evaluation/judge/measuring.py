@@ -20,7 +20,7 @@ from typing import Any
 from argus.compiler import build
 from argus.diagnostics import ArgusError
 from argus.evaluation.arrays import TorchArrays
-from argus.evaluation.device import launch_and_wait, torch_module
+from argus.evaluation.device import device_uuid, launch_and_wait, torch_module
 from argus.evaluation.judge import findings as say
 from argus.evaluation.judge.candidate import request_of
 from argus.evaluation.judge.checking import Clock
@@ -72,8 +72,7 @@ def measure(job: Job, clock: Clock) -> Verdict:
     """
     clock.begin("run", "run")
     torch = torch_module()
-    gpu = str(torch.cuda.get_device_properties(0).uuid)
-    with Turn(gpu) as turn:
+    with Turn(device_uuid()) as turn:
         try:
             made = _measured(job, clock, turn)
         except torch.OutOfMemoryError:
