@@ -142,6 +142,8 @@ class Server:
         return self
 
     def __exit__(self, *_: object) -> None:
+        if self._over.is_set():
+            return
         self._over.set()
         self._http.shutdown()
         self._http.server_close()

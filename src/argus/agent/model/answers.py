@@ -59,6 +59,10 @@ class KernelAnswer(BaseModel):
             raise ValueError("`source` is empty, though the proposal applies")
         if not self.rationale.strip():
             raise ValueError("`rationale` is empty")
+        try:
+            self.model_dump_json()
+        except ValueError:  # half of a character, which no file can hold
+            raise ValueError("there are characters that are not text") from None
         return self
 
     def not_there(self) -> str | None:

@@ -250,6 +250,8 @@ class Asker:
             if _temporary(failed):
                 raise _Later(text, failed.retry_after) from failed
             raise ProviderFailed(text) from failed
+        except Oversized as long:
+            raise ProviderFailed(str(long)) from long
         except UnexpectedModelBehavior as odd:
             raise Unusable(_why(odd)) from odd
         # What the client library makes of responses that it does not expect.
@@ -347,21 +349,11 @@ def _temporary(error: Exception) -> bool:
     """Whether the same request may succeed later."""
     from pydantic_ai import exceptions as e
 
-    if _caused_by_size(error):
-        return False
     if isinstance(error, e.ModelQuotaExceededError | e.ModelRequestRejectedError):
         return False
     if isinstance(error, e.ModelHTTPError):
         return error.status_code >= 500 or error.status_code in _AGAIN
     return True
-
-
-def _caused_by_size(error: BaseException | None) -> bool:
-    while error is not None:
-        if isinstance(error, Oversized):
-            return True
-        error = error.__cause__ or error.__context__
-    return False
 
 
 def _provider_says(error: Exception) -> str:
@@ -374,8 +366,6 @@ def _provider_says(error: Exception) -> str:
         if isinstance(body, dict):
             said = body.get("message") or body.get("error") or body  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
         text = f"status {error.status_code}: {said}"
-    elif _caused_by_size(error):
-        text = str(Oversized("the response is longer than any answer"))
     else:
         text = str(error)
         if error.__cause__ is not None and error.__cause__.__cause__ is not None:
@@ -405,5 +395,6 @@ def _text_of(response: Any) -> str:
         if isinstance(part, TextPart):
             said.append(part.content)
         elif isinstance(part, ToolCallPart):
-            said.append(part.args_as_json_str())
+            form = part.args
+            said.append(form if isinstance(form, str) else json.dumps(form))
     return "\n".join(said)

@@ -118,7 +118,8 @@ async def _limit_response(response: object) -> None:
             async for chunk in stream:
                 read += len(chunk)
                 if read > LARGEST:
-                    raise Oversized(f"the response has more than {LARGEST >> 20} MB")
+                    size = f"more than {LARGEST >> 20} MB"
+                    raise Oversized(f"the response is longer than any answer: {size}")
                 yield chunk
 
         async def aclose(self) -> None:

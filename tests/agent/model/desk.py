@@ -1,0 +1,132 @@
+"""Orders for the small task, and a judge that says what the real one would.
+
+`test_run.py` and `test_malicious.py` ask the real one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from small_kernels import REFUTED, SAME, START, written
+
+from argus.agent.interfaces import Left, Order
+from argus.agent.tasks import file_task
+from argus.runs.records import (
+    Candidate,
+    Finding,
+    Predicted,
+    Problem,
+    Proposal,
+    Verdict,
+)
+
+WRONG = Verdict(
+    status="refuted",
+    stage="verify",
+    summary="AG0305: an element is stored at another N than its own",
+    findings=(
+        Finding(
+            code="AG0305",
+            message="an element is stored at another N than its own",
+            line=11,
+            text="error[AG0305]: an element is stored at another N than its own\n"
+            "  --> /home/me/.cache/argus/candidates/0123456789abcdef/kernel.py:11:5",
+            counterexample={
+                "place": {"role": "block", "thread": 7, "block": 0, "iteration": {}},
+                "sizes": {"M": 1, "N": 64},
+                "operands": [
+                    {
+                        "label": "stored",
+                        "tag": {"M": 0, "N": 1},
+                        "coordinate": [0, 0],
+                        "chain": [
+                            {
+                                "text": "loaded from X[0, 1]",
+                                "span": {"file": "kernel.py", "line": 10, "column": 9},
+                            }
+                        ],
+                    }
+                ],
+                "replayed": True,
+                "notes": [],
+            },
+        ),
+    ),
+)
+
+
+def program(source: str) -> str:
+    """What the judge names a program by; SAME is START in other words."""
+    return hashlib.sha256((START if source == SAME else source).encode()).hexdigest()
+
+
+@dataclass
+class KnowingJudge:
+    """REFUTED is refuted, what has "import os" is rejected, all else is correct."""
+
+    checked: list[Candidate] = field(default_factory=list)
+
+    def check(self, problem: Problem, candidates: Sequence[Candidate]) -> list[Verdict]:
+        self.checked += candidates
+        return [self._verdict(c) for c in candidates]
+
+    evaluate = check
+
+    def _verdict(self, candidate: Candidate) -> Verdict:
+        if candidate.source == REFUTED:
+            return WRONG
+        if "import os" in candidate.source:
+            finding = Finding(code="AG0022", message="there is no such import", line=1)
+            return Verdict(
+                status="rejected",
+                stage="parse",
+                findings=(finding,),
+                summary="AG0022: there is no such import",
+            )
+        return Verdict(
+            status="correct",
+            stage="build",
+            predicted=Predicted(
+                microseconds=10.0 if candidate.source == START else 8.0,
+                bottleneck="memory",
+                parts={"memory": 7.5, "launch": 2.5},
+            ),
+            program=program(candidate.source),
+        )
+
+
+class Desk:
+    """`order()` is an order to change the start kernel."""
+
+    def __init__(self, folder: Path) -> None:
+        self.task = file_task(written(folder), {"M": 64, "N": 512})
+        self.judge = KnowingJudge()
+
+    def order(
+        self,
+        optimisation: str = "vectorised-access",
+        left: Left | None = None,
+        tried: Sequence[str] = (),
+        **proposal: object,
+    ) -> Order:
+        given: dict[str, object] = {
+            "where": "wider loads",
+            "predicted_gain": 0.2,
+            "invariants": ("ag.expect(bank_conflicts=0)",),
+            "reason": "rows are long",
+            **proposal,
+        }
+        (verdict,) = KnowingJudge().check(self.task.problem, [self.task.start])
+        return Order(
+            task=self.task,
+            parent=self.task.start,
+            verdict=verdict,
+            proposal=Proposal.model_validate({"optimisation": optimisation, **given}),
+            advice=("Wider tiles were slower at short rows.",),
+            seed=0,
+            tried=lambda c: c.source in tried,
+            left=left or Left(),
+        )

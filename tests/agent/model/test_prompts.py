@@ -1,0 +1,61 @@
+import re
+
+import argus
+from argus import knowledge
+from argus.agent.model.prompts import instructions, proposal_prompt
+from argus.agent.model.reference import language_reference
+
+# Decorators of references, names of types, and what users of Argus call from Python.
+NOT_IN_KERNELS = set(
+    re.findall(
+        r"\w+",
+        "ElementType Inline InlineFunction Kernel Module load_kernels layouts inf "
+        "dtype any float half bf16 boolean f16 f32 i8 i32 i64 u8 mma wgmma "
+        "gelu gelu_tanh identity relu sigmoid silu",
+    )
+)
+
+
+def test_the_reference_has_every_name_of_the_language():
+    text = language_reference()
+    listed = set(re.findall(r"^ag\.(\w+)\(", text, re.M))
+    assert set(argus.__all__) - NOT_IN_KERNELS - listed == set()
+    # And none that there is not.
+    assert {n for n in listed if not hasattr(argus, n)} == set()
+
+
+def test_instructions_are_bounded_and_always_the_same():
+    assert instructions() == instructions()
+    assert len(instructions()) < 18_000  # some 5000 tokens
+
+
+def test_a_prompt_says_everything_about_a_proposal(desk):
+    text = proposal_prompt(desk.order(edit={"BN": 256}, depends_on=("tile-shape",)))
+    for word in (
+        "Target sm_90a; M = 64, N = 512",
+        "def double(X:",
+        "BM=1, BN=64",
+        "predicts 10.0 us, limited by memory (us of each resource: memory 7.5",
+        "Proposal: vectorised-access: wider loads",
+        "In the terms of the planner: BN=256",
+        "- ag.expect(bank_conflicts=0)",
+        "It builds on: tile-shape.",
+        "Why: rows are long",
+        "- Wider tiles were slower at short rows.",
+        "## Before",
+        "## After",
+        "## Pitfalls",
+    ):
+        assert word in text, word
+
+
+def test_prompts_are_bounded_for_every_entry(desk):
+    for entry in knowledge.load_entries():
+        text = proposal_prompt(desk.order(optimisation=entry))
+        assert knowledge.entry(entry).title in text
+        assert len(text) < 17_000, entry
+
+
+def test_a_proposal_without_an_entry_has_no_example(desk):
+    text = proposal_prompt(desk.order(optimisation="something-else"))
+    assert "What is known of this optimisation" not in text
