@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from argus.agent.beliefs import observations
 from argus.agent.policy import ADVICE, EFFECT, PREFERENCE, place_of
 from argus.agent.rewards import gain, reward
-from argus.agent.space import FORM, Design
+from argus.agent.space import FORM
 from argus.agent.state import START, State
 from argus.agent.surrogate import Grid, Observation, Surrogate, prior, softened
 from argus.runs.history import Trial
@@ -233,9 +233,3 @@ def advice_for(state: State, family: str, bottleneck: str) -> tuple[str, ...]:
         if of == family:
             (own if at == bottleneck else near).append(advice.text)
     return (*own, *near)
-
-
-def designs_of(state: State) -> list[Design]:
-    """Designs of all complete trials, in order."""
-    found = (state.design(t.number) for t in state.done)
-    return [d for d in found if d is not None]

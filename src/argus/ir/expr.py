@@ -297,11 +297,6 @@ def symbols(e: Expr) -> Iterator[Sym]:
             return
 
 
-def is_const(e: Operand) -> bool:
-    """True for a literal."""
-    return not isinstance(e, Expr) or isinstance(e, Const)
-
-
 def nonnegative(e: Expr) -> bool:
     """A cheap, sound test that ``e`` is never negative; False means "not known"."""
     match e:

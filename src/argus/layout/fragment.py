@@ -106,10 +106,6 @@ class Fragment:
         """Yield each thread digit with its weight: digit = t // weight % mode.size."""
         return _weighted(self.threads)
 
-    def reg_digits(self) -> Iterator[tuple[int, Mode]]:
-        """Yield each register digit with its weight, as `thread_digits`."""
-        return _weighted(self.regs)
-
     def thread_part(self, t: T) -> tuple[T | int, ...]:
         """Contribution of thread `t`, 0 <= t < num_threads, to each axis."""
         return _contributions(self.threads, self.rank, t)

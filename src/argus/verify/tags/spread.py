@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from argus.ir.expr import Binary, Const, Expr, Sym, binary, symbols
-from argus.ir.memory import GlobalTensor, GlobalView
+from argus.ir.memory import GlobalView
 from argus.verify.tags.loops import close
 from argus.verify.tags.scope import Scope
 from argus.verify.tags.values import Coord, Ints, Tag, Vague, Value
@@ -117,8 +117,3 @@ def _without_constant(
     poly = scope.poly(base)
     constant = 0 if poly is None else poly.constant
     return binary("-", base, constant), offs + constant
-
-
-def extents_of(tensor: GlobalTensor) -> dict[str, Expr]:
-    """Extent of each dimension by name."""
-    return dict(zip(tensor.dims, tensor.shape, strict=True))
