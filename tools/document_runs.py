@@ -4,50 +4,38 @@
     python tools/document_runs.py --check        say whether it is up to date (exit 1)
     python tools/document_runs.py --show FILE..  print the block for other records
 
-Records are `benchmarks/h200/runs/*.json`: the `run.json` of `argus runs export`, one
-of each run, under any name. The block has the bars (runs of one kind together), the
-ablation of one matrix product, and nothing that was edited by hand. Every run is a row
-of `benchmarks/h200/runs.md`, which is written as well.
+Records lie in `benchmarks/h200`: `bars.json` is what `benchmarks/bars.py` wrote, and
+each `runs/NAME.json` the `run.json` of `argus runs export RUN`. The first gives the
+table of the bars, and `bars.md` with every run; the others the ablation of one matrix
+product. Nothing here is edited by hand.
 """
 
 import argparse
 import json
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from math import exp, log, prod
+from math import exp, log
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
 FOLDER = ROOT / "benchmarks" / "h200"
-RESULTS = FOLDER / "results.json"
-TABLE = FOLDER / "runs.md"
+TABLE = FOLDER / "bars.md"
 BEGIN, END = "<!-- optimize:begin -->\n", "<!-- optimize:end -->\n"
-NONE = "Not measured yet: there is no record in `benchmarks/h200/runs`.\n"
+NONE = "Not measured yet: there is no record in `benchmarks/h200`.\n"
+SHOWN = "gemm 4096x4096x4096"
+"""The task whose ablation is shown, where there is a run of it: a usual size."""
 CELLS = 24
 """Characters of the longest bar."""
+GROUPS = {
+    "gemm": "matrix product, bf16",
+    "norms": "softmax and rmsnorm",
+    "attention": "attention forward",
+}
+BESIDE = {"library": "the library's own choice", "torch": "torch, eager"}
 
 Record = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Bar:
-    """Runs that one bar is about. ``library``: beside the library's own choice."""
-
-    title: str
-    entries: tuple[str, ...]
-    baseline: str
-    least: float
-    library: bool = False
-
-
-BARS = (
-    Bar("matrix product, bf16", ("gemm",), "cuBLAS", 1.0),
-    Bar("softmax and rmsnorm", ("softmax", "rmsnorm"), "torch", 1.5),
-    Bar("attention forward", ("attention",), "cuDNN", 1.0, library=True),
-)
 
 
 def main() -> int:
@@ -56,118 +44,106 @@ def main() -> int:
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--show", nargs="+", type=Path, metavar="FILE")
     options = parser.parse_args()
+    paths = [*FOLDER.glob("bars.json"), *sorted(FOLDER.glob("runs/*.json"))]
+    found = read(options.show or paths)
     if options.show:
-        sys.stdout.write(block(read(options.show)))
+        sys.stdout.write(block(found))
         return 0
-    records = read(sorted((FOLDER / "runs").glob("*.json")))
     old = README.read_text(encoding="utf-8")
     before, rest = old.split(BEGIN)
     _, after = rest.split(END)
-    new = before + BEGIN + (block(records) if records else NONE) + END + after
-    rows = whole(records)
+    new = before + BEGIN + block(found) + END + after
+    rows = every_run(found)
     if options.check:
         table = TABLE.read_text(encoding="utf-8") if TABLE.exists() else ""
         return int(new != old or rows != table)
     README.write_text(new, encoding="utf-8")
-    if records:
+    if rows:
         TABLE.write_text(rows, encoding="utf-8")
     return 0
 
 
 def read(paths: Iterable[Path]) -> list[Record]:
-    """Records in the order of their tasks; runs that found nothing are an error."""
-    records = [json.loads(p.read_text(encoding="utf-8")) for p in paths]
-    for record in records:
-        if record["best_microseconds"] is None:
-            raise SystemExit(f"{record['run']} found no correct kernel")
-    return sorted(records, key=lambda r: (entry(r), work(r), r["task"]))
+    """The records of all files."""
+    return [json.loads(p.read_text(encoding="utf-8")) for p in paths]
 
 
-def entry(record: Record) -> str:
-    """The library's entry, or the kernel of a file."""
-    problem = record["problem"]
-    return str(problem.get("entry") or problem["kernel"])
-
-
-def work(record: Record) -> int:
-    """A measure of the size of a task."""
-    return prod(record["problem"]["sizes"].values())
-
-
-def block(records: Sequence[Record]) -> str:
-    """The Markdown between the markers: bars, then the ablation of one product."""
-    lines: list[str] = []
-    measured = [r for r in records if r["measured"]]
-    if measured:
-        lines += bars(measured)
-    products = [r for r in records if entry(r) == "gemm" and r["ablation"]]
+def block(found: Sequence[Record]) -> str:
+    """The Markdown between the markers."""
+    parts = [bars(one) for one in found if "bars" in one]
+    products = [
+        one
+        for one in found
+        if one.get("ablation") and one["problem"].get("entry") == "gemm"
+    ]
     if products:
-        # The usual size, if it is there: what people know the times of.
-        usual = (r for r in products if r["task"] == "gemm 4096x4096x4096")
-        lines += ["", *ablation(next(usual, products[-1]))]
-    return "\n".join(lines).lstrip("\n") + "\n"
+        usual = (one for one in products if one["task"] == SHOWN)
+        parts.append(ablation(next(usual, products[0])))
+    return "\n".join(parts) or NONE
 
 
-def bars(records: Sequence[Record]) -> list[str]:
-    """One row for each bar that there are runs of."""
+def every_run(found: Sequence[Record]) -> str:
+    """What `bars.md` holds; empty without a record of the bars."""
+    text = [module().table(one) for one in found if "bars" in one]
+    if not text:
+        return ""
+    head = (
+        "# The optimiser's bars\n\n<!-- Made by `python tools/document_runs.py` -->\n"
+    )
+    return "\n".join([head, *text]) + "\n"
+
+
+def bars(found: Record) -> str:
+    """One row for each group of runs, and where they were measured."""
+    beside, least = module().BESIDE, module().BAR
     lines = [
         "| task | runs | beside | ratio, geometric mean | least | bar |",
         "| --- | ---: | --- | ---: | ---: | ---: |",
     ]
-    for bar in BARS:
-        found = [ratio(r, bar) for r in records if entry(r) in bar.entries]
-        if not found:
+    timed = [b for b in found["bars"] if b.get("side_by_side")]
+    for group, title in GROUPS.items():
+        times = [
+            b["side_by_side"]["microseconds"] for b in timed if b["group"] == group
+        ]
+        if not times:
             continue
-        mean = exp(sum(map(log, found)) / len(found))
-        beside = "the library's choice" if bar.library else bar.baseline
-        # The bar of attention is one for each size, the others are of the mean.
-        held = min(found) if bar.library else mean
-        mark = "" if held >= bar.least else ", missed"
+        baseline, bar = beside[group], least[group]
+        ratios = [t[baseline] / t["best"] for t in times]
+        mean = exp(sum(map(log, ratios)) / len(ratios))
+        missed = "" if mean >= bar else ", missed"
         lines.append(
-            f"| {bar.title} | {len(found)} | {beside} | {mean:.3f} | {min(found):.3f} "
-            f"| {bar.least:.2f}{mark} |"
+            f"| {title} | {len(ratios)} | {BESIDE.get(baseline, baseline)} | {mean:.3f} "
+            f"| {min(ratios):.3f} | {bar:.2f}{missed} |"
         )
-    first = records[0]
-    trials = sum(r["trials"] for r in records)
-    seconds = sum(r["cost"]["gpu_seconds"] for r in records)
-    where = f"{first['device']}, {first['begin'][:10]}"
-    return [
-        *lines,
+    where = found["environment"]
+    trials = sum(b["run"]["trials"] for b in timed)
+    seconds = sum(b["run"]["gpu_seconds"] for b in timed)
+    lines += [
         "",
-        f"{len(records)} runs from the naive kernel by the agent `{first['agent']}`, "
-        f"{trials} trials and {seconds / 60:.0f} GPU minutes together; {where}. Each "
-        "run: [benchmarks/h200/runs.md](benchmarks/h200/runs.md).",
+        f"{len(timed)} runs from the naive kernel by the built-in agent, {trials} trials "
+        f"and {seconds / 60:.0f} GPU minutes together; the best kernels then timed "
+        "again, interleaved with what they are beside (the ratio is its time over "
+        f"theirs). {where['gpu']}, torch {where['torch']}, CUDA {where['cuda']}, "
+        f"{where['date'][:10]}. Made by `python benchmarks/bars.py OUT`; each run in "
+        "[benchmarks/h200/bars.md](benchmarks/h200/bars.md).",
     ]
+    return "\n".join(lines) + "\n"
 
 
-def ratio(record: Record, bar: Bar) -> float:
-    """How many times as fast as what it is held against.
+def module() -> Any:
+    """`benchmarks/bars.py`, which knows its bars and needs nothing to be read."""
+    sys.path.insert(0, str(ROOT / "benchmarks"))
+    import bars as found
 
-    The library's own choice was timed at another time, beside the same baseline: the
-    two ratios to that baseline are compared.
-    """
-    beside = record["baselines"][bar.baseline] / record["best_microseconds"]
-    return beside / library(record, bar.baseline) if bar.library else beside
-
-
-def library(record: Record, baseline: str) -> float:
-    """The recorded ratio of the library's choice to a baseline, for the same task."""
-    recorded = json.loads(RESULTS.read_text(encoding="utf-8"))["records"]
-    name, sizes = entry(record), record["problem"]["sizes"]
-    causal = "causal" in record["problem"]["options"]
-    for one in recorded:
-        same = one["entry"] == name and one["sizes"] == sizes
-        if same and ("causal" in one["case"]) == causal:
-            return float(one["ratios"][baseline])
-    raise SystemExit(f"{RESULTS} has no case for {record['task']}")
+    sys.path.pop(0)
+    return found
 
 
-def ablation(record: Record) -> list[str]:
+def ablation(record: Record) -> str:
     """The best kernel without each of its optimisations, as a bar chart in text."""
     best = record["best_microseconds"]
     sort = "measured" if record["measured"] else "predicted"
     where = f"on {record['device']}" if record["measured"] else "without a GPU"
-    design = " ".join(f"{k}={v}" for k, v in record["design"].items())
     rows = [("everything", best, "")]
     for one in record["ablation"]:
         rows.append((" + ".join(one["without"]), one["microseconds"], one["status"]))
@@ -179,51 +155,18 @@ def ablation(record: Record) -> list[str]:
         if time is None:
             lines.append(f"{text:<{left + 2}}{status}")
             continue
-        cells = max(1, round(CELLS * time / longest))
-        mark = "█" * cells
+        mark = "█" * max(1, round(CELLS * time / longest))
         lines.append(
             f"{text:<{left + 2}}{mark:<{CELLS}} {time:8.1f} µs {time / best:6.2f}x"
         )
-    return [
+    design = " ".join(f"{k}={v}" for k, v in record["design"].items())
+    head = (
         f"The best kernel of `argus optimize` for {record['task']} without each of its "
-        f"optimisations, {sort} {where} (trial {record['best_trial']} of "
-        f"{record['trials']}, from {record['start_microseconds']:.0f} µs; {design}):",
-        "",
-        "```text ablation",
-        *lines,
-        "```",
-    ]
-
-
-def whole(records: Sequence[Record]) -> str:
-    """Every run as a row of a table."""
-    if not records:
-        return ""
-    lines = [
-        "# Runs of `argus optimize`",
-        "",
-        "<!-- Made by `python tools/document_runs.py` from runs/*.json. -->",
-        "",
-        "| task | start µs | best µs | times as fast | beside | of the limit | trials "
-        "| GPU s | |",
-        "| --- | ---: | ---: | ---: | --- | ---: | ---: | ---: | --- |",
-    ]
-    for record in records:
-        start, best = record["start_microseconds"], record["best_microseconds"]
-        limit = record["limit_microseconds"]
-        beside = ", ".join(
-            f"{name} {time / best:.3f}" for name, time in record["baselines"].items()
-        )
-        faster = f"{start / best:.2f}" if start is not None else "-"
-        begin = f"{start:.1f}" if start is not None else "-"
-        share = f"{limit / best:.0%}" if limit is not None else "-"
-        sort = "measured" if record["measured"] else "predicted"
-        seconds = record["cost"]["gpu_seconds"]
-        lines.append(
-            f"| {record['task']} | {begin} | {best:.1f} | {faster} | {beside or '-'} "
-            f"| {share} | {record['trials']} | {seconds:.0f} | {sort} |"
-        )
-    return "\n".join(lines) + "\n"
+        f"optimisations, {sort} {where}. It was trial {record['best_trial']} of "
+        f"{record['trials']} and began at {record['start_microseconds']:.0f} µs; its "
+        f"design is `{design}`."
+    )
+    return "\n".join([head, "", "```text ablation", *lines, "```"]) + "\n"
 
 
 if __name__ == "__main__":

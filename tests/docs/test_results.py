@@ -9,6 +9,7 @@ import pytest
 
 import sample_run
 from argus.runs.history import history
+from argus.runs.records import Value
 from argus.runs.store import Store
 from argus.runs.summary import record
 
@@ -26,32 +27,58 @@ def test_readme_shows_the_recorded_results(name: str) -> None:
     assert done.returncode == 0, f"run tools/{name}\n{done.stderr}"
 
 
-def written(folder: Path, *, measured: bool = True, **changes: object) -> str:
-    """A record of the sample run, a matrix product beside cuBLAS."""
+def written(folder: Path, *, measured: bool = True) -> str:
+    """The exported record of the sample run, a matrix product."""
     root = folder / "runs"
     name = sample_run.make(root, measured=measured)
     with Store(root).read(name) as run:
         found = history(run.stamped())
     path = folder / f"{name}.json"
-    whole = record(name, "finished", found, {"form": "cluster", "BM": 128})
-    path.write_text(json.dumps({**whole, **changes}))
+    design: dict[str, Value] = {"form": "cluster", "BM": 128}
+    path.write_text(json.dumps(record(name, "finished", found, design)))
     return str(path)
 
 
-def test_bars_and_ablation_of_measured_runs(tmp_path: Path) -> None:
-    norm = {
-        "task": "softmax 4096x4096",
-        "problem": {"entry": "softmax", "sizes": {"M": 4096, "N": 4096}, "options": {}},
-        "baselines": {"torch": 200.0, "copy": 180.0},
-    }
-    done = tool("document_runs.py", "--show", written(tmp_path, **norm))
-    # 200 against 185: faster than torch, but less than the bar asks for.
-    assert "| softmax and rmsnorm | 1 | torch | 1.081 | 1.081 | 1.50, missed |" in (
-        done.stdout
+def bars(folder: Path, **groups: list[dict[str, float]]) -> str:
+    """What `benchmarks/bars.py` writes, with these times."""
+    found = [
+        {
+            "group": group,
+            "name": f"{group} {number}",
+            "tuned": True,
+            "run": {"trials": 60, "gpu_seconds": 90.0, "start_microseconds": 900.0},
+            "side_by_side": {"microseconds": times, "same_program": False},
+        }
+        for group, runs in groups.items()
+        for number, times in enumerate(runs)
+    ]
+    where = {"gpu": "NVIDIA H200", "torch": "2", "cuda": "13", "date": "2026-11-22T00"}
+    path = folder / "bars.json"
+    path.write_text(json.dumps({"environment": where, "bars": found}))
+    return str(path)
+
+
+def test_bars_are_means_and_say_what_is_missed(tmp_path: Path) -> None:
+    fast = {"best": 100.0, "library": 101.0, "cuBLAS": 104.0}
+    slow = {"best": 100.0, "library": 95.0, "cuBLAS": 100.0}
+    norm = {"best": 100.0, "library": 100.0, "torch": 140.0, "copy": 90.0}
+    path = bars(tmp_path, gemm=[fast, slow], norms=[norm], attention=[slow])
+    lines = tool("document_runs.py", "--show", path).stdout.splitlines()
+    mean = (1.04 * 1.0) ** 0.5
+    assert f"| matrix product, bf16 | 2 | cuBLAS | {mean:.3f} | 1.000 | 1.00 |" in lines
+    assert any(
+        line.endswith("| torch, eager | 1.400 | 1.400 | 1.50, missed |")
+        for line in lines
     )
-    files = [written(tmp_path), written(tmp_path, **norm)]
-    shown = tool("document_runs.py", "--show", *files).stdout
-    assert "| matrix product, bf16 | 1 | cuBLAS | 1.027 | 1.027 | 1.00 |" in shown
+    assert any(
+        line.endswith("| the library's own choice | 0.950 | 0.950 | 1.00, missed |")
+        for line in lines
+    )
+    assert "240 trials and 6 GPU minutes" in lines[-1]
+
+
+def test_the_ablation_is_drawn(tmp_path: Path) -> None:
+    shown = tool("document_runs.py", "--show", written(tmp_path)).stdout
     assert "measured on NVIDIA H200" in shown
     lines = shown.partition("```text ablation\n")[2].splitlines()
     assert lines[0].split() == ["everything", "█" * 22, "185.0", "µs", "1.00x"]
@@ -59,26 +86,7 @@ def test_bars_and_ablation_of_measured_runs(tmp_path: Path) -> None:
     assert lines[1].split() == longest
 
 
-def test_what_is_predicted_is_no_bar(tmp_path: Path) -> None:
+def test_what_is_predicted_says_so(tmp_path: Path) -> None:
     shown = tool("document_runs.py", "--show", written(tmp_path, measured=False)).stdout
     assert "predicted without a GPU" in shown
-    assert "| task |" not in shown
-
-
-def test_attention_is_held_against_the_choice_of_the_library(tmp_path: Path) -> None:
-    results = json.loads((ROOT / "benchmarks/h200/results.json").read_text())
-    case = next(r for r in results["records"] if r["entry"] == "attention")
-    options = dict.fromkeys(case["case"].split()[1:], True)
-    mine = {
-        "task": "attention",
-        "problem": {
-            "entry": "attention",
-            "sizes": case["sizes"],
-            "options": options,
-        },
-        "best_microseconds": 100.0,
-        "baselines": {"cuDNN": 100.0 * case["ratios"]["cuDNN"]},
-    }
-    shown = tool("document_runs.py", "--show", written(tmp_path, **mine)).stdout
-    want = "| attention forward | 1 | the library's choice | 1.000 | 1.000 | 1.00"
-    assert want in shown
+    assert "measured" not in shown
