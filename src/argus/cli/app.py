@@ -14,8 +14,10 @@ from argus.cli.export import export
 from argus.cli.listing import list_library
 from argus.cli.optimize import optimize
 from argus.cli.output import settings
+from argus.cli.report import report
 from argus.cli.run import run
 from argus.cli.runs import runs
+from argus.cli.session import session
 
 app = typer.Typer(
     name="argus",
@@ -50,4 +52,6 @@ app.command(short_help="Say what works on this machine.")(doctor)
 app.command(short_help="Write a standalone .cu for nvcc.")(export)
 app.command(short_help="Show the compiler at work.")(demo)
 app.command(short_help="Find a faster kernel for a task.")(optimize)
+app.add_typer(session, name="session", short_help="A coding agent writes kernels.")
+app.command(short_help="Write a run as an HTML page.")(report)
 app.add_typer(runs, name="runs", short_help="Runs of the optimiser, kept for good.")

@@ -22,6 +22,7 @@ from argus.cli.options import (
     TargetOption,
 )
 from argus.cli.output import Output, reporting
+from argus.cli.report import beside
 
 if TYPE_CHECKING:
     from argus.agent.interfaces import LoweringAgent
@@ -264,8 +265,12 @@ def _work(
     if output is not None and state.best is not None:
         path = _write(state, output, task)
         rows.append(("kernel", str(path)))
+    page, said = beside(run)
+    rows.append(("report", said))
     out.fields(rows)
-    return _result(run, state, end), end.reason == INTERRUPTED
+    found = _result(run, state, end)
+    found["report"] = None if page is None else str(page)
+    return found, end.reason == INTERRUPTED
 
 
 def _write(state: State, path: Path, task: Task) -> Path:
@@ -286,7 +291,7 @@ def _write(state: State, path: Path, task: Task) -> Path:
     return path
 
 
-def _result(run: Run, state: State, end: Finished) -> Json:
+def _result(run: Run, state: State, end: Finished) -> dict[str, Json]:
     best, start = state.best, state.trials.get(0)
     verdict = best.verdict if best else None
     return {

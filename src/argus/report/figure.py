@@ -79,18 +79,26 @@ class Sheet:
         artist.set_gid(f"tip{len(self.tips)}")
         self.tips.append((text, link))
 
-    def legend(self, **options: Any) -> None:
-        """A legend above the axes, in as many columns as fit."""
-        columns = 2 if self.narrow else 5
-        found = {"ncols": columns, "handlelength": 1.3, "columnspacing": 1.2, **options}
-        self.axes.legend(
+    def legend(self, handles: list[Any] | None = None, columns: int = 6) -> None:
+        """A legend above the axes; ``columns``: how many there may be where it is wide.
+
+        Without ``handles``, of what has a label.
+        """
+        if handles is None:
+            handles, _ = self.axes.get_legend_handles_labels()
+        if not handles:
+            return
+        self.figure.legend(
+            handles=handles,
             frameon=False,
             fontsize=8.5,
-            loc="lower left",
-            bbox_to_anchor=(0.0, 1.0),
-            borderaxespad=0.2,
+            loc="outside upper left",
+            borderaxespad=0.1,
+            borderpad=0.1,
             handletextpad=0.5,
-            **found,
+            handlelength=1.4,
+            columnspacing=1.4,
+            ncols=2 if self.narrow else columns,
         )
 
     def plain_ticks(self, axis: Any) -> None:
@@ -105,7 +113,7 @@ class Sheet:
             steps = (1, 1.5, 2, 3, 4, 5, 6, 8)
         axis.set_major_locator(ticks.LogLocator(subs=steps))
         axis.set_major_formatter(ticks.StrMethodFormatter("{x:g}"))
-        axis.set_minor_formatter(ticks.NullFormatter())
+        axis.set_minor_locator(ticks.NullLocator())
 
 
 def drawn(name: str, label: str, draw: Callable[[Sheet], None], height: float) -> Plot:
@@ -143,6 +151,9 @@ def _one(
     axes.tick_params(length=3, width=0.7)
     sheet = Sheet(figure, axes, narrow)
     draw(sheet)
+    # Once: saving would do it before each of its two passes.
+    figure.get_layout_engine().execute(figure)
+    figure.set_layout_engine("none")
     buffer = io.StringIO()
     figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
     return _element(buffer.getvalue(), label, prefix, sheet.tips)

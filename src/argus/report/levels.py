@@ -164,7 +164,8 @@ def _tile(value: o.Tile | SharedView, how: str) -> Stop | None:
         )  # fmt: skip
     count = value.layout.num_threads if value.layout else 0
     each = value.layout.num_regs if value.layout else 0
-    title = f"{value.name or 'tile'} in registers"
+    name = "a tile" if value.name == "t" else value.name
+    title = f"{name} in registers"
     caption = (
         f"{shown} {value.dtype} over {count} threads, {each} elements each; "
         f"{_said(grid)}"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from argus.report.words import duration, number, plural, seconds
 from argus.runs.history import History
-from argus.runs.records import Budget, LibraryProblem, Resumed, Verdict
+from argus.runs.records import Budget, LibraryProblem, Verdict
 from argus.runs.store import Run, State
 
 _STATES: dict[State, str] = {
@@ -99,7 +99,7 @@ def _facts(found: History, verdict: Verdict | None, best: float | None) -> list[
         limit = verdict.limit_microseconds
         if limit is not None:
             note = f"{100 * limit / best:.0f} % of it is reached"
-            facts.append(Fact("speed of light", duration(limit), note))
+            facts.append(Fact("speed of light", duration(limit), f"a bound; {note}"))
         if verdict.predicted is not None:
             p = verdict.predicted
             if verdict.measured is not None:
@@ -177,11 +177,7 @@ class Effort:
 def effort(run: Run, found: History) -> Effort:
     """The foot of the page."""
     started = found.started
-    limits = started.budget
-    for event in run.events():
-        if isinstance(event, Resumed) and event.budget is not None:
-            limits = event.budget
-    cost = found.cost
+    limits, cost = found.budget, found.cost
     spent = (
         Spent("trials", _limit(limits.trials), str(len(found.trials))),
         Spent("minutes", _limit(limits.minutes), f"{found.seconds / 60:.1f}"),

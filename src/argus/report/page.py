@@ -13,10 +13,10 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from argus import __version__
 from argus.diagnostics import ArgusError
 from argus.evaluation.judge.candidate import candidate_key
 from argus.evaluation.judge.subject import Subject
@@ -92,7 +92,7 @@ def page(run: Run, state: State) -> str:
         "policy": histories(taught.series) if taught.series else None,
         "effort": effort(run, found),
         "plural": plural,
-        "version": version("argus-gpu"),
+        "version": __version__,
     }
     return _template().render(view)
 

@@ -7,16 +7,16 @@ from argus.report import figure as f
 from argus.report.figure import Plot, Sheet, drawn
 
 LOOKS: dict[Kind, tuple[str, str, str]] = {
-    "copy": (f.BLUE, "", "copies to shared memory"),
-    "load": (f.BLUE, "", "loads to registers"),
-    "full": (f.PALE_BLUE, "", "slot full, not read yet"),
-    "read": (f.PALE_GREEN, "", "slot being read"),
+    "copy": (f.BLUE, "", "copies"),
+    "load": (f.BLUE, "", "loads"),
+    "full": (f.PALE_BLUE, "", "slot full"),
+    "read": (f.PALE_GREEN, "", "slot is read"),
     "product": (f.GREEN, "", "matrix products"),
-    "work": (f.AMBER, "", "other instructions"),
+    "work": (f.AMBER, "", "instructions"),
     "store": (f.PURPLE, "", "stores"),
     "wait data": (f.PALE, "////", "waits for data"),
-    "wait slot": (f.PALER, "", "waits for a free slot"),
-    "sync": (f.GREY, "", "waits for other threads"),
+    "wait slot": (f.PALER, "", "waits for a slot"),
+    "sync": (f.GREY, "", "waits for threads"),
 }
 """Colour, hatch and name of what a lane is busy with, in the order of the legend."""
 
@@ -47,7 +47,7 @@ def pipeline(found: Timeline) -> Plot:
         # Copies and loads look alike: one of the two names stands for both.
         kinds -= {"load"} if "copy" in kinds else set[Kind]()
         handles = [_handle(Patch, *LOOKS[kind]) for kind in LOOKS if kind in kinds]
-        sheet.legend(handles=handles, ncols=2 if sheet.narrow else 5)
+        sheet.legend(handles, columns=9)
 
     label = "what each role, slot and unit does over a few iterations, by the model"
     height = 1.35 + 0.27 * len(found.lanes)

@@ -151,9 +151,9 @@ def ablation(bars: Sequence[Bar], kind: str) -> Plot:
         if sheet.narrow:  # names above their bars: beside them they would take half
             axes.set_yticks([])
             for row, bar in enumerate(bars):
-                axes.text(
-                    0.0, row - 0.24, bar.name, va="bottom", fontsize=9,
-                    transform=axes.get_yaxis_transform(),
+                axes.annotate(
+                    bar.name, (1.0, row - 0.2), (5, 0), textcoords="offset points",
+                    va="bottom",
                 )  # fmt: skip
         else:
             axes.set_yticks(rows, [b.name for b in bars])
@@ -177,7 +177,7 @@ def ablation(bars: Sequence[Bar], kind: str) -> Plot:
 def roofline(roof: Roof, points: Sequence[Point], kind: str) -> Plot:
     """Operations per second against operations per byte, under the device's limits."""
     ridge = roof.tflops / roof.terabytes
-    low, high = min(ridge, roof.intensity) / 6, max(ridge, roof.intensity) * 6
+    low, high = min(ridge, roof.intensity) / 4, max(ridge, roof.intensity) * 4
     peak = min(roof.tflops, roof.intensity * roof.terabytes)
 
     def draw(sheet: Sheet) -> None:
@@ -273,7 +273,7 @@ def histories(series: Sequence[tuple[str, Sequence[tuple[int, float]]]]) -> Plot
         axes.set_xlabel("trial")
         axes.set_ylabel("mean reward")
         axes.xaxis.get_major_locator().set_params(integer=True)
-        sheet.legend(ncols=1 if sheet.narrow else 3)
+        sheet.legend(columns=3)
 
     label = "mean reward of each optimisation, after every trial"
     return drawn("policy", label, draw, 3.4)

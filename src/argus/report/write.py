@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from argus.evaluation.files import write_text
-from argus.runs.store import Run, State, Store
+from argus.runs.folder import data_folder
+from argus.runs.store import Run, State
 
 
-def default_path(store: Store, name: str) -> Path:
-    """Where the report of a run lies if nobody says otherwise: beside its record."""
-    return store.root / "reports" / f"{name}.html"
+def report_path(name: str) -> Path:
+    """Where the report of a run lies if nobody says otherwise: beside the runs."""
+    return data_folder() / "runs" / "reports" / f"{name}.html"
 
 
 def write_report(run: Run, state: State, path: Path) -> None:
