@@ -33,6 +33,8 @@ GROUPS = {
     "norms": "softmax and rmsnorm",
     "attention": "attention forward",
 }
+AT_EACH = {"attention"}
+"""Groups whose bar is one for each run, not for the mean."""
 BESIDE = {"library": "the library's own choice", "torch": "torch, eager"}
 
 Record = dict[str, Any]
@@ -110,20 +112,21 @@ def bars(found: Record) -> str:
         baseline, bar = beside[group], least[group]
         ratios = [t[baseline] / t["best"] for t in times]
         mean = exp(sum(map(log, ratios)) / len(ratios))
-        missed = "" if mean >= bar else ", missed"
+        held = min(ratios) if group in AT_EACH else mean
+        missed = "" if held >= bar else ", missed"
         lines.append(
-            f"| {title} | {len(ratios)} | {BESIDE.get(baseline, baseline)} | {mean:.3f} "
-            f"| {min(ratios):.3f} | {bar:.2f}{missed} |"
+            f"| {title} | {len(ratios)} | {BESIDE.get(baseline, baseline)} "
+            f"| {mean:.3f} | {min(ratios):.3f} | {bar:.2f}{missed} |"
         )
     where = found["environment"]
     trials = sum(b["run"]["trials"] for b in timed)
     seconds = sum(b["run"]["gpu_seconds"] for b in timed)
     lines += [
         "",
-        f"{len(timed)} runs from the naive kernel by the built-in agent, {trials} trials "
-        f"and {seconds / 60:.0f} GPU minutes together; the best kernels then timed "
-        "again, interleaved with what they are beside (the ratio is its time over "
-        f"theirs). {where['gpu']}, torch {where['torch']}, CUDA {where['cuda']}, "
+        f"{len(timed)} runs from the naive kernel by the built-in agent, {trials} "
+        f"trials and {seconds / 60:.0f} GPU minutes together; the best kernels then "
+        "timed again, interleaved with what they are beside (the ratio is its time "
+        f"over theirs). {where['gpu']}, torch {where['torch']}, CUDA {where['cuda']}, "
         f"{where['date'][:10]}. Made by `python benchmarks/bars.py OUT`; each run in "
         "[benchmarks/h200/bars.md](benchmarks/h200/bars.md).",
     ]
