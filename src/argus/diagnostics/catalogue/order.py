@@ -132,4 +132,11 @@ CODES = (
         "The index of the barrier is negative, or not less than the number of barriers "
         "in the array: another barrier, or other data, would be used.",
     ),
+    Code(
+        "AG0424",
+        "an element of global memory that is read and written without order",
+        "Blocks run in any order: what one of them writes no other may read. A block "
+        "may read a tile and write the same tile, in one role and by the same threads "
+        "or with a sync between.",
+    ),
 )

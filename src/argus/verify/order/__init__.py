@@ -16,6 +16,9 @@ walk.py        the walk: control flow; memory.py, syncs.py: its operations, in a
 accesses.py    what may be wrong with an access; barriers.py, registers.py, ending.py,
                stuck.py: with a barrier, with registers in flight, at the end, for ever
 snapshot.py    the joint state; watch.py, period.py: where it repeats
+arrays.py      tensors that are read and written; elsewhere.py: by different blocks
+fills.py       which fill of a buffer an access belongs to
+lengths.py     how often loops turn whose beginnings change
 rules.py       obligations
 axioms.py      what is taken for granted beyond the PTX memory model
 """

@@ -15,6 +15,7 @@ from argus.ir.placement import TmaPlan, WgmmaPlan
 from argus.ir.program import Program
 from argus.ir.walk import walk
 from argus.verify.evidence import Counterexample, Place
+from argus.verify.order.arrays import in_place
 from argus.verify.order.control import has_events, study
 from argus.verify.order.finding import Finding
 from argus.verify.order.period import Explorer, Outcome
@@ -50,10 +51,11 @@ def obligations(program: Program) -> Iterable[Obligation]:
     """
     if not program.placed:
         raise ValueError(f"program {program.name} is not placed")
+    shown = tuple(in_place(program))
     if not has_events(program.body):
-        return ()
+        return shown
     outcome = Explorer(program, study(program)).run()
-    return tuple(_judged(program, outcome))
+    return (*shown, *_judged(program, outcome))
 
 
 def _judged(program: Program, outcome: Outcome) -> Iterator[Obligation]:

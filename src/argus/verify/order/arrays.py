@@ -1,0 +1,250 @@
+"""Tensors that a kernel both reads and writes.
+
+Blocks run in any order, and nothing orders the accesses of two of them to global
+memory. Inside a block the walk follows shared memory only. So there is one form in
+which a tensor may be read and written, *in place*: one role loads a tile into registers
+and stores the same tile (the same coordinates, in the same turn of the same loops),
+and each element is stored by the warp that loaded it, or a sync lies between. That the
+grid writes each element once (AG0306, AG0307) makes it that tile's alone.
+
+What another block writes is refuted, with the element; whatever else is unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from argus.ir import ops as o
+from argus.ir.expr import Expr, substitute
+from argus.ir.memory import GlobalTensor, GlobalView
+from argus.ir.placement import VectorPlan
+from argus.ir.program import Program
+from argus.ir.walk import walk
+from argus.verify.evidence import Counterexample, Event, Place
+from argus.verify.order.elsewhere import Clash, clash
+from argus.verify.verdict import Obligation, Verdict
+
+__all__ = ["CLAIM", "RULE", "in_place"]
+
+RULE = "AG0424"
+CLAIM = "nobody writes what is read here, unless it is read and written in place"
+
+
+@dataclass(frozen=True)
+class Access:
+    """An operation on global memory: whose, in which loops, after how many others."""
+
+    op: o.AnyOp
+    tensor: GlobalTensor
+    view: GlobalView | None
+    write: bool
+    atomic: bool
+    role: str
+    loops: tuple[o.For, ...]
+    place: int
+    lets: dict[str, Expr]
+
+
+def in_place(program: Program) -> Iterator[Obligation]:
+    """An obligation for each read of a tensor that is written, too."""
+    found = list(_accesses(program))
+    written = {a.tensor.name for a in found if a.write}
+    reads = [a for a in found if not a.write and a.tensor.name in written]
+    if not reads:
+        return
+    syncs = _syncs(program)
+    clashes = clash(program, {a.tensor.name for a in reads})
+    for read in reads:
+        writes = [a for a in found if a.write and a.tensor is read.tensor]
+        wrong = next((c for c in clashes if c.read is read.op), None)
+        if wrong is not None:
+            yield _refuted(read, wrong)
+            continue
+        why = [_apart(read, w, syncs) for w in writes]
+        if "" in why and not any(w.atomic for w in writes):
+            yield Obligation(RULE, CLAIM, read.op.span, Verdict.PROVED, "in place")
+        else:
+            reason = next(w for w in why if w) if any(why) else "atomics change it"
+            yield Obligation(
+                RULE, CLAIM, read.op.span, Verdict.UNKNOWN, "in place", reason
+            )
+
+
+def _refuted(read: Access, wrong: Clash) -> Obligation:
+    name, line = read.tensor.name, wrong.write.span.line
+    at = ", ".join(map(str, wrong.element))
+    places = [f"block {wrong.reader}", f"block {wrong.writer}"]
+    return Obligation(
+        RULE,
+        CLAIM,
+        read.op.span,
+        Verdict.REFUTED,
+        "admissible sizes",
+        counterexample=Counterexample(
+            f"{places[0]} reads {name}[{at}], which {places[1]} writes in line {line}:"
+            " nothing orders two blocks",
+            "another block writes it",
+            Place(read.role, None, wrong.reader, {}),
+            wrong.sizes,
+            interleaving=(
+                Event(places[1], f"writes {name}[{at}]", wrong.write.span),
+                Event(places[0], f"reads {name}[{at}]", read.op.span),
+            ),
+            help="write to another tensor, or do the two in two launches",
+        ),
+    )
+
+
+# ---------------------------------------------------------------------- in place
+
+
+def _apart(read: Access, write: Access, syncs: dict[str, list[_Sync]]) -> str:
+    """Why a write is not the same tile in place; "" if it is."""
+    line = write.op.span.line
+    if read.view is None or write.view is None or not isinstance(read.op, o.LoadGlobal):
+        return f"line {line} writes to {read.tensor.name}, too"
+    if read.role != write.role or read.loops != write.loops:
+        return f"line {line} writes to {read.tensor.name} at another time"
+    if not _same(read, write):
+        return f"line {line} writes other elements of {read.tensor.name}, or the same"
+    if isinstance(write.op, o.CopyOut) and write.place < read.place:
+        return f"line {line} stores by TMA, and nothing waits for its completion"
+    if _between(read, write, syncs):
+        return ""
+    own = _own(read.op, write.op, exactly=write.place < read.place)
+    return "" if own else f"line {line} writes what another thread may still read"
+
+
+def _same(read: Access, write: Access) -> bool:
+    a, b = read.view, write.view
+    assert a is not None
+    assert b is not None
+    if a.shape != b.shape or len(a.gathers) != len(b.gathers):
+        return False
+    names = {y.symbol.name: x.symbol for x, y in zip(a.gathers, b.gathers, strict=True)}
+    if any(
+        x.tile is not y.tile or x.axis != y.axis
+        for x, y in zip(a.gathers, b.gathers, strict=True)
+    ):
+        return False
+    mine = [*a.coords, *(e for x in a.limits for e in (x.value, x.extent))]
+    theirs = [*b.coords, *(e for x in b.limits for e in (x.value, x.extent))]
+    return [_closed(e, read.lets) for e in mine] == [
+        _closed(substitute(e, names), write.lets) for e in theirs
+    ]
+
+
+def _closed(e: Expr, lets: dict[str, Expr]) -> Expr:
+    while True:
+        made = substitute(e, lets)
+        if made == e:
+            return e
+        e = made
+
+
+def _own(read: o.AnyOp, write: o.AnyOp, *, exactly: bool) -> bool:
+    """Whether each element is stored by the warp (the thread) that loads it."""
+    if not isinstance(read, o.LoadGlobal) or not isinstance(write, o.StoreGlobal):
+        return False
+    if not isinstance(read.plan, VectorPlan) or not isinstance(write.plan, VectorPlan):
+        return False
+    size = 1 if exactly else 32
+    loads = _holders(read.plan, read.view.shape, size)
+    stores = _holders(write.plan, write.view.shape, size)
+    # Nobody but the one that stores an element loads it, or the other way round.
+    alone = stores.sum(axis=0) == 1
+    return bool(alone.all() and not (loads & ~stores).any())
+
+
+def _holders(plan: VectorPlan, shape: tuple[int, ...], size: int) -> Any:
+    """[threads or warps, elements]: who accesses which element."""
+    table: Any = plan.layout.table().astype(np.int64)
+    flat: Any = np.ravel_multi_index(tuple(np.moveaxis(table, -1, 0)), shape)
+    threads = int(flat.shape[0])
+    who: Any = np.broadcast_to(np.arange(threads)[:, None] // size, flat.shape)
+    found = np.zeros((-(-threads // size), int(np.prod(shape))), np.bool_)
+    if plan.unique:
+        owner = plan.layout.owner_mask()
+        flat, who = flat[owner], who[owner]
+    found[who, flat] = True
+    return found
+
+
+def _between(read: Access, write: Access, syncs: dict[str, list[_Sync]]) -> bool:
+    low, high = sorted((read.place, write.place))
+    return any(
+        low < s.place < high and s.loops == read.loops for s in syncs.get(read.role, [])
+    )
+
+
+# --------------------------------------------------------------------- what there is
+
+
+@dataclass(frozen=True)
+class _Sync:
+    place: int
+    loops: tuple[o.For, ...]
+
+
+def _bodies(program: Program) -> Iterator[tuple[str, o.Block]]:
+    roles = [op for op in program.body.ops if isinstance(op, o.Roles)]
+    rest: list[o.AnyOp] = []
+    rest += (op for op in program.body.ops if not isinstance(op, o.Roles))
+    yield "block", o.Block(rest)
+    for op in roles:
+        for role in op.roles:
+            yield role.name, role.body
+
+
+def _ordered(
+    block: o.Block, loops: tuple[o.For, ...] = (), sure: bool = True
+) -> Iterator[tuple[o.AnyOp, tuple[o.For, ...], bool]]:
+    """Operations in program order, their loops, and whether each turn has them."""
+    for op in block.ops:
+        yield op, loops, sure
+        match op:
+            case o.For():
+                yield from _ordered(op.body, (*loops, op), sure=True)
+            case o.If():
+                yield from _ordered(op.then, loops, sure=False)
+                yield from _ordered(op.other, loops, sure=False)
+            case _:
+                pass
+
+
+def _syncs(program: Program) -> dict[str, list[_Sync]]:
+    """Where all threads of a role (or block) meet."""
+    found: dict[str, list[_Sync]] = {}
+    for role, body in _bodies(program):
+        for place, (op, loops, sure) in enumerate(_ordered(body)):
+            if isinstance(op, o.Sync) and op.barrier is None and sure:
+                found.setdefault(role, []).append(_Sync(place, loops))
+    return found
+
+
+def _accesses(program: Program) -> Iterator[Access]:
+    outside = {
+        op.sym.name: op.value for op in program.body.ops if isinstance(op, o.Let)
+    }
+    for role, body in _bodies(program):
+        lets = {op.sym.name: op.value for op in walk(body) if isinstance(op, o.Let)}
+        lets = {**outside, **lets}
+        for place, (op, loops, _) in enumerate(_ordered(body)):
+            match op:
+                case o.LoadGlobal():
+                    what = (op.view.tensor, op.view, False, False)
+                case o.CopyAsync():
+                    what = (op.src.tensor, op.src, False, False)
+                case o.LoadScalar():
+                    what = (op.tensor, None, False, False)
+                case o.StoreGlobal():
+                    what = (op.view.tensor, op.view, True, op.atomic is not None)
+                case o.CopyOut():
+                    what = (op.dst.tensor, op.dst, True, False)
+                case _:
+                    continue
+            yield Access(op, *what, role, loops, place, lets)

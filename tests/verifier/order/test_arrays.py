@@ -1,0 +1,141 @@
+"""Tensors that a kernel reads and writes: in place, or by blocks that race."""
+
+from __future__ import annotations
+
+import pytest
+
+from argus.verify.verdict import Obligation, Verdict
+from argus.verify.verifier import verify
+from verifier.order.check_order import failing, placed, told
+
+HEAD = """import argus as ag
+from argus import bf16, f32
+
+
+@ag.kernel
+def kernel("""
+
+DOUBLED = (
+    HEAD
+    + """X: f32["M N"], Y: f32["M N"]):
+    M, N = X.shape
+    i = ag.block(ag.cdiv(M, 64))
+    for j in ag.range(0, N, 64):
+        x = ag.load(X[i * 64 :, j:], (64, 64))
+        X[i * 64 :, j:] = x * 2.0
+        Y[i * 64 :, j:] = x
+"""
+)
+ROWS = (
+    HEAD
+    + """X: f32["M N"], S: f32["M"]):
+    M, N = X.shape
+    i = ag.block(ag.cdiv(M, 64))
+    acc = ag.zeros((64,), f32)
+    for j in ag.range(0, N, 64):
+        acc = acc + ag.sum(ag.load(X[i * 64 :, j:], (64, 64)), "N")
+    S[i * 64 :] = acc + ag.load(S[i * 64 :], (64,))
+"""
+)
+ADDED = (
+    HEAD
+    + """A: bf16["M K"], B: bf16["N K"], C: bf16["M N"]):
+    M, K = A.shape
+    N, _ = B.shape
+    i, j = ag.block(ag.cdiv(M, 64), ag.cdiv(N, 64))
+    ring = ag.ring(2, a=bf16.tile(64, 64), b=bf16.tile(64, 64))
+    with ag.role("load", warps=1):
+        for k in ag.range(0, K, 64):
+            with ring.fill() as slot:
+                slot.a.load(A[i * 64 :, k:])
+                slot.b.load(B[j * 64 :, k:])
+    with ag.role("math", warpgroups=1):
+        acc = ag.zeros((64, 64), f32)
+        for _ in ag.range(0, K, 64):
+            with ring.drain() as slot:
+                acc = ag.dot(slot.a, slot.b.T, acc)
+        before = ag.load(C[i * 64 :, j * 64 :], (64, 64))
+        C[i * 64 :, j * 64 :] = acc.to(bf16) + before
+"""
+)
+COPIED = (
+    HEAD
+    + """C: bf16["M K"]):
+    M, K = C.shape
+    i = ag.block(ag.cdiv(M, 64))
+    ring = ag.ring(2, a=bf16.tile(64, 64))
+    with ag.role("load", warps=1):
+        for k in ag.range(0, K, 64):
+            with ring.fill() as slot:
+                slot.a.load(C[i * 64 :, k:])
+    with ag.role("math", warpgroups=1):
+        for k in ag.range(0, K, 64):
+            with ring.drain() as slot:
+                C[i * 64 :, k:] = slot.a.load() * 2.0
+"""
+)
+
+
+@pytest.mark.parametrize("text", [DOUBLED, ROWS, ADDED], ids=["tiles", "rows", "gemm"])
+def test_in_place(text: str) -> None:
+    report = verify(placed(text), only=("tags", "order"))
+    assert report.verdict is Verdict.PROVED, told(list(report.obligations))
+    assert "AG0424" in {o.rule for o in report.obligations}
+
+
+def _found(text: str) -> list[Obligation]:
+    return [o for o in failing(placed(text)) if o.rule == "AG0424"]
+
+
+OTHERS = {
+    "the rows of the next block": DOUBLED.replace(
+        "load(X[i * 64 :,", "load(X[i * 64 + 64 :,"
+    ),
+    "rows from the end": DOUBLED.replace(
+        "load(X[i * 64 :,", "load(X[M - 64 - i * 64 :,"
+    ),
+    "a part of the next tile": DOUBLED.replace(
+        "load(X[i * 64 :,", "load(X[i * 64 + 1 :,"
+    ),
+    "sums that other blocks add to": HEAD
+    + """X: f32["M N"], S: f32["M"], Y: f32["M N"]):
+    M, N = X.shape
+    i, j = ag.block(ag.cdiv(M, 64), ag.cdiv(N, 64))
+    x = ag.load(X[i * 64 :, j * 64 :], (64, 64))
+    ag.atomic_add(S[i * 64 :], ag.sum(x, "N"))
+    Y[i * 64 :, j * 64 :] = x * ag.load(S[i * 64 :], (64,))
+""",
+    "a copy of what others write": COPIED.replace(
+        "load(C[i * 64 :", "load(C[i * 64 + 8 :"
+    ),
+    "an element": DOUBLED.replace("x * 2.0", "x * X[0, 0]"),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_what_another_block_writes(name: str) -> None:
+    found = _found(OTHERS[name])
+    assert found, "proved"
+    assert found[0].verdict is Verdict.REFUTED, told(found)
+    said = found[0].counterexample
+    assert said is not None
+    assert said.sizes
+    assert len(said.interleaving) == 2
+
+
+UNKNOWN = {
+    "another time": DOUBLED.replace(
+        "    for j", "    first = ag.load(X[i * 64 :, 0:], (64, 64))\n    for j"
+    ).replace("x * 2.0", "x * 2.0 + first"),
+    "the tile before": DOUBLED.replace(
+        "] = x\n", "] = ag.load(X[i * 64 :, j - 64:], (64, 64))\n"
+    ),
+    "another role": COPIED,
+}
+
+
+@pytest.mark.parametrize("name", UNKNOWN)
+def test_within_a_block_only_in_place(name: str) -> None:
+    found = _found(UNKNOWN[name])
+    assert found, "proved"
+    assert {o.verdict for o in found} == {Verdict.UNKNOWN}, told(found)
