@@ -76,7 +76,7 @@ class KnowingJudge:
     evaluate = check
 
     def _verdict(self, candidate: Candidate) -> Verdict:
-        if candidate.source == REFUTED:
+        if candidate.source.startswith(REFUTED):
             return WRONG
         if "import os" in candidate.source:
             finding = Finding(code="AG0022", message="there is no such import", line=1)
@@ -110,6 +110,7 @@ class Desk:
         optimisation: str = "vectorised-access",
         left: Left | None = None,
         tried: Sequence[str] = (),
+        verdict: Verdict | None = None,
         **proposal: object,
     ) -> Order:
         given: dict[str, object] = {
@@ -119,7 +120,8 @@ class Desk:
             "reason": "rows are long",
             **proposal,
         }
-        (verdict,) = KnowingJudge().check(self.task.problem, [self.task.start])
+        if verdict is None:
+            (verdict,) = KnowingJudge().check(self.task.problem, [self.task.start])
         return Order(
             task=self.task,
             parent=self.task.start,

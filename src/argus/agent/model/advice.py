@@ -82,9 +82,9 @@ def _change(
 
 def plain(text: str) -> str:
     """One line of printable text, without fences and headings."""
-    line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
-    line = re.sub(r"`{3,}|#{2,}", "", line).strip()
-    return redacted(line)[:LONGEST_ADVICE]
+    printable = "".join(c if c.isprintable() else " " for c in text)
+    words = re.sub(r"`{3,}|#{2,}", "", printable).split()
+    return redacted(" ".join(words))[:LONGEST_ADVICE]
 
 
 def _optimisation(trial: Trial) -> str:
