@@ -72,6 +72,7 @@ def test_a_kernel_gets_faster_and_everything_is_kept(home: Path, tmp_path: Path)
         (["optimize", "gemm", "--size", "Q=4"], "AG0908"),
         (["optimize", "no-such-file.py"], "AG0901"),
         (["optimize", "--resume", "nothing"], "AG1001"),
+        (["optimize", *SMALL[1:], "--ray", "auto"], "AG0908"),
         (["optimize", *SMALL[1:], "--agent", "model"], "AG1061"),
     ],
 )

@@ -98,6 +98,14 @@ def optimize(
         bool,
         typer.Option("--ablate/--no-ablate", help="Take the best kernel apart."),
     ] = True,
+    ray: Annotated[
+        str | None,
+        typer.Option(
+            "--ray",
+            metavar="ADDRESS",
+            help="Judge on a Ray cluster: `auto`, HOST:PORT, or `local` to start one.",
+        ),
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option("--out", "-o", metavar="FILE", help="Write the best kernel here."),
@@ -114,7 +122,6 @@ def optimize(
         from argus.agent.policy import policy_file
         from argus.cli.models import lowering_agent, model_settings
         from argus.cli.tasks import tasks_of
-        from argus.evaluation.judge import LocalJudge
         from argus.runs.records import Budget
 
         budget = Budget(
@@ -128,7 +135,7 @@ def optimize(
         results: list[Json] = []
         out.data["runs"] = results
         if resume is not None:
-            with _opened(resume) as run, LocalJudge(hung=_hung(run)) as judge:
+            with _opened(resume) as run, _judge(ray, _hung(run)) as judge:
                 name = run.started().agent
                 asked = model_settings(
                     name, model, base_url, model_option or (), run.events()
@@ -144,7 +151,7 @@ def optimize(
         tasks = tasks_of(
             out, task, shape, sizes or (), option or (), kernel, dtypes or (), target
         )
-        with LocalJudge() as judge:
+        with _judge(ray) as judge:
             if trials is None:
                 default = TRIALS_MEASURED if judge.devices else TRIALS_PREDICTED
                 budget = budget.model_copy(update={"trials": default})
@@ -157,6 +164,15 @@ def optimize(
                 results.append(found)
                 if interrupted:
                     break
+
+
+def _judge(ray: str | None, hung: frozenset[str] = frozenset()) -> Judge:
+    from argus.evaluation.judge import Judge, LocalJudge
+    from argus.evaluation.judge.ray_executor import RayExecutor
+
+    if ray is None:
+        return LocalJudge(hung=hung)
+    return Judge(RayExecutor(None if ray == "local" else ray), hung=hung)
 
 
 def _begun(

@@ -61,7 +61,8 @@ class RayExecutor:
 
     ``address`` of the cluster ("auto" for the one of this machine); None starts one
     here. ``workers`` actors where the cluster has no GPU (default: its processors).
-    ``settings`` go to ``ray.init``. Raises ArgusError AG0906 without Ray.
+    ``settings`` go to ``ray.init``. Raises ArgusError AG0906 without Ray, and AG0908
+    where no cluster answers.
     """
 
     def __init__(
@@ -86,11 +87,17 @@ class RayExecutor:
         )
         self._own = not self._ray.is_initialized()
         if self._own:
-            self._ray.init(
-                address=address,
-                **{"include_dashboard": False, "log_to_driver": False}
-                | (settings or {}),
-            )
+            quiet: dict[str, Any] = {"include_dashboard": False, "log_to_driver": False}
+            try:
+                self._ray.init(address=address, **quiet | (settings or {}))
+            except (ConnectionError, RuntimeError) as error:
+                raise fail(
+                    "AG0908",
+                    None,
+                    f"there is no Ray cluster at `{address}`",
+                    notes=[str(error)],
+                    help="`ray start --head` begins one on this machine",
+                ) from error
         self.limits = limits or Limits()
         resources: dict[str, float] = self._ray.cluster_resources()
         gpus = int(resources.get("GPU", 0))
