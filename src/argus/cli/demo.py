@@ -1,4 +1,4 @@
-"""`argus demo`: the compiler at work on a matrix product. What `make run` calls.
+"""`argus demo`: the compiler at work on a matrix product.
 
 Says exactly what was done. Without a GPU nothing is timed, and it says so.
 """
