@@ -12,6 +12,7 @@ from argus.cli.doctor import doctor
 from argus.cli.explain import explain
 from argus.cli.export import export
 from argus.cli.listing import list_library
+from argus.cli.mcp import mcp
 from argus.cli.optimize import optimize
 from argus.cli.output import settings
 from argus.cli.report import report
@@ -54,4 +55,5 @@ app.command(short_help="Show the compiler at work.")(demo)
 app.command(short_help="Find a faster kernel for a task.")(optimize)
 app.add_typer(session, name="session", short_help="A coding agent writes kernels.")
 app.command(short_help="Write a run as an HTML page.")(report)
+app.command(short_help="Serve the same to agents as tools.")(mcp)
 app.add_typer(runs, name="runs", short_help="Runs of the optimiser, kept for good.")

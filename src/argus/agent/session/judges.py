@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -50,19 +51,21 @@ def _local(gpu: bool) -> Bench:
 
 
 class Judges:
-    """The judge, made when it is first needed: with GPUs only where one is."""
+    """The judge, made when it is first needed. Several threads may ask for it."""
 
     def __init__(self, make: Callable[[bool], Bench] = _local) -> None:
         self._make = make
         self._made: dict[bool, Bench] = {}
+        self._lock = threading.Lock()
 
     def get(self, *, gpu: bool) -> Bench:
         """A judge. ``gpu``: for what needs one, if there is one."""
-        if not gpu and True in self._made:
-            return self._made[True]  # it can do this, too
-        if gpu not in self._made:
-            self._made[gpu] = self._make(gpu)
-        return self._made[gpu]
+        with self._lock:
+            if not gpu and True in self._made:
+                return self._made[True]  # it can do this, too
+            if gpu not in self._made:
+                self._made[gpu] = self._make(gpu)
+            return self._made[gpu]
 
     def close(self) -> None:
         """End all of them."""
