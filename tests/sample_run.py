@@ -166,3 +166,118 @@ def _events(
         )
     )
     return events
+
+
+# ------------------------------------------------ a run of a model, with mistakes in it
+
+HOSTILE = (
+    "</script><script>document.title = 'taken'</script><img src=x onerror=alert(1)>"
+)
+"""What a model may write anywhere. It must stay text."""
+
+
+def shifted() -> Candidate:
+    """A kernel with a mistake that the verifier finds: B is one column further on."""
+    wrong = NAIVE.source.replace("B[bn * BN :, k:]", "B[bn * BN :, k + 1 :]")
+    assert wrong != NAIVE.source
+    return Candidate(source=f"# {HOSTILE}\n{wrong}", kernel="gemm")
+
+
+def repaired() -> Candidate:
+    """The same without the mistake."""
+    right = shifted().source.replace("k + 1 :", "k:")
+    return Candidate(source=right, kernel="gemm")
+
+
+def check_verdict(candidate: Candidate) -> Verdict:
+    """What the judge says before anything is built: real findings."""
+    from argus.evaluation.judge.checking import Clock, check
+    from argus.evaluation.judge.limits import Job
+
+    def enter(stage: str, within: str = "") -> None:
+        pass
+
+    return check(
+        Job(kind="check", problem=TASK.problem, candidate=candidate), Clock(enter)
+    ).verdict
+
+
+def make_eventful(root: Path, refuted: Verdict) -> str:
+    """A run in which a model's kernel was refuted, repaired, and one never came.
+
+    ``refuted`` is the verdict of :func:`shifted`. All texts are hostile.
+    """
+    started = Started(
+        task=TASK.model_copy(update={"name": f"gemm {HOSTILE}"}),
+        agent="model",
+        seed=1,
+        budget=Budget(trials=5, tokens=9000, usd=1.5),
+        policy={"preferences": {}, "effects": {}, "advice": {"a": {}}},
+        environment={"argus": "0.1.0", "device": HOSTILE},
+    )
+    with Store(root).create(started) as run:
+        wrong, right = shifted(), repaired()
+        steps: list[tuple[str, Candidate | None, Verdict | None]] = [
+            ("", NAIVE, correct(2500.0, 2600.0)),
+            ("swizzling", wrong, refuted),
+            ("swizzling", right, correct(900.0, 950.0)),
+            ("split-k", None, None),
+            ("cp-async", RING, _crashed()),
+        ]
+        for number, (what, made, verdict) in enumerate(steps):
+            name = run.put(made.model_dump_json()) if made is not None else None
+            for event in _model_events(number, what, name, verdict, refuted):
+                run.append(event)
+        run.append(Finished(reason="budget: tokens", best=2))
+        return run.id
+
+
+def _crashed() -> Verdict:
+    said = Finding(code="AG1015", message=f"crashed {HOSTILE}", text=HOSTILE)
+    return Verdict(status="crashed", stage="run", findings=(said,), summary=HOSTILE)
+
+
+def _model_events(
+    number: int, what: str, name: str | None, verdict: Verdict | None, refuted: Verdict
+) -> list[Event]:
+    offer = Proposal(
+        optimisation=what or "start",
+        where=HOSTILE,
+        edit={},
+        invariants=(HOSTILE,),
+        predicted_gain=0.4,
+        reason=f"because \u202e{HOSTILE}",
+    )
+    events: list[Event] = [
+        Proposed(
+            trial=number,
+            parent=0 if number else None,
+            bottleneck="latency",
+            proposals=(offer,),
+            probabilities=(1.0,),
+            chosen=0,
+        ),
+        Lowered(
+            trial=number,
+            candidate=name,
+            attempts=(refuted,) if number == 2 else (),
+            failure="" if name else HOSTILE,
+            cost=Cost(tokens=1500, usd=0.02),
+            note=HOSTILE,
+        ),
+    ]
+    if verdict is not None:
+        cost = Cost(gpu_seconds=2.0)
+        events.append(Judged(trial=number, verdict=verdict, cost=cost))
+    change = Change(
+        key=f"advice/gemm/latency/{what}", before=None, after=HOSTILE, trials=(number,)
+    )
+    learned = Learned(
+        trial=number,
+        reward=0.5,
+        predicted_gain=0.4,
+        actual_gain=0.9 if number == 2 else None,
+        changes=(change,) if number else (),
+        note=HOSTILE if number == 3 else "",
+    )
+    return [*events, learned]

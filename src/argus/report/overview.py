@@ -92,7 +92,7 @@ def _facts(found: History, verdict: Verdict | None, best: float | None) -> list[
             within = f"{duration(m.low)} to {duration(m.high)}"
             facts.append(Fact("95 % interval", within, f"{m.samples} samples"))
             for name, took in m.baselines.items():
-                note = f"measured beside it; {took / best:.2f}× as long"
+                note = f"{took / best:.2f}× as long, measured beside it"
                 facts.append(Fact(name, duration(took), note))
         else:
             facts.append(Fact("baseline", "none", "it is measured on a GPU only"))
@@ -213,6 +213,10 @@ def _policy(found: History) -> str:
     return (
         f"{entries} entries at the beginning" if entries else "empty at the beginning"
     )
+
+
+def _entries(count: int) -> str:
+    return "1 entry" if count == 1 else f"{count} entries"
 
 
 def _commands(name: str, found: History) -> list[tuple[str, str]]:

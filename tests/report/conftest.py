@@ -1,0 +1,118 @@
+"""Runs to report on, and what tests ask of a page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+import sample_run
+from argus.report.page import page
+from argus.runs.records import Verdict
+from argus.runs.store import State, Store
+
+VOID = {"meta", "link", "br", "img", "input", "hr"}
+
+
+@dataclass
+class Found(HTMLParser):
+    """A page, read: tags that are open at its end, names, links, text by section."""
+
+    ids: list[str] = field(default_factory=list[str])
+    links: list[str] = field(default_factory=list[str])
+    tags: list[str] = field(default_factory=list[str])
+    pictures: list[dict[str, str | None]] = field(default_factory=list)
+    attributes: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    wrong: list[str] = field(default_factory=list[str])
+    open: list[str] = field(default_factory=list[str])
+    sections: dict[str, str] = field(default_factory=dict[str, str])
+    text: str = ""
+    section: str = ""
+
+    def __post_init__(self) -> None:
+        super().__init__()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        given = dict(attrs)
+        self.attributes += [(k, v or "") for k, v in attrs]
+        if given.get("id"):
+            self.ids.append(given["id"] or "")
+        if tag == "section":
+            self.section = given.get("id") or ""
+        if tag == "svg":
+            self.pictures.append(given)
+        for key in ("href", "src", "xlink:href"):
+            if key in given:
+                self.links.append(given[key] or "")
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.handle_endtag(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if not self.open or self.open[-1] != tag:
+            self.wrong.append(f"</{tag}> in {self.open[-3:]}")
+            return
+        self.open.pop()
+        self.handle_data(" ")
+
+    def handle_data(self, data: str) -> None:
+        if "style" not in self.open:
+            self.text += data
+            if self.section:
+                before = self.sections.get(self.section, "")
+                self.sections[self.section] = before + data
+
+
+def _read(text: str) -> Found:
+    found = Found()
+    found.feed(text)
+    found.close()
+    return found
+
+
+@pytest.fixture(scope="session")
+def refuted() -> Verdict:
+    """What the judge says of the sample's kernel with a mistake."""
+    verdict = sample_run.check_verdict(sample_run.shifted())
+    assert verdict.status == "refuted" and verdict.findings[0].counterexample
+    return verdict
+
+
+Render = Callable[[Callable[[Path], str], State], str]
+
+
+@pytest.fixture(scope="session")
+def render(tmp_path_factory: pytest.TempPathFactory) -> Render:
+    """The page of a run that a function writes."""
+
+    def made(make: Callable[[Path], str], state: State = "finished") -> str:
+        root = tmp_path_factory.mktemp("runs")
+        name = make(root)
+        with Store(root).read(name) as run:
+            return page(run, state)
+
+    return made
+
+
+@pytest.fixture(scope="session")
+def measured(render: Render) -> str:
+    return render(sample_run.make, "finished")
+
+
+@pytest.fixture(scope="session")
+def eventful(render: Render, refuted: Verdict) -> str:
+    return render(lambda root: sample_run.make_eventful(root, refuted), "finished")
+
+
+@pytest.fixture(scope="session")
+def read() -> Callable[[str], Found]:
+    """A page, parsed."""
+    return _read
