@@ -210,6 +210,22 @@ def merge(
         raise fail("AG0902", None, text, notes=[str(error)]) from error
 
 
+def forget(path: Path) -> bool:
+    """Remove the file; whether there was one. Raises ArgusError AG0902.
+
+    Also one that cannot be read: forgetting is the way out of that.
+    """
+    if not path.exists():
+        return False
+    try:
+        with _locked(path):
+            path.unlink()
+    except OSError as error:
+        text = f"the policy {path} cannot be removed"
+        raise fail("AG0902", None, text, notes=[str(error)]) from error
+    return True
+
+
 def _merged(now: Policy, base: Policy, learnt: Policy) -> Policy:
     return Policy(
         preferences=_numbers(now.preferences, base.preferences, learnt.preferences),

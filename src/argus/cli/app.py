@@ -15,6 +15,7 @@ from argus.cli.listing import list_library
 from argus.cli.mcp import mcp
 from argus.cli.optimize import optimize
 from argus.cli.output import settings
+from argus.cli.policy import policy
 from argus.cli.report import report
 from argus.cli.run import run
 from argus.cli.runs import runs
@@ -55,5 +56,6 @@ app.command(short_help="Show the compiler at work.")(demo)
 app.command(short_help="Find a faster kernel for a task.")(optimize)
 app.add_typer(session, name="session", short_help="A coding agent writes kernels.")
 app.command(short_help="Write a run as an HTML page.")(report)
-app.command(short_help="Serve the same to agents as tools.")(mcp)
+app.command(short_help="Serve `session` as tools (MCP).")(mcp)
+app.add_typer(policy, name="policy", short_help="What was learnt for all runs.")
 app.add_typer(runs, name="runs", short_help="Runs of the optimiser, kept for good.")
