@@ -9,7 +9,8 @@ Info strings of fenced blocks:
     sh                          every line is a valid `argus`, `make`, `pip` or `python`
     text explain=PATH           every line is one of `argus explain PATH`; a line that
                                 ends with ` ...` is the beginning of one
-    text check=NAME             is what `argus check` prints for the block named NAME
+    text check=NAME             is what placing the block named NAME is told
+    text refuted=NAME           lines that `argus check` prints for the block named NAME
     python argus name=NAME      gives a block its name
 """
 
@@ -23,6 +24,8 @@ from pathlib import Path
 import pytest
 import typer
 from kernel_files import ROOT
+from typer.core import TyperGroup
+from typer.testing import CliRunner
 
 from argus.cli.app import app
 from argus.compiler import Request, cuda_source, placed_program
@@ -134,6 +137,8 @@ def _parse(arguments: list[str]) -> None:
         name, command, rest = group.resolve_command(context, list(arguments))
         if name == "--help":
             return
+        while isinstance(command, TyperGroup):
+            name, command, rest = command.resolve_command(context, list(rest))
         assert command is not None
         command.make_context(name, list(rest), parent=context)
     for argument in rest:
@@ -175,6 +180,21 @@ def test_quotes_of_diagnostics(block: Block) -> None:
         place_all(subject.source(), "sm_90a", name)
     shown = "\n\n".join(render(d) for d in caught.value.diagnostics)
     assert shown.strip() == block.text.strip()
+
+
+@pytest.mark.parametrize(
+    "block",
+    [p for p in parameters("text") if p.values[0].option("refuted") is not None],
+)
+def test_quotes_of_proofs(block: Block, tmp_path: Path, monkeypatch) -> None:
+    name = block.option("refuted")
+    (subject,) = [b for b in BLOCKS if b.option("name") == name]
+    monkeypatch.chdir(tmp_path)
+    Path(f"{name}.py").write_text(subject.source())
+    env = {"COLUMNS": "80", "NO_COLOR": "1"}
+    ran = CliRunner().invoke(app, ["check", f"{name}.py"], env=env)
+    assert ran.exit_code == 1
+    assert block.text in ran.output
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda p: str(p.relative_to(ROOT)))
