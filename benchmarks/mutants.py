@@ -2,6 +2,7 @@
 
     python benchmarks/mutants.py --prove             write mutants.json; no GPU
     PYTHONPATH=src python benchmarks/mutants.py --out OUT.json [--only TEXT ...]
+    python benchmarks/mutants.py --table OUT.json    what was seen, in Markdown
 
 The second form needs a GPU and torch, and does not import the verifier: what it said
 of each mutant (rule, line, words) is read from mutants.json. Every mutant is built from
@@ -19,6 +20,7 @@ import os
 import subprocess
 import sys
 import threading
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -104,7 +106,11 @@ def main() -> int:
     parser.add_argument("--only", nargs="*", default=[])
     parser.add_argument("--jobs", type=int, default=4, help="processes at a time")
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--table", type=Path, metavar="FILE")
     args = parser.parse_args()
+    if args.table:
+        print(table(json.loads(args.table.read_text())))
+        return 0
     if args.prove:
         return prove()
     if args.one:
@@ -182,6 +188,30 @@ def run_all(out: Path | None, only: list[str], jobs: int, *, build_only: bool) -
             out.write_text(json.dumps(found, indent=1) + "\n")
     expected = "builds" if build_only else "nothing"
     return int(any(not x["operator"] and x["seen"] != expected for x in found))
+
+
+def table(found: list[dict[str, Any]]) -> str:
+    """Markdown: what was changed, what the verifier said, what the GPU did."""
+    from verifier.report.subjects import OPERATORS
+
+    mutants = [x for x in found if x["operator"]]
+    seen = Counter(x["seen"] for x in mutants)
+    counts = ", ".join(f"{n} {what}" for what, n in seen.most_common())
+    lines = [
+        f"{len(mutants)} refuted mutants on the device: {counts}. The kernels without a "
+        f"change were right in {LAUNCHES} launches each.",
+        "",
+        "| kernel | what was changed | refuted as | line | on the device |",
+        "| --- | --- | --- | ---: | --- |",
+    ]
+    for x in mutants:
+        what = (OPERATORS[x["operator"]][1].__doc__ or "").splitlines()[0].rstrip(".")
+        detail = x.get("detail", "").replace("|", "\\|")
+        lines.append(
+            f"| {x['subject']} | {what} (`{x['operator']}` {x['number']}) | "
+            f"{x['rule']} | {x['line']} | **{x['seen']}**: {detail[:110]} |"
+        )
+    return "\n".join(lines)
 
 
 def in_a_process(chosen: tuple[str, str, int], build_only: bool) -> dict[str, Any]:
