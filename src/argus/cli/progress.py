@@ -39,7 +39,7 @@ def duration(microseconds: float) -> str:
     """A time as people read it."""
     if microseconds >= 10_000:
         return f"{microseconds / 1000:.1f} ms"
-    digits = 1 if microseconds >= 100 else 2
+    digits = 1 if microseconds >= 100 else 2 if microseconds >= 0.1 else 4
     return f"{microseconds:.{digits}f} µs"
 
 
@@ -160,7 +160,8 @@ def summary(out: Output, state: State, end: Finished) -> None:
             rows.append((name, _against(took, time_best)))
     limit = verdict.limit_microseconds
     if limit is not None:
-        share = f"{limit / time_best:.0%} of it is reached"
+        share = f"{limit / time_best:.0%}" if limit > 0.01 * time_best else "< 1 %"
+        share += " of it is reached"
         rows.append(("speed of light", f"{duration(limit)}, {share}"))
     out.fields(rows)
     design = state.design(best.number)
