@@ -198,8 +198,8 @@ def table(found: list[dict[str, Any]]) -> str:
     seen = Counter(x["seen"] for x in mutants)
     counts = ", ".join(f"{n} {what}" for what, n in seen.most_common())
     lines = [
-        f"{len(mutants)} refuted mutants on the device: {counts}. The kernels without a "
-        f"change were right in {LAUNCHES} launches each.",
+        f"{len(mutants)} refuted mutants on the device: {counts}. The kernels without "
+        f"a change were right in {LAUNCHES} launches each.",
         "",
         "| kernel | what was changed | refuted as | line | on the device |",
         "| --- | --- | --- | ---: | --- |",
