@@ -48,14 +48,17 @@ CODES = (
     ),
     Code(
         "AG0308",
-        "a partial sum is stored",
-        "The stored element has not seen every coordinate of the contracted dimension.",
+        "a partial sum or maximum is stored",
+        "The stored element has not seen every coordinate of the dimension that it is "
+        "a sum or a maximum over, is a function of a part of a sum that only the "
+        "whole one may undergo, or is still relative to a maximum of a part.",
     ),
     Code(
         "AG0309",
         "a contracted coordinate is added twice",
         "The accumulator has seen some coordinate of the contracted dimension more "
-        "than once, as when the parts of a split overlap.",
+        "than once, as when the parts of a split overlap; or each of several parts "
+        "of a sum adds what belongs to it once, as a bias.",
     ),
     Code(
         "AG0310",
@@ -121,6 +124,13 @@ CODES = (
         "A vector access is aligned to its size and stays in one row, a TMA box and a "
         "matrix descriptor keep the rules of their instruction, for all admitted "
         "sizes.",
+    ),
+    Code(
+        "AG0321",
+        "parts that are relative to different maxima are added",
+        "An online softmax subtracts the maximum of what it has seen. What earlier "
+        "iterations have summed is relative to an older maximum, and must be "
+        "multiplied by exp(old - new) before more is added.",
     ),
     Code(
         "AG0390",

@@ -2,24 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from argus.ir.expr import Binary, BinaryOp, Const, Expr, Sym, binary, select
+from argus.verify.tags.accumulation import EXTRA, extra
 from argus.verify.tags.kinds import join
 from argus.verify.tags.scope import Scope
+from argus.verify.tags.shifts import (
+    EXTREMES,
+    lost,
+    merged_shift,
+    renamed_rows,
+    scaled_like,
+    shift_of,
+)
 from argus.verify.tags.sums import over_loop
 from argus.verify.tags.values import (
     Coord,
+    Flaw,
     Hole,
     Kind,
     Lane,
     Loaded,
     Prior,
+    Row,
+    Shift,
+    Span,
     Sum,
     Tag,
+    Term,
     Vague,
     Value,
     least_limits,
@@ -28,8 +42,9 @@ from argus.verify.tags.values import (
 from argus.verify.tags.world import World
 from argus.verify.verdict import Verdict
 
-__all__ = ["argument", "content", "content_after", "first", "merged", "negation",
-           "result", "shifted"]  # fmt: skip
+__all__ = ["Alias", "argument", "content", "content_after", "first", "merged",
+           "negation", "not_accumulated", "result", "row_before",
+           "shifted"]  # fmt: skip
 
 _OPPOSITE: dict[str, BinaryOp] = {
     "<": ">=", ">=": "<", "<=": ">", ">": "<=", "==": "!=", "!=": "==",
@@ -61,24 +76,38 @@ def first(init: Value, loop: int) -> Value:
 
 
 def _prior(several: tuple[Sum, ...], loop: int) -> tuple[Sum, ...]:
-    return (Sum(several[0].extent, (Prior(loop),)),)
+    flaw = next((s.flaw for s in several if s.flaw is not None), None)
+    return (replace(several[0], terms=(Prior(loop),), flaw=flaw),)
 
 
-def argument(scope: Scope, init: Value, yielded: Value, it: Sym, loop: int) -> Value:
-    """The value at the beginning of iteration ``it``."""
+def argument(
+    scope: Scope,
+    init: Value,
+    yielded: Value,
+    it: Sym,
+    loop: int,
+    anew: Collection[str] = (),
+    rows: Sequence[Alias] = (),
+) -> Value:
+    """The value at the beginning of iteration ``it``.
+
+    ``anew``: components along which it was taken for an accumulation, and is none;
+    ``rows``: what the maxima that are handed on were before the loop.
+    """
     world = scope.world
     before = shifted(world, yielded, {it.name: it - 1})
     start = shifted(world, yielded, {it.name: Const(-1)})
     sums: dict[str, tuple[Sum, ...]] = {}
     for name, several in yielded.sums.items():
         # A sum that is begun anew in each iteration has seen what one iteration adds.
-        grows = _grows(yielded.sums.get(name, ()), loop) or name not in init.sums
+        grows = _grows(yielded.sums.get(name, ()), loop)
+        grows = grows or (name not in init.sums and name not in anew)
         begun = any(isinstance(t, Prior) and t.loop == loop for t in several[0].terms)
         sums[name] = _prior(several, loop) if grows or begun else before.sums[name]
     for name, several in init.sums.items():
         sums.setdefault(name, _prior(several, loop))
     plain = _plain(init)
-    lanes = _lanes(world, init, before, it, loop)
+    lanes = _lanes(world, init, yielded, before, it, loop, anew)
     tags = {
         name: _joined(scope, it, init.tags.get(name), tag, start.tags[name], plain)
         for name, tag in before.tags.items()
@@ -99,21 +128,86 @@ def argument(scope: Scope, init: Value, yielded: Value, it: Sym, loop: int) -> V
         before, tags=tags, holes=holes, kind=kind, number=number, mask=None, sums=sums,
         extents={**init.extents, **before.extents},
         limits=least_limits([init, before]), lanes=lanes,
+        shift=_shift(scope, init, before, start, rows),
     )  # fmt: skip
 
 
 def _lanes(
-    world: World, init: Value, before: Value, it: Sym, loop: int
+    world: World,
+    init: Value,
+    yielded: Value,
+    before: Value,
+    it: Sym,
+    loop: int,
+    anew: Collection[str],
 ) -> dict[str, Lane]:
     """Components that move on in each iteration of what begins as one number."""
     found: dict[str, Lane] = {}
     for name, lane in before.lanes.items():
-        found[name] = Lane(lane.offs, (Prior(loop),))
-    if _plain(init) and not before.sums:
+        grows = Prior(loop) in yielded.lanes[name].terms
+        begun = grows or name not in anew
+        found[name] = replace(lane, terms=(Prior(loop),)) if begun else lane
+    if _plain(init):
         for name, tag in before.tags.items():
-            if isinstance(tag, Coord) and world.depends(tag.base, it):
+            if not isinstance(tag, Coord) or name in anew:
+                continue
+            # Beside a matrix product's sum, only a factor of all of it moves on.
+            beside = any(not n.startswith(EXTRA) for n in before.sums)
+            fits = not beside or bool((tag.offs == tag.offs.flat[0]).all())
+            if fits and world.depends(tag.base, it):
                 found[name] = Lane(tag.offs, (Prior(loop),))
     return found
+
+
+def not_accumulated(argument_: Value, yielded: Value, loop: int) -> set[str]:
+    """Components that were taken for an accumulation, and are begun anew."""
+    lanes = {
+        n
+        for n, lane in argument_.lanes.items()
+        if Prior(loop) in lane.terms
+        and Prior(loop) not in getattr(yielded.lanes.get(n), "terms", ())
+    }
+    sums = {
+        n
+        for n, several in argument_.sums.items()
+        if _grows(several, loop) and not _grows(yielded.sums.get(n, ()), loop)
+    }
+    return lanes | sums
+
+
+Alias = tuple[Row, tuple[Term, ...]]
+"""A maximum of a loop in iteration -1, and what it is: its value before the loop."""
+
+
+def row_before(scope: Scope, init: Value, yielded: Value, it: Sym) -> Alias | None:
+    """What the maximum that a loop hands on was before the loop."""
+    if yielded.row is None:
+        return None
+    start = shifted(scope.world, yielded, {it.name: Const(-1)})
+    assert start.row is not None
+    found = shift_of(scope, init)
+    if found is None:
+        return start.row, ()
+    return None if found.lost or found.exp else (start.row, found.terms)
+
+
+def _shift(
+    scope: Scope, init: Value, before: Value, start: Value, rows: Sequence[Alias]
+) -> Shift | None:
+    """What the value depends on: that of the iteration before, if it fits at first."""
+    here, first_one = before.shift, shift_of(scope, init)
+    if here is None and (first_one is None or before.row is not None):
+        return None
+    if here is None:
+        return lost("later iterations are not relative to the same maximum")
+    zero = init.kind == 0 and here.exp
+    if here.lost or zero:
+        return here
+    assert start.shift is not None
+    entering = renamed_rows(scope, start.shift, rows)
+    if scaled_like(scope, entering if entering.terms else None, first_one):
+        return here
+    return lost("the first iteration is not relative to the same maximum")
 
 
 def _plain(value: Value) -> bool:
@@ -236,10 +330,12 @@ def result(
     it: Sym,
     trips: Expr,
     loop: int,
+    anew: Collection[str] = (),
+    rows: Sequence[Alias] = (),
 ) -> Value:
-    """The value after the loop."""
+    """The value after the loop; ``anew`` and ``rows`` as for `argument`."""
     world = inside.world
-    start = argument(inside, init, yielded, it, loop)
+    start = argument(inside, init, yielded, it, loop, anew, rows)
     after = shifted(world, start, {it.name: trips})
     sums: dict[str, tuple[Sum, ...]] = {}
     for name, several in yielded.sums.items():
@@ -252,7 +348,11 @@ def result(
         made: list[Sum] = []
         for s in several:
             gained = over_loop(s.terms, loop, it, trips)
-            made.append(Sum(s.extent, (*prior, *gained)))
+            whole_ = (*prior, *gained)
+            if not whole_ and name.startswith(EXTRA) and init.kind != 0:
+                # It is what the accumulator began with.
+                whole_ = extra()[0].terms
+            made.append(replace(s, terms=whole_))
         sums[name] = tuple(made)
     for name, several in init.sums.items():
         sums.setdefault(name, several)
@@ -261,15 +361,20 @@ def result(
         begun_lane = init.lanes.get(name)
         before = () if begun_lane is None else begun_lane.terms
         gained = over_loop(lane.terms, loop, it, trips)
-        lanes[name] = Lane(lane.offs, (*before, *gained))
+        lanes[name] = replace(lane, terms=(*before, *gained))
     del outside
-    return replace(after, sums=sums, lanes=lanes)
+    made_ = replace(after, sums=sums, lanes=lanes)
+    if made_.row is not None:
+        over = tuple((n, s) for n, s in sorted(sums.items()) if s[0].fn in EXTREMES)
+        world.rows.append((made_.row, over))
+    return made_
 
 
 def merged(scope: Scope, cond: Expr, a: Value, b: Value) -> Value:
     """``a`` where the condition holds, else ``b``."""
     if a is b:
         return a
+    row = a.row if a.row is not None and a.row == b.row else None
     tags: dict[str, Tag] = {}
     for name in {**a.tags, **b.tags}:
         x, y = a.tags.get(name), b.tags.get(name)
@@ -289,13 +394,54 @@ def merged(scope: Scope, cond: Expr, a: Value, b: Value) -> Value:
     number: Tag | None = None
     if a.number is not None and b.number is not None:
         number = _either(scope, cond, a.number, b.number)
-    sums = {n: (*a.sums.get(n, ()), *b.sums.get(n, ())) for n in {**a.sums, **b.sums}}
-    unique = {n: tuple(dict.fromkeys(s)) for n, s in sums.items()}
+    names = sorted({**a.sums, **b.sums})
+    unique = {n: _either_sum(n, cond, a.sums.get(n), b.sums.get(n)) for n in names}
     kind_: Kind = a.kind if a.kind == b.kind else "data"
     return replace(
         a, tags=tags, holes=tuple(joined), kind=kind_, number=number, mask=None,
-        sums=unique, extents={**b.extents, **a.extents},
+        sums=unique, extents={**b.extents, **a.extents}, row=row,
+        shift=None if row is not None else merged_shift(scope, a, b),
+        lanes=_merged_lanes(a, b),
     )  # fmt: skip
+
+
+def _either_sum(
+    name: str, cond: Expr, a: tuple[Sum, ...] | None, b: tuple[Sum, ...] | None
+) -> tuple[Sum, ...]:
+    """The sums of one branch and of the other: each must be right.
+
+    What only one of them adds to a part is added where that one is taken.
+    """
+    if not name.startswith(EXTRA) or (a is not None and b is not None):
+        return tuple(dict.fromkeys((*(a or ()), *(b or ()))))
+    taken = cond if a is not None else negation(cond)
+    times = (Sym(f"{name}?", "loop"), select(taken, 1, 0))
+    return tuple(
+        replace(
+            s,
+            terms=tuple(
+                replace(t, loops=(times, *t.loops)) if isinstance(t, Span) else t
+                for t in s.terms
+            ),
+        )
+        for s in a or b or ()
+    )
+
+
+def _merged_lanes(a: Value, b: Value) -> dict[str, Lane]:
+    """Accumulators of two branches: the same ones, or nothing is known of them."""
+    lanes = {**b.lanes, **a.lanes}
+    for name, lane in lanes.items():
+        x, y = a.lanes.get(name), b.lanes.get(name)
+        if x is None or y is None:
+            one = a if x is None else b
+            same = _plain(one)
+        else:
+            same = x.terms == y.terms and np.array_equal(x.offs, y.offs)
+        if not same:
+            flaw = Flaw("the branches accumulate different parts", False)
+            lanes[name] = replace(lane, flaw=lane.flaw or flaw)
+    return lanes
 
 
 def _either(scope: Scope, cond: Expr, x: Tag | None, y: Tag | None) -> Tag:

@@ -57,7 +57,7 @@ def contracted(state: State, op: o.Dot, a: Value, b: Value) -> list[str]:
         along = varies(x) or varies(y) or name == wanted
         if along:
             found.append(name)
-        modulo = a.loose.get(name, 0) or b.loose.get(name, 0)
+        modulo = max(0, a.loose.get(name, 0) or b.loose.get(name, 0))
         outcome = _pairs(x, y, state.scope, modulo)
         what = (
             f"every pair multiplied has one {name}"

@@ -6,22 +6,24 @@ from dataclasses import replace
 
 from argus.ir import ops as o
 from argus.ir.expr import Const, Expr, binary
-from argus.verify.tags.compare import agree
+from argus.verify.tags.accumulation import joined
+from argus.verify.tags.compare import agree, unknown
 from argus.verify.tags.findings import operand
 from argus.verify.tags.kinds import fold, join
 from argus.verify.tags.lanes import accumulated, pairing
 from argus.verify.tags.loops import close
 from argus.verify.tags.masks import check_mask, excludes, is_plain, limits_of
+from argus.verify.tags.scalars import scalar_of_tensors
+from argus.verify.tags.shifts import shifted_by
 from argus.verify.tags.state import State
-from argus.verify.tags.sums import added
 from argus.verify.tags.values import (
+    UNNAMED,
     Compare,
     Coord,
     Hole,
     Kind,
     Loaded,
     Sets,
-    Sum,
     Tag,
     Value,
     constant,
@@ -66,7 +68,7 @@ def elementwise(state: State, op: o.Elementwise) -> Value:
         _kind(op.fn, values),
         number=_number(op, values),
         mask=_mask(op, values),
-        sums=_sums(state, op, values),
+        sums=joined(state, op, values),
         sets=_sets(values),
         extents=extents,
         loose=loose,
@@ -74,6 +76,7 @@ def elementwise(state: State, op: o.Elementwise) -> Value:
         chain=chain,
     )
     result = accumulated(state, op, values, result)
+    result = shifted_by(state, op, values, result)
     return _masked(state, op, values, result)
 
 
@@ -82,7 +85,9 @@ def _scalar(state: State, arg: Expr, shape: tuple[int, ...]) -> Value:
     if isinstance(value, Const):
         number = None if isinstance(value.value, float) else uniform(value, shape)
         return replace(constant(float(value.value), shape), number=number)
-    return Value(shape, number=uniform(value, shape) if value.type == "int" else None)
+    if value.type == "int":
+        return Value(shape, number=uniform(value, shape))
+    return scalar_of_tensors(state, value, shape)
 
 
 def _check_agreement(state: State, op: o.Elementwise, values: list[Value]) -> set[str]:
@@ -116,7 +121,13 @@ def _chosen_apart(state: State, name: str, a: Tag, b: Tag) -> bool:
 
 def _agreement(state: State, op: o.Elementwise, name: str, a: Value, b: Value) -> None:
     modulo = a.loose.get(name, 0) or b.loose.get(name, 0)
-    outcome = agree(a.tags[name], b.tags[name], state.scope, modulo)
+    outcome = agree(a.tags[name], b.tags[name], state.scope, max(modulo, 0))
+    if modulo == UNNAMED and not outcome.proved:
+        outcome = unknown(
+            f"the axes that ran along {name} have no name, and begin at different "
+            f"{name}; a view gives them coordinates that can be compared: "
+            f"`X.view(..., at=lambda ...: ...)`"
+        )
     at = state.coordinate(op.result, outcome.element)
     left = operand("left", a, outcome.element, outcome.model, state.scope, at)
     right = operand("right", b, outcome.element, outcome.model, state.scope, at)
@@ -208,25 +219,6 @@ def _mask(op: o.Elementwise, values: list[Value]) -> tuple[Compare, ...] | None:
         if a is not None and b is not None:
             return (Compare(_COMPARISONS[op.fn], a, b),)
     return None
-
-
-def _sums(
-    state: State, op: o.Elementwise, values: list[Value]
-) -> dict[str, tuple[Sum, ...]]:
-    """Sums are joined by additions; elsewhere all of them are kept."""
-    names = {n for v in values for n in v.sums}
-    result: dict[str, tuple[Sum, ...]] = {}
-    for name in sorted(names):
-        several = [v.sums[name] for v in values if name in v.sums]
-        if op.fn in ("add", "sub") and len(several) == 2:
-            result[name] = added(state.scope, *several)
-            continue
-        distinct: list[Sum] = []
-        for s in (x for group in several for x in group):
-            if s not in distinct:
-                distinct.append(s)
-        result[name] = tuple(distinct)
-    return result
 
 
 def _sets(values: list[Value]) -> dict[str, Sets]:

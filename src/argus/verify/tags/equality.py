@@ -12,6 +12,7 @@ import numpy as np
 
 from argus.ir.expr import Expr
 from argus.verify.tags.scope import Scope
+from argus.verify.tags.shifts import is_one, same
 from argus.verify.tags.values import Coord, Hole, Lane, Loaded, Sets, Tag, Vague, Value
 from argus.verify.verdict import Verdict
 
@@ -44,6 +45,8 @@ def equal_values(scope: Scope, a: Value, b: Value) -> bool:
         and all(_lane(x, b.lanes[n]) for n, x in a.lanes.items())
         and a.loose == b.loose
         and a.limits == b.limits
+        and _row(scope, a, b)
+        and same(scope, a.shift, b.shift)
         and _written(a, b)
     )
 
@@ -102,7 +105,14 @@ def _sets(a: Sets, b: Sets) -> bool:
 
 
 def _lane(a: Lane, b: Lane) -> bool:
-    return a.terms == b.terms and np.array_equal(a.offs, b.offs)
+    kept = (a.terms, a.fn, a.once, a.flaw) == (b.terms, b.fn, b.once, b.flaw)
+    return kept and np.array_equal(a.offs, b.offs)
+
+
+def _row(scope: Scope, a: Value, b: Value) -> bool:
+    if a.row is None or b.row is None:
+        return a.row is b.row
+    return is_one(scope, a.row, b.row)
 
 
 def _written(a: Value, b: Value) -> bool:

@@ -9,16 +9,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from argus.ir import ops as o
-from argus.ir.expr import binary
+from argus.ir.expr import Expr, binary
+from argus.verify.tags.accumulation import EXTRA, harm
 from argus.verify.tags.compare import Outcome, within
 from argus.verify.tags.findings import operand
 from argus.verify.tags.kinds import neutral
 from argus.verify.tags.state import State
-from argus.verify.tags.values import Coord, Lane, Span, Value
+from argus.verify.tags.sums import whole
+from argus.verify.tags.values import Coord, Flaw, Lane, Prior, Span, Sum, Value
 from argus.verify.verdict import Verdict
 
-__all__ = ["REDUCING", "accumulated", "pairing"]
+__all__ = ["REDUCING", "accumulated", "lane_sums", "lane_union", "pairing"]
 
 REDUCING = {"add": "sum", "maximum": "max", "minimum": "min"}
 """Element-wise functions that accumulate, and the reduction that completes them."""
@@ -40,7 +44,13 @@ def accumulated(
     state: State, op: o.Elementwise, values: list[Value], result: Value
 ) -> Value:
     """The result, where it is an accumulation; else with the lanes of its operands."""
-    lanes = {n: x for v in reversed(values) for n, x in v.lanes.items()}
+    names = dict.fromkeys(n for v in values for n in v.lanes)
+    lanes: dict[str, Lane] = {}
+    for name in names:
+        pair = pairing(values, name)
+        kept = _kept(state, op, values, name) if pair is None else pair[0].lanes[name]
+        if kept is not None:
+            lanes[name] = kept
     tags, holes = dict(result.tags), list(result.holes)
     for name, lane in list(lanes.items()):
         found = pairing(values, name)
@@ -53,9 +63,15 @@ def accumulated(
             _report(state, op, name, values)
             continue
         shift = int(apart.flat[0])
-        lanes[name] = Lane(
-            lane.offs, (*lane.terms, Span(binary("+", tag.base, shift), 1))
-        )
+        span = Span(binary("+", tag.base, shift), 1)
+        fn = REDUCING[op.fn]
+        flaw = lane.flaw
+        grown = any(not isinstance(t, Prior) for t in lane.terms)
+        if fn != lane.fn and grown and flaw is None:
+            flaw = Flaw(f"a {lane.fn} and a {fn} of parts are mixed", False)
+        # A scale that changes along with another sum is used in each of its parts.
+        once = fn == "sum" and not _beside(state, *found)
+        lanes[name] = Lane(lane.offs, (*lane.terms, span), fn, once, flaw)
         tags.pop(name, None)
         for h in found[1].holes:
             if h.name != name:
@@ -78,6 +94,74 @@ def accumulated(
                 ],
             )
     return replace(result, tags=tags, holes=tuple(holes), lanes=lanes)
+
+
+def lane_sums(lane: Lane, extent: Expr) -> tuple[Sum, ...] | None:
+    """The sum that each element is; None where they have seen different coordinates.
+
+    ``extent`` is that of the dimension.
+    """
+    if not lane.offs.size or (lane.offs != lane.offs.flat[0]).any():
+        return None
+    return (_shifted_sum(lane, extent, int(lane.offs.flat[0]), 1),)
+
+
+def lane_union(lane: Lane, extent: Expr) -> Sum | None:
+    """What all elements together have seen; None where they leave gaps."""
+    seen = np.unique(lane.offs)
+    low, count = int(seen[0]), len(seen)
+    if int(seen[-1]) - low != count - 1:
+        return None
+    return _shifted_sum(lane, extent, low, count)
+
+
+def _shifted_sum(lane: Lane, extent: Expr, low: int, count: int) -> Sum:
+    terms = tuple(
+        Span(binary("+", t.lo, low), count, t.loops) if isinstance(t, Span) else t
+        for t in lane.terms
+    )
+    return Sum(extent, terms, lane.fn, lane.once, lane.flaw)
+
+
+def _kept(
+    state: State, op: o.Elementwise, values: list[Value], name: str
+) -> Lane | None:
+    """An accumulator after an operation that adds no tile along its dimension."""
+    held = {i: v.lanes[name] for i, v in enumerate(values) if name in v.lanes}
+    at, lane = next(iter(held.items()))
+    if len(held) > 1:
+        return _together(op, list(held.values()))
+    if lane.fn != "sum":
+        # What is computed of a maximum is none; how it depends on it is in its shift.
+        clean = op.fn in REDUCING and lane.fn == REDUCING[op.fn]
+        return lane if clean else None
+    extent = values[at].extents.get(name)
+    sums = None if extent is None else lane_sums(lane, extent)
+    if lane.flaw is not None or (sums is not None and whole(state.scope, sums)):
+        return lane
+    begun = any(isinstance(t, Prior) for t in lane.terms)
+    return replace(lane, flaw=harm(op.fn, at, values, begun))
+
+
+def _together(op: o.Elementwise, lanes: list[Lane]) -> Lane:
+    """Two accumulators in one operation."""
+    a, b = lanes[0], lanes[1]
+    if a.terms == b.terms and np.array_equal(a.offs, b.offs) and op.fn not in REDUCING:
+        return a
+    fits = len(lanes) == 2 and REDUCING.get(op.fn) == a.fn == b.fn
+    if not fits or not np.array_equal(a.offs, b.offs):
+        text = f"two accumulators over different parts are combined by {op.fn}"
+        return replace(a, flaw=a.flaw or b.flaw or Flaw(text, False))
+    terms, once = (*a.terms, *b.terms), a.once and b.once
+    return Lane(a.offs, terms, a.fn, once, a.flaw or b.flaw)
+
+
+def _beside(state: State, a: Value, b: Value) -> bool:
+    """Whether both are parts of a sum over another dimension, too."""
+    return any(
+        n in b.sums and a.sums[n][0].fn == "sum" and not n.startswith(EXTRA)
+        for n in a.sums
+    )
 
 
 def _report(state: State, op: o.Elementwise, name: str, values: list[Value]) -> None:

@@ -18,6 +18,7 @@ from argus.verify.tags.values import (
     Hole,
     Ints,
     Kind,
+    Loaded,
     Shape,
     Tag,
     Vague,
@@ -75,7 +76,9 @@ def loaded(
         if isinstance(tag, Vague):
             # A map: outside means the fill, which is then what the element is.
             continue
-        tags[name] = tag
+        if not placed.axes or name in view.dims or not _runs(tag):
+            # A view's own coordinates take the place of those that they come from.
+            tags[name] = tag
         if isinstance(tag, Coord) and not within(tag, extent, state.scope).proved:
             holes.append(Hole(tag, extent, kind, name, f"{tensor.name} along {name}"))
     for tag, extent in placed.limits:
@@ -96,6 +99,17 @@ def loaded(
         tags[name] = _component(state, component, placed)
     chain = (Step(f"loaded from {tensor.name}", op.span),)
     return Value(shape, tags, tuple(holes), extents=extents, chain=chain)
+
+
+def _runs(tag: Tag) -> bool:
+    """Whether a coordinate differs from element to element."""
+    match tag:
+        case Coord():
+            return bool((tag.offs != tag.offs.flat[0]).any())
+        case Loaded():
+            return any(_runs(x) for x in tag.at)
+        case Vague():
+            return False
 
 
 def _component(state: State, e: Expr, placed: Placed) -> Tag:

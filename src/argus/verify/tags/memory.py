@@ -25,6 +25,7 @@ from argus.ir import ops as o
 from argus.ir.expr import Const, Expr, binary, select
 from argus.ir.memory import SharedAlloc
 from argus.verify.tags.scope import Scope
+from argus.verify.tags.shifts import merged_shift
 from argus.verify.tags.slots import hole_of, overlay
 from argus.verify.tags.values import (
     Coord,
@@ -209,7 +210,8 @@ def _choose(condition: Expr, a: Value, b: Value, scope: Scope) -> Value:
     written = None
     if a.written is not None and b.written is not None:
         written = a.written & b.written
-    return replace(b, tags=tags, holes=holes, written=written)
+    shift = merged_shift(inside, a, b)
+    return replace(b, tags=tags, holes=holes, written=written, shift=shift)
 
 
 def _choose_tag(condition: Expr, a: Tag | None, b: Tag, inside: Scope) -> Tag:

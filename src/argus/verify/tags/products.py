@@ -18,6 +18,7 @@ from argus.ir import ops as o
 from argus.ir.memory import SharedView
 from argus.ir.placement import MmaPlan, WgmmaPlan
 from argus.layout import mma_accumulator, wgmma_accumulator
+from argus.verify.tags.accumulation import EXTRA, extra, is_partial, is_zero
 from argus.verify.tags.compare import (
     Outcome,
     agree,
@@ -29,13 +30,17 @@ from argus.verify.tags.operands import (
     wgmma_registers,
     wgmma_shared,
 )
+from argus.verify.tags.shifts import met, product_shift, shift_of
 from argus.verify.tags.state import State
 from argus.verify.tags.sums import added
 from argus.verify.tags.values import (
     Coord,
+    Flaw,
     Hole,
     Ints,
     Kind,
+    Lane,
+    Span,
     Sum,
     Tag,
     Vague,
@@ -173,6 +178,7 @@ def _result(
         shape, tags, holes, kind, sums={**carried, **sums}, extents=extents,
         loose=loose, chain=chain,
         limits={n: e for n, e in least_limits([a, b]).items() if n in tags},
+        shift=product_shift(state.scope, a, b, names),
     ).with_step("multiplied and added", op.span)  # fmt: skip
     if op.acc is None:
         return made
@@ -203,11 +209,24 @@ def _mixed(state: State, op: o.Dot, name: str, value: Value) -> None:
     )
 
 
+def _along(lane: Lane, tag: Tag) -> Lane:
+    """A factor of the product that changes along with what is summed: `lanes.py`."""
+    if isinstance(tag, Coord) and not (tag.offs != lane.offs).any():
+        return replace(lane, terms=(*lane.terms, Span(tag.base, 1)), once=False)
+    flaw = Flaw("a factor of the product is at another place than before", False)
+    return replace(lane, flaw=lane.flaw or flaw)
+
+
 def _accumulated(state: State, op: o.Dot, acc: Value, made: Value) -> Value:
+    tags = {**acc.tags, **made.tags}
+    lanes = dict(acc.lanes)
     for name in made.tags:
+        if name in lanes:
+            tags.pop(name, None)
+            lanes[name] = _along(lanes[name], made.tags[name])
         if name not in acc.tags:
             continue
-        modulo = acc.loose.get(name, 0) or made.loose.get(name, 0)
+        modulo = max(0, acc.loose.get(name, 0) or made.loose.get(name, 0))
         outcome = agree(acc.tags[name], made.tags[name], state.scope, modulo)
         element = outcome.element
         before = operand("accumulator", acc, element, outcome.model, state.scope)
@@ -226,6 +245,14 @@ def _accumulated(state: State, op: o.Dot, acc: Value, made: Value) -> Value:
     for name, several in acc.sums.items():
         mine = sums.get(name)
         sums[name] = several if mine is None else added(state.scope, several, mine)
+    if is_partial(state.scope, acc) != is_partial(state.scope, made):
+        whole_ = made if is_partial(state.scope, acc) else acc
+        if not is_zero(whole_):
+            sums[f"{EXTRA}{op.span.line}:{op.span.column}"] = extra()
+    shifts = shift_of(state.scope, acc), made.shift
+    shift = None
+    if shifts != (None, None):
+        shift = met(state, op, acc, made, shifts)
     holes = list(made.holes)
     for h in acc.holes:
         at = next((i for i, x in enumerate(holes) if _one(state, x, h)), None)
@@ -236,10 +263,12 @@ def _accumulated(state: State, op: o.Dot, acc: Value, made: Value) -> Value:
     kind: Kind = 0.0 if acc.kind == 0 and made.kind == 0 else "data"
     return replace(
         made,
-        tags={**acc.tags, **made.tags},
+        tags=tags,
         holes=tuple(holes),
         kind=kind,
         sums=sums,
+        lanes=lanes,
+        shift=shift,
         extents={**acc.extents, **made.extents},
     )
 

@@ -13,13 +13,16 @@ import numpy as np
 
 from argus.ir import ops as o
 from argus.ir.expr import binary
+from argus.verify.tags.accumulation import bent
 from argus.verify.tags.compare import Outcome, within
 from argus.verify.tags.findings import operand
 from argus.verify.tags.kinds import neutral
+from argus.verify.tags.shifts import EXTREMES, number_of_row, reduced_shift
 from argus.verify.tags.state import State
 from argus.verify.tags.sums import complete
 from argus.verify.tags.values import (
     Coord,
+    Flaw,
     Hole,
     Ints,
     Kind,
@@ -91,31 +94,38 @@ def reduced(state: State, op: o.Reduce) -> Value:
     axis = _Axis(state, op)
     tags: dict[str, Tag] = {}
     sets: dict[str, Sets] = {}
-    sums = dict(value.sums)
+    sums = _sums(state, op, value)
+    running: list[str] = []
     for name, tag in value.tags.items():
         if axis.constant(tag):
             tags[name] = axis.first(tag)
         elif isinstance(tag, Coord):
             rows = axis.rows(tag.offs)
             sets[name] = _as_sets((Span(tag.base, 1),), rows, axis)
+            running.append(name)
     for name, s in value.sets.items():
         ids = axis.rows(s.ids)
         same = bool((ids == ids[..., :1]).all())
         members = s.table[ids[..., 0]] if same else s.table[ids]
         shape = (*members.shape[: ids.ndim - 1], -1)
-        sets[name] = _as_sets(s.terms, members.reshape(shape), axis)
+        made = _as_sets(s.terms, members.reshape(shape), axis)
+        sets[name] = replace(made, once=s.once, flaw=s.flaw)
     lanes: dict[str, Lane] = {}
     for name, lane in value.lanes.items():
         rows = axis.rows(lane.offs)
         if bool((rows == rows[..., :1]).all()):
-            lanes[name] = Lane(axis.spread(rows[..., 0]), lane.terms)
+            flaw = lane.flaw or _other_function(op, lane.fn)
+            lanes[name] = replace(lane, offs=axis.spread(rows[..., 0]), flaw=flaw)
             continue
-        sets[name] = _as_sets(lane.terms, rows, axis)
+        running.append(name)
+        flaw = lane.flaw or _other_function(op, lane.fn)
+        made = _as_sets(lane.terms, rows, axis)
+        sets[name] = replace(made, once=lane.once, flaw=flaw)
     for name in list(sets):
         seen = _settled(state, op, value, name, sets[name])
         if seen is not None:
             del sets[name]
-            if op.fn == "sum" and seen:
+            if seen:
                 sums[name] = (*sums.get(name, ()), *seen)
     holes = _holes(state, op, value, axis)
     if not axis.regular:
@@ -132,9 +142,29 @@ def reduced(state: State, op: o.Reduce) -> Value:
         lanes=lanes,
         extents=value.extents,
         loose=value.loose,
+        row=number_of_row(state, op) if op.fn in EXTREMES else None,
+        shift=reduced_shift(state, op, value, running),
         limits={n: e for n, e in value.limits.items() if n not in sums},
         chain=value.chain,
     )
+
+
+def _sums(state: State, op: o.Reduce, value: Value) -> dict[str, tuple[Sum, ...]]:
+    """Parts of sums over other dimensions: only sums may be taken of them."""
+    found: dict[str, tuple[Sum, ...]] = {}
+    for name, several in value.sums.items():
+        flaw = _other_function(op, several[0].fn)
+        if several[0].fn in EXTREMES and flaw is not None:
+            continue  # in the shift
+        found[name] = bent(state.scope, several, flaw)
+    return found
+
+
+def _other_function(op: o.Reduce, fn: str) -> Flaw | None:
+    """Whether a part of one reduction is taken for that of another."""
+    if op.fn == fn:
+        return None
+    return Flaw(f"a {op.fn} is taken of what is a part of a {fn}", False)
 
 
 def _as_sets(terms: tuple[Span | Prior, ...], rows: Ints, axis: _Axis) -> Sets:
@@ -154,7 +184,7 @@ def _settled(
     rows = np.sort(s.table, axis=1)
     again = (rows[:, 1:] == rows[:, :-1]).any(axis=1)
     scope = state.scope
-    if again.any():
+    if again.any() and op.fn in ("sum", "prod"):
         outcome = Outcome(Verdict.REFUTED, "enumeration", "", scope.some_point())
     else:
         outcome = Outcome(Verdict.PROVED, "enumeration")
@@ -167,6 +197,11 @@ def _settled(
         f"one {name} takes part twice",
         [operand("element", value, (0, 0), outcome.model, scope)],
     )
+    if again.any():
+        different = [np.unique(row) for row in rows]
+        if len({len(row) for row in different}) != 1:
+            return None
+        rows = np.stack(different)
     low, count = int(rows[0, 0]), rows.shape[1]
     if not (rows == rows[0]).all() or rows[0, -1] - low != count - 1:
         return None
@@ -176,7 +211,8 @@ def _settled(
         Span(binary("+", t.lo, low), count, t.loops) if isinstance(t, Span) else t
         for t in s.terms
     )
-    found = Sum(extent, terms)
+    once = s.once and op.fn in ("sum", "prod")
+    found = Sum(extent, terms, op.fn, once, s.flaw)
     return () if complete(found, scope).outcome.proved else (found,)
 
 

@@ -15,15 +15,18 @@ from dataclasses import replace
 import numpy as np
 
 from argus.ir import ops as o
-from argus.ir.expr import Const
+from argus.ir.expr import Const, binary
+from argus.verify.tags.accumulation import RUNNING, extra
 from argus.verify.tags.compare import Outcome
 from argus.verify.tags.elementwise import elementwise
 from argus.verify.tags.findings import operand
 from argus.verify.tags.loops import close
 from argus.verify.tags.reductions import reduced
+from argus.verify.tags.scalars import scalar_of_tensors
 from argus.verify.tags.state import State
 from argus.verify.tags.values import (
     Coord,
+    Flaw,
     Value,
     constant,
     moved,
@@ -70,10 +73,28 @@ def run(state: State, op: RegisterOp) -> Value:
         case o.Split():
             return state.get(op.src)
         case o.Scan():
-            value = state.get(op.src)
-            return replace(value, number=None, mask=None)
+            return _running(state, op)
         case o.Reinterpret():
             return _reinterpreted(state, op)
+
+
+def _running(state: State, op: o.Scan) -> Value:
+    """A running sum begins with the first coordinate, or is a part of one."""
+    value = replace(state.get(op.src), number=None, mask=None)
+    table = state.table(op.src)[:, :, op.axis]
+    sums = dict(value.sums)
+    for name, tag in value.tags.items():
+        if name not in value.extents or not isinstance(tag, Coord):
+            continue
+        if (tag.offs - table != tag.offs.flat[0] - table.flat[0]).any():
+            continue  # another axis
+        low = binary("+", tag.base, int(tag.offs.min()))
+        begins = state.scope.equal(low, Const(0))
+        if begins.verdict is not Verdict.PROVED:
+            text = f"a running sum that does not begin with {name} = 0"
+            flaw = Flaw(text, begins.verdict is Verdict.REFUTED)
+            sums[RUNNING + name] = (replace(extra()[0], flaw=flaw),)
+    return replace(value, sums=sums)
 
 
 def _full(state: State, op: o.Full) -> Value:
@@ -82,13 +103,16 @@ def _full(state: State, op: o.Full) -> Value:
     if isinstance(value, Const):
         number = None if isinstance(value.value, float) else uniform(value, shape)
         return replace(constant(float(value.value), shape), number=number)
-    number = uniform(value, shape) if value.type == "int" else None
-    return Value(shape, number=number)
+    if value.type == "int":
+        return Value(shape, number=uniform(value, shape))
+    return scalar_of_tensors(state, value, shape)
 
 
 def _cast(state: State, op: o.Cast) -> Value:
     value = state.get(op.src)
     keeps = op.result.dtype.kind == "int" and op.src.dtype.kind == "int"
+    # A narrower type may not hold the number.
+    keeps = keeps and op.result.dtype.bits >= op.src.dtype.bits
     return replace(
         value,
         number=value.number if keeps else None,

@@ -62,6 +62,8 @@ class Scope:
     _known: dict[Expr, Decision] = field(default_factory=dict[Expr, Decision])
     _leaves: dict[Expr, bool] = field(default_factory=dict[Expr, bool])
     _normal: Normal | None = None
+    complete: dict[object, object] = field(default_factory=dict[object, object])
+    """What `sums.complete` has found here."""
     _children: dict[object, Scope] = field(default_factory=dict[object, "Scope"])
 
     @staticmethod

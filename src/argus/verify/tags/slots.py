@@ -12,6 +12,7 @@ from argus.ir.expr import Const, evaluate
 from argus.ir.memory import SharedAlloc, SharedView
 from argus.ir.placement import VectorPlan
 from argus.verify.tags.scope import Scope
+from argus.verify.tags.shifts import merged_shift
 from argus.verify.tags.values import (
     Bools,
     Coord,
@@ -128,6 +129,8 @@ def overlay(below: Value | None, above: Value, scope: Scope) -> Value:
         sums={**below.sums, **above.sums},
         extents={**below.extents, **above.extents},
         written=below.written | mask,
+        row=None,
+        shift=merged_shift(scope, below, above),
     )
 
 

@@ -7,6 +7,7 @@ coordinate of the store uses; over these the sum is continued like over a loop.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from argus.ir.expr import Expr, Sym
 from argus.verify.tags.order_lemmas import Variable
@@ -50,5 +51,5 @@ def contributions(
             lo = next(left)
             loops = tuple((sym, next(left)) for sym, _ in t.loops)
             terms.append(Span(lo, t.size, (*loops, *over)))
-        found.append(complete(Sum(s.extent, tuple(terms)), scope))
+        found.append(complete(replace(s, terms=tuple(terms)), scope))
     return found

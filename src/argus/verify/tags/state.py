@@ -17,7 +17,7 @@ from argus.verify.tags.loops import Env, close, number_of
 from argus.verify.tags.memory import Memory
 from argus.verify.tags.scope import Scope
 from argus.verify.tags.shared_tags import Tagged
-from argus.verify.tags.values import Ints, Shape, Tag, Vague, Value
+from argus.verify.tags.values import UNNAMED, Ints, Shape, Tag, Vague, Value
 from argus.verify.tags.world import World
 
 __all__ = ["State", "Stored"]
@@ -109,13 +109,17 @@ class State:
         """Components under the names that the result's axes have.
 
         A renamed axis may begin at another whole tile: its coordinate is known up to a
-        multiple of its extent (`ag.rename` is that claim).
+        multiple of its extent (`ag.rename` is that claim). An axis that loses its name
+        keeps its coordinate, which nothing then claims.
         """
         tags, extents = dict(value.tags), dict(value.extents)
         sets, loose = dict(value.sets), dict(value.loose)
         for axis, target in enumerate(axes):
             old, new = source.dims[axis], result.dims[target]
-            if old is None or new is None or old == new or old not in value.tags:
+            if old is None or old == new or old not in value.tags:
+                continue
+            if new is None:
+                loose[old] = UNNAMED
                 continue
             tag = value.tags[old]
             if new in value.tags:

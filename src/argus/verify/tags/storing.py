@@ -10,9 +10,12 @@ from argus.ir import ops as o
 from argus.ir.expr import Expr, binary
 from argus.ir.memory import GlobalView
 from argus.verify.evidence import Operand
-from argus.verify.tags.compare import Outcome, agree, value_of, within
+from argus.verify.tags.accumulation import EXTRA, RUNNING, partly
+from argus.verify.tags.compare import Outcome, agree, unknown, value_of, within
 from argus.verify.tags.findings import operand
+from argus.verify.tags.lanes import lane_sums, lane_union
 from argus.verify.tags.masks import excludes
+from argus.verify.tags.shifts import shift_of
 from argus.verify.tags.spread import Placed
 from argus.verify.tags.state import State, Stored
 from argus.verify.tags.sums import complete
@@ -22,6 +25,7 @@ from argus.verify.tags.values import (
     Coord,
     Hole,
     Loaded,
+    Sum,
     Tag,
     Vague,
     Value,
@@ -62,6 +66,8 @@ def check_store(
     atomic = isinstance(op, o.StoreGlobal) and op.atomic is not None
     if not atomic:
         _complete(state, op, value)
+        _accumulators(state, op, value)
+    _shift(state, op, value)
     for name in value.sets:
         outcome = Outcome(Verdict.REFUTED, "enumeration", "", state.scope.some_point())
         state.report(
@@ -124,7 +130,7 @@ def _identity(
     if mine is None or isinstance(tag, Vague):
         return
     tensor = op.dst.tensor if isinstance(op, o.CopyOut) else op.view.tensor
-    outcome = agree(mine, tag, state.scope, value.loose.get(name, 0))
+    outcome = agree(mine, tag, state.scope, max(0, value.loose.get(name, 0)))
     element = outcome.element
     stored = operand("stored", value, element, outcome.model, state.scope)
     wanted = value_of(tag, element, outcome.model, state.scope)
@@ -192,9 +198,24 @@ def _skipped(
         same = agree(hole.where, tag, scope).proved
         if same and _at_most(state, extent, hole.extent):
             return Outcome(Verdict.PROVED, "normal form")
+        if not same and _implied(state, hole, tag, extent):
+            return Outcome(Verdict.PROVED, "normal form")
     if mask is not None and excludes(state, mask, hole):
         return Outcome(Verdict.PROVED, "normal form")
     return _reaches(state, hole, conditions)
+
+
+def _implied(state: State, hole: Hole, tag: Tag, extent: Expr) -> bool:
+    """Whether where < hole.extent follows from 0 <= tag < extent: where = tag + c."""
+    where = hole.where
+    if not isinstance(where, Coord) or not isinstance(tag, Coord):
+        return False
+    apart = np.asarray(where.offs - tag.offs)
+    if not apart.size or (apart != apart.flat[0]).any():
+        return False
+    c = binary("+", binary("-", where.base, tag.base), int(apart.flat[0]))
+    last = binary("<=", binary("+", extent, c), hole.extent)
+    return state.scope.all_hold((binary(">=", c, 0), last)).verdict is Verdict.PROVED
 
 
 def _at_most(state: State, a: Expr, b: Expr) -> bool:
@@ -240,21 +261,83 @@ def _reaches(state: State, hole: Hole, conditions: list[tuple[Tag, Expr]]) -> Ou
 def _complete(state: State, op: o.AnyOp, value: Value) -> None:
     for name, several in value.sums.items():
         for s in several:
-            found = complete(s, state.scope)
-            times = f"{found.times} times" if found.times else "never"
-            missing = Operand("twice" if found.times else "missing",
-                              {name: found.coordinate}, ())  # fmt: skip
-            state.report(
-                found.rule if found.outcome.verdict is Verdict.REFUTED else "AG0308",
-                f"the stored sum has seen each {name} exactly once",
-                op.span,
-                found.outcome,
-                f"a sum over {name} that is not complete is stored"
-                if found.rule == "AG0308"
-                else f"a sum that counts some {name} twice is stored",
-                f"{name} = {found.coordinate} was added {times}",
-                [
-                    operand("stored", value, (), found.outcome.model, state.scope),
-                    missing,
-                ],
-            )
+            _whole(state, op, value, name, s)
+
+
+def _accumulators(state: State, op: o.AnyOp, value: Value) -> None:
+    """Sums per element: each complete, or at least all of them together."""
+    for name, lane in value.lanes.items():
+        extent = value.extents.get(name)
+        if extent is None:
+            continue
+        sums = lane_sums(lane, extent)
+        if sums is not None:
+            _whole(state, op, value, name, sums[0])
+            continue
+        union = lane_union(lane, extent)
+        found = None if union is None else complete(union, state.scope)
+        if found is not None and found.outcome.verdict is Verdict.REFUTED:
+            assert union is not None
+            _whole(state, op, value, name, union)
+            continue
+        text = f"each stored element is a {lane.fn} over a part of {name} of its own"
+        claim = f"the stored {lane.fn} has seen each {name}"
+        state.report("AG0308", claim, op.span, unknown(text))
+
+
+def _shift(state: State, op: o.AnyOp, value: Value) -> None:
+    """What is stored is not relative to a maximum over a part of its row."""
+    shift = shift_of(state.scope, value)
+    if shift is None or (value.row is not None and value.shift is None):
+        return
+    exact = not shift.lost and all(t.row.exact for t in shift.terms)
+    outcome = unknown(shift.lost or "a number of a part of the row is left in it")
+    if exact:
+        outcome = Outcome(
+            Verdict.REFUTED, "normal form", "", state.scope.some_point(), (0, 0)
+        )
+    names = {n for t in shift.terms for n, _ in t.row.over}
+    over = ", ".join(sorted(names)) or "a row"
+    state.report(
+        "AG0308",
+        "what is stored is not relative to a maximum over a part of its row",
+        op.span,
+        outcome,
+        f"a value that is relative to a maximum over a part of {over} is stored",
+        "the maximum has not seen the whole row, and is not divided out",
+        [operand("stored", value, (0, 0), outcome.model, state.scope)],
+    )
+
+
+def _whole(state: State, op: o.AnyOp, value: Value, name: str, s: Sum) -> None:
+    """One sum, or maximum, that is stored has seen all that it is over."""
+    found = complete(s, state.scope)
+    times = f"{found.times} times" if found.times else "never"
+    missing = Operand("twice" if found.times else "missing",
+                      {name: found.coordinate}, ())  # fmt: skip
+    operands = [operand("stored", value, (), found.outcome.model, state.scope)]
+    fn = {"max": "maximum", "min": "minimum", "prod": "product"}.get(s.fn, s.fn)
+    claim = f"the stored {fn} has seen each {name}{' exactly once' if s.once else ''}"
+    verb = "added" if s.fn == "sum" else "seen"
+    label = f"{name} = {found.coordinate} was {verb} {times}"
+    message = f"a {fn} over {name} that is not complete is stored"
+    if found.rule == "AG0309":
+        message = f"a {fn} that counts some {name} twice is stored"
+    if name.startswith(EXTRA) and not found.why:
+        claim = message = f"{partly(name)} is added once"
+        message = f"{partly(name)} is added {times}"
+        label = "each iteration adds it" if found.times else "nothing adds it"
+    elif found.why:
+        label = found.why
+        message = f"what is stored is no {fn} over {name.removeprefix(RUNNING)}"
+    else:
+        operands.append(missing)
+    state.report(
+        found.rule if found.outcome.verdict is Verdict.REFUTED else "AG0308",
+        claim,
+        op.span,
+        found.outcome,
+        message,
+        label,
+        operands,
+    )

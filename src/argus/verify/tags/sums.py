@@ -13,14 +13,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from argus.ir.expr import Const, Expr, Sym, binary
+from argus.ir.expr import Binary, Const, Expr, Select, Sym, binary
 from argus.verify.tags.compare import Outcome, unknown
 from argus.verify.tags.sampling import Points
 from argus.verify.tags.scope import Scope
 from argus.verify.tags.values import Prior, Span, Sum
 from argus.verify.verdict import Verdict
 
-__all__ = ["Completeness", "added", "complete", "over_loop"]
+__all__ = ["Completeness", "added", "complete", "least", "over_loop", "whole"]
 
 _MOST, _MOST_TERMS = 4096, 1 << 16
 
@@ -33,17 +33,47 @@ class Completeness:
     rule: str = "AG0308"
     coordinate: int = 0
     times: int = 0
+    why: str = ""
 
 
 def added(scope: Scope, a: tuple[Sum, ...], b: tuple[Sum, ...]) -> tuple[Sum, ...]:
     """The sum of two sums over one dimension."""
-    del scope
-    if len(a) != 1 or len(b) != 1:
+    if len(a) != 1 or len(b) != 1 or (whole(scope, a) and whole(scope, b)):
         return (*a, *(s for s in b if s not in a))
     x, y = a[0].extent, b[0].extent
     # A limit that a mask gives to one part is one for the whole.
-    extent = x if x == y else binary("min", x, y)
-    return (Sum(extent, (*a[0].terms, *b[0].terms)),)
+    extent = least(x, y)
+    return (
+        Sum(
+            extent,
+            (*a[0].terms, *b[0].terms),
+            a[0].fn,
+            a[0].once and b[0].once,
+            a[0].flaw or b[0].flaw,
+        ),
+    )
+
+
+def least(a: Expr, b: Expr) -> Expr:
+    """The minimum of two extents, each of their minimands once."""
+    parts = list(dict.fromkeys((*_minimands(a), *_minimands(b))))
+    found = parts[0]
+    for part in parts[1:]:
+        found = binary("min", found, part)
+    return found
+
+
+def _minimands(e: Expr) -> tuple[Expr, ...]:
+    match e:
+        case Binary(op="min", left=a, right=b):
+            return (*_minimands(a), *_minimands(b))
+        case _:
+            return (e,)
+
+
+def whole(scope: Scope, several: Sequence[Sum]) -> bool:
+    """Whether nothing is missing in a sum, whichever of the several it is."""
+    return all(complete(s, scope).outcome.proved for s in several)
 
 
 def over_loop(
@@ -64,22 +94,45 @@ def over_loop(
 def complete(s: Sum, scope: Scope) -> Completeness:
     """Whether a sum has seen each coordinate of [0, extent) exactly once.
 
-    Coordinates outside do not exist; that they add nothing is the business of padding.
+    A maximum: at least once. Coordinates outside do not exist; that they add nothing is
+    the business of padding.
     """
+    found = scope.complete.get(s)
+    if found is None:
+        found = scope.complete[s] = _complete(s, scope)
+    assert isinstance(found, Completeness)
+    return found
+
+
+def _complete(s: Sum, scope: Scope) -> Completeness:
+    if s.flaw is None:
+        return _counted(s, scope)
+    if s.flaw.certain:
+        outcome = Outcome(Verdict.REFUTED, "normal form", "", scope.some_point())
+        return Completeness(outcome, why=s.flaw.text)
+    # A coordinate that is missing is missing whatever was done to the others.
+    found = _counted(s, scope)
+    if found.outcome.verdict is Verdict.REFUTED:
+        return found
+    return Completeness(unknown(s.flaw.text), why=s.flaw.text)
+
+
+def _counted(s: Sum, scope: Scope) -> Completeness:
     if any(isinstance(t, Prior) for t in s.terms):
         model = scope.some_point()
         return Completeness(
             Outcome(Verdict.REFUTED, "normal form", "", model), coordinate=0
         )
     spans = [t for t in s.terms if isinstance(t, Span)]
-    counted = _count(spans, s.extent, scope)
+    counted = _count(spans, s, scope)
     if counted is not None:
         return counted
-    return Completeness(_chain(spans, s.extent, scope))
+    return Completeness(_chain(spans, s, scope))
 
 
-def _count(spans: list[Span], extent: Expr, scope: Scope) -> Completeness | None:
-    """A coordinate seen not once at some admissible point."""
+def _count(spans: list[Span], s: Sum, scope: Scope) -> Completeness | None:
+    """A coordinate seen not once (of a maximum: never) at some admissible point."""
+    extent = s.extent
     points = scope.points
     if points is None:
         return None
@@ -95,7 +148,7 @@ def _count(spans: list[Span], extent: Expr, scope: Scope) -> Completeness | None
         for span in spans:
             if not _add(span, model, seen, scope):
                 return None
-        wrong = np.flatnonzero(seen != 1)
+        wrong = np.flatnonzero(seen != 1 if s.once else seen == 0)
         if len(wrong):
             at = int(wrong[0])
             rule = "AG0309" if seen[at] > 1 else "AG0308"
@@ -135,18 +188,18 @@ def _add(span: Span, model: dict[str, int], seen: np.ndarray, scope: Scope) -> b
     return True
 
 
-def _chain(spans: list[Span], extent: Expr, scope: Scope) -> Outcome:
+def _chain(spans: list[Span], s: Sum, scope: Scope) -> Outcome:
     """Lay the spans end to end from 0 to at least the extent."""
     pieces: list[tuple[Expr, Expr]] = []
-    for span in spans:
-        joined = _joined(span, extent, scope)
+    extent = s.extent
+    for span in _side_by_side(spans, scope):
+        joined = _joined(span, s, scope)
         if joined is None:
             return unknown("the parts of the sum do not continue each other")
         pieces.append(joined)
     at: Expr = Const(0)
     while pieces:
-        found = next((p for p in pieces if scope.equal(p[0], at).verdict is
-                      Verdict.PROVED), None)  # fmt: skip
+        found = next((p for p in pieces if _continues(p, at, s, scope)), None)
         if found is None:
             return unknown("the parts of the sum could not be put in order")
         pieces.remove(found)
@@ -155,12 +208,47 @@ def _chain(spans: list[Span], extent: Expr, scope: Scope) -> Outcome:
     return Outcome(decided.verdict, decided.method, decided.reason, decided.model)
 
 
-def _joined(span: Span, extent: Expr, scope: Scope) -> tuple[Expr, Expr] | None:
+def _side_by_side(spans: list[Span], scope: Scope) -> list[Span]:
+    """The spans, those that continue each other in every iteration put together."""
+    left = list(spans)
+    found: list[Span] = []
+    while left:
+        span = left.pop(0)
+        while True:
+            after = next((x for x in left if _follows(span, x, scope)), None)
+            before = next((x for x in left if _follows(x, span, scope)), None)
+            beside = after or before
+            if beside is None:
+                break
+            left.remove(beside)
+            low = span.lo if after is not None else beside.lo
+            span = Span(low, span.size + beside.size, span.loops)
+        found.append(span)
+    return found
+
+
+def _follows(a: Span, b: Span, scope: Scope) -> bool:
+    return a.loops == b.loops and scope.difference(b.lo, a.lo) == a.size
+
+
+def _continues(piece: tuple[Expr, Expr], at: Expr, s: Sum, scope: Scope) -> bool:
+    if scope.equal(piece[0], at).verdict is Verdict.PROVED:
+        return True
+    lo, hi = piece
+    return (
+        not s.once
+        and scope.all_hold((binary("<=", lo, at), binary(">=", hi, at))).verdict
+        is Verdict.PROVED
+    )
+
+
+def _joined(span: Span, s: Sum, scope: Scope) -> tuple[Expr, Expr] | None:
     """A span over its loops as one [lo, hi), where iterations continue each other."""
+    extent = s.extent
     lo: Expr = span.lo
     size: Expr = Const(span.size)
     world = scope.world
-    for sym, trips in span.loops:
+    for sym, trips in _without_choice(span, scope):
         first = world.replace(lo, {sym.name: Const(0)})
         second = world.replace(lo, {sym.name: Const(1)})
         if world.depends(size, sym):
@@ -171,7 +259,11 @@ def _joined(span: Span, extent: Expr, scope: Scope) -> tuple[Expr, Expr] | None:
             continue
         linear = binary("+", first, sym * binary("-", second, first))
         if scope.equal(lo, linear).verdict is not Verdict.PROVED:
-            return None
+            end = None if s.once else _covered(lo, size, sym, trips, scope)
+            if end is None:
+                return None
+            lo, size = first, binary("-", end, first)
+            continue
         step = binary("-", second, first)
         if scope.equal(step, size).verdict is Verdict.PROVED:
             lo = first
@@ -181,6 +273,42 @@ def _joined(span: Span, extent: Expr, scope: Scope) -> tuple[Expr, Expr] | None:
             return None
         size = binary("*", size, trips)
     return lo, binary("+", lo, size)
+
+
+def _covered(lo: Expr, size: Expr, sym: Sym, trips: Expr, scope: Scope) -> Expr | None:
+    """Where parts end that each begin in the one before or right behind it."""
+    step = binary("-", scope.world.replace(lo, {sym.name: binary("+", sym, 1)}), lo)
+    inside = scope.when(binary("<", sym, binary("-", trips, 1)))
+    near = (binary(">=", step, 0), binary("<=", step, size))
+    if inside.all_hold(near).verdict is not Verdict.PROVED:
+        return None
+    last = scope.world.replace(lo, {sym.name: binary("-", trips, 1)})
+    return binary("+", last, size)
+
+
+def _without_choice(span: Span, scope: Scope) -> list[tuple[Sym, Expr]]:
+    """The loops, where only one iteration of one of them counts: that one left out.
+
+    Such is a value that only the block with ``v == c`` adds: (.., [v == c]), (v, n).
+    """
+    left = list(span.loops)
+    for chosen in span.loops:
+        match chosen[1]:
+            case Select(
+                cond=Binary(op="==", left=Sym(name=name), right=Const() as c),
+                then=Const(value=1),
+                other=Const(value=0),
+            ):
+                around = next((x for x in left if x[0].name == name), None)
+                if around is None or scope.world.depends(span.lo, around[0]):
+                    continue
+                inside = (binary(">=", c, 0), binary("<", c, around[1]))
+                if scope.all_hold(inside).verdict is Verdict.PROVED:
+                    left.remove(chosen)
+                    left.remove(around)
+            case _:
+                pass
+    return left
 
 
 def _continued(

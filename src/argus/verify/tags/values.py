@@ -67,6 +67,8 @@ Tag = Coord | Loaded | Vague
 Kind = float | Literal["data", "junk"]
 """What a group of elements holds: one known number, data, or arbitrary bits."""
 
+UNNAMED = -1
+"""In `Value.loose`: the axis along which the coordinate runs has no name any more."""
 MASKED = 1e29
 """Magnitude from which a number stands for infinity in masks (-1e30 before exp)."""
 
@@ -115,14 +117,29 @@ class Prior:
 
 
 @dataclass(frozen=True)
+class Flaw:
+    """Why the parts of a sum do not make the whole, however many follow.
+
+    ``certain``: what is stored is wrong; else it is not known.
+    """
+
+    text: str
+    certain: bool
+
+
+@dataclass(frozen=True)
 class Sum:
-    """The coordinates of one contracted dimension that a sum has seen.
+    """The coordinates of one dimension that a sum, or another reduction, has seen.
 
     ``terms`` are disjoint where the sum is right; ``extent`` is that of the dimension.
+    A maximum may see a coordinate more than once (not ``once``).
     """
 
     extent: Expr
     terms: tuple[Span | Prior, ...]
+    fn: str = "sum"
+    once: bool = True
+    flaw: Flaw | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,6 +152,8 @@ class Sets:
     ids: Ints
     table: Ints
     terms: tuple[Span | Prior, ...]
+    once: bool = True
+    flaw: Flaw | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,6 +166,49 @@ class Lane:
 
     offs: Ints
     terms: tuple[Span | Prior, ...]
+    fn: str = "sum"
+    once: bool = True
+    flaw: Flaw | None = None
+
+
+@dataclass(frozen=True)
+class Row:
+    """A number per row that depends on only a part of a dimension: a partial maximum.
+
+    It is what operation ``op`` computes in the iterations ``at`` of the loops around
+    it. ``dims`` are the components of its rows, ``over`` what it has seen. An ``exact``
+    one is a maximum or minimum, others are computed from such.
+    """
+
+    op: int
+    at: tuple[Expr, ...]
+    dims: frozenset[str] = frozenset()
+    over: tuple[tuple[str, tuple[Sum, ...]], ...] = ()
+    exact: bool = True
+
+
+@dataclass(frozen=True)
+class Term:
+    """``times`` * ``row`` * factors to their powers; factors are uniform scalars."""
+
+    row: Row
+    factors: tuple[tuple[str, int], ...]
+    times: float
+
+
+@dataclass(frozen=True)
+class Shift:
+    """How a value depends on numbers that belong to parts of a row.
+
+    The value is rest + terms, or rest * exp(terms) if ``exp``; the rest depends on none
+    of them. It is 0 (or 1) where the value is ``pure``. ``lost`` says why the way in
+    which it depends is not known.
+    """
+
+    terms: tuple[Term, ...] = ()
+    exp: bool = False
+    pure: bool = False
+    lost: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,6 +235,9 @@ class Value:
     """Renamed components: known up to a multiple of this size."""
     limits: dict[str, Expr] = field(default_factory=dict[str, Expr])
     """Coordinates from here on are masked out by the author, for every element."""
+    row: Row | None = None
+    """Set where the value itself is a maximum or minimum, as ``sums`` says of what."""
+    shift: Shift | None = None
     chain: tuple[Step, ...] = ()
     written: Bools | None = None
 
@@ -266,7 +331,28 @@ def rewritten(value: Value, change: Callable[[Expr], Expr]) -> Value:
         for n, x in value.lanes.items()
     }
     limits = {n: change(e) for n, e in value.limits.items()}
-    return replace(made, sums=sums, sets=sets, lanes=lanes, limits=limits)
+    row = None if value.row is None else _rewrite_row(value.row, change)
+    shift = value.shift
+    if shift is not None:
+        terms = (replace(t, row=_rewrite_row(t.row, change)) for t in shift.terms)
+        shift = replace(shift, terms=tuple(terms))
+    return replace(
+        made, sums=sums, sets=sets, lanes=lanes, limits=limits, row=row, shift=shift
+    )
+
+
+def _rewrite_row(row: Row, change: Callable[[Expr], Expr]) -> Row:
+    over = tuple(
+        (
+            name,
+            tuple(
+                replace(s, terms=tuple(_rewrite_term(t, change) for t in s.terms))
+                for s in several
+            ),
+        )
+        for name, several in row.over
+    )
+    return replace(row, at=tuple(change(e) for e in row.at), over=over)
 
 
 def least_limits(values: Iterable[Value]) -> dict[str, Expr]:

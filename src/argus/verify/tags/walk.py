@@ -116,9 +116,11 @@ def _loop(state: State, op: o.For, label: str) -> None:
         for _ in range(_PASSES):
             yields, ends = turn.yields, turn.ends
             turn.walk(turn.arguments(inits), turn.contents(before))
-            scope = entered.scope
-            if all(map(partial(equal_values, scope), yields, turn.yields)) and (
-                equal_contents(scope, ends, turn.ends)
+            scope, right = entered.scope, turn.guessed_right()
+            if (
+                right
+                and all(map(partial(equal_values, scope), yields, turn.yields))
+                and equal_contents(scope, ends, turn.ends)
             ):
                 break
             early = turn.early(state.findings.refuted())
@@ -129,9 +131,10 @@ def _loop(state: State, op: o.For, label: str) -> None:
     it, trips = entered.loop.sym, entered.loop.trips
     state.scope, state.env = outer_scope, dict(entered.after)
     state.tagged = list(turn.tagged)
-    for c, init, y in zip(op.tiles, inits, turn.yields, strict=True):
+    for i, (c, y) in enumerate(zip(op.tiles, turn.yields, strict=True)):
+        anew = turn.anew.get(i, ())
         state.values[c.result] = carried.result(
-            entered.scope, outer_scope, init, y, it, trips, id(op)
+            entered.scope, outer_scope, inits[i], y, it, trips, id(op), anew, turn.rows
         )
     for key, content in state.memory.current.items():
         if content is not before.get(key):
@@ -151,6 +154,12 @@ class _Turn:
     tagged: list[Tagged]
     """Tags of shared tiles that hold inside: not those of the iteration before."""
     yields: list[Value] = field(default_factory=list[Value])
+    given: list[Value] = field(default_factory=list[Value])
+    """The tiles with which the last pass began, but for the first one."""
+    anew: dict[int, set[str]] = field(default_factory=dict[int, set[str]])
+    """Of each tile: components along which it does not accumulate."""
+    rows: list[carried.Alias] = field(default_factory=list[carried.Alias])
+    """What the maxima that are handed on were before the loop."""
     ends: dict[Key, Value] = field(default_factory=dict[Key, Value])
     """Contents of shared memory after the last pass, where the body changes them."""
 
@@ -168,10 +177,26 @@ class _Turn:
     def arguments(self, inits: list[Value]) -> list[Value]:
         """Carried tiles at the beginning of an iteration, by what the last one gave."""
         scope, it = self.entered.scope, self.entered.loop.sym
-        return [
-            carried.argument(scope, a, y, it, id(self.op))
-            for a, y in zip(inits, self.yields, strict=True)
+        pairs = list(zip(inits, self.yields, strict=True))
+        rows = [carried.row_before(scope, a, y, it) for a, y in pairs]
+        self.rows = [r for r in rows if r is not None]
+        self.given = [
+            carried.argument(
+                scope, a, y, it, id(self.op), self.anew.get(i, ()), self.rows
+            )
+            for i, (a, y) in enumerate(pairs)
         ]
+        return self.given
+
+    def guessed_right(self) -> bool:
+        """Whether what was taken for accumulations are such; else they are noted."""
+        right = True
+        for i, (a, y) in enumerate(zip(self.given, self.yields, strict=True)):
+            known = self.anew.setdefault(i, set[str]())
+            new = carried.not_accumulated(a, y, id(self.op)) - known
+            known |= new
+            right &= not new
+        return right
 
     def contents(self, before: dict[Key, Value]) -> dict[Key, Value]:
         """Contents of shared memory at the beginning of an iteration."""

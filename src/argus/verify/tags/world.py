@@ -35,6 +35,7 @@ from argus.verify.decide.evaluation import Unmodelled
 from argus.verify.decide.facts import conjuncts
 from argus.verify.decide.polynomial import Poly
 from argus.verify.tags.signs import never_negative
+from argus.verify.tags.values import Row, Sum
 
 __all__ = ["CLUSTERS", "CLUSTER_INDEX", "Assumed", "Element", "Meaning", "Opaque",
            "Paired", "Total", "World"]  # fmt: skip
@@ -107,6 +108,8 @@ class World:
         self._count = 0
         self.assumed: list[Assumed] = []
         self.paired: list[Paired] = []
+        self.rows: list[tuple[Row, tuple[tuple[str, tuple[Sum, ...]], ...]]] = []
+        """What maxima that a loop hands on have seen in the end."""
         self.base = self._base()
         self.facts = self._facts()
         self.normal = context_of(conjuncts(self.facts))
