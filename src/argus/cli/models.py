@@ -125,8 +125,8 @@ def lowering_agent(
         yield None
         return
     if settings is None:
-        text = f"runs of the agent `{name}` do not go on with `argus optimize`"
-        raise fail("AG0908", None, text)
+        text = f"a run of the agent `{name}` does not go on by itself"
+        raise fail("AG0908", None, text, help="use `argus session` (docs/agents.md)")
     from argus.agent.model.agent import ModelAgent
 
     with ModelAgent(settings, money=money) as agent:

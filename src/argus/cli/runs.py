@@ -122,7 +122,7 @@ def export(
     ] = Path("argus-run"),
     json_output: JsonOption = False,
 ) -> None:
-    """Write a summary, events (JSON lines) and every candidate as files."""
+    """Write a summary, events, every candidate and what models were asked."""
     with reporting("runs export", json_output) as out:
         from argus.diagnostics import fail
         from argus.runs.summary import record
@@ -145,6 +145,9 @@ def export(
             whole = record(run.id, store.state(run), found, design)
             (folder / "run.json").write_text(json.dumps(whole, indent=1) + "\n")
             for trial in found.trials:
+                for what, artefact in _conversations(trial):
+                    path = folder / f"trial-{trial.number:03}-{what}.json"
+                    path.write_bytes(run.get(artefact))
                 if trial.candidate is None:
                     continue
                 candidate = _candidate(run, trial.candidate)
@@ -259,6 +262,9 @@ def _show_trial(out: Output, run: Run, trial: Trial) -> None:
     out.line(_line(trial), style="bold", indent=6)
     if trial.proposal and trial.proposal.reason:
         out.line(trial.proposal.reason, indent=2)
+    for event in (trial.lowered, trial.learned):
+        if event is not None and event.note:
+            out.line(event.note, indent=2)
     for finding in trial.verdict.findings if trial.verdict else ():
         out.raw(finding.text or f"{finding.code}: {finding.message}")
     for change in trial.changes:
@@ -268,6 +274,12 @@ def _show_trial(out: Output, run: Run, trial: Trial) -> None:
         out.data["candidate"] = candidate.model_dump(mode="json")
         out.line(" ".join(f"{k}={v}" for k, v in _knobs(candidate).items()), indent=2)
         out.raw(candidate.source)
+
+
+def _conversations(trial: Trial) -> list[tuple[str, str]]:
+    """What a language model was asked in a trial: what about, and the artefact."""
+    asked = (("kernel", trial.lowered), ("advice", trial.learned))
+    return [(what, e.conversation) for what, e in asked if e and e.conversation]
 
 
 def _show_ablation(out: Output, found: History) -> None:
