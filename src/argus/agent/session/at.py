@@ -33,7 +33,7 @@ class At:
     state: State
     history: History
     last: float
-    now: float = field(default_factory=time.time)
+    now: float = field(default_factory=lambda: time.time())
 
     @staticmethod
     def of(run: Run) -> At:
