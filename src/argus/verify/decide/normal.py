@@ -241,6 +241,11 @@ class Normal(Rewriting):
             case _:
                 return None
 
+    def reached(self, atom: int) -> set[int]:
+        """The symbols inside an atom, by their numbers."""
+        inside = self._reached(variable(atom))
+        return {x for x in inside if isinstance(self.atoms[x], Symbol | Part)}
+
     def _reached(self, p: Poly) -> set[int]:
         """Atoms of a polynomial and of the atoms inside them."""
         found: set[int] = set()

@@ -17,13 +17,14 @@ from dataclasses import dataclass, field
 from math import lcm
 
 from argus.ir import ops as o
-from argus.ir.expr import Binary, Const, Expr, Select, Sym, symbols
+from argus.ir.expr import Binary, Const, Expr, Select, Sym, binary, symbols
 from argus.ir.memory import SharedView
 from argus.ir.placement import TmaPlan
 from argus.ir.program import Program
 from argus.ir.walk import blocks, walk
 from argus.verify.order.flips import flips
-from argus.verify.order.lengths import length
+from argus.verify.order.lengths import expanded, length
+from argus.verify.order.relations import Decision, unrelated
 
 __all__ = ["Control", "study"]
 
@@ -63,6 +64,8 @@ class Control:
     """Conditions may differ in so many last turns of a loop."""
     sized: bool = False
     """Sizes or the block decide more than how often loops turn."""
+    between: bool = False
+    """Sizes between the tiles of a loop may lead to other courses."""
     forks: bool = False
     """Blocks may take different branches."""
     scalars: frozenset[str] = frozenset()
@@ -94,6 +97,7 @@ class _Study:
         self.conditions: list[Expr] = []
         self.begun: list[Expr] = []
         """Bounds of loops that only say where they begin."""
+        self.decisions: list[Decision] = []
         for op in walk(program.body):
             self._define(op)
 
@@ -152,6 +156,10 @@ class _Study:
         events = self._event_counters(roots)
         control.counters = tuple(sorted(counters & events))
         control.modulus = self._modulus(roots)
+        required = (r.cond for r in self.program.requirements)
+        between = list(unrelated(self.decisions, required))
+        control.between = bool(between)
+        gaps += between
         control.gaps = tuple(dict.fromkeys(gaps))
         control.units = self._units(control.sizes)
         branches = self.closure(list(self.conditions))
@@ -241,6 +249,10 @@ class _Study:
                 " of another"
             )
         control.depth[op] = len(around)
+        apart = binary("-", op.stop, op.start)
+        whole = length(op, self.made, self.turning)
+        apart = expanded(apart, self.made, self.turning) if whole is None else whole
+        self.decisions.append(Decision(op, apart))
         if all(isinstance(e, Const) for e in bounds):
             return
         control.loops[op] = (
@@ -266,6 +278,8 @@ class _Study:
         roots.append(op.cond)
         self.conditions.append(op.cond)
         control.sized |= self._sized(op.cond)
+        cond = expanded(op.cond, self.made, self.turning)
+        self.decisions.append(Decision(op, cond, around))
         needed = self.closure([op.cond])
         if any(s.name in self.tables for s in needed):
             control.tables = True

@@ -13,7 +13,7 @@ from argus.ir.expr import Const, Expr, binary, substitute, symbols
 from argus.verify.decide.conditions import context_of
 from argus.verify.decide.evaluation import Unmodelled
 
-__all__ = ["length"]
+__all__ = ["expanded", "length"]
 
 
 def length(
@@ -23,7 +23,7 @@ def length(
 
     ``made`` has the one value of each named scalar, ``turning`` what changes.
     """
-    whole = _expanded(binary("-", op.stop, op.start), made, set(turning))
+    whole = expanded(binary("-", op.stop, op.start), made, set(turning))
     moving = {s.name for s in symbols(whole)} & set(turning)
     fixed = substitute(whole, dict.fromkeys(moving, Const(0)))
     context = context_of(())
@@ -34,9 +34,10 @@ def length(
     return fixed if same else None
 
 
-def _expanded(e: Expr, made: Mapping[str, list[Expr]], turning: set[str]) -> Expr:
+def expanded(e: Expr, made: Mapping[str, list[Expr]], turning: set[str]) -> Expr:
+    """With the values of named scalars in the place of their names."""
     lets = {
-        s.name: _expanded(made[s.name][0], made, turning)
+        s.name: expanded(made[s.name][0], made, turning)
         for s in symbols(e)
         if s.name not in turning and len(made.get(s.name, ())) == 1
     }

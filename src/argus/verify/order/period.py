@@ -79,6 +79,8 @@ class Explorer:
             self._explore({}, self.sizes.varied)
             if self.control.tables:
                 self._cases(dict.fromkeys(self.sizes.varied, 5))
+            if self.control.between:
+                self._between()
         except Unmodelled as reason:
             outcome.gaps.append(str(reason))
         except ZeroDivisionError:
@@ -101,6 +103,15 @@ class Explorer:
         tails = {} if whole else self._tails(name)
         for turns in range(self._bound(chosen, name, later, tails) + 1):
             self._explore({**chosen, name: turns}, later)
+
+    def _between(self) -> None:
+        """Look for a mistake at sizes between the tiles; this shows nothing else."""
+        for turns in range(3):
+            for name in self.sizes.varied:
+                for more in self.sizes.between(name):
+                    chosen = {**dict.fromkeys(self.sizes.varied, 2), name: turns}
+                    if not self.outcome.stuck:
+                        self._cases(chosen, {name: more})
 
     def _tails(self, name: str) -> Tails:
         return simple_tails(self.program, self.pruned, self.sizes.loops[name])
@@ -141,9 +152,11 @@ class Explorer:
 
     # -------------------------------------------------------------------- walks
 
-    def _cases(self, chosen: Mapping[str, int]) -> None:
+    def _cases(
+        self, chosen: Mapping[str, int], more: Mapping[str, int] | None = None
+    ) -> None:
         """Walk all different courses of blocks with these sizes."""
-        for env, first, table in self._blocks(chosen, _tables(self.control)):
+        for env, first, table in self._blocks(chosen, _tables(self.control), more):
             course = self._course(env, first, table)
             if course not in self.seen:
                 self.seen.add(course)
@@ -168,10 +181,13 @@ class Explorer:
         return list(watches.values()) or [Watch(self.control, loops, {})]
 
     def _blocks(
-        self, chosen: Mapping[str, int], tables: Iterable[Table]
+        self,
+        chosen: Mapping[str, int],
+        tables: Iterable[Table],
+        more: Mapping[str, int] | None = None,
     ) -> Iterator[tuple[dict[str, int | float], int, Table]]:
         """Sizes, the first block of a cluster, and values of tables."""
-        env = self.sizes.environment(chosen)
+        env = self.sizes.environment(chosen, more)
         if env is None:
             return
         grid = int(evaluate(self.program.grid, env))

@@ -140,12 +140,23 @@ class Sizes:
         else:
             self.fixed.setdefault(sym.name, self.units.get(sym.name, 16))
 
-    def environment(self, chosen: Mapping[str, int]) -> dict[str, int | float] | None:
-        """Values of all symbols; None when the program does not admit these sizes."""
+    def between(self, size: str) -> list[int]:
+        """Some numbers of elements, less than a tile, to add to a size."""
+        unit, least = self.units.get(size, 1), self.program.facts.get(size, 1)
+        found = (least, unit // 2 // least * least, unit - least)
+        return sorted({x for x in found if 0 < x < unit})
+
+    def environment(
+        self, chosen: Mapping[str, int], more: Mapping[str, int] | None = None
+    ) -> dict[str, int | float] | None:
+        """Values of all symbols; None when the program does not admit these sizes.
+
+        ``chosen`` are in units of the size's tile, ``more`` is added to them.
+        """
         env = dict(self.fixed)
         taken = set(chosen)
         for size, turns in chosen.items():
-            env[size] = self.units.get(size, 1) * turns
+            env[size] = self.units.get(size, 1) * turns + (more or {}).get(size, 0)
             for other in self.together.get(size, ()):
                 env[other] = self.units.get(other, 1) * turns
                 taken.add(other)
