@@ -1,7 +1,9 @@
 """The command with the real judge, families, model and knowledge base; small sizes."""
 
 import json
+import runpy
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner
@@ -87,3 +89,18 @@ def test_a_damaged_policy_is_told(home: Path):
     (home / "policy.json").write_text("{")
     done = invoke(*SMALL, "--json")
     assert json.loads(done.output)["diagnostics"][0]["code"] == "AG1004"
+
+
+def test_a_model_gets_its_kernels_in_one_file(home: Path, tmp_path: Path):
+    torch = pytest.importorskip("torch")
+    path = tmp_path / "new.py"
+    model = str(Path(__file__).parent / "tasks" / "models" / "softmax.py")
+    words = ["--trials", "1", "--no-ablate", "--cold", "--out", str(path)]
+    done = invoke("optimize", model, *words)
+    assert done.exit_code == 0, done.output
+    assert "100.0 % of the operations have a kernel" in done.output
+    file = SimpleNamespace(**runpy.run_path(str(path)))
+    (x,) = file.get_inputs()
+    best = file.KERNELS["softmax 5x300"]
+    assert best["kernel"] in best["source"]
+    assert torch.allclose(file.ModelNew()(x), file.Model()(x), atol=2e-3)

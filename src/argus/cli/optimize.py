@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from argus.agent.state import State
     from argus.diagnostics import Json
     from argus.evaluation.judge import Judge
-    from argus.runs.records import Budget, Finished, Task
+    from argus.runs.records import Budget, Candidate, Finished, Task
     from argus.runs.store import Run
 
 TRIALS_MEASURED, TRIALS_PREDICTED = 60, 24
@@ -148,22 +148,32 @@ def optimize(
                     results.append(found[0])
             return
         asked = model_settings(agent, model, base_url, model_option or ())
-        tasks = tasks_of(
+        named = tasks_of(
             out, task, shape, sizes or (), option or (), kernel, dtypes or (), target
         )
         with _judge(ray) as judge:
             if trials is None:
                 default = TRIALS_MEASURED if judge.devices else TRIALS_PREDICTED
                 budget = budget.model_copy(update={"trials": default})
-            for one in tasks:
+            best: dict[str, Candidate] = {}
+            # The kernels of a model go into one file, at the end.
+            alone = output if named.model is None else None
+            for one in named.tasks:
                 with (
                     lowering_agent(out, agent, asked, usd is not None) as made,
                     _begun(one, agent, seed, budget, cold, judge, asked) as run,
                 ):
-                    found, interrupted = _work(out, run, judge, made, options, output)
+                    found, interrupted = _work(out, run, judge, made, options, alone)
+                    best |= _best(run)
                 results.append(found)
                 if interrupted:
                     break
+        if named.model is not None and output is not None:
+            from argus.agent.tasks.model_new import model_new
+            from argus.evaluation.files import write_text
+
+            write_text(output, model_new(named.model, best))
+            out.fields([("model", f"{output}: ModelNew")])
 
 
 def _judge(ray: str | None, hung: frozenset[str] = frozenset()) -> Judge:
@@ -289,21 +299,28 @@ def _work(
     return found, end.reason == INTERRUPTED
 
 
+def _best(run: Run) -> dict[str, Candidate]:
+    """The best kernel of a run by the name of its task; empty if there is none."""
+    from argus.runs.history import history
+    from argus.runs.records import Candidate
+
+    found = history(run.stamped())
+    if found.best is None or found.best.candidate is None:
+        return {}
+    raw = run.get(found.best.candidate)
+    return {found.started.task.name: Candidate.model_validate_json(raw)}
+
+
 def _write(state: State, path: Path, task: Task) -> Path:
     from argus.agent.writing import as_file
     from argus.cli.progress import duration, kind
-    from argus.diagnostics import fail
+    from argus.evaluation.files import write_text
 
     best = state.best
     assert best is not None and best.verdict is not None
     assert best.microseconds is not None
     time = f"{duration(best.microseconds)} {kind(best.verdict)}"
-    text = as_file(state.candidates[best.number], f"{task.name}: {time}.")
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        text = f"the file {path} cannot be written"
-        raise fail("AG0902", None, text, notes=[str(error)]) from error
+    write_text(path, as_file(state.candidates[best.number], f"{task.name}: {time}."))
     return path
 
 

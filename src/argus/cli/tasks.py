@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from argus.agent.tasks.named import Named
     from argus.cli.output import Output
-    from argus.runs.records import Task
 
 
 def tasks_of(
@@ -19,11 +19,11 @@ def tasks_of(
     kernel: str | None,
     dtypes: Sequence[str],
     target: str | None,
-) -> list[Task]:
+) -> Named:
     """The tasks of an argument and its options; several of a PyTorch model.
 
-    What of a model is no task is printed. Raises ArgusError: AG0908 (no task, options
-    that do not fit), and what the tasks raise.
+    What becomes of a model's parts is printed. Raises ArgusError: AG0908 (no task,
+    options that do not fit), and what the tasks raise.
     """
     from argus.agent.tasks.named import tasks_named
     from argus.cli.subjects import parse_sizes
@@ -38,8 +38,8 @@ def tasks_of(
         target,
     )
     for note in found.notes:
-        out.line(note, indent=4)
-    return list(found.tasks)
+        out.line(note, indent=6)
+    return found
 
 
 def pairs_of(words: Sequence[str]) -> dict[str, str]:

@@ -29,11 +29,6 @@ class Span:
     end_line: int
     end_column: int
 
-    @staticmethod
-    def generated(by: str) -> "Span":
-        """The span of what no source line says, such as an op that a policy made."""
-        return Span(f"<{by}>", 1, 1, 1, 1)
-
     def to(self, other: "Span") -> "Span":
         """The shortest span that covers both; this one if the files differ."""
         if other.file != self.file:

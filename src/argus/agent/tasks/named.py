@@ -16,15 +16,20 @@ from argus.diagnostics import fail
 from argus.kernels.library import LIBRARY
 
 if TYPE_CHECKING:
+    from argus.agent.tasks.torch_task import TorchTasks
     from argus.runs.records import Task
 
 
 @dataclass(frozen=True)
 class Named:
-    """Tasks, several of a PyTorch model; ``notes``: parts of it that are none."""
+    """Tasks, several of a PyTorch model, which ``model`` then is.
+
+    ``notes``: which parts of the model are tasks, and which stay as they are.
+    """
 
     tasks: tuple[Task, ...]
     notes: tuple[str, ...] = ()
+    model: TorchTasks | None = None
 
 
 def tasks_named(
@@ -73,11 +78,7 @@ def _torch_tasks(path: str, target: str | None) -> Named:
     from argus.agent.tasks.torch_task import torch_task
 
     found = torch_task(path, target)
-    notes = [
-        f"not matched: {one.node} ({one.operator}): {one.reason}"
-        for one in found.report.unmatched
-    ]
-    return Named(tuple(found.tasks), tuple(notes))
+    return Named(found.tasks, tuple(found.report.text().splitlines()), found)
 
 
 def _shape(names: list[str], shape: str) -> dict[str, int]:
