@@ -19,9 +19,8 @@ def test_all_is_looked_at(
 ) -> None:
     monkeypatch.setenv("ARGUS_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
     found = by_name()
-    assert {"python", "numpy", "nvrtc", "driver", "torch", "nvcc", "cache"} <= set(
-        found
-    )
+    everywhere = {"python", "numpy", "nvrtc", "driver", "torch", "nvcc", "cache"}
+    assert everywhere | {"pydantic-ai", "mcp", "ray", "runs"} <= set(found)
     assert found["nvrtc"].state == "ok"
     assert found["cache"].state == "ok"
     for fact in found.values():
@@ -39,6 +38,14 @@ def test_no_driver_is_a_warning_that_says_what_works(
     assert fact.state == "warn"
     assert "AG0911" in fact.found
     assert "building need no GPU" in (fact.consequence or "")
+
+
+def test_what_an_extra_would_bring_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(environment.importlib.util, "find_spec", lambda name: None)
+    for name, extra in (("pydantic-ai", "agent"), ("mcp", "mcp"), ("ray", "ray")):
+        fact = by_name()[name]
+        assert (fact.state, fact.found) == ("ok", "not installed")
+        assert f"argus-gpu[{extra}]" in (fact.consequence or "")
 
 
 def test_no_compiler_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:

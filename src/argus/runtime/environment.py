@@ -14,6 +14,7 @@ from typing import Literal
 
 from argus.diagnostics import ArgusError
 from argus.ir.program import TARGETS
+from argus.runs.folder import data_folder
 from argus.runtime import nvrtc
 from argus.runtime.cache import cache_directory, default_cache
 from argus.runtime.driver import CudaDriver, DeviceInfo, cuda_driver
@@ -48,9 +49,27 @@ def facts() -> tuple[Fact, ...]:
             "pip install 'argus-gpu[torch]'",
             missing="warn",
         ),
+        *(_extra(*words) for words in _EXTRAS),
         _nvcc(),
         _cache(),
+        Fact("runs", "ok", str(data_folder())),
     )
+
+
+_EXTRAS = (
+    ("pydantic-ai", "pydantic_ai", "agent", "no language model can write kernels"),
+    ("mcp", "mcp", "mcp", "`argus mcp` has no tools for coding agents"),
+    ("ray", "ray", "ray", "kernels are judged on this machine only"),
+)
+"""What a package is called, its module, the extra that brings it, what lacks it."""
+
+
+def _extra(name: str, module: str, extra: str, lacking: str) -> Fact:
+    """A package that one part wants; without it all else works."""
+    if importlib.util.find_spec(module) is None:
+        help_ = f"{lacking}: pip install 'argus-gpu[{extra}]'"
+        return Fact(name, "ok", "not installed", help_)
+    return Fact(name, "ok", "installed")
 
 
 def _package(name: str, consequence: str, missing: State) -> Fact:
