@@ -93,7 +93,8 @@ class Lowering:
     """What an agent made of an order: a candidate, or why there is none.
 
     ``attempts`` are the verdicts that came back to it on the way. ``note`` is what it
-    says of its kernel, ``conversation`` (JSON) what was asked and answered.
+    says of its kernel, ``conversation`` (JSON) what was asked and answered. ``lost``:
+    nobody carried it out, and it may be proposed again.
     """
 
     candidate: Candidate | None
@@ -102,6 +103,7 @@ class Lowering:
     cost: Cost = field(default_factory=Cost)
     note: str = ""
     conversation: str = ""
+    lost: bool = False
 
 
 class LoweringAgent(Protocol):

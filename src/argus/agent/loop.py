@@ -210,6 +210,7 @@ class Optimiser:
                 cost=lowering.cost,
                 note=lowering.note,
                 conversation=self._kept(lowering.conversation),
+                lost=lowering.lost,
             )
         )
 

@@ -96,6 +96,7 @@ class OpenEnded:
             t.proposal.optimisation
             for t in state.trials.values()
             if t.parent == best.number and t.proposal and not t.proposal.edit
+            if not (t.lowered and t.lowered.lost)
         }
         found: list[Proposal] = []
         for entry in knowledge.load_entries().values():

@@ -125,12 +125,14 @@ class Planner:
         return now
 
     def _tried(self, state: State) -> set[str]:
-        """Designs that were judged, and those that proposals asked for."""
+        """Designs that were judged, and those that agents were asked for."""
         found: set[str] = set()
         for trial in state.done:
             design = state.design(trial.number)
             if design is not None:
                 found.add(key(design))
+            if trial.lowered is not None and trial.lowered.lost:
+                continue
             parent = None if trial.parent is None else state.design(trial.parent)
             if parent is not None and trial.proposal is not None:
                 found.add(key(self._space.apply(parent, trial.proposal.edit)))

@@ -286,7 +286,8 @@ class Lowered(Record):
     ``candidate`` is the artefact with its JSON; None with a ``failure`` where there is
     none. ``attempts`` are verdicts of its inner loop, each of which went back to it.
     ``note`` is what the agent says of its kernel; ``conversation`` the artefact with
-    what was asked and answered, where the agent is a language model.
+    what was asked and answered, where the agent is a language model. ``lost``: nobody
+    carried the proposal out, so that the failure says nothing of it.
     """
 
     event: Literal["lowered"] = "lowered"
@@ -297,6 +298,7 @@ class Lowered(Record):
     cost: Cost = Cost()
     note: str = ""
     conversation: str | None = None
+    lost: bool = False
 
 
 class Judged(Record):

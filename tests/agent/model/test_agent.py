@@ -7,7 +7,8 @@ from server import call, kernel, status, text
 from small_kernels import BETTER, EXPECTING, REFUTED, SAME, START
 
 from argus.agent.interfaces import Advisor, BatchAgent, Stopping
-from argus.runs.records import Candidate
+from argus.agent.model.feedback import told
+from argus.runs.records import Candidate, Finding, Verdict
 
 
 def test_it_is_what_the_loop_looks_for(model):
@@ -183,3 +184,16 @@ def test_instructions_in_an_answer_stay_text(server, model, desk):
     made = model().lower(desk.order(), desk.judge)
     assert made.attempts[0].status == "refuted"
     assert made.candidate is not None and made.candidate.source == BETTER
+
+
+def test_paths_of_this_machine_are_not_sent():
+    found = Finding(
+        code="AG1013",
+        message="the process ended",
+        text='note: File "/home/me/src/argus/verify/x.py", line 3; (/usr/lib/a.so) '
+        "x = a / b / c\n   --> ../kernel.py:3",
+    )
+    verdict = Verdict(status="crashed", stage="parse", findings=(found,))
+    text = told(verdict)
+    assert 'File "x.py", line 3; (a.so) x = a / b / c' in text
+    assert "/home" not in text and "/usr" not in text

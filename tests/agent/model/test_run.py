@@ -13,9 +13,11 @@ from pathlib import Path
 import pytest
 from server import KEY, Reply, Server, advice, call, kernel, status
 from small_kernels import BETTER, EXPECTING, REFUTED, SAME
+from typer.testing import CliRunner
 
 from argus.agent.assemble import optimiser_of
 from argus.agent.loop import Options, resume
+from argus.cli.app import app
 from argus.runs.history import history
 from argus.runs.records import Budget, Learned, Lowered, Started
 from argus.runs.store import Run, Store
@@ -53,7 +55,7 @@ def store(tmp_path: Path) -> Store:
 # ---- the command ---------------------------------------------------------------------
 
 
-def test_the_command_makes_a_gemm_faster(server, tmp_path: Path):
+def test_the_command_makes_a_gemm_faster(server, tmp_path: Path, monkeypatch):
     """`argus optimize FILE --agent model`, with the real judge and no GPU."""
     ring = (TUTORIAL / "step2_ring.py").read_text()
     wrong = (TUTORIAL / "step1_naive.py").read_text()
@@ -105,9 +107,19 @@ def test_the_command_makes_a_gemm_faster(server, tmp_path: Path):
         assert (change.after, change.trials) == (ADVICE, (1,))
         assert found.started.environment["model"].startswith("openai:test")
     assert ADVICE in (home / "policy.json").read_text()
+    monkeypatch.setenv("ARGUS_HOME", str(home))
+    folder = tmp_path / "exported"
+    shown = CliRunner().invoke(app, ["runs", "show", "--trial", "1"])
+    assert "As proposed." in shown.output, shown.output
+    exported = CliRunner().invoke(app, ["runs", "export", "--out", str(folder)])
+    assert exported.exit_code == 0, exported.output
+    assert {p.name for p in folder.glob("trial-*-*.json")} == {
+        "trial-001-kernel.json",
+        "trial-001-advice.json",
+    }
     # The key went to the server, and nowhere else.
     assert set(server.keys) == {f"Bearer {KEY}"}
-    for path in home.rglob("*"):
+    for path in [*home.rglob("*"), *folder.rglob("*")]:
         if path.is_file():
             assert KEY.encode() not in path.read_bytes(), path
 
@@ -199,6 +211,7 @@ def test_a_failing_provider_ends_the_run_and_it_can_go_on(server, model, desk, s
         assert {e.failure.partition(":")[0] for e in lowered(run)} == {
             "the provider failed"
         }
+        lost = {t.proposal.optimisation for t in optimiser.state.done[1:]}
         name = run.id
     server.answer = lambda body: (
         advice(ADVICE, [5]) if asks_advice(body) else kernel(BETTER)
@@ -209,6 +222,9 @@ def test_a_failing_provider_ends_the_run_and_it_can_go_on(server, model, desk, s
         end = optimiser.go()
         assert end.reason == "budget: trials"
         assert optimiser.state.best.number >= 5
+        # Nobody has tried what was proposed before, so it is proposed again.
+        again = {t.proposal.optimisation for t in optimiser.state.done[5:]}
+        assert lost & again
 
 
 CHILD = """
@@ -218,6 +234,7 @@ sys.path.insert(0, sys.argv[1])
 from desk import KnowingJudge
 from argus.agent.assemble import optimiser_of
 from argus.agent.loop import Options, resume
+from argus.cli.app import app
 from argus.agent.model.agent import ModelAgent
 from argus.agent.model.settings import settings_of
 from argus.runs.store import Store

@@ -36,7 +36,8 @@ class _Work:
     """One order, as far as it is. ``refused``: the last kernel that the check refused.
 
     ``failure`` and ``done`` settle it; ``silent`` says that the failure is the
-    provider's. ``base`` is what is asked next, but for a word on the last answer.
+    provider's, ``unasked`` that nothing was sent. ``base`` is what is asked next, but
+    for a word on the last answer.
     """
 
     order: Order
@@ -51,6 +52,7 @@ class _Work:
     note: str = ""
     usable: int = 0
     silent: bool = False
+    unasked: bool = False
 
     def __post_init__(self) -> None:
         self.prompt = self.base
@@ -157,14 +159,14 @@ class ModelAgent:
     async def _ask(self, work: _Work, meter: Meter) -> None:
         """One request for an order: a fresh candidate, or the end of it."""
         if self.stopped is not None:
-            work.failure = f"not asked: {self.stopped}"
+            work.failure, work.unasked = f"not asked: {self.stopped}", True
             return
         try:
             answer = await self.asker.ask(
                 KernelAnswer, work.conversation, work.prompt, meter
             )
         except NoRoom as full:
-            work.failure = f"budget: {full}"
+            work.failure, work.unasked = f"budget: {full}", True
             self._full = f"budget: {full.limit}"
             return
         except ProviderFailed as failed:
@@ -236,6 +238,7 @@ class ModelAgent:
             cost=work.conversation.cost,
             note=work.note.strip(),
             conversation=work.conversation.to_json(),
+            lost=work.silent or work.unasked,
         )
 
     # ---- learning

@@ -14,8 +14,8 @@ LONGEST_TEXT = 2500
 LONGEST_RECORD = 2500
 """Characters of one counterexample's record."""
 
-_PATH = re.compile(r"\S*/candidates/[0-9a-f]+/(\w+\.py)")
-"""Where the judge keeps an attempt: nothing that a provider needs to know."""
+_PATH = re.compile(r"(?<![\w.)\]])/(?:[\w.+@~-]+/)+(?=[\w.-])")
+"""Folders of this machine, which no provider needs to know."""
 
 _WORDS = {
     "rejected": "is not a program that can be compiled",
@@ -67,7 +67,7 @@ def told(verdict: Verdict) -> str:
 
 def _finding(finding: Finding) -> str:
     where = f", line {finding.line}" if finding.line is not None else ""
-    text = _PATH.sub(r"\1", finding.text or finding.message)
+    text = _PATH.sub("", finding.text or finding.message)
     parts = [f"{finding.code}{where}:", _cut(text, LONGEST_TEXT)]
     if finding.counterexample:
         record = json.dumps(_short(finding.counterexample), separators=(",", ":"))

@@ -33,9 +33,10 @@ else.
 
 A file holds: a docstring; `import argus as ag` and `from argus import bf16, f32,
 ...`; constants; functions marked `@ag.kernel` or `@ag.inline`. There is nothing
-else in it: no other import, no class, no call at the top level. In functions there
-are assignments, `for`, `if`, `with`, `assert` on static conditions, and calls of
-the language; there is no `while`, `try`, comprehension or nested function.
+else in it: no other import, no class, no call at the top level. A function marked
+`@ag.reference` says what the kernel computes; it may be left out. In functions
+there are assignments, `for`, `if`, `with`, `assert` on static conditions, and calls
+of the language; there is no `while`, `try`, comprehension or nested function.
 
 Parameters before `*` are tensors and scalars; those after it are static and have
 defaults. Types: bf16 f16 f32 i8 u8 i32 i64 boolean, groups ag.half ag.float ag.any;
