@@ -1,5 +1,6 @@
 """A run as the loop writes it, made by hand: what tests of its readers read."""
 
+import json
 from pathlib import Path
 
 from argus.runs.records import (
@@ -226,7 +227,8 @@ def make_eventful(root: Path, refuted: Verdict) -> str:
         ]
         for number, (what, made, verdict) in enumerate(steps):
             name = run.put(made.model_dump_json()) if made is not None else None
-            for event in _model_events(number, what, name, verdict, refuted):
+            talk = run.put(_conversation()) if number == 2 else None
+            for event in _model_events(number, what, name, verdict, refuted, talk):
                 run.append(event)
         run.append(Finished(reason="budget: tokens", best=2))
         return run.id
@@ -237,8 +239,20 @@ def _crashed() -> Verdict:
     return Verdict(status="crashed", stage="run", findings=(said,), summary=HOSTILE)
 
 
+def _conversation() -> str:
+    """As the model agent keeps it: an answer that was refused, then the right one."""
+    answers = [{"rationale": "x", "source": c.source} for c in (shifted(), repaired())]
+    turns = [{"prompt": HOSTILE, "answer": json.dumps(a), "error": ""} for a in answers]
+    return json.dumps({"model": "m", "instructions": HOSTILE, "turns": turns})
+
+
 def _model_events(
-    number: int, what: str, name: str | None, verdict: Verdict | None, refuted: Verdict
+    number: int,
+    what: str,
+    name: str | None,
+    verdict: Verdict | None,
+    refuted: Verdict,
+    conversation: str | None,
 ) -> list[Event]:
     offer = Proposal(
         optimisation=what or "start",
@@ -264,6 +278,7 @@ def _model_events(
             failure="" if name else HOSTILE,
             cost=Cost(tokens=1500, usd=0.02),
             note=HOSTILE,
+            conversation=conversation,
         ),
     ]
     if verdict is not None:

@@ -18,6 +18,7 @@ from argus.runs.records import (
     Learned,
     LibraryProblem,
     Lowered,
+    Probed,
     Proposed,
     Started,
     Task,
@@ -147,11 +148,32 @@ class TestStrangers:
         assert "trial 2 tries swizzling again and is correct" in shown
         assert "+ b = ag.load" not in shown
         assert "Attempt 1 of trial 2" in shown
-        assert "then the kernel of trial 2, which is correct" in shown
+        assert "the kernel of trial 2 followed, which is correct" in shown
         assert "not fixed: no later kernel for cp-async was accepted" in shown
         fixed = re.findall(r'<span class="(add|del)">([^<]*)</span>', eventful)
-        assert ("del", "        b = ag.load(B[bn * BN :, k + 1 :], (BN, BK))") in fixed
+        wrong = ("del", "        b = ag.load(B[bn * BN :, k + 1 :], (BN, BK))")
         assert ("add", "        b = ag.load(B[bn * BN :, k:], (BN, BK))") in fixed
+        # Once for the trial, once for the attempt, whose kernel the conversation has.
+        assert fixed.count(wrong) == 2
+        assert shown.count("Where the left element is") == 2
+
+    def test_what_an_external_agent_asked_about(self, render, read, refuted) -> None:
+        def make(root: Path) -> str:
+            name = started(root, sample_run.TASK, sample_run.NAIVE)
+            with Store(root).open(name) as run:
+                run.append(
+                    Probed(
+                        trial=0, operation="check", verdict=refuted,
+                        candidate=run.put(sample_run.shifted().model_dump_json()),
+                    )
+                )  # fmt: skip
+            return name
+
+        found = read(render(make, "running"))
+        shown = " ".join(found.sections["counterexamples"].split())
+        assert "Attempt 1 of trial 0" in shown
+        assert "the kernel of trial 0 followed, which is not judged" in shown
+        assert "Where the right element is" in shown
 
     def test_no_path_of_this_machine(self, eventful: str) -> None:
         assert not re.search(r"/[\w.-]+/kernel\.py", eventful)

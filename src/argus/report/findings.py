@@ -14,6 +14,7 @@ from typing import Any
 
 from argus.diagnostics import CATALOGUE, ArgusError, Span
 from argus.evaluation.judge.candidate import written
+from argus.report.attempts import Try
 from argus.report.kernel import Compiled
 from argus.report.sources import DiffLine, Knob, difference, knobs
 from argus.runs.history import Trial
@@ -55,64 +56,63 @@ class Met:
     views: tuple[View, ...]
     texts: tuple[tuple[str, str, str], ...]
     fix: Fix
-    evident: bool
-    """Whether it has a counterexample, and not only a complaint."""
 
 
 def met(
     trials: Sequence[Trial],
     candidates: Mapping[int, Candidate],
+    attempts: Callable[[Trial], Sequence[Try]],
     compiled: Callable[[Candidate], Compiled],
 ) -> list[Met]:
     """Refused kernels of a run in order, those of inner loops before their trial's."""
     found: list[Met] = []
     left = DRAWN
     for trial in trials:
-        attempts = trial.lowered.attempts if trial.lowered else ()
-        refused = [(i, v) for i, v in enumerate(attempts, 1) if v.findings]
-        for number, verdict in refused:
-            title = f"attempt {number} of trial {trial.number}"
-            fix = _within(trial, number, attempts)
-            found.append(_met(title, trial, verdict, None, None, fix, 0))
+        mine = attempts(trial)
+        for i, one in enumerate(mine):
+            if not one.verdict.findings:
+                continue
+            fix = _within(trial, i, mine, candidates.get(trial.number))
+            title = f"attempt {i + 1} of trial {trial.number}"
+            made = _met(title, trial, one, compiled, fix, left)
+            left -= len(made.views)
+            found.append(made)
         verdict = trial.verdict
         if verdict is None or verdict.status in ("correct", "duplicate"):
             continue
         if not verdict.findings:
             continue
-        candidate = candidates.get(trial.number)
+        last = Try(verdict, candidates.get(trial.number))
         fix = _later(trial, trials, candidates)
-        one = _met(
-            f"trial {trial.number}", trial, verdict, candidate, compiled, fix, left
-        )
-        left -= len(one.views)
-        found.append(one)
+        made = _met(f"trial {trial.number}", trial, last, compiled, fix, left)
+        left -= len(made.views)
+        found.append(made)
     return found
 
 
 def _met(
     title: str,
     trial: Trial,
-    verdict: Verdict,
-    candidate: Candidate | None,
-    compiled: Callable[[Candidate], Compiled] | None,
+    one: Try,
+    compiled: Callable[[Candidate], Compiled],
     fix: Fix,
     left: int,
 ) -> Met:
     anchor = "met-" + re.sub(r"\W+", "-", title)
+    verdict = one.verdict
     views: list[View] = []
     texts: list[tuple[str, str, str]] = []
     for i, finding in enumerate(verdict.findings):
         view = None
-        if candidate is not None and compiled is not None and i < min(_OF_ONE, left):
-            view = _view(f"{anchor}-{i}", finding, verdict, candidate, compiled)
+        if one.candidate is not None and i < min(_OF_ONE, left):
+            name = f"{anchor}-{i}"
+            view = _view(name, finding, verdict, one.candidate, compiled)
         if view is not None:
             views.append(view)
         else:
             texts.append((finding.code, finding.message, local(finding.text)))
-    evident = any(f.counterexample for f in verdict.findings)
     return Met(
         anchor, title, trial.number, verdict.status, tuple(views), tuple(texts), fix,
-        evident,
     )  # fmt: skip
 
 
@@ -174,18 +174,25 @@ def local(text: str) -> str:
 # ------------------------------------------------------------------------- fixes
 
 
-def _within(trial: Trial, number: int, attempts: Sequence[Verdict]) -> Fix:
-    """What came after an attempt of the inner loop, whose source is not kept."""
-    if number < len(attempts):
-        return Fix(f"attempt {number + 1} followed", None)
-    verdict = trial.verdict
-    if trial.candidate is None:
-        failure = trial.lowered.failure if trial.lowered else ""
+def _within(
+    trial: Trial, place: int, attempts: Sequence[Try], last: Candidate | None
+) -> Fix:
+    """What came after an attempt: the next one, or what was handed in."""
+    mine = attempts[place].candidate
+    if place + 1 < len(attempts):
+        after, number = attempts[place + 1].candidate, None
+        text = f"attempt {place + 2} followed"
+    elif trial.candidate is None:
+        failure = trial.lowered.failure if trial.lowered else "the trial is still open"
         return Fix(f"not fixed: {failure or 'no kernel was handed in'}", None)
-    said = verdict.status if verdict else "not judged"
-    return Fix(
-        f"then the kernel of trial {trial.number}, which is {said}", trial.number
-    )
+    else:
+        after, number = last, trial.number
+        status = trial.verdict.status if trial.verdict else "not judged"
+        text = f"the kernel of trial {trial.number} followed, which is {status}"
+    if mine is None or after is None:
+        return Fix(f"{text}; this attempt's source is not known", number)
+    diff = difference(mine.source, after.source, _DIFF_LINES)
+    return Fix(text, number, knobs(mine, after), diff)
 
 
 def _later(

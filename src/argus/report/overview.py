@@ -208,15 +208,11 @@ def _limit(value: float | None) -> str:
 
 def _policy(found: History) -> str:
     policy = found.started.policy
-    counts = [policy.get(k) for k in ("preferences", "effects", "advice")]
-    entries = sum(len(c) for c in counts if isinstance(c, dict))  # pyright: ignore[reportUnknownArgumentType]
-    return (
-        f"{entries} entries at the beginning" if entries else "empty at the beginning"
-    )
-
-
-def _entries(count: int) -> str:
-    return "1 entry" if count == 1 else f"{count} entries"
+    parts = [policy.get(k) for k in ("preferences", "effects", "advice")]
+    count = sum(len(p) for p in parts if isinstance(p, dict))  # pyright: ignore[reportUnknownArgumentType]
+    if not count:
+        return "empty at the beginning"
+    return f"{count} {'entry' if count == 1 else 'entries'} at the beginning"
 
 
 def _commands(name: str, found: History) -> list[tuple[str, str]]:

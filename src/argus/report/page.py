@@ -22,6 +22,7 @@ from argus.evaluation.judge.candidate import candidate_key
 from argus.evaluation.judge.subject import Subject
 from argus.model.timeline import timeline
 from argus.report import figures
+from argus.report.attempts import tries
 from argus.report.figure import Plot
 from argus.report.findings import met
 from argus.report.kernel import Compiled, Compiler, Used
@@ -75,7 +76,7 @@ def page(run: Run, state: State) -> str:
     found = history(run.stamped())
     candidates = _candidates(run, found)
     kernels = _Kernels(found)
-    known = met(found.trials, candidates, kernels)
+    known = met(found.trials, candidates, lambda t: tries(found, t, run.get), kernels)
     table = rows(found.trials, candidates, {m.trial for m in known})
     taught = learnt(found.trials)
     view: dict[str, Any] = {
