@@ -26,9 +26,6 @@ from predicted import every_size, library
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 DATA = BENCHMARKS / "h200" / "model.json"
 LIBRARY_RESULTS = BENCHMARKS / "h200" / "results.json"
-measured = pytest.mark.skipif(
-    not DATA.exists(), reason="benchmarks/model_data.py has not been run yet"
-)
 SAMPLE = 120
 """Of each family that has so many."""
 
@@ -56,7 +53,6 @@ def sampled() -> tuple[Point, ...]:
     return tuple(report.points(report.sample(report.timed(read(DATA)), SAMPLE)))
 
 
-@measured
 def test_there_are_enough_measurements():
     """Of each family, several problems, all checked."""
     data = read(DATA)
@@ -70,7 +66,6 @@ def test_there_are_enough_measurements():
     assert all(0 < m.minimum <= m.microseconds for m in timed)
 
 
-@measured
 def test_all_families_together():
     """Rank correlation over everything, and the error of a typical prediction."""
     found = accuracy(sampled())
@@ -79,7 +74,6 @@ def test_all_families_together():
     assert found.error <= 0.20
 
 
-@measured
 @pytest.mark.parametrize(
     ("family", "least", "error"),
     [
@@ -96,7 +90,6 @@ def test_each_family(family, least, error):
     assert found.error <= error
 
 
-@measured
 def test_configurations_of_one_problem_are_ranked():
     """What a search asks: which of these is faster, all sizes being the same."""
     found = accuracy([p for p in sampled() if p.family == "gemm"])
@@ -104,7 +97,6 @@ def test_configurations_of_one_problem_are_ranked():
     assert found.median_within >= 0.85
 
 
-@measured
 def test_the_constants_were_not_fitted_on_all_of_it():
     """The test half has problems of every family."""
     report, space = benchmark("model_report"), benchmark("model_space")

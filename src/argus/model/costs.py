@@ -19,9 +19,9 @@ from argus.diagnostics import Span
 from argus.ir import ops as o
 from argus.ir.access import element_offset, register_coords, vector_global
 from argus.ir.dtypes import DType
-from argus.ir.expr import Const
+from argus.ir.expr import Const, evaluate
 from argus.ir.memory import GlobalView, SharedAlloc, SharedView
-from argus.ir.placement import MmaPlan, VectorPlan, WgmmaPlan
+from argus.ir.placement import MmaPlan, TmaPlan, VectorPlan, WgmmaPlan
 from argus.ir.walk import used, walk
 from argus.isa import registry
 from argus.layout import SharedLayout
@@ -118,7 +118,9 @@ def in_registers(op: o.AnyOp, warps: int, joined: set[int]) -> Work | None:
 
 
 def _work(warps: int, issue: float, special: float, latency: float) -> Work:
-    return Work(warps * issue, warps * special, 0.0, issue, latency)
+    """One operation on a tile: its first elements are done when its last are issued."""
+    exposed = max(0.0, latency - issue)
+    return Work(warps * issue, warps * special, 0.0, issue, exposed)
 
 
 def added(a: Work, b: Work) -> Work:
@@ -144,7 +146,8 @@ def _reduction(src: o.Tile, result: o.Tile, axis: int, warps: int) -> Work:
     shuffles = stages * registers(result)
     inside = registers(src)
     issue = inside + 2.0 * shuffles
-    latency = stages * SHUFFLE_LATENCY + ALU_LATENCY * max(1, inside).bit_length()
+    tree = ALU_LATENCY * max(1, inside).bit_length()
+    latency = stages * SHUFFLE_LATENCY + max(0.0, tree - inside)
     return Work(warps * issue, 0.0, float(warps * shuffles), issue, latency)
 
 
@@ -175,12 +178,13 @@ def _wavefronts(
 
 
 def requests(
-    plan: VectorPlan, view: GlobalView, env: Mapping[str, Any]
+    plan: VectorPlan, view: GlobalView, env: Mapping[str, Any], *, stores: bool = False
 ) -> tuple[float, float]:
     """Of one access by all threads: bytes of its sectors, and lines.
 
     ``lines``: 128-byte lines summed over warp requests, which the load/store unit does
-    one after the other. Sectors that several requests share count once (L1 keeps them).
+    one after the other. Sectors that several loads share count once (L1 keeps them);
+    stores are written through, each with its own.
     """
     view = replace(view, limits=())  # they depend on tables, which nobody knows here
     coords = register_coords(plan)
@@ -194,12 +198,33 @@ def requests(
     first = addresses[:, :, 0]
     some: Any = active.any(axis=2)
     threads = first.shape[0]
-    row = np.sort(np.where(some[:WARP], first[:WARP] // LINE, -1), axis=0)
-    new = np.diff(row, axis=0, prepend=-1) != 0
-    lines = float((new & (row >= 0)).sum())
-    sectors = np.unique((first // SECTOR)[some])
+    warps = threads / WARP
+    lines = _different(first[:WARP] // LINE, some[:WARP]) * warps
     width = plan.width * size
-    return float(sectors.size) * max(SECTOR, width), lines * threads / WARP
+    if stores:
+        sectors = _different(first[:WARP] // SECTOR, some[:WARP]) * warps
+    else:
+        sectors = float(np.unique((first // SECTOR)[some]).size)
+    return sectors * max(SECTOR, width), lines
+
+
+def _different(values: Any, some: Any) -> float:
+    """Different values within each column, where ``some``, summed over columns."""
+    column = np.sort(np.where(some, values, -1), axis=0)
+    new = np.diff(column, axis=0, prepend=-1) != 0
+    return float((new & (column >= 0)).sum())
+
+
+def straddling(view: GlobalView, plan: TmaPlan, env: Mapping[str, Any]) -> float:
+    """Lines that the rows of a box touch, over those of rows that begin with a line."""
+    size = view.dtype.bytes
+    row = plan.map.box[-1] * size
+    if view.tensor.rank < 2:
+        return 1.0
+    pitch = int(evaluate(view.tensor.strides[-2], env)) * size
+    begins = np.arange(LINE) * pitch % LINE
+    touched = -(-(begins + row) // LINE)
+    return float(touched.mean()) / -(-row // LINE)
 
 
 def product(op: o.Dot, warps: int, groups: int, hardware: Hardware) -> Product:

@@ -27,22 +27,28 @@ class Hardware:
     special: float
     shared_bytes: float
     l2_capacity: float
+    blocks_per_cycle: float
     dram_bytes_per_second: float
     # calibrated
     clock_ghz: float
     dram_efficiency: float
+    burst: float
+    """What one multiprocessor can get from memory, over its even share."""
     l2_bytes: float
     wgmma_efficiency: float
     wgmma_latency: float
     mma_efficiency: float
     mma_latency: float
     lines: float
+    stored_lines: float
     cycles_per_instruction: float
     dram_latency: float
     l2_latency: float
     tma_latency: float
+    copy_latency: float
     sync_cycles: float
     block_cycles: float
+    element_cycles: float
     launch_microseconds: float
     throttle: float
     """How much longer cycles are under the power limit, tensor cores fully busy."""
@@ -69,22 +75,29 @@ H200 = Hardware(
     shared_bytes=128.0,
     # White paper: 50 MB of L2.
     l2_capacity=50e6,
+    # One scheduler of blocks for the whole device (seen where blocks do next to
+    # nothing).
+    blocks_per_cycle=1.0,
     dram_bytes_per_second=4.8e12,
-    clock_ghz=1.66,
-    dram_efficiency=0.88,
-    l2_bytes=56.0,
-    wgmma_efficiency=0.97,
-    wgmma_latency=60.0,
-    mma_efficiency=0.62,
+    clock_ghz=1.72,
+    dram_efficiency=0.866,
+    burst=1.39,
+    l2_bytes=51.5,
+    wgmma_efficiency=0.852,
+    wgmma_latency=58.1,
+    mma_efficiency=0.72,
     mma_latency=33.0,
-    lines=1.0,
-    cycles_per_instruction=1.5,
-    dram_latency=900.0,
-    l2_latency=300.0,
-    tma_latency=300.0,
-    sync_cycles=30.0,
-    block_cycles=700.0,
-    launch_microseconds=2.5,
-    throttle=0.17,
+    lines=1.08,
+    stored_lines=0.614,
+    cycles_per_instruction=1.28,
+    dram_latency=724.0,
+    l2_latency=263.0,
+    tma_latency=195.0,
+    copy_latency=234.0,
+    sync_cycles=35.7,
+    block_cycles=723.0,
+    element_cycles=42.8,
+    launch_microseconds=3.38,
+    throttle=0.145,
     throttle_microseconds=900.0,
 )

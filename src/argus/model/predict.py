@@ -163,6 +163,13 @@ def simulate(prepared: Prepared, hardware: Hardware) -> Prediction:
     """The second half of :func:`predict`."""
     rows = _corners(prepared, hardware)
     cycles, *busy = _extrapolated(rows)
+    memory = UNITS.index("memory")
+    busy[memory] *= hardware.burst
+    cycles = max(
+        cycles,
+        busy[memory] + hardware.dram_latency,
+        prepared.grid / hardware.blocks_per_cycle,
+    )
     to_us = 1e-3 / hardware.clock_ghz
     to_us *= _throttled(cycles * to_us, busy[UNITS.index("tensor")] * to_us, hardware)
     time = cycles * to_us
@@ -211,7 +218,7 @@ def _corners(prepared: Prepared, hardware: Hardware) -> list[Row]:
     choices: list[tuple[int, ...]] = [_two(count, 2 * resident, 3 * resident)]
     for level in range(depth):
         choices.append(INNER if level == depth - 1 else OUTER)
-    rate = hardware.dram_bytes / prepared.active
+    rate = memory_rate(prepared, hardware)
     rows: list[Row] = []
     for corner in itertools.product(*choices):
         blocks = prepared.blocks[: corner[0]]
@@ -223,6 +230,11 @@ def _corners(prepared: Prepared, hardware: Hardware) -> list[Row]:
         if not any(found.dropped):
             return [rows[-1]]
     return rows
+
+
+def memory_rate(prepared: Prepared, hardware: Hardware) -> float:
+    """Bytes per cycle that a multiprocessor gets while others pause."""
+    return hardware.burst * hardware.dram_bytes / prepared.active
 
 
 def _two(count: int, low: int, high: int) -> tuple[int, ...]:

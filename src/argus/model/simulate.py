@@ -181,15 +181,13 @@ class Machine:
     def _move(self, at: float, traffic: s.Traffic, latency: float) -> float:
         """When bytes have arrived that are asked for at ``at``."""
         hw = self._hw
-        if traffic.lines:
-            at = self._serve(SHARED, at, traffic.lines / hw.lines)
         end = self._serve(L2, at, traffic.l2 / hw.l2_bytes)
         if traffic.dram:
             far = self._serve(MEMORY, at, traffic.dram / self._memory_rate)
             end = max(end, far)
             # Who asks first pays for the others that read the same tile.
-            latency += hw.dram_latency - hw.l2_latency
-        return end + latency * traffic.trips
+            latency += (hw.dram_latency - hw.l2_latency) * traffic.far
+        return end + latency
 
     # ------------------------------------------------------------------ barriers
 
@@ -285,17 +283,17 @@ class Machine:
                         t.time = max(t.time, t.arrival.get(tile, 0.0))
                     yield None
                 case s.Load():
-                    self._issue(t, step.traffic)
+                    self._issue(t, step.traffic, self._hw.lines)
                     latency = self._hw.l2_latency
                     t.arrival[step.tile] = self._move(t.time, step.traffic, latency)
                     yield None
                 case s.Store():
-                    self._issue(t, step.traffic)
+                    self._issue(t, step.traffic, self._hw.stored_lines)
                     # The block may end before memory has taken it; the kernel not.
                     self._last = max(self._last, self._move(t.time, step.traffic, 0.0))
                     yield None
                 case s.Out():
-                    self._issue(t, step.traffic)
+                    self._issue(t, step.traffic, self._hw.stored_lines)
                     end = self._move(t.time, step.traffic, 0.0)
                     # Read when the path to L2 has taken it.
                     t.open["out"] = max(t.open.get("out", 0.0), end)
@@ -321,11 +319,14 @@ class Machine:
             end = max(end, self._serve(SHARED, at, step.shared))
         t.time = end + step.latency
 
-    def _issue(self, t: Thread, traffic: s.Traffic) -> None:
-        end = t.time + traffic.chain
+    def _issue(self, t: Thread, traffic: s.Traffic, lines: float) -> None:
+        """``lines``: how many the load/store unit takes per cycle; it queues few."""
+        end = t.time + traffic.chain + traffic.elements * self._hw.element_cycles
         if traffic.issue:
             served = self._serve(ISSUE, t.time, traffic.issue / self._hw.issue_slots)
             end = max(end, served)
+        if traffic.lines:
+            end = max(end, self._serve(SHARED, t.time, traffic.lines / lines))
         t.time = end
 
     def _product(self, t: Thread, step: s.Product) -> None:
@@ -344,11 +345,10 @@ class Machine:
             t.time = end + hw.mma_latency
 
     def _copy(self, t: Thread, step: s.Copy) -> None:
-        self._issue(t, step.traffic)
         hw = self._hw
-        end = self._move(
-            t.time, step.traffic, hw.l2_latency + (hw.tma_latency if step.tma else 0.0)
-        )
+        self._issue(t, step.traffic, hw.lines)
+        extra = hw.tma_latency if step.tma else hw.copy_latency
+        end = self._move(t.time, step.traffic, hw.l2_latency + extra)
         if step.barrier is None or not step.tma:
             t.open["copy"] = max(t.open.get("copy", 0.0), end)
             return

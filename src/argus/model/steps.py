@@ -50,8 +50,10 @@ class Traffic:
     lines: float = 0.0
     issue: float = 0.0
     chain: float = 0.0
-    trips: float = 1.0
-    """Round trips to memory, one after the other."""
+    elements: float = 0.0
+    """Accesses of a thread to single elements, which depend on one another."""
+    far: float = 1.0
+    """Share of the executions that wait for memory, not for L2."""
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple
 from argus.ir.program import Program
 from argus.model import steps as s
 from argus.model.hardware import H200, Hardware
-from argus.model.predict import Usage, prepare
+from argus.model.predict import Usage, memory_rate, prepare
 from argus.model.simulate import TENSOR, Machine, Run, Thread
 
 Kind = Literal[
@@ -87,7 +87,7 @@ def timeline(
     depth = prepared.trace.depth
     inner = max([INNER, *(r.stages + _AFTER for r in program.rings)])
     caps = tuple(inner if d == depth - 1 else OUTER for d in range(depth))
-    rate = hardware.dram_bytes / prepared.active
+    rate = memory_rate(prepared, hardware)
     machine = Recorder(prepared.trace, prepared.env, hardware, caps, rate)
     blocks = prepared.blocks[: prepared.resident]
     machine.run(blocks, prepared.resident, 0.0)

@@ -319,15 +319,14 @@ class Tracer:
         if op.plan is None:
             raise ValueError("a global access without a plan: not placed")
         env = {**self._one, **self._gathered(op.view)}
-        spread, lines = costs.requests(op.plan, op.view, env)
+        stores = isinstance(op, o.StoreGlobal)
+        spread, lines = costs.requests(op.plan, op.view, env, stores=stores)
         asked = self._bytes(op.view)
         n = costs.ACCESS * op.plan.accesses
-        # Two elements share a register and are guarded apart: a register is waited for
-        # before the next one is begun (seen in times; sub-word loads only).
-        size = op.plan.width * op.view.dtype.bytes
-        trips = max(1.0, op.plan.accesses * size / 4) if size < 4 else 1.0
-        traffic = s.Traffic(spread, asked, lines, n * self._warps, n, trips)
-        if isinstance(op, o.StoreGlobal):
+        traffic = s.Traffic(spread, asked, lines, n * self._warps, n)
+        if op.plan.width * op.view.dtype.bytes < 4:
+            traffic.elements = float(op.plan.accesses)
+        if stores:
             self._footprint.stored += asked * self._inner[-1]
             return [s.Store(self._of_group(traffic))]
         self._read(op.view, traffic, asked)
@@ -344,9 +343,13 @@ class Tracer:
         size = self._bytes(op.src)
         match op.plan:
             case TmaPlan():
+                # What is multicast is fetched once, but enters every multiprocessor.
                 shared = size / op.multicast
+                lines = shared * costs.straddling(op.src, op.plan, self._one)
                 boxes = float(len(op.plan.boxes))
-                traffic = s.Traffic(shared, 0.0, 0.0, boxes, boxes * TMA_ISSUE)
+                traffic = s.Traffic(
+                    max(size, lines), 0.0, 0.0, boxes, boxes * TMA_ISSUE
+                )
                 self._read(op.src, traffic, shared)
                 received = op.plan.bytes / self._groups
                 return [s.Copy(self._of_group(traffic), barrier, received, True)]

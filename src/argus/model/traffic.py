@@ -67,6 +67,12 @@ class Footprint:
             once = min(self.sizes[r.tensor], apart)
             dram = kept * once + (1 - kept) * apart
             r.traffic.dram = r.bytes / r.parts * dram / asked if asked else 0.0
+            if asked:
+                # Blocks begin side by side: all wait for what one of them fetches. In
+                # later rounds they are apart, and most find it in L2.
+                rounds = max(1.0, r.times / r.inner * self.grid / self.wave)
+                later = dram / asked
+                r.traffic.far = later + (dram / apart - later) / rounds
             total += dram
         return {"read": total, "touched": touched * self.wave}
 
