@@ -1,0 +1,301 @@
+"""The tools, through a real client: in this process, and over stdio."""
+
+import asyncio
+import inspect
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import typer
+from stand_ins import WRONG, FakeBench
+
+from argus.agent.session import OPERATIONS, Judges
+from argus.cli.session import session as group
+from argus.mcp.server import server_of
+from mcp import Client, StdioServerParameters
+
+Use = Callable[[Client], Awaitable[None]]
+
+
+def with_client(home: Path, bench: FakeBench, use: Use) -> None:
+    async def main() -> None:
+        server = server_of(home / "runs", Judges(lambda gpu: bench))
+        async with Client(server) as client:
+            await use(client)
+
+    asyncio.run(main())
+
+
+async def answer(client: Client, name: str, **arguments: Any) -> dict[str, Any]:
+    found = await client.call_tool(name, arguments)
+    assert not found.is_error, found.content
+    assert found.structured_content is not None
+    return found.structured_content
+
+
+async def failure(client: Client, name: str, **arguments: Any) -> dict[str, Any]:
+    found = await client.call_tool(name, arguments)
+    assert found.is_error
+    data = json.loads(found.content[0].text)
+    assert data == found.structured_content
+    assert (data["version"], data["ok"]) == (1, False)
+    return data["diagnostics"][0]
+
+
+async def begin(client: Client, **more: Any) -> dict[str, Any]:
+    given = {"task": "softmax", "shape": "64x256", "cold": True, **more}
+    return await answer(client, "start", **given)
+
+
+def test_every_tool_once_and_its_answer_is_of_its_schema(home, bench):
+    async def use(client: Client) -> None:
+        tools = {t.name: t for t in (await client.list_tools()).tools}
+        assert tuple(tools) == OPERATIONS
+        assert client.instructions is not None and "`start`" in client.instructions
+        for tool in tools.values():
+            assert tool.description and len(tool.description) > 40
+            assert tool.input_schema["additionalProperties"] is False
+            for one in tool.input_schema["properties"].values():
+                assert "description" in one or "default" in one
+        seen: set[str] = set()
+
+        async def call(name: str, **arguments: Any) -> dict[str, Any]:
+            jsonschema.validate(arguments, tools[name].input_schema)
+            found = await answer(client, name, **arguments)
+            schema = tools[name].output_schema
+            assert schema is not None
+            jsonschema.validate(found, schema)
+            seen.add(name)
+            return found
+
+        started = await call(
+            "start", task="softmax", sizes={"M": 64, "N": 256}, trials=3, cold=True
+        )
+        run = started["run"]
+        proposed = await call("next", run=run)
+        source = proposed["draft"]["source"]
+        await call("knowledge", query="online", run=run)
+        assert (await call("check", source=source, run=run))["ok"]
+        await call("build", source=source)
+        await call("explain", topic="AG0301")
+        await call("test", source=source, statics={"WARPS": 2})
+        await call("bench", source=source)
+        await call("profile")
+        await call("submit", source=source, note="done", tokens=5)
+        await call("status", run=run)
+        await call("finish", run=run)
+        assert seen == set(OPERATIONS)
+
+    with_client(home, bench, use)
+    assert bench.closed  # with the server
+
+
+NAMES = {
+    "option": "options",
+    "settings": "statics",
+    "name": "run",
+    "write": None,
+    "draft": None,
+    "best": None,
+    "output": None,
+    "json_output": None,
+}
+"""Options of commands that are called otherwise as arguments, or are about files."""
+
+
+def test_tools_and_commands_are_the_same_operations(home, bench):
+    whole = typer.main.get_command(group)
+    commands = whole.commands  # type: ignore[attr-defined]
+    assert tuple(commands) == OPERATIONS
+
+    async def use(client: Client) -> None:
+        for tool in (await client.list_tools()).tools:
+            parameters = (p.name for p in commands[tool.name].params)
+            options = {NAMES.get(n, n) for n in parameters if n != "help"} - {None}
+            arguments = set(tool.input_schema["properties"]) - {"source"}
+            assert arguments == options, tool.name
+
+    with_client(home, bench, use)
+
+
+def test_failures_are_errors_with_the_same_json(home, bench, tmp_path: Path):
+    async def use(client: Client) -> None:
+        assert (await failure(client, "status"))["code"] == "AG1001"
+        assert (await failure(client, "start", task="softmx"))["code"] == "AG0909"
+        begun = await begin(client)
+        found = await failure(client, "submit", source="x")
+        assert found["code"] == "AG1032"
+        assert begun["run"] in found["help"]
+        assert (await failure(client, "check"))["code"] == "AG0908"
+        both = await failure(client, "check", source="x", file="y")
+        assert both["code"] == "AG0908"
+        missing = str(tmp_path / "none.py")
+        assert (await failure(client, "check", file=missing))["code"] == "AG0901"
+        assert (await failure(client, "check", file="/dev/zero"))["code"] == "AG0901"
+        # A wrong kernel is an answer and no error.
+        source = (await answer(client, "next"))["draft"]["source"]
+        wrong = await answer(client, "check", source=source + WRONG)
+        assert wrong["ok"] is False
+        assert wrong["verdict"]["findings"][0]["counterexample"]
+
+    with_client(home, bench, use)
+
+
+def test_arguments_that_there_are_not(home, bench):
+    async def use(client: Client) -> None:
+        for name, arguments in (
+            ("start", {"task": "softmax", "trails": 3}),
+            ("start", {"task": "softmax", "trials": 0}),
+            ("explain", {"stage": "ptx"}),
+            ("submit", {"source": "x", "tokens": -1}),
+        ):
+            found = await client.call_tool(name, arguments)
+            assert found.is_error
+            assert "validation error" in found.content[0].text
+        found = await client.call_tool("delete", {})
+        assert found.is_error
+
+    with_client(home, bench, use)
+
+
+def test_a_bug_is_told_as_one(home, bench, monkeypatch, capsys):
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("oh")
+
+    async def use(client: Client) -> None:
+        await begin(client)
+        monkeypatch.setattr(bench, "check", broken)
+        source = (await answer(client, "next"))["draft"]["source"]
+        found = await failure(client, "check", source=source)
+        assert found["code"] == "AG0913"
+        assert found["notes"] == ["RuntimeError: oh"]
+        assert (await answer(client, "status"))["state"] == "open"
+
+    with_client(home, bench, use)
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_progress_is_told(home, bench):
+    told: list[str] = []
+
+    async def progress(done: float, total: float | None, message: str | None) -> None:
+        told.append(message or "")
+
+    async def use(client: Client) -> None:
+        arguments = {"task": "softmax", "shape": "64x256"}
+        await client.call_tool("start", arguments, progress_callback=progress)
+        assert "judging the kernel of the start" in told
+        await client.call_tool("next", {}, progress_callback=progress)
+        assert told[-1] == "planned"
+
+    with_client(home, bench, use)
+
+
+def test_calls_side_by_side(home):
+    """Questions do not wait for a submission; another submission is told to."""
+    bench = FakeBench(delay=2.5)
+
+    async def use(client: Client) -> None:
+        await begin(client)
+        source = (await answer(client, "next"))["draft"]["source"]
+        submitting = asyncio.create_task(answer(client, "submit", source=source))
+        for _ in range(100):
+            await asyncio.sleep(0.02)
+            if (await answer(client, "status"))["state"] == "busy":
+                break
+        assert (await answer(client, "check", source=source))["ok"]
+        refused = await failure(client, "submit", source=source)
+        assert refused["code"] == "AG1002"
+        assert not submitting.done() or submitting.result()
+        assert (await submitting)["trial"] == 1
+        assert len((await answer(client, "status"))["trials"]) == 2
+
+    with_client(home, bench, use)
+
+
+def test_the_package_is_optional(monkeypatch):
+    from typer.testing import CliRunner
+
+    from argus.cli.app import app
+
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    done = CliRunner().invoke(app, ["mcp"])
+    assert done.exit_code == 2
+    assert "pip install 'argus-gpu[mcp]'" in done.stderr
+
+
+def test_nothing_but_the_server_imports_the_package():
+    code = "import sys, argus.cli.app, argus.agent.session; print('mcp' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "False\n"
+
+
+@pytest.mark.compiler
+def test_a_session_over_stdio(tmp_path: Path):
+    """A process of its own, the real judge and planner; no GPU."""
+    program = shutil.which("argus", path=str(Path(sys.executable).parent))
+    assert program is not None
+    env = {
+        "ARGUS_HOME": str(tmp_path / "home"),
+        "CUDA_VISIBLE_DEVICES": "",
+        "PATH": os.environ["PATH"],
+    }
+    sentinel = tmp_path / "executed"
+    server = StdioServerParameters(
+        command=program, args=["mcp"], env=env, cwd=str(tmp_path)
+    )
+
+    async def main() -> None:
+        async with Client(server, read_timeout_seconds=240) as client:
+            begun = await answer(
+                client, "start", task="softmax", shape="64x256", trials=2
+            )
+            assert begun["where"] == "no GPU: times are predicted"
+            asked = await answer(client, "next")
+            source = asked["draft"]["source"]
+            evil = f"open({str(sentinel)!r}, 'w').close()\n{source}"
+            refused = await answer(client, "check", source=evil)
+            assert refused["verdict"]["status"] == "rejected"
+            # By its path, relative to where the server was started.
+            (tmp_path / "k.py").write_text(source)
+            checked = await answer(client, "check", file="k.py")
+            assert checked["ok"] and checked["proved"] > 5
+            found = await answer(client, "profile", file="k.py")
+            assert found["occupancy"]["blocks"] > 0
+            assert sum(found["instructions"].values()) > 50 or found["notes"][1:]
+            text = await answer(client, "explain", file="k.py", stage="cuda")
+            assert "__global__" in text["text"]
+            done = await answer(client, "submit", file="k.py", note="the draft")
+            assert done["verdict"]["status"] == "correct"
+            assert done["reason_to_stop"] == "budget: trials"
+            assert (await answer(client, "next"))["proposal"] is None
+            end = await answer(client, "finish", ablate=False)
+            assert end["best"]["kind"] == "predicted"
+
+    asyncio.run(main())
+    assert not sentinel.exists()
+
+
+def test_tools_say_the_same_as_the_operations():
+    """Each tool's function has the operation's parameters, and no other."""
+    from argus.agent import session
+    from argus.mcp.calls import Caller
+    from argus.mcp.tools import tools_of
+
+    for name, (tool, _) in tools_of(Caller(Path())).items():
+        own = set(inspect.signature(tool).parameters) - {"ctx", "file"}
+        if name == "start":
+            asked = set(inspect.signature(session.Asked).parameters)
+            assert own == asked
+            continue
+        operation = session.next_ if name == "next" else getattr(session, name)
+        assert own == set(inspect.signature(operation).parameters) - {"desk"}, name
