@@ -16,7 +16,7 @@ WORKERS ?= 2
 
 run: $(VENV)/run.stamp
 	$(BIN)/argus doctor
-	$(BIN)/argus optimize gemm --shape 4096x4096x4096 --minutes 2
+	$(BIN)/argus optimize gemm --shape 4096x4096x4096 --minutes 1.5
 
 test: check
 	$(BIN)/pytest -n $(WORKERS)

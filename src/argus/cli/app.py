@@ -44,7 +44,7 @@ def _root(  # pyright: ignore[reportUnusedFunction]
 
 
 # Short enough for a terminal of 60 columns.
-app.command(short_help="Find mistakes; builds nothing.")(check)
+app.command(short_help="Prove a kernel, or refute it.")(check)
 app.command(short_help="Compile to machine code.")(build)
 app.command(short_help="Print a kernel at some stage.")(explain)
 app.command(short_help="Run, and compare with the reference.")(run)
