@@ -76,7 +76,8 @@ class Progress:
         """Show an event."""
         match event:
             case Proposed():
-                self._say(state, "planning")
+                asks = state.started.agent == "model"
+                self._say(state, "asking the model" if asks else "planning")
             case Lowered():
                 self._say(state, "checking" if event.candidate else "lowering")
             case Judged() if event.trial in state.finals:

@@ -8,6 +8,8 @@ from server import KEY, call, completion, kernel, raw, status, text
 from small_kernels import BETTER
 
 from argus.agent.interfaces import Left
+from argus.agent.model.agent import ModelAgent
+from argus.agent.model.settings import settings_of
 
 GOOD = kernel(BETTER)
 
@@ -261,3 +263,21 @@ def test_the_key_can_have_another_name(server, model, desk, monkeypatch):
     made = model("key_env=MY_SERVER_KEY").lower(desk.order(), desk.judge)
     assert server.keys == ["Bearer another-key-0123"]
     assert "another-key-0123" not in made.conversation
+
+
+def test_a_provider_that_pydantic_ai_knows(server, desk, monkeypatch):
+    """By its name: the provider's own variables, and listed prices."""
+    monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+    server.say(
+        raw(GOOD.body.replace(b'"model": "test"', b'"model": "gpt-4o-2024-08-06"')),
+        raw(GOOD.body.replace(b'"model": "test"', b'"model": "a name of a proxy"')),
+    )
+    settings = settings_of("openai-chat:gpt-4o", None, {})
+    with ModelAgent(settings, money=True) as agent:
+        known = agent.lower(desk.order(), desk.judge)
+        proxied = agent.lower(desk.order(), desk.judge)
+    assert known.candidate is not None and proxied.candidate is not None
+    # 1000 tokens in and 100 out: a fraction of a cent, and not nothing.
+    assert 0.0005 < known.cost.usd < 0.05
+    assert proxied.cost.usd == pytest.approx(known.cost.usd)
+    assert server.keys == [f"Bearer {KEY}"] * 2

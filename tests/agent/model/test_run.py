@@ -124,6 +124,33 @@ def test_the_command_makes_a_gemm_faster(server, tmp_path: Path, monkeypatch):
             assert KEY.encode() not in path.read_bytes(), path
 
 
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (["--model", "openai:test"], "AG0908"),
+        (["--agent", "model", "--base-url", "URL"], "AG1061"),
+        (["--agent", "model", "--model", "x", "--base-url", "nowhere"], "AG1061"),
+        (["--agent", "model", "--model", "nobody:nothing"], "AG1061"),
+        (["--agent", "model", "--model", "x", "--model-option", "a=b"], "AG1061"),
+        (
+            ["--agent", "model", "--model", "x", "--base-url", "URL", "--usd", "1"],
+            "AG1061",
+        ),
+    ],
+)
+def test_mistakes_of_the_user_begin_no_run(
+    words, code, server, tmp_path: Path, monkeypatch
+):
+    monkeypatch.setenv("ARGUS_HOME", str(tmp_path))
+    words = [server.url if w == "URL" else w for w in words]
+    task = ["optimize", "softmax", "--shape", "64x256", "--trials", "2", "--json"]
+    done = CliRunner().invoke(app, [*task, *words])
+    assert done.exit_code == 2, done.output
+    assert json.loads(done.output)["diagnostics"][0]["code"] == code
+    assert Store(tmp_path / "runs").names() == []
+    assert server.requests == []
+
+
 # ---- the loop, with a judge that knows the kernels -----------------------------------
 
 

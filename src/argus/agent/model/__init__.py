@@ -3,7 +3,8 @@
     settings.py   which model, where, and what it may cost; read from options
     provider.py   the connection (pydantic-ai), and prices
     meter.py      tokens and money that are left, and whether another request fits
-    asking.py     one request: retries, time limits, what it took, what was said
+    asking.py     one request: retries, time limits, what it took
+    failures.py   what can go wrong, told apart; conversation.py: what was said
     answers.py    the form of answers; reference.py: the language, for prompts
     prompts.py    what is said to the model; feedback.py: verdicts for it to read
     agent.py      the lowering agent; advice.py: what trials teach, in its words

@@ -13,7 +13,8 @@ from collections.abc import Sequence
 
 from argus.agent.interfaces import Advised
 from argus.agent.model.answers import LONGEST_ADVICE, AdviceAnswer
-from argus.agent.model.asking import Asker, ProviderFailed, Unusable
+from argus.agent.model.asking import Asker
+from argus.agent.model.failures import ProviderFailed, Unusable
 from argus.agent.model.meter import Meter, NoRoom
 from argus.agent.model.prompts import advice_instructions, advice_prompt
 from argus.agent.model.provider import redacted

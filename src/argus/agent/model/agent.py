@@ -17,7 +17,9 @@ from dataclasses import dataclass, field
 from argus.agent.interfaces import Advised, Judge, Left, Lowering, Order
 from argus.agent.model.advice import advise
 from argus.agent.model.answers import KernelAnswer
-from argus.agent.model.asking import Asker, Conversation, ProviderFailed, Unusable
+from argus.agent.model.asking import Asker
+from argus.agent.model.conversation import Conversation
+from argus.agent.model.failures import ProviderFailed, Unusable
 from argus.agent.model.feedback import told, unchanged, unusable
 from argus.agent.model.meter import Meter, NoRoom
 from argus.agent.model.prompts import instructions, proposal_prompt, retry_prompt

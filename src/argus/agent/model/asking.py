@@ -13,20 +13,26 @@ What is asked and answered is kept in the conversation; keys are not.
 from __future__ import annotations
 
 import asyncio
-import json
 import random
 import time
 from collections.abc import Coroutine
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
+from argus.agent.model.conversation import KEPT, Conversation, Turn, text_of
+from argus.agent.model.failures import (
+    SAID,
+    Later,
+    ProviderFailed,
+    Unusable,
+    provider_says,
+    temporary,
+    why,
+)
 from argus.agent.model.meter import Meter, Price, usual_tokens
 from argus.agent.model.provider import Oversized, connect, price_of, redacted
 from argus.agent.model.settings import ModelSettings
-from argus.runs.history import total
-from argus.runs.records import Cost
 
 if TYPE_CHECKING:
     from pydantic_ai import Agent
@@ -35,86 +41,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T", bound=BaseModel)
 R = TypeVar("R")
-
-_KEPT = 200_000
-"""Characters of one answer that are kept in a conversation."""
-_SAID = 600
-"""Characters of what a provider or a validator says that are passed on."""
-_SCHEMA = 3_000
-"""Characters that the form of answers adds to a prompt, about."""
-_AGAIN = (408, 409, 425, 429)
-"""Statuses below 500 after which the same request may succeed."""
-
-
-class Unusable(Exception):  # noqa: N818 - a result, not a fault
-    """The model answered, and the answer is not of the form that was asked for."""
-
-
-class ProviderFailed(Exception):  # noqa: N818 - a result, not a fault
-    """No answer: refused, unreachable, too slow, or still failing after retries."""
-
-
-@dataclass(frozen=True)
-class Turn:
-    """One request. ``tokens`` are estimated where the provider does not count them.
-
-    ``usd`` None: the price is not known. ``error``: why there is no usable answer.
-    """
-
-    prompt: str
-    answer: str
-    error: str
-    tokens: int
-    usd: float | None
-    seconds: float
-    estimated: bool = False
-
-    @property
-    def cost(self) -> Cost:
-        """What it took."""
-        return Cost(tokens=self.tokens, usd=self.usd or 0.0)
-
-
-@dataclass
-class Conversation:
-    """What was said about one matter.
-
-    ``messages`` is the history that is sent again; an answer that could not be read is
-    not in it.
-    """
-
-    model: str
-    instructions: str
-    turns: list[Turn] = field(default_factory=list[Turn])
-    messages: list[ModelMessage] = field(default_factory=list["ModelMessage"])
-
-    @property
-    def cost(self) -> Cost:
-        """What all requests took."""
-        return total(t.cost for t in self.turns)
-
-    @property
-    def characters(self) -> int:
-        """Length of what is sent beside a prompt."""
-        said = sum(len(t.prompt) + len(t.answer) for t in self.turns if not t.error)
-        return len(self.instructions) + said + _SCHEMA
-
-    def to_json(self) -> str:
-        """For the record of a run; "" if nothing was asked."""
-        if not self.turns:
-            return ""
-        turns = [dict(vars(t)) for t in self.turns]
-        for i in range(1, len(turns)):
-            if self.turns[i].prompt == self.turns[i - 1].prompt:
-                turns[i]["prompt"] = "as before"
-        whole = {
-            "model": self.model,
-            "instructions": self.instructions,
-            "turns": turns,
-        }
-        text = json.dumps(whole, ensure_ascii=False, indent=1)
-        # Half of a character is no text, and cannot be written.
-        return redacted(text.encode("utf-8", "replace").decode())
 
 
 class Asker:
@@ -173,7 +99,7 @@ class Asker:
         for tries in range(self.settings.retries + 1):
             try:
                 return await self._once(kind, conversation, prompt, meter)
-            except _Later as later:
+            except Later as later:
                 last = tries == self.settings.retries
                 pause = self._pause(tries, later.after)
                 patient = pause <= self.settings.longest_wait
@@ -191,7 +117,7 @@ class Asker:
         # So that several requests do not come back at the same moment.
         return most * (0.5 + self._draw.random() / 2)
 
-    def _gave_up(self, later: _Later, tries: int) -> str:
+    def _gave_up(self, later: Later, tries: int) -> str:
         text = str(later)
         if tries:
             text += f" (asked {tries + 1} times)"
@@ -215,7 +141,7 @@ class Asker:
                 found = await self._answer(kind, conversation, prompt, room, meter)
                 error = ""
                 return found
-            except (_Later, Unusable, ProviderFailed) as failure:
+            except (Later, Unusable, ProviderFailed) as failure:
                 error = str(failure)
                 raise
             finally:
@@ -244,20 +170,20 @@ class Asker:
                     model_settings=self._request(room),
                 )
         except TimeoutError as late:
-            raise _Later(f"no answer within {seconds:.3g} s") from late
+            raise Later(f"no answer within {seconds:.3g} s") from late
         except ModelAPIError as failed:
-            text = _provider_says(failed)
-            if _temporary(failed):
-                raise _Later(text, failed.retry_after) from failed
+            text = provider_says(failed)
+            if temporary(failed):
+                raise Later(text, failed.retry_after) from failed
             raise ProviderFailed(text) from failed
         except Oversized as long:
             raise ProviderFailed(str(long)) from long
         except UnexpectedModelBehavior as odd:
-            raise Unusable(_why(odd)) from odd
+            raise Unusable(why(odd)) from odd
         # What the client library makes of responses that it does not expect.
         except (RuntimeError, LookupError, TypeError, ValueError, AttributeError) as e:
             text = f"the response cannot be read: {type(e).__name__}: {e}"
-            raise Unusable(redacted(text)[:_SAID]) from e
+            raise Unusable(redacted(text)[:SAID]) from e
         conversation.messages = list(result.all_messages())
         return kind.model_validate(result.output)
 
@@ -305,7 +231,7 @@ class Asker:
         from pydantic_ai.messages import ModelResponse
 
         responses = [m for m in new if isinstance(m, ModelResponse)]
-        answer = "\n".join(_text_of(r) for r in responses)
+        answer = "\n".join(text_of(r) for r in responses)
         tokens, usd, estimated = 0, 0.0, False
         known = True
         for response in responses:
@@ -316,7 +242,7 @@ class Asker:
             usd += cost or 0.0
         return Turn(
             prompt=prompt,
-            answer=answer[:_KEPT],
+            answer=answer[:KEPT],
             error=error,
             tokens=tokens,
             usd=usd if known else None,
@@ -330,71 +256,7 @@ class Asker:
         return usual_tokens(len(prompt)) + usual_tokens(len(answer)), True
 
     def _usd(self, usage: UsageBase, tokens: int) -> float | None:
-        if self.settings.price is None:
-            if usage.cost is not None:
-                return float(usage.cost)
-            return None
+        """Dollars, by the settings, the response's model, or the one asked for."""
+        if self.settings.price is None and usage.cost is not None:
+            return float(usage.cost)
         return self.price(usage.input_tokens or tokens, usage.output_tokens)
-
-
-class _Later(Exception):  # noqa: N818 - a result, not a fault
-    """The request failed for now. ``after``: seconds that the provider asks to wait."""
-
-    def __init__(self, text: str, after: float | None = None) -> None:
-        super().__init__(text)
-        self.after = after
-
-
-def _temporary(error: Exception) -> bool:
-    """Whether the same request may succeed later."""
-    from pydantic_ai import exceptions as e
-
-    if isinstance(error, e.ModelQuotaExceededError | e.ModelRequestRejectedError):
-        return False
-    if isinstance(error, e.ModelHTTPError):
-        return error.status_code >= 500 or error.status_code in _AGAIN
-    return True
-
-
-def _provider_says(error: Exception) -> str:
-    """A provider's error in one line, without keys."""
-    from pydantic_ai.exceptions import ModelHTTPError
-
-    if isinstance(error, ModelHTTPError):
-        body = error.body
-        said: object = body
-        if isinstance(body, dict):
-            said = body.get("message") or body.get("error") or body  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
-        text = f"status {error.status_code}: {said}"
-    else:
-        text = str(error)
-        if error.__cause__ is not None and error.__cause__.__cause__ is not None:
-            text += f" ({type(error.__cause__.__cause__).__name__})"
-    return redacted(" ".join(text.split()))[:_SAID]
-
-
-def _why(error: Exception) -> str:
-    """Why an answer cannot be used, for the model to read. Never the answer itself."""
-    cause = error.__cause__
-    if isinstance(cause, ValidationError):
-        found = [
-            ": ".join(filter(None, (".".join(map(str, e["loc"])), e["msg"])))
-            for e in cause.errors(include_url=False, include_input=False)
-        ]
-        return "the answer is not of the form asked for: " + "; ".join(found)[:_SAID]
-    text = str(cause) if cause is not None else str(error)
-    return redacted(" ".join(text.split()))[:_SAID]
-
-
-def _text_of(response: Any) -> str:
-    """What a response says: its text, and the arguments of the form it fills."""
-    from pydantic_ai.messages import TextPart, ToolCallPart
-
-    said: list[str] = []
-    for part in response.parts:
-        if isinstance(part, TextPart):
-            said.append(part.content)
-        elif isinstance(part, ToolCallPart):
-            form = part.args
-            said.append(form if isinstance(form, str) else json.dumps(form))
-    return "\n".join(said)
