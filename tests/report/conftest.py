@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -71,6 +72,7 @@ class Found(HTMLParser):
                 self.sections[self.section] = before + data
 
 
+@cache
 def _read(text: str) -> Found:
     found = Found()
     found.feed(text)

@@ -6,8 +6,6 @@ import re
 from collections import Counter
 from pathlib import Path
 
-import pytest
-
 import sample_run
 from argus.runs.records import (
     Budget,
@@ -170,6 +168,7 @@ class TestStrangers:
             return name
 
         found = read(render(make, "running"))
+        assert "The run is in progress" in found.text
         shown = " ".join(found.sections["counterexamples"].split())
         assert "Attempt 1 of trial 0" in shown
         assert "the kernel of trial 0 followed, which is not judged" in shown
@@ -190,15 +189,24 @@ class TestOthers:
         assert "baseline none it is measured on a GPU only" in words
         assert "predicted TFLOP/s" in words and "measured TFLOP/s" not in words
 
-    @pytest.mark.parametrize("state", ["running", "interrupted"])
-    def test_not_finished(self, render, read, state) -> None:
-        text = render(lambda root: sample_run.make(root, finish=False), state)
+    def test_not_finished(self, render, read) -> None:
+        """Cut off before the ablation, and with a trial that nobody judged."""
+
+        def make(root: Path) -> str:
+            name = sample_run.make(root, finish=False)
+            with Store(root).open(name) as run:
+                made = run.put(sample_run.NAIVE.model_dump_json())
+                run.append(Lowered(trial=4, candidate=made))
+            return name
+
+        text = render(make, "interrupted")
         whole(text, read)
         found = read(text)
         words = " ".join(found.text.split())
-        assert ("in progress" if state == "running" else "cut off") in words
+        assert "The run was cut off before its end" in words
         assert "not taken apart: it ended before that" in found.sections["ablation"]
-        assert "185.0 µs" in words
+        assert "2600.0 µs → 185.0 µs" in words
+        assert "not judged" in found.sections["trials"]
 
     def test_nothing_but_a_beginning(self, render, read) -> None:
         text = render(lambda root: started(root, sample_run.TASK), "interrupted")
@@ -220,13 +228,6 @@ class TestOthers:
         found = read(text)
         assert "1 kernel of 1 trial were refused" in found.text
         assert "AG0301" in found.sections["counterexamples"]
-
-    def test_a_trial_that_is_not_judged_yet(self, render, read) -> None:
-        text = render(
-            lambda r: started(r, sample_run.TASK, sample_run.NAIVE), "running"
-        )
-        whole(text, read)
-        assert "not judged" in read(text).sections["trials"]
 
     def test_a_best_kernel_that_cannot_be_compiled_here(self, render, read) -> None:
         odd = Candidate(source="import argus as ag\n<script>", kernel="gemm")
