@@ -31,6 +31,7 @@ CODES = {
     "AG0315": 4,  # gathered elements
     "AG0316": 2,  # reinterpreted registers
     "AG0318": 1,  # contradictions
+    "AG0321": 8,  # different maxima
     "AG0401": 8,  # races
     "AG0403": 6,  # deadlock
     "AG0404": 2,  # ambiguous phases

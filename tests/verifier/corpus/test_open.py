@@ -15,14 +15,14 @@ STRICT = pytest.mark.xfail(strict=True, raises=AssertionError)
 
 
 @STRICT
-@pytest.mark.parametrize("kernel", ["halves", "groups_of_k"])
+@pytest.mark.parametrize("kernel", ["real_part"])
 def test_false_alarm(kernel: str) -> None:
     report = verify(placed(SOURCE, kernel), only=("tags",))
     assert report.verdict is not Verdict.REFUTED
 
 
 @STRICT
-@pytest.mark.parametrize("kernel", ["largest"])
+@pytest.mark.parametrize("kernel", ["the_same_again"])
 def test_missed(kernel: str) -> None:
     report = verify(placed(SOURCE, kernel), only=("tags",))
     assert report.verdict is not Verdict.PROVED

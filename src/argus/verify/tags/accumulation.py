@@ -86,6 +86,8 @@ def _sum(
     if product and fn in ("add", "sub", "mul", "div", "fdiv", "fma"):
         if fn == "mul" and len(several) == 2:
             return added(scope, *several)
+        if fn == "mul" and any(v.kind == 1 for v in values):
+            return either
         return bent(scope, either, Flaw(f"a part of a product is used in {fn}", False))
     if len(several) == 1:
         (at,) = groups
@@ -191,6 +193,8 @@ def _extras(
     for mine, other in (sides, sides[::-1]):
         if is_zero(other) or is_partial(state.scope, other):
             continue
+        if any(s.flaw is not None for several in mine.sums.values() for s in several):
+            continue  # it is no part of a sum any more, and said to be none
         # The next tile of an accumulation by elements is no extra.
         if is_partial(state.scope, mine) and not mine.lanes.keys() & other.tags.keys():
             name = f"{EXTRA}{op.span.line}:{op.span.column}"

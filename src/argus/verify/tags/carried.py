@@ -36,6 +36,7 @@ from argus.verify.tags.values import (
     Term,
     Vague,
     Value,
+    least_ends,
     least_limits,
     rewritten,
 )
@@ -113,6 +114,8 @@ def argument(
         for name, tag in before.tags.items()
         if name not in lanes
     }
+    if plain:
+        tags |= {n: _later(tags[n], it) for n in anew if n in tags}
     for name, tag in init.tags.items():
         kept = tag if _plain(before) else Vague("lost in later iterations")
         tags.setdefault(name, kept)
@@ -127,9 +130,18 @@ def argument(
     return replace(
         before, tags=tags, holes=holes, kind=kind, number=number, mask=None, sums=sums,
         extents={**init.extents, **before.extents},
-        limits=least_limits([init, before]), lanes=lanes,
+        limits=least_limits([init, before]), ends=least_ends([init, before]),
+        lanes=lanes,
         shift=_shift(scope, init, before, start, rows),
     )  # fmt: skip
+
+
+def _later(tag: Tag, it: Sym) -> Tag:
+    """A component of a tile that begins as a constant, which is no element."""
+    if not isinstance(tag, Coord):
+        return tag
+    reason = "in the first iteration it is a constant, and no element of a tensor"
+    return Vague(reason, tag, binary(">", it, 0))
 
 
 def _lanes(
@@ -352,22 +364,35 @@ def result(
             if not whole_ and name.startswith(EXTRA) and init.kind != 0:
                 # It is what the accumulator began with.
                 whole_ = extra()[0].terms
-            made.append(replace(s, terms=whole_))
+            made.append(
+                replace(s, terms=whole_, flaw=s.flaw or _doubled(s.terms, loop))
+            )
         sums[name] = tuple(made)
     for name, several in init.sums.items():
         sums.setdefault(name, several)
+    for name, several in list(sums.items()):
+        if name.startswith(EXTRA) and not any(s.terms for s in several):
+            del sums[name]  # the first pass took what was 0 for something
     lanes: dict[str, Lane] = {}
     for name, lane in yielded.lanes.items():
         begun_lane = init.lanes.get(name)
         before = () if begun_lane is None else begun_lane.terms
         gained = over_loop(lane.terms, loop, it, trips)
-        lanes[name] = replace(lane, terms=(*before, *gained))
+        flaw = lane.flaw or _doubled(lane.terms, loop)
+        lanes[name] = replace(lane, terms=(*before, *gained), flaw=flaw)
     del outside
     made_ = replace(after, sums=sums, lanes=lanes)
     if made_.row is not None:
         over = tuple((n, s) for n, s in sorted(sums.items()) if s[0].fn in EXTREMES)
         world.rows.append((made_.row, over))
     return made_
+
+
+def _doubled(terms: Sequence[Span | Prior], loop: int) -> Flaw | None:
+    """An accumulator that is added to itself."""
+    if sum(t == Prior(loop) for t in terms) < 2:
+        return None
+    return Flaw("what earlier iterations have added is added more than once", False)
 
 
 def merged(scope: Scope, cond: Expr, a: Value, b: Value) -> Value:

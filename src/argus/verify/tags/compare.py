@@ -104,7 +104,11 @@ def agree_arrays(
     if not (apart == first).all():
         return _spread(base_a, base_b, apart, scope)
     if modulo:
-        known = scope.difference(base_a, base_b)
+        # Parts of a tile at fixed places; one that moves is where it is.
+        at_a, at_b = (scope.poly(base) for base in (base_a, base_b))
+        fixed = at_a is not None and at_a.is_constant()
+        fixed = fixed and at_b is not None and at_b.is_constant()
+        known = scope.difference(base_a, base_b) if fixed else None
         if known is not None and (known - first) % modulo == 0:
             return PROVED
     decision = scope.equal(base_a, binary("+", base_b, first))

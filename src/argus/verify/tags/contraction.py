@@ -30,6 +30,7 @@ from argus.verify.tags.values import (
     Tag,
     Vague,
     Value,
+    least_ends,
 )
 from argus.verify.verdict import Verdict
 
@@ -243,7 +244,8 @@ def seen(
         for limited in (a, b):
             if name in limited.limits:
                 extent = binary("min", extent, limited.limits[name])
-        made = Sum(extent, (Span(binary("+", tag.base, low), n),))
+        hi = least_ends([a, b]).get(name)
+        made = Sum(extent, (Span(binary("+", tag.base, low), n, (), hi),))
         whole = op.acc is None or name not in state.get(op.acc).sums
         if whole and _complete_at_once(state, made):
             continue

@@ -20,9 +20,11 @@ from argus.ir.memory import GlobalTensor
 from argus.ir.program import SM_COUNT, Program
 from argus.verify.decide import prove
 from argus.verify.decide.facts import conjuncts
+from argus.verify.tags.accumulation import EXTRA, partly
 from argus.verify.tags.compare import Outcome, unknown
 from argus.verify.tags.counting import counted
 from argus.verify.tags.findings import Where
+from argus.verify.tags.left_out import left_out
 from argus.verify.tags.order_lemmas import Variable, decompose
 from argus.verify.tags.patches import Axis, Patch, laid_together, local_patch, radix
 from argus.verify.tags.scope import PROOF_MS
@@ -90,6 +92,13 @@ def _tensor(
         claim = f"each part of {tensor.name} that the tables name is written once"
     elif atomic:
         claim = f"each contribution to {tensor.name} is added exactly once"
+    for s in stores:
+        left = left_out(s, len(stores) == 1)
+        if not left.proved:
+            text = "the mask of a store leaves an output element out"
+            label = f"no store writes this element of {tensor.name}"
+            state.findings.add("AG0306", claim, where, left, text, label)
+            return
     if through_table and not atomic:
         _entries_apart(state, tensor, stores)
     if not atomic and not through_table:
@@ -197,17 +206,23 @@ def _added_up(
 ) -> _Found:
     """Whether the blocks that add to one element add each contribution once."""
     for s, p in zip(stores, patches, strict=True):
-        sums = [x for several in s.value.sums.values() for x in several]
+        named = [(n, x) for n, several in s.value.sums.items() for x in several]
+        sums = [x for _, x in named]
         if not sums and free:
             return _unknown("what the blocks add to an element is no sum that is known")
-        for found in contributions(sums, p.extra, free, s.scope):
+        every = contributions(sums, p.extra, free, s.scope)
+        pairs = zip(named, every, strict=True)
+        for (name, _), found in sorted(pairs, key=lambda x: x[1].outcome.verdict):
             if not found.outcome.proved:
                 text = f"{found.times} times" if found.times else "never"
+                label = f"coordinate {found.coordinate} of {name} is added {text}"
+                if name.startswith(EXTRA):
+                    label = f"{partly(name)} is added {text}"
                 return (
                     found.rule,
                     found.outcome,
                     "the parts that blocks add do not make one whole sum",
-                    f"coordinate {found.coordinate} is added {text}",
+                    found.why or label,
                 )
     return "AG0306", Outcome(Verdict.PROVED, "lemma: order of tiles"), "", ""
 

@@ -27,6 +27,7 @@ from argus.verify.tags.values import (
     Tag,
     Value,
     constant,
+    least_ends,
     least_limits,
     uniform,
 )
@@ -73,6 +74,7 @@ def elementwise(state: State, op: o.Elementwise) -> Value:
         extents=extents,
         loose=loose,
         limits=least_limits(values),
+        ends=least_ends(values),
         chain=chain,
     )
     result = accumulated(state, op, values, result)

@@ -45,6 +45,7 @@ def equal_values(scope: Scope, a: Value, b: Value) -> bool:
         and all(_lane(x, b.lanes[n]) for n, x in a.lanes.items())
         and a.loose == b.loose
         and a.limits == b.limits
+        and a.ends == b.ends
         and _row(scope, a, b)
         and same(scope, a.shift, b.shift)
         and _written(a, b)

@@ -24,7 +24,7 @@ from argus.verify.verdict import Verdict
 
 __all__ = ["REDUCING", "accumulated", "lane_sums", "lane_union", "pairing"]
 
-REDUCING = {"add": "sum", "maximum": "max", "minimum": "min"}
+REDUCING = {"add": "sum", "sub": "sum", "maximum": "max", "minimum": "min"}
 """Element-wise functions that accumulate, and the reduction that completes them."""
 
 
@@ -63,7 +63,8 @@ def accumulated(
             _report(state, op, name, values)
             continue
         shift = int(apart.flat[0])
-        span = Span(binary("+", tag.base, shift), 1)
+        end = found[1].ends.get(name)
+        span = Span(binary("+", tag.base, shift), 1, (), end)
         fn = REDUCING[op.fn]
         flaw = lane.flaw
         grown = any(not isinstance(t, Prior) for t in lane.terms)
@@ -117,7 +118,7 @@ def lane_union(lane: Lane, extent: Expr) -> Sum | None:
 
 def _shifted_sum(lane: Lane, extent: Expr, low: int, count: int) -> Sum:
     terms = tuple(
-        Span(binary("+", t.lo, low), count, t.loops) if isinstance(t, Span) else t
+        replace(t, lo=binary("+", t.lo, low), size=count) if isinstance(t, Span) else t
         for t in lane.terms
     )
     return Sum(extent, terms, lane.fn, lane.once, lane.flaw)

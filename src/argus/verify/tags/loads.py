@@ -10,7 +10,7 @@ from argus.ir import ops as o
 from argus.ir.expr import Expr, Sym, binary
 from argus.ir.memory import GlobalView
 from argus.verify.evidence import Step
-from argus.verify.tags.compare import within
+from argus.verify.tags.compare import agree, within
 from argus.verify.tags.spread import Placed, places, split
 from argus.verify.tags.state import State
 from argus.verify.tags.values import (
@@ -70,6 +70,7 @@ def loaded(
     tags: dict[str, Tag] = {}
     extents: dict[str, Expr] = {}
     holes: list[Hole] = []
+    ends: dict[str, Expr] = {}
     for name, tag, extent in zip(tensor.dims, placed.coords, tensor.shape, strict=True):
         extent = state.close(extent)
         extents[name] = extent
@@ -84,6 +85,9 @@ def loaded(
     for tag, extent in placed.limits:
         name = next((n for n, t in placed.axes.items() if t is tag), "limit")
         extents.setdefault(name, extent)
+        along = next((n for n, t in tags.items() if _same(state, t, tag)), None)
+        if along is not None:
+            ends[along] = extent
         if isinstance(tag, Coord) and not within(tag, extent, state.scope).proved:
             holes.append(Hole(tag, extent, kind, name, f"the slice of {tensor.name}"))
     tags.update(placed.axes)
@@ -98,7 +102,11 @@ def loaded(
     for name, component in state.tensor_tags.get(tensor.name, ()):
         tags[name] = _component(state, component, placed)
     chain = (Step(f"loaded from {tensor.name}", op.span),)
-    return Value(shape, tags, tuple(holes), extents=extents, chain=chain)
+    return Value(shape, tags, tuple(holes), extents=extents, ends=ends, chain=chain)
+
+
+def _same(state: State, a: Tag, b: Tag) -> bool:
+    return isinstance(a, Coord) and _runs(a) and agree(a, b, state.scope).proved
 
 
 def _runs(tag: Tag) -> bool:

@@ -45,6 +45,7 @@ from argus.verify.tags.values import (
     Tag,
     Vague,
     Value,
+    least_ends,
     least_limits,
     move_tag,
 )
@@ -178,6 +179,7 @@ def _result(
         shape, tags, holes, kind, sums={**carried, **sums}, extents=extents,
         loose=loose, chain=chain,
         limits={n: e for n, e in least_limits([a, b]).items() if n in tags},
+        ends={n: e for n, e in least_ends([a, b]).items() if n in tags},
         shift=product_shift(state.scope, a, b, names),
     ).with_step("multiplied and added", op.span)  # fmt: skip
     if op.acc is None:

@@ -101,7 +101,8 @@ def reduced(state: State, op: o.Reduce) -> Value:
             tags[name] = axis.first(tag)
         elif isinstance(tag, Coord):
             rows = axis.rows(tag.offs)
-            sets[name] = _as_sets((Span(tag.base, 1),), rows, axis)
+            terms = (Span(tag.base, 1, (), value.ends.get(name)),)
+            sets[name] = _as_sets(terms, rows, axis)
             running.append(name)
     for name, s in value.sets.items():
         ids = axis.rows(s.ids)
@@ -145,6 +146,7 @@ def reduced(state: State, op: o.Reduce) -> Value:
         row=number_of_row(state, op) if op.fn in EXTREMES else None,
         shift=reduced_shift(state, op, value, running),
         limits={n: e for n, e in value.limits.items() if n not in sums},
+        ends={n: e for n, e in value.ends.items() if n in tags},
         chain=value.chain,
     )
 
@@ -208,7 +210,7 @@ def _settled(
     if name in value.limits:
         extent = binary("min", extent, value.limits[name])
     terms = tuple(
-        Span(binary("+", t.lo, low), count, t.loops) if isinstance(t, Span) else t
+        replace(t, lo=binary("+", t.lo, low), size=count) if isinstance(t, Span) else t
         for t in s.terms
     )
     once = s.once and op.fn in ("sum", "prod")

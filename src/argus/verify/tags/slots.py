@@ -20,6 +20,7 @@ from argus.verify.tags.values import (
     Tag,
     Vague,
     Value,
+    least_ends,
     moved,
 )
 
@@ -131,6 +132,7 @@ def overlay(below: Value | None, above: Value, scope: Scope) -> Value:
         written=below.written | mask,
         row=None,
         shift=merged_shift(scope, below, above),
+        ends=least_ends([below, above]),
     )
 
 

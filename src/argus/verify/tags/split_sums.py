@@ -25,6 +25,7 @@ def expressions(sums: Sequence[Sum]) -> list[Expr]:
         for t in s.terms:
             if isinstance(t, Span):
                 found += [t.lo, *(trips for _, trips in t.loops)]
+                found += [] if t.hi is None else [t.hi]
     return found
 
 
@@ -50,6 +51,7 @@ def contributions(
                 continue
             lo = next(left)
             loops = tuple((sym, next(left)) for sym, _ in t.loops)
-            terms.append(Span(lo, t.size, (*loops, *over)))
+            hi = None if t.hi is None else next(left)
+            terms.append(Span(lo, t.size, (*loops, *over), hi))
         found.append(complete(replace(s, terms=tuple(terms)), scope))
     return found

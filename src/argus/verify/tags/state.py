@@ -17,7 +17,15 @@ from argus.verify.tags.loops import Env, close, number_of
 from argus.verify.tags.memory import Memory
 from argus.verify.tags.scope import Scope
 from argus.verify.tags.shared_tags import Tagged
-from argus.verify.tags.values import UNNAMED, Ints, Shape, Tag, Vague, Value
+from argus.verify.tags.values import (
+    UNNAMED,
+    Compare,
+    Ints,
+    Shape,
+    Tag,
+    Vague,
+    Value,
+)
 from argus.verify.tags.world import World
 
 __all__ = ["State", "Stored"]
@@ -38,6 +46,8 @@ class Stored:
     lets: Mapping[str, Expr]
     indices: tuple[Value, ...] = ()
     """Elements of the index tiles that chose the rows."""
+    mask: tuple[Compare, ...] | None = None
+    """Conditions under which an element is stored; () where they are not known."""
 
 
 @dataclass(eq=False)

@@ -64,9 +64,9 @@ def check_store(
     for hole in value.holes:
         _padding(state, op, view, placed, value, hole, mask)
     atomic = isinstance(op, o.StoreGlobal) and op.atomic is not None
+    value = _accumulators(state, op, value)
     if not atomic:
         _complete(state, op, value)
-        _accumulators(state, op, value)
     _shift(state, op, value)
     for name in value.sets:
         outcome = Outcome(Verdict.REFUTED, "enumeration", "", state.scope.some_point())
@@ -84,21 +84,31 @@ def check_store(
         value,
         dict(state.env),
         placed.indices,
+        mask if who is None or mask is None else _of_those(mask, who),
     )
+
+
+def _of_those(mask: tuple[Compare, ...], who: Bools) -> tuple[Compare, ...]:
+    """Conditions on the elements of those that store."""
+    return tuple(Compare(c.op, _line(c.left, who), _line(c.right, who)) for c in mask)
+
+
+def _line(tag: Tag, who: Bools) -> Tag:
+    match tag:
+        case Coord():
+            spread = np.broadcast_to(tag.offs, who.shape)
+            return Coord(tag.base, spread[who][None, :])
+        case Loaded():
+            return replace(tag, at=tuple(_line(x, who) for x in tag.at))
+        case Vague():
+            return tag
 
 
 def _only(placed: Placed, value: Value, who: Bools) -> tuple[Placed, Value]:
     """The elements of those that store, as one row."""
 
     def line(tag: Tag) -> Tag:
-        match tag:
-            case Coord():
-                spread = np.broadcast_to(tag.offs, who.shape)
-                return Coord(tag.base, spread[who][None, :])
-            case Loaded():
-                return replace(tag, at=tuple(line(x) for x in tag.at))
-            case Vague():
-                return tag
+        return _line(tag, who)
 
     count = int(who.sum())
 
@@ -264,15 +274,19 @@ def _complete(state: State, op: o.AnyOp, value: Value) -> None:
             _whole(state, op, value, name, s)
 
 
-def _accumulators(state: State, op: o.AnyOp, value: Value) -> None:
-    """Sums per element: each complete, or at least all of them together."""
+def _accumulators(state: State, op: o.AnyOp, value: Value) -> Value:
+    """The value with its sums per element as sums, where all elements have seen alike.
+
+    Else one that is stored is a part, of which only all together may be complete.
+    """
+    found_sums = dict(value.sums)
     for name, lane in value.lanes.items():
         extent = value.extents.get(name)
         if extent is None:
             continue
         sums = lane_sums(lane, extent)
         if sums is not None:
-            _whole(state, op, value, name, sums[0])
+            found_sums[name] = (*found_sums.get(name, ()), *sums)
             continue
         union = lane_union(lane, extent)
         found = None if union is None else complete(union, state.scope)
@@ -283,6 +297,7 @@ def _accumulators(state: State, op: o.AnyOp, value: Value) -> None:
         text = f"each stored element is a {lane.fn} over a part of {name} of its own"
         claim = f"the stored {lane.fn} has seen each {name}"
         state.report("AG0308", claim, op.span, unknown(text))
+    return replace(value, sums=found_sums, lanes={})
 
 
 def _shift(state: State, op: o.AnyOp, value: Value) -> None:

@@ -9,7 +9,7 @@ at admissible sizes.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -87,7 +87,7 @@ def over_loop(
                 if number != loop:
                     found.append(t)
             case Span():
-                found.append(Span(t.lo, t.size, (*t.loops, (sym, trips))))
+                found.append(replace(t, loops=(*t.loops, (sym, trips))))
     return tuple(found)
 
 
@@ -178,12 +178,16 @@ def _add(span: Span, model: dict[str, int], seen: np.ndarray, scope: Scope) -> b
             if not len(rows):
                 return True
         lo = points.of(span.lo).astype(np.int64)
+        hi = lo + span.size
+        if span.hi is not None:
+            hi = np.minimum(hi, points.of(span.hi).astype(np.int64))
     except (KeyError, ValueError, OverflowError):
         return False
     n = len(seen)
     change = np.zeros(n + 1, np.int64)
+    lo = np.minimum(lo, hi)
     np.add.at(change, np.clip(lo, 0, n), 1)
-    np.add.at(change, np.clip(lo + span.size, 0, n), -1)
+    np.add.at(change, np.clip(hi, 0, n), -1)
     seen += np.cumsum(change[:n])
     return True
 
@@ -222,13 +226,14 @@ def _side_by_side(spans: list[Span], scope: Scope) -> list[Span]:
                 break
             left.remove(beside)
             low = span.lo if after is not None else beside.lo
-            span = Span(low, span.size + beside.size, span.loops)
+            span = replace(span, lo=low, size=span.size + beside.size)
         found.append(span)
     return found
 
 
 def _follows(a: Span, b: Span, scope: Scope) -> bool:
-    return a.loops == b.loops and scope.difference(b.lo, a.lo) == a.size
+    alike = a.loops == b.loops and a.hi == b.hi
+    return alike and scope.difference(b.lo, a.lo) == a.size
 
 
 def _continues(piece: tuple[Expr, Expr], at: Expr, s: Sum, scope: Scope) -> bool:
@@ -248,7 +253,12 @@ def _joined(span: Span, s: Sum, scope: Scope) -> tuple[Expr, Expr] | None:
     lo: Expr = span.lo
     size: Expr = Const(span.size)
     world = scope.world
+    hi = span.hi
+    if hi is not None and scope.holds(binary(">=", hi, extent)):
+        hi = None
     for sym, trips in _without_choice(span, scope):
+        if hi is not None and world.depends(hi, sym):
+            size, hi = binary("-", binary("min", binary("+", lo, size), hi), lo), None
         first = world.replace(lo, {sym.name: Const(0)})
         second = world.replace(lo, {sym.name: Const(1)})
         if world.depends(size, sym):
@@ -258,12 +268,14 @@ def _joined(span: Span, s: Sum, scope: Scope) -> tuple[Expr, Expr] | None:
             lo, size = first, binary("-", end, first)
             continue
         linear = binary("+", first, sym * binary("-", second, first))
-        if scope.equal(lo, linear).verdict is not Verdict.PROVED:
-            end = None if s.once else _covered(lo, size, sym, trips, scope)
-            if end is None:
+        if not s.once:
+            ends = _covered(lo, size, sym, trips, scope)
+            if ends is None:
                 return None
-            lo, size = first, binary("-", end, first)
+            lo, size = ends[0], binary("-", ends[1], ends[0])
             continue
+        if scope.equal(lo, linear).verdict is not Verdict.PROVED:
+            return None
         step = binary("-", second, first)
         if scope.equal(step, size).verdict is Verdict.PROVED:
             lo = first
@@ -272,18 +284,31 @@ def _joined(span: Span, s: Sum, scope: Scope) -> tuple[Expr, Expr] | None:
         else:
             return None
         size = binary("*", size, trips)
-    return lo, binary("+", lo, size)
+    end = binary("+", lo, size)
+    return lo, end if hi is None else binary("min", end, hi)
 
 
-def _covered(lo: Expr, size: Expr, sym: Sym, trips: Expr, scope: Scope) -> Expr | None:
-    """Where parts end that each begin in the one before or right behind it."""
-    step = binary("-", scope.world.replace(lo, {sym.name: binary("+", sym, 1)}), lo)
+def _covered(
+    lo: Expr, size: Expr, sym: Sym, trips: Expr, scope: Scope
+) -> tuple[Expr, Expr] | None:
+    """[lo, hi) of parts that each begin in the one before or next to it."""
+    world = scope.world
+    step = binary("-", world.replace(lo, {sym.name: binary("+", sym, 1)}), lo)
     inside = scope.when(binary("<", sym, binary("-", trips, 1)))
-    near = (binary(">=", step, 0), binary("<=", step, size))
-    if inside.all_hold(near).verdict is not Verdict.PROVED:
-        return None
-    last = scope.world.replace(lo, {sym.name: binary("-", trips, 1)})
-    return binary("+", last, size)
+    first = world.replace(lo, {sym.name: Const(0)})
+    last = world.replace(lo, {sym.name: binary("-", trips, 1)})
+    for low, high, change in (
+        (first, last, step),
+        (last, first, binary("-", 0, step)),
+    ):
+        near = (binary(">=", change, 0), binary("<=", change, size))
+        if inside.all_hold(near).verdict is not Verdict.PROVED:
+            continue
+        # Without any part there is none to reach further than it steps.
+        some = scope.equal(change, size).verdict is Verdict.PROVED
+        if some or scope.holds(binary(">=", trips, 1)):
+            return low, binary("+", high, size)
+    return None
 
 
 def _without_choice(span: Span, scope: Scope) -> list[tuple[Sym, Expr]]:

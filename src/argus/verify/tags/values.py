@@ -101,12 +101,14 @@ class Compare:
 class Span:
     """Coordinates [lo, lo + size), once each, for all values of the ``loops``.
 
-    ``loops`` pairs an iteration symbol with its number of iterations.
+    ``loops`` pairs an iteration symbol with its number of iterations. Those from ``hi``
+    on are left out: a slice ends there.
     """
 
     lo: Expr
     size: int
     loops: tuple[tuple[Sym, Expr], ...] = ()
+    hi: Expr | None = None
 
 
 @dataclass(frozen=True)
@@ -235,6 +237,8 @@ class Value:
     """Renamed components: known up to a multiple of this size."""
     limits: dict[str, Expr] = field(default_factory=dict[str, Expr])
     """Coordinates from here on are masked out by the author, for every element."""
+    ends: dict[str, Expr] = field(default_factory=dict[str, Expr])
+    """Coordinates from here on were not loaded: the author's slice ends there."""
     row: Row | None = None
     """Set where the value itself is a maximum or minimum, as ``sums`` says of what."""
     shift: Shift | None = None
@@ -331,14 +335,16 @@ def rewritten(value: Value, change: Callable[[Expr], Expr]) -> Value:
         for n, x in value.lanes.items()
     }
     limits = {n: change(e) for n, e in value.limits.items()}
+    ends = {n: change(e) for n, e in value.ends.items()}
     row = None if value.row is None else _rewrite_row(value.row, change)
     shift = value.shift
     if shift is not None:
         terms = (replace(t, row=_rewrite_row(t.row, change)) for t in shift.terms)
         shift = replace(shift, terms=tuple(terms))
     return replace(
-        made, sums=sums, sets=sets, lanes=lanes, limits=limits, row=row, shift=shift
-    )
+        made, sums=sums, sets=sets, lanes=lanes, limits=limits, ends=ends, row=row,
+        shift=shift,
+    )  # fmt: skip
 
 
 def _rewrite_row(row: Row, change: Callable[[Expr], Expr]) -> Row:
@@ -357,10 +363,20 @@ def _rewrite_row(row: Row, change: Callable[[Expr], Expr]) -> Row:
 
 def least_limits(values: Iterable[Value]) -> dict[str, Expr]:
     """The limits of several values together."""
+    return _least(v.limits for v in values)
+
+
+def least_ends(values: Iterable[Value]) -> dict[str, Expr]:
+    """The ends of slices of several values together."""
+    return _least(v.ends for v in values)
+
+
+def _least(several: Iterable[dict[str, Expr]]) -> dict[str, Expr]:
     found: dict[str, Expr] = {}
-    for v in values:
-        for name, e in v.limits.items():
-            found[name] = binary("min", found[name], e) if name in found else e
+    for bounds in several:
+        for name, e in bounds.items():
+            known = found.get(name, e)
+            found[name] = e if known == e else binary("min", known, e)
     return found
 
 
@@ -368,4 +384,5 @@ def _rewrite_term(term: Span | Prior, change: Callable[[Expr], Expr]) -> Span | 
     if isinstance(term, Prior):
         return term
     loops = tuple((sym, change(trips)) for sym, trips in term.loops)
-    return Span(change(term.lo), term.size, loops)
+    hi = None if term.hi is None else change(term.hi)
+    return Span(change(term.lo), term.size, loops, hi)

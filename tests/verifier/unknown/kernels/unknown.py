@@ -76,3 +76,73 @@ def data_dependent(X: f32["M N"], Flag: i32["M"], Y: f32["M N"], *, BN: int = 12
     x = ag.load(X[m, j * BN :], (BN,))
     if (Flag[m] > 0) & (m % 3 < 2):
         Y[m, j * BN :] = x  # unknown AG0306: do not reach the store
+
+
+@ag.kernel
+def halves(X: bf16["M W"], Y: bf16["M N"], *, BM: int = 4, BN: int = 128):
+    """silu of the first half of a row times the second half, without names."""
+    M, N = Y.shape
+    ag.require(ag.dim("W") == 2 * N, "two halves")
+    i, j = ag.block(ag.cdiv(M, BM), ag.cdiv(N, BN))
+    gate = ag.load(X[i * BM :, j * BN : N], (BM, BN)).to(f32).rename("M _")
+    up = ag.load(X[i * BM :, N + j * BN :], (BM, BN)).to(f32).rename("M _")
+    y = ag.silu(gate) * up  # unknown AG0303: a view gives them coordinates
+    Y[i * BM :, j * BN :] = y.to(bf16)
+
+
+@ag.kernel
+def average(X: f32["M N"], Y: f32["M"], decay: f32, *, BN: int = 64):
+    """Later columns count more: a sum that is multiplied in each iteration."""
+    M, N = X.shape
+    i = ag.block(ag.cdiv(M, BN))
+    y = ag.zeros((BN,), f32, dims="M")
+    for n in ag.range(0, N):
+        y = y * decay + ag.load(X[i * BN :, n], (BN,))
+    Y[i * BN :] = y  # unknown AG0308: multiplied in each iteration
+
+
+@ag.kernel
+def continued(X: f32["M N"], Y: f32["M N"], *, BN: int = 64):
+    """Running sums of rows of any length."""
+    M, N = X.shape
+    m = ag.block(M)
+    before = ag.zeros((1,), f32, dims="M")
+    for n in ag.range(0, N, BN):
+        x = ag.load(X[m : m + 1, n:], (1, BN))
+        Y[m : m + 1, n:] = ag.cumsum(x, "N") + before  # unknown AG0308: is continued
+        before = before + ag.sum(x, "N")
+
+
+@ag.kernel
+def means(X: f32["M N"], Y: f32["M"], *, BN: int = 64):
+    """A running mean: the part of a sum is divided in each iteration."""
+    M, N = X.shape
+    i = ag.block(ag.cdiv(M, BN))
+    y = ag.zeros((BN,), f32, dims="M")
+    for n in ag.range(0, N):
+        y = y + (ag.load(X[i * BN :, n], (BN,)) - y) / (n + 1)
+    Y[i * BN :] = y  # unknown AG0308: in each iteration
+
+
+@ag.kernel
+def handed_on(X: f32["M N"], Next: i32["M"], Y: f32["M N"], *, BN: int = 64):
+    """A row that a table leads to, from entry to entry."""
+    M, N = X.shape
+    ag.assume(lambda row: (row >= 0) & (row < M), Next)
+    m = ag.block(M)
+    at = 0
+    for _ in ag.range(0, m):
+        at = Next[at]
+    for n in ag.range(0, N, BN):
+        Y[m, n:] = ag.load(X[at, n:], (BN,))  # unknown AG0305: in a way that is not
+
+
+@ag.kernel
+def nothing_before(X: f32["M N"], Y: f32["M N"], *, BN: int = 64):
+    """The first tile is a constant: it is stored where an element belongs."""
+    M, N = X.shape
+    i = ag.block(ag.cdiv(M, 4))
+    x = ag.zeros((4, BN), f32, dims="M N")
+    for n in ag.range(0, N, BN):
+        Y[i * 4 :, n:] = x  # unknown AG0305: in the first iteration it is a constant
+        x = ag.load(X[i * 4 :, n + BN :], (4, BN))

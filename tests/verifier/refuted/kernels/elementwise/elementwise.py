@@ -113,8 +113,9 @@ def scan(X: f32["M N"], Y: f32["M N"], *, BN: int = 256):
     ag.require(N <= BN, "a row is held in registers")
     m = ag.block(M)
     x = ag.load(X[m, 0:], (BN,))
-    y = ag.cumsum(x, "N")
-    Y[m, 0:] = y
+    # or AG0308 (does not begin with the first): x = ag.load(X[m, 8:], (BN,))
+    y = ag.cumsum(x, "N")  # shows AG0308
+    Y[m, 0:] = y  # shows AG0308
     # or AG0305 (off-by-one element): Y[m, 1:] = y
     # or AG0305 (wrong rows): Y[0, 0:] = y
 
@@ -144,3 +145,83 @@ def histogram(X: f32["M N"], Y: f32["N"], *, BM: int = 8, BN: int = 64):
     ag.atomic_add(Y[j * BN :], part)  # shows AG0305, AG0308, AG0309
     # or AG0308 (partial sum stored): Y[j * BN :] = part
     # or AG0305 (off-by-one tile): ag.atomic_add(Y[(j + 1) * BN :], part)
+
+
+@ag.kernel
+def scan_of_tiles(X: f32["M N"], Y: f32["M N"], *, BN: int = 64):
+    """Each tile begins anew."""
+    M, N = X.shape
+    m = ag.block(M)
+    for n in ag.range(0, N, BN):
+        x = ag.load(X[m, n:], (BN,))
+        Y[m, n:] = ag.cumsum(x, "N")  # refuted AG0308 (prefix of a tile)
+
+
+@ag.kernel
+def fused_swiglu(X: bf16["M W"], Y: bf16["M N"], *, BM: int = 4, BN: int = 128):
+    """silu of the first half of a row times the second half."""
+    M, N = Y.shape
+    ag.require(ag.dim("W") == 2 * N, "two halves")
+    i, j = ag.block(ag.cdiv(M, BM), ag.cdiv(N, BN))
+    first = X.view("M N", shape=(M, N), at=lambda m, n: (m, n))
+    second = X.view("M N", shape=(M, N), at=lambda m, n: (m, N + n))
+    gate = ag.load(first[i * BM :, j * BN :], (BM, BN)).to(f32)
+    # or AG0303 (off-by-one element):
+    #   gate = ag.load(first[i * BM :, j * BN + 1 :], (BM, BN)).to(f32)
+    up = ag.load(second[i * BM :, j * BN :], (BM, BN)).to(f32)
+    # or AG0303 (half of another row):
+    #   up = ag.load(second[i * BM + 1 :, j * BN :], (BM, BN)).to(f32)
+    # or AG0303 (tile of another step):
+    #   up = ag.load(second[i * BM :, (j + 1) * BN :], (BM, BN)).to(f32)
+    Y[i * BM :, j * BN :] = (ag.silu(gate) * up).to(bf16)  # shows AG0303, AG0310
+
+
+@ag.kernel
+def row_scale(X: f32["M N"], S: f32["M"], T: f32["B"], Y: f32["M N"], *, BN: int = 64):
+    """A scale for each row and one for all, as scalars."""
+    M, N = X.shape
+    m, j = ag.block(M, ag.cdiv(N, BN))
+    x = ag.load(X[m, j * BN :], (BN,))
+    y = x * S[m] * T[0]  # shows AG0303
+    # or AG0303 (scale of the first row): y = x * S[0] * T[0]
+    # or AG0303 (scale of another row): y = x * S[M - 1 - m] * T[0]
+    # or AG0303 (scale of another row): y = x + ag.full((BN,), S[m // 2], f32)
+    Y[m, j * BN :] = y  # shows AG0305
+    # or AG0305 (scale as a row of its own):
+    #   Y[m, j * BN :] = ag.full((BN,), S[m // 2], f32)
+
+
+@ag.kernel
+def ahead(X: f32["M N"], Y: f32["M N"], *, BN: int = 64):
+    """The next tile is loaded while this one is stored."""
+    M, N = X.shape
+    i = ag.block(ag.cdiv(M, 4))
+    x = ag.load(X[i * 4 :, 0:], (4, BN))
+    for n in ag.range(0, N, BN):
+        Y[i * 4 :, n:] = x  # shows AG0305
+        x = ag.load(X[i * 4 :, n + BN :], (4, BN))
+        # or AG0305 (one tile late): x = ag.load(X[i * 4 :, n:], (4, BN))
+
+
+@ag.kernel
+def late(X: f32["M N"], S: f32["N"], Y: f32["M N"], *, BN: int = 64):
+    """Nothing is there in the first iteration, in later ones the tile before."""
+    M, N = X.shape
+    i = ag.block(ag.cdiv(M, 4))
+    s = ag.zeros((BN,), f32, dims="N")
+    for n in ag.range(0, N, BN):
+        x = ag.load(X[i * 4 :, n:], (4, BN))
+        Y[i * 4 :, n:] = x * s  # refuted AG0303 (tile of the iteration before)
+        s = ag.load(S[n:], (BN,))
+
+
+@ag.kernel
+def assumed(X: f32["M N"], Y: f32["M N"], *, BM: int = 4, BN: int = 64):
+    """What is assumed of sizes holds for the grid and the outputs as a whole."""
+    M, N = X.shape
+    ag.assume(N <= 8 * BN)
+    # or AG0306 (forgotten): ag.assume(N <= 9 * BN)
+    i = ag.block(ag.cdiv(M, BM))
+    for j in ag.static_range(8):
+        x = ag.load(X[i * BM :, j * BN :], (BM, BN))
+        Y[i * BM :, j * BN :] = x  # shows AG0306

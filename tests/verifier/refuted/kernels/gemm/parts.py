@@ -1,0 +1,153 @@
+"""What is done to parts of a sum before they are added up."""
+
+import argus as ag
+from argus import bf16, f32
+
+
+@ag.kernel
+def split_scaled(
+    A: bf16["M K"],
+    B: bf16["N K"],
+    SA: f32["M"],
+    Bias: f32["N"],
+    C: f32["M N"],
+    *,
+    T: int = 64,
+    BK: int = 32,
+    SPLIT: int = 4,
+):
+    """Each part is scaled by row; the first one brings the bias."""
+    M, K = A.shape
+    N = B.shape[0]
+    ag.launch(warps=4)
+    bm, bn, z = ag.block(ag.cdiv(M, T), ag.cdiv(N, T), SPLIT)
+    part = ag.cdiv(K, SPLIT * BK) * BK
+    acc = ag.zeros((T, T), f32)
+    for k in ag.range(z * part, ag.min((z + 1) * part, K), BK):
+        a = ag.load(A[bm * T :, k:], (T, BK))
+        b = ag.load(B[bn * T :, k:], (T, BK))
+        acc = ag.dot(a, b.T, acc)
+        # or AG0308 (function of a part of a sum): acc = ag.relu(ag.dot(a, b.T, acc))
+        # or AG0309 (bias in every iteration):
+        #   acc = ag.dot(a, b.T, acc) + ag.load(Bias[bn * T :], (T,))
+        # or AG0309 (bias in every iteration):
+        #   acc = ag.dot(a, b.T, acc + 1.0)
+    acc = acc * ag.load(SA[bm * T :], (T,))
+    # or AG0303 (scale of the wrong row): acc = acc * ag.load(SA[bn * T :], (T,))
+    # or AG0308 (function of a part of a sum): acc = ag.relu(acc)
+    # or AG0308 (function of a part of a sum): acc = ag.gelu(acc)
+    # or AG0308 (function of a part of a sum): acc = ag.maximum(acc, 0.0) * 2.0
+    # or AG0308 (function of a part of a sum): acc = ag.where(acc > 0.0, acc, 0.0)
+    if z == 0:
+        # or AG0309 (bias of every part): if z >= 0:
+        # or AG0309 (bias of two parts): if z <= 1:
+        acc = acc + ag.load(Bias[bn * T :], (T,))  # shows AG0303
+    ag.atomic_add(C[bm * T :, bn * T :], acc)  # shows AG0308, AG0309
+    # or AG0308 (function of a part of a sum):
+    #   ag.atomic_add(C[bm * T :, bn * T :], ag.exp(acc))
+    # or AG0309 (bias of every part):
+    #   ag.atomic_add(C[bm * T :, bn * T :], acc + ag.load(Bias[bn * T :], (T,)))
+
+
+@ag.kernel
+def groups_of_k(
+    A: bf16["M K"],
+    B: bf16["N K"],
+    Scale: f32["N G"],
+    C: bf16["M N"],
+    *,
+    T: int = 64,
+    BK: int = 64,
+):
+    """A scale for each column and each BK elements of K."""
+    M, K = A.shape
+    N = B.shape[0]
+    ag.require(ag.dim("G") * BK == K, "a group for each step of K")
+    ag.launch(warps=4)
+    bm, bn = ag.block(ag.cdiv(M, T), ag.cdiv(N, T))
+    acc = ag.zeros((T, T), f32, dims="M N")
+    for k in ag.range(0, K, BK):
+        # or AG0308 (loop range): for k in ag.range(0, K - BK, BK):
+        a = ag.load(A[bm * T :, k:], (T, BK))
+        b = ag.load(B[bn * T :, k:], (T, BK))
+        scale = ag.load(Scale[bn * T :, k // BK], (T,))
+        # or AG0308 (scale of the next group):
+        #   scale = ag.load(Scale[bn * T :, k // BK + 1], (T,))
+        # or AG0308 (group of another size):
+        #   scale = ag.load(Scale[bn * T :, k // (2 * BK)], (T,))
+        # or AG0303 (scale of the wrong column):
+        #   scale = ag.load(Scale[bm * T :, k // BK], (T,))
+        acc = acc + ag.dot(a, b.T) * scale  # shows AG0303
+        # or AG0301 (transposed operand):
+        #   acc = acc + ag.dot(a, ag.load(B[bn * T :, k + 1 :], (T, BK)).T) * scale
+    C[bm * T :, bn * T :] = acc.to(bf16)  # shows AG0308
+
+
+@ag.kernel
+def long_groups(
+    A: bf16["M K"],
+    B: bf16["N K"],
+    Scale: f32["M G"],
+    C: bf16["M N"],
+    *,
+    T: int = 64,
+    BK: int = 64,
+):
+    """A scale for each row and each two steps of K."""
+    M, K = A.shape
+    N = B.shape[0]
+    ag.require(ag.dim("G") * 2 * BK == K, "a group for each two steps of K")
+    ag.launch(warps=4)
+    bm, bn = ag.block(ag.cdiv(M, T), ag.cdiv(N, T))
+    acc = ag.zeros((T, T), f32, dims="M N")
+    for k in ag.range(0, K, BK):
+        a = ag.load(A[bm * T :, k:], (T, BK))
+        b = ag.load(B[bn * T :, k:], (T, BK))
+        scale = ag.load(Scale[bm * T :, k // (2 * BK)], (T,))
+        # or AG0308 (group of another size):
+        #   scale = ag.load(Scale[bm * T :, k // (4 * BK)], (T,))
+        acc = acc + ag.dot(a, b.T) * scale
+    C[bm * T :, bn * T :] = acc.to(bf16)  # shows AG0308
+
+
+@ag.kernel
+def by_two(
+    A: bf16["M K"], B: bf16["N K"], C: f32["M N"], *, T: int = 64, BK: int = 32
+):
+    """Two products in each turn."""
+    M, K = A.shape
+    N = B.shape[0]
+    ag.launch(warps=4)
+    bm, bn = ag.block(ag.cdiv(M, T), ag.cdiv(N, T))
+    acc = ag.zeros((T, T), f32)
+    for k in ag.range(0, K, 2 * BK):
+        # or AG0309 (counted twice): for k in ag.range(0, K, BK):
+        # or AG0308 (loop range): for k in ag.range(0, K - BK, 2 * BK):
+        for h in ag.static_range(2):
+            # or AG0308 (one product forgotten): for h in ag.static_range(1):
+            # or AG0309 (one product too many): for h in ag.static_range(3):
+            at = k + h * BK
+            # or AG0309 (the same tile twice): at = k
+            a = ag.load(A[bm * T :, at:], (T, BK))
+            b = ag.load(B[bn * T :, at:], (T, BK))
+            acc = ag.dot(a, b.T, acc)
+    C[bm * T :, bn * T :] = acc  # shows AG0308, AG0309
+
+
+@ag.kernel
+def by_scalars(A: f32["M K"], W: f32["K"], S: f32["M"], C: f32["M"], *, BM: int = 64):
+    """A matrix and a vector, without tensor cores."""
+    M, K = A.shape
+    i = ag.block(ag.cdiv(M, BM))
+    acc = ag.zeros((BM,), f32, dims="M")
+    for k in ag.range(0, K):
+        # or AG0308 (loop range): for k in ag.range(1, K):
+        # or AG0308 (loop range): for k in ag.range(0, K - 1):
+        acc = acc + ag.load(A[i * BM :, k], (BM,)) * W[k]  # shows AG0303
+        # or AG0303 (stale index): acc = acc + ag.load(A[i * BM :, k], (BM,)) * W[0]
+        # or AG0303 (the other way round):
+        #   acc = acc + ag.load(A[i * BM :, k], (BM,)) * W[K - 1 - k]
+        # or AG0308 (function of a part of a sum):
+        #   acc = ag.relu(acc + ag.load(A[i * BM :, k], (BM,)) * W[k])
+    C[i * BM :] = acc * ag.load(S[i * BM :], (BM,))  # shows AG0308
+    # or AG0303 (scale of the wrong row): C[i * BM :] = acc * S[0]
