@@ -19,15 +19,15 @@ from stand_ins import WRONG, FakeBench
 from argus.agent.session import OPERATIONS, Judges
 from argus.cli.session import session as group
 from argus.mcp.server import server_of
-from mcp import Client, StdioServerParameters
+from mcp import Client, MCPError, StdioServerParameters
 
 Use = Callable[[Client], Awaitable[None]]
 
 
-def with_client(home: Path, bench: FakeBench, use: Use) -> None:
+def with_client(home: Path, bench: FakeBench, use: Use, mode: str = "auto") -> None:
     async def main() -> None:
         server = server_of(home / "runs", Judges(lambda gpu: bench))
-        async with Client(server) as client:
+        async with Client(server, mode=mode) as client:
             await use(client)
 
     asyncio.run(main())
@@ -218,6 +218,27 @@ def test_calls_side_by_side(home):
         assert len((await answer(client, "status"))["trials"]) == 2
 
     with_client(home, bench, use)
+
+
+def test_a_client_that_gives_up_loses_the_answer_and_nothing_else(home):
+    bench = FakeBench(delay=1.5)
+
+    async def use(client: Client) -> None:
+        await begin(client)
+        source = (await answer(client, "next"))["draft"]["source"]
+        with pytest.raises(MCPError):
+            await client.call_tool(
+                "submit", {"source": source}, read_timeout_seconds=0.3
+            )
+        for _ in range(100):
+            await asyncio.sleep(0.05)
+            found = await answer(client, "status")
+            if found["state"] == "open" and len(found["trials"]) == 2:
+                break
+        assert [r["status"] for r in found["trials"]] == ["correct", "correct"]
+        assert (await answer(client, "next"))["trial"] == 2
+
+    with_client(home, bench, use, "legacy")
 
 
 def test_the_package_is_optional(monkeypatch):

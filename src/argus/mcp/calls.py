@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import functools
 import json
+import math
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
 import anyio.from_thread
 import anyio.to_thread
+from anyio.streams.memory import MemoryObjectReceiveStream
 from mcp.server.mcpserver import Context
 from mcp.types import CallToolResult, TextContent
 
@@ -46,27 +49,51 @@ class Caller:
 
         Raises OperationError for what is the caller's fault or the machine's.
         """
-        steps = 0
+        tell, told = anyio.create_memory_object_stream[str](math.inf)
 
-        def tell(text: str) -> None:
-            nonlocal steps
-            steps += 1
-            report = functools.partial(
-                context.report_progress, float(steps), None, text
-            )
-            anyio.from_thread.run(report)
+        def say(text: str) -> None:
+            # The operation goes on, whether anybody listens or not.
+            with suppress(RuntimeError, anyio.BrokenResourceError):
+                anyio.from_thread.run_sync(tell.send_nowait, text)
 
-        desk = Desk(self.folder, self.judges, tell)
-        try:
-            # Left to end by itself if the client gives up: it holds the run's lock, and
-            # what it writes down is right whether anybody waits for it or not.
-            return await anyio.to_thread.run_sync(functools.partial(operation, desk))
-        except ArgusError as error:
-            raise OperationError([d.to_json() for d in error.diagnostics]) from error
+        def work() -> Answer | Exception:
+            try:
+                return operation(Desk(self.folder, self.judges, say))
+            except Exception as error:  # noqa: BLE001 - raised below, out of the group
+                return error
+
+        done: list[Answer | Exception] = []
+        async with anyio.create_task_group() as group:
+            group.start_soon(_report, context, told)
+            try:
+                # Not left alone if the client gives up: it holds the run's lock, and
+                # what it writes down is right in any case.
+                done.append(await anyio.to_thread.run_sync(work))
+            finally:
+                tell.close()
+        (found,) = done
+        if isinstance(found, ArgusError):
+            diagnostics: list[Json] = [d.to_json() for d in found.diagnostics]
+            raise OperationError(diagnostics) from found
+        if isinstance(found, Exception):
+            raise found
+        return found
 
     def close(self) -> None:
         """End the judges' processes."""
         self.judges.close()
+
+
+async def _report(
+    context: Context[Any, Any], told: MemoryObjectReceiveStream[str]
+) -> None:
+    """Pass on what an operation tells, until it has ended."""
+    steps = 0
+    async with told:
+        async for text in told:
+            steps += 1
+            with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+                await context.report_progress(float(steps), None, text)
 
 
 class OperationError(Exception):

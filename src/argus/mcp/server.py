@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from mcp.server import MCPServer
 from mcp.server.mcpserver.tools import Tool
 from pydantic import create_model
 
+from argus import __version__
 from argus.agent.session import Judges
 from argus.mcp.calls import Caller, answering
 from argus.mcp.tools import tools_of
@@ -57,7 +57,7 @@ def server_of(
         title="Argus",
         description="Optimise GPU kernels: propose, prove, measure.",
         instructions=INSTRUCTIONS,
-        version=version("argus-gpu"),
+        version=__version__,
         lifespan=lifespan,
         log_level="WARNING",
         tools=tools,

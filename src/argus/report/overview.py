@@ -6,7 +6,7 @@ import shlex
 import time
 from dataclasses import dataclass
 
-from argus.report.words import duration, number, plural, seconds
+from argus.report.words import duration, number, plural, seconds, share
 from argus.runs.history import History
 from argus.runs.records import Budget, LibraryProblem, Verdict
 from argus.runs.store import Run, State
@@ -15,6 +15,7 @@ _STATES: dict[State, str] = {
     "finished": "finished",
     "running": "in progress",
     "interrupted": "cut off",
+    "waiting": "waits for its agent",
 }
 
 
@@ -97,8 +98,8 @@ def _facts(found: History, verdict: Verdict | None, best: float | None) -> list[
         else:
             facts.append(Fact("baseline", "none", "it is measured on a GPU only"))
         limit = verdict.limit_microseconds
-        if limit is not None:
-            note = f"{100 * limit / best:.0f} % of it is reached"
+        if limit:
+            note = f"{share(limit, best)} of it is reached"
             facts.append(Fact("speed of light", duration(limit), f"a bound; {note}"))
         if verdict.predicted is not None:
             p = verdict.predicted
@@ -144,6 +145,10 @@ def _notes(found: History, state: State, kind: str) -> list[str]:
         notes.append(
             "The run was cut off before its end: the last trials may be incomplete, "
             "and the best kernel was not taken apart."
+        )
+    elif state == "waiting":
+        notes.append(
+            "The run has no end yet: its agent has not called `argus session finish`."
         )
     elif found.finished is not None:
         notes.append(f"The run ended: {found.finished.reason}.")

@@ -46,7 +46,8 @@ CREATE TABLE IF NOT EXISTS events (
 _EVENT: TypeAdapter[Event] = TypeAdapter(Event)
 _BUSY_SECONDS = 30.0
 
-State = Literal["running", "finished", "interrupted"]
+State = Literal["running", "finished", "interrupted", "waiting"]
+"""waiting: its agent is no process of ours, and has the next word."""
 
 
 @dataclass(frozen=True)
@@ -210,7 +211,7 @@ class Store:
         raise fail("AG1001", None, text, notes=notes)
 
     def state(self, run: Run) -> State:
-        """Whether a run is being written, came to its end, or was cut off."""
+        """Whether a run is being written, came to its end, waits, or was cut off."""
         events = run.events()
         if events and isinstance(events[-1], Finished):
             return "finished"
@@ -219,7 +220,9 @@ class Store:
         except ArgusError:
             return "running"
         os.close(handle)
-        return "interrupted"
+        first = events[0] if events else None
+        outside = isinstance(first, Started) and first.agent == "external"
+        return "waiting" if outside else "interrupted"
 
     def _open(self, name: str, *, write: bool) -> Run:
         lock = self._acquire(name) if write else -1

@@ -130,6 +130,9 @@ def test_a_start_that_was_cut_off_is_completed(desk: Desk, monkeypatch, events: 
     """The first event of all is the run itself."""
     killed_after(monkeypatch, 1 + events, lambda: begun(desk))
     assert session.status(desk).trials == ()
+    with pytest.raises(ArgusError) as raised:
+        session.submit(desk, "nothing was asked for yet")
+    assert raised.value.diagnostics[0].code == "AG1032"
     asked = session.next_(desk)
     assert asked.trial == 1
     assert len(session.status(desk).trials) == 1

@@ -5,8 +5,8 @@ from __future__ import annotations
 import platform
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from importlib.metadata import version
 
+from argus import __version__
 from argus.agent.policy import Policy, load, policy_file
 from argus.agent.session import views
 from argus.agent.session.at import COLD, UNUSED, At
@@ -114,7 +114,7 @@ def _budget(asked: Asked, usual: Budget) -> Budget:
 
 def _environment(devices: tuple[str, ...]) -> dict[str, str]:
     return {
-        "argus": version("argus-gpu"),
+        "argus": __version__,
         "python": platform.python_version(),
         "device": ", ".join(devices) or "no GPU",
     }

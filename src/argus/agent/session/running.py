@@ -166,7 +166,7 @@ def submit(
                 best = _best_before(work, work.recovered)
                 return _submitted(work, work.recovered, best, notes)
         trial = work.open
-        if trial is None:
+        if trial is None or trial.parent is None:
             raise fail(
                 "AG1032",
                 None,
