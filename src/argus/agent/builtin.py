@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from argus.agent.interfaces import Judge, Lowering, Order
+from argus.agent.interfaces import Done, Judge, Lowering, Order
 from argus.agent.space import Design, Space
 from argus.runs.records import Candidate, Verdict
 
@@ -45,7 +45,9 @@ class BuiltinAgent:
         """Carry out one proposal."""
         return self.lower_all([order], judge)[0]
 
-    def lower_all(self, orders: Sequence[Order], judge: Judge) -> list[Lowering]:
+    def lower_all(
+        self, orders: Sequence[Order], judge: Judge, done: Done | None = None
+    ) -> list[Lowering]:
         """Carry out proposals side by side: the judge checks them in one batch."""
         found = [self._begin(order) for order in orders]
         for turn in range(self._repairs + 1):
@@ -57,7 +59,11 @@ class BuiltinAgent:
             verdicts = judge.check(problem, [a.candidate for a in by_problem])
             for i, verdict in zip(waiting, verdicts, strict=True):
                 found[i] = self._answered(found[i], verdict, turn == self._repairs)
-        return [self._lowering(a) for a in found]
+        lowerings = [self._lowering(a) for a in found]
+        if done is not None:
+            for place, lowering in enumerate(lowerings):
+                done(place, lowering)
+        return lowerings
 
     def _begin(self, order: Order) -> _Attempt:
         problem = order.task.problem

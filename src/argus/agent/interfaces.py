@@ -119,12 +119,22 @@ class LoweringAgent(Protocol):
         ...
 
 
+Done = Callable[[int, Lowering], None]
+"""Told the lowering of an order, by its place in the batch."""
+
+
 @runtime_checkable
 class BatchAgent(Protocol):
     """A lowering agent that carries out several proposals side by side."""
 
-    def lower_all(self, orders: Sequence[Order], judge: Judge) -> list[Lowering]:
-        """One lowering for each order."""
+    def lower_all(
+        self, orders: Sequence[Order], judge: Judge, done: Done
+    ) -> list[Lowering]:
+        """One lowering for each order; ``done`` is told each as soon as it is there.
+
+        Where Ctrl-C ends it, ``done`` was told what is finished, and what has cost
+        something.
+        """
         ...
 
 

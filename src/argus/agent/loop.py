@@ -189,9 +189,11 @@ class Optimiser:
             return
         orders = [self.order(t) for t in fresh]
         if isinstance(self._agent, BatchAgent):
-            found = self._agent.lower_all(orders, self._judge)
-            for trial, lowering in zip(fresh, found, strict=True):
-                self.lowered(trial.number, lowering)
+
+            def done(place: int, lowering: Lowering) -> None:
+                self.lowered(fresh[place].number, lowering)
+
+            self._agent.lower_all(orders, self._judge, done)
         else:
             for trial, order in zip(fresh, orders, strict=True):
                 self.lowered(trial.number, self._agent.lower(order, self._judge))

@@ -3,10 +3,11 @@
 import json
 
 import pytest
+from desk import KnowingJudge
 from server import call, kernel, status, text
 from small_kernels import BETTER, EXPECTING, REFUTED, SAME, START
 
-from argus.agent.interfaces import Advisor, BatchAgent, Stopping
+from argus.agent.interfaces import Advisor, BatchAgent, Lowering, Stopping
 from argus.agent.model.feedback import told
 from argus.runs.records import Candidate, Finding, Verdict
 
@@ -197,3 +198,39 @@ def test_paths_of_this_machine_are_not_sent():
     text = told(verdict)
     assert 'File "x.py", line 3; (a.so) x = a / b / c' in text
     assert "/home" not in text and "/usr" not in text
+
+
+def test_each_order_is_told_as_soon_as_it_is_settled(server, model, desk):
+    told_at: list[tuple[int, int]] = []
+    answers = iter([kernel(REFUTED), kernel(BETTER), kernel(EXPECTING)])
+    server.answer = lambda body: next(answers)
+    made = model("parallel=1").lower_all(
+        [desk.order(), desk.order()],
+        desk.judge,
+        lambda place, lowering: told_at.append((place, len(server.requests))),
+    )
+    assert told_at == [(1, 2), (0, 3)]
+    assert [m.candidate.source for m in made] == [EXPECTING, BETTER]
+
+
+def test_ctrl_c_keeps_what_was_made_and_what_was_paid(server, model, desk):
+    kept: dict[int, Lowering] = {}
+    answers = iter([kernel(BETTER), kernel(REFUTED)])
+
+    class Once(KnowingJudge):
+        """Interrupted while it checks for the second time."""
+
+        def check(self, problem, candidates):
+            if len(self.checked) >= 2:
+                raise KeyboardInterrupt
+            return super().check(problem, candidates)
+
+    server.answer = lambda body: next(answers, None) or kernel(EXPECTING)
+    with pytest.raises(KeyboardInterrupt):
+        model("parallel=1").lower_all(
+            [desk.order(), desk.order()], Once(), kept.__setitem__
+        )
+    assert kept[0].candidate is not None
+    assert kept[1].candidate is None
+    assert (kept[1].failure, kept[1].lost) == ("interrupted", True)
+    assert kept[1].cost.tokens == 2200

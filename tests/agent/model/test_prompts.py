@@ -1,9 +1,12 @@
 import re
+from dataclasses import replace
 
 import argus
 from argus import knowledge
+from argus.agent.families import FAMILIES
 from argus.agent.model.prompts import instructions, proposal_prompt
 from argus.agent.model.reference import language_reference
+from argus.agent.tasks import library_task
 
 # Decorators of references, names of types, and what users of Argus call from Python.
 NOT_IN_KERNELS = set(
@@ -59,3 +62,13 @@ def test_prompts_are_bounded_for_every_entry(desk):
 def test_a_proposal_without_an_entry_has_no_example(desk):
     text = proposal_prompt(desk.order(optimisation="something-else"))
     assert "What is known of this optimisation" not in text
+
+
+def test_a_form_of_the_family_is_explained(desk):
+    task = library_task("gemm", {"M": 256, "N": 256, "K": 256})
+    edit = {"form": "ring", "STAGES": 3}
+    order = replace(desk.order("cp-async", edit=edit), task=task, parent=task.start)
+    text = proposal_prompt(order)
+    title = FAMILIES["gemm"].forms["ring"].title
+    assert f"The form `ring` is: {title}. It has cp-async" in text
+    assert "def gemm_naive(" in text

@@ -44,7 +44,9 @@ def begin(store: Store, desk, budget: Budget) -> Run:
 
 
 def lowered(run: Run) -> list[Lowered]:
-    return [e for e in run.events() if isinstance(e, Lowered) and e.trial > 0]
+    """What became of proposals, by trial: they are written as they are settled."""
+    found = [e for e in run.events() if isinstance(e, Lowered) and e.trial > 0]
+    return sorted(found, key=lambda e: e.trial)
 
 
 @pytest.fixture

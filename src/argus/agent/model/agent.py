@@ -14,7 +14,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from argus.agent.interfaces import Advised, Judge, Left, Lowering, Order
+from argus.agent.interfaces import Advised, Done, Judge, Left, Lowering, Order
 from argus.agent.model.advice import advise
 from argus.agent.model.answers import KernelAnswer
 from argus.agent.model.asking import Asker
@@ -38,7 +38,7 @@ class _Work:
     """One order, as far as it is. ``refused``: the last kernel that the check refused.
 
     ``failure`` and ``done`` settle it; ``silent`` says that the failure is the
-    provider's, ``unasked`` that nothing was sent. ``base`` is what is asked next, but
+    provider's, ``unasked`` that nobody tried. ``base`` is what is asked next, but
     for a word on the last answer.
     """
 
@@ -127,25 +127,51 @@ class ModelAgent:
         """Carry out one proposal."""
         return self.lower_all([order], judge)[0]
 
-    def lower_all(self, orders: Sequence[Order], judge: Judge) -> list[Lowering]:
+    def lower_all(
+        self, orders: Sequence[Order], judge: Judge, done: Done | None = None
+    ) -> list[Lowering]:
         """Carry out proposals side by side. All are of one task and one budget."""
         meter = Meter(orders[0].left, self.asker.price)
-        problem = orders[0].task.problem
         work = [
             _Work(o, self.asker.conversation(instructions()), proposal_prompt(o))
             for o in orders
         ]
-        for _ in range(self.settings.attempts):
-            waiting = [w for w in work if not w.settled]
-            if not waiting:
-                break
-            self.asker.run(self._ask_all(waiting, meter))
-            fresh = [(w, w.fresh) for w in waiting if w.fresh is not None]
-            verdicts = judge.check(problem, [c for _, c in fresh]) if fresh else []
-            for (one, candidate), verdict in zip(fresh, verdicts, strict=True):
-                one.fresh = None
-                self._checked(one, candidate, verdict)
-        return [self._lowering(w) for w in work]
+        made: dict[int, Lowering] = {}
+
+        def tell(last: bool) -> None:
+            for place, one in enumerate(work):
+                if place not in made and (one.settled or last):
+                    made[place] = self._lowering(one)
+                    if done is not None:
+                        done(place, made[place])
+
+        try:
+            for turn in range(1, self.settings.attempts + 1):
+                self._turn([w for w in work if not w.settled], meter, judge)
+                last = turn == self.settings.attempts or all(w.settled for w in work)
+                tell(last)
+                if last:
+                    break
+        except KeyboardInterrupt:
+            # What was paid for is written down, though nothing came of it.
+            for one in work:
+                if not one.settled and one.conversation.cost.tokens:
+                    one.failure, one.unasked = "interrupted", True
+            tell(last=False)
+            raise
+        return [made[place] for place in range(len(work))]
+
+    def _turn(self, waiting: Sequence[_Work], meter: Meter, judge: Judge) -> None:
+        """One answer for each order that waits for one, and the check of what came."""
+        self.asker.run(self._ask_all(waiting, meter))
+        fresh = [(w, w.fresh) for w in waiting if w.fresh is not None]
+        if not fresh:
+            return
+        problem = waiting[0].order.task.problem
+        verdicts = judge.check(problem, [c for _, c in fresh])
+        for (one, candidate), verdict in zip(fresh, verdicts, strict=True):
+            one.fresh = None
+            self._checked(one, candidate, verdict)
 
     async def _ask_all(self, waiting: Sequence[_Work], meter: Meter) -> None:
         gate = asyncio.Semaphore(self.settings.parallel)

@@ -10,10 +10,12 @@ import json
 from collections.abc import Sequence
 from functools import cache
 
+from argus.agent.families import FAMILIES
 from argus.agent.interfaces import Order
 from argus.agent.model.reference import language_reference
 from argus.agent.policy import Policy
 from argus.agent.rewards import gain
+from argus.agent.space import FORM
 from argus.agent.state import State
 from argus.runs.history import Trial
 from argus.runs.records import FileProblem, Problem, Verdict
@@ -97,6 +99,7 @@ def proposal_prompt(order: Order) -> str:
     if proposal.edit:
         edit = ", ".join(f"{k}={v!r}" for k, v in proposal.edit.items())
         said.append(f"In the terms of the planner: {edit}")
+        said += _form(order)
     if proposal.invariants:
         said.append("What must hold afterwards:")
         said += [f"- {text}" for text in proposal.invariants]
@@ -119,6 +122,16 @@ def proposal_prompt(order: Order) -> str:
             f"task; they are proved.\n\n{example}"
         )
     return "\n\n".join(parts)
+
+
+def _form(order: Order) -> list[str]:
+    """What another form of the family is, where the proposal is to take one."""
+    form = order.proposal.edit.get(FORM)
+    forms = FAMILIES[order.task.family].forms
+    if not isinstance(form, str) or form not in forms:
+        return []
+    has = ", ".join(forms[form].optimisations)
+    return [f"The form `{form}` is: {forms[form].title}. It has {has or 'none'}."]
 
 
 def retry_prompt(why: str) -> str:
