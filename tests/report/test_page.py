@@ -61,7 +61,7 @@ class TestMeasured:
         assert "gemm 4096x4096x4096" in words
         assert "2600.0 µs → 185.0 µs 14.1× measured" in words
         assert "cuBLAS 190.0 µs 1.03× as long, measured beside it" in words
-        assert "speed of light 139.0 µs a bound; 75 % of it is reached" in words
+        assert "speed of light 139.0 µs a bound; 75% of it is reached" in words
         assert "model 180.0 µs predicted bound by tensor" in words
         assert "none is measured" not in words
 

@@ -313,8 +313,9 @@ def _best(run: Run) -> dict[str, Candidate]:
 
 def _write(state: State, path: Path, task: Task) -> Path:
     from argus.agent.writing import as_file
-    from argus.cli.progress import duration, kind
+    from argus.cli.progress import kind
     from argus.evaluation.files import write_text
+    from argus.report.words import duration
 
     best = state.best
     assert best is not None and best.verdict is not None

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from argus.agent.state import State
 from argus.cli.output import Output
+from argus.report.words import duration, share
 from argus.runs.history import taken_out
 from argus.runs.records import (
     Ablated,
@@ -33,14 +34,6 @@ if TYPE_CHECKING:
 def kind(verdict: Verdict) -> str:
     """Whether a verdict's time is "measured" or "predicted"."""
     return "measured" if verdict.measured is not None else "predicted"
-
-
-def duration(microseconds: float) -> str:
-    """A time as people read it."""
-    if microseconds >= 10_000:
-        return f"{microseconds / 1000:.1f} ms"
-    digits = 1 if microseconds >= 100 else 2 if microseconds >= 0.1 else 4
-    return f"{microseconds:.{digits}f} µs"
 
 
 @dataclass
@@ -160,10 +153,9 @@ def summary(out: Output, state: State, end: Finished) -> None:
         for name, took in verdict.measured.baselines.items():
             rows.append((name, _against(took, time_best)))
     limit = verdict.limit_microseconds
-    if limit is not None:
-        share = f"{limit / time_best:.0%}" if limit > 0.01 * time_best else "< 1 %"
-        share += " of it is reached"
-        rows.append(("speed of light", f"{duration(limit)}, {share}"))
+    if limit:
+        reached = f"{share(limit, time_best)} of it is reached"
+        rows.append(("speed of light", f"{duration(limit)}, {reached}"))
     out.fields(rows)
     design = state.design(best.number)
     if design:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from argus.cli.progress import duration
+from argus.report.words import duration
 
 if TYPE_CHECKING:
     from argus.agent.session.results import (

@@ -13,6 +13,9 @@ from argus.report.trials import group_of
 from argus.runs.history import History, Trial, taken_out
 from argus.runs.records import Verdict
 
+_FAR = 0.05
+"""A speed of light that is less of the best time is not drawn: it would be all."""
+
 
 def kind_of(found: History) -> str:
     """What the times of a run are."""
@@ -56,8 +59,9 @@ def trajectory_of(found: History) -> Plot | str:
                 plots.Level(name, took)
                 for name, took in verdict.measured.baselines.items()
             ]
-        if verdict.limit_microseconds is not None:
-            levels.append(plots.Level("speed of light", verdict.limit_microseconds))
+        limit, least = verdict.limit_microseconds, verdict.microseconds
+        if limit and least and limit > _FAR * least:
+            levels.append(plots.Level("speed of light", limit))
     return plots.trajectory(attempts, levels, kind_of(found))
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 
 def duration(microseconds: float) -> str:
-    """A time: "7.59 µs", "131.8 µs", "84.7 ms"."""
+    """A time: "0.0341 µs", "7.59 µs", "131.8 µs", "84.7 ms"."""
     if microseconds >= 10_000:
         return f"{microseconds / 1000:.1f} ms"
-    digits = 1 if microseconds >= 100 else 2
+    digits = 1 if microseconds >= 100 else 2 if microseconds >= 0.1 else 4
     return f"{microseconds:.{digits}f} µs"
 
 
@@ -16,9 +16,10 @@ def number(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
-def size(count: int) -> str:
-    """Bytes: "224.1 KiB"."""
-    return f"{count / 1024:.1f} KiB" if count >= 1024 else f"{count} B"
+def share(part: float, whole: float) -> str:
+    """A percentage: "62%"; "< 1 %" for what is less."""
+    percent = 100 * part / whole
+    return f"{percent:.0f}%" if percent >= 1 else "< 1 %"
 
 
 def seconds(value: float) -> str:
