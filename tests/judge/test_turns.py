@@ -24,8 +24,7 @@ BRIEF = 0.3
 def _holder(folder: Path, kind: str, told: Connection) -> None:
     """Take a turn, say so, and hold it until there is a message."""
     with Turn("GPU-0", folder) as turn:
-        if kind == "alone":
-            turn.alone()
+        turn.alone() if kind == "alone" else turn.share()
         told.send(kind)
         told.recv()
 
@@ -104,6 +103,42 @@ def test_a_killed_process_gives_its_turn_back(holders: Any) -> None:
     assert not second.has_it(BRIEF)
     os.kill(first.process.pid, signal.SIGKILL)
     assert second.has_it()
+
+
+def _candidate(folder: Path, log: Path, number: int) -> None:
+    """What a candidate does, many times: share, alone, share; noted in a file."""
+    file = os.open(log, os.O_WRONLY | os.O_APPEND)
+    with Turn("GPU-0", folder) as turn:
+        for _ in range(20):
+            turn.share()
+            turn.alone()
+            os.write(file, f"{number} in\n".encode())
+            time.sleep(0.001)
+            os.write(file, f"{number} out\n".encode())
+            turn.share()
+    os.close(file)
+
+
+def test_many_candidates_get_through(tmp_path: Path) -> None:
+    """Nobody keeps a turn while it queues for another: that would be a deadlock."""
+    log = tmp_path / "log"
+    log.touch()
+    processes = [
+        SPAWN.Process(target=_candidate, args=(tmp_path, log, n)) for n in range(6)
+    ]
+    for process in processes:
+        process.start()
+    try:
+        for process in processes:
+            process.join(60)
+            assert process.exitcode == 0, "it waits for ever"
+    finally:
+        for process in processes:
+            process.kill()
+    lines = log.read_text().splitlines()
+    assert len(lines) == 6 * 20 * 2
+    for into, out in zip(lines[::2], lines[1::2], strict=True):
+        assert into.split() == [out.split()[0], "in"], "two were alone"
 
 
 def test_gpus_have_turns_of_their_own(tmp_path: Path) -> None:

@@ -31,7 +31,8 @@ def healthy() -> bool:
     """Whether a kernel of the library gives the right result. An error is a no."""
     entry = LIBRARY["softmax"]
     try:
-        with Turn(device_uuid()):
+        with Turn(device_uuid()) as turn:
+            turn.share()
             return run_on_device(entry, Case("health", {"M": 64, "N": 1024})).ok
     except ArgusError:
         return False

@@ -1,6 +1,7 @@
 """One GPU and several processes: results side by side, times alone.
 
-    with Turn(uuid) as turn:     # others may compute meanwhile
+    with Turn(uuid) as turn:
+        turn.share()             # others may compute meanwhile
         ...
         turn.alone()             # nobody else who takes turns
         ...
@@ -15,14 +16,12 @@ from __future__ import annotations
 import fcntl
 import os
 import tempfile
-from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 
 
 class Turn:
-    """A place in the queue for one GPU, named by its UUID; shared once entered.
+    """A place in the queue for one GPU, named by its UUID. Entering it takes no turn.
 
     Waits without a limit. Raises OSError where there can be no lock files.
     """
@@ -34,7 +33,6 @@ class Turn:
 
     def __enter__(self) -> Turn:
         self._files = [self._opened("turn"), self._opened("gate")]
-        self.share()
         return self
 
     def __exit__(
@@ -49,25 +47,23 @@ class Turn:
 
     def share(self) -> None:
         """Wait until nobody is alone on the GPU."""
-        turn, _ = self._files
-        with self._next():
-            fcntl.flock(turn, fcntl.LOCK_SH)
+        self._next(fcntl.LOCK_SH)
 
     def alone(self) -> None:
         """Wait until nobody else uses the GPU; those who come later wait for this."""
-        turn, _ = self._files
-        # Who keeps its share while it waits for all shares waits for ever.
-        fcntl.flock(turn, fcntl.LOCK_UN)
-        with self._next():
-            fcntl.flock(turn, fcntl.LOCK_EX)
+        self._next(fcntl.LOCK_EX)
 
-    @contextmanager
-    def _next(self) -> Generator[None]:
-        """Be the one who waits: without this, sharers could keep out a lone one."""
-        _, gate = self._files
+    def _next(self, how: int) -> None:
+        """Give back what there is, queue at the gate, and be the one who waits.
+
+        Without the gate, sharers that come and go could keep out a lone one for ever.
+        Who kept its turn while it queues would wait for one who waits for it.
+        """
+        turn, gate = self._files
+        fcntl.flock(turn, fcntl.LOCK_UN)
         fcntl.flock(gate, fcntl.LOCK_EX)
         try:
-            yield
+            fcntl.flock(turn, how)
         finally:
             fcntl.flock(gate, fcntl.LOCK_UN)
 
