@@ -242,9 +242,14 @@ class Normal(Rewriting):
                 return None
 
     def reached(self, atom: int) -> set[int]:
-        """The symbols inside an atom, by their numbers."""
-        inside = self._reached(variable(atom))
-        return {x for x in inside if isinstance(self.atoms[x], Symbol | Part)}
+        """The symbols inside an atom, or the parts of them that stand for them."""
+        inside = {x: self.atoms[x] for x in self._reached(variable(atom))}
+        whole = {a.of for a in inside.values() if isinstance(a, Part)}
+        return {
+            x
+            for x, a in inside.items()
+            if isinstance(a, Symbol | Part) and x not in whole
+        }
 
     def _reached(self, p: Poly) -> set[int]:
         """Atoms of a polynomial and of the atoms inside them."""

@@ -118,6 +118,8 @@ def access(
             continue
         if fill is not None and fill == other.fill and not other.write:
             _again(findings, record, other, op)
+        if kind == "tma" and other.kind in ("generic", "cp") and other.write:
+            _overtaken(findings, group, record, other, meets)
         # Who is ordered after this write is ordered after the other, too.
         if footprint.covers(other.footprint):
             other.alive = other.ones = 0
@@ -336,6 +338,31 @@ def _stale(
             event(group, mine.op, f"reads fill {fill}", group.iteration),
         ),
         help="more stages, or fills that start later" if late else None,
+    )
+
+
+def _overtaken(
+    findings: Findings, group: Group, mine: Record, other: Record, meets: Pairs
+) -> None:
+    """A TMA load to bytes that ordinary stores have written: those may come later."""
+    if not mine.footprint.whole & other.alive:
+        return
+    if _unknown(group, FENCED, mine, other, meets) is None:
+        return
+    report(
+        findings,
+        "AG0408",
+        group,
+        mine.op,
+        f"TMA writes what line {other.op.span.line} wrote by ordinary stores, with no"
+        " fence.proxy.async between: the ordinary ones may arrive later",
+        "may be overwritten by old stores",
+        events=(
+            event(other.group, other.op, "writes shared memory", other.iteration),
+            *group.recent,
+            event(group, mine.op, "writes it by the async proxy", group.iteration),
+        ),
+        help="ag.fence_async() by the writing threads, before the barrier",
     )
 
 

@@ -13,7 +13,7 @@ What another block writes is refuted, with the element; whatever else is unknown
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from argus.ir.expr import Expr, substitute
 from argus.ir.memory import GlobalTensor, GlobalView
 from argus.ir.placement import VectorPlan
 from argus.ir.program import Program
-from argus.ir.walk import walk
+from argus.ir.walk import defined, used, walk
 from argus.verify.evidence import Counterexample, Event, Place
 from argus.verify.order.elsewhere import Clash, clash
 from argus.verify.verdict import Obligation, Verdict
@@ -47,6 +47,8 @@ class Access:
     loops: tuple[o.For, ...]
     place: int
     lets: dict[str, Expr]
+    idle: bool = False
+    """Of what is loaded, copies in several threads end in threads that store none."""
 
 
 def in_place(program: Program) -> Iterator[Obligation]:
@@ -115,7 +117,7 @@ def _apart(read: Access, write: Access, syncs: dict[str, list[_Sync]]) -> str:
         return f"line {line} stores by TMA, and nothing waits for its completion"
     if _between(read, write, syncs):
         return ""
-    own = _own(read.op, write.op, exactly=write.place < read.place)
+    own = _own(read.op, write.op, exactly=write.place < read.place, idle=read.idle)
     return "" if own else f"line {line} writes what another thread may still read"
 
 
@@ -146,14 +148,18 @@ def _closed(e: Expr, lets: dict[str, Expr]) -> Expr:
         e = made
 
 
-def _own(read: o.AnyOp, write: o.AnyOp, *, exactly: bool) -> bool:
+def _own(read: o.AnyOp, write: o.AnyOp, *, exactly: bool, idle: bool) -> bool:
     """Whether each element is stored by the warp (the thread) that loads it."""
     if not isinstance(read, o.LoadGlobal) or not isinstance(write, o.StoreGlobal):
         return False
     if not isinstance(read.plan, VectorPlan) or not isinstance(write.plan, VectorPlan):
         return False
     size = 1 if exactly else 32
-    loads = _holders(read.plan, read.view.shape, size)
+    loaded = read.plan
+    if idle and write.plan.unique and write.plan.layout == loaded.layout:
+        # Copies that other threads load go nowhere: as if owners alone loaded.
+        loaded = replace(loaded, unique=True)
+    loads = _holders(loaded, read.view.shape, size)
     stores = _holders(write.plan, write.view.shape, size)
     # Nobody but the one that stores an element loads it, or the other way round.
     alone = stores.sum(axis=0) == 1
@@ -247,4 +253,21 @@ def _accesses(program: Program) -> Iterator[Access]:
                     what = (op.dst.tensor, op.dst, True, False)
                 case _:
                     continue
-            yield Access(op, *what, role, loops, place, lets)
+            idle = isinstance(op, o.LoadGlobal) and _idle(op, body)
+            yield Access(op, *what, role, loops, place, lets, idle)
+
+
+def _idle(load: o.LoadGlobal, body: o.Block) -> bool:
+    """Whether what is loaded stays in its thread until its owner stores it."""
+    reached = {load.result}
+    for op in walk(body):
+        if not reached.intersection(used(op)):
+            continue
+        match op:
+            case o.Elementwise() | o.Cast():
+                reached.update(defined(op))
+            case o.StoreGlobal(plan=VectorPlan(unique=True)):
+                pass
+            case _:
+                return False
+    return True

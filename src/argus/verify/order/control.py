@@ -24,7 +24,7 @@ from argus.ir.program import Program
 from argus.ir.walk import blocks, walk
 from argus.verify.order.flips import flips
 from argus.verify.order.lengths import expanded, length
-from argus.verify.order.relations import Decision, unrelated
+from argus.verify.order.relations import Alike, Decision, relations
 
 __all__ = ["Control", "study"]
 
@@ -64,8 +64,12 @@ class Control:
     """Conditions may differ in so many last turns of a loop."""
     sized: bool = False
     """Sizes or the block decide more than how often loops turn."""
+    residues: dict[str, list[int]] = field(default_factory=dict[str, "list[int]"])
+    """How much more than multiples of tiles a size has to be walked with."""
+    classes: list[Alike] = field(default_factory=list[Alike])
+    """Loops that turn equally often, where sizes cannot be used to vary that."""
     between: bool = False
-    """Sizes between the tiles of a loop may lead to other courses."""
+    """Other sizes may lead to courses that are not walked."""
     forks: bool = False
     """Blocks may take different branches."""
     scalars: frozenset[str] = frozenset()
@@ -157,11 +161,18 @@ class _Study:
         control.counters = tuple(sorted(counters & events))
         control.modulus = self._modulus(roots)
         required = (r.cond for r in self.program.requirements)
-        between = list(unrelated(self.decisions, required))
-        control.between = bool(between)
-        gaps += between
+        found = relations(self.decisions, required)
+        control.residues = found.residues
+        control.between = bool(found.gaps)
+        # Blocks of a cluster would have to turn equally often, too.
+        if self.program.cluster == 1 and not gaps:
+            control.classes = found.classes
+        if not control.classes:
+            gaps += found.gaps
         control.gaps = tuple(dict.fromkeys(gaps))
         control.units = self._units(control.sizes)
+        for name, unit in found.units.items():
+            control.units[name] = lcm(control.units.get(name, 1), unit)
         branches = self.closure(list(self.conditions))
         control.conditions = frozenset(
             s.name for s in branches if s.kind in ("dim", "param", "stride")

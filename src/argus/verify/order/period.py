@@ -13,7 +13,8 @@ and the verdict of whatever was not refuted is unknown.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import product
 from math import lcm
 from typing import cast
 
@@ -26,6 +27,7 @@ from argus.verify.order.ending import simple_tails
 from argus.verify.order.fills import Fills
 from argus.verify.order.finding import Findings
 from argus.verify.order.footprint import Footprints, Unmodelled
+from argus.verify.order.free import FreeSizes
 from argus.verify.order.prune import prune
 from argus.verify.order.scalars import Scalars
 from argus.verify.order.sizes import TURNS, Sizes, trips
@@ -56,14 +58,16 @@ class Outcome:
 class Explorer:
     """Chooses sizes and walks a program with them."""
 
-    def __init__(self, program: Program, control: Control) -> None:
+    def __init__(
+        self, program: Program, control: Control, sizes: Sizes | None = None
+    ) -> None:
         self.program = program
         self.control = control
         self.outcome = Outcome(gaps=list(control.gaps))
         self.fills = Fills(program, Scalars())
         self.footprints = Footprints(program.shared_bytes, self.fills.scalars)
         self.pruned = prune(program, control)
-        self.sizes = Sizes(program, control)
+        self.sizes = sizes or Sizes(program, control)
         self.seen: set[object] = set()
         """Courses that were walked."""
         self.taken: set[tuple[o.If, bool]] = set()
@@ -76,7 +80,10 @@ class Explorer:
         """Walk every representative combination of trip counts."""
         outcome = self.outcome
         try:
-            self._explore({}, self.sizes.varied)
+            for more in self._residues():
+                self.sizes.more = more
+                self._explore({}, self.sizes.varied)
+            self.sizes.more = {}
             if self.control.tables:
                 self._cases(dict.fromkeys(self.sizes.varied, 5))
             if self.control.between:
@@ -85,6 +92,8 @@ class Explorer:
             outcome.gaps.append(str(reason))
         except ZeroDivisionError:
             outcome.gaps.append("an index divides by zero for some sizes")
+        if self.control.classes and not (outcome.findings.found or outcome.gaps):
+            outcome.gaps.extend(self._free())
         outcome.gaps.extend(dict.fromkeys((*self.sizes.gaps, *outcome.findings.gaps)))
         if not outcome.stuck:
             outcome.gaps.extend(self._branches())
@@ -104,14 +113,38 @@ class Explorer:
         for turns in range(self._bound(chosen, name, later, tails) + 1):
             self._explore({**chosen, name: turns}, later)
 
+    def _residues(self) -> Iterator[dict[str, int]]:
+        """What is added to multiples of tiles: nothing, and what makes a difference."""
+        known = self.control.residues
+        names = [n for n in self.sizes.varied if n in known]
+        if missing := known.keys() - set(names):
+            self.outcome.gaps.append(
+                f"{min(missing)} decides how loops turn, together with another size"
+            )
+        for several in product(*(known[n] for n in names)):
+            yield dict(zip(names, several, strict=True))
+
+    def _free(self) -> Iterator[str]:
+        """Walk with all combinations of trip counts, whether sizes have them or not."""
+        control = replace(self.control, classes=[], residues={}, between=False)
+        sizes = FreeSizes(self.sizes, self.control.classes)
+        free = Explorer(self.program, control, sizes).run()
+        for found in free.findings.found.values():
+            yield (
+                f"line {found.op.span.line}: {found.message}, if loops turn so often"
+                " for any size, which is not known"
+            )
+        yield from free.gaps
+
     def _between(self) -> None:
         """Look for a mistake at sizes between the tiles; this shows nothing else."""
         for turns in range(3):
             for name in self.sizes.varied:
                 for more in self.sizes.between(name):
                     chosen = {**dict.fromkeys(self.sizes.varied, 2), name: turns}
+                    self.sizes.more = {name: more}
                     if not self.outcome.stuck:
-                        self._cases(chosen, {name: more})
+                        self._cases(chosen)
 
     def _tails(self, name: str) -> Tails:
         return simple_tails(self.program, self.pruned, self.sizes.loops[name])
@@ -152,11 +185,9 @@ class Explorer:
 
     # -------------------------------------------------------------------- walks
 
-    def _cases(
-        self, chosen: Mapping[str, int], more: Mapping[str, int] | None = None
-    ) -> None:
+    def _cases(self, chosen: Mapping[str, int]) -> None:
         """Walk all different courses of blocks with these sizes."""
-        for env, first, table in self._blocks(chosen, _tables(self.control), more):
+        for env, first, table in self._blocks(chosen, _tables(self.control)):
             course = self._course(env, first, table)
             if course not in self.seen:
                 self.seen.add(course)
@@ -181,13 +212,10 @@ class Explorer:
         return list(watches.values()) or [Watch(self.control, loops, {})]
 
     def _blocks(
-        self,
-        chosen: Mapping[str, int],
-        tables: Iterable[Table],
-        more: Mapping[str, int] | None = None,
+        self, chosen: Mapping[str, int], tables: Iterable[Table]
     ) -> Iterator[tuple[dict[str, int | float], int, Table]]:
         """Sizes, the first block of a cluster, and values of tables."""
-        env = self.sizes.environment(chosen, more)
+        env = self.sizes.environment(chosen)
         if env is None:
             return
         grid = int(evaluate(self.program.grid, env))

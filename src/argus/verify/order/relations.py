@@ -8,25 +8,33 @@ is right as long as K decides the course through one quotient only:
     if k + 64 < K                  whether k // 64 + 1 < (K + 63) // 64
 
 With ``K // 64`` in another role the two agree at K = 64, 128, ... and nowhere else.
-Every loop and condition is brought to normal form; each size must be inside one atom,
-the same everywhere, or all loops must turn equally often but for a constant.
+Every loop and condition is brought to normal form. Where all loops turn equally often
+but for a constant, or each size is inside one atom only, multiples of tiles stand for
+all. Where a size is inside several quotients by constants, their values repeat with its
+remainder: one size of each kind is walked. All else is a gap.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from math import lcm
 
 from argus.ir import ops as o
 from argus.ir.expr import Binary, Const, Expr, Sym, binary, substitute, symbols
+from argus.verify.decide.atoms import Part, Quotient, Symbol
 from argus.verify.decide.conditions import context_of
 from argus.verify.decide.evaluation import Unmodelled, has_floats
 from argus.verify.decide.facts import conjuncts
 from argus.verify.decide.normal import Normal
-from argus.verify.decide.polynomial import Poly
+from argus.verify.decide.polynomial import EVERYTHING, Poly, variable
 
-__all__ = ["Decision", "unrelated"]
+__all__ = ["Alike", "Decision", "Relations", "relations"]
 
+_MOST = 4096
+"""A longer period of a size is not gone through."""
+_CLASSES = 3
+"""Combinations of more numbers of turns are too many."""
 _SIZES = ("dim", "param", "stride", "block", "rank", "sms")
 
 
@@ -42,76 +50,161 @@ class Decision:
     around: tuple[o.For, ...] = ()
 
 
-def unrelated(
-    decisions: Sequence[Decision], requirements: Iterable[Expr]
-) -> Iterator[str]:
-    """Why walks at multiples of tiles do not stand for all sizes, if so."""
+@dataclass(frozen=True)
+class Alike:
+    """Loops, and how much more often than a common number each of them turns."""
+
+    loops: tuple[tuple[o.For, int], ...]
+
+
+@dataclass
+class Relations:
+    """What of a size says more than how many tiles it has.
+
+    ``residues``: numbers of elements beyond a multiple of ``units`` that lead to
+    different courses, for sizes where 0 does not stand for all. ``gaps``: where not
+    even that says it all.
+    """
+
+    residues: dict[str, list[int]]
+    units: dict[str, int]
+    gaps: list[str]
+    classes: list[Alike] = field(default_factory=list["Alike"])
+    """Where there are gaps: loops that turn equally often, whatever the sizes."""
+
+
+def relations(decisions: Sequence[Decision], required: Iterable[Expr]) -> Relations:
+    """Which sizes have to be walked between their tiles."""
     decisions = [d for d in decisions if _sizes(d.value)]
+    facts = tuple(f for f in conjuncts(required) if not has_floats(f))
+    seen = _Seen(context_of(facts))
     loops = [d for d in decisions if isinstance(d.op, o.For)]
-    facts = tuple(f for f in conjuncts(requirements) if not has_floats(f))
-    context = context_of(facts)
-    forms: list[tuple[Decision, Poly]] = []
+    steps = sorted({_step(d.op) for d in loops} - {0})
+    gaps: list[str] = []
+    forms: list[Poly] = []
     for d in loops:
         try:
-            forms.append((d, _turns(context, d)))
+            forms.append(_turns(seen.context, d))
         except Unmodelled as reason:
-            yield f"line {d.op.span.line}: {reason}"
-    seen = _Seen(context)
-    alike = {form.varying for _, form in forms}
-    if len(alike) > 1:
-        for d, form in forms:
-            if not seen.fits(form):
-                yield (
-                    f"line {d.op.span.line}: how often this loop turns is not followed"
-                    " for sizes between the tiles of another loop"
-                )
-    elif forms:
-        seen.fits(forms[0][1])
-    steps = {_step(d.op) for d in loops if isinstance(d.op, o.For)}
-    for d in decisions:
-        if isinstance(d.op, o.If) and not seen.holds(d, sorted(steps - {0})):
-            yield (
-                f"line {d.op.span.line}: {d.value} is not followed for sizes between"
-                " tiles"
-            )
+            # Equal to itself; what is inside is not known.
+            forms.append(seen.context.atom(Symbol(f"<{d.value}>"), EVERYTHING))
+            gaps.append(f"line {d.op.span.line}: {reason}")
+    alike = len({form.varying for form in forms}) <= 1
+    conditions = [d for d in decisions if isinstance(d.op, o.If)]
+    if alike and not conditions:
+        return Relations({}, {}, [])
+    for form in forms:
+        seen.add(form)
+    for d in conditions:
+        if not seen.condition(d, steps):
+            line = d.op.span.line
+            gaps.append(f"line {line}: {d.value} is not followed for all sizes")
+    found = Relations({}, {}, gaps)
+    for size in seen.through:
+        seen.divide(size, found)
+    if found.gaps and not conditions:
+        found.classes += _classes(loops, forms)
+    return found
+
+
+def _classes(loops: Sequence[Decision], forms: Sequence[Poly]) -> list[Alike]:
+    """Loops by their number of turns, but for a constant; [] where that is too many."""
+    several: dict[Poly, list[tuple[o.For, int]]] = {}
+    for d, form in zip(loops, forms, strict=True):
+        assert isinstance(d.op, o.For)
+        several.setdefault(form.varying, []).append((d.op, form.constant))
+    if len(several) > _CLASSES:
+        return []
+    found: list[Alike] = []
+    for mine in several.values():
+        most = max(more for _, more in mine)
+        found.append(Alike(tuple((op, more - most) for op, more in mine)))
+    return found
 
 
 class _Seen:
-    """The one atom through which each size is seen."""
+    """The atoms through which sizes are seen."""
 
     def __init__(self, context: Normal) -> None:
         self.context = context
-        self.atom: dict[int, int] = {}
+        self.through: dict[int, set[int]] = {}
 
-    def fits(self, form: Poly) -> bool:
-        """Whether a form sees all sizes as the others do; remembers it if so."""
-        through: dict[int, int] = {}
+    def add(self, form: Poly) -> None:
+        """All sizes inside a form."""
         for atom in form.atoms():
             for size in self.context.reached(atom):
-                if through.setdefault(size, atom) != atom:
-                    return False
-                if self.atom.get(size, atom) != atom:
-                    return False
-        self.atom |= through
-        return True
+                self.through.setdefault(size, set()).add(atom)
 
-    def holds(self, d: Decision, steps: Sequence[int]) -> bool:
-        """The same for a condition: one of > 0, or several joined."""
+    def condition(self, d: Decision, steps: Sequence[int]) -> bool:
+        """What is > 0 or not, in steps of a loop where that adds no atom."""
         positive = _positive(d.value)
         if positive is None:
             return False
-        for e in positive:
-            e = _by_turn(e, d.around)
-            for step in (*steps, 1):
-                rounded = binary("//", binary("+", e, step - 1), step)
-                try:
-                    if self.fits(self.context.of(rounded)):
-                        break
-                except Unmodelled:
-                    return False
-            else:
-                return False
+        try:
+            for e in positive:
+                whole = _by_turn(e, d.around)
+                forms = [
+                    self.context.of(binary("//", binary("+", whole, s - 1), s))
+                    for s in (*steps, 1)
+                ]
+                self.add(next((f for f in forms if self._old(f)), forms[0]))
+        except Unmodelled:
+            return False
         return True
+
+    def _old(self, form: Poly) -> bool:
+        return all(
+            atom in self.through.get(size, ())
+            for atom in form.atoms()
+            for size in self.context.reached(atom)
+        )
+
+    def divide(self, size: int, into: Relations) -> None:
+        """Which remainders of a size tell its atoms apart, where there are several."""
+        atoms = sorted(self.through[size])
+        name, factor = self._named(size)
+        if len(atoms) == 1 or name.endswith("#"):
+            return
+        lines: list[tuple[int, int, int]] = []
+        for atom in atoms:
+            line = self._line(atom, size)
+            if line is None:
+                into.gaps.append(f"{name} decides how loops turn in several ways")
+                return
+            lines.append(line)
+        period = lcm(*(d for _, _, d in lines))
+        if period > _MOST:
+            into.gaps.append(f"{name} decides how loops turn in several ways")
+            return
+        chosen: dict[tuple[int, ...], int] = {}
+        for x in range(period):
+            chosen.setdefault(tuple((a * x + b) // d for a, b, d in lines), x)
+        into.units[name] = period * factor
+        into.residues[name] = [x * factor for x in chosen.values()]
+
+    def _named(self, size: int) -> tuple[str, int]:
+        """The size's name, and how much of it one of this symbol is."""
+        match self.context.atoms[size]:
+            case Symbol(name=name):
+                return name, 1
+            case Part(of=of, divisor=divisor):
+                name, factor = self._named(of)
+                return name, factor * divisor
+            case _:
+                raise AssertionError("no symbol")
+
+    def _line(self, atom: int, size: int) -> tuple[int, int, int] | None:
+        """(a, b, d) where the atom is (a * size + b) // d."""
+        if atom == size:
+            return 1, 0, 1
+        match self.context.atoms[atom]:
+            case Quotient(numerator=n, divisor=d) if n.atoms() == {size}:
+                a = n.coefficient((size,))
+                if (n - variable(size).scaled(a)).is_constant():
+                    return a, n.constant, d
+                return None
+            case _:
+                return None
 
 
 def _turns(context: Normal, d: Decision) -> Poly:

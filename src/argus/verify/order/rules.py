@@ -121,7 +121,7 @@ def _rules(op: o.AnyOp) -> tuple[str, ...]:
         case o.Dot(plan=WgmmaPlan()):
             return ("AG0311", "AG0401", "AG0402", "AG0407", "AG0408", "AG0419")
         case o.CopyAsync(plan=TmaPlan()):
-            return ("AG0401", "AG0410", "AG0421", "AG0423")
+            return ("AG0401", "AG0408", "AG0410", "AG0421", "AG0423")
         case o.CopyAsync():
             return ("AG0401", "AG0421")
         case o.CopyOut():

@@ -12,7 +12,7 @@ from argus.ir.memory import GlobalTensor
 from argus.ir.program import BLOCK_INDEX, CLUSTER_RANK, GRID_SIZE, SM_COUNT, Program
 from argus.verify.order.control import Control, has_events
 
-__all__ = ["TURNS", "Sizes", "trips"]
+__all__ = ["TURNS", "Sizes", "forced", "trips", "turns"]
 
 Table = Callable[[str, tuple[int, ...]], int]
 _TRIES = (16, 128, 64, 256, 1, 32, 512, 1024, 0)
@@ -20,6 +20,19 @@ _STRIDE = 1 << 16
 _FACTORS = (1, 2, 4, 8, 16)
 TURNS = "turns"
 """What the course of a loop begins with; that of each turn follows."""
+
+
+def forced(op: o.For) -> str:
+    """The name under which the number of a loop's turns is given, if it is."""
+    return f"#{id(op)}"
+
+
+def turns(
+    op: o.For, start: int, stop: int, step: int, env: Mapping[str, int | float]
+) -> range:
+    """The values of a loop's variable, as many as are given, if they are."""
+    count = env.get(forced(op))
+    return range(start, stop if count is None else start + step * int(count), step)
 
 
 class Sizes:
@@ -37,6 +50,8 @@ class Sizes:
         """Sizes that have to grow with a varied one for its loops to turn."""
         self.fixed: dict[str, int | float] = {}
         self.gaps: list[str] = []
+        self.more: dict[str, int] = {}
+        """Elements that are added to sizes, beyond their tiles."""
         self.units = {
             name: lcm(unit, program.facts.get(name, 1))
             for name, unit in control.units.items()
@@ -146,17 +161,15 @@ class Sizes:
         found = (least, unit // 2 // least * least, unit - least)
         return sorted({x for x in found if 0 < x < unit})
 
-    def environment(
-        self, chosen: Mapping[str, int], more: Mapping[str, int] | None = None
-    ) -> dict[str, int | float] | None:
+    def environment(self, chosen: Mapping[str, int]) -> dict[str, int | float] | None:
         """Values of all symbols; None when the program does not admit these sizes.
 
-        ``chosen`` are in units of the size's tile, ``more`` is added to them.
+        ``chosen`` are in units of the size's tile.
         """
         env = dict(self.fixed)
         taken = set(chosen)
         for size, turns in chosen.items():
-            env[size] = self.units.get(size, 1) * turns + (more or {}).get(size, 0)
+            env[size] = self.units.get(size, 1) * turns + self.more.get(size, 0)
             for other in self.together.get(size, ()):
                 env[other] = self.units.get(other, 1) * turns
                 taken.add(other)
@@ -256,7 +269,7 @@ def _turns(
     start, stop, step = (int(evaluate(e, env)) for e in (op.start, op.stop, op.step))
     scalars = [evaluate(c.init, env) for c in op.scalars]
     found: list[object] = []
-    for value in range(start, stop, max(step, 1)):
+    for value in turns(op, start, stop, max(step, 1), env):
         env[op.var.name] = value
         for carry, number in zip(op.scalars, scalars, strict=True):
             env[carry.arg.name] = number

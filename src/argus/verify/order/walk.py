@@ -26,6 +26,7 @@ from argus.verify.order.finding import Findings
 from argus.verify.order.footprint import Footprints, Unmodelled
 from argus.verify.order.machine import Machine
 from argus.verify.order.prune import Pruned
+from argus.verify.order.sizes import turns as turns_of
 from argus.verify.order.state import Block, Group, Parting, Steps
 from argus.verify.order.stuck import explain
 
@@ -209,7 +210,7 @@ class Walk(Machine):
         step = self.integer(group, op.step)
         if step < 1:
             raise Unmodelled(f"a loop with step {step}")
-        values = range(start, stop, step)
+        values = turns_of(op, start, stop, step, env)
         outer, turns, loops = group.iteration, group.turns, group.loops
         extents = group.extents
         group.path.append(id(op))
