@@ -18,7 +18,7 @@ def test_list(argus, run: str) -> None:
     assert ran.code == 0
     assert f"{run}  finished" in ran.out
     words = " ".join(ran.out.split())
-    assert "best 185.0 µs measured (trial 2), 14.05x of the start" in words
+    assert "best 185.0 µs measured (trial 2), 14.05x as fast as the start" in words
     assert max(map(len, ran.out.splitlines())) <= 60
     (row,) = argus("runs", "list", "--json").json["runs"]
     assert row["run"] == run and row["best_microseconds"] == 185.0 and row["measured"]

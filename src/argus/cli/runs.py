@@ -229,7 +229,7 @@ def _in_short(found: History) -> str:
         return f"{text}; no correct kernel yet"
     text += f"; best {_time(best)} (trial {best.number})"
     if start and start.microseconds and best.microseconds:
-        text += f", {start.microseconds / best.microseconds:.2f}x of the start"
+        text += f", {start.microseconds / best.microseconds:.2f}x as fast as the start"
     return text
 
 
