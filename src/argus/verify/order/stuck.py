@@ -154,16 +154,15 @@ def _starved(
         return False
     if not _releases_later(wait, ring, program):
         return False
-    s = "s" if ring.stages > 1 else ""
+    stages = f"all {ring.stages} stages" if ring.stages > 1 else "its only stage"
     report(
         findings,
         "AG0418",
         group,
         wait.op,
-        f"{group.who} waits here for one more slot of {ring.name}, while it holds all"
-        f" {ring.stages} stage{s}: it releases one only later, so that none can be"
-        " filled",
-        f"{ring.stages} stage{s}, all held",
+        f"{group.who} waits here for one more slot of {ring.name}, while it holds"
+        f" {stages}: it releases one only later, so that none can be filled",
+        f"holds {stages}",
         events=(*wait.barrier.arrivals[-2:], *events),
         notes=(f"{ring.name} is made in line {ring.span.line}",),
         help=f"give it {ring.stages + 1} stages, or release a slot before this wait",
