@@ -5,9 +5,10 @@
 
 Each task is a run of `argus optimize` with the built-in agent, a cold policy and seed
 0, in a process of its own; several at a time, on the GPUs in turn (the judge times one
-kernel at a time on a GPU, whoever asks). Then, alone and in one process for each task:
-its best kernel, the library's default configuration and the baselines, interleaved, on
-fresh normal data with a cold L2 cache. OUT gets `bars.json` and the runs' records.
+kernel at a time on a GPU, whoever asks). Then, alone on its GPU: the best kernel of a
+run, the library's default configuration and the baselines, interleaved, on fresh normal
+data with a cold L2 cache. OUT/bars.json has the results; the runs' records are kept in
+OUT/home (or --home), where what is finished already is not run again.
 """
 
 from __future__ import annotations
@@ -21,10 +22,12 @@ import shlex
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 ROUNDS = 100
@@ -74,44 +77,48 @@ BARS = (
 
 
 def main() -> int:
-    """Run what is asked for; 1 if a run failed."""
+    """Run what is asked for; 1 if a task has no result."""
     options = _options()
     if options.table:
         print(table(json.loads(options.table.read_text(encoding="utf-8"))))
         return 0
+    if options.side_by_side:
+        for run in options.side_by_side:
+            print(
+                json.dumps({"run": run, **side_by_side(run, options.home)}), flush=True
+            )
+        return 0
     out: Path = options.out
     out.mkdir(parents=True, exist_ok=True)
-    if options.side_by_side:
-        print(json.dumps(side_by_side(options.side_by_side, out)))
-        return 0
     wanted = [b for b in BARS if not options.only or b.group in options.only]
-    found = {"environment": _environment(), "bars": []}
-    failed = False
-    for bar, run, seconds in _runs(wanted, out, options):
-        if run is None:
-            failed = True
-            continue
-        record = {**asdict(bar), "name": bar.name, "seconds": seconds, "run": run}
-        found["bars"].append(record)
-        _write(out, found)
+    gpus = _gpus()
+    _optimised([b for b in wanted if _run_of(b, options.home) is None], gpus, options)
+    records = [_record(bar, options.home) for bar in wanted]
+    found = {"environment": _environment(), "bars": [r for r in records if r]}
+    _write(out, found)
+    names = [r["run"]["run"] for r in found["bars"]]
+    times = _side_by_side(names, gpus, options.home)
     for record in found["bars"]:
-        record["side_by_side"] = _timed(record["run"]["run"], out)
-        failed |= not record["side_by_side"]
-        _write(out, found)
+        record["side_by_side"] = times.get(record["run"]["run"])
+    _write(out, found)
     print(table(found))
-    return int(failed)
+    return int(len(times) < len(wanted))
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("out", type=Path, nargs="?", default=Path("bars"))
+    parser.add_argument("--home", type=Path, help="for the runs' records")
     parser.add_argument("--trials", type=int, default=60)
+    parser.add_argument("--minutes", type=float, help="budget of a run, too")
     parser.add_argument("--jobs", type=int, default=5, help="runs at a time")
     parser.add_argument("--only", nargs="+", choices=sorted({b.group for b in BARS}))
-    parser.add_argument("--limit", type=float, default=480, help="seconds of a run")
+    parser.add_argument("--limit", type=float, default=600, help="seconds of a run")
     parser.add_argument("--table", type=Path, metavar="FILE", help="print it, no GPU")
-    parser.add_argument("--side-by-side", metavar="RUN", help=argparse.SUPPRESS)
-    return parser.parse_args()
+    parser.add_argument("--side-by-side", nargs="+", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    options.home = (options.home or options.out / "home").resolve()
+    return options
 
 
 def _write(out: Path, found: dict[str, Any]) -> None:
@@ -124,79 +131,131 @@ def _environment() -> dict[str, str]:
     return asdict(environment(f"python {shlex.join(sys.argv)}"))
 
 
+def _gpus() -> list[int]:
+    import torch
+
+    count = torch.cuda.device_count()
+    if not count:
+        raise SystemExit("there is no GPU: nothing can be measured")
+    return list(range(count))
+
+
+def _home(home: Path, gpu: int) -> dict[str, str]:
+    return {**os.environ, "ARGUS_HOME": str(home), "CUDA_VISIBLE_DEVICES": str(gpu)}
+
+
 # ---------------------------------------------------------------------------- runs
 
 
-def _runs(
-    wanted: Sequence[Bar], out: Path, options: argparse.Namespace
-) -> Iterator[tuple[Bar, dict[str, Any] | None, float]]:
-    """Each task with what its run says of itself; None if it failed."""
-    gpus = _gpus()
+def _optimised(
+    wanted: Sequence[Bar], gpus: Sequence[int], options: argparse.Namespace
+) -> None:
+    """Run `argus optimize` for each task, and say how it went."""
 
-    def optimise(pair: tuple[int, Bar]) -> tuple[Bar, dict[str, Any] | None, float]:
+    def optimise(pair: tuple[int, Bar]) -> None:
         number, bar = pair
         command = [
             *("optimize", *bar.arguments(), "--trials", str(options.trials)),
             *("--cold", "--seed", "0", "--json"),
         ]
-        own = {**_home(out), "CUDA_VISIBLE_DEVICES": str(gpus[number % len(gpus)])}
+        if options.minutes:
+            command += ["--minutes", str(options.minutes)]
         begin = time.monotonic()
         try:
             done = subprocess.run(
                 [sys.executable, "-c", COMMAND, *command],
                 capture_output=True,
                 text=True,
-                env=own,
+                env=_home(options.home, gpus[number % len(gpus)]),
                 timeout=options.limit,
                 check=False,
             )
         except subprocess.TimeoutExpired:
             print(f"{bar.name}: not done in {options.limit} s", flush=True)
-            return bar, None, options.limit
-        seconds = round(time.monotonic() - begin, 1)
+            return
+        seconds = time.monotonic() - begin
         try:
             run = json.loads(done.stdout)["runs"][0]
         except (ValueError, KeyError, IndexError):
             print(bar.name, done.stdout[-2000:], done.stderr[-2000:], flush=True)
-            return bar, None, seconds
+            return
         times = {**run["baselines"], "best": run["microseconds"]}
-        print(f"{bar.name}: {seconds} s, {run['trials']} trials, {times}", flush=True)
-        return bar, run, seconds
+        said = f"{run['trials']} trials, {run['reason']}, {times}"
+        print(f"{bar.name}: {seconds:.0f} s, {said}", flush=True)
 
     with ThreadPoolExecutor(options.jobs) as pool:
-        yield from pool.map(optimise, enumerate(wanted))
+        list(pool.map(optimise, enumerate(wanted)))
 
 
-def _home(out: Path) -> dict[str, str]:
-    return {**os.environ, "ARGUS_HOME": str((out / "home").resolve())}
+def _run_of(bar: Bar, home: Path) -> tuple[str, Any] | None:
+    """The last finished run of a task, and its state."""
+    from argus.agent.state import State
+    from argus.agent.tasks.named import tasks_named
+    from argus.runs.store import Store
+
+    options = [bar.option] if bar.option else []
+    (task,) = tasks_named(bar.entry, bar.shape, options=options).tasks
+    store = Store(home / "runs")
+    for name in reversed(store.names()):
+        run = store.read(name)
+        state = State.rebuild(run.events(), run.get)
+        if state.started.task.problem == task.problem and state.finished and state.best:
+            return name, state
+    return None
 
 
-def _gpus() -> list[int]:
-    import torch
-
-    return list(range(torch.cuda.device_count()))
+def _record(bar: Bar, home: Path) -> dict[str, Any] | None:
+    """What the run of a task came to, from its record."""
+    found = _run_of(bar, home)
+    if found is None:
+        return None
+    name, state = found
+    verdict = state.best.verdict
+    run = {
+        "run": name,
+        "reason": state.finished.reason,
+        "trials": len(state.done),
+        "statuses": Counter(t.verdict.status for t in state.done),
+        "without_prediction": sum(t.verdict.predicted is None for t in state.done),
+        "start_microseconds": state.trials[0].microseconds,
+        "microseconds": state.best.microseconds,
+        "measured": verdict.measured and verdict.measured.model_dump(mode="json"),
+        "limit_microseconds": verdict.limit_microseconds,
+        "ablation": {n: a.verdict.microseconds for n, a in state.ablations.items()},
+        "gpu_seconds": state.spent.gpu_seconds,
+    }
+    return {**asdict(bar), "name": bar.name, "run": run}
 
 
 # -------------------------------------------------------------------- side by side
 
 
-def _timed(run: str, out: Path) -> dict[str, Any]:
-    done = subprocess.run(
-        [sys.executable, __file__, str(out), "--side-by-side", run],
-        capture_output=True,
-        text=True,
-        env=_home(out),
-        timeout=180,
-        check=False,
-    )
-    if done.returncode:
-        print(run, done.stderr[-2000:], flush=True)
-        return {}
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return found
+def _side_by_side(
+    runs: Sequence[str], gpus: Sequence[int], home: Path
+) -> dict[str, dict[str, Any]]:
+    """Times by run; a process on each GPU takes its share of the runs."""
+
+    def timed(number: int) -> list[dict[str, Any]]:
+        share = runs[number :: len(gpus)]
+        if not share:
+            return []
+        done = subprocess.run(
+            [sys.executable, __file__, "--home", str(home), "--side-by-side", *share],
+            capture_output=True,
+            text=True,
+            env=_home(home, gpus[number]),
+            check=False,
+        )
+        if done.returncode:
+            print(done.stderr[-2000:], flush=True)
+        return [json.loads(x) for x in done.stdout.splitlines() if x.startswith("{")]
+
+    with ThreadPoolExecutor(len(gpus)) as pool:
+        shares = pool.map(timed, range(len(gpus)))
+        return {found["run"]: found for share in shares for found in share}
 
 
-def side_by_side(name: str, out: Path) -> dict[str, Any]:
+def side_by_side(name: str, home: Path) -> dict[str, Any]:
     """Medians in µs of a run's best kernel, the library's default and the baselines."""
     from argus.agent.assemble import space_of
     from argus.agent.state import State
@@ -209,7 +268,7 @@ def side_by_side(name: str, out: Path) -> dict[str, Any]:
     from argus.runs.store import Store
     from argus.runtime.launch import Loaded
 
-    run = Store(out / "home" / "runs").read(name)
+    run = Store(home / "runs").read(name)
     state = State.rebuild(run.events(), run.get)
     task = state.started.task
     assert state.best is not None
@@ -238,9 +297,9 @@ def side_by_side(name: str, out: Path) -> dict[str, Any]:
         with contextlib.suppress(RuntimeError):  # this torch has no such kernel
             call()
             calls[kind] = call
-    samples = sample_interleaved(calls, seconds=2.0, rounds=ROUNDS)
+    samples = sample_interleaved(calls, seconds=1.0, rounds=ROUNDS)
     return {
-        "microseconds": {n: sorted(s)[len(s) // 2] for n, s in samples.items()},
+        "microseconds": {n: median(s) for n, s in samples.items()},
         "intervals": {n: median_interval(s) for n, s in samples.items()},
         "samples": len(samples["best"]),
         "errors": errors,
@@ -264,9 +323,9 @@ def table(found: dict[str, Any]) -> str:
     ]
     ratios: dict[str, list[float]] = {}
     for bar in found["bars"]:
-        times = bar.get("side_by_side", {}).get("microseconds")
-        if not times:
+        if not bar.get("side_by_side"):
             continue
+        times = bar["side_by_side"]["microseconds"]
         best = times["best"]
         ratios.setdefault(bar["group"], []).append(times[BESIDE[bar["group"]]] / best)
         others = "; ".join(
