@@ -20,7 +20,7 @@ from argus.agent.state import State
 from argus.runs.history import Trial
 from argus.runs.records import FileProblem, Problem, Verdict
 
-LONGEST_EXAMPLE = 14_000
+LONGEST_EXAMPLE = 16_000
 """Characters of knowledge entries in a prompt; pitfalls are left out beyond."""
 MOST_ADVICE = 8
 """Sentences of the policy in a prompt."""
@@ -115,7 +115,7 @@ def proposal_prompt(order: Order) -> str:
     if order.advice:
         sentences = "\n".join(f"- {text}" for text in order.advice[:MOST_ADVICE])
         parts.append(f"What earlier trials taught:\n{sentences}")
-    example = _example(proposal.optimisation)
+    example = _example(order)
     if example:
         parts.append(
             "What is known of this optimisation. Its kernels are examples for another "
@@ -181,17 +181,50 @@ def _verdict(verdict: Verdict | None) -> str:
     return " ".join(said) or "Nothing is known of its speed."
 
 
-def _example(optimisation: str) -> str:
-    """The knowledge entry, without pitfalls if it is long; "" if there is none."""
+def _example(order: Order) -> str:
+    """What the knowledge base has for a proposal; "" if that is nothing.
+
+    Its own entry with pitfalls; or, where the proposal is another form, without them
+    and with what else the form has and the kernel has not, as far as there is room.
+    """
+    found: list[str] = []
+    room = LONGEST_EXAMPLE
+    more = _brings(order)
+    for optimisation in (order.proposal.optimisation, *more):
+        text = _entry(optimisation, pitfalls=not more)
+        if len(text) > room:
+            text = _entry(optimisation, pitfalls=False)
+        if text and len(text) <= room:
+            found.append(text)
+            room -= len(text)
+    return "\n\n".join(found)
+
+
+def _entry(optimisation: str, *, pitfalls: bool) -> str:
     from argus import knowledge
 
     try:
-        whole = knowledge.few_shot([optimisation])
+        return knowledge.few_shot([optimisation], pitfalls=pitfalls)
     except KeyError:  # the planner's own, such as another value of a knob
         return ""
-    if len(whole) <= LONGEST_EXAMPLE:
-        return whole
-    return knowledge.few_shot([optimisation], pitfalls=False)[:LONGEST_EXAMPLE]
+
+
+def _brings(order: Order) -> list[str]:
+    """Optimisations of the form that is proposed, the most useful first."""
+    from argus import knowledge
+
+    form = order.proposal.edit.get(FORM)
+    family = FAMILIES[order.task.family]
+    if not isinstance(form, str) or form not in family.forms:
+        return []
+    has = family.optimisations(order.parent.design) if order.parent.design else ()
+    known = knowledge.load_entries()
+    new = [
+        o
+        for o in family.forms[form].optimisations
+        if o in known and o not in has and o != order.proposal.optimisation
+    ]
+    return sorted(new, key=lambda o: -known[o].gain.middle)
 
 
 # ---- advice --------------------------------------------------------------------------
