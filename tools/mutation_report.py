@@ -50,6 +50,7 @@ times each, with other data and schedules, and at the sizes of the counterexampl
 - *unknown*: not decided.
 - *proved, right*: equivalent, as far as the interpreter can tell.
 - *proved, wrong*: the interpreter shows it to be wrong. There must be none.
+- *proved, not run*: no size that is tried is one that the mutant admits.
 - *failed*: the verifier crashed, or took more than a minute.
 - *line*: of the refuted, those whose counterexample names the changed line; in
   brackets with those that name a line that it leads to.
@@ -92,6 +93,8 @@ def column(outcome: Outcome) -> str:
     match outcome.verdict:
         case "refuted":
             return "refuted, shown" if outcome.shown else "refuted, not shown"
+        case "proved" if outcome.shown == "refused":
+            return "proved, not run"
         case "proved":
             return "proved, wrong" if wrong else "proved, right"
         case other:
@@ -100,7 +103,7 @@ def column(outcome: Outcome) -> str:
 
 COLUMNS = (
     "refuted, shown", "refuted, not shown", "unknown", "proved, right",
-    "proved, wrong", "failed",
+    "proved, wrong", "proved, not run", "failed",
 )  # fmt: skip
 
 
@@ -134,6 +137,7 @@ def bars(found: list[Outcome]) -> dict[str, float]:
         "wrong_refuted_share": len(caught) / max(1, len(shown)),
         "wrong_proved": sum(x.verdict == "proved" for x in shown),
         "wrong_unknown": sum(x.verdict == "unknown" for x in shown),
+        "proved_not_run": sum(column(x) == "proved, not run" for x in found),
         "failed": sum(column(x) == "failed" for x in found),
         "names_line": sum(x.named == "line" for x in refuted) / max(1, len(refuted)),
         "names_chain": sum(x.named != "" for x in refuted) / max(1, len(refuted)),
@@ -181,7 +185,9 @@ def page(found: list[Outcome], per: int, seed: int) -> str:
         "",
         *table("kernel", by_subject),
     ]  # fmt: skip
-    for title in ("proved, wrong", "unknown", "failed", "refuted, not shown"):
+    for title in (
+        "proved, wrong", "proved, not run", "unknown", "failed", "refuted, not shown"
+    ):  # fmt: skip
         chosen = [x for x in found if column(x) == title]
         text += listing(title.capitalize(), chosen)
     return "\n".join(text)
@@ -224,7 +230,8 @@ def main() -> None:
         data = {"bars": numbers, "mutants": [asdict(x) for x in found]}
         args.json.write_text(json.dumps(data, indent=1) + "\n")
     args.page.write_text(page(found, args.per_operator, args.seed))
-    if numbers["wrong_proved"] or numbers["wrong_refuted_share"] < 0.99:
+    bad = numbers["wrong_proved"] or numbers["proved_not_run"] or numbers["failed"]
+    if bad or numbers["wrong_refuted_share"] < 0.99 or numbers["names_chain"] < 0.95:
         sys.exit(1)
 
 
