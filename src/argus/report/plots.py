@@ -215,9 +215,9 @@ def roofline(roof: Roof, points: Sequence[Point], kind: str) -> Plot:
                 sheet.tip(dot, f"{p.name}: {p.tflops:.3g} TFLOP/s {kind}", p.link)
         worst = min([peak, *(p.tflops for p in points)])
         axes.set_xlim(low, high)
-        axes.set_ylim(worst / 2.5, roof.tflops * 2.2)
+        axes.set_ylim(worst / 2.5, roof.tflops * 2.6)
         axes.text(
-            high / 1.15, roof.tflops * 1.1, f"{roof.tflops:.0f} TFLOP/s, tensor cores",
+            high / 1.15, roof.tflops * 1.2, f"{roof.tflops:.0f} TFLOP/s, tensor cores",
             ha="right", fontsize=8.5,
         )  # fmt: skip
         x = max(low * 1.2, 1.3 * worst / 2.5 / roof.terabytes)
@@ -241,20 +241,29 @@ def bandwidth(terabytes: float, points: Sequence[Point], kind: str) -> Plot:
     def draw(sheet: Sheet) -> None:
         axes = sheet.axes
         looks = {"trial": f.GREY, "start": f.INK, "baseline": f.BLUE, "best": f.GREEN}
-        bars = axes.bar(
-            range(len(points)), [p.tflops for p in points],
-            color=[looks[p.kind] for p in points], width=0.7,
+        named: set[str] = set()
+        for place, p in enumerate(points):
+            name = p.name if p.kind == "baseline" else p.kind
+            dot = axes.scatter(
+                [place], [p.tflops], c=looks[p.kind], s=34, zorder=3,
+                marker="s" if p.kind == "start" else "o",
+                label=None if name in named else name,
+            )  # fmt: skip
+            named.add(name)
+            sheet.tip(dot, f"{p.name}: {p.tflops:.3g} TB/s {kind}", p.link)
+        axes.axhline(terabytes, color=f.INK, lw=1.6)
+        axes.annotate(
+            f"{terabytes:.1f} TB/s, memory", (0, terabytes), (4, -11), fontsize=8.5,
+            xycoords=axes.get_yaxis_transform(), textcoords="offset points",
         )  # fmt: skip
-        for bar, p in zip(bars, points, strict=True):
-            sheet.tip(bar, f"{p.name}: {p.tflops:.3g} TB/s {kind}", p.link)
-        axes.axhline(terabytes, color=f.INK, lw=1.4)
-        axes.text(0.0, terabytes, f" {terabytes:.1f} TB/s, memory", va="bottom",
-                  fontsize=8.5, transform=axes.get_yaxis_transform())  # fmt: skip
-        axes.set_ylim(0, 1.15 * max(terabytes, *(p.tflops for p in points)))
+        axes.set_yscale("log")
+        least = min(terabytes, *(p.tflops for p in points))
+        axes.set_ylim(least / 2, terabytes * 2)
         axes.set_xticks([])
         axes.set_xlabel("correct trials, in order")
         axes.set_ylabel(f"{kind} TB/s, at least")
-        axes.grid(visible=False, axis="x")
+        sheet.plain_ticks(axes.yaxis)
+        sheet.legend()
 
     label = f"{kind} bytes per second of every trial"
     return drawn("bandwidth", label, draw, 3.2)
