@@ -13,8 +13,7 @@ NOT_IN_KERNELS = set(
     re.findall(
         r"\w+",
         "ElementType Inline InlineFunction Kernel Module load_kernels layouts inf "
-        "dtype any float half bf16 boolean f16 f32 i8 i32 i64 u8 mma wgmma "
-        "gelu gelu_tanh identity relu sigmoid silu",
+        "dtype any float half bf16 boolean f16 f32 i8 i32 i64 u8 mma wgmma",
     )
 )
 

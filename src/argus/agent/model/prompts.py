@@ -46,7 +46,8 @@ defaults. Types: bf16 f16 f32 i8 u8 i32 i64 boolean, groups ag.half ag.float ag.
 has the size that the context gives; a slice without a step. Elements outside a
 tensor read as `fill` and are not written, so there is no tail code. Operands of
 `ag.dot` and of arithmetic meet by dimension name. Nothing is converted silently:
-write `.to(bf16)`.
+write `.to(bf16)`. Tiles have the operators `+ - * / // %`, comparisons, `& | ^ ~`
+and `@` (a product); `ag.inf` is infinity.
 
 In a kernel with roles (`with ag.role("load", warps=1):` and so on, at the end of
 the kernel), each role is a program of its own: loops that fill a ring and loops

@@ -10,9 +10,10 @@ import ast
 from functools import cache
 from importlib.resources import files
 
+_NAMES = "argus.lang.names"
 _MODULES = ("decorators", "grid", "memory", "compute", "sync", "annotate")
 """Modules of names that are written `ag.NAME`."""
-_ELSEWHERE = {"layouts": "ag.layouts."}
+_LAYOUTS = "layouts"
 _KINDS = "values"
 """The module with the kinds of value; their methods."""
 
@@ -23,18 +24,19 @@ def language_reference() -> str:
     parts: list[str] = []
     for module in _MODULES:
         parts += _functions(module, "ag.")
-    for module, prefix in _ELSEWHERE.items():
-        parts += _functions(module, prefix)
+    parts += _functions(_LAYOUTS, "ag.layouts.")
+    # Inline functions that come with the language.
+    parts += _functions("library", "ag.", "argus.lang")
     return "\n".join([*parts, "", *_methods()])
 
 
-def _tree(module: str) -> ast.Module:
-    path = files("argus.lang.names").joinpath(f"{module}.py")
+def _tree(module: str, package: str = _NAMES) -> ast.Module:
+    path = files(package).joinpath(f"{module}.py")
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
-def _functions(module: str, prefix: str) -> list[str]:
-    found = [n for n in _tree(module).body if isinstance(n, ast.FunctionDef)]
+def _functions(module: str, prefix: str, package: str = _NAMES) -> list[str]:
+    found = [n for n in _tree(module, package).body if isinstance(n, ast.FunctionDef)]
     return [_line(prefix, f) for f in found if not f.name.startswith("_")]
 
 
