@@ -52,7 +52,7 @@ def run(
     """Run a kernel on random inputs and compare it with its reference.
 
     A library kernel runs its small cases, on a GPU its first large one too. A file's
-    kernel has no reference: its outputs are described.
+    kernel is described by its outputs: no reference of it is executed.
     """
     with reporting("run", json_output) as out:
         from argus.cli.subjects import Selection, entry_named, is_file
@@ -177,7 +177,11 @@ def run_file(
     for subject in file_subjects(source, selection):
         found.append(_observe(out, subject, seed, where, on_device))
     out.data["kernels"] = found
-    out.line("A file has no reference: nothing was compared.", style="dim")
+    out.line(
+        "Nothing was compared: a kernel file is parsed and never executed, so that its "
+        "reference is not called. `argus optimize` judges by it.",
+        style="dim",
+    )
 
 
 def _observe(
