@@ -160,6 +160,26 @@ def test_what_was_tried_on_a_kernel_is_not_proposed_again(state: State):
     assert len(names) > 10
 
 
+def test_what_the_kernel_came_from_is_taken_to_be_in_it(state: State):
+    """A kernel that was asked to be the form `full`, and is not quite."""
+    edit = {"form": "full", **FakeSpace().apply({"form": "full"}, {})}
+    asked = Proposal(optimisation="wgmma", where="", edit=edit, predicted_gain=0.5)
+    add(state, 1, Candidate(source="# mine", kernel="k"), 50.0, asked)
+    found = planner().plan(state, 2, [])
+    assert found is not None
+    names = {p.optimisation for p in found.proposals}
+    assert not names & {"tma", "wgmma"}
+    assert "cluster-multicast" in names or len(names) > 2
+
+
+def test_a_family_that_is_exhausted_leaves_ideas(state: State):
+    known = {"form": "naive", "TILE": 64}
+    state.candidates[0] = state.candidates[0].model_copy(update={"design": known})
+    found = planner(None).plan(state, 1, [])
+    assert found is not None
+    assert all(p.edit == {} for p in found.proposals)
+
+
 def test_what_cannot_apply_is_no_idea(state: State):
     add(state, 1, Candidate(source="# mine", kernel="k"), 50.0)
     found = planner().plan(state, 2, [])
@@ -187,5 +207,9 @@ def test_the_draw_is_the_same_for_the_same_seed(state: State):
     add(state, 1, Candidate(source="# mine", kernel="k"), 50.0)
     asked = planner()
     assert asked.plan(state, 2, []) == asked.plan(state, 2, [])
-    drawn = {asked.plan(state, n, []).chosen for n in range(2, 40)}
+    # One idea is expected to bring far more than the others.
+    found = asked.plan(state, 2, [])
+    tried = found.proposals[found.chosen]
+    add(state, 2, Candidate(source="# no", kernel="k"), 90.0, tried, 1)
+    drawn = {asked.plan(state, n, []).chosen for n in range(3, 60)}
     assert len(drawn) > 1

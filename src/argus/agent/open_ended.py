@@ -2,8 +2,11 @@
 
 A family's planner changes designs. Where the best kernel is no design of the family
 (somebody wrote it by hand), or the family knows nothing of what its knobs mean (a
-user's file), this offers ideas as well: optimisations of the knowledge base that apply
-to the kernel. An idea has no edit; only who writes source can carry it out.
+user's file), this offers ideas: optimisations of the knowledge base that apply to the
+kernel. An idea has no edit; only who writes source can carry it out.
+
+What is in a kernel that somebody wrote, nobody knows. It is taken to have what the
+design has that it was asked to be, or that it came from.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ from argus.agent.state import State
 from argus.runs.history import Trial, fastest
 from argus.runs.records import Proposal, Proposed, Value
 
-_TEMPERATURE = 0.05
+_TEMPERATURE = 0.2
 """Of the softmax over ideas: typical gains are coarse."""
 _DOUBTFUL = 0.5
 """Share of the gain of an idea of which it is not known whether it applies."""
@@ -54,20 +57,20 @@ class OpenEnded:
     ) -> Proposed | None:
         """What is offered for a trial, and which was drawn; None if nothing is left."""
         best = fastest(state.done)
-        planned = self._planner.plan(state, trial, pending)
-        if best is None:
-            return planned
-        design = state.design(best.number)
-        if design is not None and self._beliefs.space.optimisations(design):
-            return planned
-        if design is not None and planned is not None and self._known:
+        design = state.design(best.number) if best else None
+        planned = None
+        if best is None or design is not None:
+            planned = self._planner.plan(state, trial, pending)
+        done = planned is not None and design is not None and self._known(design)
+        if best is None or done:
             return planned
         ideas = self._ideas(state, best)
         if not ideas:
-            return planned
+            # Of a kernel written by hand it knows nothing, but of the best design.
+            return planned or self._planner.plan(state, trial, pending)
         same = planned is not None and planned.parent == best.number
-        known = planned.proposals if planned is not None and same else ()
-        offers = sorted([*known, *ideas], key=lambda p: (-p.score, p.optimisation))
+        offered = planned.proposals if planned is not None and same else ()
+        offers = sorted([*offered, *ideas], key=lambda p: (-p.score, p.optimisation))
         offers = offers[:_OFFERED]
         probabilities = softmax([p.score for p in offers], _TEMPERATURE)
         return Proposed(
@@ -79,14 +82,28 @@ class OpenEnded:
             chosen=sample(probabilities, self._seed, trial),
         )
 
-    @property
-    def _known(self) -> bool:
-        """Whether the family knows what its forms and knobs mean."""
-        return self._beliefs.space.name != "statics"
+    def _known(self, design: Design) -> bool:
+        """Whether the family knows what the design's forms and knobs mean."""
+        space = self._beliefs.space
+        return space.name != "statics" or bool(space.optimisations(design))
+
+    def _ancestor(self, state: State, number: int) -> Design | None:
+        """The design of a trial's kernel; else the one that it was asked to be."""
+        design = state.design(number)
+        trial = state.trials.get(number)
+        if design is not None or trial is None or trial.parent is None:
+            return design
+        came = self._ancestor(state, trial.parent)
+        if came is None or trial.proposal is None:
+            return came
+        return self._beliefs.space.apply(came, trial.proposal.edit)
 
     def _ideas(self, state: State, best: Trial) -> list[Proposal]:
         bottleneck = _bottleneck(best)
-        features: dict[str, Value] = {**self._features, "bottleneck": bottleneck}
+        came = self._ancestor(state, best.number) or {}
+        present = self._beliefs.space.optimisations(came) if came else ()
+        features: dict[str, Value] = {**self._features, **came}
+        features["bottleneck"] = bottleneck
         resources = best.verdict.resources if best.verdict else None
         if resources is not None:
             features["shared_bytes"] = resources.shared_bytes
@@ -101,7 +118,7 @@ class OpenEnded:
         found: list[Proposal] = []
         for entry in knowledge.load_entries().values():
             outcome = knowledge.applicability(entry, features)
-            if entry.id in tried or outcome.value is False:
+            if entry.id in tried or entry.id in present or outcome.value is False:
                 continue
             expected = self._beliefs.gain(state, entry.id, bottleneck, features)
             sure = 1.0 if outcome.value else _DOUBTFUL

@@ -119,8 +119,8 @@ def start(
             ),
         )
         answered(out, answer, ok=answer.verdict.status == "correct")
-        text.started(out, answer)
         written(out, write, answer.start.source)
+        text.started(out, answer)
 
 
 def next_proposal(
@@ -150,9 +150,9 @@ def next_proposal(
 
         answer = next_(desk, run, skip)
         answered(out, answer)
-        text.proposed(out, answer)
         written(out, write, answer.parent.source if answer.parent else None)
         written(out, draft, answer.draft.source if answer.draft else None)
+        text.proposed(out, answer)
 
 
 def submit(
@@ -203,8 +203,8 @@ def status(
 
         answer = operations.status(desk, run)
         answered(out, answer)
-        text.standing(out, answer)
         written(out, best, answer.best_source.source if answer.best_source else None)
+        text.standing(out, answer)
 
 
 def finish(
@@ -226,8 +226,8 @@ def finish(
 
         answer = operations.finish(desk, run, ablate=ablate)
         answered(out, answer)
-        text.ended(out, answer)
         written(out, output, answer.best_source.source if answer.best_source else None)
+        text.ended(out, answer)
 
 
 session = typer.Typer(
