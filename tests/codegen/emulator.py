@@ -8,11 +8,13 @@ interpreter and the GPU tests cover those.
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import re
 import shutil
 import subprocess
 import tempfile
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +23,10 @@ from argus.codegen import CudaSource
 from argus.ir.expr import evaluate
 from argus.ir.launch import PointerArg, ScalarArg, SymArg, TensorMapArg
 
+COMPILER = (
+    "g++",
+    *("-std=c++20", "-O0", "-w", "-fPIC", "-pthread", "-fno-strict-aliasing"),
+)
 SHIM = r"""
 #include <algorithm>
 #include <barrier>
@@ -207,6 +213,21 @@ def available() -> bool:
     return shutil.which("g++") is not None
 
 
+@cache
+def _shim() -> Path:
+    """The header that every kernel includes, compiled once in a process.
+
+    Reading the standard library takes longer than a kernel does.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="emulator-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    header = folder / "shim.h"
+    header.write_text(SHIM)
+    made = ["-x", "c++-header", str(header), "-o", f"{header}.gch"]
+    subprocess.run([*COMPILER, *made], check=True)
+    return header
+
+
 def run(
     source: CudaSource, blocks: int, arguments: list[np.ndarray | int | float]
 ) -> None:
@@ -217,16 +238,13 @@ def run(
     types = [re.sub(r"\w+$", "", d.strip()) for d in declared.split(",\n")]
     types = [t.replace("__restrict__", "") for t in types]
     values = ", ".join(f"*({t}*)p[{i}]" for i, t in enumerate(types))
-    body = SHIM + kernel + DRIVER.replace("CALL", f"{source.entry}({values})")
+    body = kernel + DRIVER.replace("CALL", f"{source.entry}({values})")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "kernel.cpp"
         path.write_text(body)
         library = Path(folder) / "kernel.so"
-        subprocess.run(
-            ["g++", "-std=c++20", "-O0", "-w", "-shared", "-fPIC", "-pthread",
-             "-fno-strict-aliasing", str(path), "-o", str(library)],
-            check=True,
-        )  # fmt: skip
+        given = ["-include", str(_shim()), "-shared", str(path), "-o", str(library)]
+        subprocess.run([*COMPILER, *given], check=True)
         cells: list[ctypes._SimpleCData] = []
         for value, ctype in zip(arguments, types, strict=True):
             if isinstance(value, np.ndarray):
