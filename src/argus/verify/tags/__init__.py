@@ -9,14 +9,18 @@ the level of bytes and registers, and shows that those that are combined belong 
     values.py, kinds.py        what is known of the elements of a tile or stage
     world.py, loops.py         symbols; closed forms of scalars
     scope.py, signs.py         deciding; sampling.py: admissible sizes, to refute
-    walk.py, state.py          a role in program order; carried.py: values of loops
+    walk.py, state.py          a role in program order
+    carried.py, branches.py    values of loops and branches
     registers.py, elementwise.py, masks.py, reductions.py      registers
     products.py, contraction.py, operands.py                   matrix products
     transfers.py, loads.py, spread.py, storing.py              moves of data
     memory.py, slots.py        shared memory: which write a read sees
     alignment.py               vectors, TMA
-    sums.py, split_sums.py     completeness of sums
-    coverage.py, order_lemmas.py, patches.py, counting.py      each output once
+    sums.py, split_sums.py     completeness of sums and maxima
+    accumulation.py, lanes.py  what is done to parts of them; scalars.py
+    shifts.py                  numbers relative to partial maxima: online softmax
+    coverage.py, order_lemmas.py, patches.py, counting.py, left_out.py
+                               each output once
     annotated.py, checks.py    the author's tags, assumptions, assertions
     compare.py, findings.py    agreement of components; obligations
 """

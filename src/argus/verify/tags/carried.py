@@ -1,4 +1,4 @@
-"""Values that a loop carries or a branch merges, in closed form."""
+"""Values that a loop carries, in closed form; those of branches: `branches.py`."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from argus.ir.expr import Binary, BinaryOp, Const, Expr, Sym, binary, select
+from argus.ir.expr import Const, Expr, Sym, binary, select
 from argus.verify.tags.accumulation import EXTRA, extra
+from argus.verify.tags.branches import is_constant
 from argus.verify.tags.kinds import join
 from argus.verify.tags.scope import Scope
 from argus.verify.tags.shifts import (
     EXTREMES,
     lost,
-    merged_shift,
     renamed_rows,
     scaled_like,
     shift_of,
@@ -43,26 +43,8 @@ from argus.verify.tags.values import (
 from argus.verify.tags.world import World
 from argus.verify.verdict import Verdict
 
-__all__ = ["Alias", "argument", "content", "content_after", "first", "merged",
-           "negation", "not_accumulated", "result", "row_before",
-           "shifted"]  # fmt: skip
-
-_OPPOSITE: dict[str, BinaryOp] = {
-    "<": ">=", ">=": "<", "<=": ">", ">": "<=", "==": "!=", "!=": "==",
-}  # fmt: skip
-
-
-def negation(cond: Expr) -> Expr:
-    """The opposite condition."""
-    match cond:
-        case Binary(op=op, left=a, right=b) if op in _OPPOSITE:
-            return binary(_OPPOSITE[op], a, b)
-        case Binary(op="and", left=a, right=b):
-            return binary("or", negation(a), negation(b))
-        case Binary(op="or", left=a, right=b):
-            return binary("and", negation(a), negation(b))
-        case _:
-            return binary("==", cond, False)
+__all__ = ["Alias", "argument", "content", "content_after", "first",
+           "not_accumulated", "result", "row_before", "shifted"]  # fmt: skip
 
 
 def shifted(world: World, value: Value, to: Mapping[str, Expr]) -> Value:
@@ -107,7 +89,7 @@ def argument(
         sums[name] = _prior(several, loop) if grows or begun else before.sums[name]
     for name, several in init.sums.items():
         sums.setdefault(name, _prior(several, loop))
-    plain = _plain(init)
+    plain = is_constant(init)
     lanes = _lanes(world, init, yielded, before, it, loop, anew)
     tags = {
         name: _joined(scope, it, init.tags.get(name), tag, start.tags[name], plain)
@@ -117,7 +99,7 @@ def argument(
     if plain:
         tags |= {n: _later(tags[n], it) for n in anew if n in tags}
     for name, tag in init.tags.items():
-        kept = tag if _plain(before) else Vague("lost in later iterations")
+        kept = tag if is_constant(before) else Vague("lost in later iterations")
         tags.setdefault(name, kept)
     holes = tuple(
         h for h in _holes(scope, it, init, before, start) if h.name not in lanes
@@ -159,7 +141,7 @@ def _lanes(
         grows = Prior(loop) in yielded.lanes[name].terms
         begun = grows or name not in anew
         found[name] = replace(lane, terms=(Prior(loop),)) if begun else lane
-    if _plain(init):
+    if is_constant(init):
         for name, tag in before.tags.items():
             if not isinstance(tag, Coord) or name in anew:
                 continue
@@ -222,11 +204,6 @@ def _shift(
     return lost("the first iteration is not relative to the same maximum")
 
 
-def _plain(value: Value) -> bool:
-    """Whether it is one number everywhere, belonging to no coordinate."""
-    return not value.tags and not isinstance(value.kind, str)
-
-
 def _grows(several: tuple[Sum, ...], loop: int) -> bool:
     return any(
         isinstance(t, Prior) and t.loop == loop for s in several for t in s.terms
@@ -238,7 +215,11 @@ def _joined(
 ) -> Tag:
     """``init`` at iteration 0, else ``before``; ``start`` is ``before`` at 0."""
     if init is None:
-        return before if plain else Vague("only known after the first iteration")
+        # Before the loop it is the same for all coordinates, like a bias for all rows.
+        stays = isinstance(before, Coord) and not scope.world.depends(before.base, it)
+        if plain or stays:
+            return before
+        return Vague("only known after the first iteration")
     match init, before, start:
         case Coord(), Coord(), Coord():
             apart = np.asarray(start.offs - init.offs)
@@ -285,10 +266,10 @@ def _holes(
         if b is None or c is None:
             where: Tag = Vague("a hole of the first iteration only")
         else:
-            where = _joined(scope, it, a, b, c, _plain(init))
+            where = _joined(scope, it, a, b, c, is_constant(init))
         # Without a hole of its own, a side has no element outside; any kind is right.
         kinds: list[Kind] = [h.kind for h in (mine, later) if h is not None]
-        if mine is None and _plain(init):
+        if mine is None and is_constant(init):
             kinds.append(init.kind)
         kind = kinds[0] if len(kinds) == 1 else join(kinds[0], kinds[1])
         found.append(
@@ -393,89 +374,3 @@ def _doubled(terms: Sequence[Span | Prior], loop: int) -> Flaw | None:
     if sum(t == Prior(loop) for t in terms) < 2:
         return None
     return Flaw("what earlier iterations have added is added more than once", False)
-
-
-def merged(scope: Scope, cond: Expr, a: Value, b: Value) -> Value:
-    """``a`` where the condition holds, else ``b``."""
-    if a is b:
-        return a
-    row = a.row if a.row is not None and a.row == b.row else None
-    tags: dict[str, Tag] = {}
-    for name in {**a.tags, **b.tags}:
-        x, y = a.tags.get(name), b.tags.get(name)
-        if x is None and _plain(a):
-            x = y
-        if y is None and _plain(b):
-            y = x
-        tags[name] = _either(scope, cond, x, y)
-    holes = {h.name: h for h in (*b.holes, *a.holes)}
-    joined: list[Hole] = []
-    for name, hole in holes.items():
-        x = next((h.where for h in a.holes if h.name == name), a.tags.get(name))
-        y = next((h.where for h in b.holes if h.name == name), b.tags.get(name))
-        kinds = {h.kind for v in (a, b) for h in v.holes if h.name == name}
-        kind = hole.kind if len(kinds) == 1 else "junk"
-        joined.append(replace(hole, where=_either(scope, cond, x, y), kind=kind))
-    number: Tag | None = None
-    if a.number is not None and b.number is not None:
-        number = _either(scope, cond, a.number, b.number)
-    names = sorted({**a.sums, **b.sums})
-    unique = {n: _either_sum(n, cond, a.sums.get(n), b.sums.get(n)) for n in names}
-    kind_: Kind = a.kind if a.kind == b.kind else "data"
-    return replace(
-        a, tags=tags, holes=tuple(joined), kind=kind_, number=number, mask=None,
-        sums=unique, extents={**b.extents, **a.extents}, row=row,
-        shift=None if row is not None else merged_shift(scope, a, b),
-        lanes=_merged_lanes(a, b),
-    )  # fmt: skip
-
-
-def _either_sum(
-    name: str, cond: Expr, a: tuple[Sum, ...] | None, b: tuple[Sum, ...] | None
-) -> tuple[Sum, ...]:
-    """The sums of one branch and of the other: each must be right.
-
-    What only one of them adds to a part is added where that one is taken.
-    """
-    if not name.startswith(EXTRA) or (a is not None and b is not None):
-        return tuple(dict.fromkeys((*(a or ()), *(b or ()))))
-    taken = cond if a is not None else negation(cond)
-    times = (Sym(f"{name}?", "loop"), select(taken, 1, 0))
-    return tuple(
-        replace(
-            s,
-            terms=tuple(
-                replace(t, loops=(times, *t.loops)) if isinstance(t, Span) else t
-                for t in s.terms
-            ),
-        )
-        for s in a or b or ()
-    )
-
-
-def _merged_lanes(a: Value, b: Value) -> dict[str, Lane]:
-    """Accumulators of two branches: the same ones, or nothing is known of them."""
-    lanes = {**b.lanes, **a.lanes}
-    for name, lane in lanes.items():
-        x, y = a.lanes.get(name), b.lanes.get(name)
-        if x is None or y is None:
-            one = a if x is None else b
-            same = _plain(one)
-        else:
-            same = x.terms == y.terms and np.array_equal(x.offs, y.offs)
-        if not same:
-            flaw = Flaw("the branches accumulate different parts", False)
-            lanes[name] = replace(lane, flaw=lane.flaw or flaw)
-    return lanes
-
-
-def _either(scope: Scope, cond: Expr, x: Tag | None, y: Tag | None) -> Tag:
-    if not isinstance(x, Coord) or not isinstance(y, Coord):
-        if isinstance(x, Vague):
-            return x
-        return y if isinstance(y, Vague) else Vague("the branches differ")
-    if not np.array_equal(x.offs, y.offs):
-        return Vague("the branches place elements differently")
-    if scope.difference(x.base, y.base) == 0:
-        return x
-    return Coord(select(cond, x.base, y.base), x.offs)

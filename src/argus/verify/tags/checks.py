@@ -16,7 +16,7 @@ from argus.ir import ops as o
 from argus.ir.annotations import Check
 from argus.ir.expr import Const, Expr, Sym, binary, evaluate, symbols
 from argus.ir.memory import SharedView
-from argus.verify.tags.carried import negation
+from argus.verify.tags.branches import negation
 from argus.verify.tags.compare import Outcome, unknown
 from argus.verify.tags.findings import operand
 from argus.verify.tags.operands import read_stage

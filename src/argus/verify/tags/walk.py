@@ -19,7 +19,7 @@ from argus.ir import ops as o
 from argus.ir.annotations import Assume, Check, Expect, Tag, Trust
 from argus.ir.memory import SharedAlloc
 from argus.ir.walk import walk as every
-from argus.verify.tags import carried, loops, products, registers, transfers
+from argus.verify.tags import branches, carried, loops, products, registers, transfers
 from argus.verify.tags.annotated import assume, tag
 from argus.verify.tags.checks import check
 from argus.verify.tags.equality import equal_contents, equal_values
@@ -266,7 +266,7 @@ def _branch(state: State, op: o.If, label: str) -> None:
     tagged = state.tagged
     walk(state, op.then, label + "t")
     then, state.tagged = state.env, list(tagged)
-    state.scope, state.env = scope.when(carried.negation(cond)), dict(env)
+    state.scope, state.env = scope.when(branches.negation(cond)), dict(env)
     walk(state, op.other, label + "e")
     other = state.env
     written = _written(op)
@@ -274,4 +274,4 @@ def _branch(state: State, op: o.If, label: str) -> None:
     loops.leave_if(state.world, op, then, other, env)
     for merge in op.tiles:
         a, b = state.get(merge.then), state.get(merge.other)
-        state.values[merge.result] = carried.merged(scope, cond, a, b)
+        state.values[merge.result] = branches.merged(scope, cond, a, b)
