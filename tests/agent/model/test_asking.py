@@ -4,6 +4,7 @@ import json
 import time
 
 import pytest
+from pydantic_ai.exceptions import UserError
 from server import KEY, call, completion, kernel, raw, status, text
 from small_kernels import BETTER
 
@@ -281,3 +282,16 @@ def test_a_provider_that_pydantic_ai_knows(server, desk, monkeypatch):
     assert 0.0005 < known.cost.usd < 0.05
     assert proxied.cost.usd == pytest.approx(known.cost.usd)
     assert server.keys == [f"Bearer {KEY}"] * 2
+
+
+def test_settings_that_a_model_cannot_have(server, model, desk, monkeypatch):
+    agent = model()
+
+    class Unable:
+        async def run(self, *args, **more):
+            raise UserError("Native structured output is not supported by this model.")
+
+    monkeypatch.setattr(agent.asker, "_agent", lambda *_: Unable())
+    made = agent.lower(desk.order(), desk.judge)
+    assert "the request cannot be made: Native structured output" in made.failure
+    assert (made.attempts, server.requests) == ((), [])

@@ -179,8 +179,8 @@ def test_a_run_says_what_became_of_each_trial(server, model, desk, store):
         failures = [e.failure for e in lowered(run)]
         assert failures[0] == "" and "does not apply" in failures[1]
         # All ideas of a batch are about the same kernel, and each is another one.
-        proposals = [t.proposal.optimisation for t in optimiser.state.done[1:]]
-        assert len(set(proposals)) == 4
+        proposals = [t.proposal for t in optimiser.state.done[1:]]
+        assert len({(p.optimisation, repr(p.edit)) for p in proposals}) == 4
         # The model had no advice to give: that is said, and rules give it instead.
         notes = [e.note for e in run.events() if isinstance(e, Learned)]
         assert notes[:-1] == [""] * 4

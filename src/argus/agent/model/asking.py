@@ -158,7 +158,11 @@ class Asker:
         meter: Meter,
     ) -> T:
         """The answer to a request, or which of the things that can go wrong has."""
-        from pydantic_ai.exceptions import ModelAPIError, UnexpectedModelBehavior
+        from pydantic_ai.exceptions import (
+            ModelAPIError,
+            UnexpectedModelBehavior,
+            UserError,
+        )
 
         agent = self._agent(kind, conversation.instructions)
         seconds = self._seconds(meter)
@@ -178,6 +182,9 @@ class Asker:
             raise ProviderFailed(text) from failed
         except Oversized as long:
             raise ProviderFailed(str(long)) from long
+        except UserError as wrong:  # nothing was sent: settings that do not go together
+            text = redacted(f"the request cannot be made: {wrong}")
+            raise ProviderFailed(text[:SAID]) from wrong
         except UnexpectedModelBehavior as odd:
             raise Unusable(why(odd)) from odd
         # What the client library makes of responses that it does not expect.
