@@ -175,14 +175,20 @@ Alias = tuple[Row, tuple[Term, ...]]
 
 def row_before(scope: Scope, init: Value, yielded: Value, it: Sym) -> Alias | None:
     """What the maximum that a loop hands on was before the loop."""
-    if yielded.row is None:
-        return None
     start = shifted(scope.world, yielded, {it.name: Const(-1)})
-    assert start.row is not None
+    row = start.row
+    if start.shift is not None and start.shift.pure and not start.shift.exp:
+        match start.shift.terms:
+            case (Term(row=number, factors=(), times=1.0),):
+                row = number
+            case _:
+                pass
+    if row is None:
+        return None
     found = shift_of(scope, init)
     if found is None:
-        return start.row, ()
-    return None if found.lost or found.exp else (start.row, found.terms)
+        return row, ()
+    return None if found.lost or found.exp else (row, found.terms)
 
 
 def _shift(

@@ -189,10 +189,17 @@ def shifted_by(
     found = _of_function(state, op, values, shifts)
     if found is None or (not found.terms and not found.lost and not found.pure):
         return result
-    if found.lost and all(s is None or (s.pure and not s.lost) for s in shifts):
+    if found.lost and _of_rows(result, shifts):
         # Some function of numbers of the row is another one.
         found = _another(state, op, result, shifts)
     return replace(result, shift=found)
+
+
+def _of_rows(result: Value, shifts: Sequence[Shift | None]) -> bool:
+    """Whether a result is one number for each row, made of such."""
+    known = [s for s in shifts if s is not None]
+    parts = {n for s in known for t in s.terms for n, _ in t.row.over}
+    return not any(s.exp or s.lost for s in known) and not parts & result.tags.keys()
 
 
 def _another(
