@@ -22,7 +22,7 @@ from argus.agent.state import State
 from argus.runs.history import Trial, fastest
 from argus.runs.records import Proposal, Proposed, Value
 
-_TEMPERATURE = 0.2
+_TEMPERATURE = 0.1
 """Of the softmax over ideas: typical gains are coarse."""
 _DOUBTFUL = 0.5
 """Share of the gain of an idea of which it is not known whether it applies."""

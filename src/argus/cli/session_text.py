@@ -52,6 +52,8 @@ def started(out: Output, a: Started) -> None:
     )
     for name, took in a.verdict.baselines.items():
         out.line(f"{name} takes {duration(took)}")
+    if a.reference:
+        out.raw(a.reference)
     _mistakes(out, a.verdict.findings)
     for note in a.notes:
         out.line(note, indent=2)
@@ -315,7 +317,8 @@ def _time(time: Time) -> str:
 
 
 def _limit(limit: float | None) -> str:
-    return "not known" if limit is None else f"{duration(limit)} at the speed of light"
+    # 0 where nothing is known of the work: a user's reference.
+    return f"{duration(limit)} at the speed of light" if limit else "not known"
 
 
 def _known(value: int | None) -> str:

@@ -8,9 +8,10 @@ from stand_ins import HANGS, LIMIT, WRONG, FakeBench, begun, desk_at
 
 from argus.agent import session
 from argus.agent.policy import load
-from argus.agent.session import Asked, Desk
+from argus.agent.session import Asked, Desk, Judges
 from argus.agent.session.at import DRY_RUNS
 from argus.agent.state import State
+from argus.agent.tasks import library_task
 from argus.diagnostics import ArgusError
 from argus.runs.history import history
 from argus.runs.records import Budget, Lowered, Probed, Started
@@ -381,6 +382,39 @@ def test_profile_says_where_the_time_goes(desk: Desk):
     assert found.bank_conflicts is not None
     assert found.bank_conflicts.value == 4
     assert not session.profile(desk, "nothing").ok
+
+
+def test_a_gpu_is_looked_for_only_when_a_kernel_is_to_run(home):
+    made: list[bool] = []
+
+    def make(gpu: bool) -> FakeBench:
+        made.append(gpu)
+        return FakeBench()
+
+    begun(desk_at(home / "runs"))
+    desk = Desk(home / "runs", Judges(make))
+    source = draft(desk)
+    session.check(desk, source)
+    session.profile(desk)
+    assert session.submit(desk, source + WRONG).verdict.status == "refuted"
+    assert made == [False]
+    session.submit(desk, draft(desk))
+    assert made == [False, True]
+
+
+def test_one_of_several_tasks_is_chosen():
+    from argus.agent.session.beginning import _one
+
+    tasks = tuple(library_task("softmax", {"M": 64, "N": n}) for n in (64, 128, 6400))
+    assert _one(tasks, "64x128") is tasks[1]
+    assert _one(tasks, "softmax 64x64") is tasks[0]
+    assert _one(tasks, "3") is tasks[2]
+    assert _one(tasks[:1], "") is tasks[0]
+    for part in ("", "softmax", "4", "nothing"):
+        with pytest.raises(ArgusError) as raised:
+            _one(tasks, part)
+        assert code(raised) == "AG0908"
+        assert "3: softmax 64x6400" in raised.value.diagnostics[0].notes
 
 
 def test_what_cannot_begin(desk: Desk, tmp_path):

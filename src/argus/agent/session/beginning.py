@@ -91,15 +91,17 @@ def start(desk: Desk, asked: Asked) -> Started:
 
 
 def _one(tasks: tuple[Task, ...], part: str) -> Task:
-    found = [t for t in tasks if part in t.name]
+    if part.isdigit() and 1 <= int(part) <= len(tasks):
+        return tasks[int(part) - 1]
+    found = [t for t in tasks if part == t.name] or [t for t in tasks if part in t.name]
     if len(found) == 1:
         return found[0]
     raise fail(
         "AG0908",
         None,
         f"the file has {len(tasks)} tasks, and a session is about one",
-        notes=[t.name for t in tasks],
-        help="name one of them by `part`",
+        notes=[f"{i}: {t.name}" for i, t in enumerate(tasks, 1)],
+        help="choose one by `part`: its number, or a part of its name",
     )
 
 

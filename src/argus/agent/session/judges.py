@@ -92,16 +92,16 @@ class Deferred:
         self._hung = hung
 
     def check(self, problem: Problem, candidates: Sequence[Candidate]) -> list[Verdict]:
-        """See ``argus.agent.interfaces.Judge``."""
-        return self._judge().check(problem, candidates)
+        """See ``argus.agent.interfaces.Judge``. Looks for no GPU."""
+        return self._judge(gpu=False).check(problem, candidates)
 
     def evaluate(
         self, problem: Problem, candidates: Sequence[Candidate]
     ) -> list[Verdict]:
         """See ``argus.agent.interfaces.Judge``."""
-        return self._judge().evaluate(problem, candidates)
+        return self._judge(gpu=True).evaluate(problem, candidates)
 
-    def _judge(self) -> Bench:
-        found = self._judges.get(gpu=True)
+    def _judge(self, *, gpu: bool) -> Bench:
+        found = self._judges.get(gpu=gpu)
         found.refuse(self._hung)
         return found
