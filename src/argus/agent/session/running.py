@@ -29,6 +29,7 @@ from argus.runs.records import Cost, Value
 
 _ALTERNATIVES = 6
 _ADVICE = 8
+_ARTICLES = 3
 
 
 # ---- next ----------------------------------------------------------------------------
@@ -111,6 +112,7 @@ def _proposed(work: Work, trial: Trial, notes: list[str]) -> Next:
     draft = work.draft()
     name = f"{work.task.name}: trial {proposed.parent}."
     features = work.features()
+    ids = dict.fromkeys([chosen.optimisation, *(o.optimisation for o in likely)])
     advice = advice_for(state, work.space.name, proposed.bottleneck)
     return Next(
         run=work.run.id,
@@ -119,7 +121,7 @@ def _proposed(work: Work, trial: Trial, notes: list[str]) -> Next:
         proposal=chosen,
         alternatives=tuple(likely),
         advice=advice[:_ADVICE],
-        knowledge=_articles([chosen.optimisation], features),
+        knowledge=_articles(list(ids)[:_ARTICLES], features),
         parent_trial=proposed.parent,
         parent_time=views.time_of(state.verdict_of(proposed.parent)),
         parent=views.source_of(parent, name),
