@@ -1,6 +1,7 @@
 """The optimiser against the libraries: from the naive kernel, on this machine's GPUs.
 
     PYTHONPATH=src python benchmarks/bars.py OUT [--trials 60] [--jobs 5] [--only gemm]
+    PYTHONPATH=src python benchmarks/bars.py OUT --collect      no GPU: read the records
     PYTHONPATH=src python benchmarks/bars.py --table OUT/bars.json
 
 Each task is a run of `argus optimize` with the built-in agent, a cold policy and seed
@@ -8,7 +9,9 @@ Each task is a run of `argus optimize` with the built-in agent, a cold policy an
 kernel at a time on a GPU, whoever asks). Then, alone on its GPU: the best kernel of a
 run, the library's default configuration and the baselines, interleaved, on fresh normal
 data with a cold L2 cache. OUT/bars.json has the results; the runs' records are kept in
-OUT/home (or --home), where what is finished already is not run again.
+OUT/home (or --home), where what is finished already is not run again. Of a run that
+was cut off, and of one that was not timed side by side, what its trials measured
+counts: they are interleaved with the baselines, too.
 """
 
 from __future__ import annotations
@@ -91,8 +94,11 @@ def main() -> int:
     out: Path = options.out
     out.mkdir(parents=True, exist_ok=True)
     wanted = [b for b in BARS if not options.only or b.group in options.only]
+    if options.collect:
+        _collect(wanted, options)
+        return 0
     gpus = _gpus()
-    _optimised([b for b in wanted if _run_of(b, options.home) is None], gpus, options)
+    _optimised([b for b in wanted if not _finished(b, options.home)], gpus, options)
     records = [_record(bar, options.home) for bar in wanted]
     found = {"environment": _environment(), "bars": [r for r in records if r]}
     _write(out, found)
@@ -113,12 +119,29 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--minutes", type=float, help="budget of a run, too")
     parser.add_argument("--jobs", type=int, default=5, help="runs at a time")
     parser.add_argument("--only", nargs="+", choices=sorted({b.group for b in BARS}))
+    parser.add_argument("--collect", action="store_true", help="only read the records")
     parser.add_argument("--limit", type=float, default=600, help="seconds of a run")
     parser.add_argument("--table", type=Path, metavar="FILE", help="print it, no GPU")
     parser.add_argument("--side-by-side", nargs="+", help=argparse.SUPPRESS)
     options = parser.parse_args()
     options.home = (options.home or options.out / "home").resolve()
     return options
+
+
+def _collect(wanted: Sequence[Bar], options: argparse.Namespace) -> None:
+    """Write bars.json anew from the records; what was timed side by side is kept."""
+    path: Path = options.out / "bars.json"
+    old: dict[str, Any] = {}
+    if path.exists():
+        old = json.loads(path.read_text(encoding="utf-8"))
+    timed = {b["run"]["run"]: b.get("side_by_side") for b in old.get("bars", [])}
+    records = [_record(bar, options.home) for bar in wanted]
+    found = {"environment": old.get("environment") or _environment(), "bars": []}
+    for record in filter(None, records):
+        run = record["run"]["run"]
+        found["bars"].append({**record, "side_by_side": timed.get(run)})
+    _write(options.out, found)
+    print(table(found))
 
 
 def _write(out: Path, found: dict[str, Any]) -> None:
@@ -187,8 +210,13 @@ def _optimised(
         list(pool.map(optimise, enumerate(wanted)))
 
 
+def _finished(bar: Bar, home: Path) -> bool:
+    found = _run_of(bar, home)
+    return found is not None and found[1].finished is not None
+
+
 def _run_of(bar: Bar, home: Path) -> tuple[str, Any] | None:
-    """The last finished run of a task, and its state."""
+    """The last run of a task that has a result, and its state."""
     from argus.agent.state import State
     from argus.agent.tasks.named import tasks_named
     from argus.runs.store import Store
@@ -199,21 +227,26 @@ def _run_of(bar: Bar, home: Path) -> tuple[str, Any] | None:
     for name in reversed(store.names()):
         run = store.read(name)
         state = State.rebuild(run.events(), run.get)
-        if state.started.task.problem == task.problem and state.finished and state.best:
+        if state.started.task.problem == task.problem and state.best:
             return name, state
     return None
 
 
 def _record(bar: Bar, home: Path) -> dict[str, Any] | None:
     """What the run of a task came to, from its record."""
+    from argus.agent.assemble import space_of
+
     found = _run_of(bar, home)
     if found is None:
         return None
     name, state = found
     verdict = state.best.verdict
+    problem = state.started.task.problem
+    library = space_of(state.started.task).library(problem)
+    same = [t.microseconds for t in state.done if state.design(t.number) == library]
     run = {
         "run": name,
-        "reason": state.finished.reason,
+        "reason": state.finished.reason if state.finished else "cut off",
         "trials": len(state.done),
         "statuses": Counter(t.verdict.status for t in state.done),
         "without_prediction": sum(t.verdict.predicted is None for t in state.done),
@@ -223,6 +256,8 @@ def _record(bar: Bar, home: Path) -> dict[str, Any] | None:
         "limit_microseconds": verdict.limit_microseconds,
         "ablation": {n: a.verdict.microseconds for n, a in state.ablations.items()},
         "gpu_seconds": state.spent.gpu_seconds,
+        "design": dict(state.design(state.best.number) or {}),
+        "library_microseconds": min(filter(None, same), default=None),
     }
     return {**asdict(bar), "name": bar.name, "run": run}
 
@@ -315,6 +350,20 @@ BESIDE = {"gemm": "cuBLAS", "attention": "library", "norms": "torch"}
 BAR = {"gemm": 1.0, "attention": 1.0, "norms": 1.5}
 
 
+def times_of(bar: dict[str, Any]) -> dict[str, float]:
+    """µs of "best", the baselines and, where it was measured, "library".
+
+    From the last measurement, side by side, or else from the run's trials.
+    """
+    if bar.get("side_by_side"):
+        return bar["side_by_side"]["microseconds"]
+    measured = bar["run"]["measured"]
+    found = {"best": measured["microseconds"], **measured["baselines"]}
+    if bar["run"]["library_microseconds"]:
+        found["library"] = bar["run"]["library_microseconds"]
+    return found
+
+
 def table(found: dict[str, Any]) -> str:
     """Markdown: each task, and the geometric means that the bars are about."""
     lines = [
@@ -323,22 +372,26 @@ def table(found: dict[str, Any]) -> str:
     ]
     ratios: dict[str, list[float]] = {}
     for bar in found["bars"]:
-        if not bar.get("side_by_side"):
-            continue
-        times = bar["side_by_side"]["microseconds"]
+        times, run = times_of(bar), bar["run"]
         best = times["best"]
-        ratios.setdefault(bar["group"], []).append(times[BESIDE[bar["group"]]] / best)
+        if BESIDE[bar["group"]] in times:
+            ratio = times[BESIDE[bar["group"]]] / best
+            ratios.setdefault(bar["group"], []).append(ratio)
         others = "; ".join(
             f"{us / best:.3f} of {n}"
             for n, us in times.items()
             if n not in ("best", "library")
         )
-        same = ", the same program" if bar["side_by_side"]["same_program"] else ""
+        library = f"{times['library'] / best:.3f}" if "library" in times else ""
+        if times.get("library") == best:
+            library += ", the same"
         untuned = "" if bar["tuned"] else " (never tuned)"
+        trials = f"{run['trials']}" + (
+            ", cut off" if run["reason"] == "cut off" else ""
+        )
         lines.append(
-            f"| {bar['name']}{untuned} | {bar['run']['start_microseconds']:.1f} | "
-            f"{best:.1f} | {times['library'] / best:.3f}{same} | {others} | "
-            f"{bar['run']['trials']} |"
+            f"| {bar['name']}{untuned} | {run['start_microseconds']:.1f} | "
+            f"{best:.1f} | {library} | {others} | {trials} |"
         )
     lines.append("")
     for group, found_ratios in ratios.items():

@@ -102,11 +102,10 @@ def bars(found: Record) -> str:
         "| task | runs | beside | ratio, geometric mean | least | bar |",
         "| --- | ---: | --- | ---: | ---: | ---: |",
     ]
-    timed = [b for b in found["bars"] if b.get("side_by_side")]
+    timed = found["bars"]
     for group, title in GROUPS.items():
-        times = [
-            b["side_by_side"]["microseconds"] for b in timed if b["group"] == group
-        ]
+        times = [module().times_of(b) for b in timed if b["group"] == group]
+        times = [t for t in times if beside[group] in t]
         if not times:
             continue
         baseline, bar = beside[group], least[group]
@@ -121,12 +120,14 @@ def bars(found: Record) -> str:
     where = found["environment"]
     trials = sum(b["run"]["trials"] for b in timed)
     seconds = sum(b["run"]["gpu_seconds"] for b in timed)
+    cut = sum(b["run"]["reason"] == "cut off" for b in timed)
+    short = f" ({cut} runs were cut off before they had ended)" if cut else ""
     lines += [
         "",
         f"{len(timed)} runs from the naive kernel by the built-in agent, {trials} "
-        f"trials and {seconds / 60:.0f} GPU minutes together; the best kernels then "
-        "timed again, interleaved with what they are beside (the ratio is its time "
-        f"over theirs). {where['gpu']}, torch {where['torch']}, CUDA {where['cuda']}, "
+        f"trials and {seconds / 60:.0f} GPU minutes together{short}; times are "
+        "interleaved with what they are beside, and the ratio is its time over theirs. "
+        f"{where['gpu']}, torch {where['torch']}, CUDA {where['cuda']}, "
         f"{where['date'][:10]}. Made by `python benchmarks/bars.py OUT`; each run in "
         "[benchmarks/h200/bars.md](benchmarks/h200/bars.md).",
     ]

@@ -46,7 +46,12 @@ def bars(folder: Path, **groups: list[dict[str, float]]) -> str:
             "group": group,
             "name": f"{group} {number}",
             "tuned": True,
-            "run": {"trials": 60, "gpu_seconds": 90.0, "start_microseconds": 900.0},
+            "run": {
+                "trials": 60,
+                "gpu_seconds": 90.0,
+                "start_microseconds": 900.0,
+                "reason": "cut off" if number else "budget: trials",
+            },
             "side_by_side": {"microseconds": times, "same_program": False},
         }
         for group, runs in groups.items()
@@ -74,7 +79,22 @@ def test_bars_are_means_and_say_what_is_missed(tmp_path: Path) -> None:
         line.endswith("| the library's own choice | 0.950 | 0.950 | 1.00, missed |")
         for line in lines
     )
-    assert "240 trials and 6 GPU minutes" in lines[-1]
+    assert "240 trials and 6 GPU minutes together (1 runs were cut off" in lines[-1]
+
+
+def test_without_a_last_measurement_the_trials_count(tmp_path: Path) -> None:
+    """As for a run that was cut off: its best trial, and the library's own design."""
+    path = Path(bars(tmp_path, attention=[{"best": 1.0}]))
+    found = json.loads(path.read_text())
+    (bar,) = found["bars"]
+    del bar["side_by_side"]
+    bar["run"] |= {
+        "measured": {"microseconds": 90.0, "baselines": {"cuDNN": 99.0}},
+        "library_microseconds": 108.0,
+    }
+    path.write_text(json.dumps(found))
+    lines = tool("document_runs.py", "--show", str(path)).stdout.splitlines()
+    assert any("| 1 | the library's own choice | 1.200 | 1.200 |" in x for x in lines)
 
 
 def test_the_ablation_is_drawn(tmp_path: Path) -> None:
