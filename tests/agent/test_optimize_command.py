@@ -39,6 +39,9 @@ def test_a_kernel_gets_faster_and_everything_is_kept(home: Path, tmp_path: Path)
     store = Store(home / "runs")
     (name,) = store.names()
     assert name in done.output
+    page = home / "runs" / "reports" / f"{name}.html"
+    assert "plot-trajectory" in page.read_text()
+    assert str(page) in "".join(done.output.split())
     assert load(home / "policy.json").runs == {name: 3}
     with store.read(name) as run:
         kinds = [e.event for e in run.events()]

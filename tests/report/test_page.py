@@ -59,7 +59,7 @@ class TestMeasured:
     def test_opens_with_the_result(self, measured: str, read) -> None:
         words = " ".join(read(measured).text.split())
         assert "gemm 4096x4096x4096" in words
-        assert "2600.0 µs → 185.0 µs 14.1× measured" in words
+        assert "2600.0 µs → 185.0 µs 14.05× measured" in words
         assert "cuBLAS 190.0 µs 1.03× as long, measured beside it" in words
         assert "speed of light 139.0 µs a bound; 75% of it is reached" in words
         assert "model 180.0 µs predicted bound by tensor" in words
@@ -184,7 +184,7 @@ class TestOthers:
         text = render(lambda root: sample_run.make(root, measured=False))
         whole(text, read)
         words = " ".join(read(text).text.split())
-        assert "2500.0 µs → 180.0 µs 13.9× predicted" in words
+        assert "2500.0 µs → 180.0 µs 13.89× predicted" in words
         assert "none is measured, since there was no GPU" in words
         assert "baseline none it is measured on a GPU only" in words
         assert "predicted TFLOP/s" in words and "measured TFLOP/s" not in words

@@ -129,6 +129,21 @@ def roofline_of(found: History, subject: Subject) -> Plot | str:
     return plots.roofline(roof, points, kind)
 
 
+def against_of(found: History) -> Plot | None:
+    """The model beside the measurements; None where fewer than three were measured."""
+    points: list[tuple[int, float, float]] = []
+    for trial in found.trials:
+        verdict = trial.verdict
+        if verdict is None or verdict.status != "correct":
+            continue
+        if verdict.measured is not None and verdict.predicted is not None:
+            pair = verdict.predicted.microseconds, verdict.measured.microseconds
+            points.append((trial.number, *pair))
+    if len(points) < 3:
+        return None
+    return plots.against(points, found.best.number if found.best else -1)
+
+
 def _device(found: History) -> str:
     verdict = found.best.verdict if found.best else None
     if verdict is not None and verdict.measured is not None:

@@ -6,7 +6,7 @@ import shlex
 import time
 from dataclasses import dataclass
 
-from argus.report.words import duration, number, plural, seconds, share
+from argus.report.words import duration, factor, plural, seconds, share
 from argus.runs.history import History
 from argus.runs.records import Budget, LibraryProblem, Verdict
 from argus.runs.store import Run, State
@@ -52,9 +52,9 @@ def overview(run: Run, found: History, state: State) -> Overview:
     verdict = best.verdict if best else None
     time_best = best.microseconds if best else None
     time_start = start.microseconds if start else None
-    factor = ""
+    times = ""
     if time_best and time_start and _alike(start.verdict if start else None, verdict):
-        factor = f"{number(time_start / time_best)}×"
+        times = factor(time_start / time_best)
     begin = time.strftime("%d %B %Y, %H:%M UTC", time.gmtime(found.begin)).lstrip("0")
     what = (
         started.task.problem.target,
@@ -70,7 +70,7 @@ def overview(run: Run, found: History, state: State) -> Overview:
         what,
         "" if time_start is None else duration(time_start),
         "" if time_best is None else duration(time_best),
-        factor,
+        times,
         tuple(_facts(found, verdict, time_best)),
         tuple(_notes(found, state, kind)),
     )
@@ -93,7 +93,7 @@ def _facts(found: History, verdict: Verdict | None, best: float | None) -> list[
             within = f"{duration(m.low)} to {duration(m.high)}"
             facts.append(Fact("95 % interval", within, f"{m.samples} samples"))
             for name, took in m.baselines.items():
-                note = f"{took / best:.2f}× as long, measured beside it"
+                note = f"{factor(took / best)} as long, measured beside it"
                 facts.append(Fact(name, duration(took), note))
         else:
             facts.append(Fact("baseline", "none", "it is measured on a GPU only"))

@@ -87,6 +87,7 @@ def page(run: Run, state: State) -> str:
         "measured": found.measured,
         "ablation": _drawn(lambda: figures.ablation_of(found)),
         "roofline": _drawn(lambda: figures.roofline_of(found, kernels.subject)),
+        "against": figures.against_of(found),
         "best": _best(found, candidates, kernels),
         "met": known,
         "learnt": taught,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argus.model.timeline import Kind, Stay, Timeline
 from argus.report import figure as f
-from argus.report.figure import Plot, Sheet, drawn
+from argus.report.figure import Plot, Sheet, drawn, library
 
 LOOKS: dict[Kind, tuple[str, str, str]] = {
     "copy": (f.BLUE, "", "copies"),
@@ -25,8 +25,9 @@ def pipeline(found: Timeline) -> Plot:
     """One row for each lane; what is drawn is said by the model, never measured."""
 
     def draw(sheet: Sheet) -> None:
-        from matplotlib.patches import Patch
+        from matplotlib import patches
 
+        patch = library(patches).Patch
         axes = sheet.axes
         for stay in found.stays:
             colour, hatch, _ = LOOKS[stay.kind]
@@ -44,20 +45,23 @@ def pipeline(found: Timeline) -> Plot:
         axes.set_xlabel("µs since the block began, predicted")
         axes.grid(visible=False, axis="y")
         kinds = {s.kind for s in found.stays}
-        # Copies and loads look alike: one of the two names stands for both.
-        kinds -= {"load"} if "copy" in kinds else set[Kind]()
-        handles = [_handle(Patch, *LOOKS[kind]) for kind in LOOKS if kind in kinds]
+        names: dict[Kind, str] = {kind: look[2] for kind, look in LOOKS.items()}
+        if {"copy", "load"} <= kinds:  # they look alike
+            kinds.remove("load")
+            names["copy"] = "copies, loads"
+        handles = [
+            patch(
+                facecolor=LOOKS[kind][0], hatch=LOOKS[kind][1], label=names[kind],
+                edgecolor=f.SHEET, linewidth=0.4,
+            )
+            for kind in LOOKS
+            if kind in kinds
+        ]  # fmt: skip
         sheet.legend(handles, columns=9)
 
     label = "what each role, slot and unit does over a few iterations, by the model"
     height = 1.35 + 0.27 * len(found.lanes)
     return drawn("pipeline", label, draw, height)
-
-
-def _handle(patch: type, colour: str, hatch: str, name: str) -> object:
-    return patch(
-        facecolor=colour, hatch=hatch, edgecolor=f.SHEET, linewidth=0.4, label=name
-    )
 
 
 def _borders(found: Timeline) -> list[int]:

@@ -269,6 +269,36 @@ def bandwidth(terabytes: float, points: Sequence[Point], kind: str) -> Plot:
     return drawn("bandwidth", label, draw, 3.2)
 
 
+def against(points: Sequence[tuple[int, float, float]], best: int) -> Plot:
+    """Measured times of trials against predicted ones: (trial, predicted, measured)."""
+    times = [t for _, *pair in points for t in pair]
+    low, high = min(times) / 1.25, max(times) * 1.25
+
+    def draw(sheet: Sheet) -> None:
+        axes = sheet.axes
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.plot([low, high], [low, high], color=f.INK, lw=1, label="equal")
+        for number, predicted, measured in points:
+            first = number == best
+            dot = axes.scatter(
+                [predicted], [measured], c=f.GREEN if first else f.GREY,
+                marker="*" if first else "o", s=130 if first else 26, zorder=3,
+                edgecolors=f.SHEET, linewidths=0.5, label="best" if first else None,
+            )  # fmt: skip
+            said = f"{duration(predicted)} predicted, {duration(measured)} measured"
+            sheet.tip(dot, f"trial {number}: {said}", f"#trial-{number}")
+        axes.set_xlim(low, high)
+        axes.set_ylim(low, high)
+        axes.set_xlabel("predicted time, µs")
+        axes.set_ylabel("measured time, µs")
+        sheet.plain_ticks(axes.yaxis)
+        sheet.plain_ticks(axes.xaxis)
+        sheet.legend()
+
+    return drawn("against", "measured times against predicted ones", draw, 3.4)
+
+
 def histories(series: Sequence[tuple[str, Sequence[tuple[int, float]]]]) -> Plot:
     """Numbers of the policy over the trials that changed them."""
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from argus.report.findings import local
 from argus.report.sources import DiffLine, Knob, difference, knobs
-from argus.report.words import duration
+from argus.report.words import duration, factor
 from argus.runs.history import Trial
 from argus.runs.records import Candidate, Change, Finding, Verdict
 
@@ -153,7 +153,7 @@ def _predicted(verdict: Verdict | None) -> str:
 
 def _gain(value: float | None) -> str:
     """A log speed-up as a factor."""
-    return "" if value is None else f"{math.exp(value):.2f}×"
+    return "" if value is None else factor(math.exp(value))
 
 
 def _why(trial: Trial) -> str:

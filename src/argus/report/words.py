@@ -11,9 +11,9 @@ def duration(microseconds: float) -> str:
     return f"{microseconds:.{digits}f} µs"
 
 
-def number(value: float) -> str:
-    """Three digits, without an exponent."""
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+def factor(value: float) -> str:
+    """A ratio: "1.66×", "14.05×", "231×"."""
+    return f"{value:.2f}×" if value < 100 else f"{value:,.0f}×"
 
 
 def share(part: float, whole: float) -> str:
