@@ -116,9 +116,10 @@ def access(
         if not write:
             _visible(findings, group, record, other, meets, fill)
             continue
-        if fill is not None and fill == other.fill and not other.write:
-            _again(findings, record, other, op)
-        if kind == "tma" and other.kind in ("generic", "cp") and other.write:
+        if not other.write:
+            if fill is not None and fill == other.fill:
+                _again(findings, record, other, op)
+        elif single and other.kind != "tma":
             _overtaken(findings, group, record, other, meets)
         # Who is ordered after this write is ordered after the other, too.
         if footprint.covers(other.footprint):

@@ -25,6 +25,7 @@ from argus.verify.order.state import Group
 __all__ = ["Fills"]
 
 Number = Callable[[Group], int | None]
+_Made = dict[int, tuple[SharedView, Number | None]]
 
 
 class Fills:
@@ -39,7 +40,8 @@ class Fills:
         self.writers: dict[SharedAlloc, set[str]] = {}
         self.moving: set[SharedAlloc] = set()
         """Buffers of which a write chooses the stage at run time."""
-        self._made: dict[tuple[int, str, bool], tuple[SharedView, Number | None]] = {}
+        self._made: dict[str, tuple[_Made, _Made]] = {}
+        """By role: of reads and of writes."""
         for ring in program.rings:
             fields = ring.fields.values()
             if ring.full is not None:
@@ -80,11 +82,16 @@ class Fills:
 
     def number(self, group: Group, view: SharedView, write: bool) -> int | None:
         """The fill that an access belongs to; None where it goes by program order."""
-        key = (id(view), group.name, write)
-        found = self._made.get(key)
+        mine = self._made.get(group.name)
+        if mine is None:
+            mine = self._made[group.name] = ({}, {})
+        found = mine[write].get(id(view))
         if found is None:
             # The view is kept, so that nobody else gets its identity.
-            found = self._made[key] = (view, self._number(view, group.name, write))
+            found = mine[write][id(view)] = (
+                view,
+                self._number(view, group.name, write),
+            )
         return None if found[1] is None else found[1](group)
 
     def _number(self, view: SharedView, role: str, write: bool) -> Number | None:

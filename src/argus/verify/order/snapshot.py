@@ -16,7 +16,7 @@ import numpy as np
 
 from argus.ir.memory import SharedAlloc
 from argus.verify.order.clock import CAUSE, PARTS, PROLOGUE, common
-from argus.verify.order.state import Barrier, Block, Group
+from argus.verify.order.state import Barrier, Group
 
 if TYPE_CHECKING:
     from argus.verify.order.walk import Walk
@@ -25,7 +25,7 @@ __all__ = ["Position", "position", "snapshot"]
 
 Position = tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]
 """For each group: the loops around it, and which turn of each this is."""
-_LONG_AGO = 3
+_LONG_AGO = 4
 """Completions after which a wait for one is a mistake, however long it is ago."""
 
 
@@ -41,7 +41,7 @@ def snapshot(walk: Walk, counters: tuple[str, ...], modulus: int) -> object:
     """Moments that somebody may have to know, in an order that does not change."""
     tags: list[object] = []
     for block in walk.blocks:
-        latest = _latest_fills(block)
+        fills: list[tuple[SharedAlloc, int]] = []
         for record in block.records.values():
             if not record.ones:
                 tags.append(None)
@@ -49,11 +49,17 @@ def snapshot(walk: Walk, counters: tuple[str, ...], modulus: int) -> object:
             whole = record.alive is record.footprint.whole
             tags.append(True if whole else record.alive)
             if record.fill is not None:
-                tags.append(latest[record.alloc] - record.fill)
+                fills.append((record.alloc, record.fill))
             if record.filled is not None:
-                tags.append(min(record.filled.completed - record.number, _LONG_AGO))
+                age = len(record.filled.completions) - record.number
+                tags.append(age if age < _LONG_AGO else _LONG_AGO)
             # Who knows of the issue alone decides only how a mistake is called.
             asked += range(record.base, record.base + record.units)
+        latest: dict[SharedAlloc, int] = {}
+        for alloc, fill in fills:
+            if latest.get(alloc, fill) <= fill:
+                latest[alloc] = fill
+        tags += [latest[alloc] - fill for alloc, fill in fills]
     # What matters in time only: who waited, and how far behind one may be.
     events = len(asked)
     for barrier in barriers:
@@ -101,15 +107,6 @@ def _known(
     first = table[:, :, byte[:events]] >> bit[:events] & 1
     second = table[CAUSE][:, byte[events:]] >> bit[events:] & 1
     return np.packbits(first).tobytes(), np.packbits(second).tobytes()
-
-
-def _latest_fills(block: Block) -> dict[SharedAlloc, int]:
-    """The latest fill of each buffer that an access still matters of."""
-    found: dict[SharedAlloc, int] = {}
-    for record in block.records.values():
-        if record.ones and record.fill is not None:
-            found[record.alloc] = max(found.get(record.alloc, record.fill), record.fill)
-    return found
 
 
 def _barriers(walk: Walk) -> Iterator[Barrier]:
