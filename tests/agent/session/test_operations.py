@@ -423,6 +423,7 @@ def test_what_cannot_begin(desk: Desk, tmp_path):
         (Asked(task="softmx"), "AG0909"),
         (Asked(task=str(tmp_path / "none.py")), "AG0901"),
         (Asked(resume="nothing"), "AG1001"),
+        (Asked(resume="nothing", task="softmax"), "AG0908"),
     ):
         with pytest.raises(ArgusError) as raised:
             session.start(desk, asked)

@@ -12,7 +12,7 @@ from functools import cache
 
 from argus.agent.families import FAMILIES
 from argus.agent.interfaces import Order
-from argus.agent.model.reference import language_reference
+from argus.agent.model.reference import LANGUAGE, language_reference
 from argus.agent.policy import Policy
 from argus.agent.rewards import gain
 from argus.agent.space import FORM
@@ -27,38 +27,14 @@ MOST_ADVICE = 8
 MOST_TRIALS = 12
 """Trials that advice is asked about."""
 
-_RULES = """\
+_TASK = """\
 You improve GPU kernels that are written in Argus, a tile-level language with the
 syntax of Python. A kernel is parsed and compiled, and never executed as Python. You
 get a kernel, what limits it, and one proposal. Carry out that proposal and nothing
 else.
+"""
 
-A file holds: a docstring; `import argus as ag` and `from argus import bf16, f32,
-...`; constants; functions marked `@ag.kernel` or `@ag.inline`. There is nothing
-else in it: no other import, no class, no call at the top level. A function marked
-`@ag.reference` says what the kernel computes; it may be left out. In functions
-there are assignments, `for`, `if`, `with`, `assert` on static conditions, and calls
-of the language; there is no `while`, `try`, comprehension or nested function.
-
-Parameters before `*` are tensors and scalars; those after it are static and have
-defaults. Types: bf16 f16 f32 i8 u8 i32 i64 boolean, groups ag.half ag.float ag.any;
-`bf16["M K"]` names the dimensions of a tensor. In a slice, `a :` begins at `a` and
-has the size that the context gives; a slice without a step. Elements outside a
-tensor read as `fill` and are not written, so there is no tail code. Operands of
-`ag.dot` and of arithmetic meet by dimension name. Nothing is converted silently:
-write `.to(bf16)`. Tiles have the operators `+ - * / // %`, comparisons, `& | ^ ~`
-and `@` (a product); `ag.inf` is infinity.
-
-In a kernel with roles (`with ag.role("load", warps=1):` and so on, at the end of
-the kernel), each role is a program of its own: loops that fill a ring and loops
-that drain it must agree in number. Waits, fences, barrier phases and byte counts of
-rings are inserted.
-
-The compiler proves, for all sizes, that the right elements meet, that every output
-is written once, that nothing is out of bounds, and that no access races. What is
-not proved is refused, with a counterexample. So are kernels with `ag.assume` or
-`ag.trust` that the given kernel does not have.
-
+_KEEP = """\
 Keep the name of the kernel, its tensors and scalars with their names, order, types
 and dimensions, and what it computes. Static parameters, inline functions and the
 body are yours. Answer with the whole file. If the proposal makes no sense for this
@@ -77,7 +53,8 @@ that show it. Say only what the trials show.
 @cache
 def instructions() -> str:
     """The part that is the same for all kernels: rules, and the language in short."""
-    return f"{_RULES}\nThe language:\n\n{language_reference()}\n"
+    rules = f"{_TASK}\n{LANGUAGE}\n{_KEEP}"
+    return f"{rules}\nThe language:\n\n{language_reference()}\n"
 
 
 def advice_instructions() -> str:

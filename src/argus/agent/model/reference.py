@@ -1,7 +1,8 @@
-"""The language in short, for prompts: made from the stubs that authors' editors read.
+"""The language in short, for agents: what a file is, and every name there is.
 
-So it cannot say anything that the language does not have. What a call does is the first
-paragraph of its documentation.
+The reference is made from the stubs that authors' editors read, so it cannot say
+anything that the language does not have. What a call does is the first paragraph of its
+documentation.
 """
 
 from __future__ import annotations
@@ -16,6 +17,40 @@ _MODULES = ("decorators", "grid", "memory", "compute", "sync", "annotate")
 _LAYOUTS = "layouts"
 _KINDS = "values"
 """The module with the kinds of value; their methods."""
+
+LANGUAGE = """\
+A file holds: a docstring; `import argus as ag` and `from argus import bf16, f32,
+...`; constants; functions marked `@ag.kernel` or `@ag.inline`. There is nothing
+else in it: no other import, no class, no call at the top level. A function marked
+`@ag.reference` says what the kernel computes; it may be left out. In functions
+there are assignments, `for`, `if`, `with`, `assert` on static conditions, and calls
+of the language; there is no `while`, `try`, comprehension or nested function.
+
+Parameters before `*` are tensors and scalars; those after it are static and have
+defaults. Types: bf16 f16 f32 i8 u8 i32 i64 boolean, groups ag.half ag.float ag.any;
+`bf16["M K"]` names the dimensions of a tensor. In a slice, `a :` begins at `a` and
+has the size that the context gives; a slice without a step. Elements outside a
+tensor read as `fill` and are not written, so there is no tail code. Operands of
+`ag.dot` and of arithmetic meet by dimension name. Nothing is converted silently:
+write `.to(bf16)`. Tiles have the operators `+ - * / // %`, comparisons, `& | ^ ~`
+and `@` (a product); `ag.inf` is infinity.
+
+In a kernel with roles (`with ag.role("load", warps=1):` and so on, at the end of
+the kernel), each role is a program of its own: loops that fill a ring and loops
+that drain it must agree in number. Waits, fences, barrier phases and byte counts of
+rings are inserted.
+
+The compiler proves, for all sizes, that the right elements meet, that every output
+is written once, that nothing is out of bounds, and that no access races. What is
+not proved is refused, with a counterexample. So are kernels with `ag.assume` or
+`ag.trust` that the given kernel does not have.
+"""
+"""What a file holds, what its words mean, and what is proved of it."""
+
+
+def language_guide() -> str:
+    """What a file is, then the reference; for who has no other documentation."""
+    return f"{LANGUAGE}\n{language_reference()}\n"
 
 
 @cache

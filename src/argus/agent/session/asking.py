@@ -289,9 +289,9 @@ def explain(
 
 def _topic(topic: str) -> Explained:
     if topic.lower() == LANGUAGE:
-        from argus.agent.model.reference import language_reference
+        from argus.agent.model.reference import language_guide
 
-        return Explained(what=LANGUAGE, text=language_reference())
+        return Explained(what=LANGUAGE, text=language_guide())
     code = topic.upper()
     if not _CODE.fullmatch(code) or code not in CATALOGUE:
         near = [c for c in CATALOGUE if c[:4] == code[:4]]

@@ -59,6 +59,13 @@ class Asked:
 def start(desk: Desk, asked: Asked) -> Started:
     """Begin a run, or go on with one; judges the kernel that it starts from."""
     if asked.resume:
+        if asked.task:
+            raise fail(
+                "AG0908",
+                None,
+                f"a run that goes on has its task: `{asked.task}` is one too many",
+                help="give a task, or a run to resume",
+            )
         return _resumed(desk, asked)
     named = tasks_named(
         asked.task,

@@ -12,6 +12,8 @@ from argus.lang.kernel import load_kernels
 from argus.runs.records import Candidate, FileProblem, LibraryProblem, Problem, Task
 
 RULES = (
+    "`explain` with the topic `language` is the language in short; `knowledge` with an "
+    "entry's id shows how an optimisation is written.",
     "A file is parsed and compiled, and never executed as Python: it holds imports of "
     "argus, constants, and functions marked @ag.kernel or @ag.inline.",
     "Keep the names, order, types and dimensions of the kernel's tensors and scalars, "
