@@ -128,18 +128,18 @@ def _view(
         return None
     if finding.code not in CATALOGUE:
         return None
+    state = Proved.UNKNOWN if verdict.status == "unknown" else Proved.REFUTED
     try:
         file = str(written(candidate.source))
         evidence = counterexample_of(_of_file(finding.counterexample, file))
-        program = compiled(candidate).program
-    except (ArgusError, KeyError, TypeError, ValueError):
-        return None  # shown as the text that the run's record has
-    state = Proved.UNKNOWN if verdict.status == "unknown" else Proved.REFUTED
-    span = _line(candidate.source, file, finding.line)
-    obligation = Obligation(
-        finding.code, finding.message, span, state, "", "", evidence
-    )
-    return finding_of(anchor, obligation, program)
+        span = _line(candidate.source, file, finding.line)
+        obligation = Obligation(
+            finding.code, finding.message, span, state, "", "", evidence
+        )
+        return finding_of(anchor, obligation, compiled(candidate).program)
+    except (ArgusError, LookupError, TypeError, ValueError):
+        # Found by another version, maybe: the text of that time is shown instead.
+        return None
 
 
 def _line(source: str, file: str, number: int) -> Span:

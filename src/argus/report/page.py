@@ -32,7 +32,7 @@ from argus.report.overview import effort, overview
 from argus.report.pipeline import pipeline
 from argus.report.plots import histories
 from argus.report.sources import DiffLine, Knob, Pair, difference, knobs, side_by_side
-from argus.report.text import finalised
+from argus.report.text import LONGEST, finalised
 from argus.report.trials import GROUPS, Row, rows
 from argus.report.words import duration, plural
 from argus.runs.history import History, Trial, history
@@ -165,7 +165,8 @@ def _best(
         why = f"the kernel cannot be compiled here: {error.diagnostics[0].message}"
         return Best(
             best.number, _chips(candidate), _parts(best), (), None,
-            f"No picture: {why}.", candidate.source, *_against(first, candidate),
+            f"No picture: {why}.", candidate.source[:LONGEST],
+            *_against(first, candidate),
         )  # fmt: skip
     return Best(
         best.number,
@@ -174,7 +175,7 @@ def _best(
         tuple(ways(made.program, made.arguments)),
         _pair(made),
         _drawn(lambda: _pipeline(made, best)),
-        candidate.source,
+        candidate.source[:LONGEST],
         *_against(first, candidate),
     )
 

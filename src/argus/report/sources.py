@@ -17,6 +17,8 @@ LONGEST = 400
 """Characters of a line that are shown."""
 _MOST = 1500
 """Lines of one text that are shown."""
+_COMPARED = 3000
+"""Lines of sources that are compared. The library's longest kernel has 160."""
 HUES = 9
 """Colours of the marks that connect lines; the page's style has as many."""
 
@@ -51,9 +53,13 @@ def knobs(before: Candidate, after: Candidate) -> tuple[Knob, ...]:
 
 def difference(before: str, after: str, most: int = _MOST) -> tuple[DiffLine, ...]:
     """Lines that differ, with three lines around them; () where nothing does."""
-    lines = difflib.unified_diff(
-        before.splitlines(), after.splitlines(), lineterm="", n=3
-    )
+    old, new = before.splitlines(), after.splitlines()
+    if old == new:
+        return ()
+    if max(len(old), len(new)) > _COMPARED:  # what that takes grows with the square
+        text = f"too long to compare: {len(old)} and {len(new)} lines"
+        return (DiffLine("gap", text),)
+    lines = difflib.unified_diff(old, new, lineterm="", n=3)
     found: list[DiffLine] = []
     for number, line in enumerate(lines):
         if number < 2:  # names of the files

@@ -1,4 +1,4 @@
-"""Every plot: a picture that a page can hold, whatever else is on the page."""
+"""Plots and texts: what a page can hold, whatever else is on it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from argus.model.timeline import Lane, Stay, Timeline
 from argus.report import plots
 from argus.report.figure import VARIABLES, Plot
 from argus.report.pipeline import pipeline
+from argus.report.sources import difference
 from argus.report.text import LONGEST, visible
 from argus.report.words import duration, factor, seconds, share
 
@@ -122,6 +123,13 @@ def test_words() -> None:
         "2 min 5 s",
         "1 h 3 min",
     ]
+
+
+def test_very_long_sources_are_not_compared() -> None:
+    many = "\n".join(str(i) for i in range(100_000))
+    (said,) = difference(many, many + "\nx")
+    assert said.text == "too long to compare: 100000 and 100001 lines"
+    assert difference(many, many) == ()
 
 
 def test_hidden_characters_become_visible_and_long_texts_are_cut() -> None:
