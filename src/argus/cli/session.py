@@ -161,6 +161,12 @@ def submit(
     note: Annotated[
         str, typer.Option("--note", help="What was done, for the record.")
     ] = "",
+    instead: Annotated[
+        str,
+        typer.Option(
+            "--instead", metavar="ENTRY", help="What was done, if not the proposal."
+        ),
+    ] = "",
     tokens: Annotated[
         int, typer.Option("--tokens", min=0, help="What the agent spent on it.")
     ] = 0,
@@ -181,6 +187,7 @@ def submit(
             kernel=kernel,
             statics=statics_of(settings),
             note=note,
+            instead=instead,
             tokens=tokens,
             usd=usd,
         )

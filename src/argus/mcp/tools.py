@@ -289,6 +289,13 @@ def tools_of(caller: Caller) -> dict[str, tuple[Callable[..., Any], ToolAnnotati
         source: Text = "",
         run: Run = "latest",
         note: Annotated[str, Field(description="What was done, for the record.")] = "",
+        instead: Annotated[
+            str,
+            Field(
+                description="Id of the knowledge entry that you carried out, if it is "
+                "not the proposal's: that one is learnt from."
+            ),
+        ] = "",
         tokens: Annotated[
             int, Field(ge=0, description="What you spent on it, if you know.")
         ] = 0,
@@ -309,6 +316,7 @@ def tools_of(caller: Caller) -> dict[str, tuple[Callable[..., Any], ToolAnnotati
                 kernel=kernel,
                 statics=statics,
                 note=note,
+                instead=instead,
                 tokens=tokens,
                 usd=usd,
             ),

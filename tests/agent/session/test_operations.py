@@ -275,6 +275,36 @@ def test_a_no_op_is_said_before_and_after(desk: Desk):
     assert not done.new_best
 
 
+def test_what_was_done_instead_gets_the_reward(desk: Desk):
+    run = begun(desk)
+    asked = session.next_(desk)
+    assert asked.proposal is not None and asked.draft is not None
+    source = asked.draft.source
+    with pytest.raises(ArgusError) as raised:
+        session.submit(desk, source, instead="swizling")
+    assert code(raised) == "AG0908"
+    assert raised.value.diagnostics[0].help == "did you mean `swizzling`?"
+    done = session.submit(desk, source + "# faster\n", instead="swizzling")
+    assert done.learned[0].startswith("preference/memory/swizzling: nothing -> +")
+    assert session.status(desk).trials[1].optimisation == "swizzling"
+    # An alternative keeps what was expected of it; the proposal itself stays.
+    asked = session.next_(desk)
+    assert asked.proposal is not None and asked.draft is not None
+    others = [o.optimisation for o in asked.alternatives]
+    other = next(o for o in others if o != asked.proposal.optimisation)
+    done = session.submit(desk, asked.draft.source, instead=other)
+    assert done.predicted_speedup == pytest.approx(1.105, abs=1e-3)
+    same = session.next_(desk).proposal
+    assert same is not None
+    session.submit(desk, draft(desk), instead=same.optimisation)
+    with desk.store.read(run) as record:
+        found = history(record.stamped())
+        events = [e.event for e in record.events()]
+    kinds = [t.proposal.optimisation for t in found.trials if t.proposal]
+    assert kinds == ["start", "swizzling", other, same.optimisation]
+    assert events.count("proposed") == 6  # twice where it was another one
+
+
 def test_a_hand_written_kernel_is_judged_and_told_apart(desk: Desk):
     begun(desk)
     source = draft(desk).replace(

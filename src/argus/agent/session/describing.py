@@ -23,7 +23,7 @@ RULES = (
     "`ag.assume` and `ag.trust` are refused unless the kernel that the task starts "
     "from has the same.",
     "Each proposal is answered once, by `submit` or by `next` with a reason to skip "
-    "it. You may do something else than what was proposed: say so in the note.",
+    "it. You may do something else than what was proposed: say what by `instead`.",
     "A kernel whose program was judged before is a no-op. The judge makes inputs and "
     "the reference; kernels see neither the oracle nor the clock.",
 )

@@ -7,6 +7,7 @@ itself: the proposal is still open, and what was judged stays judged.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 from math import exp
 
 from argus import knowledge
@@ -25,7 +26,7 @@ from argus.agent.state import same_source
 from argus.diagnostics import fail
 from argus.runs import records
 from argus.runs.history import Trial
-from argus.runs.records import Cost, Value
+from argus.runs.records import Cost, Proposal, Value
 
 _ALTERNATIVES = 6
 _ADVICE = 8
@@ -149,13 +150,16 @@ def submit(
     kernel: str | None = None,
     statics: Mapping[str, Value] | None = None,
     note: str = "",
+    instead: str = "",
     tokens: int = 0,
     usd: float = 0.0,
 ) -> Submitted:
     """Judge a kernel for good: the answer to the open proposal.
 
-    ``tokens`` and ``usd`` are what the agent spent on it, and count against the budget.
-    Raises ArgusError AG1032 if nothing is proposed, AG0908 for a negative cost.
+    ``instead``: the knowledge entry of what was done, where that is not what was
+    proposed; it gets the reward. ``tokens`` and ``usd`` are what the agent spent on it,
+    and count against the budget. Raises ArgusError AG1032 if nothing is proposed,
+    AG0908 for a negative cost and for an unknown entry.
     """
     if tokens < 0 or usd < 0:
         raise fail("AG0908", None, "tokens and usd cannot be negative")
@@ -176,6 +180,8 @@ def submit(
                 notes=notes,
                 help=f"argus session next --run {work.run.id}",
             )
+        if instead:
+            trial = _chosen(work, trial, instead)
         best = _best_before(work, trial.number)
         attempts = _attempts(work, trial)
         cost = Cost(tokens=tokens, usd=usd)
@@ -187,6 +193,43 @@ def submit(
         optimiser.learn()
         work.again()
         return _submitted(work, trial.number, best, notes)
+
+
+def _chosen(work: Work, trial: Trial, optimisation: str) -> Trial:
+    """The trial with another proposal: one of the alternatives, or the agent's own."""
+    proposed = trial.proposed
+    assert proposed is not None
+    offers = proposed.proposals
+    same = [i for i, p in enumerate(offers) if p.optimisation == optimisation]
+    if proposed.chosen in same:
+        return trial
+    update: dict[str, object] = {"chosen": same[0]} if same else {}
+    if not same:
+        known = knowledge.load_entries()
+        if optimisation not in known:
+            near = get_close_matches(optimisation, known, n=1)
+            raise fail(
+                "AG0908",
+                None,
+                f"there is no knowledge entry `{optimisation}`",
+                help=f"did you mean `{near[0]}`?" if near else "see `knowledge`",
+            )
+        own = Proposal(
+            optimisation=optimisation,
+            where="the agent's own choice",
+            invariants=known[optimisation].invariants,
+            predicted_gain=0.0,
+            reason="done instead of what was proposed",
+        )
+        update = {
+            "proposals": (*offers, own),
+            "probabilities": (*proposed.probabilities, 0.0),
+            "chosen": len(offers),
+        }
+    event = proposed.model_copy(update=update)
+    work.run.append(event)
+    work.state.apply(event, work.run.get)
+    return work.state.trials[trial.number]
 
 
 def _attempts(work: Work, trial: Trial) -> tuple[records.Verdict, ...]:
