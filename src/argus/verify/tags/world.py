@@ -190,7 +190,8 @@ class World:
         key = ("sum", self.key(delta), self.key(upto))
         self._count += 1
         name = f"sum<#{self._count}>"
-        return self._intern(key, name, Total(delta, bound, upto), False)
+        is_float = delta.type == "float"
+        return self._intern(key, name, Total(delta, bound, upto), is_float)
 
     def _intern(self, key: object, name: str, meaning: Meaning, is_float: bool) -> Sym:
         if key not in self._interned:

@@ -146,3 +146,12 @@ def nothing_before(X: f32["M N"], Y: f32["M N"], *, BN: int = 64):
     for n in ag.range(0, N, BN):
         Y[i * 4 :, n:] = x  # unknown AG0305: in the first iteration it is a constant
         x = ag.load(X[i * 4 :, n + BN :], (4, BN))
+
+
+@ag.kernel
+def masked_by_value(X: f32["M N"], Y: f32["M N"], *, BN: int = 64):
+    """Which elements are written depends on what they are."""
+    M, N = X.shape
+    m, j = ag.block(M, ag.cdiv(N, BN))
+    x = ag.load(X[m, j * BN :], (BN,))
+    ag.store(Y[m, j * BN :], x, mask=x > 0.0)  # unknown AG0306: what the mask

@@ -225,3 +225,17 @@ def assumed(X: f32["M N"], Y: f32["M N"], *, BM: int = 4, BN: int = 64):
     for j in ag.static_range(8):
         x = ag.load(X[i * BM :, j * BN :], (BM, BN))
         Y[i * BM :, j * BN :] = x  # shows AG0306
+
+
+@ag.kernel
+def masked(X: f32["M N"], Y: f32["M N"], *, BN: int = 64):
+    """A mask that says what the end of the tensor says anyway."""
+    M, N = X.shape
+    m, j = ag.block(M, ag.cdiv(N, BN))
+    x = ag.load(X[m, j * BN :], (BN,))
+    inside = j * BN + ag.index(x, "N") < N
+    # or AG0306 (mask off by one): inside = j * BN + ag.index(x, "N") < N - 1
+    # or AG0306 (mask of the wrong tile): inside = (j + 1) * BN + ag.index(x, "N") < N
+    # or AG0306 (every other element): inside = ag.index(x, "N") % 2 == 0
+    # or AG0306 (mask by the wrong length): inside = j * BN + ag.index(x, "N") < M
+    ag.store(Y[m, j * BN :], x, mask=inside)  # shows AG0306

@@ -111,9 +111,7 @@ def long_groups(
 
 
 @ag.kernel
-def by_two(
-    A: bf16["M K"], B: bf16["N K"], C: f32["M N"], *, T: int = 64, BK: int = 32
-):
+def by_two(A: bf16["M K"], B: bf16["N K"], C: f32["M N"], *, T: int = 64, BK: int = 32):
     """Two products in each turn."""
     M, K = A.shape
     N = B.shape[0]
@@ -151,3 +149,78 @@ def by_scalars(A: f32["M K"], W: f32["K"], S: f32["M"], C: f32["M"], *, BM: int 
         #   acc = ag.relu(acc + ag.load(A[i * BM :, k], (BM,)) * W[k])
     C[i * BM :] = acc * ag.load(S[i * BM :], (BM,))  # shows AG0308
     # or AG0303 (scale of the wrong row): C[i * BM :] = acc * S[0]
+
+
+@ag.kernel
+def split_by_scalars(
+    A: f32["M K"], W: f32["K"], C: f32["M"], *, BM: int = 64, SPLIT: int = 4
+):
+    """As `by_scalars`, with K shared by several blocks."""
+    M, K = A.shape
+    i, z = ag.block(ag.cdiv(M, BM), SPLIT)
+    part = ag.cdiv(K, SPLIT)
+    acc = ag.zeros((BM,), f32, dims="M")
+    for k in ag.range(z * part, ag.min((z + 1) * part, K)):
+        # or AG0308 (loop range):
+        #   for k in ag.range(z * part + 1, ag.min((z + 1) * part, K)):
+        # or AG0309 (overlapping parts): for k in ag.range(z * part, K):
+        acc = acc + ag.load(A[i * BM :, k], (BM,)) * W[k]
+    ag.atomic_add(C[i * BM :], acc)  # shows AG0308, AG0309
+    # or AG0308 (function of a part of a sum): ag.atomic_add(C[i * BM :], ag.relu(acc))
+
+
+@ag.kernel
+def scalars_only(A: f32["M K"], W: f32["K"], C: f32["M"]):
+    """One sum for each block, by uniform scalars."""
+    M, K = A.shape
+    m = ag.block(M)
+    total = 0.0
+    for k in ag.range(0, K):
+        # or AG0308 (loop range): for k in ag.range(1, K):
+        # or AG0308 (wrong length): for k in ag.range(0, K - 1):
+        total = total + A[m, k] * W[k]
+        # or AG0305 (wrong row): total = total + A[M - 1 - m, k] * W[k]
+    C[m : m + 1] = ag.full((1,), total, f32, dims="M")  # shows AG0305, AG0308
+
+
+@ag.kernel
+def ends(A: bf16["M K"], B: bf16["N K"], C: f32["M N"], *, T: int = 64, BK: int = 32):
+    """Slices that end where K does."""
+    M, K = A.shape
+    N = B.shape[0]
+    ag.launch(warps=4)
+    bm, bn = ag.block(ag.cdiv(M, T), ag.cdiv(N, T))
+    acc = ag.zeros((T, T), f32)
+    for k in ag.range(0, K, BK):
+        a = ag.load(A[bm * T :, k:K], (T, BK))
+        # or AG0308 (end off by one): a = ag.load(A[bm * T :, k : K - 1], (T, BK))
+        # or AG0308 (wrong end): a = ag.load(A[bm * T :, k:N], (T, BK))
+        b = ag.load(B[bn * T :, k:], (T, BK))
+        # or AG0308 (end off by one): b = ag.load(B[bn * T :, k : K - 1], (T, BK))
+        acc = ag.dot(a, b.T, acc)
+    C[bm * T :, bn * T :] = acc  # shows AG0308
+
+
+@ag.kernel
+def bias_first(
+    A: bf16["M K"],
+    B: bf16["N K"],
+    Bias: f32["N"],
+    C: f32["M N"],
+    *,
+    T: int = 64,
+    BK: int = 32,
+):
+    """The accumulator begins with the bias."""
+    M, K = A.shape
+    N = B.shape[0]
+    ag.launch(warps=4)
+    bm, bn = ag.block(ag.cdiv(M, T), ag.cdiv(N, T))
+    acc = ag.zeros((T, T), f32, dims="M N") + ag.load(Bias[bn * T :], (T,))
+    # or AG0302 (bias of the wrong column):
+    #   acc = ag.zeros((T, T), f32, dims="M N") + ag.load(Bias[bm * T :], (T,))
+    for k in ag.range(0, K, BK):
+        a = ag.load(A[bm * T :, k:], (T, BK))
+        b = ag.load(B[bn * T :, k:], (T, BK))
+        acc = ag.dot(a, b.T, acc)  # shows AG0302
+    C[bm * T :, bn * T :] = acc
