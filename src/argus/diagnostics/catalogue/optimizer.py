@@ -98,8 +98,8 @@ CODES = (
     Code(
         "AG1031",
         "a session that has ended",
-        "`argus session finish` was called. `argus session start --resume RUN` opens the "
-        "run again, with more of a budget if need be.",
+        "`argus session finish` was called. `argus session start --resume RUN` opens "
+        "the run again, with more of a budget if need be.",
     ),
     Code(
         "AG1032",
@@ -110,7 +110,7 @@ CODES = (
     Code(
         "AG1033",
         "no dry run is left",
-        "`bench` judges a kernel without counting it as a trial, so there is a limit for "
-        "each proposal; and like everything it ends with the run's budget.",
+        "`bench` judges a kernel without counting it as a trial, so there is a limit "
+        "for each proposal; and like everything it ends with the run's budget.",
     ),
 )
