@@ -208,7 +208,7 @@ def test_two_submissions_at_once(desk: Desk, home: Path, tmp_path: Path):
     begun(desk)
     path = tmp_path / "kernel.py"
     path.write_text(draft(desk))
-    both = [child(home / "runs", path, 3.0) for _ in range(2)]
+    both = [child(home / "runs", path, 5.0) for _ in range(2)]
     for process in both:
         go(process)
     assert sorted(map(told, both)) == ["1", "AG1002"]

@@ -350,6 +350,17 @@ def test_a_busy_run_says_so_and_questions_are_answered(desk: Desk):
     assert session.submit(desk, source).trial == 1
 
 
+def test_between_two_operations_a_run_waits_for_its_agent(desk: Desk):
+    run = begun(desk)
+    with desk.store.read(run) as record:
+        assert desk.store.state(record) == "waiting"
+        with desk.store.open(run):
+            assert desk.store.state(record) == "running"
+    session.finish(desk)
+    with desk.store.read(run) as record:
+        assert desk.store.state(record) == "finished"
+
+
 def test_many_questions_at_once(desk: Desk):
     """Each is noted once, though nobody holds the lock."""
     run = begun(desk)
