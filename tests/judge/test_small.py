@@ -8,7 +8,7 @@ import pytest
 
 from argus.compiler import placed_program
 from argus.evaluation.judge.candidate import request_of
-from argus.evaluation.judge.dependence import decisions, valued
+from argus.evaluation.judge.size_use import decisions, valued
 from argus.evaluation.judge.small import Unrepresented, small_cases
 from argus.evaluation.judge.subject import subject_of
 from argus.ir.program import Program

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from argus.compiler import divisor
 from argus.evaluation.judge.candidate import environment
-from argus.evaluation.judge.dependence import decisions, valued
+from argus.evaluation.judge.size_use import decisions, valued
 from argus.evaluation.judge.subject import Subject
 from argus.ir import ops as o
 from argus.ir.expr import Const, evaluate
