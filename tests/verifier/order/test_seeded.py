@@ -281,7 +281,68 @@ SEEDS = (
         "tile[stage].load", "tile[1 - stage].load",
         "tile[1 - stage].store", "tile[stage].store",
     ),
+    # --- copies that arrive by themselves
+    seed(
+        "handed", "an arrival before its copy", "AG0401", "C[bm * BM :, k:]",
+        '            s[n % 2].copy(A[bm * BM :, k:], via="cp_async")\n', "",
+        "            ag.cp_async_arrive(full[n % 2])\n",
+        "            ag.cp_async_arrive(full[n % 2])\n"
+        '            s[n % 2].copy(A[bm * BM :, k:], via="cp_async")\n',
+    ),
+    seed(
+        "handed", "threads arrive, not their copies", "AG0401", "C[bm * BM :, k:]",
+        "ag.cp_async_arrive(full[n % 2])", 'full[n % 2].arrive(per="thread")',
+    ),
+    seed(
+        "handed", "warps counted, threads arrive", "AG0409", "ag.cp_async_arrive",
+        "arrivals=128", "arrivals=4",
+    ),
+    seed(
+        "handed", "one warp releases for four", "AG0401", "s[n % 2].copy",
+        "ag.barriers(2, arrivals=4)", "ag.barriers(2, arrivals=1)",
+        'empty[n % 2].arrive(per="warp")', "empty[n % 2].arrive()",
+    ),
+    # --- two rings, two roles in turn
+    seed(
+        "crossed", "drained in another order", "AG0403", "with right.drain()",
+        "            with right.fill() as slot:\n",
+        "        for k in ag.range(0, K, BK):\n"
+        "            with right.fill() as slot:\n",
+    ),
+    seed(
+        "by_turns", "the turn is given on too early", "AG0401", "tile.store",
+        "            C[i * 64 :, k:] = tile.load()\n            turn.next(0)\n",
+        "            turn.next(0)\n            C[i * 64 :, k:] = tile.load()\n",
+    ),
+    seed(
+        "by_turns", "both take the first turn", "AG0401", "tile.store",
+        "turn.wait(1)", "turn.wait(0)", "turn.next(1)", "turn.next(0)",
+    ),
+    seed(
+        "by_turns", "a turn that is not given on", "AG0403", "turn.wait(0)",
+        "            turn.next(1)\n", "",
+    ),
+    # --- tiles, counted through
+    seed(
+        "tiles", "one role takes every other slot", "AG0403", "empty[n % STAGES].wait",
+        "n += 1", "n += 2",
+    ),
+    seed(
+        "tiles", "phases of another number of stages", "AG0403", "full[n % STAGES].w",
+        "full[n % STAGES].wait(n // STAGES)",
+        "full[n % STAGES].wait(n // (STAGES - 1))",
+    ),
+    seed(
+        "tiles", "released every other time", "AG0403", "empty[n % STAGES].wait",
+        '                empty[n % STAGES].arrive(per="warp")\n',
+        "                if k % (2 * BK) == 0:\n"
+        '                    empty[n % STAGES].arrive(per="warp")\n',
+    ),
     # --- a cluster
+    seed(
+        "together", "released to its own block only", "AG0401", "b[n % STAGES].copy",
+        "arrivals=8", "arrivals=4", ", cluster=True", "",
+    ),
     seed(
         "together", "released in one block only", "AG0403", "empty[n % STAGES].wait",
         ", cluster=True", "",

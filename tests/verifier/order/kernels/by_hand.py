@@ -302,3 +302,70 @@ def rotating(A: bf16["M K"], C: bf16["M K"], *, BM: int = 64, BK: int = 64):
         C[bm * BM :, k:] = tile[stage].load()
         ag.sync()
         stage = 1 - stage
+
+
+@ag.kernel
+def handed(A: bf16["M K"], C: bf16["M K"], *, BM: int = 64, BK: int = 64):
+    """Threads of one role start `cp.async` copies, which arrive when they are done."""
+    M, K = A.shape
+    bm = ag.block(ag.cdiv(M, BM))
+    s = ag.shared(bf16, (BM, BK), stages=2, dims="M K")
+    full, empty = ag.barriers(2, arrivals=128), ag.barriers(2, arrivals=4)
+    with ag.role("load", warpgroups=1):
+        n = 0
+        for k in ag.range(0, K, BK):
+            empty[n % 2].wait(n // 2 - 1)
+            s[n % 2].copy(A[bm * BM :, k:], via="cp_async")
+            ag.cp_async_arrive(full[n % 2])
+            n += 1
+        ag.cp_async_wait(0)
+    with ag.role("use", warpgroups=1):
+        n = 0
+        for k in ag.range(0, K, BK):
+            full[n % 2].wait(n // 2)
+            C[bm * BM :, k:] = s[n % 2].load()
+            empty[n % 2].arrive(per="warp")
+            n += 1
+
+
+@ag.kernel
+def crossed(A: bf16["M K"], B: bf16["M K"], C: bf16["M K"], *, BK: int = 64):
+    """Two rings, filled and drained in the same order."""
+    M, K = A.shape
+    i = ag.block(ag.cdiv(M, 64))
+    left, right = ag.ring(2, a=bf16.tile(64, BK)), ag.ring(2, b=bf16.tile(64, BK))
+    with ag.role("load", warps=1):
+        for k in ag.range(0, K, BK):
+            with left.fill() as slot:
+                slot.a.load(A[i * 64 :, k:])
+            with right.fill() as slot:
+                slot.b.load(B[i * 64 :, k:])
+    with ag.role("use", warpgroups=1):
+        for k in ag.range(0, K, BK):
+            with left.drain() as slot:
+                x = slot.a.load()
+            with right.drain() as slot:
+                C[i * 64 :, k:] = x + slot.b.load()
+
+
+@ag.kernel
+def by_turns(A: bf16["M K"], C: bf16["M K"], *, BK: int = 64):
+    """Two roles use one tile in turn; the second has a turn less where K is odd."""
+    M, K = A.shape
+    i = ag.block(ag.cdiv(M, 64))
+    tile = ag.shared(bf16, (64, BK), dims="M K")
+    turn = ag.turns("tile", 2)
+    with ag.role("even", warpgroups=1):
+        for k in ag.range(0, K, 2 * BK):
+            turn.wait(0)
+            tile.store(ag.load(A[i * 64 :, k:], (64, BK)))
+            ag.sync()
+            C[i * 64 :, k:] = tile.load()
+            turn.next(0)
+    with ag.role("odd", warpgroups=1):
+        for k in ag.range(BK, K, 2 * BK):
+            turn.wait(1)
+            tile.store(ag.load(A[i * 64 :, k:], (64, BK)))
+            ag.sync()
+            C[i * 64 :, k:] = tile.load()
+            turn.next(1)
