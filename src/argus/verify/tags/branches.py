@@ -50,8 +50,10 @@ def is_constant(value: Value) -> bool:
 
 def merged(scope: Scope, cond: Expr, a: Value, b: Value) -> Value:
     """``a`` where the condition holds, else ``b``."""
-    if a is b:
+    if a is b or scope.holds(cond):
         return a
+    if scope.holds(negation(cond)):
+        return b
     row = a.row if a.row is not None and a.row == b.row else None
     tags: dict[str, Tag] = {}
     for name in {**a.tags, **b.tags}:
@@ -73,7 +75,7 @@ def merged(scope: Scope, cond: Expr, a: Value, b: Value) -> Value:
     if a.number is not None and b.number is not None:
         number = _either(scope, cond, a.number, b.number)
     names = sorted({**a.sums, **b.sums})
-    unique = {n: _either_sum(n, cond, a.sums.get(n), b.sums.get(n)) for n in names}
+    unique = {n: _either_sum(n, cond, a, b) for n in names}
     kind_: Kind = a.kind if a.kind == b.kind else "data"
     return replace(
         a, tags=tags, holes=tuple(joined), kind=kind_, number=number, mask=None,
@@ -83,15 +85,21 @@ def merged(scope: Scope, cond: Expr, a: Value, b: Value) -> Value:
     )  # fmt: skip
 
 
-def _either_sum(
-    name: str, cond: Expr, a: tuple[Sum, ...] | None, b: tuple[Sum, ...] | None
-) -> tuple[Sum, ...]:
+def _either_sum(name: str, cond: Expr, x: Value, y: Value) -> tuple[Sum, ...]:
     """The sums of one branch and of the other: each must be right.
 
-    What only one of them adds to a part is added where that one is taken.
+    What only one of them adds to a part is added where that one is taken. A constant
+    has seen nothing: whether it is meant to stand for a sum is not known.
     """
-    if not name.startswith(EXTRA) or (a is not None and b is not None):
-        return tuple(dict.fromkeys((*(a or ()), *(b or ()))))
+    a, b = x.sums.get(name), y.sums.get(name)
+    if a is not None and b is not None:
+        return tuple(dict.fromkeys((*a, *b)))
+    if not name.startswith(EXTRA):
+        (known,) = (s for s in (a, b) if s is not None)
+        if not is_constant(x if a is None else y):
+            return known
+        flaw = Flaw("one branch leaves a constant in place of the sum", False)
+        return (*known, replace(known[0], terms=(), flaw=flaw))
     taken = cond if a is not None else negation(cond)
     times = (Sym(f"{name}?", "loop"), select(taken, 1, 0))
     return tuple(

@@ -59,7 +59,7 @@ def first(init: Value, loop: int) -> Value:
 
 
 def _prior(several: tuple[Sum, ...], loop: int) -> tuple[Sum, ...]:
-    flaw = next((s.flaw for s in several if s.flaw is not None), None)
+    flaw = next((s.flaw for s in several if s.flaw is not None and s.terms), None)
     return (replace(several[0], terms=(Prior(loop),), flaw=flaw),)
 
 

@@ -111,7 +111,7 @@ def _complete(s: Sum, scope: Scope) -> Completeness:
         outcome = Outcome(Verdict.REFUTED, "normal form", "", scope.some_point())
         return Completeness(outcome, why=s.flaw.text)
     # A coordinate that is missing is missing whatever was done to the others.
-    found = _counted(s, scope)
+    found = _counted(s, scope) if s.terms else Completeness(unknown(s.flaw.text))
     if found.outcome.verdict is Verdict.REFUTED:
         return found
     return Completeness(unknown(s.flaw.text), why=s.flaw.text)

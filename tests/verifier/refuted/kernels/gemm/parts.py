@@ -224,3 +224,58 @@ def bias_first(
         b = ag.load(B[bn * T :, k:], (T, BK))
         acc = ag.dot(a, b.T, acc)  # shows AG0302
     C[bm * T :, bn * T :] = acc
+
+
+@ag.kernel
+def tile_after_tile(
+    A: bf16["M K"], B: bf16["N K"], C: f32["M N"], *, T: int = 64, BK: int = 32
+):
+    """One accumulator for each tile of a persistent block."""
+    M, K = A.shape
+    N = B.shape[0]
+    ag.launch(warps=4)
+    for bm, bn in ag.persistent_tiles(ag.cdiv(M, T), ag.cdiv(N, T)):
+        acc = ag.zeros((T, T), f32)
+        for k in ag.range(0, K, BK):
+            a = ag.load(A[bm * T :, k:], (T, BK))
+            b = ag.load(B[bn * T :, k:], (T, BK))
+            if k + T * BK > 0:
+                # or AG0308 (the first step is left out): if k > 0:
+                acc = ag.dot(a, b.T, acc)
+            # or AG0308 (begun anew): acc = ag.dot(a, b.T)
+        C[bm * T :, bn * T :] = acc  # shows AG0308
+
+
+@ag.kernel
+def never_cleared(
+    A: bf16["M K"], B: bf16["N K"], C: f32["M N"], *, T: int = 64, BK: int = 32
+):
+    M, K = A.shape
+    N = B.shape[0]
+    ag.launch(warps=4)
+    acc = ag.zeros((T, T), f32)
+    for bm, bn in ag.persistent_tiles(ag.cdiv(M, T), ag.cdiv(N, T)):
+        for k in ag.range(0, K, BK):
+            a = ag.load(A[bm * T :, k:], (T, BK))
+            b = ag.load(B[bn * T :, k:], (T, BK))
+            # The accumulator still holds the tile before.
+            acc = ag.dot(a, b.T, acc)  # refuted AG0302 (accumulator of another tile)
+        C[bm * T :, bn * T :] = acc
+
+
+@ag.kernel
+def cleared_in_between(
+    A: bf16["M K"], B: bf16["N K"], C: f32["M N"], *, T: int = 64, BK: int = 32
+):
+    M, K = A.shape
+    N = B.shape[0]
+    ag.launch(warps=4)
+    bm, bn = ag.block(ag.cdiv(M, T), ag.cdiv(N, T))
+    acc = ag.zeros((T, T), f32)
+    for k in ag.range(0, K, BK):
+        a = ag.load(A[bm * T :, k:], (T, BK))
+        b = ag.load(B[bn * T :, k:], (T, BK))
+        if k == 2 * BK:
+            acc = ag.zeros((T, T), f32, dims="M N")
+        acc = ag.dot(a, b.T, acc)
+    C[bm * T :, bn * T :] = acc  # refuted AG0308 (accumulator cleared in between)
