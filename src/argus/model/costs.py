@@ -236,12 +236,12 @@ def product(op: o.Dot, warps: int, groups: int, hardware: Hardware) -> Product:
             count = plan.m_atoms * plan.n_atoms * plan.k_steps * warps / 4 / groups
             tensor = count * record.cost.flops / hardware.tensor_flops
             waves = count * record.cost.bytes / hardware.shared_bytes
-            return Product(tensor, waves, 4.0 * count, True)
+            return Product(tensor, waves, 4.0 * count, True, count)
         case MmaPlan():
             record = registry.lookup(plan.instruction)
             count = len(plan.steps) * warps / groups
             tensor = count * record.cost.flops / hardware.tensor_flops
-            return Product(tensor, 0.0, count, False)
+            return Product(tensor, 0.0, count, False, count)
         case None:
             raise ValueError("a dot without a plan: the program is not placed")
         case _:

@@ -36,6 +36,8 @@ class Hardware:
     """What one multiprocessor can get from memory, over its even share."""
     l2_bytes: float
     wgmma_efficiency: float
+    wgmma_cycles: float
+    """Cycles of the tensor cores that a `wgmma` takes beside its multiplications."""
     wgmma_latency: float
     mma_efficiency: float
     mma_latency: float
@@ -79,25 +81,26 @@ H200 = Hardware(
     # nothing).
     blocks_per_cycle=1.0,
     dram_bytes_per_second=4.8e12,
-    clock_ghz=1.72,
-    dram_efficiency=0.866,
-    burst=1.39,
-    l2_bytes=51.5,
-    wgmma_efficiency=0.852,
-    wgmma_latency=58.1,
-    mma_efficiency=0.72,
+    clock_ghz=1.69,
+    dram_efficiency=0.857,
+    burst=1.37,
+    l2_bytes=53.0,
+    wgmma_efficiency=0.975,
+    wgmma_cycles=9.73,
+    wgmma_latency=56.7,
+    mma_efficiency=0.707,
     mma_latency=33.0,
-    lines=1.08,
-    stored_lines=0.614,
-    cycles_per_instruction=1.28,
-    dram_latency=724.0,
-    l2_latency=263.0,
-    tma_latency=195.0,
-    copy_latency=234.0,
-    sync_cycles=35.7,
-    block_cycles=723.0,
-    element_cycles=42.8,
-    launch_microseconds=3.38,
-    throttle=0.145,
+    lines=1.1,
+    stored_lines=0.646,
+    cycles_per_instruction=1.15,
+    dram_latency=684.0,
+    l2_latency=255.0,
+    tma_latency=199.0,
+    copy_latency=257.0,
+    sync_cycles=36.3,
+    block_cycles=792.0,
+    element_cycles=42.6,
+    launch_microseconds=3.32,
+    throttle=0.139,
     throttle_microseconds=900.0,
 )

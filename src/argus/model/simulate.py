@@ -332,8 +332,12 @@ class Machine:
     def _product(self, t: Thread, step: s.Product) -> None:
         at, hw = t.time, self._hw
         wgmma = step.asynchronous
-        efficiency = hw.wgmma_efficiency if wgmma else hw.mma_efficiency
-        end = self._serve(TENSOR, at, step.tensor / efficiency)
+        if wgmma:
+            cycles = step.tensor / hw.wgmma_efficiency
+            cycles += step.instructions * hw.wgmma_cycles
+        else:
+            cycles = step.tensor / hw.mma_efficiency
+        end = self._serve(TENSOR, at, cycles)
         if step.shared:
             end = max(end, self._serve(SHARED, at, step.shared))
         if wgmma:

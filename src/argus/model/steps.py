@@ -123,12 +123,16 @@ class GroupWait:
 
 @dataclass(frozen=True)
 class Product:
-    """Matrix instructions: cycles of the tensor cores, wavefronts of operands."""
+    """Matrix instructions: cycles of the tensor cores, wavefronts of operands.
+
+    ``instructions``: of one warpgroup, or of all warps.
+    """
 
     tensor: float
     shared: float
     issue: float
     asynchronous: bool
+    instructions: float
 
 
 @dataclass(frozen=True)
