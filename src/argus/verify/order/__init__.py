@@ -7,18 +7,20 @@ each warp knows to have happened, in that one run, tells what is ordered in ever
 schedule. A few trip counts stand for all, because the joint state of the roles repeats.
 
 control.py     what decides the course of a program, and what must be for it to repeat;
-               flips.py: conditions that change near the ends of a loop
-sizes.py       concrete sizes for trip counts
+               flips.py: conditions that change near the ends of a loop; events.py
+sizes.py       concrete sizes for trip counts; tiles.py: their steps
+relations.py   whether multiples of tiles stand for all sizes; lengths.py: how often
+               loops turn whose beginnings change; free.py: all trip counts
 prune.py       the operations that matter
-clock.py       moments, and who knows of them; state.py: groups, barriers, accesses
+clock.py       moments, and who knows of them; state.py, queues.py: groups, barriers,
+               accesses, copies in flight
 walk.py        the walk: control flow; memory.py, syncs.py: its operations, in a
                machine.py; scalars.py, footprint.py: values and bytes
+fills.py       which fill of a buffer an access belongs to
 accesses.py    what may be wrong with an access; barriers.py, registers.py, ending.py,
                stuck.py: with a barrier, with registers in flight, at the end, for ever
 snapshot.py    the joint state; watch.py, period.py: where it repeats
 arrays.py      tensors that are read and written; elsewhere.py: by different blocks
-fills.py       which fill of a buffer an access belongs to
-lengths.py     how often loops turn whose beginnings change
 rules.py       obligations
 axioms.py      what is taken for granted beyond the PTX memory model
 """

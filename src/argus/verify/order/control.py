@@ -18,22 +18,15 @@ from math import lcm
 
 from argus.ir import ops as o
 from argus.ir.expr import Binary, Const, Expr, Select, Sym, binary, symbols
-from argus.ir.memory import SharedView
-from argus.ir.placement import TmaPlan
 from argus.ir.program import Program
-from argus.ir.walk import blocks, walk
+from argus.ir.walk import walk
+from argus.verify.order.events import event_expressions, has_events
 from argus.verify.order.flips import flips
 from argus.verify.order.lengths import expanded, length
 from argus.verify.order.relations import Alike, Decision, relations
+from argus.verify.order.tiles import units
 
 __all__ = ["Control", "study"]
-
-_PASSIVE = (
-    o.Let | o.LoadScalar | o.Full | o.Index | o.Elementwise | o.Cast | o.Broadcast
-    | o.Transpose | o.Reduce | o.Split | o.Slice | o.Scan | o.Reinterpret | o.Convert
-    | o.LoadGlobal | o.StoreGlobal | o.SetMaxRegisters | o.Annotation
-)  # fmt: skip
-"""Operations without a place in the order of events."""
 
 
 @dataclass
@@ -170,7 +163,7 @@ class _Study:
         if not control.classes:
             gaps += found.gaps
         control.gaps = tuple(dict.fromkeys(gaps))
-        control.units = self._units(control.sizes)
+        control.units = units(self.program, control.sizes)
         for name, unit in found.units.items():
             control.units[name] = lcm(control.units.get(name, 1), unit)
         branches = self.closure(list(self.conditions))
@@ -227,7 +220,7 @@ class _Study:
                     for role in op.roles:
                         self._visit(role.body, (), control, roots, gaps)
                 case _:
-                    for e in _event_expressions(op):
+                    for e in event_expressions(op):
                         roots.append(e)
                         self._shifts(e, op, gaps)
                         if self._sized(e):
@@ -407,85 +400,3 @@ class _Study:
                     yield from self._divisors(part)
             case _:
                 return
-
-    def _units(self, sizes: frozenset[str]) -> dict[str, int]:
-        """The largest constant that divides a size, or steps a loop up to it."""
-        units = dict.fromkeys(sizes, 1)
-        for op in walk(self.program.body):
-            match op:
-                case o.For():
-                    pairs = [(op.stop, op.step), (op.start, op.step)]
-                    found = [e for x in pairs for e in x]
-                    for bound, step in pairs:
-                        if isinstance(step, Const) and has_events(op.body):
-                            for sym in symbols(bound):
-                                _raise(units, sym.name, int(step.value))
-                case o.Let():
-                    found = [op.value]
-                case _:
-                    continue
-            for e in (*found, self.program.grid):
-                for size, divisor in _divided(e):
-                    _raise(units, size, divisor)
-        return units
-
-
-def has_events(block: o.Block) -> bool:
-    """Whether anything in a block has a place in the order of events."""
-    for op in block.ops:
-        match op:
-            case o.For() | o.If() | o.Roles():
-                if any(has_events(inner) for inner in blocks(op)):
-                    return True
-            case _:
-                if not isinstance(op, _PASSIVE):
-                    return True
-    return False
-
-
-def _event_expressions(op: o.AnyOp) -> list[Expr]:
-    def shared(v: SharedView) -> list[Expr]:
-        return [v.stage, *v.origin]
-
-    match op:
-        case o.Dot():
-            views = [x for x in (op.a, op.b) if isinstance(x, SharedView)]
-            return [e for v in views for e in shared(v)]
-        case o.LoadShared() | o.StoreShared():
-            return shared(op.view)
-        case o.CopyAsync():
-            index = [op.barrier.index] if op.barrier is not None else []
-            boxes = op.plan.boxes if isinstance(op.plan, TmaPlan) else ()
-            return [*shared(op.dst), *index, *(b.offset for b in boxes)]
-        case o.CopyOut():
-            boxes = op.plan.boxes if op.plan is not None else ()
-            return [*shared(op.src), *(b.offset for b in boxes)]
-        case o.CpAsyncArrive() | o.BarrierArrive():
-            return [op.barrier.index]
-        case o.BarrierExpect():
-            return [op.barrier.index, op.bytes]
-        case o.BarrierWait():
-            return [op.barrier.index, op.n]
-        case _:
-            return []
-
-
-def _divided(e: Expr) -> Iterator[tuple[str, int]]:
-    """(size, constant) for each constant division of an expression with the size."""
-    match e:
-        case Binary():
-            if e.op == "//" and isinstance(e.right, Const):
-                for sym in symbols(e.left):
-                    yield sym.name, int(e.right.value)
-            yield from _divided(e.left)
-            yield from _divided(e.right)
-        case Select():
-            for part in (e.cond, e.then, e.other):
-                yield from _divided(part)
-        case _:
-            return
-
-
-def _raise(units: dict[str, int], name: str, value: int) -> None:
-    if name in units:
-        units[name] = max(units[name], value)

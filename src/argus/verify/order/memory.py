@@ -17,7 +17,8 @@ from argus.verify.order.accesses import access, report
 from argus.verify.order.clock import CAUSE, ORDER
 from argus.verify.order.footprint import Unmodelled
 from argus.verify.order.machine import Machine
-from argus.verify.order.state import Group, Queue
+from argus.verify.order.queues import Queue
+from argus.verify.order.state import Group
 
 __all__ = ["copies_arrive", "copy", "generic", "product", "store", "wait"]
 

@@ -22,8 +22,9 @@ from argus.ir import ops as o
 from argus.ir.expr import evaluate
 from argus.ir.program import GRID_SIZE, SM_COUNT, Program
 from argus.ir.walk import walk as walk_ops
-from argus.verify.order.control import Control, has_events
+from argus.verify.order.control import Control
 from argus.verify.order.ending import simple_tails
+from argus.verify.order.events import has_events
 from argus.verify.order.fills import Fills
 from argus.verify.order.finding import Findings
 from argus.verify.order.footprint import Footprints, Unmodelled

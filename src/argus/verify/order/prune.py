@@ -14,7 +14,8 @@ from argus.ir import ops as o
 from argus.ir.placement import WgmmaPlan
 from argus.ir.program import Program
 from argus.ir.walk import blocks, defined, used, walk
-from argus.verify.order.control import Control, has_events
+from argus.verify.order.control import Control
+from argus.verify.order.events import has_events
 from argus.verify.order.state import storage_key
 
 __all__ = ["Pruned", "prune"]

@@ -16,7 +16,8 @@ from argus.ir.program import Program
 from argus.ir.walk import walk
 from argus.verify.evidence import Counterexample, Place
 from argus.verify.order.arrays import in_place
-from argus.verify.order.control import has_events, study
+from argus.verify.order.control import study
+from argus.verify.order.events import has_events
 from argus.verify.order.finding import Finding
 from argus.verify.order.period import Explorer, Outcome
 from argus.verify.verdict import Obligation, Verdict

@@ -1,0 +1,56 @@
+"""How much of a size makes one more turn of a loop, as far as one can see."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from argus.ir import ops as o
+from argus.ir.expr import Binary, Const, Expr, Select, symbols
+from argus.ir.program import Program
+from argus.ir.walk import walk
+from argus.verify.order.events import has_events
+
+__all__ = ["units"]
+
+
+def units(program: Program, sizes: frozenset[str]) -> dict[str, int]:
+    """The largest constant that divides a size, or steps a loop up to it."""
+    units = dict.fromkeys(sizes, 1)
+    for op in walk(program.body):
+        match op:
+            case o.For():
+                pairs = [(op.stop, op.step), (op.start, op.step)]
+                found = [e for x in pairs for e in x]
+                for bound, step in pairs:
+                    if isinstance(step, Const) and has_events(op.body):
+                        for sym in symbols(bound):
+                            _raise(units, sym.name, int(step.value))
+            case o.Let():
+                found = [op.value]
+            case _:
+                continue
+        for e in (*found, program.grid):
+            for size, divisor in _divided(e):
+                _raise(units, size, divisor)
+    return units
+
+
+def _divided(e: Expr) -> Iterator[tuple[str, int]]:
+    """(size, constant) for each constant division of an expression with the size."""
+    match e:
+        case Binary():
+            if e.op == "//" and isinstance(e.right, Const):
+                for sym in symbols(e.left):
+                    yield sym.name, int(e.right.value)
+            yield from _divided(e.left)
+            yield from _divided(e.right)
+        case Select():
+            for part in (e.cond, e.then, e.other):
+                yield from _divided(part)
+        case _:
+            return
+
+
+def _raise(units: dict[str, int], name: str, value: int) -> None:
+    if name in units:
+        units[name] = max(units[name], value)
