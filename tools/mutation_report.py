@@ -35,7 +35,7 @@ from verifier.report.trials import Outcome, trial  # noqa: E402
 
 PAGE = ROOT / "docs" / "mutations.md"
 LIMIT = 60
-"""Seconds for one mutant."""
+"""Seconds of processor time for one mutant."""
 
 HEAD = """# Mutations
 
@@ -51,7 +51,7 @@ times each, with other data and schedules, and at the sizes of the counterexampl
 - *proved, right*: equivalent, as far as the interpreter can tell.
 - *proved, wrong*: the interpreter shows it to be wrong. There must be none.
 - *proved, not run*: no size that is tried is one that the mutant admits.
-- *failed*: the verifier crashed, or took more than a minute.
+- *failed*: the verifier crashed, or took more than a minute of processor time.
 - *line*: of the refuted, those whose counterexample names the changed line; in
   brackets with those that name a line that it leads to.
 
@@ -77,14 +77,14 @@ def _alarm(*_: object) -> None:
 
 def one(mutant: Mutant) -> Outcome:
     """A trial with a limit of time."""
-    signal.signal(signal.SIGALRM, _alarm)
-    signal.alarm(LIMIT)
+    signal.signal(signal.SIGPROF, _alarm)
+    signal.setitimer(signal.ITIMER_PROF, LIMIT)
     try:
         return trial(mutant)
     except TimeUpError:
         return Outcome(mutant, 0, "timeout")
     finally:
-        signal.alarm(0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
 
 
 def column(outcome: Outcome) -> str:
