@@ -18,7 +18,7 @@ the level of bytes and registers, and shows that those that are combined belong 
     alignment.py               vectors, TMA
     sums.py, split_sums.py     completeness of sums and maxima
     accumulation.py, lanes.py  what is done to parts of them; scalars.py
-    shifts.py                  numbers relative to partial maxima: online softmax
+    shifts.py, shifting.py     numbers relative to partial maxima: online softmax
     coverage.py, order_lemmas.py, patches.py, counting.py, left_out.py
                                each output once
     annotated.py, checks.py    the author's tags, assumptions, assertions

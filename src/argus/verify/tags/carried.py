@@ -137,6 +137,8 @@ def _lanes(
 ) -> dict[str, Lane]:
     """Components that move on in each iteration of what begins as one number."""
     found: dict[str, Lane] = {}
+    fns = (s[0].fn for s in yielded.sums.values() if s[0].fn in EXTREMES)
+    fn = next(fns, "sum")
     for name, lane in before.lanes.items():
         grows = Prior(loop) in yielded.lanes[name].terms
         begun = grows or name not in anew
@@ -149,7 +151,7 @@ def _lanes(
             beside = any(not n.startswith(EXTRA) for n in before.sums)
             fits = not beside or bool((tag.offs == tag.offs.flat[0]).all())
             if fits and world.depends(tag.base, it):
-                found[name] = Lane(tag.offs, (Prior(loop),))
+                found[name] = Lane(tag.offs, (Prior(loop),), fn)
     return found
 
 

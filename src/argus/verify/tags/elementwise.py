@@ -14,7 +14,7 @@ from argus.verify.tags.lanes import accumulated, pairing
 from argus.verify.tags.loops import close
 from argus.verify.tags.masks import check_mask, excludes, is_plain, limits_of
 from argus.verify.tags.scalars import scalar_of_tensors
-from argus.verify.tags.shifts import shifted_by
+from argus.verify.tags.shifting import shifted_by
 from argus.verify.tags.state import State
 from argus.verify.tags.values import (
     UNNAMED,

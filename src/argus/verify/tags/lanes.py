@@ -47,13 +47,15 @@ def accumulated(
     names = dict.fromkeys(n for v in values for n in v.lanes)
     lanes: dict[str, Lane] = {}
     for name in names:
+        if not _accumulates(op, values, name):
+            continue
         pair = pairing(values, name)
         kept = _kept(state, op, values, name) if pair is None else pair[0].lanes[name]
         if kept is not None:
             lanes[name] = kept
     tags, holes = dict(result.tags), list(result.holes)
     for name, lane in list(lanes.items()):
-        found = pairing(values, name)
+        found = pairing(values, name) if name in lanes else None
         tag = None if found is None else found[1].tags[name]
         if found is None:
             continue
@@ -133,15 +135,22 @@ def _kept(
     if len(held) > 1:
         return _together(op, list(held.values()))
     if lane.fn != "sum":
-        # What is computed of a maximum is none; how it depends on it is in its shift.
-        clean = op.fn in REDUCING and lane.fn == REDUCING[op.fn]
-        return lane if clean else None
+        return lane
     extent = values[at].extents.get(name)
     sums = None if extent is None else lane_sums(lane, extent)
     if lane.flaw is not None or (sums is not None and whole(state.scope, sums)):
         return lane
     begun = any(isinstance(t, Prior) for t in lane.terms)
     return replace(lane, flaw=harm(op.fn, at, values, begun))
+
+
+def _accumulates(op: o.Elementwise, values: list[Value], name: str) -> bool:
+    """Whether the result is an accumulation, too, where an operand is one.
+
+    What is computed of a maximum is none; how it depends on it is in its shift.
+    """
+    found = {v.lanes[name].fn for v in values if name in v.lanes}
+    return "sum" in found or found == {REDUCING.get(op.fn)}
 
 
 def _together(op: o.Elementwise, lanes: list[Lane]) -> Lane:

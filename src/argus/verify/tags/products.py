@@ -30,7 +30,8 @@ from argus.verify.tags.operands import (
     wgmma_registers,
     wgmma_shared,
 )
-from argus.verify.tags.shifts import met, product_shift, shift_of
+from argus.verify.tags.shifting import met, product_shift
+from argus.verify.tags.shifts import shift_of
 from argus.verify.tags.state import State
 from argus.verify.tags.sums import added
 from argus.verify.tags.values import (

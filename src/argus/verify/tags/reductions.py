@@ -17,7 +17,8 @@ from argus.verify.tags.accumulation import bent
 from argus.verify.tags.compare import Outcome, within
 from argus.verify.tags.findings import operand
 from argus.verify.tags.kinds import neutral
-from argus.verify.tags.shifts import EXTREMES, number_of_row, reduced_shift
+from argus.verify.tags.shifting import number_of_row, reduced_shift
+from argus.verify.tags.shifts import EXTREMES
 from argus.verify.tags.state import State
 from argus.verify.tags.sums import complete
 from argus.verify.tags.values import (

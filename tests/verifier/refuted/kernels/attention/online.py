@@ -147,3 +147,40 @@ def place_of_largest(X: f32["M N"], Y: f32["M"], *, BN: int = 256):
     # or AG0308 (missing columns): x = ag.load(X[i * 4 :, 8:], (4, BN), fill=-ag.inf)
     # or AG0310 (padding in a maximum): x = ag.load(X[i * 4 :, 0:], (4, BN))
     Y[i * 4 :] = ag.argmax(x, "N").to(f32)  # shows AG0308, AG0310
+
+
+@ag.kernel
+def scaled_tiles(
+    Q: bf16["S D"],
+    K: bf16["T D"],
+    V: bf16["T D"],
+    Scale: f32["G"],
+    O: bf16["S D"],
+    *,
+    D: int = 64,
+    BQ: int = 64,
+    BT: int = 32,
+):
+    """A scale for each tile of keys, as after quantising."""
+    S, T = Q.shape[0], K.shape[0]
+    ag.require(ag.dim("G") * BT == T, "a scale for each tile of keys")
+    ag.launch(warps=4)
+    i = ag.block(ag.cdiv(S, BQ))
+    q = ag.load(Q[i * BQ :, :], (BQ, D))
+    m = ag.full((BQ,), NONE, f32)
+    l = ag.zeros((BQ,), f32)
+    o = ag.zeros((BQ, D), f32)
+    for t in ag.range(0, T, BT):
+        s = ag.dot(q, ag.load(K[t:, :], (BT, D)).T) * Scale[t // BT]
+        # or AG0308 (scale of the next tile):
+        #   s = ag.dot(q, ag.load(K[t:, :], (BT, D)).T) * Scale[t // BT + 1]
+        m_new = ag.maximum(m, ag.max(s, "T"))
+        p = ag.exp(s - m_new)
+        alpha = ag.exp(m - m_new)
+        l = l * alpha + ag.sum(p, "T")  # shows AG0321
+        # or AG0321 (rescale forgotten): l = l + ag.sum(p, "T")
+        v = ag.load(V[t:, :], (BT, D))
+        # or AG0301 (tile of another step): v = ag.load(V[t + BT :, :], (BT, D))
+        o = ag.dot(p.to(bf16), v, o * alpha)  # shows AG0301
+        m = m_new
+    O[i * BQ :, :] = (o / l).to(bf16)  # shows AG0308
