@@ -87,7 +87,9 @@ class Explorer:
             self.sizes.more = {}
             if self.control.tables:
                 self._cases(dict.fromkeys(self.sizes.varied, 5))
-            if self.control.between:
+            if self.control.between or self.control.residues.keys() - set(
+                self.sizes.varied
+            ):
                 self._between()
         except Unmodelled as reason:
             outcome.gaps.append(str(reason))
@@ -118,9 +120,9 @@ class Explorer:
         """What is added to multiples of tiles: nothing, and what makes a difference."""
         known = self.control.residues
         names = [n for n in self.sizes.varied if n in known]
-        if missing := known.keys() - set(names):
+        if missing := sorted(known.keys() - set(names)):
             self.outcome.gaps.append(
-                f"{min(missing)} decides how loops turn, together with another size"
+                f"{missing[0]} decides how loops turn, together with another size"
             )
         for several in product(*(known[n] for n in names)):
             yield dict(zip(names, several, strict=True))
@@ -139,10 +141,13 @@ class Explorer:
 
     def _between(self) -> None:
         """Look for a mistake at sizes between the tiles; this shows nothing else."""
+        varied = self.sizes.varied
         for turns in range(3):
-            for name in self.sizes.varied:
+            for name in {**dict.fromkeys(varied), **self.control.residues}:
                 for more in self.sizes.between(name):
-                    chosen = {**dict.fromkeys(self.sizes.varied, 2), name: turns}
+                    chosen = dict.fromkeys(varied, 2)
+                    if name in chosen:
+                        chosen[name] = turns
                     self.sizes.more = {name: more}
                     if not self.outcome.stuck:
                         self._cases(chosen)

@@ -174,6 +174,9 @@ class Sizes:
             for other in self.together.get(size, ()):
                 env[other] = self.units.get(other, 1) * turns
                 taken.add(other)
+        for name in env.keys() & (self.more.keys() - set(chosen)):
+            env[name] += self.more[name]
+            taken.add(name)
         free = {n for n in self.fixed if n not in taken and n != SM_COUNT.name}
         for _ in range(3):
             failing = self._failing(env)
