@@ -111,8 +111,9 @@ def _full(state: State, op: o.Full) -> Value:
 def _cast(state: State, op: o.Cast) -> Value:
     value = state.get(op.src)
     keeps = op.result.dtype.kind == "int" and op.src.dtype.kind == "int"
-    # A narrower type may not hold the number.
-    keeps = keeps and op.result.dtype.bits >= op.src.dtype.bits
+    if keeps and op.result.dtype.bits < op.src.dtype.bits:
+        # It may be another number, and so the index of another element.
+        return state.vague(op.result, "a number in a type that may not hold it")
     return replace(
         value,
         number=value.number if keeps else None,
