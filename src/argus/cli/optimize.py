@@ -14,12 +14,20 @@ import typer
 
 from argus.cli.models import BaseUrlOption, ModelOption, ModelSettingOption
 from argus.cli.options import (
+    ColdOption,
     DtypeOption,
+    GpuSecondsOption,
     JsonOption,
     KernelOption,
+    MinutesOption,
     SeedOption,
+    ShapeOption,
     SizeOption,
     TargetOption,
+    TokensOption,
+    TrialsOption,
+    UsdOption,
+    WordOption,
 )
 from argus.cli.output import Output, reporting
 from argus.cli.report import beside
@@ -58,28 +66,17 @@ def optimize(
             "with Model and get_inputs.",
         ),
     ] = "",
-    shape: Annotated[
-        str | None,
-        typer.Option("--shape", metavar="AxBxC", help="All sizes, in their order."),
-    ] = None,
+    shape: ShapeOption = None,
     sizes: SizeOption = None,
-    option: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--option", metavar="WORD", help="Of a library kernel: bias, causal, ..."
-        ),
-    ] = None,
+    option: WordOption = None,
     kernel: KernelOption = None,
     dtypes: DtypeOption = None,
     target: TargetOption = None,
-    trials: Annotated[
-        int | None,
-        typer.Option("--trials", min=1, help="Trials; 60 with a GPU, 24 without."),
-    ] = None,
-    minutes: Annotated[float | None, typer.Option("--minutes", min=0.0)] = None,
-    gpu_seconds: Annotated[float | None, typer.Option("--gpu-seconds", min=0.0)] = None,
-    tokens: Annotated[int | None, typer.Option("--tokens", min=0)] = None,
-    usd: Annotated[float | None, typer.Option("--usd", min=0.0)] = None,
+    trials: TrialsOption = None,
+    minutes: MinutesOption = None,
+    gpu_seconds: GpuSecondsOption = None,
+    tokens: TokensOption = None,
+    usd: UsdOption = None,
     agent: Annotated[
         AgentName, typer.Option("--agent", help="Who writes the kernels.")
     ] = "builtin",
@@ -91,9 +88,7 @@ def optimize(
         str | None,
         typer.Option("--resume", metavar="RUN", help="Go on with a run; `latest`."),
     ] = None,
-    cold: Annotated[
-        bool, typer.Option("--cold", help="Neither use nor change what was learnt.")
-    ] = False,
+    cold: ColdOption = False,
     ablate: Annotated[
         bool,
         typer.Option("--ablate/--no-ablate", help="Take the best kernel apart."),

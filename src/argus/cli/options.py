@@ -49,3 +49,24 @@ SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Of the random in
 JsonOption = Annotated[
     bool, typer.Option("--json", help="One JSON object on stdout, and nothing else.")
 ]
+ShapeOption = Annotated[
+    str | None,
+    typer.Option("--shape", metavar="AxBxC", help="All sizes, in their order."),
+]
+WordOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--option", metavar="WORD", help="Of a library kernel: bias, causal, ..."
+    ),
+]
+TrialsOption = Annotated[
+    int | None,
+    typer.Option("--trials", min=1, help="Trials; 60 with a GPU, 24 without."),
+]
+MinutesOption = Annotated[float | None, typer.Option("--minutes", min=0.0)]
+GpuSecondsOption = Annotated[float | None, typer.Option("--gpu-seconds", min=0.0)]
+TokensOption = Annotated[int | None, typer.Option("--tokens", min=0)]
+UsdOption = Annotated[float | None, typer.Option("--usd", min=0.0)]
+ColdOption = Annotated[
+    bool, typer.Option("--cold", help="Neither use nor change what was learnt.")
+]

@@ -13,12 +13,20 @@ from typing import Annotated
 import typer
 
 from argus.cli.options import (
+    ColdOption,
     DtypeOption,
+    GpuSecondsOption,
     JsonOption,
     KernelOption,
+    MinutesOption,
     SeedOption,
+    ShapeOption,
     SizeOption,
     TargetOption,
+    TokensOption,
+    TrialsOption,
+    UsdOption,
+    WordOption,
 )
 from argus.cli.session_asking import (
     bench,
@@ -50,35 +58,22 @@ def start(
             "reference, or a PyTorch file.",
         ),
     ] = "",
-    shape: Annotated[
-        str | None,
-        typer.Option("--shape", metavar="AxBxC", help="All sizes, in their order."),
-    ] = None,
+    shape: ShapeOption = None,
     sizes: SizeOption = None,
-    option: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--option", metavar="WORD", help="Of a library kernel: bias, causal, ..."
-        ),
-    ] = None,
+    option: WordOption = None,
     kernel: KernelOption = None,
     dtypes: DtypeOption = None,
     target: TargetOption = None,
     part: Annotated[
         str, typer.Option("--part", help="Which task of a PyTorch file.")
     ] = "",
-    trials: Annotated[
-        int | None,
-        typer.Option("--trials", min=1, help="Trials; 60 with a GPU, 24 without."),
-    ] = None,
-    minutes: Annotated[float | None, typer.Option("--minutes", min=0.0)] = None,
-    gpu_seconds: Annotated[float | None, typer.Option("--gpu-seconds", min=0.0)] = None,
-    tokens: Annotated[int | None, typer.Option("--tokens", min=0)] = None,
-    usd: Annotated[float | None, typer.Option("--usd", min=0.0)] = None,
+    trials: TrialsOption = None,
+    minutes: MinutesOption = None,
+    gpu_seconds: GpuSecondsOption = None,
+    tokens: TokensOption = None,
+    usd: UsdOption = None,
     seed: SeedOption = 0,
-    cold: Annotated[
-        bool, typer.Option("--cold", help="Neither use nor change what was learnt.")
-    ] = False,
+    cold: ColdOption = False,
     resume: Annotated[
         str,
         typer.Option("--resume", metavar="RUN", help="Open a run again; `latest`."),

@@ -300,18 +300,39 @@ def _visible(
         return
     if _unknown(group, FENCED, mine, other, meets) is None:
         return
+    _unfenced(
+        findings,
+        group,
+        mine,
+        other,
+        f"the async proxy reads what line {other.op.span.line} wrote by ordinary"
+        " stores, with no fence.proxy.async between",
+        "may read old bytes",
+        "reads it by the async proxy",
+    )
+
+
+def _unfenced(
+    findings: Findings,
+    group: Group,
+    mine: Record,
+    other: Record,
+    message: str,
+    label: str,
+    does: str,
+) -> None:
+    """The async proxy comes to what ordinary stores have written, without a fence."""
     report(
         findings,
         "AG0408",
         group,
         mine.op,
-        f"the async proxy reads what line {other.op.span.line} wrote by ordinary"
-        " stores, with no fence.proxy.async between",
-        "may read old bytes",
+        message,
+        label,
         events=(
             event(other.group, other.op, "writes shared memory", other.iteration),
             *group.recent,
-            event(group, mine.op, "reads it by the async proxy", group.iteration),
+            event(group, mine.op, does, group.iteration),
         ),
         help="ag.fence_async() by the writing threads, before the barrier",
     )
@@ -350,20 +371,15 @@ def _overtaken(
         return
     if _unknown(group, FENCED, mine, other, meets) is None:
         return
-    report(
+    _unfenced(
         findings,
-        "AG0408",
         group,
-        mine.op,
+        mine,
+        other,
         f"TMA writes what line {other.op.span.line} wrote by ordinary stores, with no"
         " fence.proxy.async between: the ordinary ones may arrive later",
         "may be overwritten by old stores",
-        events=(
-            event(other.group, other.op, "writes shared memory", other.iteration),
-            *group.recent,
-            event(group, mine.op, "writes it by the async proxy", group.iteration),
-        ),
-        help="ag.fence_async() by the writing threads, before the barrier",
+        "writes it by the async proxy",
     )
 
 

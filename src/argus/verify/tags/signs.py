@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from argus.ir.expr import Binary, Const, Expr, Select, Sym, binary
 
-__all__ = ["never_negative", "stays_below"]
+__all__ = ["minimands", "never_negative", "stays_below"]
 
 Prover = Callable[[Expr], bool]
 """Decides a condition that has no structural rule."""
@@ -71,7 +71,7 @@ def stays_below(e: Expr, limit: Expr, prove: Prover) -> bool:
             if not _positive(d, prove):
                 return False
             return any(
-                prove(binary("<=", binary("+", a, m), limit)) for m in _minimands(d)
+                prove(binary("<=", binary("+", a, m), limit)) for m in minimands(d)
             )
         case Binary(op="%", right=d):
             return _positive(d, prove) and prove(binary("<=", d, limit))
@@ -86,9 +86,10 @@ def stays_below(e: Expr, limit: Expr, prove: Prover) -> bool:
             return False
 
 
-def _minimands(e: Expr) -> tuple[Expr, ...]:
+def minimands(e: Expr) -> tuple[Expr, ...]:
+    """What an expression is the minimum of; itself, if it is none."""
     match e:
         case Binary(op="min", left=a, right=b):
-            return (*_minimands(a), *_minimands(b))
+            return (*minimands(a), *minimands(b))
         case _:
             return (e,)

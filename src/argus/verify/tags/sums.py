@@ -17,6 +17,7 @@ from argus.ir.expr import Binary, Const, Expr, Select, Sym, binary
 from argus.verify.tags.compare import Outcome, unknown
 from argus.verify.tags.sampling import Points
 from argus.verify.tags.scope import Scope
+from argus.verify.tags.signs import minimands
 from argus.verify.tags.values import Prior, Span, Sum
 from argus.verify.verdict import Verdict
 
@@ -56,19 +57,11 @@ def added(scope: Scope, a: tuple[Sum, ...], b: tuple[Sum, ...]) -> tuple[Sum, ..
 
 def least(a: Expr, b: Expr) -> Expr:
     """The minimum of two extents, each of their minimands once."""
-    parts = list(dict.fromkeys((*_minimands(a), *_minimands(b))))
+    parts = list(dict.fromkeys((*minimands(a), *minimands(b))))
     found = parts[0]
     for part in parts[1:]:
         found = binary("min", found, part)
     return found
-
-
-def _minimands(e: Expr) -> tuple[Expr, ...]:
-    match e:
-        case Binary(op="min", left=a, right=b):
-            return (*_minimands(a), *_minimands(b))
-        case _:
-            return (e,)
 
 
 def whole(scope: Scope, several: Sequence[Sum]) -> bool:
