@@ -9,9 +9,10 @@ Each task is a run of `argus optimize` with the built-in agent, a cold policy an
 kernel at a time on a GPU, whoever asks). Then, alone on its GPU: the best kernel of a
 run, the library's default configuration and the baselines, interleaved, on fresh normal
 data with a cold L2 cache. OUT/bars.json has the results; the runs' records are kept in
-OUT/home (or --home), where what is finished already is not run again. Of a run that
-was cut off, and of one that was not timed side by side, what its trials measured
-counts: they are interleaved with the baselines, too.
+OUT/home (or --home), where what is finished already is not run again, and what was cut
+off (by --limit, say) goes on. Of a run that is not finished, and of one that was not
+timed side by side, what its trials measured counts: they are interleaved with the
+baselines, too.
 """
 
 from __future__ import annotations
@@ -32,6 +33,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
 from typing import Any
+
+from argus.agent.budget import INTERRUPTED
+from argus.agent.state import State
 
 ROUNDS = 100
 COMMAND = "import sys; from argus.cli import main; main()"
@@ -98,10 +102,13 @@ def main() -> int:
         _collect(wanted, options)
         return 0
     gpus = _gpus()
-    _optimised([b for b in wanted if not _finished(b, options.home)], gpus, options)
-    records = [_record(bar, options.home) for bar in wanted]
-    found = {"environment": _environment(), "bars": [r for r in records if r]}
+    _optimised(wanted, gpus, options)
+    found = {"environment": _environment(), "bars": _records(wanted, options.home)}
     _write(out, found)
+    finished = [r for r in found["bars"] if r["run"]["reason"] not in _UNFINISHED]
+    if len(finished) < len(wanted):
+        print(table(found))
+        return 1
     names = [r["run"]["run"] for r in found["bars"]]
     times = _side_by_side(names, gpus, options.home)
     for record in found["bars"]:
@@ -120,7 +127,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--jobs", type=int, default=5, help="runs at a time")
     parser.add_argument("--only", nargs="+", choices=sorted({b.group for b in BARS}))
     parser.add_argument("--collect", action="store_true", help="only read the records")
-    parser.add_argument("--limit", type=float, default=600, help="seconds of a run")
+    parser.add_argument(
+        "--limit", type=float, default=3600, help="seconds of all runs together"
+    )
     parser.add_argument("--table", type=Path, metavar="FILE", help="print it, no GPU")
     parser.add_argument("--side-by-side", nargs="+", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -135,9 +144,8 @@ def _collect(wanted: Sequence[Bar], options: argparse.Namespace) -> None:
     if path.exists():
         old = json.loads(path.read_text(encoding="utf-8"))
     timed = {b["run"]["run"]: b.get("side_by_side") for b in old.get("bars", [])}
-    records = [_record(bar, options.home) for bar in wanted]
     found = {"environment": old.get("environment") or _environment(), "bars": []}
-    for record in filter(None, records):
+    for record in _records(wanted, options.home):
         run = record["run"]["run"]
         found["bars"].append({**record, "side_by_side": timed.get(run)})
     _write(options.out, found)
@@ -170,86 +178,115 @@ def _home(home: Path, gpu: int) -> dict[str, str]:
 # ---------------------------------------------------------------------------- runs
 
 
+_CUT_OFF = "cut off"
+_UNFINISHED = (_CUT_OFF, INTERRUPTED)
+"""Why a run ended that can go on."""
+
+
 def _optimised(
     wanted: Sequence[Bar], gpus: Sequence[int], options: argparse.Namespace
 ) -> None:
-    """Run `argus optimize` for each task, and say how it went."""
+    """Run `argus optimize` for each task that is not finished, and say how it went."""
+    end = time.monotonic() + options.limit
+    runs = _runs(options.home)
 
-    def optimise(pair: tuple[int, Bar]) -> None:
-        number, bar = pair
-        command = [
-            *("optimize", *bar.arguments(), "--trials", str(options.trials)),
-            *("--cold", "--seed", "0", "--json"),
-        ]
-        if options.minutes:
-            command += ["--minutes", str(options.minutes)]
+    def optimise(pair: tuple[int, tuple[Bar, str | None]]) -> None:
+        number, (bar, run) = pair
         begin = time.monotonic()
+        if begin >= end:
+            return
         try:
             done = subprocess.run(
-                [sys.executable, "-c", COMMAND, *command],
+                [sys.executable, "-c", COMMAND, *_command(bar, run, options)],
                 capture_output=True,
                 text=True,
                 env=_home(options.home, gpus[number % len(gpus)]),
-                timeout=options.limit,
+                timeout=end - begin,
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            print(f"{bar.name}: not done in {options.limit} s", flush=True)
+            print(f"{bar.name}: cut off after {end - begin:.0f} s", flush=True)
             return
         seconds = time.monotonic() - begin
         try:
-            run = json.loads(done.stdout)["runs"][0]
+            result = json.loads(done.stdout)["runs"][0]
         except (ValueError, KeyError, IndexError):
             print(bar.name, done.stdout[-2000:], done.stderr[-2000:], flush=True)
             return
-        times = {**run["baselines"], "best": run["microseconds"]}
-        said = f"{run['trials']} trials, {run['reason']}, {times}"
+        times = {**result["baselines"], "best": result["microseconds"]}
+        said = f"{result['trials']} trials, {result['reason']}, {times}"
         print(f"{bar.name}: {seconds:.0f} s, {said}", flush=True)
 
+    waiting: list[tuple[Bar, str | None]] = []
+    for bar in wanted:
+        name, state = runs.get(_problem_of(bar), (None, None))
+        if state is None or _reason(state) in _UNFINISHED:
+            waiting.append((bar, name))
     with ThreadPoolExecutor(options.jobs) as pool:
-        list(pool.map(optimise, enumerate(wanted)))
+        list(pool.map(optimise, enumerate(waiting)))
 
 
-def _finished(bar: Bar, home: Path) -> bool:
-    found = _run_of(bar, home)
-    return found is not None and found[1].finished is not None
+def _command(bar: Bar, run: str | None, options: argparse.Namespace) -> list[str]:
+    """Arguments of `argus` that begin a task's run, or go on with it."""
+    if run is not None:
+        return ["optimize", "--resume", run, "--cold", "--json"]
+    command = [
+        *("optimize", *bar.arguments(), "--trials", str(options.trials)),
+        *("--cold", "--seed", "0", "--json"),
+    ]
+    if options.minutes:
+        command += ["--minutes", str(options.minutes)]
+    return command
 
 
-def _run_of(bar: Bar, home: Path) -> tuple[str, Any] | None:
-    """The last run of a task that has a result, and its state."""
-    from argus.agent.state import State
+def _problem_of(bar: Bar) -> str:
+    """What a task's runs have in common."""
     from argus.agent.tasks.named import tasks_named
-    from argus.runs.store import Store
 
     options = [bar.option] if bar.option else []
     (task,) = tasks_named(bar.entry, bar.shape, options=options).tasks
+    return task.problem.model_dump_json()
+
+
+def _runs(home: Path) -> dict[str, tuple[str, State]]:
+    """The last run of each problem and its state."""
+    from argus.runs.store import Store
+
     store = Store(home / "runs")
-    for name in reversed(store.names()):
+    found: dict[str, tuple[str, State]] = {}
+    for name in store.names():
         run = store.read(name)
         state = State.rebuild(run.events(), run.get)
-        if state.started.task.problem == task.problem and state.best:
-            return name, state
-    return None
+        found[state.started.task.problem.model_dump_json()] = name, state
+    return found
 
 
-def _record(bar: Bar, home: Path) -> dict[str, Any] | None:
-    """What the run of a task came to, from its record."""
+def _reason(state: State) -> str:
+    return state.finished.reason if state.finished else _CUT_OFF
+
+
+def _records(wanted: Sequence[Bar], home: Path) -> list[dict[str, Any]]:
+    """What the runs of the tasks came to, where they have a right kernel."""
+    runs = _runs(home)
+    found = [(bar, runs.get(_problem_of(bar))) for bar in wanted]
+    return [_record(bar, *run) for bar, run in found if run and run[1].best]
+
+
+def _record(bar: Bar, name: str, state: State) -> dict[str, Any]:
     from argus.agent.assemble import space_of
 
-    found = _run_of(bar, home)
-    if found is None:
-        return None
-    name, state = found
+    assert state.best is not None and state.best.verdict is not None
     verdict = state.best.verdict
+    verdicts = [t.verdict for t in state.done if t.verdict]
     problem = state.started.task.problem
     library = space_of(state.started.task).library(problem)
     same = [t.microseconds for t in state.done if state.design(t.number) == library]
     run = {
         "run": name,
-        "reason": state.finished.reason if state.finished else "cut off",
+        "reason": _reason(state),
         "trials": len(state.done),
-        "statuses": Counter(t.verdict.status for t in state.done),
-        "without_prediction": sum(t.verdict.predicted is None for t in state.done),
+        "statuses": Counter(v.status for v in verdicts),
+        "without_prediction": sum(v.predicted is None for v in verdicts),
         "start_microseconds": state.trials[0].microseconds,
         "microseconds": state.best.microseconds,
         "measured": verdict.measured and verdict.measured.model_dump(mode="json"),
@@ -293,7 +330,6 @@ def _side_by_side(
 def side_by_side(name: str, home: Path) -> dict[str, Any]:
     """Medians in µs of a run's best kernel, the library's default and the baselines."""
     from argus.agent.assemble import space_of
-    from argus.agent.state import State
     from argus.compiler import build
     from argus.evaluation.arrays import TorchArrays
     from argus.evaluation.judge.candidate import request_of
