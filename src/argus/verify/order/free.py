@@ -3,8 +3,8 @@
 Where sizes decide several loops in ways that do not repeat from tile to tile, the walks
 at some sizes do not stand for all. Loops that turn equally often whatever the sizes
 are, but for a constant, form a class. If all numbers of turns of all classes are right,
-in any combination, then so are those that sizes can bring about. (If not, nothing is
-known: the combination may not exist.)
+from the least that each is shown to have, in any combination, then so are those that
+sizes can bring about. (If not, nothing is known: the combination may not exist.)
 """
 
 from __future__ import annotations
@@ -37,8 +37,13 @@ class FreeSizes(Sizes):
         return [self.control.depth[op] for op, _ in alike.loops]
 
     def environment(self, chosen: Mapping[str, int]) -> dict[str, int | float] | None:
-        """Values of all symbols at one size, and how often each loop turns."""
+        """Values of all symbols at one size, and how often each loop turns.
+
+        None for fewer turns than any sizes have.
+        """
         if self.base is None:
+            return None
+        if any(turns < self.classes[name].least for name, turns in chosen.items()):
             return None
         env = dict(self.base)
         for name, turns in chosen.items():

@@ -22,12 +22,14 @@ from math import lcm
 
 from argus.ir import ops as o
 from argus.ir.expr import Binary, Const, Expr, Sym, binary, substitute, symbols
+from argus.verify.decide import prove
 from argus.verify.decide.atoms import Part, Quotient, Symbol
 from argus.verify.decide.conditions import context_of
 from argus.verify.decide.evaluation import Unmodelled, has_floats
 from argus.verify.decide.facts import conjuncts
 from argus.verify.decide.normal import Normal
 from argus.verify.decide.polynomial import EVERYTHING, Poly, variable
+from argus.verify.verdict import Verdict
 
 __all__ = ["Alike", "Decision", "Relations", "relations"]
 
@@ -35,6 +37,8 @@ _MOST = 4096
 """A longer period of a size is not gone through."""
 _CLASSES = 3
 """Combinations of more numbers of turns are too many."""
+_LEAST_MS = 1000
+"""For the proof that a loop turns at all."""
 _SIZES = ("dim", "param", "stride", "block", "rank", "sms")
 
 
@@ -52,9 +56,13 @@ class Decision:
 
 @dataclass(frozen=True)
 class Alike:
-    """Loops, and how much more often than a common number each of them turns."""
+    """Loops, and how much more often than a common number each of them turns.
+
+    ``least``: what sizes make at least of the common number.
+    """
 
     loops: tuple[tuple[o.For, int], ...]
+    least: int = 0
 
 
 @dataclass
@@ -103,23 +111,39 @@ def relations(decisions: Sequence[Decision], required: Iterable[Expr]) -> Relati
     for size in seen.through:
         seen.divide(size, found)
     if found.gaps and not conditions:
-        found.classes += _classes(loops, forms)
+        found.classes += _classes(loops, forms, facts)
     return found
 
 
-def _classes(loops: Sequence[Decision], forms: Sequence[Poly]) -> list[Alike]:
+def _classes(
+    loops: Sequence[Decision], forms: Sequence[Poly], facts: Sequence[Expr]
+) -> list[Alike]:
     """Loops by their number of turns, but for a constant; [] where that is too many."""
-    several: dict[Poly, list[tuple[o.For, int]]] = {}
+    several: dict[Poly, list[tuple[Decision, int]]] = {}
     for d, form in zip(loops, forms, strict=True):
-        assert isinstance(d.op, o.For)
-        several.setdefault(form.varying, []).append((d.op, form.constant))
+        several.setdefault(form.varying, []).append((d, form.constant))
     if len(several) > _CLASSES:
         return []
     found: list[Alike] = []
     for mine in several.values():
-        most = max(more for _, more in mine)
-        found.append(Alike(tuple((op, more - most) for op, more in mine)))
+        often, most = max(mine, key=lambda one: one[1])
+        turns = [(d.op, more - most) for d, more in mine if isinstance(d.op, o.For)]
+        first = max(-more for _, more in turns)
+        found.append(Alike(tuple(turns), _least(often, first, facts)))
     return found
+
+
+def _least(d: Decision, first: int, facts: Sequence[Expr]) -> int:
+    """The largest number up to ``first`` of which it is shown that a loop reaches it.
+
+    A loop that turns ``first`` times less often then turns 0 times, not fewer.
+    """
+    step = _step(d.op)
+    for turns in range(first if step else 0, 0, -1):
+        enough = binary(">=", d.value, (turns - 1) * step + 1)
+        if prove(enough, list(facts), timeout_ms=_LEAST_MS).verdict is Verdict.PROVED:
+            return turns
+    return 0
 
 
 class _Seen:

@@ -65,7 +65,10 @@ class State:
     tagged: list[Tagged] = field(default_factory=list[Tagged])
     """Components that this role gave to shared tiles of which others wrote the data."""
     waits: dict[BarrierAlloc, Expr] = field(default_factory=dict[BarrierAlloc, Expr])
-    stores: dict[int, Stored] = field(default_factory=dict[int, Stored])
+    stores: dict[tuple[int, int], Stored] = field(
+        default_factory=dict[tuple[int, int], Stored]
+    )
+    """By the operation's id and the number of its box."""
     full_of: Mapping[SharedAlloc, BarrierAlloc] = field(
         default_factory=dict[SharedAlloc, BarrierAlloc]
     )

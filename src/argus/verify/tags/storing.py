@@ -44,11 +44,13 @@ def check_store(
     value: Value,
     mask: tuple[Compare, ...] | None,
     who: Bools | None,
+    part: int = 0,
 ) -> None:
     """All obligations of one store; it is remembered for coverage.
 
     ``mask`` are the conditions under which an element is stored, None if there are
-    none; ``who`` the holders that store.
+    none; ``who`` the holders that store; ``part`` the number of the box, for an
+    operation that stores several.
     """
     tensor = view.tensor
     if who is not None:
@@ -73,7 +75,7 @@ def check_store(
         state.report(
             "AG0308", f"the stored sum over {name} is complete", op.span, outcome
         )
-    state.stores[id(op)] = Stored(
+    state.stores[id(op), part] = Stored(
         op,
         tensor,
         placed.coords,

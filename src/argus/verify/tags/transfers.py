@@ -191,7 +191,7 @@ def copy_out(state: State, op: o.CopyOut) -> None:
     """A TMA store: each box is compared with the coordinates it goes to."""
     if op.plan is None:
         return
-    for box in op.plan.boxes:
+    for number, box in enumerate(op.plan.boxes):
         part = _box(state, op, op.plan, box, op.dst, op.src, None)
         if part is None:
             return
@@ -200,7 +200,7 @@ def copy_out(state: State, op: o.CopyOut) -> None:
         if value is None:
             continue
         placed = Placed(coords, (), {})
-        check_store(state, op, op.dst, placed, value, None, None)
+        check_store(state, op, op.dst, placed, value, None, None, number)
 
 
 def _box(
