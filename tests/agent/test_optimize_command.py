@@ -68,6 +68,22 @@ def test_a_kernel_gets_faster_and_everything_is_kept(home: Path, tmp_path: Path)
     assert load(home / "policy.json").runs == {name: 4}
 
 
+def test_a_cold_run_stays_cold(home: Path):
+    """Also where it goes on, and nobody says it again."""
+    done = invoke(*SMALL[:-1], "1", "--no-ablate", "--cold")
+    assert done.exit_code == 0, done.output
+    assert "policy not changed: the run is cold" in " ".join(done.output.split())
+    words = ["optimize", "--resume", "latest", "--trials", "2", "--no-ablate"]
+    more = invoke(*words, "--json")
+    assert more.exit_code == 0, more.output
+    (result,) = json.loads(more.output)["runs"]
+    assert (result["trials"], result["cold"]) == (2, True)
+    assert not (home / "policy.json").exists()
+    assert "cold: what it learns stays in the run" in invoke("runs", "show").output
+    shown = json.loads(invoke("runs", "show", "--json").output)
+    assert shown["run"]["cold"] is True
+
+
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [

@@ -1,13 +1,24 @@
 """What events say of a run."""
 
+import json
 from pathlib import Path
 
 import pytest
 
 import sample_run
+from argus.agent.state import State
 from argus.diagnostics import ArgusError
 from argus.runs.history import History, history
-from argus.runs.records import Finished, Judged, Lowered, Proposed, Resumed, Verdict
+from argus.runs.records import (
+    Budget,
+    Finished,
+    Judged,
+    Lowered,
+    Proposed,
+    Resumed,
+    Started,
+    Verdict,
+)
 from argus.runs.store import Stamped, Store
 
 
@@ -57,6 +68,41 @@ def test_a_trial_that_is_done_again_counts_once(tmp_path: Path) -> None:
     assert found.resumed == 1
     assert found.seconds == 2.0, "the hour between two processes is nobody's work"
     assert found.finished is not None and found.finished.reason == "interrupted"
+
+
+def test_cold_from_the_start_or_from_where_it_goes_on() -> None:
+    def cold(first: Started, *later: Resumed) -> bool:
+        events = [Stamped(i, float(i), e) for i, e in enumerate([first, *later])]
+        found = State.rebuild([s.event for s in events], lambda name: b"")
+        assert found.cold == history(events).cold
+        return found.cold
+
+    warm = Started(
+        task=sample_run.TASK,
+        agent="builtin",
+        seed=0,
+        budget=Budget(),
+        policy={},
+        environment={},
+    )
+    go_on = Resumed(environment={})
+    assert not cold(warm) and not cold(warm, go_on)
+    assert cold(warm.model_copy(update={"cold": True}), go_on)
+    assert cold(warm, Resumed(environment={}, cold=True), go_on)
+
+
+def test_records_from_before_runs_were_called_cold() -> None:
+    written: dict[str, object] = {
+        "task": sample_run.TASK.model_dump(),
+        "agent": "external",
+        "seed": 0,
+        "budget": {},
+        "policy": {},
+        "environment": {"argus": "0.1.0"},
+    }
+    assert not Started.model_validate_json(json.dumps(written)).cold
+    written["environment"] = {"policy": "neither used nor changed"}
+    assert Started.model_validate_json(json.dumps(written)).cold
 
 
 def test_no_beginning() -> None:

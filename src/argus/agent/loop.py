@@ -57,8 +57,9 @@ BATCH = 4
 class Options:
     """How a run goes. ``budget`` None is that of the record.
 
-    ``policy`` is the file that learns from it; None: nobody does. ``ablate``: whether
-    the best kernel is taken apart at the end.
+    ``policy`` is the file that learns from it; None: nobody does, and nobody learns
+    from a run that is cold. ``ablate``: whether the best kernel is taken apart at the
+    end.
     """
 
     budget: Budget | None = None
@@ -270,7 +271,7 @@ class Optimiser:
         event = Finished(reason=reason, best=best.number if best else None)
         self._write(event)
         path = self._options.policy
-        if path is not None:
+        if path is not None and not self.state.cold:
             done = len(self.state.done)
             merge(path, self._run.id, done, self.state.policy_at)
         return event
@@ -324,9 +325,15 @@ class Optimiser:
             self._watch(event, self.state)
 
 
-def resume(run: Run, environment: dict[str, str], budget: Budget | None = None) -> None:
+def resume(
+    run: Run,
+    environment: dict[str, str],
+    budget: Budget | None = None,
+    *,
+    cold: bool = False,
+) -> None:
     """Write down that a run goes on, and with which limits if they are others.
 
-    To be called before its optimiser is made.
+    ``cold``: from now on it teaches nothing. To be called before its optimiser is made.
     """
-    run.append(Resumed(environment=environment, budget=budget))
+    run.append(Resumed(environment=environment, budget=budget, cold=cold))

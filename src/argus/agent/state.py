@@ -47,7 +47,7 @@ class State:
 
     ``finals`` are the trials of the last measurements, side by side. ``spent`` is what
     all of it took, also work that was done again. ``limits`` are those that were given
-    when the run went on.
+    when the run went on. ``cold``: what is learnt stays in the run.
     """
 
     started: Started
@@ -61,12 +61,13 @@ class State:
     spent: Cost = field(default_factory=Cost)
     limits: Budget | None = None
     probes: list[Probed] = field(default_factory=list[Probed])
+    cold: bool = False
 
     @staticmethod
     def begin(started: Started) -> State:
         """The state after the first event."""
         policy = Policy.model_validate(started.policy)
-        return State(started, policy, policy)
+        return State(started, policy, policy, cold=started.cold)
 
     @staticmethod
     def rebuild(events: Sequence[Event], fetch: Callable[[str], bytes]) -> State:
@@ -90,6 +91,7 @@ class State:
                 self.finals.clear()
                 self.ablations.clear()
                 self.limits = event.budget or self.limits
+                self.cold = self.cold or event.cold
             case Proposed():
                 self._update(event.trial, Trial(event.trial, proposed=event))
             case Probed():

@@ -126,7 +126,7 @@ def optimize(
             tokens=tokens,
             usd=usd,
         )
-        options = Options(policy=None if cold else policy_file(), ablate=ablate)
+        options = Options(policy=policy_file(), ablate=ablate)
         results: list[Json] = []
         out.data["runs"] = results
         if resume is not None:
@@ -138,7 +138,7 @@ def optimize(
                 limits = _limits(run, budget)
                 money = (limits or _limited(run)).usd is not None
                 with lowering_agent(out, name, asked, money) as made:
-                    _go_on(run, judge, limits, asked)
+                    _go_on(run, judge, limits, cold, asked)
                     found = _work(out, run, judge, made, options, output)
                     results.append(found[0])
             return
@@ -204,6 +204,7 @@ def _begun(
         budget=budget,
         policy=told,
         environment=_environment(judge, asked),
+        cold=cold,
     )
     return Store(data_folder() / "runs").create(started)
 
@@ -234,12 +235,16 @@ def _limits(run: Run, given: Budget) -> Budget | None:
 
 
 def _go_on(
-    run: Run, judge: Judge, limits: Budget | None, asked: ModelSettings | None
+    run: Run,
+    judge: Judge,
+    limits: Budget | None,
+    cold: bool,
+    asked: ModelSettings | None,
 ) -> None:
     """Write down that the run goes on."""
     from argus.agent.loop import resume
 
-    resume(run, _environment(judge, asked), limits)
+    resume(run, _environment(judge, asked), limits, cold=cold)
 
 
 def _environment(judge: Judge, asked: ModelSettings | None) -> dict[str, str]:
@@ -283,6 +288,8 @@ def _work(
     more = "" if again else _MORE.get(end.reason)
     if more is not None:
         rows.append(("go on", f"argus optimize --resume {run.id} {more}".rstrip()))
+    if state.cold:
+        rows.append(("policy", "not changed: the run is cold"))
     if output is not None and state.best is not None:
         path = _write(state, output, task)
         rows.append(("kernel", str(path)))
@@ -327,6 +334,7 @@ def _result(run: Run, state: State, end: Finished) -> dict[str, Json]:
         "run": run.id,
         "task": state.started.task.name,
         "reason": end.reason,
+        "cold": state.cold,
         "trials": len(state.done),
         "best_trial": best.number if best else None,
         "microseconds": best.microseconds if best else None,

@@ -80,6 +80,8 @@ def show(
             out.data["trials"] = [row(t) for t in found.trials]
             out.line(f"{run.id}  {state}", style="bold")
             out.line(_in_short(found), indent=2)
+            if found.cold:
+                out.line("cold: what it learns stays in the run", indent=2)
             for one in found.trials:
                 out.line(_line(one), indent=6)
             _show_ablation(out, found)

@@ -100,6 +100,7 @@ class History:
     """A run. ``seconds`` is the wall-clock time in which processes worked on it.
 
     ``cost`` counts everything: also work that was done again, and the end of the run.
+    ``cold``: it teaches nothing, whoever goes on with it.
     """
 
     started: Started
@@ -112,6 +113,7 @@ class History:
     cost: Cost = field(default_factory=Cost)
     limits: Budget | None = None
     probes: tuple[Probed, ...] = ()
+    cold: bool = False
 
     @property
     def budget(self) -> Budget:
@@ -217,6 +219,7 @@ def history(stamped: Sequence[Stamped]) -> History:
     finished: Finished | None = None
     resumed = 0
     limits: Budget | None = None
+    cold = stamped[0].event.cold
     seconds = 0.0
     costs: list[Cost] = []
     probes: list[Probed] = []
@@ -232,6 +235,7 @@ def history(stamped: Sequence[Stamped]) -> History:
             case Resumed():
                 resumed += 1
                 limits = event.budget or limits
+                cold = cold or event.cold
                 finished = None
             case Proposed() | Lowered() | Judged() | Learned():
                 parts.setdefault(event.trial, {})[event.event] = event
@@ -255,6 +259,7 @@ def history(stamped: Sequence[Stamped]) -> History:
         cost=total(costs),
         limits=limits,
         probes=tuple(probes),
+        cold=cold,
     )
 
 

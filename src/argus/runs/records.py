@@ -7,9 +7,9 @@ and nothing of the compiler is imported.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, cast
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 Value = bool | int | float | str
 """A static parameter or an option: a literal, or the name of an inline function."""
@@ -232,7 +232,11 @@ class Budget(Record):
 
 
 class Started(Record):
-    """First event of a run. ``environment``: versions, device or "no GPU"."""
+    """First event of a run. ``environment``: versions, device or "no GPU".
+
+    ``cold``: nothing that was learnt before is used, and nothing is taught; that holds
+    for the whole run, also where it goes on later.
+    """
 
     event: Literal["started"] = "started"
     task: Task
@@ -241,17 +245,33 @@ class Started(Record):
     budget: Budget
     policy: dict[str, object]
     environment: dict[str, str]
+    cold: bool = False
+
+    @model_validator(mode="before")
+    @classmethod
+    def _cold_in_words(cls, data: Any) -> Any:
+        """Sessions said it in words before there was a field for it."""
+        if not isinstance(data, dict):
+            return data
+        given = cast("dict[str, Any]", data)
+        environment = given.get("environment")
+        if "cold" in given or not isinstance(environment, dict):
+            return given
+        words = cast("dict[str, Any]", environment).get("policy")
+        return {**given, "cold": words == "neither used nor changed"}
 
 
 class Resumed(Record):
     """The run goes on after it was cut off; an unfinished trial is done again.
 
-    ``budget``: the limits from now on; None: they stay as they were.
+    ``budget``: the limits from now on; None: they stay as they were. ``cold``: the run
+    is to teach nothing from now on; one that began cold is so without it.
     """
 
     event: Literal["resumed"] = "resumed"
     environment: dict[str, str]
     budget: Budget | None = None
+    cold: bool = False
 
 
 class Proposed(Record):

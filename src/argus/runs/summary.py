@@ -24,6 +24,7 @@ def summary(name: str, state: str, found: History) -> dict[str, Json]:
         "task": found.started.task.name,
         "agent": found.started.agent,
         "seed": found.started.seed,
+        "cold": found.cold,
         "begin": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(found.begin)),
         "seconds": found.seconds,
         "trials": len(found.trials),

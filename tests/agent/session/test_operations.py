@@ -14,7 +14,7 @@ from argus.agent.state import State
 from argus.agent.tasks import library_task
 from argus.diagnostics import ArgusError
 from argus.runs.history import history
-from argus.runs.records import Budget, Lowered, Probed, Started
+from argus.runs.records import Budget, Lowered, Probed
 
 
 def code(raised: pytest.ExceptionInfo[ArgusError]) -> str:
@@ -385,11 +385,25 @@ def test_a_cold_session_learns_from_nobody_and_teaches_nobody(desk: Desk, home):
     run = begun(desk)
     session.submit(desk, draft(desk))
     assert session.finish(desk).policy == ""
-    assert not (home / "policy.json").exists()
     with desk.store.read(run) as record:
-        first = record.started()
-    assert isinstance(first, Started)
-    assert first.environment["policy"] == "neither used nor changed"
+        assert record.started().cold
+    # Also when it goes on, and nobody says it again.
+    session.start(desk, Asked(resume=run, trials=30))
+    session.submit(desk, draft(desk))
+    assert session.finish(desk).policy == ""
+    assert not (home / "policy.json").exists()
+
+
+def test_a_session_that_goes_on_cold_teaches_no_more(desk: Desk, home):
+    run = begun(desk, cold=False)
+    session.submit(desk, draft(desk))
+    assert session.finish(desk).policy
+    learnt = load(home / "policy.json")
+    assert learnt.runs == {run: 2}
+    session.start(desk, Asked(resume=run, trials=30, cold=True))
+    session.submit(desk, draft(desk))
+    assert session.finish(desk).policy == ""
+    assert load(home / "policy.json") == learnt
 
 
 def test_knowledge_knows_the_run(desk: Desk):

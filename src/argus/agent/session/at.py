@@ -21,8 +21,6 @@ from argus.runs.store import Run
 
 DRY_RUNS = 8
 """Calls of `bench` for a proposal: it is no trial, and a run is to end."""
-COLD, UNUSED = "policy", "neither used nor changed"
-"""In the environment of a run that is to learn nothing from others, nor teach them."""
 
 
 @dataclass
@@ -61,11 +59,6 @@ class At:
     def space(self) -> Family:
         """The task's design space."""
         return space_of(self.task)
-
-    @property
-    def cold(self) -> bool:
-        """Whether the run stays to itself: no policy is used or changed."""
-        return self.state.started.environment.get(COLD) == UNUSED
 
     @property
     def minutes(self) -> float:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from argus import __version__
 from argus.agent.policy import Policy, load, policy_file
 from argus.agent.session import views
-from argus.agent.session.at import COLD, UNUSED, At
+from argus.agent.session.at import At
 from argus.agent.session.describing import (
     RULES,
     description_of,
@@ -89,7 +89,8 @@ def start(desk: Desk, asked: Asked) -> Started:
         seed=asked.seed,
         budget=_budget(asked, Budget(trials=trials)),
         policy=told,
-        environment=_environment(devices) | ({COLD: UNUSED} if asked.cold else {}),
+        environment=_environment(devices),
+        cold=asked.cold,
     )
     with desk.store.create(begun) as run:
         work = desk.worked(run)
@@ -136,7 +137,7 @@ def _resumed(desk: Desk, asked: Asked) -> Started:
         before = At.of(run)
         budget = _budget(asked, before.state.budget)
         devices = desk.judges.get(gpu=True).devices
-        resume(run, _environment(devices), budget)
+        resume(run, _environment(devices), budget, cold=asked.cold)
         work = desk.worked(run)
         begin(desk, work)
         return _started(desk, work, ())

@@ -151,7 +151,7 @@ class Desk:
             Options(
                 budget=at.state.budget,
                 batch=1,
-                policy=None if at.cold else policy_file(),
+                policy=policy_file(),
                 ablate=ablate,
             ),
             self._watch,

@@ -111,6 +111,6 @@ def _ended(work: Work, notes: list[str]) -> Ended:
         baselines=_baselines(verdict),
         limit_microseconds=verdict.limit_microseconds if verdict else None,
         ablation=views.ablation(state),
-        policy="" if work.cold else str(policy_file()),
+        policy="" if work.state.cold else str(policy_file()),
         notes=tuple(notes),
     )
