@@ -69,13 +69,35 @@ class Left:
 
 
 @dataclass(frozen=True)
+class Heard:
+    """A request to a language model has come back.
+
+    ``conversation`` (JSON) is all that was said until then, ``request`` the number of
+    this one in it, from 1. ``priced``: whether the money in ``cost`` is known.
+    """
+
+    request: int
+    conversation: str
+    cost: Cost
+    priced: bool = True
+
+
+Hears = Callable[[Heard], None]
+"""Told each request as soon as it has come back, to write it down."""
+
+
+def nobody(heard: Heard) -> None:
+    """Does nothing."""
+
+
+@dataclass(frozen=True)
 class Order:
     """One proposal to carry out.
 
     ``parent`` is the kernel to change and ``verdict`` what is known of it; ``advice``
     is the policy's written advice; ``tried`` tells a program that was judged before.
     ``seed`` makes a deterministic agent deterministic. ``left`` is what all orders that
-    are given together may cost.
+    are given together may cost. ``hears`` is told what a language model is asked.
     """
 
     task: Task
@@ -86,6 +108,7 @@ class Order:
     seed: int
     tried: Callable[[Candidate], bool]
     left: Left = field(default_factory=Left)
+    hears: Hears = nobody
 
 
 @dataclass(frozen=True)
@@ -93,8 +116,8 @@ class Lowering:
     """What an agent made of an order: a candidate, or why there is none.
 
     ``attempts`` are the verdicts that came back to it on the way. ``note`` is what it
-    says of its kernel, ``conversation`` (JSON) what was asked and answered. ``lost``:
-    nobody carried it out, and it may be proposed again.
+    says of its kernel, ``conversation`` (JSON) what was asked and answered. ``cost`` is
+    all that it took. ``lost``: nobody carried it out, and it may be proposed again.
     """
 
     candidate: Candidate | None
@@ -166,7 +189,12 @@ class Advisor(Protocol):
     """An agent that also says in words what trials teach."""
 
     def advise(
-        self, state: State, trials: Sequence[Trial], family: str, left: Left
+        self,
+        state: State,
+        trials: Sequence[Trial],
+        family: str,
+        left: Left,
+        hears: Hears = nobody,
     ) -> Advised | None:
         """Advice after ``trials``, which are judged; None if they teach nothing."""
         ...

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from argus.agent.ablation import ablate, measure_again
 from argus.agent.budget import INTERRUPTED, Stop, cost_of, enough, spent
@@ -21,6 +22,8 @@ from argus.agent.interfaces import (
     Advised,
     Advisor,
     BatchAgent,
+    Heard,
+    Hears,
     Judge,
     Left,
     Lowering,
@@ -35,10 +38,12 @@ from argus.agent.policy import merge
 from argus.agent.remembering import RememberingJudge
 from argus.agent.space import Design, Space
 from argus.agent.state import State, same_source
-from argus.runs.history import Trial, history
+from argus.runs.history import Trial, history, total
 from argus.runs.records import (
+    Asked,
     Budget,
     Candidate,
+    Cost,
     Event,
     Finished,
     Judged,
@@ -94,6 +99,8 @@ class Optimiser:
         self._earlier = history(stamped).seconds
         self._began = time.monotonic()
         self._task = self.state.started.task
+        # What requests took that are written down, by trial and by what about.
+        self._heard: dict[tuple[int, str], list[Cost]] = {}
 
     # ---- the whole of it
 
@@ -210,7 +217,7 @@ class Optimiser:
                 candidate=name,
                 attempts=lowering.attempts,
                 failure=lowering.failure,
-                cost=lowering.cost,
+                cost=self._rest(number, "kernel", lowering.cost),
                 note=lowering.note,
                 conversation=self._kept(lowering.conversation),
                 lost=lowering.lost,
@@ -249,7 +256,7 @@ class Optimiser:
                 event = event.model_copy(
                     update={
                         "changes": (*event.changes, *advised.changes),
-                        "cost": advised.cost,
+                        "cost": self._rest(trial.number, "advice", advised.cost),
                         "note": advised.failure,
                         "conversation": self._kept(advised.conversation),
                     }
@@ -259,7 +266,38 @@ class Optimiser:
     def _advised(self, trials: Sequence[Trial]) -> Advised | None:
         if not isinstance(self._agent, Advisor):
             return None
-        return self._agent.advise(self.state, trials, self._space.name, self.left())
+        hears = self._hears(trials[-1].number, "advice")
+        return self._agent.advise(
+            self.state, trials, self._space.name, self.left(), hears
+        )
+
+    def _hears(self, trial: int, about: Literal["kernel", "advice"]) -> Hears:
+        """Writes down requests to a model, for a trial, as they come back."""
+        costs = self._heard[trial, about] = []
+
+        def write(heard: Heard) -> None:
+            self._write(
+                Asked(
+                    trial=trial,
+                    about=about,
+                    request=heard.request,
+                    conversation=self._run.put(heard.conversation),
+                    cost=heard.cost,
+                    priced=heard.priced,
+                )
+            )
+            costs.append(heard.cost)
+
+        return write
+
+    def _rest(self, trial: int, about: str, cost: Cost) -> Cost:
+        """Of what an agent took, that which is not written down yet."""
+        known = total(self._heard.pop((trial, about), ()))
+        return Cost(
+            gpu_seconds=max(0.0, cost.gpu_seconds - known.gpu_seconds),
+            tokens=max(0, cost.tokens - known.tokens),
+            usd=max(0.0, cost.usd - known.usd),
+        )
 
     def _kept(self, conversation: str) -> str | None:
         """The artefact of a conversation."""
@@ -303,6 +341,7 @@ class Optimiser:
             seed=state.started.seed,
             tried=self._tried,
             left=self.left(),
+            hears=self._hears(trial.number, "kernel"),
         )
 
     def _tried(self, candidate: Candidate) -> bool:

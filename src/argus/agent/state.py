@@ -16,6 +16,7 @@ from argus.agent.space import Design
 from argus.runs.history import Trial, fastest, total
 from argus.runs.records import (
     Ablated,
+    Asked,
     Budget,
     Candidate,
     Cost,
@@ -81,7 +82,7 @@ class State:
 
     def apply(self, event: Event, fetch: Callable[[str], bytes]) -> None:
         """Take an event into account."""
-        if isinstance(event, Probed | Lowered | Judged | Learned | Ablated):
+        if isinstance(event, Probed | Asked | Lowered | Judged | Learned | Ablated):
             self.spent = total([self.spent, event.cost])
         match event:
             case Started():
@@ -93,7 +94,13 @@ class State:
                 self.limits = event.budget or self.limits
                 self.cold = self.cold or event.cold
             case Proposed():
-                self._update(event.trial, Trial(event.trial, proposed=event))
+                # A trial that was cut off may be planned again: what it took, it took.
+                asked = self._at(event.trial).asked
+                self._update(event.trial, Trial(event.trial, event, asked=asked))
+            case Asked():
+                before = self._at(event.trial)
+                after = replace(before, asked=(*before.asked, event))
+                self._update(event.trial, after)
             case Probed():
                 self.probes.append(event)
             case Lowered():

@@ -14,6 +14,7 @@ from typing import assert_never
 from argus.diagnostics import fail
 from argus.runs.records import (
     Ablated,
+    Asked,
     Budget,
     Change,
     Cost,
@@ -36,7 +37,8 @@ from argus.runs.store import Stamped
 class Trial:
     """One round, as far as it got. The start kernel's trial has no parent.
 
-    ``candidate`` names the artefact with the candidate's JSON.
+    ``candidate`` names the artefact with the candidate's JSON. ``asked`` are requests
+    to a language model, also of processes that were killed.
     """
 
     number: int
@@ -44,6 +46,7 @@ class Trial:
     lowered: Lowered | None = None
     judged: Judged | None = None
     learned: Learned | None = None
+    asked: tuple[Asked, ...] = ()
 
     @property
     def proposal(self) -> Proposal | None:
@@ -90,8 +93,8 @@ class Trial:
 
     @property
     def cost(self) -> Cost:
-        """What lowering, judging and learning took together."""
-        events = (self.lowered, self.judged, self.learned)
+        """What asking, lowering, judging and learning took together."""
+        events = (*self.asked, self.lowered, self.judged, self.learned)
         return total(e.cost for e in events if e is not None)
 
 
@@ -215,6 +218,7 @@ def history(stamped: Sequence[Stamped]) -> History:
     if not stamped or not isinstance(stamped[0].event, Started):
         raise fail("AG1003", None, "the run has no beginning")
     parts: dict[int, dict[str, Event]] = {}
+    asked: dict[int, list[Asked]] = {}
     ablations: dict[str, Ablated] = {}
     finished: Finished | None = None
     resumed = 0
@@ -227,7 +231,7 @@ def history(stamped: Sequence[Stamped]) -> History:
         event = stamp.event
         if earlier is not None and not isinstance(event, Resumed):
             seconds += max(0.0, stamp.time - earlier.time)
-        if isinstance(event, Probed | Lowered | Judged | Learned | Ablated):
+        if isinstance(event, Probed | Asked | Lowered | Judged | Learned | Ablated):
             costs.append(event.cost)
         match event:
             case Started():
@@ -239,6 +243,9 @@ def history(stamped: Sequence[Stamped]) -> History:
                 finished = None
             case Proposed() | Lowered() | Judged() | Learned():
                 parts.setdefault(event.trial, {})[event.event] = event
+            case Asked():
+                parts.setdefault(event.trial, {})
+                asked.setdefault(event.trial, []).append(event)
             case Probed():
                 probes.append(event)
             case Ablated():
@@ -247,7 +254,9 @@ def history(stamped: Sequence[Stamped]) -> History:
                 finished = event
             case _:
                 assert_never(event)
-    trials = tuple(_trial(number, parts[number]) for number in sorted(parts))
+    trials = tuple(
+        _trial(number, parts[number], asked.get(number, ())) for number in sorted(parts)
+    )
     return History(
         started=stamped[0].event,
         trials=trials,
@@ -263,7 +272,7 @@ def history(stamped: Sequence[Stamped]) -> History:
     )
 
 
-def _trial(number: int, found: dict[str, Event]) -> Trial:
+def _trial(number: int, found: dict[str, Event], asked: Sequence[Asked]) -> Trial:
     proposed, lowered = found.get("proposed"), found.get("lowered")
     judged, learned = found.get("judged"), found.get("learned")
     return Trial(
@@ -272,4 +281,5 @@ def _trial(number: int, found: dict[str, Event]) -> Trial:
         lowered if isinstance(lowered, Lowered) else None,
         judged if isinstance(judged, Judged) else None,
         learned if isinstance(learned, Learned) else None,
+        tuple(asked),
     )

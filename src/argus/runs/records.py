@@ -300,14 +300,34 @@ class Probed(Record):
     cost: Cost = Cost()
 
 
+class Asked(Record):
+    """A request to a language model has come back, with an answer or without one.
+
+    Written at once, so that what was paid for is on record whatever comes next.
+    ``about``: the kernel of the trial, or advice after it. ``request`` is its number in
+    its conversation, from 1, and ``conversation`` the artefact with all that was said
+    until then. ``cost`` is that of this request alone; ``priced``: whether its money is
+    known.
+    """
+
+    event: Literal["asked"] = "asked"
+    trial: int
+    about: Literal["kernel", "advice"]
+    request: int
+    conversation: str
+    cost: Cost = Cost()
+    priced: bool = True
+
+
 class Lowered(Record):
     """What the lowering agent made of the chosen proposal.
 
     ``candidate`` is the artefact with its JSON; None with a ``failure`` where there is
     none. ``attempts`` are verdicts of its inner loop, each of which went back to it.
     ``note`` is what the agent says of its kernel; ``conversation`` the artefact with
-    what was asked and answered, where the agent is a language model. ``lost``: nobody
-    carried the proposal out, so that the failure says nothing of it.
+    what was asked and answered, where the agent is a language model. ``cost`` is what
+    no :class:`Asked` says. ``lost``: nobody carried the proposal out, so that the
+    failure says nothing of it.
     """
 
     event: Literal["lowered"] = "lowered"
@@ -333,8 +353,9 @@ class Judged(Record):
 class Learned(Record):
     """The reward of a trial and what changed in the policy.
 
-    Where a language model writes advice, ``cost`` and ``conversation`` (an artefact)
-    are those of asking it, and ``note`` says why it wrote none.
+    Where a language model writes advice, ``conversation`` (an artefact) is that of
+    asking it, ``cost`` what no :class:`Asked` says of it, and ``note`` says why it
+    wrote none.
     """
 
     event: Literal["learned"] = "learned"
@@ -371,6 +392,7 @@ Event = Annotated[
     | Resumed
     | Proposed
     | Probed
+    | Asked
     | Lowered
     | Judged
     | Learned

@@ -17,9 +17,10 @@ from typer.testing import CliRunner
 
 from argus.agent.assemble import optimiser_of
 from argus.agent.loop import Options, resume
+from argus.agent.model.meter import SHORTEST, few_tokens
 from argus.cli.app import app
 from argus.runs.history import history
-from argus.runs.records import Budget, Learned, Lowered, Started
+from argus.runs.records import Budget, Cost, Learned, Lowered, Started
 from argus.runs.store import Run, Store
 
 TUTORIAL = Path(__file__).parents[3] / "docs" / "tutorial"
@@ -101,10 +102,18 @@ def test_the_command_makes_a_gemm_faster(server, tmp_path: Path, monkeypatch):
         assert "def gemm(" in said["turns"][0]["prompt"]
         assert "AG0301" in said["turns"][1]["prompt"]
         assert "ag.ring" in said["turns"][1]["answer"]
-        assert made.lowered.cost.tokens == 2200
-        assert made.lowered.cost.usd == pytest.approx(2 * 0.0012)
-        assert made.learned.cost.tokens == 1100
-        assert found.cost.tokens == 3300
+        # Each request is an event of its own, and counts once.
+        asked = [(e.about, e.request, e.cost.tokens, e.priced) for e in made.asked]
+        assert asked == [
+            ("kernel", 1, 1100, True),
+            ("kernel", 2, 1100, True),
+            ("advice", 1, 1100, True),
+        ]
+        assert made.asked[1].conversation == made.lowered.conversation
+        assert made.asked[2].conversation == made.learned.conversation
+        assert made.lowered.cost == made.learned.cost == Cost()
+        assert made.cost.tokens == found.cost.tokens == 3300
+        assert made.cost.usd == found.cost.usd == pytest.approx(3 * 0.0012)
         (change,) = [c for c in made.learned.changes if c.key.startswith("advice/")]
         assert (change.after, change.trials) == (ADVICE, (1,))
         assert found.started.environment["model"].startswith("openai:test")
@@ -325,3 +334,54 @@ def test_killed_and_interrupted_while_the_model_thinks(server, desk, store):
     with store.read("latest") as run:
         assert [e.trial for e in lowered(run)] == [1, 2, 3, 4]
         assert all(e.candidate for e in lowered(run))
+
+
+def test_what_was_paid_for_outlives_a_kill(server, model, desk, store):
+    """The first answer has come and is refused; the second request is under way."""
+
+    def answer(body: dict) -> Reply:
+        if asks_advice(body):
+            return advice(ADVICE, [1])
+        number = sum(not asks_advice(r) for r in server.requests)
+        source = REFUTED if number == 1 else BETTER + f"# {number}\n"
+        return kernel(source, delay=50.0 if number == 2 else 0.0)
+
+    server.answer = answer
+    with begin(store, desk, Budget(trials=2)):
+        pass
+    process = child(store, server)
+    wait_for(server, 2)
+    process.kill()
+    process.communicate(timeout=60)
+    with store.read("latest") as run:
+        (paid,) = history(run.stamped()).trials[1].asked
+        assert (paid.about, paid.request, paid.cost.tokens) == ("kernel", 1, 1100)
+        said = json.loads(run.get(paid.conversation))
+        (turn,) = said["turns"]
+        assert "j * BN + 1" in turn["answer"] and turn["outcome"] == "answered"
+        assert lowered(run) == []
+    # A budget with room for that request, and not for another one beside it.
+    limit = few_tokens(len(said["instructions"]) + len(turn["prompt"])) + 2 * SHORTEST
+    limit += few_tokens(3000)
+    with store.open("latest") as run:
+        resume(run, {}, Budget(trials=3, tokens=limit))
+        options = Options(batch=1, ablate=False)
+        optimiser = optimiser_of(run, desk.judge, model(), options)
+        assert optimiser.left().tokens == limit - 1100
+        assert optimiser.go().reason == "budget: tokens"
+        assert [e.failure for e in lowered(run)] == [
+            f"budget: {limit - 1100} tokens are left, and a request needs more"
+        ]
+        assert len(server.requests) == 2
+        resume(run, {}, Budget(trials=3))
+    # With more, it goes on; every answer that came is counted, and once.
+    process = child(store, server)
+    said, errors = process.communicate(timeout=60)
+    assert said.strip() == "budget: trials", errors
+    with store.read("latest") as run:
+        found = history(run.stamped())
+        answered = len(server.requests) - 1
+        assert answered == 3, "a refused kernel, a kernel, advice"
+        assert found.cost.tokens == 1100 * answered
+        assert found.trials[1].cost.tokens == 1100
+        assert sum(t.cost.tokens for t in found.trials) == found.cost.tokens

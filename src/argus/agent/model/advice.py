@@ -14,9 +14,10 @@ from collections.abc import Sequence
 from argus.agent.interfaces import Advised
 from argus.agent.model.answers import LONGEST_ADVICE, AdviceAnswer
 from argus.agent.model.asking import Asker
+from argus.agent.model.conversation import Conversation
 from argus.agent.model.failures import ProviderFailed, Unusable
 from argus.agent.model.meter import Meter, NoRoom
-from argus.agent.model.prompts import advice_instructions, advice_prompt
+from argus.agent.model.prompts import advice_prompt
 from argus.agent.model.provider import redacted
 from argus.agent.policy import ADVICE
 from argus.agent.state import START, State
@@ -27,17 +28,21 @@ GENERAL = "general"
 
 
 def advise(
-    asker: Asker, meter: Meter, state: State, trials: Sequence[Trial], family: str
+    asker: Asker,
+    conversation: Conversation,
+    meter: Meter,
+    state: State,
+    trials: Sequence[Trial],
+    family: str,
 ) -> Advised | None:
     """Ask for advice after some trials; None if none of them was judged.
 
-    One request, without a second attempt: where it fails, advice by rule takes its
-    place, and the failure says why.
+    ``conversation`` is a new one. One request, without a second attempt: where it
+    fails, advice by rule takes its place, and the failure says why.
     """
     tried = [t for t in trials if t.verdict is not None and _optimisation(t)]
     if not tried:
         return None
-    conversation = asker.conversation(advice_instructions())
     prompt = advice_prompt(state, tried, state.policy)
     try:
         answer = asker.run(asker.ask(AdviceAnswer, conversation, prompt, meter))

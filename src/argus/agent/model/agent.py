@@ -14,7 +14,16 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from argus.agent.interfaces import Advised, Done, Judge, Left, Lowering, Order
+from argus.agent.interfaces import (
+    Advised,
+    Done,
+    Hears,
+    Judge,
+    Left,
+    Lowering,
+    Order,
+    nobody,
+)
 from argus.agent.model.advice import advise
 from argus.agent.model.answers import KernelAnswer
 from argus.agent.model.asking import Asker
@@ -22,7 +31,12 @@ from argus.agent.model.conversation import Conversation
 from argus.agent.model.failures import ProviderFailed, Unusable
 from argus.agent.model.feedback import told, unchanged, unusable
 from argus.agent.model.meter import Meter, NoRoom
-from argus.agent.model.prompts import instructions, proposal_prompt, retry_prompt
+from argus.agent.model.prompts import (
+    advice_instructions,
+    instructions,
+    proposal_prompt,
+    retry_prompt,
+)
 from argus.agent.model.provider import redacted, require_price
 from argus.agent.model.settings import ModelSettings
 from argus.agent.state import State
@@ -133,8 +147,12 @@ class ModelAgent:
         """Carry out proposals side by side. All are of one task and one budget."""
         meter = Meter(orders[0].left, self.asker.price)
         work = [
-            _Work(o, self.asker.conversation(instructions()), proposal_prompt(o))
-            for o in orders
+            _Work(
+                order,
+                self.asker.conversation(instructions(), order.hears),
+                proposal_prompt(order),
+            )
+            for order in orders
         ]
         made: dict[int, Lowering] = {}
 
@@ -272,13 +290,19 @@ class ModelAgent:
     # ---- learning
 
     def advise(
-        self, state: State, trials: Sequence[Trial], family: str, left: Left
+        self,
+        state: State,
+        trials: Sequence[Trial],
+        family: str,
+        left: Left,
+        hears: Hears = nobody,
     ) -> Advised | None:
         """What the trials teach, in the model's words."""
         if self.stopped is not None:
             return None
         meter = Meter(left, self.asker.price)
-        return advise(self.asker, meter, state, trials, family)
+        conversation = self.asker.conversation(advice_instructions(), hears)
+        return advise(self.asker, conversation, meter, state, trials, family)
 
 
 def _same_text(made: Candidate, parent: Candidate) -> bool:

@@ -20,7 +20,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel
 
-from argus.agent.model.conversation import KEPT, Conversation, Turn, text_of
+from argus.agent.interfaces import Hears, nobody
+from argus.agent.model.conversation import (
+    KEPT,
+    Conversation,
+    Outcome,
+    Turn,
+    text_of,
+)
 from argus.agent.model.failures import (
     SAID,
     Later,
@@ -80,9 +87,9 @@ class Asker:
         """Do asynchronous work; Ctrl-C cancels it and is raised here."""
         return self._runner.run(work)
 
-    def conversation(self, instructions: str) -> Conversation:
-        """A new one."""
-        return Conversation(self.settings.where, instructions)
+    def conversation(self, instructions: str, hears: Hears = nobody) -> Conversation:
+        """A new one; ``hears`` is told each request of it that has come back."""
+        return Conversation(self.settings.where, instructions, hears=hears)
 
     # ---- one request
 
@@ -135,19 +142,23 @@ class Asker:
         room = meter.begin(characters, self.settings.max_tokens)
         earlier = len(conversation.messages)
         began = time.monotonic()
+        outcome: Outcome = "cut off"
         error = "it was cut off"
         with capture_run_messages() as messages:
             try:
                 found = await self._answer(kind, conversation, prompt, room, meter)
-                error = ""
+                outcome, error = "answered", ""
                 return found
-            except (Later, Unusable, ProviderFailed) as failure:
-                error = str(failure)
+            except Unusable as failure:
+                outcome, error = "unusable", str(failure)
+                raise
+            except (Later, ProviderFailed) as failure:
+                outcome, error = "failed", str(failure)
                 raise
             finally:
-                turn = self._turn(prompt, messages[earlier:], began, error)
-                conversation.turns.append(turn)
+                turn = self._turn(prompt, messages[earlier:], began, outcome, error)
                 meter.end(characters, turn.cost)
+                conversation.add(turn)
 
     async def _answer(
         self,
@@ -232,7 +243,12 @@ class Asker:
         return self._agents[key]
 
     def _turn(
-        self, prompt: str, new: list[ModelMessage], began: float, error: str
+        self,
+        prompt: str,
+        new: list[ModelMessage],
+        began: float,
+        outcome: Outcome,
+        error: str,
     ) -> Turn:
         """What a request took and brought."""
         from pydantic_ai.messages import ModelResponse
@@ -255,6 +271,7 @@ class Asker:
             usd=usd if known else None,
             seconds=round(time.monotonic() - began, 3),
             estimated=estimated,
+            outcome=outcome,
         )
 
     def _tokens(self, usage: UsageBase, prompt: str, answer: str) -> tuple[int, bool]:

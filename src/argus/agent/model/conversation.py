@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
+from argus.agent.interfaces import Heard, Hears, nobody
 from argus.agent.model.provider import redacted
 from argus.runs.history import total
 from argus.runs.records import Cost
@@ -19,11 +20,15 @@ _SCHEMA = 3_000
 """Characters that the form of answers adds to a prompt, about."""
 
 
+Outcome = Literal["answered", "unusable", "failed", "cut off"]
+
+
 @dataclass(frozen=True)
 class Turn:
     """One request. ``tokens`` are estimated where the provider does not count them.
 
     ``usd`` None: the price is not known. ``error``: why there is no usable answer.
+    ``outcome`` tells an answer that cannot be used from a provider that failed.
     """
 
     prompt: str
@@ -33,6 +38,7 @@ class Turn:
     usd: float | None
     seconds: float
     estimated: bool = False
+    outcome: Outcome = "answered"
 
     @property
     def cost(self) -> Cost:
@@ -45,13 +51,21 @@ class Conversation:
     """What was said about one matter.
 
     ``messages`` is the history that is sent again; an answer that could not be read is
-    not in it.
+    not in it. ``hears`` is told each request when it has come back.
     """
 
     model: str
     instructions: str
     turns: list[Turn] = field(default_factory=list[Turn])
     messages: list[ModelMessage] = field(default_factory=list["ModelMessage"])
+    hears: Hears = nobody
+
+    def add(self, turn: Turn) -> None:
+        """A request has come back: let it be written down before anything else."""
+        self.turns.append(turn)
+        self.hears(
+            Heard(len(self.turns), self.to_json(), turn.cost, turn.usd is not None)
+        )
 
     @property
     def cost(self) -> Cost:
