@@ -14,7 +14,7 @@ from typing import Any
 import jsonschema
 import pytest
 import typer
-from stand_ins import WRONG, FakeBench
+from stand_ins import WRONG, FakeBench, FakePages
 
 from argus.agent.session import OPERATIONS, Judges
 from argus.cli.session import session as group
@@ -26,7 +26,8 @@ Use = Callable[[Client], Awaitable[None]]
 
 def with_client(home: Path, bench: FakeBench, use: Use, mode: str = "auto") -> None:
     async def main() -> None:
-        server = server_of(home / "runs", Judges(lambda gpu: bench))
+        judges = Judges(lambda gpu: bench)
+        server = server_of(home / "runs", judges, FakePages(home))
         async with Client(server, mode=mode) as client:
             await use(client)
 
@@ -90,7 +91,9 @@ def test_every_tool_once_and_its_answer_is_of_its_schema(home, bench):
         await call("profile")
         await call("submit", source=source, note="done", tokens=5)
         await call("status", run=run)
-        await call("finish", run=run)
+        end = await call("finish", run=run)
+        assert end["report"] == str(home / run)
+        assert (await call("status", run=run))["report"] == end["report"]
         assert seen == set(OPERATIONS)
 
     with_client(home, bench, use)
@@ -301,6 +304,7 @@ def test_a_session_over_stdio(tmp_path: Path):
             assert (await answer(client, "next"))["proposal"] is None
             end = await answer(client, "finish", ablate=False)
             assert end["best"]["kind"] == "predicted"
+            assert "plot-trajectory" in Path(end["report"]).read_text()
 
     asyncio.run(main())
     assert not sentinel.exists()

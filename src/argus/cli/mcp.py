@@ -22,6 +22,7 @@ def mcp() -> None:
                 "the tool server needs the package `mcp`",
                 help="pip install 'argus-gpu[mcp]'",
             )
+        from argus.cli.report import Pages
         from argus.mcp.server import serve
 
-        serve()
+        serve(Pages())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +13,9 @@ from argus.cli.output import Output, reporting
 
 if TYPE_CHECKING:
     from argus.runs.store import Run
+
+_TICK = 0.1
+"""Seconds by which the clock of files may be behind."""
 
 
 def report(
@@ -71,3 +75,30 @@ def beside(run: Run) -> tuple[Path | None, str]:
         text = f"not written: {error}".splitlines()[0]
         return None, f"{text}; `argus report {run.id}` tries again"
     return path, str(path)
+
+
+class Pages:
+    """The reports of sessions, beside their runs (``argus.agent.session.pages``).
+
+    A server ends several runs at once, and matplotlib's settings are those of the
+    whole process: one page at a time.
+    """
+
+    def __init__(self) -> None:
+        self._one = threading.Lock()
+
+    def ready(self, run: Run, since: float) -> Path | None:
+        """The run's page, if it was written after ``since`` (seconds since 1970)."""
+        from argus.report.write import report_path
+
+        path = report_path(run.id)
+        try:
+            written = path.stat().st_mtime
+        except OSError:
+            return None
+        return path if written + _TICK >= since else None
+
+    def write(self, run: Run) -> tuple[Path | None, str]:
+        """See :func:`beside`."""
+        with self._one:
+            return beside(run)

@@ -38,10 +38,11 @@ def operation(name: str, as_json: bool) -> Generator[tuple[Output, Desk]]:
     """An operation's channel and desk; judges are closed at its end."""
     with reporting(f"session {name}", as_json) as out:
         from argus.agent.session import Desk, Judges
+        from argus.cli.report import Pages
         from argus.runs.folder import data_folder
 
         judges = Judges()
-        desk = Desk(data_folder() / "runs", judges, _teller(out))
+        desk = Desk(data_folder() / "runs", judges, _teller(out), Pages())
         try:
             yield out, desk
         finally:

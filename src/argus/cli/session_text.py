@@ -252,6 +252,7 @@ def standing(out: Output, a: Standing) -> None:
     rows += [(name, duration(took)) for name, took in a.baselines.items()]
     if a.finished:
         rows.append(("ended", a.finished))
+    rows.append(("report", a.report or f"`argus report {a.run}` writes one"))
     out.fields(rows)
     _left(out, a.left)
     if a.reason_to_stop and not a.finished:
@@ -282,6 +283,8 @@ def ended(out: Output, a: Ended) -> None:
         out.line(f"  {names}: {took}", indent=4)
     if a.policy:
         out.line(f"learnt: {a.policy}", indent=2)
+    if a.report:
+        out.line(f"report: {a.report}", indent=2)
     _notes(out, a.notes)
 
 

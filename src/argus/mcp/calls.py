@@ -23,6 +23,7 @@ from mcp.server.mcpserver import Context
 from mcp.types import CallToolResult, TextContent
 
 from argus.agent.session import Desk, Judges
+from argus.agent.session.pages import Pages
 from argus.agent.session.sources import LONGEST, read_source
 from argus.diagnostics import ArgusError, fail
 
@@ -36,11 +37,17 @@ Answer = TypeVar("Answer")
 
 
 class Caller:
-    """Calls operations for one server. ``folder`` is where the runs are."""
+    """Calls operations for one server. ``folder`` is where the runs are.
 
-    def __init__(self, folder: Path, judges: Judges | None = None) -> None:
+    ``pages`` writes the reports of runs that end; None: nobody does.
+    """
+
+    def __init__(
+        self, folder: Path, judges: Judges | None = None, pages: Pages | None = None
+    ) -> None:
         self.folder = folder
         self.judges = judges or Judges()
+        self.pages = pages
 
     async def call(
         self, context: Context[Any, Any], operation: Callable[[Desk], Answer]
@@ -58,7 +65,7 @@ class Caller:
 
         def work() -> Answer | Exception:
             try:
-                return operation(Desk(self.folder, self.judges, say))
+                return operation(Desk(self.folder, self.judges, say, self.pages))
             except Exception as error:  # noqa: BLE001 - raised below, out of the group
                 return error
 

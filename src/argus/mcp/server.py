@@ -13,6 +13,7 @@ from pydantic import create_model
 
 from argus import __version__
 from argus.agent.session import Judges
+from argus.agent.session.pages import Pages
 from argus.mcp.calls import Caller, answering
 from argus.mcp.tools import tools_of
 from argus.runs.folder import data_folder
@@ -29,17 +30,23 @@ them (or predicts their times where there is no GPU, and says so).
 3. Write the new kernel file. `check` it until it is proved; `build`, `test`, `profile`
    and `bench` say more.
 4. `submit` it, or `next` with a reason to skip it. Then go on with 2.
-5. When `next` has no proposal, or you are done, `finish`.
+5. When `next` has no proposal, or you are done, `finish`. Its answer says where the
+   `report` is, a page for the person who asked for the kernel: tell them.
 
 Each operation names the run; "latest" is the session that was begun last.
 """
 
 
 def server_of(
-    folder: Path | None = None, judges: Judges | None = None
+    folder: Path | None = None,
+    judges: Judges | None = None,
+    pages: Pages | None = None,
 ) -> MCPServer[Any]:
-    """A server with a tool for each operation. ``folder``: where the runs are kept."""
-    caller = Caller(folder or data_folder() / "runs", judges)
+    """A server with a tool for each operation. ``folder``: where the runs are kept.
+
+    ``pages`` writes the reports of runs that end; None: nobody does.
+    """
+    caller = Caller(folder or data_folder() / "runs", judges, pages)
 
     @asynccontextmanager
     async def lifespan(_: MCPServer[Any]) -> AsyncGenerator[None]:
@@ -75,6 +82,6 @@ def _strict(tool: Tool) -> Tool:
     return tool
 
 
-def serve() -> None:
-    """Serve over stdin and stdout until the client is gone."""
-    server_of().run("stdio")
+def serve(pages: Pages) -> None:
+    """Serve over stdin and stdout until the client is gone. ``pages``: see above."""
+    server_of(pages=pages).run("stdio")

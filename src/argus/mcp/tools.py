@@ -335,7 +335,7 @@ def tools_of(caller: Caller) -> dict[str, tuple[Callable[..., Any], ToolAnnotati
     ) -> r.Ended:
         """End a run: measure the best kernels side by side, take the best one apart.
 
-        What the run has learnt helps the next.
+        What the run has learnt helps the next. `report` is a page about it, for people.
         """
         return await caller.call(
             ctx, lambda desk: session.finish(desk, run, ablate=ablate)

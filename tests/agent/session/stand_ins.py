@@ -30,6 +30,7 @@ from argus.runs.records import (
     Task,
     Verdict,
 )
+from argus.runs.store import Run
 
 WRONG = "# wrong"
 """In a source: it is refuted."""
@@ -216,10 +217,33 @@ class Moves:
         )
 
 
-def desk_at(folder: Path, bench: FakeBench | None = None) -> Desk:
+@dataclass
+class FakePages:
+    """Notes what is asked for; ``broken``: why there is no page."""
+
+    folder: Path
+    broken: str = ""
+    written: list[str] = field(default_factory=list[str])
+    ages: dict[str, float] = field(default_factory=dict[str, float])
+
+    def ready(self, run: Run, since: float) -> Path | None:
+        path = self.folder / run.id
+        return path if self.ages.get(run.id, 0.0) >= since else None
+
+    def write(self, run: Run) -> tuple[Path | None, str]:
+        self.written.append(run.id)
+        if self.broken:
+            return None, f"not written: {self.broken}"
+        self.ages[run.id] = time.time()
+        return self.folder / run.id, "there"
+
+
+def desk_at(
+    folder: Path, bench: FakeBench | None = None, pages: FakePages | None = None
+) -> Desk:
     """A desk whose judge is the given one."""
     made = bench or FakeBench()
-    return Desk(folder, Judges(lambda gpu: made))
+    return Desk(folder, Judges(lambda gpu: made), pages=pages)
 
 
 def begun(desk: Desk, **limits: Any) -> str:

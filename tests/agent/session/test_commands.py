@@ -37,6 +37,8 @@ ANSWERS = {
 def fake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeBench:
     made = FakeBench()
     monkeypatch.setattr(judges.Judges.__init__, "__defaults__", (lambda gpu: made,))
+    # What the page holds is not the matter here.
+    monkeypatch.setattr("argus.report.page.page", lambda run, state: f"of {run.id}")
     monkeypatch.chdir(tmp_path)
     return made
 
@@ -115,12 +117,34 @@ def test_text_fits(width: int):
     call("profile")
     call("submit", "k.py", "--note", "a note that is longer than forty characters are")
     call("next")
-    call("status", "--best", "best.py")
-    call("finish", "--out", "best.py")
+    assert "`argus report" in call("status", "--best", "best.py")
+    end = call("finish", "--out", "best.py")
+    (page,) = Path("home/runs/reports").resolve().iterdir()
+    for told in (end, call("status")):
+        assert str(page) in "".join(told.split())
     assert max(map(len, lines)) <= width
     wrong = argus("session", "check", "wrong.py", width=width)
     assert wrong.exit_code == 1
     assert "error[AG0310]" in wrong.stdout
+
+
+def test_a_bug_of_the_report_ends_no_session(monkeypatch: pytest.MonkeyPatch):
+    def broken(run: object, state: str) -> str:
+        raise RuntimeError("oh")
+
+    monkeypatch.setattr("argus.report.page.page", broken)
+    begin()
+    done = argus("session", "finish", "--json")
+    assert done.exit_code == 0
+    data = json.loads(done.stdout)
+    assert data["report"] is None
+    assert any("not written: oh; `argus report" in note for note in data["notes"])
+    monkeypatch.setattr("argus.report.page.page", lambda run, state: "a page")
+    # Who asks again gets it, and no old page passes for one about the run.
+    path = Path(json.loads(argus("session", "finish", "--json").stdout)["report"])
+    assert path.read_text() == "a page"
+    os.utime(path, (1.0, 1.0))
+    assert json.loads(argus("session", "status", "--json").stdout)["report"] is None
 
 
 def test_wrong_kernels_and_wrong_commands_have_other_codes():
@@ -288,4 +312,6 @@ def test_a_scripted_agent_optimises_by_commands(tmp_path: Path):
     end = call("finish", "--out", "best.py")
     assert end["trials"] == 2
     assert (tmp_path / "best.py").read_text() == end["best_source"]["source"]
+    assert "plot-trajectory" in Path(end["report"]).read_text()
+    assert call("status")["report"] == end["report"]
     assert not sentinel.exists()

@@ -2,9 +2,10 @@
 
 import json
 import threading
+from pathlib import Path
 
 import pytest
-from stand_ins import HANGS, LIMIT, WRONG, FakeBench, begun, desk_at
+from stand_ins import HANGS, LIMIT, WRONG, FakeBench, FakePages, begun, desk_at
 
 from argus.agent import session
 from argus.agent.policy import load
@@ -404,6 +405,37 @@ def test_a_session_that_goes_on_cold_teaches_no_more(desk: Desk, home):
     session.submit(desk, draft(desk))
     assert session.finish(desk).policy == ""
     assert load(home / "policy.json") == learnt
+
+
+def test_the_end_says_where_the_report_is(home: Path, bench: FakeBench):
+    pages = FakePages(home)
+    desk = desk_at(home / "runs", bench, pages)
+    run = begun(desk)
+    assert session.status(desk).report is None
+    end = session.finish(desk)
+    assert end.report == session.status(desk).report == str(home / run)
+    # The end is shown again: the page is there, and lies there still.
+    assert session.finish(desk).report == end.report
+    assert pages.written == [run]
+    # The page is not about what comes after it.
+    session.start(desk, Asked(resume=run, trials=30))
+    assert session.status(desk).report is None
+    session.submit(desk, draft(desk))
+    assert session.finish(desk).report == end.report
+    assert pages.written == [run, run]
+
+
+def test_a_report_that_cannot_be_written_is_told(home: Path, bench: FakeBench):
+    pages = FakePages(home, broken="no room")
+    desk = desk_at(home / "runs", bench, pages)
+    begun(desk)
+    end = session.finish(desk)
+    assert end.report is None
+    assert "the report is not written: no room" in end.notes
+    found = session.status(desk)
+    assert (found.state, found.report) == ("finished", None)
+    pages.broken = ""
+    assert session.finish(desk).report is not None
 
 
 def test_knowledge_knows_the_run(desk: Desk):

@@ -12,7 +12,7 @@
     ending.py      status, finish             views.py       records as answers
     asking.py      everything else            results.py     the answers' schema
     desk.py        opening runs               at.py          where a run stands
-    judges.py      who judges
+    judges.py      who judges                 pages.py       who writes the report
 
 The command line (`argus session`) and the tool server (`argus mcp`) have the same
 operations, by the names in `OPERATIONS`.

@@ -21,6 +21,7 @@ from argus.agent.loop import Optimiser, Options
 from argus.agent.policy import policy_file
 from argus.agent.session.at import At
 from argus.agent.session.judges import NAME, Bench, Deferred, External, Judges
+from argus.agent.session.pages import Pages
 from argus.agent.space import Design
 from argus.agent.state import State
 from argus.diagnostics import ArgusError, fail
@@ -53,17 +54,22 @@ class Work(At):
 
 
 class Desk:
-    """Where the runs are, who judges, and who is told what is going on."""
+    """Where the runs are, who judges, and who is told what is going on.
+
+    ``pages`` writes the report of a run that ends; None: nobody does.
+    """
 
     def __init__(
         self,
         folder: Path,
         judges: Judges | None = None,
         tell: Callable[[str], None] = lambda text: None,
+        pages: Pages | None = None,
     ) -> None:
         self.store = Store(folder)
         self.judges = judges or Judges()
         self.tell = tell
+        self.pages = pages
 
     def name(self, run: str) -> str:
         """The name of a run; of the youngest session for "" and "latest".

@@ -54,8 +54,17 @@ def status(desk: Desk, run: str = "latest") -> Standing:
             minutes=at.minutes,
             left=at.left,
             reason_to_stop=at.reason,
+            report=_report(desk, at),
             notes=tuple(notes),
         )
+
+
+def _report(desk: Desk, at: At) -> str | None:
+    """Where the page about a run that has ended lies, if it is there."""
+    if desk.pages is None or at.state.finished is None:
+        return None
+    page = desk.pages.ready(at.run, at.last)
+    return None if page is None else str(page)
 
 
 def _best_source(at: At) -> Source | None:
@@ -73,7 +82,8 @@ def _baselines(verdict: records.Verdict | None) -> dict[str, float]:
 def finish(desk: Desk, run: str = "latest", *, ablate: bool = True) -> Ended:
     """End a run: the best kernels again side by side, then the best one taken apart.
 
-    A run that has ended is shown as it ended; nothing is done again.
+    A run that has ended is shown as it ended; nothing is done again but a report that
+    is missing.
     """
     with desk.work(run, ended=True, ablate=ablate) as work:
         notes = told(work)
@@ -87,10 +97,22 @@ def finish(desk: Desk, run: str = "latest", *, ablate: bool = True) -> Ended:
                 work.optimiser.settle()
             work.optimiser.finish(reason)
             work.again()
-        return _ended(work, notes)
+        return _ended(work, notes, _reported(desk, work, notes))
 
 
-def _ended(work: Work, notes: list[str]) -> Ended:
+def _reported(desk: Desk, work: Work, notes: list[str]) -> str | None:
+    """The page about the run, written unless it is there; a note says why it is not."""
+    found = _report(desk, work)
+    if found is not None or desk.pages is None:
+        return found
+    desk.tell("writing the report")
+    page, said = desk.pages.write(work.run)
+    if page is None:
+        notes.append(f"the report is {said}")
+    return None if page is None else str(page)
+
+
+def _ended(work: Work, notes: list[str], report: str | None) -> Ended:
     state = work.state
     best = state.best
     verdict = best.verdict if best else None
@@ -112,5 +134,6 @@ def _ended(work: Work, notes: list[str]) -> Ended:
         limit_microseconds=verdict.limit_microseconds if verdict else None,
         ablation=views.ablation(state),
         policy="" if work.state.cold else str(policy_file()),
+        report=report,
         notes=tuple(notes),
     )

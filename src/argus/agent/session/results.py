@@ -355,6 +355,11 @@ class Standing(Record):
     minutes: float
     left: Left
     reason_to_stop: str = ""
+    report: str | None = Field(
+        default=None,
+        description="The page about a run that has ended, one HTML file; null: "
+        "`argus report RUN` writes one.",
+    )
     notes: tuple[str, ...] = ()
 
 
@@ -383,4 +388,9 @@ class Ended(Record):
     limit_microseconds: float | None = None
     ablation: tuple[Taken, ...] = ()
     policy: str = Field(default="", description="The file that learnt from the run.")
+    report: str | None = Field(
+        default=None,
+        description="The page about the run, one HTML file: tell the person who asked "
+        "for the kernel where it is. null: a note says why there is none.",
+    )
     notes: tuple[str, ...] = ()

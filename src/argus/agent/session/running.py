@@ -95,7 +95,10 @@ def _skip(work: Work, why: str) -> None:
 
 
 def _nothing(work: Work, reason: str, notes: list[str]) -> Next:
-    notes.append("`finish` measures the best kernels again and takes the best apart")
+    notes.append(
+        "`finish` measures the best kernels again, takes the best apart, and writes "
+        "the report"
+    )
     return Next(
         run=work.run.id, trial=None, reason=reason, left=work.left, notes=tuple(notes)
     )
