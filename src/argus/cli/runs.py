@@ -73,13 +73,14 @@ def show(
         with store.read(name) as run:
             found = _history(run)
             if trial is not None:
-                _show_trial(out, run, _trial_of(found, trial, run.id))
+                _show_trial(out, run, found, _trial_of(found, trial, run.id))
                 return
             state = store.state(run)
             out.data["run"] = summary(run.id, state, found)
             out.data["trials"] = [row(t) for t in found.trials]
             out.line(f"{run.id}  {state}", style="bold")
             out.line(_in_short(found), indent=2)
+            _show_requests(out, run, found)
             if found.cold:
                 out.line("cold: what it learns stays in the run", indent=2)
             for one in found.trials:
@@ -250,14 +251,20 @@ def _line(trial: Trial) -> str:
     return text
 
 
-def _show_trial(out: Output, run: Run, trial: Trial) -> None:
+def _show_trial(out: Output, run: Run, found: History, trial: Trial) -> None:
     from argus.runs.summary import row
 
     out.data["trial"] = {
         **row(trial),
         "events": [
             e.model_dump(mode="json")
-            for e in (trial.proposed, trial.lowered, trial.judged, trial.learned)
+            for e in (
+                trial.proposed,
+                *trial.asked,
+                trial.lowered,
+                trial.judged,
+                trial.learned,
+            )
             if e is not None
         ],
     }
@@ -267,6 +274,7 @@ def _show_trial(out: Output, run: Run, trial: Trial) -> None:
     for event in (trial.lowered, trial.learned):
         if event is not None and event.note:
             out.line(event.note, indent=2)
+    _show_requests(out, run, found, trial)
     for finding in trial.verdict.findings if trial.verdict else ():
         out.raw(finding.text or f"{finding.code}: {finding.message}")
     for change in trial.changes:
@@ -279,9 +287,46 @@ def _show_trial(out: Output, run: Run, trial: Trial) -> None:
 
 
 def _conversations(trial: Trial) -> list[tuple[str, str]]:
-    """What a language model was asked in a trial: what about, and the artefact."""
-    asked = (("kernel", trial.lowered), ("advice", trial.learned))
-    return [(what, e.conversation) for what, e in asked if e and e.conversation]
+    """What a language model was asked in a trial: a name, and the artefact.
+
+    Those that were cut off are numbered; the others are "kernel" and "advice".
+    """
+    from argus.runs.conversations import talks
+
+    found: list[tuple[str, str]] = []
+    for number, talk in enumerate(talks(trial), 1):
+        name = talk.about if talk.ended else f"{talk.about}-cut-off-{number}"
+        found.append((name, talk.artefact))
+    return found
+
+
+def _show_requests(
+    out: Output, run: Run, found: History, trial: Trial | None = None
+) -> None:
+    """How often a language model was asked, and what that took."""
+    from argus.runs.conversations import requests
+
+    asked = requests(found, run.get, trial)
+    if asked is None:
+        return
+    models = _models(run)
+    out.data["asked"] = {
+        "models": list(models),
+        "requests": asked.count,
+        "tokens": asked.tokens,
+        "usd": asked.usd if asked.priced else None,
+        "conversations_unread": asked.unread,
+    }
+    out.line(f"{' and '.join(models) or 'a model'}: {asked.words}", indent=2)
+
+
+def _models(run: Run) -> list[str]:
+    """The language models of a run: a run that goes on may ask another."""
+    from argus.runs.records import Resumed, Started
+
+    told = [e for e in run.events() if isinstance(e, Started | Resumed)]
+    names = (e.environment.get("model") for e in told)
+    return [name for name in dict.fromkeys(names) if name]
 
 
 def _show_ablation(out: Output, found: History) -> None:

@@ -122,6 +122,15 @@ def test_the_command_makes_a_gemm_faster(server, tmp_path: Path, monkeypatch):
     folder = tmp_path / "exported"
     shown = CliRunner().invoke(app, ["runs", "show", "--trial", "1"])
     assert "As proposed." in shown.output, shown.output
+    assert "3 requests, 3,300 tokens, $0.0036" in shown.output
+    shown = CliRunner().invoke(app, ["runs", "show", "--json"])
+    assert json.loads(shown.output)["asked"] == {
+        "models": [f"openai:test at {server.url}"],
+        "requests": 3,
+        "tokens": 3300,
+        "usd": pytest.approx(0.0036),
+        "conversations_unread": 0,
+    }
     exported = CliRunner().invoke(app, ["runs", "export", "--out", str(folder)])
     assert exported.exit_code == 0, exported.output
     assert {p.name for p in folder.glob("trial-*-*.json")} == {
