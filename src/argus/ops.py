@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 from argus.compiler import launch
 from argus.diagnostics import fail
-from argus.kernels.attention import attention as _attention
 from argus.kernels.gemm import gemm_sm80, gemm_sm90
 from argus.kernels.grouped import grouped_gemm as _grouped
+from argus.kernels.library.attention import attention_form
 from argus.kernels.library.gemm import ampere_statics, hopper_statics
 from argus.kernels.library.norms import row_statics
 from argus.kernels.norms import rmsnorm as _rmsnorm
@@ -66,9 +66,9 @@ def gemm(
 
 
 def _tma_rows(t: Tensor) -> bool:
-    """Whether TMA can address the rows of a matrix: 16-byte steps and address."""
-    size = t.element_size()
-    return t.stride(0) * size % 16 == 0 and t.data_ptr() % 16 == 0
+    """Whether TMA can address the rows of a tensor: 16-byte steps and address."""
+    steps = (n * t.element_size() for n in t.stride()[:-1])
+    return all(n % 16 == 0 for n in steps) and t.data_ptr() % 16 == 0
 
 
 def softmax(x: Tensor, out: Tensor | None = None) -> Tensor:
@@ -101,15 +101,21 @@ def attention(
     scale: float | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """Attention forward: q (B, H, S, 128), k and v (B, G, T, 128), H a multiple of G.
+    """Attention forward: q (B, H, S, D), k and v (B, G, T, D), H a multiple of G.
 
-    ``causal``: query s sees keys t <= s. ``scale`` defaults to 1 / sqrt(128).
+    D: a multiple of 16, at most 256. ``causal``: query s sees keys t <= s. ``scale``
+    defaults to 1 / sqrt(D). Raises ArgusError AG0801 for another D.
     """
     import torch
 
+    d = q.shape[-1]
+    if d % 16 or not 0 < d <= 256:
+        text = f"attention takes head dimensions 16, 32, ... 256, not {d}"
+        raise fail("AG0801", None, text, help="pad the head dimension with zeros")
     out = torch.empty_like(q) if out is None else out
-    scale = q.shape[-1] ** -0.5 if scale is None else scale
-    launch(_attention, (q, k, v, out, scale), {"CAUSAL": causal})
+    scale = d**-0.5 if scale is None else scale
+    kernel, statics = attention_form(d, causal=causal, tma_store=_tma_rows(out))
+    launch(kernel, (q, k, v, out, scale), statics)
     return out
 
 

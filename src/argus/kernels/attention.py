@@ -1,15 +1,20 @@
 """Scaled dot-product attention, forward: O = softmax(Q K^T * scale) V.
 
 Query heads share key heads in groups (H a multiple of G). One block does BQ queries of
-one head; one warp streams keys and values through rings, the math warpgroups keep the
-running maximum m, sum l and output o of their rows in registers (online softmax, Dao et
-al. 2022) and feed the probabilities to the second product without leaving them.
+one head at a time; one warp streams keys and values through rings, the math warpgroups
+keep the running maximum m, sum l and output o of their rows in registers (online
+softmax, Dao et al. 2022) and feed the probabilities to the second product without
+leaving them.
 
 Blocks of keys are taken from the last to the first, so that only the first one taken
 meets a mask (the end of T, or the diagonal). The two products of a step overlap with
 its softmax, as in FlashAttention-3 (Shah et al. 2024): the scores of the next block and
 the output of this one are issued together, and the softmax of the next block runs while
 the output is still being computed.
+
+`attention` has a block of its own for each tile of queries. `attention_persistent` has
+as many blocks as fit, which go from tile to tile, so that the next tile is loaded while
+the last one is finished; without a mask, where every tile takes equally long.
 """
 
 import argus as ag
@@ -28,6 +33,50 @@ def soften(s, m, l, factor, FOLD):
         p = ag.exp((s - m_new) * factor)
         alpha = ag.exp((m - m_new) * factor)
     return p, alpha, m_new, l * alpha + ag.sum(p, "T")
+
+
+@ag.inline
+def stream(k_ring, v_ring, K, V, b, g, steps, BT):
+    """Fill the rings with the blocks of keys and values of a head, last to first."""
+    for j in ag.range(0, steps):
+        t = (steps - 1 - j) * BT
+        with k_ring.fill() as slot:
+            slot.k.load(K[b, g, t:, :])
+        with v_ring.fill() as slot:
+            slot.v.load(V[b, g, t:, :])
+
+
+@ag.inline
+def attend(q_ring, k_ring, v_ring, V, q0, steps, scale, BQ, BT, D, CAUSAL, FOLD):
+    """The output of one tile of queries, from its slot and what is streamed."""
+    factor = scale * 1.4426950408889634 if FOLD else scale
+    T = V.shape[2]
+    query = q_ring.wait()
+    with k_ring.drain() as slot:
+        s = ag.dot(query.q, slot.k.T)
+    key = ag.broadcast((steps - 1) * BT + ag.index(s, "T"), s)
+    seen = key < T
+    if CAUSAL:
+        seen = seen & (key <= q0 + ag.index(s, "S"))
+    m = ag.full((BQ,), -1e30, f32)
+    l = ag.zeros((BQ,), f32)
+    p, alpha, m, l = soften(ag.where(seen, s, -1e30), m, l, factor, FOLD)
+    weights = p.to(V.dtype)
+    o = ag.zeros((BQ, D), f32)
+    for _ in ag.range(1, steps):
+        keys = k_ring.wait()
+        s = ag.dot(query.q, keys.k.T)
+        values = v_ring.wait()
+        o = ag.dot(weights, values.v, o)
+        keys.release()
+        p, alpha, m, l = soften(s, m, l, factor, FOLD)
+        values.release()
+        o = o * alpha
+        weights = p.to(V.dtype)
+    query.release()
+    with v_ring.drain() as slot:
+        o = ag.dot(weights, slot.v, o)
+    return o * ag.rcp(l)
 
 
 @ag.kernel
@@ -62,9 +111,9 @@ def attention(
     q0 = i * BQ
     steps = ag.cdiv(T, BT)
     if CAUSAL:
+        # The longest first: the last wave has the short ones.
         q0 = (ag.cdiv(S, BQ) - 1 - i) * BQ
         steps = ag.min(steps, q0 // BT + 1)
-    g = h // (H // G)
     q_ring = ag.ring(1, q=Q.dtype.tile(BQ, D))
     k_ring = ag.ring(STAGES, k=K.dtype.tile(BT, D))
     v_ring = ag.ring(STAGES, v=V.dtype.tile(BT, D))
@@ -73,38 +122,56 @@ def attention(
     with ag.role("load", warps=1, registers=LOAD):
         with q_ring.fill() as slot:
             slot.q.load(Q[b, h, q0:, :])
-        for j in ag.range(0, steps):
-            t = (steps - 1 - j) * BT
-            with k_ring.fill() as slot:
-                slot.k.load(K[b, g, t:, :])
-            with v_ring.fill() as slot:
-                slot.v.load(V[b, g, t:, :])
+        stream(k_ring, v_ring, K, V, b, h // (H // G), steps, BT)
 
     with ag.role("math", warpgroups=WARPGROUPS, registers=MATH):
-        factor = scale * 1.4426950408889634 if FOLD else scale
-        query = q_ring.wait()
-        with k_ring.drain() as slot:
-            s = ag.dot(query.q, slot.k.T)
-        key = ag.broadcast((steps - 1) * BT + ag.index(s, "T"), s)
-        seen = key < T
-        if CAUSAL:
-            seen = seen & (key <= q0 + ag.index(s, "S"))
-        m = ag.full((BQ,), -1e30, f32)
-        l = ag.zeros((BQ,), f32)
-        p, alpha, m, l = soften(ag.where(seen, s, -1e30), m, l, factor, FOLD)
-        weights = p.to(V.dtype)
-        o = ag.zeros((BQ, D), f32)
-        for _ in ag.range(1, steps):
-            keys = k_ring.wait()
-            s = ag.dot(query.q, keys.k.T)
-            values = v_ring.wait()
-            o = ag.dot(weights, values.v, o)
-            keys.release()
-            p, alpha, m, l = soften(s, m, l, factor, FOLD)
-            values.release()
-            o = o * alpha
-            weights = p.to(V.dtype)
-        query.release()
-        with v_ring.drain() as slot:
-            o = ag.dot(weights, slot.v, o)
-        O[b, h, q0:, :] = (o * ag.rcp(l)).to(O.dtype)
+        o = attend(q_ring, k_ring, v_ring, V, q0, steps, scale, BQ, BT, D, CAUSAL, FOLD)
+        O[b, h, q0:, :] = o.to(O.dtype)
+
+
+@ag.kernel
+def attention_persistent(
+    Q: ag.half["B H S D"],
+    K: ag.half["B G T D"],
+    V: ag.half["B G T D"],
+    O: ag.half["B H S D"],
+    scale: f32,
+    *,
+    D: int = 128,
+    BQ: int = 128,
+    BT: int = 128,
+    STAGES: int = 2,
+    WARPGROUPS: int = 2,
+    REGISTERS: int = 240,
+    FOLD: bool = True,
+    TMA_STORE: bool = True,
+):
+    """As `attention`, without a mask. TMA_STORE: O leaves through shared memory."""
+    B, H, S, _ = Q.shape
+    G, T = K.shape[1], K.shape[2]
+    ag.require(H % G == 0, "query heads share key heads in equal groups")
+    ag.require(T > 0, "a softmax over no keys is not defined")
+    steps = ag.cdiv(T, BT)
+    q_ring = ag.ring(1, q=Q.dtype.tile(BQ, D))
+    k_ring = ag.ring(STAGES, k=K.dtype.tile(BT, D))
+    v_ring = ag.ring(STAGES, v=V.dtype.tile(BT, D))
+    if TMA_STORE:
+        out = ag.shared(O.dtype, (BQ, D))
+    LOAD, MATH = (24, REGISTERS) if REGISTERS else (None, None)
+
+    with ag.role("load", warps=1, registers=LOAD):
+        for b, h, i in ag.persistent(B, H, ag.cdiv(S, BQ)):
+            with q_ring.fill() as slot:
+                slot.q.load(Q[b, h, i * BQ :, :])
+            stream(k_ring, v_ring, K, V, b, h // (H // G), steps, BT)
+
+    with ag.role("math", warpgroups=WARPGROUPS, registers=MATH):
+        for b, h, i in ag.persistent(B, H, ag.cdiv(S, BQ)):
+            o = attend(
+                q_ring, k_ring, v_ring, V, 0, steps, scale, BQ, BT, D, False, FOLD
+            ).to(O.dtype)
+            if TMA_STORE:
+                out.store(o)
+                ag.tma_store(O[b, h, i * BQ :, :], out)
+            else:
+                O[b, h, i * BQ :, :] = o

@@ -66,10 +66,16 @@ _SAMPLED = {
     "gemm, epilogue": _problem("gemm", "bias", "relu", "residual", M=500, N=512, K=264),
     "softmax": _problem("softmax", M=500, N=5000),
     "rmsnorm": _problem("rmsnorm", M=500, N=4096),
-    "attention": _problem("attention", "causal", **_HEADS),
+    "attention": _problem("attention", **_HEADS),
+    "attention, causal": _problem("attention", "causal", **_HEADS),
     "grouped": _problem("grouped", "gather", E=4, P=2048, N=512, K=512),
 }
-_FORMS = [(p, form) for p in _SAMPLED for form in family_of(_SAMPLED[p]).forms]
+_FORMS = [
+    (name, form)
+    for name, problem in _SAMPLED.items()
+    for form in family_of(problem).forms
+    if family_of(problem).possible(form, problem)
+]
 
 
 def _sampled(family: Family, problem: LibraryProblem, form: str) -> Candidate:

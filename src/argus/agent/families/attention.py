@@ -1,8 +1,9 @@
 """The design space of attention: from one block of queries to overlapped products.
 
 Forms: `naive` (operands through registers), `ring` (`cp.async` into shared memory),
-`roles` (TMA, `wgmma`, a warp that loads) and `overlap`, the library's kernel, whose
-two products run while the softmax is computed.
+`roles` (TMA, `wgmma`, a warp that loads), `overlap`, whose two products run while the
+softmax is computed, and, without a mask, `persistent`, whose blocks go from tile to
+tile. The last two are the library's kernels.
 """
 
 from __future__ import annotations
@@ -29,10 +30,10 @@ from argus.kernels.library import LIBRARY, Case
 from argus.runs.records import LibraryProblem, Problem, Value
 
 _FORMS = "argus.agent.families.forms.attention"
-_HOPPER = ("roles", "overlap")
+_HOPPER = ("roles", "overlap", "persistent")
 _KNOBS = by_name(
     Knob("BQ", (64, 128, 192), "queries of a block", "tile-shape", 64),
-    Knob("BT", (16, 32, 64, 128), "keys of one step", "tile-shape", 32),
+    Knob("BT", (16, 32, 64, 96, 128, 160, 176), "keys of one step", "tile-shape", 32),
     Knob(
         "STAGES",
         (1, 2, 3, 4),
@@ -61,6 +62,13 @@ _KNOBS = by_name(
         "register budget of a math thread; 0: equal shares",
         "register-budget",
         0,
+    ),
+    Knob(
+        "TMA_STORE",
+        (False, True),
+        "the output leaves through shared memory by TMA",
+        "tma-store",
+        False,
     ),
 )
 _ON_HOPPER = (
@@ -137,38 +145,71 @@ _OVERLAP = Form(
     after=("roles",),
     via="instruction-ordering",
 )
+_PERSISTENT = Form(
+    name="persistent",
+    title="as many blocks as the device holds, each doing tile after tile",
+    package="argus.kernels",
+    file="attention.py",
+    kernel="attention_persistent",
+    defaults={**_OVERLAP.defaults, "TMA_STORE": False},
+    domains={
+        **_HOPPER_DOMAINS,
+        "BT": (32, 64, 96, 128, 160, 176),
+        "TMA_STORE": (False, True),
+    },
+    optimisations=(*_OVERLAP.optimisations, "persistent-grid"),
+    after=("roles", "overlap"),
+    via="persistent-grid",
+)
 
 
 class Attention(Family):
     """Scaled dot-product attention, forward."""
 
     name = "attention"
-    forms: ClassVar = {f.name: f for f in (_NAIVE, _RING, _ROLES, _OVERLAP)}
+    forms: ClassVar = {
+        f.name: f for f in (_NAIVE, _RING, _ROLES, _OVERLAP, _PERSISTENT)
+    }
     knobs = _KNOBS
     together = (("BQ", "WARPGROUPS"), ("BQ", "BT"), ("BT", "STAGES"))
     # On Hopper, `ring` multiplies with it, too, where the warps are warpgroups.
     inseparable = frozenset({"wgmma"})
 
     def start(self, problem: Problem) -> Design:
-        """64 queries, 32 keys at a time."""
-        return self.entered("naive", problem)
+        """64 queries, 32 keys at a time; where they do not fit, the next form."""
+        forms = [f for f in self.forms if self.possible(f, problem)]
+        begins = [self.entered(f, problem) for f in forms]
+        fitting = (d for d in begins if self.invalid(d, problem) is None)
+        return next(fitting, begins[0])
 
     def entered(self, form: str, problem: Problem) -> Design:
         """The form's usual tiles; the library's for its own form."""
-        if form == "overlap":
-            return self.library(problem)
-        return self.apply({}, {"form": form})
+        library = self.library(problem)
+        if form == library["form"]:
+            return library
+        edit: dict[str, Value] = {"form": form}
+        if form in _HOPPER and library_problem(problem).sizes["D"] > 128:
+            edit["BT"] = 64
+        return self.apply({}, edit)
 
     def library(self, problem: Problem) -> Design:
         """The library's own choice, all knobs written out."""
         of = library_problem(problem)
         choice = choose(LIBRARY[of.entry], Case("", of.sizes, of.options), of.target)
-        return self.forms["overlap"].chosen(choice)
+        (form,) = (f for f in self.forms.values() if f.kernel == choice.kernel.name)
+        return form.chosen(choice)
+
+    def possible(self, form: str, problem: Problem) -> bool:
+        """Tiles that take unequally long are not given to persistent blocks."""
+        return form != "persistent" or "causal" not in library_problem(problem).options
 
     def fixed(self, design: Design, problem: Problem) -> dict[str, Value]:
         """The head dimension and the mask."""
         of = library_problem(problem)
-        return {"D": of.sizes["D"], "CAUSAL": "causal" in of.options}
+        fixed: dict[str, Value] = {"D": of.sizes["D"]}
+        if design["form"] != "persistent":
+            fixed["CAUSAL"] = "causal" in of.options
+        return fixed
 
     def repaired(self, design: Design, pinned: frozenset[str]) -> Design:
         """Warpgroups of 64 rows or more, their registers; stages that fit."""
@@ -239,17 +280,24 @@ def _hopper(design: Design, problem: LibraryProblem) -> str | None:
         return f"wgmma takes depths of multiples of 16; D is {d}"
     if bq % (64 * warpgroups):
         return f"{warpgroups} warpgroups cannot share {bq} queries in parts of 64"
-    overlap = design["form"] == "overlap"
-    if overlap and "causal" in problem.options and bq != bt:
-        return "the mask is applied to one block of keys: it must be as large as BQ"
+    overlap = design["form"] != "roles"
+    if "causal" in problem.options:
+        if design["form"] == "persistent":
+            return "tiles of queries take unequally long under a causal mask"
+        if overlap and bq != bt:
+            return "the mask is applied to one block of keys: it must be as large as BQ"
     output, scores = (bq * n // (WARPGROUP * warpgroups) for n in (d, bt))
     # Scores become probabilities; overlapped, the last probabilities live on.
     need = output + scores + (scores // 2 if overlap else scores // 4) + 8
     room = registers_per_thread(WARPGROUP * (warpgroups + 1))
+    budget = number(design["REGISTERS"])
+    if budget:
+        room = budget - 16
     if need > room:
         return f"a thread needs about {need} registers and has {room}"
-    budget = number(design["REGISTERS"])
     if budget and WARPGROUP * (24 + warpgroups * budget) > 65536:
         return f"{warpgroups} warpgroups cannot have {budget} registers a thread"
     shared = ring_bytes(stages, 2 * bt, d) + ring_bytes(1, bq, d) + 32 * stages + 16
+    if design.get("TMA_STORE"):
+        shared += ring_bytes(1, bq, d)
     return too_large(shared, problem.target)

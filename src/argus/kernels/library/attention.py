@@ -3,8 +3,9 @@
 from typing import Any
 
 from argus.ir.dtypes import bf16
-from argus.kernels.attention import attention
+from argus.kernels.attention import attention, attention_persistent
 from argus.kernels.library.entry import Argument, Arrays, Case, Choice, Entry, Work
+from argus.lang.kernel import Kernel
 
 
 def _sizes(case: Case) -> tuple[int, ...]:
@@ -21,13 +22,33 @@ def _arguments(case: Case) -> tuple[Argument, ...]:
     )
 
 
+def attention_form(
+    d: int, *, causal: bool, tma_store: bool
+) -> tuple[Kernel, dict[str, object]]:
+    """The kernel for a head dimension (a multiple of 16, at most 256), and its statics.
+
+    ``tma_store``: TMA can address the rows of O.
+    """
+    statics: dict[str, object] = {"D": d}
+    if d > 128:
+        statics["BT"] = 64
+    if causal:
+        # Every tile of queries as large as one of keys.
+        if d > 128:
+            statics |= {"BQ": 64, "WARPGROUPS": 1}
+        return attention, {**statics, "CAUSAL": True}
+    if d <= 64:
+        statics |= {"BQ": 192, "WARPGROUPS": 3, "REGISTERS": 160}
+    statics["TMA_STORE"] = tma_store and d < 256  # where there is room for it
+    return attention_persistent, statics
+
+
 def _choose(case: Case, target: str) -> Choice:
-    statics = {k: v for k, v in case.options.items() if k.isupper()}
-    return Choice(
-        attention,
-        {"CAUSAL": "causal" in case.options, **statics},
-        {"scale": case.sizes["D"] ** -0.5},
-    )
+    d = case.sizes["D"]
+    causal = "causal" in case.options
+    kernel, statics = attention_form(d, causal=causal, tma_store=True)
+    small = {k: v for k, v in case.options.items() if k.isupper()}
+    return Choice(kernel, {**statics, **small}, {"scale": d**-0.5})
 
 
 def _reference(xp: Any, arrays: Arrays, case: Case) -> Arrays:
@@ -70,18 +91,26 @@ def _baselines(arrays: Arrays, case: Case) -> dict[str, Any]:
 
 
 def _case(
-    b: int, h: int, g: int, s: int, t: int | None = None, **options: object
+    b: int,
+    h: int,
+    g: int,
+    s: int,
+    t: int | None = None,
+    d: int = 128,
+    **options: object,
 ) -> Case:
     t = s if t is None else t
     name = f"{b}x{h}/{g}x{s}" + (f":{t}" if t != s else "")
-    name += "".join(f" {w}" for w in options if w.islower())
-    sizes = {"B": b, "H": h, "G": g, "S": s, "T": t, "D": 128}
+    name += (f" d{d}" if d != 128 else "") + "".join(
+        f" {w}" for w in options if w.islower()
+    )
+    sizes = {"B": b, "H": h, "G": g, "S": s, "T": t, "D": d}
     return Case(name, sizes, options)
 
 
 ATTENTION = Entry(
     name="attention",
-    title="attention forward, bf16, head dimension 128",
+    title="attention forward, bf16",
     arguments=_arguments,
     choose=_choose,
     reference=_reference,
@@ -90,6 +119,9 @@ ATTENTION = Entry(
         _case(1, 2, 1, 128, 256),
         _case(1, 2, 2, 200, causal=1),
         _case(1, 1, 1, 70, 150),
+        _case(1, 2, 1, 200, 150, d=64),
+        _case(1, 1, 1, 100, d=80, causal=1),
+        _case(1, 2, 1, 70, 80, d=256),
     ),
     large=(
         _case(4, 32, 32, 4096),
@@ -98,6 +130,9 @@ ATTENTION = Entry(
         _case(1, 32, 32, 16384, causal=1),
         _case(2, 64, 8, 8192),
         _case(2, 64, 8, 8192, causal=1),
+        _case(8, 16, 16, 1024),
+        _case(4, 32, 32, 2048, d=64),
+        _case(4, 16, 16, 2048, d=256),
         _case(3, 16, 4, 3001, 2777),
         _case(2, 8, 8, 1111, causal=1),
     ),

@@ -48,8 +48,9 @@ def loop_head(e: Elaborator, call: Call) -> LoopHead:
         case "range":
             return _range(e, call)
         case "persistent":
-            work = call.integer("n")
-            return _persistent(e, call, work, lambda _, v: number(v))
+            extents = _extents(e, call)
+            work = _product(extents)
+            return _persistent(e, call, work, lambda _, v: _digits(v, extents))
         case _:
             gm, gn = call.integer("gm"), call.integer("gn")
             group = call.positive("group", 8)
@@ -151,12 +152,7 @@ def final_grid(e: Elaborator) -> Expr:
 
 def block_index(e: Elaborator, call: Call) -> Value:
     """`ag.block(...)`: the index tuple of this block, the last index fastest."""
-    extents = [_extent(e, call, v) for v in call.items("extents")]
-    if not extents:
-        raise e.fail("AG0104", call.span, "`block` needs at least one number of blocks")
-    total: Expr = Const(1)
-    for extent in extents:
-        total = binary("*", total, extent)
+    extents = _extents(e, call)
     if e.program.cluster > 1:
         raise e.fail(
             "AG0613",
@@ -164,19 +160,36 @@ def block_index(e: Elaborator, call: Call) -> Value:
             "`ag.block` does not say how blocks form clusters",
             help="use `ag.block_tile` or a persistent loop",
         )
-    set_grid(e, total, persistent=False, span=call.span)
+    set_grid(e, _product(extents), persistent=False, span=call.span)
+    return _digits(BLOCK_INDEX, extents)
+
+
+def _extents(e: Elaborator, call: Call) -> list[Expr]:
+    """Numbers of blocks or tiles; raises ArgusError if there are none (AG0104)."""
+    what = "blocks" if call.name == "block" else "tiles"
+    values = call.items("extents")
+    if not values:
+        text = f"`{call.name}` needs at least one number of {what}"
+        raise e.fail("AG0104", call.span, text)
+    return [coerce.integer(e, v, call.span, f"a number of {what}") for v in values]
+
+
+def _product(extents: list[Expr]) -> Expr:
+    total: Expr = Const(1)
+    for extent in extents:
+        total = binary("*", total, extent)
+    return total
+
+
+def _digits(place: Expr, extents: list[Expr]) -> Value:
+    """The index tuple at a place in the order; a number where it is a single one."""
     indices: list[Expr] = []
-    rest: Expr = BLOCK_INDEX
     for extent in reversed(extents[1:]):
-        indices.append(binary("%", rest, extent))
-        rest = binary("//", rest, extent)
-    indices.append(rest)
+        indices.append(binary("%", place, extent))
+        place = binary("//", place, extent)
+    indices.append(place)
     values = [number(i) for i in reversed(indices)]
     return TupleValue(tuple(values)) if len(values) > 1 else values[0]
-
-
-def _extent(e: Elaborator, call: Call, value: Value) -> Expr:
-    return coerce.integer(e, value, call.span, "a number of blocks")
 
 
 def block_tile(e: Elaborator, call: Call) -> Value:

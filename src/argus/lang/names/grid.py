@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
+from typing import Any
 
 from argus.lang.names.outside import outside
 
@@ -28,8 +29,11 @@ def persistent_tiles(gm: int, gn: int, group: int = 8) -> Iterable[tuple[int, in
     raise outside("persistent_tiles")
 
 
-def persistent(n: int) -> Iterable[int]:
-    """A loop over n pieces of work with as many blocks as fit the device."""
+def persistent(*extents: int) -> Iterable[Any]:
+    """A loop over all index tuples with as many blocks as fit the device.
+
+    The last index is the fastest. With one extent the loop variable is a number.
+    """
     raise outside("persistent")
 
 
