@@ -233,6 +233,17 @@ def test_a_killed_process_costs_one_verdict(judge: LocalJudge) -> None:
     assert one(judge, AFFINE, GOOD).status == "correct"
 
 
+def test_last_words_of_a_process_are_told(judge: LocalJudge) -> None:
+    words = "import os\nos.write(1, b'x' * 9000 + b'\\nlast words\\n')\nos._exit(7)\n"
+    problem = AFFINE.model_copy(update={"reference": AFFINE.reference + words})
+    before = len(os.listdir("/proc/self/fd"))
+    found = one(judge, problem, GOOD)
+    assert found.status == "crashed", found
+    text = "".join(f.text for f in found.findings)
+    assert "last words" in text and 3000 < len(text) < 5000
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
 def test_a_killed_fork_server_is_started_again(judge: LocalJudge) -> None:
     from multiprocessing import forkserver
 
@@ -272,8 +283,13 @@ def test_processes_end_with_the_judge(tmp_path: Path) -> None:
             """
         )
     )
+    folder = tmp_path / "t"  # short: it is part of a socket's name
+    folder.mkdir()
     running = subprocess.Popen(
-        [sys.executable, str(script)], stdout=subprocess.PIPE, text=True
+        [sys.executable, str(script)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "TMPDIR": str(folder)},
     )
     assert running.stdout is not None
     pid = int(running.stdout.readline())
@@ -288,6 +304,8 @@ def test_processes_end_with_the_judge(tmp_path: Path) -> None:
     else:
         os.kill(pid, signal.SIGKILL)
         raise AssertionError("the candidate's process outlives its judge")
+    # Nothing of ours is left; the socket of multiprocessing's fork server is.
+    assert [p.name[:5] for p in folder.iterdir()] in ([], ["pymp-"])
 
 
 def _ended(pid: int) -> bool:

@@ -18,12 +18,13 @@ def placed(
     text: str, name: str | None = None, target: str = "sm_90a", **statics: object
 ) -> Program:
     """The placed program of a kernel in a source text (the first one by default)."""
-    path = Path(tempfile.mkdtemp()) / "kernel.py"
-    path.write_text(text)
-    kernels = load_kernels(path).kernels
-    kernel = kernels[name] if name else next(iter(kernels.values()))
-    dtypes = {t.name: t.dtypes[0] for t in kernel.signature.tensors}
-    return placed_program(Request(kernel, dtypes, statics, target))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "kernel.py"
+        path.write_text(text)
+        kernels = load_kernels(path).kernels
+        kernel = kernels[name] if name else next(iter(kernels.values()))
+        dtypes = {t.name: t.dtypes[0] for t in kernel.signature.tensors}
+        return placed_program(Request(kernel, dtypes, statics, target))
 
 
 def failing(program: Program) -> list[Obligation]:

@@ -15,23 +15,21 @@ import json
 import multiprocessing
 import os
 import signal
-import tempfile
 import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerContext, ForkServerProcess
-from pathlib import Path
 from typing import Any, Literal
 
 from argus.evaluation.judge.limits import Job, Limits
+from argus.evaluation.judge.printed import Printed
 from argus.evaluation.judge.worker import Task, main
 from argus.runs.records import Stage, Verdict
 
 START = 120.0
 """Seconds for a process to start: the first one waits for the fork server's imports."""
-_LOG = 4000
 _PRELOAD = "argus.evaluation.judge.preload"
 
 Ending = Literal["done", "late", "died", "unstarted", "stopped"]
@@ -88,8 +86,11 @@ def attempt(
     """
     begin = time.monotonic()
     on_gpu = task in ("measure", "health", "probe")
-    handle, log = tempfile.mkstemp(prefix="argus-judge-")
-    os.close(handle)
+    try:
+        log = Printed.new()
+    except OSError as error:
+        spent = time.monotonic() - begin
+        return Outcome("unstarted", "parse", "start", spent, log=str(error))
     try:
         try:
             process, inbox = _start(task, job, limits, gpu, log, on_gpu)
@@ -102,11 +103,16 @@ def attempt(
             _kill(process)
             inbox.close()
     finally:
-        Path(log).unlink(missing_ok=True)
+        log.close()
 
 
 def _start(
-    task: Task, job: Job | None, limits: Limits, gpu: str | None, log: str, on_gpu: bool
+    task: Task,
+    job: Job | None,
+    limits: Limits,
+    gpu: str | None,
+    log: Printed,
+    on_gpu: bool,
 ) -> tuple[ForkServerProcess, Connection]:
     made = context()
     inbox, out = made.Pipe(duplex=False)
@@ -130,7 +136,7 @@ def _watched(
     inbox: Connection,
     limits: Limits,
     begin: float,
-    log: str,
+    log: Printed,
     stop: threading.Event | None,
 ) -> Outcome:
     stage: Stage = "parse"
@@ -141,14 +147,14 @@ def _watched(
         if ending is not None:
             _kill(process)
             spent = time.monotonic() - begin
-            return Outcome(ending, stage, within, spent, log=_tail(log))
+            return Outcome(ending, stage, within, spent, log=log.tail())
         try:
             message = json.loads(inbox.recv_bytes())
         except (EOFError, OSError):
             process.join(10)
             spent = time.monotonic() - begin
             return Outcome(
-                "died", stage, within, spent, code=process.exitcode, log=_tail(log)
+                "died", stage, within, spent, code=process.exitcode, log=log.tail()
             )
         if "stage" in message:
             stage, within = message["stage"], message["within"]
@@ -158,7 +164,7 @@ def _watched(
         found = message.get("verdict")
         verdict = None if found is None else Verdict.model_validate(found)
         return Outcome(
-            "done", stage, within, spent, verdict, message.get("told"), log=_tail(log)
+            "done", stage, within, spent, verdict, message.get("told"), log=log.tail()
         )
 
 
@@ -194,11 +200,3 @@ def _kill(process: ForkServerProcess) -> None:
         pass
     process.kill()
     process.join(30)
-
-
-def _tail(log: str) -> str:
-    try:
-        raw = Path(log).read_bytes()
-    except OSError:
-        return ""
-    return raw[-_LOG:].decode(errors="replace").strip()

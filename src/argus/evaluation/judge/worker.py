@@ -26,6 +26,7 @@ from argus.diagnostics import ArgusError
 from argus.evaluation.judge.checking import Clock, Enter, check
 from argus.evaluation.judge.findings import findings_of, said, verdict
 from argus.evaluation.judge.limits import Job
+from argus.evaluation.judge.printed import Printed
 from argus.runs.records import Stage, Verdict
 
 Task = Literal["check", "simulate", "measure", "inspect", "health", "probe"]
@@ -41,12 +42,12 @@ def main(
     task: Task,
     job: str,
     gpu: str | None,
-    log: str,
+    log: Printed,
     memory: int | None,
 ) -> None:
     """The process. ``job`` is JSON of a `Job` ("" for health and probe).
 
-    ``gpu`` is what CUDA_VISIBLE_DEVICES is set to; ``log`` a file for what is printed;
+    ``gpu`` is what CUDA_VISIBLE_DEVICES is set to; ``log`` is for what is printed;
     ``memory`` how many bytes of address space may be added. With neither ``gpu`` nor
     ``memory`` every GPU is seen, with ``memory`` alone none.
     """
@@ -109,14 +110,15 @@ def _send(out: Connection, message: dict[str, object]) -> None:
         os._exit(1)
 
 
-def _settle(gpu: str | None, log: str, memory: int | None) -> None:
+def _settle(gpu: str | None, log: Printed, memory: int | None) -> None:
     with contextlib.suppress(OSError):
         os.setsid()
+    os.dup2(log.file, 1)
+    os.dup2(log.file, 2)
+    if log.file > 2:
+        log.close()
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
-    printed = os.open(log, os.O_WRONLY | os.O_APPEND)
-    os.dup2(printed, 1)
-    os.dup2(printed, 2)
     faulthandler.enable()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if gpu is None and memory is None:  # every GPU there is
