@@ -18,7 +18,6 @@ baselines, too.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 import math
 import os
@@ -335,7 +334,7 @@ def side_by_side(name: str, home: Path) -> dict[str, Any]:
     from argus.evaluation.judge.candidate import request_of
     from argus.evaluation.judge.subject import subject_of
     from argus.evaluation.oracle import judge, make_inputs
-    from argus.evaluation.timing import median_interval, sample_interleaved
+    from argus.evaluation.timing import median_interval, sample_interleaved, working
     from argus.runs.store import Store
     from argus.runtime.launch import Loaded
 
@@ -363,11 +362,7 @@ def side_by_side(name: str, home: Path) -> dict[str, Any]:
         verdict = judge(subject.entry, subject.case, inputs)
         assert verdict.ok, (kind, verdict.why())
         errors[kind] = verdict.error
-    baselines = subject.entry.baselines(inputs.arrays, subject.case)
-    for kind, call in baselines.items():
-        with contextlib.suppress(RuntimeError):  # this torch has no such kernel
-            call()
-            calls[kind] = call
+    calls |= working(subject.entry.baselines(inputs.arrays, subject.case))
     samples = sample_interleaved(calls, seconds=1.0, rounds=ROUNDS)
     return {
         "microseconds": {n: median(s) for n, s in samples.items()},

@@ -30,7 +30,7 @@ TITLES = {
     "gemm_sm80": "the same with `cp.async`, one tile per block",
     "softmax": "softmax over rows",
     "rmsnorm": "rmsnorm over rows",
-    "attention": "attention forward, D = 128",
+    "attention": "attention forward, bf16",
     "grouped": "grouped matrix product (experts)",
 }
 

@@ -76,6 +76,20 @@ def time_interleaved(
     return {name: summary(name, found) for name, found in samples.items()}
 
 
+def working(
+    calls: Mapping[str, Callable[[], object]],
+) -> dict[str, Callable[[], object]]:
+    """Baselines without those for which this torch has no kernel; calls each once."""
+    found: dict[str, Callable[[], object]] = {}
+    for name, call in calls.items():
+        try:
+            call()
+        except RuntimeError:
+            continue
+        found[name] = call
+    return found
+
+
 def sample_interleaved(
     calls: Mapping[str, Callable[[], object]],
     *,

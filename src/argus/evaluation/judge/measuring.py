@@ -33,7 +33,7 @@ from argus.evaluation.judge.subject import Subject, subject_of
 from argus.evaluation.judge.tolerance import derived, representable, sensitivity
 from argus.evaluation.judge.turns import Turn
 from argus.evaluation.oracle import compared, expected
-from argus.evaluation.timing import median_interval, sample_interleaved
+from argus.evaluation.timing import median_interval, sample_interleaved, working
 from argus.ir.dtypes import DType
 from argus.kernels.library import Argument
 from argus.runs.records import Measured, Verdict
@@ -256,16 +256,9 @@ def _timed(
         for array in drawn:
             array.normal_(generator=library.generator)
 
-    calls: dict[str, Callable[[], object]] = {CANDIDATE: prepared}
     baselines = subject.entry.baselines(placed.arrays, subject.case)
-    for name, call in baselines.items():
-        try:
-            call()
-        except RuntimeError:  # this torch has no such kernel for these sizes
-            continue
-        calls[name] = call
     return sample_interleaved(
-        calls,
+        {CANDIDATE: prepared, **working(baselines)},
         seconds=job.limits.timing,
         rounds=job.limits.rounds,
         fewest=job.limits.fewest,
