@@ -6,17 +6,18 @@ so never missing; `gpu` needs a CUDA device and is skipped where there is none.
 A golden test compares text with a file in `golden/` beside it. To accept new text:
 `pytest --update-golden`, then read the diff before committing it.
 
-Whatever the tests build is kept in a cache of this run alone, never in the user's.
+Whatever the tests build is kept in a cache of this run alone, never in the user's; it
+lies in a folder that goes with the run (own_folder.py).
 """
 
 import os
-import shutil
-import tempfile
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
 import pytest
+
+import own_folder
 
 # Before numpy is imported: tests run in several processes already.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -32,18 +33,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-_cache = pytest.StashKey[str]()
-
-
 def pytest_configure(config: pytest.Config) -> None:
     if "PYTEST_XDIST_WORKER" in os.environ:
         return  # a worker: it has the environment of the process that started it
-    config.stash[_cache] = os.environ["ARGUS_CACHE_DIR"] = tempfile.mkdtemp()
-
-
-def pytest_unconfigure(config: pytest.Config) -> None:
-    if _cache in config.stash:
-        shutil.rmtree(config.stash[_cache])
+    folder = own_folder.enter(config)
+    os.environ["ARGUS_CACHE_DIR"] = str(folder / "cache")
 
 
 @cache

@@ -2,7 +2,8 @@
 
     judge.py         `Judge`, `LocalJudge`: what the optimiser calls
     executor.py      the interface of executors; local.py: processes of this machine
-    process.py       one process for one task, watched from outside; worker.py: inside
+    process.py       one process for one task, watched from outside; worker.py: inside;
+                     printed.py: what it prints
     limits.py        jobs and their limits
     subject.py       a problem as entry, case and kernel; candidate.py: a candidate as a
                      specialisation with the problem's signature
