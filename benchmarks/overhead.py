@@ -33,23 +33,27 @@ def host_microseconds(call: Callable[[], object]) -> dict[str, float]:
     return {"median_us": median(samples), "min_us": min(samples)}
 
 
+NUMBERS = (1.5, 2.5, 3.5)
+
+
 def launches() -> dict[str, Any]:
     """Host time of launching the tiny kernel in each way that there is."""
     from tiny import tiny
 
     from argus.compiler import prepare_call
 
-    x, y, z = (torch.randn(64, device="cuda") for _ in range(3))
-    loaded, values = prepare_call(tiny, (x, y, z, 1, 2, 3), {})
+    x, y, z = (torch.randn(32, device="cuda") for _ in range(3))
+    loaded, values = prepare_call(tiny, (x, y, z, *NUMBERS), {})
     prepared = loaded.prepare(*values)
     prepared()
     torch.cuda.synchronize()
-    assert torch.equal(z[3:35], x[1:33] + y[2:34]), "the tiny kernel is wrong"
+    a, b, c = NUMBERS
+    assert torch.allclose(z, a * x + b * y + c), "the tiny kernel is wrong"
     out = torch.empty_like(x)
     found: dict[str, Any] = {
         "argus, prepared": host_microseconds(prepared),
-        "argus, loaded": host_microseconds(lambda: loaded(x, y, z, 1, 2, 3)),
-        "argus, kernel call": host_microseconds(lambda: tiny(x, y, z, 1, 2, 3)),
+        "argus, loaded": host_microseconds(lambda: loaded(x, y, z, *NUMBERS)),
+        "argus, kernel call": host_microseconds(lambda: tiny(x, y, z, *NUMBERS)),
         "torch.add(out=)": host_microseconds(lambda: torch.add(x, y, out=out)),
     }
     try:
@@ -58,9 +62,9 @@ def launches() -> dict[str, Any]:
         return {**found, "Triton": {"missing": str(error)}}
     launch = tiny_triton.tiny[(1,)]
     try:
-        launch(x, y, z, 1, 2, 3, num_warps=1)
+        launch(x, y, z, *NUMBERS, num_warps=1)
     except (RuntimeError, OSError, subprocess.CalledProcessError) as error:
         # Triton compiles its launcher with a C compiler, which may not be here.
         return {**found, "Triton": {"missing": str(error).splitlines()[0]}}
-    found["Triton"] = host_microseconds(lambda: launch(x, y, z, 1, 2, 3, num_warps=1))
+    found["Triton"] = host_microseconds(lambda: launch(x, y, z, *NUMBERS, num_warps=1))
     return found

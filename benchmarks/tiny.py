@@ -1,13 +1,12 @@
-"""A kernel that does next to nothing: three pointers and three integers to launch."""
+"""A kernel that does next to nothing: three pointers and three numbers to launch."""
 
 import argus as ag
-from argus import f32, i32
+from argus import f32
 
 
 @ag.kernel
-def tiny(X: f32["N"], Y: f32["N"], Z: f32["N"], a: i32, b: i32, c: i32):
-    """Z[c + i] = X[a + i] + Y[b + i] for 32 i."""
+def tiny(X: f32["N"], Y: f32["N"], Z: f32["N"], a: f32, b: f32, c: f32, *, N: int = 32):
+    """Z = a * X + b * Y + c, of 32 elements."""
     ag.launch(warps=1)
-    x = ag.rename(ag.load(X[a:], (32,)), "N")
-    y = ag.rename(ag.load(Y[b:], (32,)), "N")
-    Z[c:] = x + y
+    x, y = ag.load(X[0:N]), ag.load(Y[0:N])
+    Z[0:N] = x * a + y * b + c

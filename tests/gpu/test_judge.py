@@ -130,13 +130,15 @@ def test_the_device_still_works(judge: LocalJudge) -> None:
 
 def test_ray_uses_every_gpu() -> None:
     pytest.importorskip("ray")
+    import torch
+
     from argus.evaluation.judge.ray_executor import RayExecutor
 
     executor = RayExecutor(limits=LIMITS)
     try:
         judge = Judge(executor, limits=LIMITS, prove=False)
         assert find_device() is not None
-        assert judge.devices
+        assert len(judge.devices) == torch.cuda.device_count()
         made = judge.evaluate(AFFINE, [GOOD] * 4)
         assert [v.status for v in made] == ["correct"] * 4, [v.summary for v in made]
         assert all(v.measured is not None for v in made)

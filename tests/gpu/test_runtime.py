@@ -396,7 +396,7 @@ def test_the_host_cost_of_a_launch_is_small(scale: Loaded) -> None:
 
     best = min(micros() for _ in range(10))
     print(f"prepared launch: {best:.2f} us")
-    assert best < 10
+    assert best < 20
 
 
 def test_a_device_that_faults_is_told() -> None:

@@ -67,6 +67,7 @@ def test_variant(kernel: str, number: int) -> None:
 FILES = [
     *sorted((ROOT / "docs" / "tutorial").glob("step*.py")),
     *sorted((ROOT / "examples").glob("*.py")),
+    ROOT / "benchmarks" / "tiny.py",
 ]
 NAMES = [
     pytest.param(path, name, id=f"{path.stem}-{name}")
