@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
@@ -9,6 +10,9 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+
+# Modules that the tests of this folder share.
+sys.path.insert(0, str(Path(__file__).parent))
 
 import sample_run
 from argus.report.page import page

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from argus.diagnostics import ArgusError
+from argus.runs.conversations import read
 from argus.runs.history import History, Trial
 from argus.runs.records import Candidate, Verdict
 
@@ -61,10 +62,10 @@ def _of_conversation(
     if name is None or not count:
         return unknown
     try:
-        told: Any = json.loads(fetch(name))
-        answers = [str(t["answer"]) for t in told["turns"] if t["answer"]]
-    except (ArgusError, ValueError, KeyError, TypeError):
+        said = read(fetch(name))
+    except ArgusError:
         return unknown
+    answers = [t.answer for t in said.turns if t.came] if said else []
     # Each answer was an attempt, but for the one that was accepted, if one was.
     if len(answers) - count not in (0, 1):
         return unknown
@@ -73,13 +74,47 @@ def _of_conversation(
 
 def _candidate(answer: str, kernel: str) -> Candidate | None:
     """What a model handed in; None where its answer holds no kernel."""
+    told = form(answer)
+    if told is None or not told.source.strip():
+        return None
+    try:
+        return Candidate(
+            source=told.source, kernel=kernel, statics=dict[str, Any](told.statics)
+        )
+    except ValueError:
+        return None
+
+
+@dataclass(frozen=True)
+class Form:
+    """An answer of a model that has the form which it was asked for.
+
+    ``said``: its reason, or its advice; ``source`` "" where it hands in no kernel.
+    """
+
+    said: str
+    source: str
+    statics: tuple[tuple[str, object], ...] = ()
+    invariants: tuple[str, ...] = ()
+    applies: bool = True
+
+
+def form(answer: str) -> Form | None:
+    """What stands in an answer; None where it has not the form."""
     begin, end = answer.find("{"), answer.rfind("}")
     try:
         told: Any = json.loads(answer[begin : end + 1])
-        source = told["source"]
-        statics = {s["name"]: s["value"] for s in told.get("statics") or ()}
-        if not isinstance(source, str) or not source.strip():
+        if "text" in told and "rationale" not in told:
+            about = f" (about {told['about']}, from trials {told['trials']})"
+            return Form(f"{told['text']}{about}", "")
+        source = told.get("source") or ""
+        if not isinstance(source, str):
             return None
-        return Candidate(source=source, kernel=kernel, statics=statics)
-    except (ValueError, KeyError, TypeError, AttributeError):
+        statics = ((str(s["name"]), s["value"]) for s in told.get("statics") or ())
+        invariants = (str(i) for i in told.get("invariants") or ())
+        said = str(told.get("rationale") or "")
+        applies = bool(told.get("applies", True))
+        return Form(said, source, tuple(statics), tuple(invariants), applies)
+    # Brackets in brackets without end are what a RecursionError is for.
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None

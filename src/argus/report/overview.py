@@ -7,6 +7,7 @@ import time
 from dataclasses import dataclass
 
 from argus.report.words import duration, factor, plural, seconds, share
+from argus.runs.conversations import requests
 from argus.runs.history import History
 from argus.runs.records import Budget, LibraryProblem, Verdict
 from argus.runs.store import Run, State
@@ -188,7 +189,7 @@ def effort(run: Run, found: History) -> Effort:
         Spent("minutes", _limit(limits.minutes), f"{found.seconds / 60:.1f}"),
         Spent("GPU seconds", _limit(limits.gpu_seconds), f"{cost.gpu_seconds:.1f}"),
         Spent("tokens", _limit(limits.tokens), f"{cost.tokens:,}"),
-        Spent("US dollars", _limit(limits.usd), f"{cost.usd:.2f}"),
+        Spent("US dollars", _limit(limits.usd), _money(run, found)),
     )
     stages: dict[str, float] = {}
     for trial in found.trials:
@@ -205,6 +206,14 @@ def effort(run: Run, found: History) -> Effort:
         tuple(_commands(run.id, found)),
         not isinstance(started.task.problem, LibraryProblem),
     )
+
+
+def _money(run: Run, found: History) -> str:
+    """What models took, and whether that is all: prices may not be known."""
+    asked = requests(found, run.get)
+    if asked is None or asked.priced:
+        return f"{found.cost.usd:.2f}"
+    return asked.money
 
 
 def _limit(value: float | None) -> str:
@@ -232,7 +241,10 @@ def _commands(name: str, found: History) -> list[tuple[str, str]]:
     commands = [("the same run again", shlex.join(command))]
     commands += [
         ("go on with it", f"argus optimize --resume {name} --trials N"),
-        ("its events and every kernel", f"argus runs export {name} --out FOLDER"),
+        (
+            "its events, every kernel and conversation",
+            f"argus runs export {name} --out FOLDER",
+        ),
         ("this page again", f"argus report {name}"),
     ]
     if found.best is not None:

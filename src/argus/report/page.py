@@ -3,8 +3,8 @@
     text = page(run, "finished")
 
 Each part of the page is prepared by a file of its own: `overview`, `trials`,
-`findings`, `learnt`, `sources`, `levels`, `pipeline`, `figures`. A part that cannot be
-made says why in its place. Style and markup are in `templates`.
+`findings`, `conversations`, `learnt`, `sources`, `levels`, `pipeline`, `figures`. A
+part that cannot be made says why in its place. Style and markup are in `templates`.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from argus.evaluation.judge.subject import Subject
 from argus.model.timeline import timeline
 from argus.report import figures
 from argus.report.attempts import tries
+from argus.report.conversations import conversations
 from argus.report.figure import Plot
 from argus.report.findings import met
 from argus.report.kernel import Compiled, Compiler, Used
@@ -90,6 +91,9 @@ def page(run: Run, state: State) -> str:
         "against": figures.against_of(found),
         "best": _best(found, candidates, kernels),
         "met": known,
+        "asked": conversations(
+            run.id, found, candidates, {m.anchor for m in known}, run.get
+        ),
         "learnt": taught,
         "policy": histories(taught.series) if taught.series else None,
         "effort": effort(run, found),
