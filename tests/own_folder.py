@@ -11,6 +11,7 @@ import os
 import shutil
 import tempfile
 import time
+from multiprocessing.util import Finalize
 from pathlib import Path
 
 import pytest
@@ -23,23 +24,28 @@ NEW = 60.0
 def enter(config: pytest.Config) -> Path:
     """Make the folder and let TMPDIR be it, until pytest is done with ``config``.
 
-    Pytest's own folders (`tmp_path`) stay where they are: it keeps the last three.
+    It is removed when the process ends. Pytest's own folders (`tmp_path`) stay where
+    they are: it keeps the last three.
     """
     usual = tempfile.gettempdir()
     sweep(Path(usual))
     folder = Path(tempfile.mkdtemp(prefix=PREFIX))
     lock = os.open(folder, os.O_RDONLY)
     fcntl.flock(lock, fcntl.LOCK_EX)
+    # Not before multiprocessing has removed its own folder (-100): it complains, then.
+    Finalize(None, _remove, (folder, lock), exitpriority=-200)
     patch = pytest.MonkeyPatch()
-    # Called in the opposite order.
-    config.add_cleanup(lambda: os.close(lock))
-    config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
     config.add_cleanup(patch.undo)
     if "PYTEST_DEBUG_TEMPROOT" not in os.environ:
         patch.setenv("PYTEST_DEBUG_TEMPROOT", usual)
     patch.setenv("TMPDIR", str(folder))
     patch.setattr(tempfile, "tempdir", None)  # asks the environment again
     return folder
+
+
+def _remove(folder: Path, lock: int) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    os.close(lock)
 
 
 def sweep(root: Path) -> None:

@@ -12,6 +12,7 @@ import own_folder
 
 LEAKS = """
 import os, subprocess, sys, tempfile
+from multiprocessing.util import get_temp_dir
 from pathlib import Path
 
 def test_of_another_process(tmp_path):
@@ -21,6 +22,7 @@ def test_of_another_process(tmp_path):
     assert len(os.listdir(tempfile.gettempdir())) == 2
     assert os.environ["ARGUS_CACHE_DIR"].startswith(tempfile.gettempdir())
     assert not str(tmp_path).startswith(tempfile.gettempdir())
+    get_temp_dir()
     if "WAIT" in os.environ:
         print("there", flush=True)
         sys.stdin.readline()
@@ -43,6 +45,7 @@ def started(folder: Path, **env: str) -> subprocess.Popen[str]:
         [sys.executable, "-m", "pytest", *words, "--rootdir", folder.parent, test],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
         text=True,
         env={**mine, **env},
     )
@@ -63,6 +66,7 @@ def test_what_tests_leave_behind_goes_with_the_run(folder: Path) -> None:
     run = started(folder)
     out, _ = run.communicate(timeout=60)
     assert run.returncode == 0, out
+    assert "1 passed" in out.splitlines()[-1], out  # and nobody complains at the end
     assert left(folder) == []
 
 
