@@ -74,9 +74,10 @@ def packed(X: bf16["M 2 N"], Y: bf16["M N"], *, BM: int = 4, BN: int = 128):
 
 PIPELINED = (ROOT / "tests" / "lang" / "kernels" / "explicit.py").read_text()
 ATTENTION = (ROOT / "src" / "argus" / "kernels" / "attention.py").read_text()
+STORED = "        O[b, h, q0:, :] = o.to(O.dtype)\n"
+assert STORED in ATTENTION
 GROUPS = ATTENTION.replace(
-    "        query.release()\n",
-    "        ag.check(lambda x: x.G == x.H // (H // G), o)\n        query.release()\n",
+    STORED, "        ag.check(lambda x: x.G == x.H // (H // G), o)\n" + STORED
 )
 
 RIGHT = {
@@ -118,7 +119,7 @@ WRONG = [
      "acc = ag.dot(a[stage].load(), b[nxt].T, acc)"),
     ("rows", "    row = ag.block(M)", "AG0318",
      "    ag.require(N > 8, 'a')\n    ag.require(N < 4, 'b')\n    row = ag.block(M)"),
-    ("groups", "g = h // (H // G)", "AG0314", "g = h % G"),
+    ("groups", "b, h // (H // G), steps", "AG0314", "b, h % G, steps"),
     ("packed", "1, j * BN :]", "AG0303", "1, j * BN + 1 :]"),
     ("packed", "X[i * BM :, 1", "AG0303", "X[i * BM + 4 :, 1"),
 ]  # fmt: skip

@@ -112,6 +112,7 @@ _HOPPER_DOMAINS: dict[str, tuple[Value, ...]] = {
     "BT": (32, 64, 128),
     "STAGES": (1, 2, 3, 4),
     "WARPGROUPS": (1, 2, 3),
+    "REGISTERS": (0, 240),
     "FOLD": (False, True),
 }
 _ROLES = Form(
@@ -154,7 +155,7 @@ _PERSISTENT = Form(
     defaults={**_OVERLAP.defaults, "TMA_STORE": False},
     domains={
         **_HOPPER_DOMAINS,
-        "BT": (32, 64, 96, 128, 160, 176),
+        "BT": (32, 64, 80, 96, 128, 160, 176),
         "TMA_STORE": (False, True),
     },
     optimisations=(*_OVERLAP.optimisations, "persistent-grid"),

@@ -30,16 +30,19 @@ def attention_form(
     ``tma_store``: TMA can address the rows of O.
     """
     statics: dict[str, object] = {"D": d}
-    if d > 128:
-        statics["BT"] = 64
     if causal:
         # Every tile of queries as large as one of keys.
         if d > 128:
-            statics |= {"BQ": 64, "WARPGROUPS": 1}
+            statics |= {"BQ": 64, "BT": 64, "WARPGROUPS": 1}
+        elif d <= 64:
+            # Several small blocks on a multiprocessor hide each other's softmax.
+            statics |= {"BQ": 64, "BT": 64, "WARPGROUPS": 1, "REGISTERS": 0}
         return attention, {**statics, "CAUSAL": True}
-    if d <= 64:
+    if d > 128:
+        statics["BT"] = 80
+    elif d <= 64:
         statics |= {"BQ": 192, "WARPGROUPS": 3, "REGISTERS": 160}
-    statics["TMA_STORE"] = tma_store and d < 256  # where there is room for it
+    statics["TMA_STORE"] = tma_store and d <= 192  # where there is room for it
     return attention_persistent, statics
 
 
