@@ -14,6 +14,9 @@ import pytest
 # Modules that the tests of this folder share.
 sys.path.insert(0, str(Path(__file__).parent))
 
+
+import talking
+
 import sample_run
 from argus.report.page import page
 from argus.runs.records import Verdict
@@ -116,6 +119,11 @@ def measured(render: Render) -> str:
 @pytest.fixture(scope="session")
 def eventful(render: Render, refuted: Verdict) -> str:
     return render(lambda root: sample_run.make_eventful(root, refuted), "finished")
+
+
+@pytest.fixture(scope="session")
+def talkative(render: Render, refuted: Verdict) -> str:
+    return render(lambda root: talking.make(root, refuted), "interrupted")
 
 
 @pytest.fixture(scope="session")

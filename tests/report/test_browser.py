@@ -202,3 +202,49 @@ def test_counterexamples_fit(show: Show, eventful: str, width: int) -> None:
     assert shown.page.evaluate(OVERFLOWING) == []
     pictures = shown.page.locator(".finding figure svg")
     assert pictures.count() >= 3 and pictures.first.is_visible()
+
+
+OPEN = "document.querySelectorAll('details').forEach(d => d.open = true)"
+
+
+@pytest.mark.parametrize(("width", "scheme"), SCREENS)
+def test_conversations_open_and_fit(
+    show: Show, talkative: str, width: int, scheme: str
+) -> None:
+    shown = show(talkative, width, scheme)
+    page = shown.page
+    first = page.locator("#asked-1-2")
+    prompt = first.get_by_text("A line of the prompt.").first
+    assert not prompt.is_visible(), "folded, until someone asks"
+    assert page.locator(".talk .turn").first.is_hidden()
+    box = first.locator("summary").first.bounding_box()
+    assert box["height"] >= 28
+    first.locator("summary").first.click()
+    assert first.get_by_text("What went back to the model").is_visible()
+    assert not prompt.is_visible()
+    page.evaluate(OPEN)
+    assert prompt.is_visible()
+    # A line of 20 000 letters, hostile answers and all: within the screen.
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.evaluate(OVERFLOWING) == []
+    places = ("h4 span", ".label", "blockquote", ".text", "summary", ".badge")
+    for place in [".talk summary b", *(f".turn {p}" for p in places)]:
+        assert page.locator(place).first.evaluate(CONTRAST) >= 4.5, place
+    assert shown.messages == [] and len(shown.requests) == 1
+    assert page.title() == "gemm 4096x4096x4096: Argus"
+    assert page.locator("img, script, iframe, object, a[href*=javascript]").count() == 0
+
+
+def test_conversations_are_found_from_the_table(show: Show, talkative: str) -> None:
+    page = show(talkative, WIDE).page
+    page.get_by_label("details of trial 2").check()
+    page.locator("#trial-2 .inside a[href='#asked-2-1']").click()
+    talk = page.locator("#asked-2-1")
+    box = talk.bounding_box()
+    assert 0 <= box["y"] < 900
+    talk.locator("summary").first.click()
+    talk.locator("summary").nth(1).click()
+    assert talk.get_by_text("A line of the prompt.").first.is_visible()
+    page.locator("#asked-1-2 summary").first.click()
+    page.locator("#asked-1-2 a[href^='#met-']").first.click()
+    assert page.locator("#met-attempt-1-of-trial-1").bounding_box()["y"] < 900

@@ -14,12 +14,6 @@ from pages import whole
 import sample_run
 from argus.report.attempts import form
 from argus.report.room import Room, weight
-from argus.runs.records import Verdict
-
-
-@pytest.fixture(scope="session")
-def talkative(render: Callable[..., str], refuted: Verdict) -> str:
-    return render(lambda root: talking.make(root, refuted), "interrupted")
 
 
 @pytest.fixture(scope="session")
@@ -60,13 +54,13 @@ def test_what_went_back(shown: str) -> None:
             "the prompt, ",
             "Answer refuted",
             "AG0301: elements that do not share K are multiplied",
-            "its counterexample, drawn",
+            "in full, under counterexamples",
             "Request 2",
             "What went back to the model Your kernel is wrong. AG0301: ",
             "Counterexample: {}",
             "No usable answer: status 503: busy",
             "Request 3",
-            "The same was asked again. Answer As proposed.",
+            "The same was asked again. Answer accepted As proposed.",
         )
     ]
     assert places == sorted(places)

@@ -63,8 +63,8 @@ class Request:
     """One request. ``asked`` None: the same as the one before.
 
     ``back``: whether ``asked`` is what was wrong with the last answer, and not a new
-    prompt. ``verdict`` is what the check said of the answer, ``found`` its findings in
-    a line each, ``met`` the anchor under which they are shown.
+    prompt. ``verdict`` is what the check said of the answer ("accepted": nothing was
+    wrong), ``found`` its findings in a line each, ``met`` the anchor of their pictures.
     """
 
     number: int
@@ -205,6 +205,7 @@ class _Maker:
             answer, before = self._answer(turn, before)
             asked, back = self._asked(turn, prompts)
             attempt, verdict = verdicts.get(number - 1, (0, None))
+            status = verdict.status if verdict else "accepted" if attempt else ""
             met = f"met-attempt-{attempt}-of-trial-{trial.number}"
             found.append(
                 Request(
@@ -214,8 +215,8 @@ class _Maker:
                     answer,
                     self._short(turn.error),
                     _took(turn),
-                    verdict.status if verdict else "",
-                    self._findings(verdict),
+                    status,
+                    () if turn.error else self._findings(verdict),
                     met if verdict and met in self._anchors else "",
                 )
             )
@@ -301,8 +302,8 @@ def _verdicts(
 ) -> dict[int, tuple[int, Verdict | None]]:
     """By the place of a turn: the number of the attempt from 1, and its verdict.
 
-    Each answer was an attempt, but for one that was accepted, or that says that there
-    is nothing to do; where that does not come out even, nothing is known.
+    Each answer was an attempt, but for one that was accepted (None), or that says that
+    there is nothing to do; where that does not come out even, nothing is known.
     """
     if not talk.ended or talk.about != "kernel" or trial.lowered is None:
         return {}
@@ -310,7 +311,10 @@ def _verdicts(
     attempts = trial.lowered.attempts
     if len(came) - len(attempts) not in (0, 1):
         return {}
-    pairs = zip(came, attempts, strict=False)
+    verdicts: list[Verdict | None] = [*attempts]
+    if trial.lowered.candidate is not None:
+        verdicts.append(None)
+    pairs = zip(came, verdicts, strict=False)
     return {place: (n, verdict) for n, (place, verdict) in enumerate(pairs, 1)}
 
 
