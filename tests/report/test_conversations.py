@@ -33,7 +33,7 @@ def test_what_was_asked_and_what_it_took(shown: str) -> None:
     assert shown.startswith(
         "What the model was asked 11 requests, 11,000 tokens, $0.0360."
     )
-    assert "trial 1 swizzling cut off 1 request, 1,100 tokens, $0.0036" in shown
+    assert "trial 1 swizzling unfinished 1 request, 1,100 tokens, $0.0036" in shown
     assert (
         "Killed here." in shown and "its whole source, 9 characters lost = 1" in shown
     )

@@ -321,7 +321,7 @@ def _verdicts(
 def _end(trial: Trial, talk: Talk) -> str:
     """What came of a conversation."""
     if not talk.ended:
-        return "cut off, or under way: nothing came of it yet"
+        return "none: it was cut off, or is under way"
     if talk.about == "advice":
         note = trial.learned.note if trial.learned else ""
         return note[:_SHORT] or "taken into the policy"

@@ -2,15 +2,17 @@
 
 import json
 import time
+from dataclasses import replace
 
 import pytest
 from pydantic_ai.exceptions import UserError
 from server import KEY, call, completion, kernel, raw, status, text
 from small_kernels import BETTER
 
-from argus.agent.interfaces import Left
+from argus.agent.interfaces import Heard, Left
 from argus.agent.model.agent import ModelAgent
 from argus.agent.model.settings import settings_of
+from argus.runs.records import Lowered
 
 GOOD = kernel(BETTER)
 
@@ -186,6 +188,25 @@ def test_a_response_without_end_is_not_read(server, model, desk):
     assert made.candidate is None
     assert "longer than any answer" in made.failure
     assert server.left == 1
+
+
+def test_what_is_no_text_can_be_written_down(server, model, desk):
+    """Half of a character in all that a server says: JSON can hold it, files cannot."""
+    half = "\ud800"
+    function = {"name": half, "arguments": "{}"}
+    tool = {"id": "t", "type": "function", "function": function}
+    server.say(
+        completion({"tool_calls": [tool]}), text(half), status(400, said=f"no {half}")
+    )
+    heard: list[Heard] = []
+    made = model().lower(replace(desk.order(), hears=heard.append), desk.judge)
+    assert made.failure == "the provider failed: status 400: no ?"
+    assert [h.request for h in heard] == [1, 2, 3]
+    assert heard[-1].conversation == made.conversation
+    assert made.conversation.encode()
+    Lowered(
+        trial=1, candidate=None, attempts=made.attempts, failure=made.failure
+    ).model_dump_json()
 
 
 def test_nobody_listens(server, model, desk):

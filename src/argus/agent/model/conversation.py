@@ -91,9 +91,7 @@ class Conversation:
             "instructions": self.instructions,
             "turns": turns,
         }
-        text = json.dumps(whole, ensure_ascii=False, indent=1)
-        # Half of a character is no text, and cannot be written.
-        return redacted(text.encode("utf-8", "replace").decode())
+        return redacted(json.dumps(whole, ensure_ascii=False, indent=1))
 
 
 def text_of(response: ModelResponse) -> str:

@@ -69,6 +69,7 @@ def why(error: Exception) -> str:
             ": ".join(filter(None, (".".join(map(str, e["loc"])), e["msg"])))
             for e in cause.errors(include_url=False, include_input=False)
         ]
-        return "the answer is not of the form asked for: " + "; ".join(found)[:SAID]
+        said = redacted("; ".join(found))
+        return f"the answer is not of the form asked for: {said[:SAID]}"
     text = str(cause) if cause is not None else str(error)
     return redacted(" ".join(text.split()))[:SAID]

@@ -175,8 +175,10 @@ def require_price(settings: ModelSettings, price: Price) -> None:
 def redacted(text: str) -> str:
     """The text without the values of environment variables that look like keys.
 
-    Providers repeat keys in what they say of them.
+    Providers repeat keys in what they say of them. Halves of characters, which JSON can
+    hold and no file can, become question marks.
     """
+    text = text.encode("utf-8", "replace").decode()
     for name, value in os.environ.items():
         secret = any(word in name.upper() for word in _SECRET)
         if secret and len(value) >= _SHORTEST_SECRET:
