@@ -339,12 +339,12 @@ SEEDS = (
         "src/argus/kernels/attention.py",
         (
             (
-                "g = h // (H // G)",
-                "g = h",
+                "b, h // (H // G), steps",
+                "b, h, steps",
             ),
         ),
         "AG0310",
-        "O[b, h, q0:, :] = (o * ag.rcp(l)).to(O.dtype)",
+        "O[b, h, q0:, :] = o.to(O.dtype)",
     ),
     Seed(
         "attn V tile",
@@ -364,7 +364,7 @@ SEEDS = (
         (
             (
                 "slot.v.load(V[b, g, t:, :])",
-                "slot.v.load(V[b, h % G, t:, :])",
+                "slot.v.load(V[b, 0, t:, :])",
             ),
         ),
         "AG0301",
@@ -380,7 +380,7 @@ SEEDS = (
             ),
         ),
         "AG0308",
-        "O[b, h, q0:, :] = (o * ag.rcp(l)).to(O.dtype)",
+        "O[b, h, q0:, :] = o.to(O.dtype)",
     ),
     Seed(
         "attn steps",
@@ -404,7 +404,7 @@ SEEDS = (
             ),
         ),
         "AG0305",
-        "O[b, h, q0 + 1:, :] = (o * ag.rcp(l)).to(O.dty",
+        "O[b, h, q0 + 1:, :] = o.to(O.dtype)",
     ),
     Seed(
         "attn store head",
@@ -416,7 +416,7 @@ SEEDS = (
             ),
         ),
         "AG0305",
-        "O[b, 0, q0:, :] = (o * ag.rcp(l)).to(O.dtype)",
+        "O[b, 0, q0:, :] = o.to(O.dtype)",
     ),
     Seed(
         "attn causal steps",

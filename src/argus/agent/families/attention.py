@@ -33,7 +33,9 @@ _FORMS = "argus.agent.families.forms.attention"
 _HOPPER = ("roles", "overlap", "persistent")
 _KNOBS = by_name(
     Knob("BQ", (64, 128, 192), "queries of a block", "tile-shape", 64),
-    Knob("BT", (16, 32, 64, 96, 128, 160, 176), "keys of one step", "tile-shape", 32),
+    Knob(
+        "BT", (16, 32, 64, 80, 96, 128, 160, 176), "keys of one step", "tile-shape", 32
+    ),
     Knob(
         "STAGES",
         (1, 2, 3, 4),
