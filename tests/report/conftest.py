@@ -122,8 +122,20 @@ def eventful(render: Render, refuted: Verdict) -> str:
 
 
 @pytest.fixture(scope="session")
-def talkative(render: Render, refuted: Verdict) -> str:
-    return render(lambda root: talking.make(root, refuted), "interrupted")
+def undrawn(render: Render) -> Render:
+    """As `render`, without plots: others look at them, and they take seconds."""
+
+    def made(make: Callable[[Path], str], state: State = "finished") -> str:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("argus.report.page._drawn", lambda make: "Not drawn.")
+            return render(make, state)
+
+    return made
+
+
+@pytest.fixture(scope="session")
+def talkative(undrawn: Render, refuted: Verdict) -> str:
+    return undrawn(lambda root: talking.make(root, refuted), "interrupted")
 
 
 @pytest.fixture(scope="session")

@@ -114,9 +114,9 @@ class TestStrangers:
         assert form('{"source": "x", "statics": [3]}') is None
 
 
-def test_sixty_trials_of_long_texts(render, read) -> None:
+def test_sixty_trials_of_long_texts(undrawn, read) -> None:
     begin = time.process_time()
-    text = render(talking.make_large)
+    text = undrawn(talking.make_large)
     assert time.process_time() - begin < 20
     whole(text, read)
     section = text[text.index('id="conversations"') : text.index('id="policy"')]
@@ -133,12 +133,12 @@ def test_a_run_without_a_model_has_no_such_section(measured: str, read) -> None:
     assert "#conversations" not in read(measured).links
 
 
-def test_a_run_of_a_model_that_was_not_asked_yet(render, read) -> None:
+def test_a_run_of_a_model_that_was_not_asked_yet(undrawn, read) -> None:
     def make(root: Any) -> str:
         with talking.begun(root) as run:
             return run.id
 
-    text = render(make, "running")
+    text = undrawn(make, "running")
     whole(text, read)
     assert "No request has come back yet" in read(text).sections["conversations"]
 
