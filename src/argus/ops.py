@@ -114,9 +114,28 @@ def attention(
         raise fail("AG0801", None, text, help="pad the head dimension with zeros")
     out = torch.empty_like(q) if out is None else out
     scale = d**-0.5 if scale is None else scale
-    kernel, statics = attention_form(d, causal=causal, tma_store=_tma_rows(out))
-    launch(kernel, (q, k, v, out, scale), statics)
+    q, into = (q, out) if causal else _packed(q, out, k.shape[1])
+    kernel, statics = attention_form(
+        d, q.shape[2], causal=causal, tma_store=_tma_rows(into)
+    )
+    launch(kernel, (q, k, v, into, scale), statics)
     return out
+
+
+def _packed(q: Tensor, out: Tensor, groups: int) -> tuple[Tensor, Tensor]:
+    """Few queries (decoding): those of all heads of a group as rows of one head.
+
+    The keys of the group are then read once. As views of the same memory, where it has
+    an order that allows it.
+    """
+    b, h, s, d = q.shape
+    if s > 64 or not 0 < groups < h or h % groups:
+        return q, out
+    try:
+        packed = (b, groups, h // groups * s, d)
+        return q.view(packed), out.view(packed)
+    except RuntimeError:
+        return q, out
 
 
 def grouped_gemm(

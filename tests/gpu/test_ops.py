@@ -46,6 +46,32 @@ def test_norms_and_attention() -> None:
     assert _error(ops.attention(q, k, v), want) < 8e-3
 
 
+@pytest.mark.parametrize("d", [16, 64, 96, 160, 208, 256])
+@pytest.mark.parametrize("causal", [False, True])
+def test_attention_of_other_head_dimensions(d: int, causal: bool) -> None:
+    from argus import ops
+
+    q, k, v = (_normal(2, 4, 300, d) for _ in range(3))
+    want = torch.nn.functional.scaled_dot_product_attention(
+        q.double(), k.double(), v.double(), is_causal=causal
+    )
+    assert _error(ops.attention(q, k, v, causal=causal), want) < 8e-3
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+@pytest.mark.parametrize("d", [64, 128, 256])
+def test_decoding_packs_the_heads_of_a_group(rows: int, d: int) -> None:
+    from argus import ops
+
+    q, k, v = _normal(3, 8, rows, d), _normal(3, 2, 777, d), _normal(3, 2, 777, d)
+    want = torch.nn.functional.scaled_dot_product_attention(
+        q.double(), k.double(), v.double(), enable_gqa=True
+    )
+    assert _error(ops.attention(q, k, v), want) < 8e-3
+    apart = q.transpose(1, 2).contiguous().transpose(1, 2)
+    assert _error(ops.attention(apart, k, v), want) < 8e-3
+
+
 def test_grouped_gemm_with_gather_and_scatter() -> None:
     from argus import ops
 

@@ -23,11 +23,11 @@ def _arguments(case: Case) -> tuple[Argument, ...]:
 
 
 def attention_form(
-    d: int, *, causal: bool, tma_store: bool
+    d: int, rows: int, *, causal: bool, tma_store: bool
 ) -> tuple[Kernel, dict[str, object]]:
     """The kernel for a head dimension (a multiple of 16, at most 256), and its statics.
 
-    ``tma_store``: TMA can address the rows of O.
+    ``rows`` of queries of a head; ``tma_store``: TMA can address the rows of O.
     """
     statics: dict[str, object] = {"D": d}
     if causal:
@@ -40,6 +40,8 @@ def attention_form(
         return attention, {**statics, "CAUSAL": True}
     if d > 128:
         statics["BT"] = 80
+    if rows <= 64:
+        statics |= {"BQ": 64, "WARPGROUPS": 1}
     elif d <= 64:
         statics |= {"BQ": 192, "WARPGROUPS": 3, "REGISTERS": 160}
     statics["TMA_STORE"] = tma_store and d <= 192  # where there is room for it
@@ -49,7 +51,7 @@ def attention_form(
 def _choose(case: Case, target: str) -> Choice:
     d = case.sizes["D"]
     causal = "causal" in case.options
-    kernel, statics = attention_form(d, causal=causal, tma_store=True)
+    kernel, statics = attention_form(d, case.sizes["S"], causal=causal, tma_store=True)
     small = {k: v for k, v in case.options.items() if k.isupper()}
     return Choice(kernel, {**statics, **small}, {"scale": d**-0.5})
 
@@ -125,6 +127,7 @@ ATTENTION = Entry(
         _case(1, 2, 1, 200, 150, d=64),
         _case(1, 1, 1, 100, d=80, causal=1),
         _case(1, 2, 1, 70, 80, d=256),
+        _case(1, 1, 1, 4, 300),
     ),
     large=(
         _case(4, 32, 32, 4096),
@@ -136,6 +139,7 @@ ATTENTION = Entry(
         _case(8, 16, 16, 1024),
         _case(4, 32, 32, 2048, d=64),
         _case(4, 16, 16, 2048, d=256),
+        _case(64, 8, 8, 4, 4096),
         _case(3, 16, 4, 3001, 2777),
         _case(2, 8, 8, 1111, causal=1),
     ),

@@ -1,0 +1,64 @@
+"""Which attention kernel is chosen, and how few queries are packed. No GPU."""
+
+from __future__ import annotations
+
+import pytest
+
+from argus.diagnostics import ArgusError
+from argus.evaluation.loose import literal
+from argus.kernels.library.attention import attention_form
+
+torch = pytest.importorskip("torch")
+
+
+@pytest.mark.parametrize("d", range(16, 257, 16))
+@pytest.mark.parametrize("rows", [1, 64, 65, 4096])
+@pytest.mark.parametrize("causal", [False, True])
+def test_every_head_dimension_fits(d: int, rows: int, causal: bool) -> None:
+    """Shared memory holds queries, two blocks of keys and values, and the output."""
+    kernel, given = attention_form(d, rows, causal=causal, tma_store=True)
+    defaults = {s.name: literal(s.default) for s in kernel.signature.statics}
+    statics = {**defaults, **given}
+    bq, bt = int(str(statics["BQ"])), int(str(statics["BT"]))
+    need = 2 * d * (bq + 4 * bt + (bq if statics.get("TMA_STORE") else 0))
+    assert need + 1024 <= 232448
+    assert bq == 64 * int(str(statics["WARPGROUPS"]))
+    assert not causal or bq == bt
+
+
+def test_heads_of_a_group_become_rows() -> None:
+    from argus.ops import _packed
+
+    q = torch.arange(2 * 8 * 3 * 16).reshape(2, 8, 3, 16)
+    out = torch.empty_like(q)
+    rows, into = _packed(q, out, 2)
+    assert rows.shape == into.shape == (2, 2, 12, 16)
+    assert rows.data_ptr() == q.data_ptr() and into.data_ptr() == out.data_ptr()
+    assert torch.equal(rows[1, 1, 4], q[1, 5, 1])
+
+
+@pytest.mark.parametrize(
+    ("shape", "groups"),
+    [((2, 8, 65, 16), 2), ((2, 8, 3, 16), 8), ((2, 8, 3, 16), 3), ((2, 8, 3, 16), 0)],
+)
+def test_others_stay(shape: tuple[int, ...], groups: int) -> None:
+    from argus.ops import _packed
+
+    q = torch.zeros(shape)
+    assert _packed(q, q, groups)[0] is q
+
+
+def test_what_is_no_view_stays() -> None:
+    from argus.ops import _packed
+
+    q = torch.zeros(2, 3, 8, 16).transpose(1, 2)
+    assert _packed(q, torch.empty(2, 8, 3, 16), 2)[0] is q
+
+
+@pytest.mark.parametrize("d", [8, 40, 272])
+def test_other_head_dimensions_are_refused(d: int) -> None:
+    from argus import ops
+
+    q = torch.zeros(1, 1, 4, d)
+    with pytest.raises(ArgusError, match="AG0801"):
+        ops.attention(q, q, q)
