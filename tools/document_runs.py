@@ -122,6 +122,9 @@ def bars(found: Record) -> str:
     seconds = sum(b["run"]["gpu_seconds"] for b in timed)
     cut = sum(b["run"]["reason"] == "cut off" for b in timed)
     short = f" ({cut} runs were cut off before they had ended)" if cut else ""
+    same = sum(bool((b.get("side_by_side") or {}).get("same_program")) for b in timed)
+    if same:
+        short += f"; {same} ended with the very program that the library has"
     lines += [
         "",
         f"{len(timed)} runs from the naive kernel by the built-in agent, {trials} "
