@@ -150,6 +150,19 @@ class TestStrangers:
         assert "the kernel of trial 0 followed, which is not judged" in shown
         assert "Where the right element is" in shown
 
+    def test_how_an_external_agent_goes_on(self, render, read) -> None:
+        def make(root: Path) -> str:
+            record = Store(root)
+            name = started(root, sample_run.TASK, sample_run.NAIVE)
+            first = record.read(name).started()
+            with record.create(first.model_copy(update={"agent": "external"})) as run:
+                return run.id
+
+        words = " ".join(read(render(make, "running")).sections["again"].split())
+        assert "argus session start gemm --size=M=4096" in words
+        assert "argus session start --resume" in words
+        assert "argus optimize" not in words
+
     def test_no_path_of_this_machine(self, eventful: str) -> None:
         assert not re.search(r"/[\w.-]+/kernel\.py", eventful)
         assert "kernel.py:32" in eventful

@@ -221,26 +221,36 @@ def _limit(value: float | None) -> str:
 
 
 def _policy(found: History) -> str:
-    policy = found.started.policy
-    parts = [policy.get(k) for k in ("preferences", "effects", "advice")]
-    count = sum(len(p) for p in parts if isinstance(p, dict))  # pyright: ignore[reportUnknownArgumentType]
+    if found.cold:
+        return "cold: nothing from earlier runs, and nothing for later ones"
+    count = _learnt(found)
     if not count:
         return "empty at the beginning"
     return f"{count} {'entry' if count == 1 else 'entries'} at the beginning"
 
 
+def _learnt(found: History) -> int:
+    """Entries of the policy that the run began with."""
+    policy = found.started.policy
+    parts = [policy.get(k) for k in ("preferences", "effects", "advice")]
+    return sum(len(p) for p in parts if isinstance(p, dict))  # pyright: ignore[reportUnknownArgumentType]
+
+
 def _commands(name: str, found: History) -> list[tuple[str, str]]:
     started = found.started
-    command = ["argus", "optimize", *_task(found)]
-    command += _budget(started.budget)
-    if started.agent != "builtin":
+    begin = ["argus", "optimize"]
+    if started.agent == "external":
+        begin = ["argus", "session", "start"]
+    command = [*begin, *_task(found), *_budget(started.budget)]
+    if started.agent == "model":
         command += ["--agent", started.agent]
     command += ["--seed", str(started.seed)]
-    if not any(started.policy.get(k) for k in ("preferences", "effects", "advice")):
+    # Begun with an empty policy is begun as a cold run is.
+    if found.cold or not _learnt(found):
         command.append("--cold")
     commands = [("the same run again", shlex.join(command))]
     commands += [
-        ("go on with it", f"argus optimize --resume {name} --trials N"),
+        ("go on with it", f"{' '.join(begin)} --resume {name} --trials N"),
         (
             "its events, every kernel and conversation",
             f"argus runs export {name} --out FOLDER",
