@@ -40,7 +40,7 @@ def launches() -> dict[str, Any]:
     """Host time of launching the tiny kernel in each way that there is."""
     from tiny import tiny
 
-    from argus.compiler import prepare_call
+    from argus.calls import prepare_call
 
     x, y, z = (torch.randn(32, device="cuda") for _ in range(3))
     loaded, values = prepare_call(tiny, (x, y, z, *NUMBERS), {})

@@ -15,7 +15,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from argus.compiler import Request, build, prepare_call
+from argus.calls import prepare_call
+from argus.compiler import Request, build
 from argus.diagnostics import ArgusError
 from argus.evaluation.device import require_device, target_of, torch_module
 from argus.evaluation.timing import time_interleaved

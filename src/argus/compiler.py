@@ -1,4 +1,4 @@
-"""From a kernel's source to a launch: parse, place, emit, build, load, run.
+"""From a kernel's source to machine code: parse, place, prove, emit, build.
 
     request = Request(kernel, {"A": bf16, ...}, {"BM": 128}, "sm_90a")
     tile_program(request)       what the author wrote, typed
@@ -6,31 +6,29 @@
     prove(request)              what the verifier says, from the disk cache if it can
     cuda_source(request)        CUDA C++ and the launch contract
     build(request)              cubin, from the disk cache where possible
+    launchable(request)         the same, of what is proved
 
-Each step calls the one before it. ``launch`` is what calling a kernel does. Nothing is
-decided here: each step has a package of its own.
+Each step calls the one before it. Nothing is decided here: each step has a package of
+its own. What calling a kernel does is in ``argus.calls``.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from argus.diagnostics import fail
-from argus.ir.dtypes import DTYPES, DType
+from argus.ir.dtypes import DType
 from argus.ir.program import TARGETS, Program, Target
 from argus.lang.kernel import InlineFunction, Kernel
-from argus.lang.names.types import as_dtype
 
 if TYPE_CHECKING:
     from argus.codegen import CudaSource
     from argus.ir.launch import LaunchSpec
     from argus.runtime.build import Cubin
-    from argus.runtime.launch import Loaded
     from argus.verify.expectations import Usage
     from argus.verify.verdict import Report
 
@@ -225,6 +223,24 @@ def require_right(request: Request) -> None:
     )
 
 
+def _known_right(key: str) -> bool:
+    """Whether the disk cache has the verdict that a specialisation is proved."""
+    from argus.runtime.cache import default_cache
+
+    return default_cache().store.get(_VERDICTS, key) == b"proved"
+
+
+def _checking() -> bool:
+    """Whether kernels are proved before they are launched: unless ``ARGUS_CHECK=0``.
+
+    Raises ArgusError AG0908 for another value than 0 and 1.
+    """
+    chosen = os.environ.get("ARGUS_CHECK", "1")
+    if chosen not in ("0", "1"):
+        raise fail("AG0908", None, f"ARGUS_CHECK is {chosen!r}", help="use 0 or 1")
+    return chosen == "1"
+
+
 def cuda_source(request: Request) -> CudaSource:
     """Parse, place and print as CUDA C++."""
     from argus.codegen import emit
@@ -239,6 +255,14 @@ def build(request: Request) -> Built:
     finds (serialised wgmma, ignored register budgets, undeclared spills).
     """
     return _build(request, _key(request, _sources(request)))
+
+
+def launchable(request: Request, checking: bool = True) -> Built:
+    """As `build`, of what is proved: see `require_right`, unless not ``checking``."""
+    key = _key(request, _sources(request))
+    if checking and not _known_right(key):
+        require_right(request)
+    return _build(request, key)
 
 
 def _build(request: Request, key: str) -> Built:
@@ -278,223 +302,3 @@ def _sources(request: Request) -> list[str]:
 
     inlines = [v for v in request.statics.values() if isinstance(v, InlineFunction)]
     return dependencies(request.kernel, inlines)
-
-
-# ------------------------------------------------------------------ calling a kernel
-
-
-class _Calls:
-    """Built kernels in memory, by kernel and by what a call was like."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._loaded: dict[tuple[object, ...], Loaded] = {}
-
-    def find(self, key: tuple[object, ...]) -> Loaded | None:
-        return self._loaded.get(key)
-
-    def make(self, key: tuple[object, ...], request: Request, checking: bool) -> Loaded:
-        from argus.runtime.launch import Loaded
-
-        with self._lock:
-            if key not in self._loaded:
-                stored = _key(request, _sources(request))
-                if checking and not _known_right(stored):
-                    require_right(request)
-                built = _build(request, stored)
-                self._loaded[key] = Loaded(built.spec, built.cubin.image)
-            return self._loaded[key]
-
-
-def _known_right(key: str) -> bool:
-    """Whether the disk cache has the verdict that a specialisation is proved."""
-    from argus.runtime.cache import default_cache
-
-    return default_cache().store.get(_VERDICTS, key) == b"proved"
-
-
-def _checking() -> bool:
-    """Whether kernels are proved before they are launched: unless ``ARGUS_CHECK=0``.
-
-    Raises ArgusError AG0908 for another value than 0 and 1.
-    """
-    chosen = os.environ.get("ARGUS_CHECK", "1")
-    if chosen not in ("0", "1"):
-        raise fail("AG0908", None, f"ARGUS_CHECK is {chosen!r}", help="use 0 or 1")
-    return chosen == "1"
-
-
-_calls = _Calls()
-
-
-def launch(
-    kernel: Kernel,
-    args: Sequence[object],
-    named: Mapping[str, object],
-    *,
-    checking: bool = True,
-) -> None:
-    """Compile for these arguments where that is still to be done, and launch.
-
-    Runs on the current stream of the tensors' device. A new specialisation is proved
-    before it is built (`require_right`), unless not ``checking`` or ``ARGUS_CHECK=0``.
-    Raises ArgusError before anything is launched for arguments that do not fit.
-    """
-    loaded, values = prepare_call(kernel, args, named, checking=checking)
-    loaded(*values)
-
-
-def prepare_call(
-    kernel: Kernel,
-    args: Sequence[object],
-    named: Mapping[str, object],
-    *,
-    checking: bool = True,
-) -> tuple[Loaded, tuple[object, ...]]:
-    """The built kernel for a call, and its runtime arguments in order."""
-    values, statics = _split(kernel, args, named)
-    tensors = {
-        t.name: values[t.name]
-        for t in kernel.signature.tensors
-        if values.get(t.name) is not None
-    }
-    described = {name: _describe(name, value) for name, value in tensors.items()}
-    key = (
-        kernel,
-        checking,
-        tuple((n, *d) for n, d in described.items()),
-        tuple(sorted(statics.items(), key=lambda item: item[0])),
-    )
-    loaded = _calls.find(key)
-    if loaded is None:
-        request = Request(
-            kernel,
-            {n: dtype for n, (dtype, _, _) in described.items()},
-            statics,
-            _target_of_device(next(iter(tensors.values()), None)),
-            facts_of(kernel, {n: d[1:] for n, d in described.items()}),
-        )
-        loaded = _calls.make(key, request, checking)
-    spec = loaded.spec
-    missing = [p.name for p in spec.scalars if p.name not in values]
-    defaults = scalar_defaults(kernel) if missing else {}
-    ordered = [values[t.name] for t in spec.tensors]
-    ordered += [values.get(p.name, defaults.get(p.name)) for p in spec.scalars]
-    return loaded, tuple(ordered)
-
-
-_Described = tuple[DType, tuple[int, ...], tuple[int, ...]]
-"""Element type, divisors of the extents, divisors of the strides."""
-
-
-def _describe(name: str, value: object) -> _Described:
-    from argus.runtime.arguments import describe
-
-    given = describe(name, value)
-    if given.dtype not in DTYPES:
-        raise fail(
-            "AG0802",
-            None,
-            f"argument `{name}` has element type {given.dtype}, which Argus lacks",
-            help=f"its element types are {', '.join(DTYPES)}",
-        )
-    return (
-        DTYPES[given.dtype],
-        tuple(divisor(n) for n in given.shape),
-        tuple(divisor(s) for s in given.strides),
-    )
-
-
-def _target_of_device(tensor: object) -> str:
-    """The target for the device of a tensor (the first device without one)."""
-    from argus.runtime.arguments import describe
-    from argus.runtime.driver import cuda_driver
-
-    index = 0 if tensor is None else describe("tensor", tensor).device[1]
-    return "sm_90a" if cuda_driver().info(index).capability == (9, 0) else "sm_80"
-
-
-def _split(
-    kernel: Kernel, args: Sequence[object], named: Mapping[str, object]
-) -> tuple[dict[str, object], dict[str, object]]:
-    """Runtime values by name, and static overrides. Raises ArgusError AG0801."""
-    signature = kernel.signature
-    params = signature.params
-    if len(args) > len(params):
-        raise fail(
-            "AG0801",
-            None,
-            f"kernel `{kernel.name}` takes {len(params)} runtime arguments; "
-            f"{len(args)} were given",
-        )
-    values: dict[str, object] = dict(zip((p.name for p in params), args, strict=False))
-    statics: dict[str, object] = {}
-    static_names = {s.name for s in signature.statics}
-    runtime_names = {p.name for p in params}
-    for name, value in named.items():
-        if name in static_names:
-            statics[name] = _static(value)
-        elif name in runtime_names and name not in values:
-            values[name] = value
-        else:
-            known = ", ".join([*runtime_names, *static_names])
-            raise fail(
-                "AG0801",
-                None,
-                f"kernel `{kernel.name}` has no argument `{name}` left to be given",
-                help=f"its parameters are {known}",
-            )
-    return values, statics
-
-
-def _static(value: object) -> object:
-    from argus.lang.names.types import ElementType
-
-    return as_dtype(value) if isinstance(value, ElementType) else value
-
-
-# ------------------------------------------------------------------------ torch
-
-
-def torch_op(kernel: Kernel, name: str, **statics: object) -> Any:
-    """Register ``kernel`` with these static parameters as a torch operator.
-
-    ``name`` is "namespace::name". The operator takes the kernel's runtime parameters by
-    position and writes its outputs in place; ``torch.compile(fullgraph=True)`` accepts
-    it. Raises ArgusError AG0906 without torch, and what specialising the kernel raises.
-    """
-    from argus.lang.frontend.signature import TensorParam
-    from argus.runtime.torch_op import REQUIRED, OpParameter, as_torch_op
-
-    signature = kernel.signature
-    dtypes = {t.name: t.dtypes[0] for t in signature.tensors}
-    outputs = tile_program(Request(kernel, dtypes, statics)).outputs
-    defaults = scalar_defaults(kernel)
-    parameters: list[OpParameter] = []
-    for p in signature.params:
-        if isinstance(p, TensorParam):
-            kind = "optional_tensor" if p.optional else "tensor"
-            parameters.append(
-                OpParameter(p.name, kind, None if p.optional else REQUIRED)
-            )
-        else:
-            kind = "float" if p.dtype.is_float else "int"
-            default = defaults.get(p.name, REQUIRED)
-            parameters.append(OpParameter(p.name, kind, default))
-    names = [p.name for p in signature.params]
-
-    def run(*args: object) -> None:
-        launch(kernel, (), {**dict(zip(names, args, strict=True)), **statics})
-
-    return as_torch_op(run, name, parameters, outputs)
-
-
-def scalar_defaults(kernel: Kernel) -> dict[str, int | float]:
-    """Defaults of the runtime scalars that have one (literals)."""
-    import ast
-
-    found: dict[str, int | float] = {}
-    for scalar in kernel.signature.scalars:
-        if scalar.default is not None:
-            found[scalar.name] = ast.literal_eval(scalar.default)
-    return found

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from argus.compiler import launch
+from argus.calls import launch
 from argus.diagnostics import fail
 from argus.kernels.gemm import gemm_sm80, gemm_sm90
 from argus.kernels.grouped import grouped_gemm as _grouped

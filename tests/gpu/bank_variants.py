@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from argus.compiler import Request, launch, placed_program
+from argus.calls import launch
+from argus.compiler import Request, placed_program
 from argus.ir.dtypes import DTYPES
 from argus.ir.program import Program
 from argus.lang.kernel import Kernel, load_kernels

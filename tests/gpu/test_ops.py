@@ -108,7 +108,7 @@ def test_cuda_graph_and_side_stream() -> None:
 
 
 def test_torch_compile_full_graph() -> None:
-    from argus.compiler import torch_op
+    from argus.calls import torch_op
     from argus.kernels.norms import rmsnorm
 
     op = torch_op(rmsnorm, "argus_tests::rmsnorm", BN=1024, WARPS=1)

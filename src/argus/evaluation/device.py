@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from argus.compiler import prepare_call
+from argus.calls import prepare_call
 from argus.diagnostics import ArgusError, fail
 from argus.evaluation.arrays import TorchArrays
 from argus.evaluation.oracle import Inputs, Verdict, judge, make_inputs

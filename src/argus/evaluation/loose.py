@@ -10,7 +10,8 @@ import ast
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from argus.compiler import Request, placed_program, prepare_call
+from argus.calls import prepare_call
+from argus.compiler import Request, placed_program
 from argus.diagnostics import fail
 from argus.evaluation.arrays import NumpyArrays, Statistics, TorchArrays
 from argus.evaluation.device import launch_and_wait

@@ -2,7 +2,7 @@
 
 A kernel comes from a decorated function of an imported module, or from a file that is
 only parsed (`load_kernels`): then nothing of it is executed, whatever it contains.
-Compiling and launching are not here; a call goes to :mod:`argus.compiler`.
+Compiling and launching are not here; a call goes to :mod:`argus.calls`.
 """
 
 from __future__ import annotations
@@ -134,13 +134,13 @@ class Kernel:
         Raises ArgusError for arguments that do not fit, and with a counterexample for a
         kernel that is refuted; warns (ArgusWarning) of one that cannot be decided.
         """
-        compiler = importlib.import_module("argus.compiler")
-        return compiler.launch(self, args, kwargs)
+        calls = importlib.import_module("argus.calls")
+        return calls.launch(self, args, kwargs)
 
     def unchecked(self, *args: object, **kwargs: object) -> object:
         """The same call without a proof: a kernel that is wrong may hang or fault."""
-        compiler = importlib.import_module("argus.compiler")
-        return compiler.launch(self, args, kwargs, checking=False)
+        calls = importlib.import_module("argus.calls")
+        return calls.launch(self, args, kwargs, checking=False)
 
 
 @dataclass(frozen=True, slots=True)

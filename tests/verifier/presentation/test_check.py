@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from argus import compiler
+from argus import calls, compiler
 from argus.cli.app import app
 from argus.compiler import prove
 from argus.diagnostics import ArgusError, ArgusWarning
@@ -200,7 +200,7 @@ class TestCalling:
 
     def make(self, ask: compiler.Request, checking: bool = True) -> None:
         """A call in a process of its own."""
-        compiler._Calls().make(("key",), ask, checking)
+        calls._Calls().make(("key",), ask, checking)
 
     def test_a_proof_is_made_once(self, tmp_path: Path, built) -> None:
         ask = request(tmp_path, GEMM)
@@ -247,8 +247,8 @@ class TestCalling:
             seen.append(checking)
             return lambda *values: None
 
-        monkeypatch.setattr(compiler._calls, "make", make)
-        monkeypatch.setattr(compiler, "_target_of_device", lambda tensor: "sm_90a")
+        monkeypatch.setattr(calls._calls, "make", make)
+        monkeypatch.setattr(calls, "_target_of_device", lambda tensor: "sm_90a")
         rows = [np.zeros((64, 64), np.float16) for _ in range(3)]
         for call in (kernel, kernel.unchecked):
             with pytest.raises(AttributeError, match="spec"):
@@ -260,7 +260,7 @@ def test_calls_do_not_wait_for_what_they_do_not_need(tmp_path: Path) -> None:
     """Neither a warm call nor the proof of a product imports Z3."""
     code = """
 import sys
-from argus import compiler
+from argus import calls, compiler
 from argus.evaluation.requests import request_for
 from argus.kernels.library import LIBRARY
 entry = LIBRARY["gemm"]

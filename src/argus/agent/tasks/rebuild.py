@@ -23,7 +23,8 @@ from argus.agent.tasks.graph import FREE, op
 from argus.agent.tasks.library import problem_task
 from argus.agent.tasks.match import Heads, Match, Product, Rows
 from argus.agent.tasks.torch_task import TorchTasks
-from argus.compiler import Request, launch, placed_program
+from argus.calls import launch
+from argus.compiler import Request, placed_program
 from argus.evaluation.requests import contiguous_facts
 from argus.kernels.library import LIBRARY, Case
 from argus.lang import library as inlines

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from argus.compiler import Request, scalar_defaults, tile_program
+from argus.calls import scalar_defaults
+from argus.compiler import Request, tile_program
 from argus.diagnostics import fail, source_text
 from argus.evaluation.judge.reference import REFERENCE_FILE, called, executed
 from argus.evaluation.loose import arguments_of
