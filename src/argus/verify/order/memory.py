@@ -144,6 +144,8 @@ def _tma(machine: Machine, group: Group, op: o.CopyAsync, plan: TmaPlan) -> None
     for _, barrier in brought:
         for _ in footprints:
             barriers.bytes_land(machine.findings, group, op, barrier, nbytes)
+    # Who finds the bytes knows that the copy was issued, not what comes after it.
+    group.tick()
 
 
 def store(machine: Machine, group: Group, op: o.CopyOut) -> None:

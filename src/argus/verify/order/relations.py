@@ -31,7 +31,15 @@ from argus.verify.decide.normal import Normal
 from argus.verify.decide.polynomial import EVERYTHING, Poly, variable
 from argus.verify.verdict import Verdict
 
-__all__ = ["Alike", "Decision", "Relations", "relations"]
+__all__ = [
+    "Alike",
+    "Decision",
+    "Relations",
+    "forward",
+    "least_turns",
+    "relations",
+    "turns_form",
+]
 
 _MOST = 4096
 """A longer period of a size is not gone through."""
@@ -85,14 +93,14 @@ def relations(decisions: Sequence[Decision], required: Iterable[Expr]) -> Relati
     """Which sizes have to be walked between their tiles."""
     decisions = [d for d in decisions if _sizes(d.value)]
     facts = tuple(f for f in conjuncts(required) if not has_floats(f))
-    seen = _Seen(context_of(facts))
     loops = [d for d in decisions if isinstance(d.op, o.For)]
+    seen = _Seen(context_of((*facts, *forward(d.op for d in loops))))
     steps = sorted({_step(d.op) for d in loops} - {0})
     gaps: list[str] = []
     forms: list[Poly] = []
     for d in loops:
         try:
-            forms.append(_turns(seen.context, d))
+            forms.append(turns_form(seen.context, d))
         except Unmodelled as reason:
             # Equal to itself; what is inside is not known.
             forms.append(seen.context.atom(Symbol(f"<{d.value}>"), EVERYTHING))
@@ -129,11 +137,11 @@ def _classes(
         often, most = max(mine, key=lambda one: one[1])
         turns = [(d.op, more - most) for d, more in mine if isinstance(d.op, o.For)]
         first = max(-more for _, more in turns)
-        found.append(Alike(tuple(turns), _least(often, first, facts)))
+        found.append(Alike(tuple(turns), least_turns(often, first, facts)))
     return found
 
 
-def _least(d: Decision, first: int, facts: Sequence[Expr]) -> int:
+def least_turns(d: Decision, first: int, facts: Sequence[Expr]) -> int:
     """The largest number up to ``first`` of which it is shown that a loop reaches it.
 
     A loop that turns ``first`` times less often then turns 0 times, not fewer.
@@ -231,12 +239,19 @@ class _Seen:
                 return None
 
 
-def _turns(context: Normal, d: Decision) -> Poly:
-    """The number of turns, or the length where the step is not constant."""
-    step = _step(d.op)
-    if not step:
-        return context.of(d.value)
-    return context.of(binary("//", binary("+", d.value, step - 1), step))
+def turns_form(context: Normal, d: Decision) -> Poly:
+    """The number of turns, as long as there are any."""
+    assert isinstance(d.op, o.For)
+    # The step counts, too: with a grid of one block, a length that is one less makes
+    # one turn less, with a grid of two it need not.
+    most = binary("-", binary("+", d.value, d.op.step), 1)
+    return context.of(binary("//", most, d.op.step))
+
+
+def forward(ops: Iterable[o.For | o.If]) -> tuple[Expr, ...]:
+    """That steps of loops that are no constants are positive, as they have to be."""
+    steps = (op.step for op in ops if isinstance(op, o.For) and not _step(op))
+    return conjuncts([binary(">=", step, 1) for step in dict.fromkeys(steps)])
 
 
 def _step(op: o.For | o.If) -> int:
