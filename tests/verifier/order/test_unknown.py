@@ -67,20 +67,22 @@ SQUARES = (
 TRIANGLE = (
     HEAD
     + '''def kernel(A: bf16["M K"], C: bf16["M K"], *, BK: int = 64):
-    """An inner loop that turns once more in each turn of the outer one."""
+    """The innermost of three loops turns once more in each turn of the middle one."""
     M, K = A.shape
     i = ag.block(ag.cdiv(M, 64))
     ring = ag.ring(2, a=bf16.tile(64, BK, dims="M K"))
     with ag.role("load", warps=1):
-        for j in ag.range(0, K, BK):
-            for k in ag.range(0, j, BK):
-                with ring.fill() as slot:
-                    slot.a.load(A[i * 64 :, k:])
+        for _ in ag.range(0, M, 64):
+            for j in ag.range(0, K, BK):
+                for k in ag.range(0, j, BK):
+                    with ring.fill() as slot:
+                        slot.a.load(A[i * 64 :, k:])
     with ag.role("use", warpgroups=1):
-        for j in ag.range(0, K, BK):
-            for k in ag.range(0, j, BK):
-                with ring.drain() as slot:
-                    C[i * 64 :, k:] = slot.a.load()
+        for _ in ag.range(0, M, 64):
+            for j in ag.range(0, K, BK):
+                for k in ag.range(0, j, BK):
+                    with ring.drain() as slot:
+                        C[i * 64 :, k:] = slot.a.load()
 '''
 )
 
@@ -103,7 +105,10 @@ CASES = {
         OF_SIZE.replace("M // 64 % 2", "i % 2"),
         "depends on sizes or blocks",
     ),
-    "turns from a table": (TABLE_TURNS, "a table says how many turns"),
+    "turns from a table": (
+        TABLE_TURNS.replace("ag.range(0, turns):", "ag.range(0, Turns[i + 1]):", 1),
+        "a table says how many turns",
+    ),
     "stage from a table": (TABLE_STAGE, "comes from a table"),
     "stage that does not shift": (SQUARES, "does not repeat with the loop's turns"),
     "turns that change": (TRIANGLE, "changes with the turn of another"),

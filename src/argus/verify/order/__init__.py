@@ -11,6 +11,11 @@ control.py     what decides the course of a program, and what must be for it to 
 sizes.py       concrete sizes for trip counts; tiles.py: their steps
 relations.py   whether multiples of tiles stand for all sizes; lengths.py: how often
                loops turn whose beginnings change; free.py: all trip counts
+varying.py     loops that turn differently often in each turn of another;
+               sequences.py: all sequences of their numbers, as a graph of states
+               joint.py      states of different walks, compared
+               families.py   numbers that grow together; alive.py: those that matter
+               choices.py    whether a loop turns once more
 prune.py       the operations that matter
 clock.py       moments, and who knows of them; state.py, queues.py: groups, barriers,
                accesses, copies in flight

@@ -25,6 +25,7 @@ from argus.verify.order.flips import flips
 from argus.verify.order.lengths import expanded, length
 from argus.verify.order.relations import Alike, Decision, relations
 from argus.verify.order.tiles import units
+from argus.verify.order.varying import Kinds, kinds
 
 __all__ = ["Control", "study"]
 
@@ -61,6 +62,10 @@ class Control:
     """How much more than multiples of tiles a size has to be walked with."""
     classes: list[Alike] = field(default_factory=list[Alike])
     """Loops that turn equally often, where sizes cannot be used to vary that."""
+    kinds: Kinds | None = None
+    """Loops by how often they turn, where that changes with the turn of another."""
+    deciding: frozenset[str] = frozenset()
+    """Named scalars that decide what operations do, beside how often loops turn."""
     between: bool = False
     """Other sizes may lead to courses that are not walked."""
     forks: bool = False
@@ -95,6 +100,8 @@ class _Study:
         self.begun: list[Expr] = []
         """Bounds of loops that only say where they begin."""
         self.decisions: list[Decision] = []
+        self.uneven: list[str] = []
+        """Loops whose number of turns no size says, or another one in each turn."""
         for op in walk(program.body):
             self._define(op)
 
@@ -150,6 +157,8 @@ class _Study:
         control.scalars = frozenset(s.name for s in needed)
         for name in self.coords:
             del self.made[name]
+        of_events = (e for op in walk(self.program.body) for e in event_expressions(op))
+        control.deciding = frozenset(s.name for s in self.closure(of_events))
         events = self._event_counters(roots)
         control.counters = tuple(sorted(counters & events))
         control.modulus = self._modulus(roots)
@@ -159,8 +168,16 @@ class _Study:
         control.between = bool(found.gaps)
         # Blocks of a cluster would have to turn equally often, too.
         if self.program.cluster == 1 and not gaps:
-            control.classes = found.classes
-        if not control.classes:
+            if self.uneven:
+                found_kinds = kinds(self.program, self.made, self.turning)
+                if isinstance(found_kinds, str):
+                    gaps.append(found_kinds)
+                else:
+                    control.kinds = found_kinds
+            else:
+                control.classes = found.classes
+        gaps += self.uneven
+        if not control.classes and control.kinds is None:
             gaps += found.gaps
         control.gaps = tuple(dict.fromkeys(gaps))
         control.units = units(self.program, control.sizes)
@@ -246,9 +263,11 @@ class _Study:
                 needed = self.closure(bounds)
         roots.extend(bounds)
         if any(s.name in self.tables for s in needed):
-            gaps.append(f"line {op.span.line}: a table says how many turns a loop has")
+            self.uneven.append(
+                f"line {op.span.line}: a table says how many turns a loop has"
+            )
         if any(s.name in self.turning for s in needed):
-            gaps.append(
+            self.uneven.append(
                 f"line {op.span.line}: how many turns a loop has changes with the turn"
                 " of another"
             )

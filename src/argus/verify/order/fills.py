@@ -12,17 +12,17 @@ writes and reads.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from argus.ir import ops as o
-from argus.ir.expr import Binary, Const, Expr, Sym
+from argus.ir.expr import Binary, Const, Expr, Sym, binary, symbols
 from argus.ir.memory import BarrierAlloc, SharedAlloc, SharedView
 from argus.ir.program import Program
 from argus.ir.walk import walk
 from argus.verify.order.scalars import Scalars
 from argus.verify.order.state import Group
 
-__all__ = ["Fills"]
+__all__ = ["Fills", "bodies"]
 
 Number = Callable[[Group], int | None]
 _Made = dict[int, tuple[SharedView, Number | None]]
@@ -48,12 +48,8 @@ class Fills:
                 self.full.update(dict.fromkeys(fields, ring.full))
             if ring.empty is not None:
                 self.empty.update(dict.fromkeys(fields, ring.empty))
-        for op in program.body.ops:
-            if isinstance(op, o.Roles):
-                for role in op.roles:
-                    self._study(role.name, role.body)
-            else:
-                self._study("block", o.Block([op]))
+        for role, body in bodies(program):
+            self._study(role, body)
 
     def _study(self, role: str, body: o.Block) -> None:
         for op in walk(body):
@@ -100,8 +96,7 @@ class Fills:
         if running is not None:
             return running
         fixed = isinstance(view.stage, Const)
-        own = alloc not in self.moving and self.writers.get(alloc) == {role}
-        if fixed and own and not write:
+        if fixed and self.own(view, role) and not write:
             return None
         barrier = (self.empty if write else self.full).get(alloc)
 
@@ -116,6 +111,45 @@ class Fills:
             return int(self.scalars.value(view.stage, group.env))
 
         return by_wait
+
+    def running(self, e: Expr, stages: int) -> Expr | None:
+        """The number of which ``e`` is the remainder, where no loop rotates it."""
+        match e:
+            case Binary(op="%", left=x, right=Const(value=m)) if m == stages:
+                return self._within(x, stages)
+            case Binary(op="-", left=Const(value=1), right=x) if stages == 2:
+                found = self.running(x, stages)
+                return None if found is None else binary("+", found, 1)
+            case Sym() if e.name in self.lets:
+                return self.running(self.lets[e.name], stages)
+            case _:
+                return None
+
+    def _within(self, e: Expr, stages: int) -> Expr:
+        match e:
+            case Binary(op="+" | "-" as op, left=x, right=Const(value=int(c))):
+                return binary(op, self._within(x, stages), c)
+            case _:
+                return self.running(e, stages) or e
+
+    def rotates(self, e: Expr, stages: int) -> bool:
+        """Whether a stage that goes round by itself is in an expression."""
+        todo, seen = [e], set[str]()
+        while todo:
+            for sym in symbols(todo.pop()):
+                if sym.name in seen:
+                    continue
+                seen.add(sym.name)
+                if sym.name in self.lets:
+                    todo.append(self.lets[sym.name])
+                elif sym.name in self.turning and self._rotating(sym, stages):
+                    return True
+        return False
+
+    def own(self, view: SharedView, role: str) -> bool:
+        """Whether one role alone writes a buffer, to stages that do not change."""
+        alloc = view.alloc
+        return alloc not in self.moving and self.writers.get(alloc) == {role}
 
     def _running(self, e: Expr, stages: int) -> Number | None:
         """The number of which ``e`` is the remainder, if it is written as one."""
@@ -171,6 +205,16 @@ class Fills:
             return (value - turns * step) % stages + turns * step
 
         return number
+
+
+def bodies(program: Program) -> Iterator[tuple[str, o.Block]]:
+    """What each role runs, by its name; "block" is what all run before and after."""
+    for op in program.body.ops:
+        if isinstance(op, o.Roles):
+            for role in op.roles:
+                yield role.name, role.body
+        else:
+            yield "block", o.Block([op])
 
 
 def _turns(group: Group, loop: o.For) -> int | None:

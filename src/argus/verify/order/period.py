@@ -31,7 +31,9 @@ from argus.verify.order.footprint import Footprints, Unmodelled
 from argus.verify.order.free import FreeSizes
 from argus.verify.order.prune import prune
 from argus.verify.order.scalars import Scalars
+from argus.verify.order.sequences import Sequences
 from argus.verify.order.sizes import TURNS, Sizes, trips
+from argus.verify.order.varying import Kinds
 from argus.verify.order.walk import Table, Walk
 from argus.verify.order.watch import Watch
 
@@ -80,6 +82,13 @@ class Explorer:
     def run(self) -> Outcome:
         """Walk every representative combination of trip counts."""
         outcome = self.outcome
+        if self.control.kinds is not None:
+            missing = self._sequences(self.control.kinds)
+            if not missing:
+                # All that sizes decide is how often loops turn.
+                return Outcome()
+            # Sizes may still show a mistake.
+            outcome.gaps.extend(missing)
         try:
             for more in self._residues():
                 self.sizes.more = more
@@ -138,6 +147,22 @@ class Explorer:
                 " for any size, which is not known"
             )
         yield from free.gaps
+
+    def _sequences(self, kinds: Kinds) -> list[str]:
+        """Walk with all sequences of numbers of turns, whether sizes have them."""
+        env = self.sizes.environment(dict.fromkeys(self.sizes.varied, 2))
+        if env is None:
+            return ["no sizes were found that the program admits"]
+        env[GRID_SIZE.name] = int(evaluate(self.program.grid, env))
+        return Sequences(
+            self.program,
+            kinds,
+            self.control.deciding,
+            env,
+            self.footprints,
+            self.fills,
+            self.pruned,
+        ).run()
 
     def _between(self) -> None:
         """Look for a mistake at sizes between the tiles; this shows nothing else."""

@@ -11,7 +11,7 @@ walk raises :class:`~argus.verify.order.footprint.Unmodelled`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import assert_never
 
 from argus.diagnostics import Span
@@ -19,6 +19,7 @@ from argus.ir import ops as o
 from argus.ir.expr import Sym
 from argus.ir.program import BLOCK_INDEX, CLUSTER_RANK, Program
 from argus.verify.order import memory, registers, syncs
+from argus.verify.order.choices import Choices
 from argus.verify.order.clock import Knowledge
 from argus.verify.order.ending import leave, over
 from argus.verify.order.fills import Fills
@@ -41,7 +42,8 @@ class Walk(Machine):
 
     ``env`` gives sizes, strides, scalar arguments and the grid; ``first`` is the index
     of the cluster's first block. ``heads``: note how groups would leave at each head of
-    their outermost loops. ``limit`` bounds the operations that are walked.
+    their outermost loops. ``limit`` bounds the operations that are walked. ``choices``
+    says how often its loops turn, in the place of their bounds.
     """
 
     def __init__(
@@ -56,12 +58,14 @@ class Walk(Machine):
         pruned: Pruned,
         heads: bool = False,
         limit: int = 200_000,
+        choices: Choices | None = None,
     ) -> None:
         super().__init__(program, first, findings, footprints, fills)
         self.table = table
         self.pruned = pruned
         self.left = limit
         self.heads = heads
+        self.choices = choices
         self.stuck = False
         self.taken: set[tuple[o.If, bool]] = set()
         """Branches that were taken."""
@@ -210,18 +214,26 @@ class Walk(Machine):
         step = self.integer(group, op.step)
         if step < 1:
             raise Unmodelled(f"a loop with step {step}")
-        values = turns_of(op, start, stop, step, env)
+        choices = self.choices
+        if choices is not None and id(op) in choices.of:
+            values = choices.turns(self, group, op, start, step)
+        else:
+            choices = None
+            values = turns_of(op, start, stop, step, env)
         outer, turns, loops = group.iteration, group.turns, group.loops
         extents = group.extents
         group.path.append(id(op))
         group.loops = (*loops, id(op))
-        group.extents = (*extents, len(values))
+        group.extents = (*extents, len(values) if isinstance(values, range) else 0)
         group.around[op.var.name] = op
+        count = 0
+        if choices is not None:
+            _assign(env, carried, scalars)
         for turn, value in enumerate(values):
+            count += 1
             group.turns = (*turns, turn)
             env[op.var.name] = value
-            for carry, number in zip(carried, scalars, strict=True):
-                env[carry.arg.name] = number
+            _assign(env, carried, scalars)
             if self.heads and not loops:
                 group.tick()
                 group.parting_at.append(group.parting())
@@ -234,9 +246,12 @@ class Walk(Machine):
                 self.findings, group, op, ((c.yielded, c.arg) for c in op.tiles)
             )
             scalars = [self.value(group, c.yielded) for c in carried]
+            if choices is not None:
+                # Whether it turns once more may be asked in a state to be compared.
+                _assign(env, carried, scalars)
         group.path.pop()
         group.iteration, group.turns, group.loops = outer, turns, loops
-        group.left[op] = len(values)
+        group.left[op] = count
         group.extents = extents
         registers.move(self.findings, group, op, ((c.arg, c.result) for c in op.tiles))
         for carry, number in zip(carried, scalars, strict=True):
@@ -269,3 +284,12 @@ class Walk(Machine):
             know = group.know.of(first, role.warps)
             env = dict(group.env)
             self._start(group.block, role.name, role.span, first, env, know, role.body)
+
+
+def _assign(
+    env: dict[str, int | float],
+    carried: Sequence[o.ScalarCarry],
+    numbers: Sequence[int | float],
+) -> None:
+    for carry, number in zip(carried, numbers, strict=True):
+        env[carry.arg.name] = number

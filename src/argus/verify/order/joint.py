@@ -1,0 +1,208 @@
+"""The state of one walk, to be compared with that of another walk.
+
+``snapshot`` compares two moments of one walk, whose groups all went on by as many
+turns. Here the ways to the two may differ, so that everything is named alike in all
+walks, and numbers that grow are compared by family (`families.py`), loops by what is
+known of their turns (`choices.py`). What is left out: what only reports look at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from argus.verify.order.choices import Choices
+from argus.verify.order.clock import CAUSE, PARTS, PROLOGUE, common
+from argus.verify.order.families import Families, Member
+from argus.verify.order.state import Barrier, Block, Group, Record
+from argus.verify.order.walk import Walk
+
+__all__ = ["joint"]
+
+
+def joint(
+    walk: Walk,
+    asking: Group,
+    choices: Choices,
+    families: Families,
+    live: dict[int, frozenset[str]],
+    starts: int,
+) -> object | None:
+    """The state where a group asks whether a loop turns again.
+
+    None where it cannot be compared: as long as there are not ``starts`` groups, or one
+    has to begin its outermost loop.
+    """
+    if len(walk.everyone) < starts or not all(
+        choices.entered(g) and id(g.op) in live for g in walk.groups
+    ):
+        return None
+    (block,) = walk.blocks
+    barriers = [
+        *block.barriers.values(),
+        *(b for _, b in sorted(block.named.items())),
+        walk.cluster,
+    ]
+    order = {group: number for number, group in enumerate(walk.everyone)}
+    place = {barrier: number for number, barrier in enumerate(barriers)}
+    records = sorted(
+        (
+            (id(footprint), order[group], write, record)
+            for (footprint, group, write), record in block.records.items()
+            if record.ones
+        ),
+        key=lambda one: one[:3],
+    )
+    asked: list[int] = []
+    """Moments that somebody may have to know, in an order that does not change."""
+    tags: list[object] = []
+    for *who, record in records:
+        tags.append((*who, *_record(record, place)))
+        asked += range(record.base, record.base + record.units)
+    events = len(asked)
+    for barrier in barriers:
+        tags.append((barrier.pending, barrier.tx, barrier.count, len(barrier.arrivals)))
+        # The latest two completions; those before the first one are the prologue.
+        asked += [PROLOGUE, PROLOGUE, *barrier.completions][-3:-1]
+        for waited in barrier.waits:
+            behind = barrier.completed - waited.n
+            tags.append((id(waited.op), order[waited.group], behind))
+            asked += range(waited.base, waited.base + waited.group.warps)
+    for group in walk.everyone:
+        sent = sorted((place[b], phase) for b, (*_, phase) in group.sent.items())
+        tags.append(tuple(number for number, _ in sent))
+        asked += (phase for _, phase in sent)
+    for group in walk.groups:
+        asked += range(group.base, group.base + group.warps)
+    return (
+        order[asking],
+        tuple((order[g], *_group(g, place)) for g in walk.groups),
+        tuple(tags),
+        _known(walk, barriers, asked, events),
+        block.written,
+        choices.state(walk.groups),
+        _numbers(walk, block, [r for *_, r in records], families, live),
+        tuple(block.named),
+    )
+
+
+def _record(record: Record, place: dict[Barrier, int]) -> tuple[object, ...]:
+    """A past access: what kind it was, and how far ago as its group counts."""
+    whole = record.alive is record.footprint.whole
+    group = record.group
+    behind: tuple[int, ...] = ()
+    if record.filled is not None:
+        behind = (
+            place[record.filled],
+            len(record.filled.completions) - record.number,
+        )
+    elif record.kind != "generic":
+        queue = {"cp": group.copies, "store": group.stores, "wgmma": group.products}
+        mine = queue[record.kind]
+        behind = (
+            mine.issued - record.number if record.number > mine.covered else -1,
+            record.number <= group.handed,
+        )
+    return (
+        record.kind,
+        record.units,
+        record.ones,
+        True if whole else record.alive,
+        record.fill is None,
+        *behind,
+    )
+
+
+def _group(group: Group, place: dict[Barrier, int]) -> tuple[object, ...]:
+    products = group.products
+    registers = frozenset(
+        (
+            key,
+            a.readable,
+            products.issued - a.number if a.number > products.covered else -1,
+        )
+        for key, a in group.accumulators.items()
+    )
+    operands = frozenset(
+        (key, products.issued - n) for key, (n, _) in group.operands.items()
+    )
+    wait = group.wait
+    held = sorted((place[b], b.completed - n) for b, n in group.holds.items())
+    return (
+        id(group.op),
+        tuple(group.path),
+        wait and (id(wait.op), place[wait.barrier], wait.barrier.completed - wait.n),
+        products.shape(),
+        group.copies.shape(group.handed),
+        group.stores.shape(),
+        tuple(products.issued - count for count, _ in group.issue_causes),
+        registers,
+        operands,
+        group.hot,
+        tuple(held),
+    )
+
+
+def _known(
+    walk: Walk, barriers: list[Barrier], asked: list[int], events: int
+) -> tuple[bytes, bytes]:
+    """Which moments each warp and each barrier knows, as bits.
+
+    The first ``events`` of those that are asked for in all parts, the others in CAUSE.
+    """
+    rows: list[list[int]] = [[], [], []]
+    for part in PARTS:
+        here = rows[part]
+        for group in walk.groups:
+            together = group.know.together[part]
+            here += [together | own for own in group.know.own[part]]
+        # To hand on what every warp knows already makes no difference.
+        news = ~common(here)
+        for barrier in barriers:
+            here += [barrier.clock[part] & news, barrier.contribution[part] & news]
+        here += _later(walk) if part == CAUSE else [0] * len(list(_later(walk)))
+    size = walk.moments.taken // 8 + 1
+    packed = b"".join([x.to_bytes(size, "little") for part in rows for x in part])
+    table = np.frombuffer(packed, np.uint8).reshape(len(PARTS), -1, size)
+    places = np.array(asked, np.intp)
+    byte, bit = places // 8, (places % 8).astype(np.uint8)
+    first = table[:, :, byte[:events]] >> bit[:events] & 1
+    second = table[CAUSE][:, byte] >> bit & 1
+    return np.packbits(first).tobytes(), np.packbits(second).tobytes()
+
+
+def _later(walk: Walk) -> Iterator[int]:
+    """What was known to have happened, and comes up later: at ends, at waits."""
+    for group in walk.groups:
+        for _, causes in group.issue_causes:
+            yield from causes
+    for parting in walk.partings:
+        yield parting.cause
+
+
+def _numbers(
+    walk: Walk,
+    block: Block,
+    records: list[Record],
+    families: Families,
+    live: dict[int, frozenset[str]],
+) -> tuple[object, ...]:
+    """Everything that grows, by family."""
+    found: list[tuple[Member, int | None]] = []
+    still: list[Member] = []
+    for (alloc, _), barrier in block.barriers.items():
+        found.append((("barrier", alloc), barrier.completed))
+    for group in walk.groups:
+        for name in sorted(live[id(group.op)]):
+            value = group.env.get(name)
+            found.append((("scalar", name), None if value is None else int(value)))
+        allocs = dict.fromkeys(alloc for alloc, _ in block.barriers)
+        for alloc in allocs:
+            found.append((("barrier", alloc), group.waited.get(alloc)))
+        for alloc in families.awaited.get(group.name, ()):
+            if alloc not in group.waited:
+                # An access has no number before the first wait.
+                still.append(("barrier", alloc))
+    found += ((("buffer", r.alloc), r.fill) for r in records)
+    return families.normal(found, still)

@@ -1,0 +1,274 @@
+"""All sequences of numbers of turns, from finitely many walks.
+
+Whether a loop turns once more is a choice (`choices.py`); who comes later follows the
+one who came first. So a program is a graph: states in which somebody has to choose, and
+from each one two ways on. States that are alike (`joint.py`) have the same ways on.
+Rings hold roles together, so that there are few states. Once both ways from each were
+walked, and led to states that are known or to the end, every sequence of choices, and
+so every combination of numbers that sizes and tables can bring about, was seen.
+
+A walk cannot go back. It goes to the nearest choice that was not made yet, for as long
+as there is one, and last of all to the ends. A finding may need numbers that no sizes
+bring about: then, as where the states are too many, nothing is known.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from argus.ir import ops as o
+from argus.ir.expr import Const
+from argus.ir.program import Program
+from argus.ir.walk import walk as walk_ops
+from argus.verify.order.alive import alive
+from argus.verify.order.choices import Choices, loops_of
+from argus.verify.order.events import has_events
+from argus.verify.order.families import Families
+from argus.verify.order.fills import Fills, bodies
+from argus.verify.order.finding import Findings
+from argus.verify.order.footprint import Footprints, Unmodelled
+from argus.verify.order.joint import joint
+from argus.verify.order.prune import Pruned
+from argus.verify.order.state import Group
+from argus.verify.order.varying import Kinds
+from argus.verify.order.walk import Walk
+
+__all__ = ["Sequences"]
+
+_STATES = 1500
+"""More states are too many."""
+_LONG = 400
+"""Choices after which a walk ends when it can: it remembers all its moments."""
+_END = -1
+
+
+class _EnoughError(Exception):
+    """A walk need not go on."""
+
+
+@dataclass
+class _Graph:
+    """States by number, and where each choice leads."""
+
+    numbers: dict[object, int] = field(default_factory=dict[object, int])
+    ways: list[dict[bool, int]] = field(default_factory=list["dict[bool, int]"])
+    last: list[bool] = field(default_factory=list[bool])
+    """Whether not to turn again leaves an outermost loop there."""
+
+    def number(self, state: object, last: bool) -> int:
+        """The number of a state."""
+        if state not in self.numbers:
+            self.numbers[state] = len(self.ways)
+            self.ways.append({})
+            self.last.append(last)
+        return self.numbers[state]
+
+    def open(self, at: int, ends: bool) -> bool | None:
+        """A choice that was not made in a state; to leave for good only if wanted."""
+        for more in (True, False):
+            if more not in self.ways[at] and (more or ends or not self.last[at]):
+                return more
+        return None
+
+    def way(self, start: int, ends: bool) -> list[bool] | None:
+        """The choices to the nearest one that was not made, that one included."""
+        before: dict[int, tuple[int, bool] | None] = {start: None}
+        todo = deque([start])
+        while todo:
+            at = todo.popleft()
+            more = self.open(at, ends)
+            if more is not None:
+                found = [more]
+                while (step := before[at]) is not None:
+                    at, choice = step
+                    found.append(choice)
+                return found[::-1]
+            for choice, to in self.ways[at].items():
+                if to != _END and to not in before:
+                    before[to] = at, choice
+                    todo.append(to)
+        return None
+
+
+class Sequences:
+    """Walks a program with all sequences of numbers of turns.
+
+    ``deciding``: scalars that decide what operations do. ``env``: values of sizes, on
+    which nothing may depend but numbers of turns.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        kinds: Kinds,
+        deciding: frozenset[str],
+        env: Mapping[str, int | float],
+        footprints: Footprints,
+        fills: Fills,
+        pruned: Pruned,
+    ) -> None:
+        self.program, self.kinds, self.env = program, kinds, env
+        self.footprints, self.fills = footprints, fills
+        self.pruned = pruned
+        self.mine = {
+            name: [op for body in of for op in loops_of(body)]
+            for name, of in _by_name(program).items()
+        }
+        outermost = [op for loops in self.mine.values() for op in loops[:1]]
+        self.families = Families(program, deciding, outermost, fills)
+        self.live = alive(program, deciding)
+        self.starts = 1 + sum(
+            len(op.roles) for op in program.body.ops if isinstance(op, o.Roles)
+        )
+        self.findings = Findings()
+        self.graph = _Graph()
+        self.at: tuple[int, bool] | None = None
+        """The latest state, and what was chosen there."""
+        self.plan: list[bool] = []
+        self.made = 0
+        """Choices of this walk, and new ones among them."""
+        self.new = 0
+        self.walks = 0
+
+    def run(self) -> list[str]:
+        """Why not every sequence was shown to be right; nothing if it was."""
+        gaps = [*self.families.gaps, *self._unfit()]
+        if gaps:
+            return gaps
+        while not self._done():
+            if len(self.graph.ways) > _STATES:
+                return ["loops turn differently often in too many ways"]
+            try:
+                stuck = self._walk()
+            except Unmodelled as reason:
+                return [str(reason)]
+            except ZeroDivisionError:
+                return ["an index divides by zero for some sizes"]
+            found = self.findings
+            for one in found.found.values():
+                gaps.append(
+                    f"line {one.op.span.line}: {one.message}, if loops turn so often"
+                    " for any size, which is not known"
+                )
+            if gaps or found.gaps or stuck:
+                return [*gaps, *found.gaps] or ["roles may wait for ever"]
+        return []
+
+    def _done(self) -> bool:
+        graph = self.graph
+        return bool(graph.ways) and graph.way(0, ends=True) is None
+
+    def _unfit(self) -> Iterator[str]:
+        """What this analysis does not look at."""
+        program = self.program
+        if program.cluster != 1:
+            yield "blocks of a cluster may turn differently often"
+        for name, loops in self.mine.items():
+            inside = {op for loop in loops[:1] for op in loops_of(loop.body)}
+            if any(op not in inside for op in loops[1:]):
+                yield f"{name} has several loops one after another"
+            if any(loops_of(op.body) for op in inside if op in self.kinds.of):
+                yield f"{name} has loops three deep"
+        walked = {id(op) for ops in self.pruned.ops.values() for op in ops}
+        for op in walk_ops(program.body):
+            if id(op) not in walked:
+                continue
+            line = op.span.line
+            if isinstance(op, o.If):
+                yield f"line {line}: a branch where loops turn differently often"
+            if isinstance(op, o.ClusterSync):
+                yield f"line {line}: a barrier of the cluster"
+            if isinstance(op, o.For) and not has_events(op.body):
+                bounds = (op.start, op.stop, op.step)
+                if not all(isinstance(e, Const) for e in bounds):
+                    yield f"line {line}: a loop over registers alone"
+
+    # -------------------------------------------------------------------- walks
+
+    def _walk(self) -> bool:
+        """Walk until nothing is new; whether the roles wait for ever."""
+        self.at, self.plan = None, []
+        self.made = self.new = 0
+        self.walks += 1
+        choices = Choices(self.kinds, self.mine, self._choose)
+        self.choices = choices
+        walk = Walk(
+            self.program,
+            self.env,
+            0,
+            self.findings,
+            self.footprints,
+            self.fills,
+            _any,
+            self.pruned,
+            choices=choices,
+        )
+        try:
+            walk.run(lambda _: bool(self.findings.found))
+        except _EnoughError:
+            return False
+        self._ended()
+        return walk.stuck
+
+    def _ended(self) -> None:
+        """Nobody had to choose any more."""
+        if self.at is not None:
+            state, choice = self.at
+            self.graph.ways[state][choice] = _END
+        elif not self.graph.ways:
+            self.graph.number("no choices", False)
+            self.graph.ways[0] = {True: _END, False: _END}
+
+    def _choose(self, walk: Walk, group: Group, op: o.For) -> bool:
+        """Whether a loop turns once more: as it was not yet, if possible."""
+        if self.findings.found or len(self.graph.ways) > _STATES:
+            raise _EnoughError
+        at = self._state(walk, group, op)
+        if not self.plan:
+            graph = self.graph
+            long = self.made > _LONG
+            if long and self.new:
+                raise _EnoughError
+            # A walk that goes to an end first does not go on from there.
+            first = self.walks > 1 and not self.made
+            self.plan = (
+                graph.way(at, ends=first) or graph.way(at, ends=True) or list[bool]()
+            )
+            if not self.plan:
+                raise _EnoughError
+        more = self.plan.pop(0)
+        self.made += 1
+        self.at = at, more
+        return more
+
+    def _state(self, walk: Walk, group: Group, op: o.For) -> int:
+        """The number of the state in which the walk is."""
+        last = op in self.mine[group.name][:1]
+        if self.at is None:
+            return self.graph.number("begins", last)
+        before, choice = self.at
+        ways = self.graph.ways[before]
+        if choice not in ways:
+            state = joint(
+                walk, group, self.choices, self.families, self.live, self.starts
+            )
+            if state is None:
+                state = ("after", before, choice)
+            ways[choice] = self.graph.number(state, last)
+            self.new += 1
+        return ways[choice]
+
+
+def _by_name(program: Program) -> dict[str, list[o.Block]]:
+    found: dict[str, list[o.Block]] = {}
+    for name, body in bodies(program):
+        found.setdefault(name, []).append(body)
+    return found
+
+
+def _any(name: str, coords: tuple[int, ...]) -> int:
+    """An element of a table; nothing depends on it."""
+    del name, coords
+    return 1

@@ -1,0 +1,175 @@
+"""Loops that turn differently often in each turn of the loop around them.
+
+A persistent kernel with a causal mask: the tiles differ in how many blocks of keys they
+see, but for one tile all roles count the same. A number of turns is brought to normal
+form as a function of sizes and of *which turn* of the outer loop this is:
+
+    for tile in persistent(n):          tile = block + turn * grid
+        for j in range(0, steps(tile))      steps(block + turn * grid)
+        for _ in range(1, steps(tile))      steps(block + turn * grid) - 1
+
+Loops with one form but for a constant are of one *kind*: in turn t of the loops around
+them they turn n[t] times, and the constant less; what n[t] is may be anything from a
+least number on. `sequences.py` shows all of n[0], n[1], ... to be right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from argus.ir import ops as o
+from argus.ir.expr import Const, Expr, Sym, binary, substitute, symbols
+from argus.ir.program import Program
+from argus.ir.walk import blocks, walk
+from argus.verify.decide.conditions import context_of
+from argus.verify.decide.evaluation import Unmodelled, has_floats
+from argus.verify.decide.facts import conjuncts
+from argus.verify.decide.normal import Normal
+from argus.verify.decide.polynomial import Poly
+from argus.verify.order.events import has_events
+from argus.verify.order.lengths import expanded
+from argus.verify.order.relations import Decision, forward, least_turns, turns_form
+
+__all__ = ["Kinds", "kinds"]
+
+_MOST = 4
+"""Kinds of loops beyond which the combinations are too many."""
+TURN = Sym("turn#", "loop")
+"""Which turn of the outermost loop this is."""
+
+
+@dataclass(frozen=True)
+class Kinds:
+    """Loops with events whose number of turns is not constant.
+
+    ``of``: the kind of each, and how much more often than the kind's number it turns
+    (0 or less). ``least``: by kind, what its number is at least.
+    """
+
+    of: Mapping[o.For, tuple[int, int]]
+    least: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class _Counted:
+    decision: Decision
+    form: Poly
+    """The number of turns, where the step is constant; else the length."""
+    step: Poly | None
+    """The step, where that is not constant."""
+    facts: tuple[Expr, ...]
+
+    @property
+    def kind(self) -> object:
+        """What loops of one kind have in common."""
+        # With another step, a length that differs by a constant says little.
+        return self.form.varying if self.step is None else (self.form, self.step)
+
+
+def kinds(
+    program: Program, made: Mapping[str, list[Expr]], turning: Iterable[str]
+) -> Kinds | str:
+    """The kinds of a program's loops, or why there are none.
+
+    ``made`` has what each named scalar comes from, ``turning`` what changes with turns.
+    """
+    required = (r.cond for r in program.requirements)
+    facts = tuple(f for f in conjuncts(required) if not has_floats(f))
+    # One for all loops, since numbers of atoms are compared.
+    loops = list(_loops(program.body, ()))
+    context = context_of((*facts, *forward(op for op, _ in loops)))
+    forms = _Forms(program, made, set(turning), context)
+    found: list[_Counted] = []
+    try:
+        for op, around in loops:
+            if all(isinstance(e, Const) for e in (op.start, op.stop, op.step)):
+                continue
+            if len(around) > 1:
+                return f"line {op.span.line}: a loop inside of two others"
+            found.append(forms.counted(op, around, facts))
+    except Unmodelled as reason:
+        return str(reason)
+    several: dict[object, list[_Counted]] = {}
+    for one in found:
+        several.setdefault(one.kind, []).append(one)
+    if len(several) > _MOST:
+        return "loops turn differently often in too many ways"
+    of: dict[o.For, tuple[int, int]] = {}
+    least: list[int] = []
+    for number, mine in enumerate(several.values()):
+        often = max(mine, key=lambda one: one.form.constant)
+        for one in mine:
+            assert isinstance(one.decision.op, o.For)
+            more = one.form.constant - often.form.constant
+            of[one.decision.op] = number, more
+        first = max(-more for kind, more in of.values() if kind == number)
+        least.append(least_turns(often.decision, first, often.facts))
+    return Kinds(of, tuple(least))
+
+
+def _loops(
+    block: o.Block, around: tuple[o.For, ...]
+) -> Iterable[tuple[o.For, tuple[o.For, ...]]]:
+    """Loops with events, and the loops around each."""
+    for op in block.ops:
+        inside = around
+        if isinstance(op, o.For):
+            if not has_events(op.body):
+                continue
+            yield op, around
+            inside = (*around, op)
+        for inner in blocks(op):
+            yield from _loops(inner, inside)
+
+
+class _Forms:
+    """Numbers of turns as functions of sizes, tables and the turn around them."""
+
+    def __init__(
+        self,
+        program: Program,
+        made: Mapping[str, list[Expr]],
+        turning: set[str],
+        context: Normal,
+    ) -> None:
+        self.made, self.turning, self.context = made, turning, context
+        ops = list(walk(program.body))
+        views = [op.view for op in ops if isinstance(op, o.StoreGlobal)]
+        views += [op.dst for op in ops if isinstance(op, o.CopyOut)]
+        written = {view.tensor for view in views}
+        self.loads = {
+            op.sym.name: op
+            for op in ops
+            if isinstance(op, o.LoadScalar) and op.tensor not in written
+        }
+        """Elements of tables that nobody changes: the same for whoever loads them."""
+
+    def counted(
+        self, op: o.For, around: Sequence[o.For], facts: tuple[Expr, ...]
+    ) -> _Counted:
+        """A loop's number of turns. Raises Unmodelled."""
+        turns: dict[str, Expr] = {}
+        for loop in around:
+            start, step = self._whole(loop.start, {}), self._whole(loop.step, {})
+            value = binary("+", start, binary("*", TURN, step))
+            turns[loop.var.name] = value
+            # Whoever is inside the loop has found that.
+            inside = binary("<", value, self._whole(loop.stop, {}))
+            facts = (*facts, *conjuncts([inside]))
+        decision = Decision(op, self._whole(binary("-", op.stop, op.start), turns))
+        constant = isinstance(op.step, Const)
+        step = None if constant else self.context.of(self._whole(op.step, turns))
+        return _Counted(decision, turns_form(self.context, decision), step, facts)
+
+    def _whole(self, e: Expr, turns: Mapping[str, Expr]) -> Expr:
+        """Without names for what is known, and for what a table's element is."""
+        e = substitute(expanded(e, self.made, self.turning), turns)
+        elements: dict[str, Expr] = {}
+        for sym in symbols(e):
+            load = self.loads.get(sym.name)
+            if load is not None:
+                at = (self.context.of(self._whole(c, turns)) for c in load.coords)
+                name = f"{load.tensor.name}[{', '.join(str(p.terms) for p in at)}]"
+                elements[sym.name] = replace(sym, name=name)
+        return substitute(e, elements)
