@@ -188,6 +188,39 @@ def test_the_interpreter_agrees(sms: int) -> None:
             np.testing.assert_array_equal(c[rows], wanted)
 
 
+def test_a_loop_of_constant_length_inside() -> None:
+    def thrice(text: str) -> str:
+        head, mark, rest = text.partition("with ring.")
+        body, end, tail = rest.partition("            C[")
+        lines = (mark + body).rstrip().splitlines()
+        pad = " " * 16
+        inner = [lines[0], *(x.removeprefix(pad) for x in lines[1:])]
+        inner = [pad + "    " + x for x in inner]
+        return (
+            head + "for _ in ag.range(0, 3):\n" + "\n".join(inner) + "\n" + end + tail
+        )
+
+    first, mark, second = SOURCES["triangle"].partition('    with ag.role("math"')
+    both = thrice(first) + mark + thrice(second)
+    assert both.count("ag.range(0, 3)") == 2
+    bad = failing(placed(both))
+    assert not bad, told(bad)
+    bad = failing(placed(thrice(first) + mark + second))
+    assert bad[0].verdict is Verdict.REFUTED, told(bad)
+
+
+def test_a_number_that_has_to_be_remembered_is_not_known() -> None:
+    """Two loops, one after another: the second one's turns are those of the first."""
+    text = SOURCES["ragged"]
+    loop = "            for k in ag.range(0, steps):\n"
+    first, load, use = text.split(loop)
+    load, mark, rest = load.partition('    with ag.role("math"')
+    text = first + 2 * (loop + load) + mark + rest + 2 * (loop + use)
+    bad = failing(placed(text))
+    assert {x.verdict for x in bad} == {Verdict.UNKNOWN}, told(bad)
+    assert all("too many ways" in x.reason for x in bad), told(bad)
+
+
 def test_a_table_that_says_how_often() -> None:
     """Without a loop around it."""
     bad = failing(placed(TABLE_TURNS))

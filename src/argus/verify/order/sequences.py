@@ -39,9 +39,12 @@ __all__ = ["Sequences"]
 
 _STATES = 1500
 """More states are too many."""
+_CHOICES = 6000
+"""In all walks together, more choices take too long."""
 _LONG = 400
 """Choices after which a walk ends when it can: it remembers all its moments."""
 _END = -1
+_DIFFERENT = "states that look alike go on differently"
 
 
 class _EnoughError(Exception):
@@ -130,6 +133,8 @@ class Sequences:
         self.made = 0
         """Choices of this walk, and new ones among them."""
         self.new = 0
+        self.all = 0
+        """Choices of all walks."""
         self.walks = 0
 
     def run(self) -> list[str]:
@@ -138,7 +143,7 @@ class Sequences:
         if gaps:
             return gaps
         while not self._done():
-            if len(self.graph.ways) > _STATES:
+            if self._many():
                 return ["loops turn differently often in too many ways"]
             try:
                 stuck = self._walk()
@@ -160,6 +165,9 @@ class Sequences:
         graph = self.graph
         return bool(graph.ways) and graph.way(0, ends=True) is None
 
+    def _many(self) -> bool:
+        return len(self.graph.ways) > _STATES or self.all > _CHOICES
+
     def _unfit(self) -> Iterator[str]:
         """What this analysis does not look at."""
         program = self.program
@@ -169,8 +177,6 @@ class Sequences:
             inside = {op for loop in loops[:1] for op in loops_of(loop.body)}
             if any(op not in inside for op in loops[1:]):
                 yield f"{name} has several loops one after another"
-            if any(loops_of(op.body) for op in inside if op in self.kinds.of):
-                yield f"{name} has loops three deep"
         walked = {id(op) for ops in self.pruned.ops.values() for op in ops}
         for op in walk_ops(program.body):
             if id(op) not in walked:
@@ -216,14 +222,15 @@ class Sequences:
         """Nobody had to choose any more."""
         if self.at is not None:
             state, choice = self.at
-            self.graph.ways[state][choice] = _END
+            if self.graph.ways[state].setdefault(choice, _END) != _END:
+                raise Unmodelled(_DIFFERENT)
         elif not self.graph.ways:
             self.graph.number("no choices", False)
             self.graph.ways[0] = {True: _END, False: _END}
 
     def _choose(self, walk: Walk, group: Group, op: o.For) -> bool:
         """Whether a loop turns once more: as it was not yet, if possible."""
-        if self.findings.found or len(self.graph.ways) > _STATES:
+        if self.findings.found or self._many():
             raise _EnoughError
         at = self._state(walk, group, op)
         if not self.plan:
@@ -240,6 +247,7 @@ class Sequences:
                 raise _EnoughError
         more = self.plan.pop(0)
         self.made += 1
+        self.all += 1
         self.at = at, more
         return more
 
@@ -258,6 +266,8 @@ class Sequences:
                 state = ("after", before, choice)
             ways[choice] = self.graph.number(state, last)
             self.new += 1
+        if ways[choice] == _END:
+            raise Unmodelled(_DIFFERENT)
         return ways[choice]
 
 

@@ -104,7 +104,9 @@ def kinds(
             more = one.form.constant - often.form.constant
             of[one.decision.op] = number, more
         first = max(-more for kind, more in of.values() if kind == number)
-        least.append(least_turns(often.decision, first, often.facts))
+        # A fact about the turns of one loop says nothing of another loop's.
+        shared = [f for f in often.facts if all(f in one.facts for one in mine)]
+        least.append(least_turns(often.decision, first, shared))
     return Kinds(of, tuple(least))
 
 
