@@ -308,6 +308,9 @@ def nonnegative(e: Expr) -> bool:
             return nonnegative(a) and nonnegative(b)
         case Binary(op="%", right=b):
             return nonnegative(b)
+        case Binary(op="-", left=a, right=Binary(op="%", right=n)):
+            # The largest remainder is n - 1.
+            return nonnegative(n) and a in (n, binary("-", n, 1))
         case Select(then=a, other=b):
             return nonnegative(a) and nonnegative(b)
         case _:

@@ -14,7 +14,7 @@ the output is still being computed.
 
 `attention` has a block of its own for each tile of queries. `attention_persistent` has
 as many blocks as fit, which go from tile to tile, so that the next tile is loaded while
-the last one is finished; without a mask, where every tile takes equally long.
+the last one is finished. Under a mask it wants many tiles, whose lengths even out.
 """
 
 import argus as ag
@@ -33,6 +33,17 @@ def soften(s, m, l, factor, FOLD):
         p = ag.exp((s - m_new) * factor)
         alpha = ag.exp((m - m_new) * factor)
     return p, alpha, m_new, l * alpha + ag.sum(p, "T")
+
+
+@ag.inline
+def reach(i, S, T, BQ, BT, CAUSAL):
+    """Where tile i of queries begins, and how many blocks of keys it sees."""
+    q0, steps = i * BQ, ag.cdiv(T, BT)
+    if CAUSAL:
+        # The longest first: the last wave has the short ones.
+        q0 = (ag.cdiv(S, BQ) - 1 - i) * BQ
+        steps = ag.min(steps, q0 // BT + 1)
+    return q0, steps
 
 
 @ag.inline
@@ -79,6 +90,17 @@ def attend(q_ring, k_ring, v_ring, V, q0, steps, scale, BQ, BT, D, CAUSAL, FOLD)
     return o * ag.rcp(l)
 
 
+@ag.inline
+def leave(o, O, b, h, q0, out, TMA_STORE):
+    """Store a tile of the output, through shared memory if TMA does it."""
+    o = o.to(O.dtype)
+    if TMA_STORE:
+        out.store(o)
+        ag.tma_store(O[b, h, q0:, :], out)
+    else:
+        O[b, h, q0:, :] = o
+
+
 @ag.kernel
 def attention(
     Q: ag.half["B H S D"],
@@ -95,11 +117,13 @@ def attention(
     CAUSAL: bool = False,
     REGISTERS: int = 240,
     FOLD: bool = True,
+    TMA_STORE: bool = True,
 ):
     """``scale`` multiplies the scores. CAUSAL: query s sees keys t <= s.
 
     REGISTERS of a math thread; 0 leaves each thread its equal share. FOLD: the scale
-    and the base of the exponential in one multiplication.
+    and the base of the exponential in one multiplication. TMA_STORE: the output leaves
+    through shared memory.
     """
     assert not CAUSAL or BQ == BT, "only the first block taken meets the diagonal"
     B, H, S, _ = Q.shape
@@ -108,15 +132,11 @@ def attention(
     ag.require(T > 0, "a softmax over no keys is not defined")
     # Neighbouring blocks share a head, so that its keys and values stay in L2.
     b, h, i = ag.block(B, H, ag.cdiv(S, BQ))
-    q0 = i * BQ
-    steps = ag.cdiv(T, BT)
-    if CAUSAL:
-        # The longest first: the last wave has the short ones.
-        q0 = (ag.cdiv(S, BQ) - 1 - i) * BQ
-        steps = ag.min(steps, q0 // BT + 1)
+    q0, steps = reach(i, S, T, BQ, BT, CAUSAL)
     q_ring = ag.ring(1, q=Q.dtype.tile(BQ, D))
     k_ring = ag.ring(STAGES, k=K.dtype.tile(BT, D))
     v_ring = ag.ring(STAGES, v=V.dtype.tile(BT, D))
+    out = ag.shared(O.dtype, (BQ, D)) if TMA_STORE else None
     LOAD, MATH = (24, REGISTERS) if REGISTERS else (None, None)
 
     with ag.role("load", warps=1, registers=LOAD):
@@ -126,7 +146,7 @@ def attention(
 
     with ag.role("math", warpgroups=WARPGROUPS, registers=MATH):
         o = attend(q_ring, k_ring, v_ring, V, q0, steps, scale, BQ, BT, D, CAUSAL, FOLD)
-        O[b, h, q0:, :] = o.to(O.dtype)
+        leave(o, O, b, h, q0, out, TMA_STORE)
 
 
 @ag.kernel
@@ -142,36 +162,34 @@ def attention_persistent(
     BT: int = 128,
     STAGES: int = 2,
     WARPGROUPS: int = 2,
+    CAUSAL: bool = False,
     REGISTERS: int = 240,
     FOLD: bool = True,
     TMA_STORE: bool = True,
 ):
-    """As `attention`, without a mask. TMA_STORE: O leaves through shared memory."""
+    """As `attention`, with blocks that stay."""
+    assert not CAUSAL or BQ == BT, "only the first block taken meets the diagonal"
     B, H, S, _ = Q.shape
     G, T = K.shape[1], K.shape[2]
     ag.require(H % G == 0, "query heads share key heads in equal groups")
     ag.require(T > 0, "a softmax over no keys is not defined")
-    steps = ag.cdiv(T, BT)
     q_ring = ag.ring(1, q=Q.dtype.tile(BQ, D))
     k_ring = ag.ring(STAGES, k=K.dtype.tile(BT, D))
     v_ring = ag.ring(STAGES, v=V.dtype.tile(BT, D))
-    if TMA_STORE:
-        out = ag.shared(O.dtype, (BQ, D))
+    out = ag.shared(O.dtype, (BQ, D)) if TMA_STORE else None
     LOAD, MATH = (24, REGISTERS) if REGISTERS else (None, None)
 
     with ag.role("load", warps=1, registers=LOAD):
         for b, h, i in ag.persistent(B, H, ag.cdiv(S, BQ)):
+            q0, steps = reach(i, S, T, BQ, BT, CAUSAL)
             with q_ring.fill() as slot:
-                slot.q.load(Q[b, h, i * BQ :, :])
+                slot.q.load(Q[b, h, q0:, :])
             stream(k_ring, v_ring, K, V, b, h // (H // G), steps, BT)
 
     with ag.role("math", warpgroups=WARPGROUPS, registers=MATH):
         for b, h, i in ag.persistent(B, H, ag.cdiv(S, BQ)):
+            q0, steps = reach(i, S, T, BQ, BT, CAUSAL)
             o = attend(
-                q_ring, k_ring, v_ring, V, 0, steps, scale, BQ, BT, D, False, FOLD
-            ).to(O.dtype)
-            if TMA_STORE:
-                out.store(o)
-                ag.tma_store(O[b, h, i * BQ :, :], out)
-            else:
-                O[b, h, i * BQ :, :] = o
+                q_ring, k_ring, v_ring, V, q0, steps, scale, BQ, BT, D, CAUSAL, FOLD
+            )
+            leave(o, O, b, h, q0, out, TMA_STORE)

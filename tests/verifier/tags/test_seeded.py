@@ -344,7 +344,7 @@ SEEDS = (
             ),
         ),
         "AG0310",
-        "O[b, h, q0:, :] = o.to(O.dtype)",
+        "ag.tma_store(O[b, h, q0:, :], out)",
     ),
     Seed(
         "attn V tile",
@@ -380,15 +380,15 @@ SEEDS = (
             ),
         ),
         "AG0308",
-        "O[b, h, q0:, :] = o.to(O.dtype)",
+        "ag.tma_store(O[b, h, q0:, :], out)",
     ),
     Seed(
         "attn steps",
         "src/argus/kernels/attention.py",
         (
             (
-                "steps = ag.cdiv(T, BT)",
-                "steps = T // BT",
+                "q0, steps = i * BQ, ag.cdiv(T, BT)",
+                "q0, steps = i * BQ, T // BT",
             ),
         ),
         "AG0414",
@@ -404,7 +404,7 @@ SEEDS = (
             ),
         ),
         "AG0305",
-        "O[b, h, q0 + 1:, :] = o.to(O.dtype)",
+        "ag.tma_store(O[b, h, q0 + 1:, :], out)",
     ),
     Seed(
         "attn store head",
@@ -416,7 +416,7 @@ SEEDS = (
             ),
         ),
         "AG0305",
-        "O[b, 0, q0:, :] = o.to(O.dtype)",
+        "ag.tma_store(O[b, 0, q0:, :], out)",
     ),
     Seed(
         "attn causal steps",

@@ -2,8 +2,8 @@
 
 Forms: `naive` (operands through registers), `ring` (`cp.async` into shared memory),
 `roles` (TMA, `wgmma`, a warp that loads), `overlap`, whose two products run while the
-softmax is computed, and, without a mask, `persistent`, whose blocks go from tile to
-tile. The last two are the library's kernels.
+softmax is computed, and `persistent`, whose blocks go from tile to tile. The last two
+are the library's kernels.
 """
 
 from __future__ import annotations
@@ -142,8 +142,8 @@ _OVERLAP = Form(
     package="argus.kernels",
     file="attention.py",
     kernel="attention",
-    defaults={**_ROLES.defaults, "BQ": 128, "WARPGROUPS": 2},
-    domains=_HOPPER_DOMAINS,
+    defaults={**_ROLES.defaults, "BQ": 128, "WARPGROUPS": 2, "TMA_STORE": False},
+    domains={**_HOPPER_DOMAINS, "TMA_STORE": (False, True)},
     optimisations=(*_ON_HOPPER, "instruction-ordering"),
     after=("roles",),
     via="instruction-ordering",
@@ -154,12 +154,8 @@ _PERSISTENT = Form(
     package="argus.kernels",
     file="attention.py",
     kernel="attention_persistent",
-    defaults={**_OVERLAP.defaults, "TMA_STORE": False},
-    domains={
-        **_HOPPER_DOMAINS,
-        "BT": (32, 64, 80, 96, 128, 160, 176),
-        "TMA_STORE": (False, True),
-    },
+    defaults=_OVERLAP.defaults,
+    domains={**_OVERLAP.domains, "BT": (32, 64, 80, 96, 128, 160, 176)},
     optimisations=(*_OVERLAP.optimisations, "persistent-grid"),
     after=("roles", "overlap"),
     via="persistent-grid",
@@ -180,8 +176,7 @@ class Attention(Family):
 
     def start(self, problem: Problem) -> Design:
         """64 queries, 32 keys at a time; where they do not fit, the next form."""
-        forms = [f for f in self.forms if self.possible(f, problem)]
-        begins = [self.entered(f, problem) for f in forms]
+        begins = [self.entered(f, problem) for f in self.forms]
         fitting = (d for d in begins if self.invalid(d, problem) is None)
         return next(fitting, begins[0])
 
@@ -191,8 +186,11 @@ class Attention(Family):
         if form == library["form"]:
             return library
         edit: dict[str, Value] = {"form": form}
-        if form in _HOPPER and library_problem(problem).sizes["D"] > 128:
+        of = library_problem(problem)
+        if form in _HOPPER and of.sizes["D"] > 128:
             edit["BT"] = 64
+            if "causal" in of.options:
+                edit["BQ"] = 64
         return self.apply({}, edit)
 
     def library(self, problem: Problem) -> Design:
@@ -202,17 +200,10 @@ class Attention(Family):
         (form,) = (f for f in self.forms.values() if f.kernel == choice.kernel.name)
         return form.chosen(choice)
 
-    def possible(self, form: str, problem: Problem) -> bool:
-        """Tiles that take unequally long are not given to persistent blocks."""
-        return form != "persistent" or "causal" not in library_problem(problem).options
-
     def fixed(self, design: Design, problem: Problem) -> dict[str, Value]:
         """The head dimension and the mask."""
         of = library_problem(problem)
-        fixed: dict[str, Value] = {"D": of.sizes["D"]}
-        if design["form"] != "persistent":
-            fixed["CAUSAL"] = "causal" in of.options
-        return fixed
+        return {"D": of.sizes["D"], "CAUSAL": "causal" in of.options}
 
     def repaired(self, design: Design, pinned: frozenset[str]) -> Design:
         """Warpgroups of 64 rows or more, their registers; stages that fit."""
@@ -284,11 +275,8 @@ def _hopper(design: Design, problem: LibraryProblem) -> str | None:
     if bq % (64 * warpgroups):
         return f"{warpgroups} warpgroups cannot share {bq} queries in parts of 64"
     overlap = design["form"] != "roles"
-    if "causal" in problem.options:
-        if design["form"] == "persistent":
-            return "tiles of queries take unequally long under a causal mask"
-        if overlap and bq != bt:
-            return "the mask is applied to one block of keys: it must be as large as BQ"
+    if overlap and "causal" in problem.options and bq != bt:
+        return "the mask is applied to one block of keys: it must be as large as BQ"
     output, scores = (bq * n // (WARPGROUP * warpgroups) for n in (d, bt))
     # Scores become probabilities; overlapped, the last probabilities live on.
     need = output + scores + (scores // 2 if overlap else scores // 4) + 8

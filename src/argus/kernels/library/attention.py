@@ -22,36 +22,49 @@ def _arguments(case: Case) -> tuple[Argument, ...]:
     )
 
 
+_EVEN = 512
+"""Tiles of unequal length that even out over the multiprocessors of a device."""
+
+
 def attention_form(
-    d: int, rows: int, *, causal: bool, tma_store: bool
+    d: int, rows: int, heads: int, *, causal: bool, tma_store: bool
 ) -> tuple[Kernel, dict[str, object]]:
     """The kernel for a head dimension (a multiple of 16, at most 256), and its statics.
 
-    ``rows`` of queries of a head; ``tma_store``: TMA can address the rows of O.
+    ``rows`` of queries of a head, ``heads`` of all batches together; ``tma_store``: TMA
+    can address the rows of O.
     """
-    statics: dict[str, object] = {"D": d}
+    statics: dict[str, object] = {"D": d, "CAUSAL": causal, "TMA_STORE": tma_store}
     if causal:
-        # Every tile of queries as large as one of keys.
+        # Every tile of queries is as large as one of keys.
         if d > 128:
             statics |= {"BQ": 64, "BT": 64, "WARPGROUPS": 1}
+        elif heads * -(-rows // 128) >= _EVEN:
+            return attention_persistent, statics
         elif d <= 64:
             # Several small blocks on a multiprocessor hide each other's softmax.
             statics |= {"BQ": 64, "BT": 64, "WARPGROUPS": 1, "REGISTERS": 0}
-        return attention, {**statics, "CAUSAL": True}
+        return attention, statics
     if d > 128:
         statics["BT"] = 80
     if rows <= 64:
         statics |= {"BQ": 64, "WARPGROUPS": 1}
     elif d <= 64:
         statics |= {"BQ": 192, "WARPGROUPS": 3, "REGISTERS": 160}
-    statics["TMA_STORE"] = tma_store and d <= 192  # where there is room for it
+    elif d > 192:
+        statics["TMA_STORE"] = False  # there is no room for it
     return attention_persistent, statics
 
 
 def _choose(case: Case, target: str) -> Choice:
     d = case.sizes["D"]
-    causal = "causal" in case.options
-    kernel, statics = attention_form(d, case.sizes["S"], causal=causal, tma_store=True)
+    kernel, statics = attention_form(
+        d,
+        case.sizes["S"],
+        case.sizes["B"] * case.sizes["H"],
+        causal="causal" in case.options,
+        tma_store=True,
+    )
     small = {k: v for k, v in case.options.items() if k.isupper()}
     return Choice(kernel, {**statics, **small}, {"scale": d**-0.5})
 

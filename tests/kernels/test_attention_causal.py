@@ -1,0 +1,31 @@
+"""Persistent attention under a mask, whose tiles differ in length, in the interpreter.
+
+The library uses it from some hundred tiles on, which is too many for its small cases.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from argus.evaluation.simulate import simulate
+from argus.kernels.attention import attention_persistent
+from argus.kernels.library import LIBRARY, Case, Choice
+
+STATICS = {"CAUSAL": True, "D": 64, "BQ": 64, "BT": 64, "WARPGROUPS": 1}
+
+
+@pytest.mark.parametrize("stages", [1, 2, 3])
+@pytest.mark.parametrize(
+    ("heads", "s", "t"), [(2, 200, 200), (3, 130, 300), (1, 400, 90), (4, 64, 64)]
+)
+@pytest.mark.parametrize("sm_count", [1, 3])
+def test_causal(heads: int, s: int, t: int, stages: int, sm_count: int) -> None:
+    statics = {**STATICS, "STAGES": stages}
+    choice = Choice(attention_persistent, statics, {"scale": 0.125})
+    entry = replace(LIBRARY["attention"], choose=lambda case, target: choice)
+    sizes = {"B": 1, "H": heads, "G": 1, "S": s, "T": t, "D": 64}
+    case = Case("causal", sizes, {"causal": 1})
+    done = simulate(entry, case, "sm_90a", seed=stages, sm_count=sm_count)
+    assert done.ok, "\n".join(done.why())
