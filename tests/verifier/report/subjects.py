@@ -16,7 +16,8 @@ from random import Random
 from argus.compiler import placed_program
 from argus.evaluation.requests import request_for
 from argus.ir.program import Program
-from argus.kernels.library import LIBRARY, Case, Entry
+from argus.kernels.attention import attention_persistent
+from argus.kernels.library import LIBRARY, Case, Choice, Entry
 from verifier import mutate, mutate_order
 from verifier.mutate_order import Sites
 
@@ -60,6 +61,17 @@ def _subject(
     return Subject(name, found, case, target, sizes)
 
 
+def _persistent_causal() -> Subject:
+    """The library takes it from some hundred tiles on; here are a few."""
+    sizes = {"B": 1, "H": 2, "G": 1, "S": 200, "T": 200, "D": 64}
+    statics = {"CAUSAL": True, "D": 64, "BQ": 64, "BT": 64, "WARPGROUPS": 1}
+    choice = Choice(attention_persistent, statics, {"scale": 0.125})
+    entry = replace(LIBRARY["attention"], choose=lambda case, target: choice)
+    case = Case("causal", sizes, {"causal": 1})
+    name = "attention causal persistent"
+    return Subject(name, entry, case, "sm_90a", ({"S": 330, "T": 130}, {"H": 3}))
+
+
 SUBJECTS: dict[str, Subject] = {
     s.name: s
     for s in (
@@ -85,6 +97,7 @@ SUBJECTS: dict[str, Subject] = {
         _subject("rmsnorm wide", "rmsnorm", 2, {"M": 2, "N": 3900}, target="sm_80"),
         _subject("attention", "attention", 0, {"S": 70, "T": 600}, {"T": 100}),
         _subject("attention causal", "attention", 1, {"S": 520, "T": 520}),
+        _persistent_causal(),
         _subject("attention tails", "attention", 2, {"S": 2, "T": 10}, {"T": 530}),
         _subject("grouped", "grouped", 0, {"P": 140, "N": 160, "K": 328}),
         _subject("grouped gather", "grouped", 1, {"P": 90, "N": 80, "K": 336}),
