@@ -121,7 +121,8 @@ def bars(found: Record) -> str:
     trials = sum(b["run"]["trials"] for b in timed)
     seconds = sum(b["run"]["gpu_seconds"] for b in timed)
     cut = sum(b["run"]["reason"] == "cut off" for b in timed)
-    short = f" ({cut} runs were cut off before they had ended)" if cut else ""
+    several = "runs were" if cut > 1 else "run was"
+    short = f" ({cut} {several} cut off before the end)" if cut else ""
     same = sum(bool((b.get("side_by_side") or {}).get("same_program")) for b in timed)
     if same:
         short += f"; {same} ended with the very program that the library has"

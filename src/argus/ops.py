@@ -115,9 +115,8 @@ def attention(
     out = torch.empty_like(q) if out is None else out
     scale = d**-0.5 if scale is None else scale
     q, into = (q, out) if causal else _packed(q, out, k.shape[1])
-    b, h, rows, _ = q.shape
     kernel, statics = attention_form(
-        d, rows, b * h, causal=causal, tma_store=_tma_rows(into)
+        d, q.shape[2], causal=causal, tma_store=_tma_rows(into)
     )
     launch(kernel, (q, k, v, into, scale), statics)
     return out

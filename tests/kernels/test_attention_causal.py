@@ -1,6 +1,6 @@
 """Persistent attention under a mask, whose tiles differ in length, in the interpreter.
 
-The library uses it from some hundred tiles on, which is too many for its small cases.
+The library leaves these to the hardware's scheduler; the optimiser tries both.
 """
 
 from __future__ import annotations

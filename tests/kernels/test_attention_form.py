@@ -17,7 +17,7 @@ torch = pytest.importorskip("torch")
 @pytest.mark.parametrize("heads", [1, 128])
 def test_every_head_dimension_fits(d: int, rows: int, causal: bool, heads: int) -> None:
     """Shared memory holds queries, two blocks of keys and values, and the output."""
-    kernel, given = attention_form(d, rows, heads, causal=causal, tma_store=True)
+    kernel, given = attention_form(d, rows, causal=causal, tma_store=True)
     defaults = {s.name: literal(s.default) for s in kernel.signature.statics}
     statics = {**defaults, **given}
     bq, bt = int(str(statics["BQ"])), int(str(statics["BT"]))

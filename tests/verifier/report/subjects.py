@@ -62,7 +62,7 @@ def _subject(
 
 
 def _persistent_causal() -> Subject:
-    """The library takes it from some hundred tiles on; here are a few."""
+    """A form that the optimiser tries; the library has one for each tile."""
     sizes = {"B": 1, "H": 2, "G": 1, "S": 200, "T": 200, "D": 64}
     statics = {"CAUSAL": True, "D": 64, "BQ": 64, "BT": 64, "WARPGROUPS": 1}
     choice = Choice(attention_persistent, statics, {"scale": 0.125})

@@ -22,25 +22,19 @@ def _arguments(case: Case) -> tuple[Argument, ...]:
     )
 
 
-_EVEN = 512
-"""Tiles of unequal length that even out over the multiprocessors of a device."""
-
-
 def attention_form(
-    d: int, rows: int, heads: int, *, causal: bool, tma_store: bool
+    d: int, rows: int, *, causal: bool, tma_store: bool
 ) -> tuple[Kernel, dict[str, object]]:
     """The kernel for a head dimension (a multiple of 16, at most 256), and its statics.
 
-    ``rows`` of queries of a head, ``heads`` of all batches together; ``tma_store``: TMA
-    can address the rows of O.
+    ``rows`` of queries of a head; ``tma_store``: TMA can address the rows of O.
     """
     statics: dict[str, object] = {"D": d, "CAUSAL": causal, "TMA_STORE": tma_store}
     if causal:
-        # Every tile of queries is as large as one of keys.
+        # Every tile of queries is as large as one of keys. The tiles differ in length:
+        # the hardware hands them out better than a loop over every n-th does.
         if d > 128:
             statics |= {"BQ": 64, "BT": 64, "WARPGROUPS": 1}
-        elif heads * -(-rows // 128) >= _EVEN:
-            return attention_persistent, statics
         elif d <= 64:
             # Several small blocks on a multiprocessor hide each other's softmax.
             statics |= {"BQ": 64, "BT": 64, "WARPGROUPS": 1, "REGISTERS": 0}
@@ -58,13 +52,8 @@ def attention_form(
 
 def _choose(case: Case, target: str) -> Choice:
     d = case.sizes["D"]
-    kernel, statics = attention_form(
-        d,
-        case.sizes["S"],
-        case.sizes["B"] * case.sizes["H"],
-        causal="causal" in case.options,
-        tma_store=True,
-    )
+    causal = "causal" in case.options
+    kernel, statics = attention_form(d, case.sizes["S"], causal=causal, tma_store=True)
     small = {k: v for k, v in case.options.items() if k.isupper()}
     return Choice(kernel, {**statics, **small}, {"scale": d**-0.5})
 
