@@ -79,7 +79,7 @@ def test_bars_are_means_and_say_what_is_missed(tmp_path: Path) -> None:
         line.endswith("| the library's own choice | 0.950 | 0.950 | 1.00, missed |")
         for line in lines
     )
-    assert "240 trials and 6 GPU minutes together (1 runs were cut off" in lines[-1]
+    assert "240 trials and 6 GPU minutes together (1 run was cut off" in lines[-1]
 
 
 def test_without_a_last_measurement_the_trials_count(tmp_path: Path) -> None:

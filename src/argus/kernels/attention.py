@@ -14,7 +14,7 @@ the output is still being computed.
 
 `attention` has a block of its own for each tile of queries. `attention_persistent` has
 as many blocks as fit, which go from tile to tile, so that the next tile is loaded while
-the last one is finished. Tiles under a mask are of unequal length: see `attention_form`.
+the last one is finished. Tiles under a mask are not equally long: see `attention_form`.
 """
 
 import argus as ag
