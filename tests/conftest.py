@@ -8,6 +8,10 @@ A golden test compares text with a file in `golden/` beside it. To accept new te
 
 Whatever the tests build is kept in a cache of this run alone, never in the user's; it
 lies in a folder that goes with the run (own_folder.py).
+
+Hypothesis draws the same examples in each run, so that a run says something of a change
+and nothing of luck (once in a hundred runs Z3 forgets its time limit). To look for new
+ones: `HYPOTHESIS_PROFILE=default pytest`.
 """
 
 import os
@@ -15,12 +19,16 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 import own_folder
 
 # Before numpy is imported: tests run in several processes already.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+hypothesis.settings.register_profile("repeatable", derandomize=True)
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 GoldenCheck = Callable[[str, str], None]
 

@@ -117,7 +117,7 @@ def attention(
     CAUSAL: bool = False,
     REGISTERS: int = 240,
     FOLD: bool = True,
-    TMA_STORE: bool = True,
+    TMA_STORE: bool = False,
 ):
     """``scale`` multiplies the scores. CAUSAL: query s sees keys t <= s.
 
@@ -165,7 +165,7 @@ def attention_persistent(
     CAUSAL: bool = False,
     REGISTERS: int = 240,
     FOLD: bool = True,
-    TMA_STORE: bool = True,
+    TMA_STORE: bool = False,
 ):
     """As `attention`, with blocks that stay."""
     assert not CAUSAL or BQ == BT, "only the first block taken meets the diagonal"

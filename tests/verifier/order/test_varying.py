@@ -267,7 +267,7 @@ FULL = "full[n % STAGES].wait(n // STAGES)"
 FREE = '            free[0].arrive(per="warp")\n'
 SEEDS = {
     "at most 4 in one role": Seed(
-        "triangle", STEPS, STEPS + "\n            steps = ag.min(steps, 4)", True, False
+        "triangle", STEPS, STEPS + "\n            steps = ag.min(steps, 4)", True
     ),
     "at least 1 in one role": Seed(
         "by_hand", TURNS, "for _ in ag.range(0, ag.max(steps, 1))", True
@@ -296,8 +296,7 @@ SEEDS = {
         "by_hand", BY_HAND, BY_HAND + "            n = 0\n", True
     ),
     "counters go on by an even number": Seed(
-        "by_hand", "            t += 1", "            n += n % 2\n            t += 1",
-        refuted=False,
+        "by_hand", "            t += 1", "            n += n % 2\n            t += 1"
     ),
     "a counter goes on by an even number": Seed(
         "by_hand", "            t += 1", "            n += n % 2\n            t += 1",
@@ -307,7 +306,7 @@ SEEDS = {
         "by_hand", FREE, FREE + "            n = 4 * t + 4\n", True
     ),
     "the phase of each second tile": Seed(
-        "by_hand", EMPTY, EMPTY.replace("(n // ", "((n + t % 2) // "), refuted=False
+        "by_hand", EMPTY, EMPTY.replace("(n // ", "((n + t % 2) // ")
     ),
     "the phase by steps": Seed("by_hand", "there[0].wait(t)", "there[0].wait(n)"),
     "released in the loop": Seed(

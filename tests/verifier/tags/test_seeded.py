@@ -344,7 +344,7 @@ SEEDS = (
             ),
         ),
         "AG0310",
-        "ag.tma_store(O[b, h, q0:, :], out)",
+        "O[b, h, q0:, :] = o",
     ),
     Seed(
         "attn V tile",
@@ -380,7 +380,7 @@ SEEDS = (
             ),
         ),
         "AG0308",
-        "ag.tma_store(O[b, h, q0:, :], out)",
+        "O[b, h, q0:, :] = o",
     ),
     Seed(
         "attn steps",
@@ -404,7 +404,7 @@ SEEDS = (
             ),
         ),
         "AG0305",
-        "ag.tma_store(O[b, h, q0 + 1:, :], out)",
+        "O[b, h, q0 + 1:, :] = o",
     ),
     Seed(
         "attn store head",
@@ -416,7 +416,7 @@ SEEDS = (
             ),
         ),
         "AG0305",
-        "ag.tma_store(O[b, 0, q0:, :], out)",
+        "O[b, 0, q0:, :] = o",
     ),
     Seed(
         "attn causal steps",

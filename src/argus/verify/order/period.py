@@ -39,6 +39,8 @@ from argus.verify.order.watch import Watch
 
 __all__ = ["Explorer", "Outcome"]
 
+_TILES = (1, 2, 3, 5)
+"""In each dimension, where how often loops turn comes from several sizes together."""
 Tails = dict[str, list[o.AnyOp]]
 """What each group does after its loop."""
 
@@ -90,6 +92,9 @@ class Explorer:
             # Sizes may still show a mistake.
             outcome.gaps.extend(missing)
         try:
+            if self.control.kinds is not None:
+                for turns in _TILES:
+                    self._cases(dict.fromkeys(self.sizes.units, turns))
             for more in self._residues():
                 self.sizes.more = more
                 self._explore({}, self.sizes.varied)
