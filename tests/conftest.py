@@ -15,6 +15,7 @@ ones: `HYPOTHESIS_PROFILE=default pytest`.
 """
 
 import os
+import signal
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -42,6 +43,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # A shell's background job: tests of Ctrl-C want it to arrive.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if "PYTEST_XDIST_WORKER" in os.environ:
         return  # a worker: it has the environment of the process that started it
     folder = own_folder.enter(config)
