@@ -233,7 +233,7 @@ class Elaborator:
         """Name a scalar, unless it is a constant or has a name already."""
         if isinstance(value, Const | Sym):
             return value
-        positive = nonneg or any(map(nonnegative, (value, self.expand(value))))
+        positive = nonneg or nonnegative(value) or nonnegative(self.expand(value))
         sym = Sym(self.fresh(name), "let", value.type, nonneg=positive)
         self.define(sym, value)
         self.emit(Let(sym, value, span=span))

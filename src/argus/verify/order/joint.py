@@ -10,11 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from argus.verify.order.choices import Choices
-from argus.verify.order.clock import CAUSE, PARTS, PROLOGUE, common
+from argus.verify.order.clock import PROLOGUE
 from argus.verify.order.families import Families, Member
+from argus.verify.order.snapshot import known
 from argus.verify.order.state import Barrier, Block, Group, Record
 from argus.verify.order.walk import Walk
 
@@ -79,7 +78,7 @@ def joint(
         order[asking],
         tuple((order[g], *_group(g, place)) for g in walk.groups),
         tuple(tags),
-        _known(walk, barriers, asked, events),
+        known(walk, barriers, asked, events, list(_later(walk))),
         block.written,
         choices.state(walk.groups),
         _numbers(walk, block, [r for *_, r in records], families, live),
@@ -142,34 +141,6 @@ def _group(group: Group, place: dict[Barrier, int]) -> tuple[object, ...]:
         group.hot,
         tuple(held),
     )
-
-
-def _known(
-    walk: Walk, barriers: list[Barrier], asked: list[int], events: int
-) -> tuple[bytes, bytes]:
-    """Which moments each warp and each barrier knows, as bits.
-
-    The first ``events`` of those that are asked for in all parts, the others in CAUSE.
-    """
-    rows: list[list[int]] = [[], [], []]
-    for part in PARTS:
-        here = rows[part]
-        for group in walk.groups:
-            together = group.know.together[part]
-            here += [together | own for own in group.know.own[part]]
-        # To hand on what every warp knows already makes no difference.
-        news = ~common(here)
-        for barrier in barriers:
-            here += [barrier.clock[part] & news, barrier.contribution[part] & news]
-        here += _later(walk) if part == CAUSE else [0] * len(list(_later(walk)))
-    size = walk.moments.taken // 8 + 1
-    packed = b"".join([x.to_bytes(size, "little") for part in rows for x in part])
-    table = np.frombuffer(packed, np.uint8).reshape(len(PARTS), -1, size)
-    places = np.array(asked, np.intp)
-    byte, bit = places // 8, (places % 8).astype(np.uint8)
-    first = table[:, :, byte[:events]] >> bit[:events] & 1
-    second = table[CAUSE][:, byte] >> bit & 1
-    return np.packbits(first).tobytes(), np.packbits(second).tobytes()
 
 
 def _later(walk: Walk) -> Iterator[int]:

@@ -9,7 +9,7 @@ past it or not. So the state is finite, although clocks and counters are not.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,7 +21,7 @@ from argus.verify.order.state import Barrier, Group
 if TYPE_CHECKING:
     from argus.verify.order.walk import Walk
 
-__all__ = ["Position", "position", "snapshot"]
+__all__ = ["Position", "known", "position", "snapshot"]
 
 Position = tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]
 """For each group: the loops around it, and which turn of each this is."""
@@ -78,16 +78,21 @@ def snapshot(walk: Walk, counters: tuple[str, ...], modulus: int) -> object:
         )
         for g in walk.groups
     )
-    known = _known(walk, barriers, asked, events)
-    return (groups, held, known, tuple(tags))
+    moments = known(walk, barriers, asked, events)
+    return (groups, held, moments, tuple(tags))
 
 
-def _known(
-    walk: Walk, barriers: list[Barrier], asked: list[int], events: int
+def known(
+    walk: Walk,
+    barriers: list[Barrier],
+    asked: list[int],
+    events: int,
+    causes: Sequence[int] = (),
 ) -> tuple[bytes, bytes]:
     """Which moments each warp and each barrier knows, as bits.
 
     The first ``events`` of those that are asked for in all parts, the others in CAUSE.
+    ``causes`` are further clocks, which there are in CAUSE alone.
     """
     rows: list[list[int]] = [[], [], []]
     for part in PARTS:
@@ -99,6 +104,7 @@ def _known(
         news = ~common(here)
         for barrier in barriers:
             here += [barrier.clock[part] & news, barrier.contribution[part] & news]
+        here += causes if part == CAUSE else [0] * len(causes)
     size = walk.moments.taken // 8 + 1
     packed = b"".join([x.to_bytes(size, "little") for part in rows for x in part])
     table = np.frombuffer(packed, np.uint8).reshape(len(PARTS), -1, size)
