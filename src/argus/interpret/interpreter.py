@@ -144,7 +144,8 @@ def _bind(
         for axis in range(param.rank):
             extent = f"the extent of axis {axis} of {param.name}"
             bind(param.shape[axis], array.shape[axis], extent)
-            if array.shape[axis] > 1:
+            # Of an array without elements numpy's strides mean nothing.
+            if array.shape[axis] > 1 and array.size:
                 stride = f"the stride of axis {axis} of {param.name}"
                 elements = array.strides[axis] // array.itemsize
                 bind(param.strides[axis], elements, stride)

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Literal
 
 from argus.ir.expr import Expr, Sym
 from argus.ir.memory import GlobalTensor, SharedView
-from argus.ir.op import Op
+from argus.ir.op import Annotation, Inner, Mentioned
 
 if TYPE_CHECKING:
     from argus.diagnostics import Span
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(eq=False)
-class Tag(Op):
+class Tag(Annotation):
     """From here on, each element of ``target`` has these components in its tag.
 
     ``components`` pairs a name with an integer expression over uniform symbols and over
@@ -44,12 +44,12 @@ class Tag(Op):
     them. A tag is a claim of the author's, not an obligation.
     """
 
-    target: Tile | SharedView | GlobalTensor
-    components: tuple[tuple[str, Expr], ...]
+    target: Mentioned[Tile | SharedView | GlobalTensor]
+    components: Mentioned[tuple[tuple[str, Expr], ...]]
 
 
 @dataclass(eq=False)
-class Check(Op):
+class Check(Annotation):
     """For each coordinate c of ``shape``, ``cond`` holds: an obligation (AG0314).
 
     Argument i takes part with its element at ``c[a] for a in axes[i]``: axes with one
@@ -59,15 +59,15 @@ class Check(Op):
     without that component: unknown. Padding (an element outside its tensor) is skipped.
     """
 
-    args: tuple[Tile | SharedView, ...]
+    args: Mentioned[tuple[Tile | SharedView, ...]]
     axes: tuple[tuple[int, ...], ...]
     shape: tuple[int, ...]
     dims: tuple[str | None, ...]
-    cond: Expr
+    cond: Mentioned[Expr]
 
 
 @dataclass(eq=False)
-class Assume(Op):
+class Assume(Annotation):
     """``cond`` holds at run time; nobody proves it.
 
     Without ``tables``, ``cond`` is over uniform symbols, and holds whenever control
@@ -77,11 +77,11 @@ class Assume(Op):
     stands for element j. ``text`` is the condition as the author wrote it.
     """
 
-    cond: Expr
+    cond: Mentioned[Expr]
     text: str
     tables: tuple[GlobalTensor, ...] = ()
-    elements: tuple[Sym, ...] = ()
-    others: tuple[Sym, ...] = ()
+    elements: Inner[tuple[Sym, ...]] = ()
+    others: Inner[tuple[Sym, ...]] = ()
 
 
 Fact = Literal[
@@ -96,14 +96,14 @@ Fact = Literal[
 
 
 @dataclass(eq=False)
-class Expect(Op):
+class Expect(Annotation):
     """Findings of these kinds are binding for the whole kernel (AG0513)."""
 
     facts: tuple[tuple[Fact, int], ...]
 
 
 @dataclass(eq=False)
-class Trust(Op):
+class Trust(Annotation):
     """What is unknown of the statement ``covers`` is accepted because of ``reason``.
 
     ``covers`` is the statement after the annotation, with what it contains. With
@@ -116,7 +116,8 @@ class Trust(Op):
     whole: bool = False
 
 
-Annotation = Tag | Check | Assume | Expect | Trust
+AnyAnnotation = Tag | Check | Assume | Expect | Trust
+"""Every annotation."""
 
 
 def component(argument: int, name: str) -> Sym:
@@ -124,18 +125,7 @@ def component(argument: int, name: str) -> Sym:
     return Sym(f"{argument}.{name}", "tag", nonneg=False)
 
 
-def expressions_of(op: Annotation) -> tuple[Expr, ...]:
-    """Scalar expressions of an annotation."""
-    match op:
-        case Tag():
-            return tuple(e for _, e in op.components)
-        case Check() | Assume():
-            return (op.cond,)
-        case Expect() | Trust():
-            return ()
-
-
-def annotations_of(program: Program) -> Iterator[Annotation]:
+def annotations_of(program: Program) -> Iterator[AnyAnnotation]:
     """All annotations of a program, in program order."""
     from argus.ir.walk import walk
 
@@ -156,20 +146,7 @@ def without_annotations(program: Program) -> Program:
 
 def _stripped(block: Block) -> Block:
     from argus.ir import ops as o
+    from argus.ir.walk import map_blocks
 
-    kept: list[o.AnyOp] = []
-    for op in block.ops:
-        match op:
-            case Tag() | Check() | Assume() | Expect() | Trust():
-                continue
-            case o.For():
-                kept.append(replace(op, body=_stripped(op.body)))
-            case o.If():
-                then, other = _stripped(op.then), _stripped(op.other)
-                kept.append(replace(op, then=then, other=other))
-            case o.Roles():
-                roles = [replace(r, body=_stripped(r.body)) for r in op.roles]
-                kept.append(replace(op, roles=roles))
-            case _:
-                kept.append(op)
-    return o.Block(kept)
+    ops = (op for op in block.ops if not isinstance(op, Annotation))
+    return o.Block([map_blocks(op, _stripped) for op in ops])

@@ -18,14 +18,23 @@ from typing import assert_never
 
 from argus.ir import memory as m
 from argus.ir import ops as o
-from argus.ir import placement as p
-from argus.ir.annotations import expressions_of
+from argus.ir.annotations import AnyAnnotation
 from argus.ir.check_memory import Storages, check_memory
 from argus.ir.check_types import Types
 from argus.ir.expr import Expr, symbols
 from argus.ir.printer import Names, print_op
 from argus.ir.program import Program
-from argus.ir.walk import defined, expressions, used, walk
+from argus.ir.walk import (
+    bound,
+    defined,
+    expressions,
+    inner_symbols,
+    mentioned,
+    mentioned_expressions,
+    plan_expressions,
+    used,
+    walk,
+)
 
 __all__ = ["InvalidProgramError", "check"]
 
@@ -128,23 +137,17 @@ class _Checker:
 
     def scalars(self, op: o.AnyOp, scope: _Scope) -> None:
         """Let and loop symbols are in scope; axis and gather symbols in their view."""
-        for e in (*expressions(op), *_plan_expressions(op)):
-            self.bound(e, scope, _gather_names(op))
+        own = {symbol.name for symbol in inner_symbols(op)}
+        for e in (*expressions(op), *plan_expressions(op)):
+            self.bound(e, scope, own)
 
     def bound(self, e: Expr, scope: _Scope, gathers: set[str] | None = None) -> None:
         for sym in symbols(e):
-            match sym.kind:
-                case "let" | "loop":
-                    self.need(
-                        sym.name in scope.scalars, f"{sym} is used before it exists"
-                    )
-                case "gather":
-                    self.need(
-                        gathers is not None and sym.name in gathers,
-                        f"{sym} stands for no index tile",
-                    )
-                case _:
-                    pass
+            if sym.kind in ("let", "loop"):
+                self.need(sym.name in scope.scalars, f"{sym} is used before it exists")
+            elif sym.kind == "gather":
+                known = gathers is not None and sym.name in gathers
+                self.need(known, f"{sym} stands for no index tile")
 
     def bind(self, name: str, scope: _Scope) -> None:
         self.need(name not in scope.scalars, f"{name} is bound twice")
@@ -152,20 +155,17 @@ class _Checker:
 
     def structure(self, op: o.AnyOp, scope: _Scope) -> None:
         """Nested blocks; scalars that an operation binds, and tiles that it names."""
-        match op:
-            case o.Let() | o.LoadScalar():
-                self.bind(op.sym.name, scope)
-            case o.For():
-                self.loop(op, scope)
-            case o.If():
-                self.branch(op, scope)
-            case o.WgmmaWait():
-                for tile in op.tiles:
-                    self.need(tile in scope.tiles, f"{tile!r} does not exist yet")
-            case o.Tag() | o.Check() | o.Assume():
-                self.annotation(op, scope)
-            case _:
-                return
+        for tile in mentioned(op):
+            self.need(tile in scope.tiles, f"{tile!r} does not exist yet")
+        if isinstance(op, o.For):
+            self.loop(op, scope)
+        elif isinstance(op, o.If):
+            self.branch(op, scope)
+        else:
+            for symbol in bound(op):
+                self.bind(symbol.name, scope)
+        if isinstance(op, o.Annotation):
+            self.annotation(op, scope)
 
     def loop(self, op: o.For, scope: _Scope) -> None:
         for e in (op.start, op.stop, op.step, *(c.init for c in op.scalars)):
@@ -226,7 +226,7 @@ class _Checker:
             self.block(role.body, inner)
             self.op = op
 
-    def annotation(self, op: o.Tag | o.Check | o.Assume, scope: _Scope) -> None:
+    def annotation(self, op: AnyAnnotation, scope: _Scope) -> None:
         """It speaks of what exists, by symbols that mean something here."""
         own: set[str] = set()
         match op:
@@ -247,9 +247,11 @@ class _Checker:
                 self.need(len(op.elements) == len(op.tables), "an element for each")
                 pairs = len(op.others) in (0, len(op.tables))
                 self.need(pairs, "a second element for each")
+            case o.Expect() | o.Trust():
+                return
             case _:
                 assert_never(op)
-        for e in expressions_of(op):
+        for e in mentioned_expressions(op):
             for sym in symbols(e):
                 if sym.kind in ("axis", "gather"):
                     self.need(sym.name in own, f"{sym} is not of this annotation")
@@ -270,22 +272,3 @@ class _Checker:
                     self.bound(e, scope)
             case m.GlobalTensor():
                 self.types.tensor(x)
-
-
-def _gather_names(op: o.AnyOp) -> set[str]:
-    match op:
-        case o.LoadGlobal() | o.StoreGlobal():
-            view = op.view
-        case o.CopyAsync():
-            view = op.src
-        case o.CopyOut():
-            view = op.dst
-        case _:
-            return set()
-    return {gather.symbol.name for gather in view.gathers}
-
-
-def _plan_expressions(op: o.AnyOp) -> tuple[Expr, ...]:
-    if isinstance(op, o.CopyAsync | o.CopyOut) and isinstance(op.plan, p.TmaPlan):
-        return tuple(e for box in op.plan.boxes for e in (*box.coords, box.offset))
-    return ()

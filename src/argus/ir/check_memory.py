@@ -8,7 +8,7 @@ from __future__ import annotations
 from argus.ir import ops as o
 from argus.ir.check_layouts import Need
 from argus.ir.program import Program
-from argus.ir.walk import defined
+from argus.ir.walk import arguments, defined
 
 __all__ = ["Storages", "check_memory"]
 
@@ -71,7 +71,7 @@ class Storages:
 
     def add(self, op: o.AnyOp) -> None:
         """The tiles that an operation defines, and those that it carries."""
-        for tile in _all_tiles(op):
+        for tile in (*defined(op), *arguments(op)):
             if tile.storage is None or tile.layout is None:
                 continue
             other = self.owners.setdefault(tile.storage, tile)
@@ -81,8 +81,3 @@ class Storages:
                 == (tile.dtype, tile.layout.num_regs),
                 f"storage {tile.storage} is shared by {other!r} and {tile!r}",
             )
-
-
-def _all_tiles(op: o.AnyOp) -> tuple[o.Tile, ...]:
-    carried = tuple(c.arg for c in op.tiles) if isinstance(op, o.For) else ()
-    return (*defined(op), *carried)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from argus.ir.dtypes import DType
 from argus.ir.expr import Const, Expr, Sym
+from argus.ir.op import Inner, Operand
 
 if TYPE_CHECKING:
     from argus.diagnostics import Span
@@ -46,8 +47,8 @@ class GlobalTensor:
 class Gather:
     """Coordinates along ``axis`` are ``symbol``, an element of a 1-D index tile."""
 
-    symbol: Sym
-    tile: Tile
+    symbol: Inner[Sym]
+    tile: Operand[Tile]
     axis: int
 
 

@@ -1,12 +1,44 @@
-"""The base of operations: where each comes from. The operations are in `ops.py`."""
+"""What operations have in common, and how their fields say what they are.
+
+A field's type says its role, and a type that could mean two things is marked:
+
+    Operand[Tile]      the operation reads it
+    Result[Tile]       it is defined in the block of the operation; so is Result[Sym]
+    Inner[Tile]        it is defined inside: the argument of a loop, a loop variable
+    Mentioned[...]     it is named, and neither read nor defined
+    Planned[Expr]      a plan computes it where the operation is carried out
+
+An expression is read where it is not marked. Views, carries, merges and roles are
+records of such fields. :mod:`argus.ir.fields` derives from them what an operation
+reads, defines and contains; a field of which no role follows is an error there.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from enum import Enum
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 if TYPE_CHECKING:
     from argus.diagnostics import Span
+
+
+class Use(Enum):
+    """What an operation does with a tile, a symbol or an expression in a field."""
+
+    READ = "read"
+    DEFINED = "defined"
+    INNER = "inner"
+    MENTIONED = "mentioned"
+    PLANNED = "planned"
+
+
+T = TypeVar("T")
+Operand = Annotated[T, Use.READ]
+Result = Annotated[T, Use.DEFINED]
+Inner = Annotated[T, Use.INNER]
+Mentioned = Annotated[T, Use.MENTIONED]
+Planned = Annotated[T, Use.PLANNED]
 
 
 @dataclass(eq=False, kw_only=True)
@@ -15,3 +47,40 @@ class Op:
 
     span: Span
     note: str | None = None
+
+
+@dataclass(eq=False)
+class Structure(Op):
+    """It contains blocks, and does nothing besides running them."""
+
+
+@dataclass(eq=False)
+class Access(Op):
+    """Threads move a tile between registers and memory, in program order."""
+
+
+@dataclass(eq=False)
+class Copy(Op):
+    """A tile moves between global and shared memory, past the registers, later."""
+
+
+@dataclass(eq=False)
+class Synchronisation(Op):
+    """It orders what others do: it moves no data, and defines no tile or scalar."""
+
+
+@dataclass(eq=False)
+class Commit(Synchronisation):
+    """It closes the group of asynchronous operations issued so far."""
+
+
+@dataclass(eq=False)
+class GroupWait(Synchronisation):
+    """It waits until at most ``pending`` of the groups closed so far remain."""
+
+    pending: int
+
+
+@dataclass(eq=False)
+class Annotation(Op):
+    """The author says something about the program: it does nothing when it runs."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from argus.ir.expr import Expr
 from argus.ir.memory import GlobalTensor
+from argus.ir.op import Planned
 from argus.layout import Fragment
 
 
@@ -68,8 +69,8 @@ class TmaBox:
     In shared memory it is ``offset`` bytes from the beginning of the view's stage.
     """
 
-    coords: tuple[Expr, ...]
-    offset: Expr
+    coords: Planned[tuple[Expr, ...]]
+    offset: Planned[Expr]
 
 
 @dataclass(frozen=True)

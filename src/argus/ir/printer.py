@@ -18,6 +18,7 @@ from typing import assert_never
 
 from argus.ir import memory as m
 from argus.ir import ops as o
+from argus.ir.annotations import AnyAnnotation
 from argus.ir.expr import Const
 from argus.ir.program import Program, ScalarParam
 from argus.ir.text import (
@@ -354,7 +355,7 @@ class _Lines:
             case _:
                 assert_never(op)
 
-    def annotation(self, op: o.Annotation) -> str:
+    def annotation(self, op: AnyAnnotation) -> str:
         match op:
             case o.Tag():
                 target = (

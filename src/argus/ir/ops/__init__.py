@@ -16,7 +16,8 @@ For and If.
     sync.py        barriers, syncs, fences; rings
 """
 
-from argus.ir.annotations import Annotation as Annotation
+from typing import get_args
+
 from argus.ir.annotations import Assume as Assume
 from argus.ir.annotations import Check as Check
 from argus.ir.annotations import Expect as Expect
@@ -24,7 +25,14 @@ from argus.ir.annotations import Tag as Tag
 from argus.ir.annotations import Trust as Trust
 from argus.ir.memory import GlobalView as GlobalView
 from argus.ir.memory import SharedView as SharedView
+from argus.ir.op import Access as Access
+from argus.ir.op import Annotation as Annotation
+from argus.ir.op import Commit as Commit
+from argus.ir.op import Copy as Copy
+from argus.ir.op import GroupWait as GroupWait
 from argus.ir.op import Op as Op
+from argus.ir.op import Structure as Structure
+from argus.ir.op import Synchronisation as Synchronisation
 from argus.ir.ops.memory import CopyAsync as CopyAsync
 from argus.ir.ops.memory import CopyOut as CopyOut
 from argus.ir.ops.memory import CopyOutCommit as CopyOutCommit
@@ -36,6 +44,7 @@ from argus.ir.ops.memory import LoadGlobal as LoadGlobal
 from argus.ir.ops.memory import LoadShared as LoadShared
 from argus.ir.ops.memory import StoreGlobal as StoreGlobal
 from argus.ir.ops.memory import StoreShared as StoreShared
+from argus.ir.ops.registers import Binding as Binding
 from argus.ir.ops.registers import Broadcast as Broadcast
 from argus.ir.ops.registers import Cast as Cast
 from argus.ir.ops.registers import Convert as Convert
@@ -46,6 +55,7 @@ from argus.ir.ops.registers import Index as Index
 from argus.ir.ops.registers import Let as Let
 from argus.ir.ops.registers import LoadScalar as LoadScalar
 from argus.ir.ops.registers import Reduce as Reduce
+from argus.ir.ops.registers import RegisterOp as RegisterOp
 from argus.ir.ops.registers import Reinterpret as Reinterpret
 from argus.ir.ops.registers import Scan as Scan
 from argus.ir.ops.registers import Slice as Slice
@@ -62,10 +72,12 @@ from argus.ir.ops.structure import TileCarry as TileCarry
 from argus.ir.ops.structure import TileMerge as TileMerge
 from argus.ir.ops.sync import BarrierArrive as BarrierArrive
 from argus.ir.ops.sync import BarrierExpect as BarrierExpect
+from argus.ir.ops.sync import BarrierOp as BarrierOp
 from argus.ir.ops.sync import BarrierWait as BarrierWait
 from argus.ir.ops.sync import ClusterSync as ClusterSync
 from argus.ir.ops.sync import Fence as Fence
 from argus.ir.ops.sync import RingAcquire as RingAcquire
+from argus.ir.ops.sync import RingOp as RingOp
 from argus.ir.ops.sync import RingPublish as RingPublish
 from argus.ir.ops.sync import RingRelease as RingRelease
 from argus.ir.ops.sync import RingWait as RingWait
@@ -82,6 +94,10 @@ AnyOp = (
     | CopyOutCommit | CopyOutWait | CpAsyncCommit | CpAsyncWait | CpAsyncArrive
     | BarrierExpect | BarrierArrive | BarrierWait | Sync | ClusterSync | Fence
     | WgmmaCommit | WgmmaWait | SetMaxRegisters | RingAcquire | RingPublish
-    | RingWait | RingRelease | Annotation
+    | RingWait | RingRelease | Tag | Check | Assume
+    | Expect | Trust
 )  # fmt: skip
 """Every operation. Readers match on it and end with ``assert_never``."""
+
+OPS: tuple[type[Op], ...] = get_args(AnyOp)
+"""The classes of all operations."""

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Literal
 
 from argus.ir.expr import Const, Expr
 from argus.ir.memory import BarrierRef, GlobalView, Ring, SharedView
-from argus.ir.op import Op
+from argus.ir.op import Access, Commit, Copy, GroupWait, Operand, Result
+from argus.ir.ops.sync import BarrierOp
 from argus.ir.ops.tile import Tile
 
 if TYPE_CHECKING:
@@ -15,55 +16,55 @@ if TYPE_CHECKING:
 
 
 @dataclass(eq=False)
-class LoadGlobal(Op):
+class LoadGlobal(Access):
     """Global memory to registers; elements outside are ``fill``.
 
     ``mask`` is a bool tile: elements where it is false are ``fill`` too.
     """
 
-    result: Tile
+    result: Result[Tile]
     view: GlobalView
     fill: Expr = field(default_factory=lambda: Const(0))
-    mask: Tile | None = None
+    mask: Operand[Tile] | None = None
     evict: str | None = None
     plan: VectorPlan | None = None
 
 
 @dataclass(eq=False)
-class StoreGlobal(Op):
+class StoreGlobal(Access):
     """Registers to global memory; elements outside (or with a false mask) are skipped.
 
     ``atomic`` is None or "add" (relaxed, device scope).
     """
 
     view: GlobalView
-    src: Tile
-    mask: Tile | None = None
+    src: Operand[Tile]
+    mask: Operand[Tile] | None = None
     atomic: str | None = None
     evict: str | None = None
     plan: VectorPlan | None = None
 
 
 @dataclass(eq=False)
-class LoadShared(Op):
+class LoadShared(Access):
     """Shared memory to registers (ld.shared or ldmatrix)."""
 
-    result: Tile
+    result: Result[Tile]
     view: SharedView
     plan: VectorPlan | None = None
 
 
 @dataclass(eq=False)
-class StoreShared(Op):
+class StoreShared(Access):
     """Registers to shared memory (st.shared or stmatrix)."""
 
     view: SharedView
-    src: Tile
+    src: Operand[Tile]
     plan: VectorPlan | None = None
 
 
 @dataclass(eq=False)
-class CopyAsync(Op):
+class CopyAsync(Copy):
     """Global to shared without passing through registers.
 
     ``via``: "tma", "cp_async" or None (the compiler's choice for the target). A TMA
@@ -84,7 +85,7 @@ class CopyAsync(Op):
 
 
 @dataclass(eq=False)
-class CopyOut(Op):
+class CopyOut(Copy):
     """Shared to global by TMA (bulk async group); elements outside are skipped."""
 
     dst: GlobalView
@@ -93,38 +94,33 @@ class CopyOut(Op):
 
 
 @dataclass(eq=False)
-class CopyOutCommit(Op):
+class CopyOutCommit(Commit):
     """cp.async.bulk.commit_group: closes the group of TMA stores issued so far."""
 
 
 @dataclass(eq=False)
-class CopyOutWait(Op):
+class CopyOutWait(GroupWait):
     """Wait until at most ``pending`` TMA store groups remain.
 
     ``read``: wait only until their shared memory has been read.
     """
 
-    pending: int
     read: bool = True
 
 
 @dataclass(eq=False)
-class CpAsyncCommit(Op):
+class CpAsyncCommit(Commit):
     """Close the group of cp.async copies issued so far by each thread."""
 
 
 @dataclass(eq=False)
-class CpAsyncWait(Op):
+class CpAsyncWait(GroupWait):
     """Each thread waits until at most ``pending`` of its cp.async groups remain."""
-
-    pending: int
 
 
 @dataclass(eq=False)
-class CpAsyncArrive(Op):
+class CpAsyncArrive(BarrierOp):
     """Arrive on ``barrier`` when this thread's earlier cp.async copies completed.
 
     (cp.async.mbarrier.arrive.noinc: every thread of the role arrives once).
     """
-
-    barrier: BarrierRef

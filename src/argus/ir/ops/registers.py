@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from argus.ir.expr import Expr, Sym
 from argus.ir.memory import GlobalTensor, SharedView
-from argus.ir.op import Op
+from argus.ir.op import Op, Operand, Result
 from argus.ir.ops.tile import Tile
 
 if TYPE_CHECKING:
@@ -15,79 +15,85 @@ if TYPE_CHECKING:
 
 
 @dataclass(eq=False)
-class Let(Op):
+class Binding(Op):
+    """It gives a scalar its value. The same for all threads; no memory is written."""
+
+    sym: Result[Sym]
+
+
+@dataclass(eq=False)
+class RegisterOp(Op):
+    """A tile is made from tiles and scalars, at once and without touching memory."""
+
+    result: Result[Tile]
+
+
+@dataclass(eq=False)
+class Let(Binding):
     """Name a scalar."""
 
-    sym: Sym
     value: Expr
 
 
 @dataclass(eq=False)
-class LoadScalar(Op):
+class LoadScalar(Binding):
     """Read one element of a global tensor into a uniform scalar (int or float)."""
 
-    sym: Sym
     tensor: GlobalTensor
     coords: tuple[Expr, ...]
 
 
 @dataclass(eq=False)
-class Full(Op):
+class Full(RegisterOp):
     """Every element is ``value`` (a scalar expression)."""
 
-    result: Tile
     value: Expr
 
 
 @dataclass(eq=False)
-class Index(Op):
+class Index(RegisterOp):
     """Element = its coordinate along ``axis`` (i32)."""
 
-    result: Tile
     axis: int
 
 
 @dataclass(eq=False)
-class Elementwise(Op):
+class Elementwise(RegisterOp):
     """``result[i] = fn(args[i]...)``; every tile argument has the result's shape.
 
     ``fn`` is a name in :data:`argus.ir.functions.FUNCTIONS`. Scalar arguments are
     expressions. Arithmetic on 16-bit floats is done in f32 and rounded once.
     """
 
-    result: Tile
     fn: str
-    args: tuple[Tile | Expr, ...]
+    args: tuple[Operand[Tile] | Expr, ...]
 
 
 @dataclass(eq=False)
-class Cast(Op):
+class Cast(RegisterOp):
     """Element-wise conversion to ``result.dtype`` (round to nearest even)."""
 
-    result: Tile
-    src: Tile
+    src: Operand[Tile]
 
 
 @dataclass(eq=False)
-class Broadcast(Op):
+class Broadcast(RegisterOp):
     """Source axis i is result axis ``axes[i]``; the other result axes are new."""
 
-    result: Tile
-    src: Tile
+    src: Operand[Tile]
     axes: tuple[int, ...]
 
 
 @dataclass(eq=False)
-class Transpose(Op):
+class Transpose(RegisterOp):
     """Result axis i is source axis ``axes[i]``. Registers do not move."""
 
-    result: Tile
-    src: Tile
+    src: Operand[Tile]
     axes: tuple[int, ...]
 
 
 @dataclass(eq=False)
-class Reduce(Op):
+class Reduce(RegisterOp):
     """Combine along ``axis``: fn in sum, max, min, prod, argmax, argmin.
 
     argmax and argmin give the i32 index of the first extreme. Placing leaves only
@@ -96,58 +102,53 @@ class Reduce(Op):
     conversion through shared memory and a second reduction.
     """
 
-    result: Tile
-    src: Tile
+    src: Operand[Tile]
     axis: int
     fn: str
 
 
 @dataclass(eq=False)
-class Split(Op):
+class Split(RegisterOp):
     """Split axis ``axis`` of extent n into (n // inner, inner): a renaming of elements.
 
     Used by placing for reductions across warps. Registers do not move.
     """
 
-    result: Tile
-    src: Tile
+    src: Operand[Tile]
     axis: int
     inner: int
 
 
 @dataclass(eq=False)
-class Slice(Op):
+class Slice(RegisterOp):
     """Elements ``start .. start + n - 1`` along ``axis``, n being the result's extent.
 
     The window is made of whole register digits (``Fragment.window``): each thread keeps
     some of its registers.
     """
 
-    result: Tile
-    src: Tile
+    src: Operand[Tile]
     axis: int
     start: int
 
 
 @dataclass(eq=False)
-class Scan(Op):
+class Scan(RegisterOp):
     """Inclusive prefix sum along ``axis`` (``cumsum``)."""
 
-    result: Tile
-    src: Tile
+    src: Operand[Tile]
     axis: int
 
 
 @dataclass(eq=False)
-class Reinterpret(Op):
+class Reinterpret(RegisterOp):
     """The same registers under another layout (``result.required``)."""
 
-    result: Tile
-    src: Tile
+    src: Operand[Tile]
 
 
 @dataclass(eq=False)
-class Convert(Op):
+class Convert(RegisterOp):
     """The same elements under another layout, moving registers within each thread only.
 
     Placing inserts it; a conversion between threads is expanded into a store to scratch
@@ -155,8 +156,7 @@ class Convert(Op):
     register ``result.layout.register_map(src.layout, ...)[r]``.
     """
 
-    result: Tile
-    src: Tile
+    src: Operand[Tile]
 
 
 @dataclass(eq=False)
@@ -170,10 +170,10 @@ class Dot(Op):
     ``inst_n``.
     """
 
-    result: Tile
-    a: Tile | SharedView
-    b: Tile | SharedView
-    acc: Tile | None
+    result: Result[Tile]
+    a: Operand[Tile] | SharedView
+    b: Operand[Tile] | SharedView
+    acc: Operand[Tile] | None
     plan: WgmmaPlan | MmaPlan | None = None
     instruction: Literal["wgmma", "mma"] | None = None
     inst_n: int | None = None

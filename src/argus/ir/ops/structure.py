@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from argus.ir.expr import Expr, Sym
-from argus.ir.op import Op
+from argus.ir.op import Inner, Operand, Result, Structure
 from argus.ir.ops.tile import Tile
 
 if TYPE_CHECKING:
@@ -25,10 +25,10 @@ class Block:
 class TileCarry:
     """A register tile carried by a loop: ``arg`` inside, ``result`` after."""
 
-    init: Tile
-    arg: Tile
-    yielded: Tile
-    result: Tile
+    init: Operand[Tile]
+    arg: Inner[Tile]
+    yielded: Operand[Tile]
+    result: Result[Tile]
 
 
 @dataclass(eq=False)
@@ -36,19 +36,19 @@ class ScalarCarry:
     """A scalar carried by a loop. ``arg`` and ``result`` are "let" symbols."""
 
     init: Expr
-    arg: Sym
+    arg: Inner[Sym]
     yielded: Expr
-    result: Sym
+    result: Result[Sym]
 
 
 @dataclass(eq=False)
-class For(Op):
+class For(Structure):
     """``for var in range(start, stop, step)``; step is positive.
 
     ``unroll``: 0 leaves it to the compiler, 1 forbids, n unrolls by n.
     """
 
-    var: Sym
+    var: Inner[Sym]
     start: Expr
     stop: Expr
     step: Expr
@@ -62,9 +62,9 @@ class For(Op):
 class TileMerge:
     """A tile whose value depends on the branch taken."""
 
-    then: Tile
-    other: Tile
-    result: Tile
+    then: Operand[Tile]
+    other: Operand[Tile]
+    result: Result[Tile]
 
 
 @dataclass(eq=False)
@@ -73,11 +73,11 @@ class ScalarMerge:
 
     then: Expr
     other: Expr
-    result: Sym
+    result: Result[Sym]
 
 
 @dataclass(eq=False)
-class If(Op):
+class If(Structure):
     """A uniform branch. ``other`` may be empty."""
 
     cond: Expr
@@ -105,7 +105,7 @@ class Role:
 
 
 @dataclass(eq=False)
-class Roles(Op):
+class Roles(Structure):
     """Roles run concurrently from here to the end of the kernel."""
 
     roles: list[Role]

@@ -7,45 +7,57 @@ from typing import Literal
 
 from argus.ir.expr import Expr
 from argus.ir.memory import BarrierRef, Ring
-from argus.ir.op import Op
+from argus.ir.op import Commit, GroupWait, Mentioned, Op, Synchronisation
 from argus.ir.ops.tile import Tile
 
 
 @dataclass(eq=False)
-class BarrierExpect(Op):
-    """One arrival that also announces ``bytes`` of asynchronous copies (one thread)."""
+class BarrierOp(Synchronisation):
+    """It arrives on an mbarrier, or waits for it."""
 
     barrier: BarrierRef
+
+
+@dataclass(eq=False)
+class RingOp(Op):
+    """A step of a ring, by fill ``n``. Placing turns it into barriers or groups."""
+
+    ring: Ring
+    n: Expr
+
+
+@dataclass(eq=False)
+class BarrierExpect(BarrierOp):
+    """One arrival that also announces ``bytes`` of asynchronous copies (one thread)."""
+
     bytes: Expr
 
 
 @dataclass(eq=False)
-class BarrierArrive(Op):
+class BarrierArrive(BarrierOp):
     """Arrive once per role, warpgroup, warp (after a warp sync) or thread.
 
     Except for "thread", one elected thread of each arrives. ``cluster``: arrive on that
     barrier in every block of the cluster.
     """
 
-    barrier: BarrierRef
     per: Literal["role", "warpgroup", "warp", "thread"] = "role"
     cluster: bool = False
 
 
 @dataclass(eq=False)
-class BarrierWait(Op):
+class BarrierWait(BarrierOp):
     """All threads of the role wait for completion number ``n`` of the barrier.
 
     Completions count from 0; parity is ``n % 2``. ``n`` may be -1 ("before the first"),
     which never blocks.
     """
 
-    barrier: BarrierRef
     n: Expr
 
 
 @dataclass(eq=False)
-class Sync(Op):
+class Sync(Synchronisation):
     """All ``threads`` threads of the group wait for each other (bar.sync).
 
     ``barrier`` is the hardware named barrier: 0 is the whole block. ``arrive_only``
@@ -60,12 +72,12 @@ class Sync(Op):
 
 
 @dataclass(eq=False)
-class ClusterSync(Op):
+class ClusterSync(Synchronisation):
     """Every thread of every block of the cluster waits for all (barrier.cluster)."""
 
 
 @dataclass(eq=False)
-class Fence(Op):
+class Fence(Synchronisation):
     """A memory fence.
 
     "proxy.async" (ordinary writes become visible to TMA and wgmma), "mbarrier_init",
@@ -76,20 +88,19 @@ class Fence(Op):
 
 
 @dataclass(eq=False)
-class WgmmaCommit(Op):
+class WgmmaCommit(Commit):
     """Close the group of wgmma instructions issued so far by each warpgroup."""
 
 
 @dataclass(eq=False)
-class WgmmaWait(Op):
+class WgmmaWait(GroupWait):
     """Wait until at most ``pending`` wgmma groups remain; ``tiles`` become readable."""
 
-    pending: int
-    tiles: tuple[Tile, ...] = ()
+    tiles: Mentioned[tuple[Tile, ...]] = ()
 
 
 @dataclass(eq=False)
-class SetMaxRegisters(Op):
+class SetMaxRegisters(Synchronisation):
     """setmaxnreg for this role's warpgroups: ``grow`` uses .inc, else .dec."""
 
     count: int
@@ -97,39 +108,27 @@ class SetMaxRegisters(Op):
 
 
 @dataclass(eq=False)
-class RingAcquire(Op):
+class RingAcquire(RingOp):
     """Producer: wait until the slot of fill ``n`` = 0, 1, ... may be overwritten.
 
     Copies with ``ring`` set, up to the matching RingPublish, belong to this fill.
     """
 
-    ring: Ring
-    n: Expr
-
 
 @dataclass(eq=False)
-class RingPublish(Op):
+class RingPublish(RingOp):
     """Producer: everything for fill ``n`` has been issued."""
 
-    ring: Ring
-    n: Expr
-
 
 @dataclass(eq=False)
-class RingWait(Op):
+class RingWait(RingOp):
     """Consumer: wait until fill ``n`` is complete and visible."""
 
-    ring: Ring
-    n: Expr
-
 
 @dataclass(eq=False)
-class RingRelease(Op):
+class RingRelease(RingOp):
     """Consumer: slot of fill ``n`` is no longer read by this role.
 
     Placing expands the four ring operations for the target: into mbarrier waits,
     expects and arrivals (roles, or TMA), or into cp.async groups and syncs (one role).
     """
-
-    ring: Ring
-    n: Expr
