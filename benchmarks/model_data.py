@@ -38,10 +38,10 @@ from model_space import TARGET, Job, choice_of, describe, jobs, problem_of, requ
 
 from argus.compiler import build
 from argus.diagnostics import ArgusError
-from argus.evaluation.files import write_text
 from argus.evaluation.oracle import make_inputs
 from argus.evaluation.report import environment
 from argus.evaluation.timing import time_interleaved
+from argus.files.writing import write_text
 from argus.model.data import read
 
 ROUNDS, WARMUP = 8, 2

@@ -23,9 +23,9 @@ from argus.cli.subjects import case_named, cases_of, entry_named
 from argus.diagnostics import ArgusError
 from argus.evaluation.bench import BenchRecord, bench
 from argus.evaluation.device import require_device
-from argus.evaluation.files import write_json, write_text
 from argus.evaluation.report import bench_json, environment, markdown
 from argus.evaluation.timing import ROUNDS
+from argus.files.writing import write_json, write_text
 from argus.kernels.library import LIBRARY, Case, Entry
 
 

@@ -15,12 +15,12 @@ its own. What calling a kernel does is in ``argus.calls``.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from argus.diagnostics import fail
+from argus.files.settings import switch
 from argus.ir.dtypes import DType
 from argus.ir.program import TARGETS, Program, Target
 from argus.lang.kernel import InlineFunction, Kernel
@@ -143,9 +143,9 @@ def prove(request: Request, *, fresh: bool = False) -> Proof:
     from argus.runtime.cache import default_cache
 
     key = _proof_key(request)
-    raw = None if fresh else default_cache().store.get(_PROOFS, key)
-    if raw is not None:
-        return _proof_of(json.loads(raw))
+    known = None if fresh else default_cache().store.read(_PROOFS, key, _proof_of)
+    if known is not None:
+        return known
     program = placed_program(request)
     from argus.verify.expectations import about_machine_code
     from argus.verify.verifier import verify
@@ -174,10 +174,15 @@ def remember_proof(request: Request, proof: Proof) -> None:
     store.put(_VERDICTS, _key(request, _sources(request)), verdict)
 
 
-def _proof_of(data: dict[str, Any]) -> Proof:
+def _proof_of(raw: bytes) -> Proof:
+    """The proof of a cache entry; raises what `report_of` raises."""
     from argus.verify.render.data import report_of
 
-    return Proof(report_of(data["report"]), *data["block"])
+    data: dict[str, Any] = json.loads(raw)
+    block = data["block"]
+    if [type(part) for part in block] != [int, int, int, bool]:
+        raise ValueError(f"not what a block takes: {block!r}")
+    return Proof(report_of(data["report"]), *block)
 
 
 def _proof_key(request: Request) -> str:
@@ -235,10 +240,7 @@ def _checking() -> bool:
 
     Raises ArgusError AG0908 for another value than 0 and 1.
     """
-    chosen = os.environ.get("ARGUS_CHECK", "1")
-    if chosen not in ("0", "1"):
-        raise fail("AG0908", None, f"ARGUS_CHECK is {chosen!r}", help="use 0 or 1")
-    return chosen == "1"
+    return switch("ARGUS_CHECK", usual=True)
 
 
 def cuda_source(request: Request) -> CudaSource:

@@ -8,9 +8,9 @@ import pytest
 
 from argus.diagnostics import ArgusError
 from argus.evaluation.bench import OURS, BenchRecord, peak_of, record
-from argus.evaluation.files import write_bytes, write_json
 from argus.evaluation.report import Environment, bench_json, environment, markdown
 from argus.evaluation.timing import Timing, summary
+from argus.files.writing import write_bytes, write_json
 from argus.kernels.library import LIBRARY
 
 H200 = "NVIDIA H200"

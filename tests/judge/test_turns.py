@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from argus.diagnostics import ArgusWarning
 from argus.evaluation.judge.limits import Limits
 from argus.evaluation.judge.local import _without_verdict
 from argus.evaluation.judge.process import Outcome
@@ -148,12 +149,38 @@ def test_gpus_have_turns_of_their_own(tmp_path: Path) -> None:
         one.share()
 
 
-def test_a_link_in_the_way_is_not_followed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["link", "dangling", "pipe", "folder"])
+def test_what_is_no_lock_is_told_and_not_used(tmp_path: Path, kind: str) -> None:
     target = tmp_path / "victim"
-    (tmp_path / "argus-gpu-GPU-0.turn").symlink_to(target)
-    with pytest.raises(OSError), Turn("GPU-0", tmp_path):
-        pass
-    assert not target.exists()
+    way = tmp_path / "argus-gpu-GPU-0.turn"
+    match kind:
+        case "link":
+            target.write_text("mine")
+            way.symlink_to(target)
+        case "dangling":
+            way.symlink_to(target)
+        case "pipe":
+            os.mkfifo(way)
+        case _:
+            way.mkdir()
+    with pytest.warns(ArgusWarning, match="AG0914"), Turn("GPU-0", tmp_path) as turn:
+        turn.alone()
+        turn.share()
+    own = tmp_path / f"argus-{os.geteuid()}"
+    assert (own / way.name).stat().st_mode & 0o777 == 0o600
+    assert not target.exists() or target.read_text() == "mine"
+
+
+def test_other_users_can_lock_and_not_write(tmp_path: Path) -> None:
+    before = os.umask(0o077)
+    try:
+        with Turn("GPU-0", tmp_path) as turn:
+            turn.share()
+    finally:
+        os.umask(before)
+    made = sorted(tmp_path.iterdir())
+    assert [p.name for p in made] == ["argus-gpu-GPU-0.gate", "argus-gpu-GPU-0.turn"]
+    assert all(p.stat().st_mode & 0o777 == 0o444 for p in made)
 
 
 def test_waiting_too_long_does_not_count_as_hanging() -> None:

@@ -156,6 +156,141 @@ def test_a_failed_build_is_not_kept(store: Store) -> None:
     assert builder.builds == 1
 
 
+def planted(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the file or folder belong to another user."""
+    if os.geteuid() == 0:
+        os.chown(path, 54321, 54321, follow_symlinks=False)
+        return
+    theirs, real = path.lstat().st_ino, os.fstat
+
+    def fstat(file: int) -> os.stat_result:
+        found = list(real(file))
+        if found[1] == theirs:
+            found[4] += 1
+        return os.stat_result(found)
+
+    monkeypatch.setattr(os, "fstat", fstat)
+
+
+class TestWhatOthersCouldHaveWritten:
+    """It is not believed: no verdict and no machine code comes from it."""
+
+    @pytest.fixture
+    def kept(self, store: Store) -> Store:
+        store.put("verdicts", "k", b"proved")
+        assert store.root is not None
+        assert store.get("verdicts", "k") == b"proved"
+        return store
+
+    def refused(self, store: Store, *words: str) -> None:
+        """There is one warning, whatever is asked, and nothing is read."""
+        assert store.root is not None
+        with pytest.warns(CacheWarning, match="AG0914") as seen:
+            assert store.get("verdicts", "k") is None
+            with store.lock("k"):
+                assert store.get("verdicts", "k") is None
+        assert len(seen) == 1
+        for word in (str(store.root), *words):
+            assert word in str(seen[0].message)
+
+    @pytest.mark.parametrize("what", [".", "verdicts", "verdicts/k"])
+    def test_of_another_user(
+        self, kept: Store, what: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        assert kept.root is not None
+        planted(kept.root / what, monkeypatch)
+        self.refused(kept, "belongs to user")
+
+    @pytest.mark.parametrize("what", [".", "verdicts", "verdicts/k"])
+    @pytest.mark.parametrize("mode", [0o770, 0o702, 0o722])
+    def test_writable_by_others(self, kept: Store, what: str, mode: int) -> None:
+        assert kept.root is not None
+        (kept.root / what).chmod(mode)
+        self.refused(kept, f"mode {mode:04o}")
+
+    @pytest.mark.parametrize("what", ["verdicts", "verdicts/k"])
+    def test_links(self, kept: Store, what: str, tmp_path: Path) -> None:
+        assert kept.root is not None
+        path = kept.root / what
+        path.rename(tmp_path / "elsewhere")
+        path.symlink_to(tmp_path / "elsewhere")
+        self.refused(kept, "is a link")
+
+    def test_a_parent_that_others_can_replace(self, tmp_path: Path) -> None:
+        (tmp_path / "open").mkdir()
+        store = Store(tmp_path / "open" / "deep" / "cache", 1 << 20)
+        store.put("verdicts", "k", b"proved")
+        (tmp_path / "open").chmod(0o777)
+        self.refused(store, "mode 0777")
+        (tmp_path / "open").chmod(0o1777)
+        assert store.get("verdicts", "k") == b"proved"
+
+    def test_a_parent_of_another_user(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        store = Store(tmp_path / "theirs" / "cache", 1 << 20)
+        store.put("verdicts", "k", b"proved")
+        planted(tmp_path / "theirs", monkeypatch)
+        self.refused(store, "belongs to user")
+
+    def test_a_link_of_another_user_on_the_way(
+        self, kept: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        assert kept.root is not None
+        link = tmp_path / "link"
+        link.symlink_to(kept.root)
+        mine = Store(link, 1 << 20)
+        assert mine.get("verdicts", "k") == b"proved"  # this user's own link
+        planted(link, monkeypatch)
+        self.refused(Store(link, 1 << 20), "a link that user")
+
+    def test_pipes_and_folders_are_no_entries(self, kept: Store) -> None:
+        assert kept.root is not None
+        entry = kept.root / "verdicts" / "k"
+        entry.unlink()
+        os.mkfifo(entry, 0o600)
+        self.refused(kept, "no regular file")
+
+    def test_an_entry_does_not_move_to_another_key(self, kept: Store) -> None:
+        assert kept.root is not None
+        kept.put("proofs", "k", b"proved")
+        entry = kept.root / "verdicts" / "k"
+        for other in (kept.root / "verdicts" / "l", kept.root / "proofs" / "k"):
+            entry.rename(other)
+            with pytest.warns(CacheWarning, match="AG0907"):
+                assert kept.get(other.parent.name, other.name) is None
+            kept.put("verdicts", "k", b"proved")
+
+    def test_all_is_made_for_this_user_alone(self, store: Store) -> None:
+        before = os.umask(0)
+        try:
+            store.put("verdicts", "k", b"proved")
+            with store.lock("k"):
+                pass
+        finally:
+            os.umask(before)
+        assert store.root is not None
+        for path in (store.root, *store.root.rglob("*")):
+            assert path.stat().st_mode & 0o777 == (0o700 if path.is_dir() else 0o600)
+
+    def test_what_has_a_checksum_and_not_the_form(
+        self, store: Store, spec_of: Callable[..., LaunchSpec]
+    ) -> None:
+        cache, builder = Cache(store), CountingBuilder()
+        cubin = cache.cubin(SOURCE, "sm_90a", builder=builder)
+        key = keys.build_key(SOURCE, "sm_90a", BuildOptions())
+        for wrong in (b"", b"{}\n", b"[1]\n", b'{"log": 1}\n', b"[" * 100_000):
+            store.put("builds", key, wrong)
+            with pytest.warns(CacheWarning, match="AG0907"):
+                assert cache.cubin(SOURCE, "sm_90a", builder=builder) == cubin
+            store.put("specialisations", "k", wrong)
+            with pytest.warns(CacheWarning, match="AG0907"):
+                assert cache.find("k") is None
+        store.put("specialisations", "k", b'{"build": "../../x", "spec": "{}"}')
+        with pytest.warns(CacheWarning, match="AG0907"):
+            assert cache.find("k") is None
+
+
 @pytest.mark.parametrize("damage", ["truncate", "flip", "empty", "foreign"])
 def test_a_damaged_entry_is_told_and_made_again(store: Store, damage: str) -> None:
     builder = CountingBuilder()
@@ -305,12 +440,21 @@ def test_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     with pytest.raises(ArgusError) as caught:
         caching.default_cache()
     assert caught.value.code == "AG0908"
-    monkeypatch.delenv("ARGUS_CACHE_LIMIT_MB")
-    monkeypatch.setenv("ARGUS_CACHE_DIR", "")
+    for wrong in ("-1", "1.5", "9" * 5000, "\u0663"):
+        monkeypatch.setenv("ARGUS_CACHE_LIMIT_MB", wrong)
+        with pytest.raises(ArgusError, match="AG0908"):
+            caching.default_cache()
+    monkeypatch.setenv("ARGUS_CACHE_LIMIT_MB", "0")
     assert caching.default_cache().store.root is None
-    monkeypatch.delenv("ARGUS_CACHE_DIR")
+    monkeypatch.setenv("ARGUS_CACHE_LIMIT_MB", "")
+    assert caching.default_cache().store.limit == caching.DEFAULT_LIMIT
+    monkeypatch.setenv("ARGUS_CACHE_DIR", "")  # as if it were not set
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert caching.cache_directory() == tmp_path / "argus"
+    for other in ("", "relative"):
+        monkeypatch.setenv("XDG_CACHE_HOME", other)
+        monkeypatch.setenv("HOME", str(tmp_path / "home"))
+        assert caching.cache_directory() == tmp_path / "home" / ".cache" / "argus"
 
 
 def test_a_warm_start_is_quick(

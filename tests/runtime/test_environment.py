@@ -61,9 +61,10 @@ def test_a_wrong_setting_and_an_unusable_folder(
 ) -> None:
     monkeypatch.setenv("ARGUS_CACHE_LIMIT_MB", "x")
     assert by_name()["cache"].state == "fail"
-    monkeypatch.delenv("ARGUS_CACHE_LIMIT_MB")
-    monkeypatch.setenv("ARGUS_CACHE_DIR", "")
+    monkeypatch.setenv("ARGUS_CACHE_LIMIT_MB", "0")
     assert by_name()["cache"].state == "warn"
+    assert "turned off" in by_name()["cache"].found
+    monkeypatch.delenv("ARGUS_CACHE_LIMIT_MB")
     file = tmp_path_factory.mktemp("folder") / "file"
     file.write_text("in the way")
     monkeypatch.setenv("ARGUS_CACHE_DIR", str(file / "cache"))

@@ -51,9 +51,9 @@ def bench(
         )
         from argus.evaluation.bench import bench as measure
         from argus.evaluation.device import require_device, target_of
-        from argus.evaluation.files import write_json
         from argus.evaluation.report import bench_json, environment
         from argus.evaluation.requests import choose
+        from argus.files.writing import write_json
 
         entry = entry_named(name)
         selection = Selection(case=case, settings=settings or (), sizes=sizes or ())

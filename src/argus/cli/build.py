@@ -73,7 +73,7 @@ def build(
 
 def _build(out: Output, subject: Subject, output: Path | None) -> Json:
     from argus import compiler
-    from argus.evaluation.files import write_bytes
+    from argus.files.writing import write_bytes
 
     built = compiler.build(subject.request)
     spec, usage = built.spec, built.cubin.usage

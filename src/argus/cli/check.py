@@ -192,7 +192,7 @@ class _Checker:
         import json
 
         from argus import __version__
-        from argus.evaluation.files import write_text
+        from argus.files.writing import write_text
 
         if sarif is not None:
             from argus.verify.render.sarif import sarif as as_sarif

@@ -44,7 +44,7 @@ def export(
         from argus.codegen.export import nvcc_flags
         from argus.compiler import placed_program
         from argus.diagnostics import fail
-        from argus.evaluation.files import write_text
+        from argus.files.writing import write_text
 
         selection = Selection(
             target, kernel, case, settings or (), dtypes or (), sizes or ()

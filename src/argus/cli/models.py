@@ -6,7 +6,6 @@ before, and a new one what the environment says.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
@@ -63,6 +62,7 @@ def model_settings(
     """
     from argus.agent.model.settings import given_options, settings_of
     from argus.diagnostics import fail
+    from argus.files.settings import setting
 
     if agent != "model":
         if model or url or options:
@@ -81,8 +81,8 @@ def model_settings(
             {**kept, **given_options(options)},
         )
     return settings_of(
-        model or os.environ.get("ARGUS_MODEL"),
-        url or os.environ.get("ARGUS_MODEL_URL") or None,
+        model or setting("ARGUS_MODEL"),
+        url or setting("ARGUS_MODEL_URL"),
         given_options(options),
     )
 

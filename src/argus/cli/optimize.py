@@ -165,7 +165,7 @@ def optimize(
                     break
         if named.model is not None and output is not None:
             from argus.agent.tasks.model_new import model_new
-            from argus.evaluation.files import write_text
+            from argus.files.writing import write_text
 
             write_text(output, model_new(named.model, best))
             out.fields([("model", f"{output}: ModelNew")])
@@ -316,7 +316,7 @@ def _best(run: Run) -> dict[str, Candidate]:
 def _write(state: State, path: Path, task: Task) -> Path:
     from argus.agent.writing import as_file
     from argus.cli.progress import kind
-    from argus.evaluation.files import write_text
+    from argus.files.writing import write_text
     from argus.report.words import duration
 
     best = state.best

@@ -82,7 +82,7 @@ def written(out: Output, path: Path | None, text: str | None) -> None:
     if path is None:
         return
     from argus.diagnostics import fail
-    from argus.evaluation.files import write_text
+    from argus.files.writing import write_text
 
     if text is None:
         raise fail("AG0902", None, f"there is nothing to write to `{path}`")

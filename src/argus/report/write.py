@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from argus.evaluation.files import write_text
+from argus.files.writing import write_text
 from argus.runs.folder import data_folder
 from argus.runs.store import Run, State
 

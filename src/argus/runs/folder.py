@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
+
+from argus.diagnostics import fail
+from argus.files.settings import folder, standard_folder
 
 
 def data_folder() -> Path:
-    """``$ARGUS_HOME``, else ``argus`` in the user's data folder (XDG). Not created."""
-    home = os.environ.get("ARGUS_HOME", "")
-    if home:
-        return Path(home).expanduser()
-    data = os.environ.get("XDG_DATA_HOME", "")
-    return (Path(data) if data else Path.home() / ".local" / "share") / "argus"
+    """``$ARGUS_HOME``, else ``argus`` in the user's data folder (XDG). Not created.
+
+    Raises ArgusError AG0902 for a user without a home.
+    """
+    chosen = folder("ARGUS_HOME")
+    if chosen is not None:
+        return chosen
+    usual = standard_folder("XDG_DATA_HOME", ".local", "share")
+    if usual is None:
+        text = "there is no home folder to keep runs in"
+        raise fail("AG0902", None, text, help="set ARGUS_HOME to a folder")
+    return usual / "argus"

@@ -11,14 +11,14 @@ flags and the compiler's version, nothing else and nothing less.
 """
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache as once
 from pathlib import Path
 from typing import Any, Protocol, cast
 
-from argus.diagnostics import Diagnostic, Json, Span, fail
+from argus.diagnostics import Diagnostic, Json, Span
+from argus.files.settings import folder, standard_folder, whole
 from argus.ir.launch import LaunchSpec
 from argus.runtime import nvrtc
 from argus.runtime.build import BuildOptions, Cubin, ResourceUsage, build
@@ -26,7 +26,7 @@ from argus.runtime.keys import build_key
 from argus.runtime.store import Store
 
 DEFAULT_LIMIT = 1 << 30
-"""Bytes of the cache unless ``ARGUS_CACHE_LIMIT_MB`` says otherwise."""
+"""Bytes of the cache unless ``ARGUS_CACHE_LIMIT_MB`` says otherwise; 0: no cache."""
 
 _BUILDS, _SPECIALISATIONS = "builds", "specialisations"
 
@@ -90,14 +90,12 @@ class Cache:
 
     def find(self, key: str) -> Specialisation | None:
         """What :meth:`remember` kept under ``key`` (a `specialisation_key`)."""
-        raw = self.store.get(_SPECIALISATIONS, key)
-        if raw is None:
+        found = self.store.read(_SPECIALISATIONS, key, _leading)
+        if found is None:
             return None
-        data = cast("Mapping[str, str]", json.loads(raw))
-        cubin = self._cubin(data["build"])
-        if cubin is None:
-            return None
-        return Specialisation(LaunchSpec.from_json(data["spec"]), cubin)
+        build, spec = found
+        cubin = self._cubin(build)
+        return None if cubin is None else Specialisation(spec, cubin)
 
     def remember(
         self,
@@ -112,15 +110,14 @@ class Cache:
         self.store.put(_SPECIALISATIONS, key, json.dumps(data).encode())
 
     def _cubin(self, key: str) -> Cubin | None:
-        raw = self.store.get(_BUILDS, key)
-        return None if raw is None else _unpack(raw)
+        return self.store.read(_BUILDS, key, _unpack)
 
 
 def default_cache() -> Cache:
     """The cache of this user: ``ARGUS_CACHE_DIR``, else the platform's cache folder.
 
-    ``ARGUS_CACHE_DIR`` set to nothing turns it off. ``ARGUS_CACHE_LIMIT_MB`` bounds it.
-    Raises ArgusError AG0908 for a limit that is no number.
+    ``ARGUS_CACHE_LIMIT_MB`` bounds it, and turns it off where it is 0. Raises
+    ArgusError AG0908 for a limit that is no number.
     """
     return _cache_of(cache_directory(), _limit())
 
@@ -131,31 +128,19 @@ def _cache_of(root: Path | None, limit: int) -> Cache:
 
 
 def cache_directory() -> Path | None:
-    """The folder of the cache; None where there is none."""
-    chosen = os.environ.get("ARGUS_CACHE_DIR")
-    if chosen is not None:
-        return Path(chosen).expanduser() if chosen else None
-    platform = os.environ.get("XDG_CACHE_HOME")
-    if platform:
-        return Path(platform) / "argus"
-    try:
-        return Path.home() / ".cache" / "argus"
-    except RuntimeError:  # a user without a home
+    """The folder of the cache; None where there is none. Raises like the above."""
+    if _limit() == 0:
         return None
+    chosen = folder("ARGUS_CACHE_DIR")
+    if chosen is not None:
+        return chosen
+    usual = standard_folder("XDG_CACHE_HOME", ".cache")
+    return None if usual is None else usual / "argus"
 
 
 def _limit() -> int:
-    text = os.environ.get("ARGUS_CACHE_LIMIT_MB")
-    if text is None:
-        return DEFAULT_LIMIT
-    if not text.isdecimal():
-        raise fail(
-            "AG0908",
-            None,
-            f"ARGUS_CACHE_LIMIT_MB is {text!r}",
-            help="set it to a whole number of mebibytes",
-        )
-    return int(text) << 20
+    found = whole("ARGUS_CACHE_LIMIT_MB", "mebibytes")
+    return DEFAULT_LIMIT if found is None else found << 20
 
 
 def _trustworthy(cubin: Cubin) -> bool:
@@ -169,6 +154,14 @@ def _trustworthy(cubin: Cubin) -> bool:
 
 
 # What follows is the form of an entry. `store` has its version number: change that too.
+# An entry that has its checksum and not its form raises, which `Store.read` takes for
+# damage: there is nothing that a cache could do to a caller but cost time.
+
+
+def _leading(raw: bytes) -> tuple[str, LaunchSpec]:
+    """What a specialisation leads to: the key of a build, and how it is launched."""
+    data = _fields(json.loads(raw))
+    return _text(data["build"]), LaunchSpec.from_json(_text(data["spec"]))
 
 
 def _pack(cubin: Cubin) -> bytes:
@@ -185,15 +178,15 @@ def _pack(cubin: Cubin) -> bytes:
 
 def _unpack(raw: bytes) -> Cubin:
     head, _, image = raw.partition(b"\n")  # JSON on one line has no newline in it
-    meta = json.loads(head)
+    meta = _fields(json.loads(head))
     return Cubin(
         image=image,
-        log=meta["log"],
+        log=_text(meta["log"]),
         usage=_usage_in(meta["usage"]),
-        target=meta["target"],
-        compiler=meta["compiler"],
-        source=meta["source"],
-        findings=tuple(_finding_in(finding) for finding in meta["findings"]),
+        target=_text(meta["target"]),
+        compiler=_text(meta["compiler"]),
+        source=_text(meta["source"]),
+        findings=tuple(_finding_in(_fields(f)) for f in meta["findings"]),
     )
 
 
@@ -202,9 +195,11 @@ def _usage_out(usage: ResourceUsage) -> Json:
     return [numbers, list(usage.lines)]
 
 
-def _usage_in(data: tuple[list[int], list[str]]) -> ResourceUsage:
+def _usage_in(data: Any) -> ResourceUsage:
     numbers, lines = data
-    return ResourceUsage(*numbers, lines=tuple(lines))
+    if len(numbers) != len(_NUMBERS) or any(type(n) is not int for n in numbers):
+        raise ValueError(f"not the resources of a kernel: {numbers!r}")
+    return ResourceUsage(*numbers, lines=tuple(_text(line) for line in lines))
 
 
 _NUMBERS = (
@@ -228,13 +223,25 @@ def _finding_out(finding: Diagnostic) -> Json:
     }
 
 
-def _finding_in(data: dict[str, Any]) -> Diagnostic:
+def _finding_in(data: Mapping[str, Any]) -> Diagnostic:
     span = data["span"]
     return Diagnostic(
-        data["code"],
-        data["message"],
+        _text(data["code"]),
+        _text(data["message"]),
         None if span is None else Span(**span),
-        notes=tuple(data["notes"]),
+        notes=tuple(_text(note) for note in data["notes"]),
         help=data["help"],
         severity=data["severity"],
     )
+
+
+def _fields(data: Any) -> Mapping[str, Any]:
+    if not isinstance(data, dict):
+        raise ValueError(f"not an object: {data!r}")
+    return cast("Mapping[str, Any]", data)
+
+
+def _text(data: Any) -> str:
+    if not isinstance(data, str):
+        raise ValueError(f"not a text: {data!r}")
+    return data

@@ -5,7 +5,6 @@ driver, and never raises for what it finds missing: that is a fact like the othe
 """
 
 import importlib.util
-import os
 import platform
 import shutil
 from collections.abc import Callable, Iterator
@@ -166,14 +165,14 @@ def _nvcc() -> Fact:
 
 
 def _cache() -> Fact:
-    folder = cache_directory()
     try:
+        folder = cache_directory()
         why = default_cache().store.writable()
     except ArgusError as error:
         return Fact("cache", "fail", _words(error), "no kernel can be built")
     if folder is None:
-        chosen = "ARGUS_CACHE_DIR" in os.environ
-        found = "turned off by ARGUS_CACHE_DIR" if chosen else "no home folder"
+        off = default_cache().store.limit == 0
+        found = "turned off by ARGUS_CACHE_LIMIT_MB" if off else "no home folder"
         return Fact("cache", "warn", found, "every process builds its kernels again")
     if why is not None:
         return Fact(

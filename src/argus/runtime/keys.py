@@ -132,9 +132,9 @@ def stamp_of(root: Path, store: Store) -> str:
         state = (found.st_size, found.st_ino, found.st_mtime_ns, found.st_ctime_ns)
         touched.update(f"{path} {state}\n".encode("utf-8", "surrogateescape"))
     key = touched.hexdigest()
-    kept = store.get(_STAMPS, key)
+    kept = store.read(_STAMPS, key, lambda raw: raw.decode("ascii"))
     if kept is not None:
-        return kept.decode()
+        return kept
     texts = hashlib.sha256()
     for path in paths:
         content = Path(path).read_bytes()

@@ -74,4 +74,13 @@ CODES = (
         "not happen. The notes say what was broken and where; `argus --debug` shows "
         "the traceback.",
     ),
+    Code(
+        "AG0914",
+        "a folder that others can write to",
+        "What Argus keeps on disk is believed: that a kernel is proved, what its "
+        "machine code is, what a run's reference is. A folder or file that belongs to "
+        "another user, that others may write to, or that is reached through somebody "
+        "else's link, is therefore not read. `chmod -R go-w` takes the right from "
+        "others; `ARGUS_CACHE_DIR` and `ARGUS_HOME` choose folders.",
+    ),
 )

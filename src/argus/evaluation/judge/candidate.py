@@ -17,9 +17,9 @@ from pathlib import Path
 
 from argus.compiler import Request
 from argus.diagnostics import ArgusError, fail
-from argus.evaluation.files import write_text
 from argus.evaluation.judge.subject import Subject, stated_by
 from argus.evaluation.requests import contiguous_facts
+from argus.files import owned
 from argus.ir.dtypes import DTYPES
 from argus.ir.expr import evaluate
 from argus.ir.program import Program
@@ -32,6 +32,7 @@ from argus.runs.records import Candidate, Value
 from argus.runtime.cache import cache_directory
 
 FILE = "kernel.py"
+_CANDIDATES = "candidates"
 
 
 def source_hash(source: str) -> str:
@@ -50,18 +51,40 @@ def candidate_key(candidate: Candidate) -> str:
 
 
 def written(source: str) -> Path:
-    """The file of a source: made if it is not there. Raises ArgusError AG0902."""
-    root = cache_directory()
-    if root is None:
-        root = Path(tempfile.gettempdir()) / f"argus-{os.getuid()}"
-    path = root / "candidates" / source_hash(source)[:16] / FILE
-    try:
-        if path.read_bytes() == source.encode():
-            return path
-    except OSError:
-        pass
-    write_text(path, source)
-    return path
+    """The file of a source: made if it is not there, for this user alone.
+
+    Raises ArgusError AG0902, and AG0914 where the folder is not this user's.
+    """
+    usual = Path(tempfile.gettempdir()) / f"argus-{os.geteuid()}"
+    name = source_hash(source)[:16]
+    for root in (cache_directory(), usual):
+        if root is None:
+            continue
+        try:
+            _write(root, name, source.encode())
+        except OSError as error:
+            if root is not usual:
+                continue  # the cache has warned, or will
+            code = "AG0914" if isinstance(error, owned.ForeignError) else "AG0902"
+            text = f"no candidate can be written below {root}"
+            help_ = "set ARGUS_CACHE_DIR to a folder of your own"
+            raise fail(code, None, text, notes=[str(error)], help=help_) from error
+        return root / _CANDIDATES / name / FILE
+    raise AssertionError("there is always a folder for temporary files")
+
+
+def _write(root: Path, name: str, content: bytes) -> None:
+    with (
+        owned.opened(root, create=True) as top,
+        owned.opened_in(top, _CANDIDATES, create=True) as all_of_them,
+        owned.opened_in(all_of_them, name, create=True) as folder,
+    ):
+        try:
+            if owned.read(folder, FILE, len(content)) == content:
+                return
+        except OSError:  # not there, or not what it should be: replaced
+            pass
+        owned.write(folder, FILE, content)
 
 
 def request_of(candidate: Candidate, subject: Subject) -> Request:

@@ -8,22 +8,30 @@
         turn.share()
 
 Advisory locks on files (flock), so that they hold between all judges of a machine, also
-of other runs, and fall with a process that is killed. Who does not ask is not kept out.
+of other runs and users, and fall with a process that is killed. Who does not ask is not
+kept out. The files lie where all users write, so that nothing is believed of them: they
+are opened for reading, hold nothing, and what is no file (a link, a pipe, one that may
+not be read) is told, and this user's processes then take turns among themselves. Who
+holds a lock for ever costs others the time that `Limits.wait` says.
 """
 
 from __future__ import annotations
 
 import fcntl
 import os
+import stat
 import tempfile
 from pathlib import Path
 from types import TracebackType
+
+from argus.diagnostics.warning import warn
+from argus.files import owned
 
 
 class Turn:
     """A place in the queue for one GPU, named by its UUID. Entering it takes no turn.
 
-    Waits without a limit. Raises OSError where there can be no lock files.
+    Waits without a limit. Raises OSError where there can be no lock files at all.
     """
 
     def __init__(self, gpu: str, folder: Path | None = None) -> None:
@@ -68,10 +76,35 @@ class Turn:
             fcntl.flock(gate, fcntl.LOCK_UN)
 
     def _opened(self, what: str) -> int:
-        path = self._folder / f"argus-gpu-{self._name}.{what}"
-        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-        file = os.open(path, flags, 0o666)
-        # For other users, too, whatever the umask; only the owner may say so.
-        if os.fstat(file).st_uid == os.getuid():
-            os.fchmod(file, 0o666)
-        return file
+        name = f"argus-gpu-{self._name}.{what}"
+        try:
+            return _shared(self._folder / name)
+        except OSError as error:
+            warn(
+                "AG0914",
+                f"{self._folder / name} is no lock that users can share, so that the "
+                f"kernels of others may disturb times: {error}",
+            )
+        own = self._folder / f"argus-{os.geteuid()}"
+        with owned.opened(own, create=True) as folder:
+            return owned.open_file(folder, name, os.O_RDWR | os.O_CREAT)
+
+
+def _shared(path: Path) -> int:
+    """A file that every user can lock and nobody needs to write."""
+    safe = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+    while True:
+        try:
+            file = os.open(path, safe)
+        except FileNotFoundError:
+            try:
+                file = os.open(path, safe | os.O_CREAT | os.O_EXCL, 0o444)
+            except FileExistsError:  # made meanwhile, or a link to nowhere
+                if path.is_symlink():
+                    raise
+                continue
+            os.fchmod(file, 0o444)  # whatever the umask
+        if stat.S_ISREG(os.fstat(file).st_mode):
+            return file
+        os.close(file)
+        raise OSError(f"{path} is no regular file")

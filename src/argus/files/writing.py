@@ -1,4 +1,4 @@
-"""Writing results: a file appears whole, or not at all."""
+"""Writing results: a file appears whole, or not at all, and through no link."""
 
 from __future__ import annotations
 
@@ -21,12 +21,18 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_bytes(path: Path, data: bytes) -> None:
-    """Write a file, making its folder. Raises ArgusError AG0902."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    """Write a file, making its folder. Raises ArgusError AG0902.
+
+    The folder may be one in which others write: the draft has a name that nobody
+    foresees, and is made new.
+    """
+    draft = path.with_name(f".{path.name}.{os.urandom(8).hex()}.tmp")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            draft.write_bytes(data)
+            with os.fdopen(os.open(draft, flags, 0o666), "wb") as file:
+                file.write(data)
             os.replace(draft, path)
         finally:
             draft.unlink(missing_ok=True)
