@@ -173,7 +173,7 @@ class _Inputs:
         scalars: dict[str, int | float] = {}
         for param in program.params:
             if isinstance(param, ScalarParam):
-                scalars[param.name] = sizes.get(param.name, 1)
+                scalars[param.name] = sizes.get(param.sym.name, 1)
         return _Inputs(program, arrays, scalars, sizes.get("sm_count", SM_COUNT))
 
     def copy(self) -> _Inputs:
@@ -183,9 +183,11 @@ class _Inputs:
 
     def grid(self) -> int:
         """The number of blocks."""
-        env: dict[str, int | float] = {"sm_count": self.sm_count, **self.scalars}
+        env: dict[str, int | float] = {"sm_count": self.sm_count}
         for t in self.program.params:
-            if isinstance(t, GlobalTensor):
+            if isinstance(t, ScalarParam):
+                env[t.sym.name] = self.scalars[t.name]
+            else:
                 for extent, n in zip(t.shape, self.arrays[t.name].shape, strict=True):
                     if isinstance(extent, Sym):
                         env[extent.name] = n

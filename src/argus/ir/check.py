@@ -2,11 +2,12 @@
 
     check(program)       raises InvalidProgramError
 
-Always: everything is defined before it is used and once, shapes and element types of
-each operation agree, views fit what they view, roles come last. Of a placed program
-also: every tile has a layout over the threads of its role, operations that move no
-registers have layouts that say so, every access has a plan for its layout, shared
-buffers and barriers have their place, and no ring operation is left.
+Always: everything is defined before it is used and once, a name stands for one symbol
+(its value is looked up by name), shapes and element types of each operation agree,
+views fit what they view, roles come last. Of a placed program also: every tile has a
+layout over the threads of its role, operations that move no registers have layouts that
+say so, every access has a plan for its layout, shared buffers and barriers have their
+place, and no ring operation is left.
 
 Not checked here: whether the program is right (the verifier), and whether a kernel may
 be written like this (the frontend, with an error for its author).
@@ -21,9 +22,9 @@ from argus.ir import ops as o
 from argus.ir.annotations import AnyAnnotation
 from argus.ir.check_memory import Storages, check_memory
 from argus.ir.check_types import Types
-from argus.ir.expr import Expr, symbols
+from argus.ir.expr import Expr, Sym, symbols
 from argus.ir.printer import Names, print_op
-from argus.ir.program import Program
+from argus.ir.program import HARDWARE, Program
 from argus.ir.walk import (
     bound,
     defined,
@@ -51,6 +52,7 @@ def check(program: Program) -> None:
     checker = _Checker(program)
     if program.placed:
         check_memory(program, checker.need)
+    checker.parameters()
     scope = _Scope(set(), set(), program.warps * 32)
     checker.block(program.body, scope, top=True)
     if program.placed:
@@ -76,6 +78,7 @@ class _Checker:
         self.placed = program.placed
         self.seen: set[o.Tile] = set()
         self.names = Names()
+        self.symbols = {sym.name: sym for sym in HARDWARE}
         self.op: o.AnyOp | None = None
         self.types = Types(program, self.need)
 
@@ -93,6 +96,26 @@ class _Checker:
         for op in walk(self.program.body):
             self.op = op
             storages.add(op)
+
+    def parameters(self) -> None:
+        """Sizes, strides and scalars, and what is said of them, have their names."""
+        program = self.program
+        for param in program.params:
+            if isinstance(param, m.GlobalTensor):
+                found = (*param.shape, *param.strides)
+            else:
+                found = (param.sym,)
+            for e in found:
+                self.known(e)
+        for e in (program.grid, *(r.cond for r in program.requirements)):
+            self.known(e)
+
+    def known(self, e: Expr) -> None:
+        """One name, one symbol; those of a view or an annotation are its own."""
+        for sym in symbols(e):
+            if sym.kind not in ("axis", "gather", "tag"):
+                other = self.symbols.setdefault(sym.name, sym)
+                self.need(other == sym, f"{sym!r} has the name of {other!r}")
 
     # -------------------------------------------------------------- structure
 
@@ -142,6 +165,7 @@ class _Checker:
             self.bound(e, scope, own)
 
     def bound(self, e: Expr, scope: _Scope, gathers: set[str] | None = None) -> None:
+        self.known(e)
         for sym in symbols(e):
             if sym.kind in ("let", "loop"):
                 self.need(sym.name in scope.scalars, f"{sym} is used before it exists")
@@ -149,9 +173,10 @@ class _Checker:
                 known = gathers is not None and sym.name in gathers
                 self.need(known, f"{sym} stands for no index tile")
 
-    def bind(self, name: str, scope: _Scope) -> None:
-        self.need(name not in scope.scalars, f"{name} is bound twice")
-        scope.scalars.add(name)
+    def bind(self, sym: Sym, scope: _Scope) -> None:
+        self.known(sym)
+        self.need(sym.name not in scope.scalars, f"{sym} is bound twice")
+        scope.scalars.add(sym.name)
 
     def structure(self, op: o.AnyOp, scope: _Scope) -> None:
         """Nested blocks; scalars that an operation binds, and tiles that it names."""
@@ -163,7 +188,7 @@ class _Checker:
             self.branch(op, scope)
         else:
             for symbol in bound(op):
-                self.bind(symbol.name, scope)
+                self.bind(symbol, scope)
         if isinstance(op, o.Annotation):
             self.annotation(op, scope)
 
@@ -171,13 +196,13 @@ class _Checker:
         for e in (op.start, op.stop, op.step, *(c.init for c in op.scalars)):
             self.bound(e, scope)
         inner = scope.inner()
-        self.bind(op.var.name, inner)
+        self.bind(op.var, inner)
         for carry in op.tiles:
             self.need(carry.init in scope.tiles, f"{carry.init!r} does not exist yet")
             self.define(carry.arg, inner)
             self.types.same(carry.init, carry.arg)
         for scalar in op.scalars:
-            self.bind(scalar.arg.name, inner)
+            self.bind(scalar.arg, inner)
         self.block(op.body, inner)
         self.op = op
         for carry in op.tiles:
@@ -186,7 +211,7 @@ class _Checker:
             self.types.same(carry.arg, carry.result)
         for scalar in op.scalars:
             self.bound(scalar.yielded, inner)
-            self.bind(scalar.result.name, scope)
+            self.bind(scalar.result, scope)
 
     def branch(self, op: o.If, scope: _Scope) -> None:
         self.bound(op.cond, scope)
@@ -202,7 +227,7 @@ class _Checker:
         for scalar in op.scalars:
             self.bound(scalar.then, then)
             self.bound(scalar.other, other)
-            self.bind(scalar.result.name, scope)
+            self.bind(scalar.result, scope)
 
     def roles(self, op: o.Roles, scope: _Scope) -> None:
         """Roles see the scalars of the common code, and none of its tiles."""

@@ -109,6 +109,8 @@ BLOCK_INDEX = Sym("block_x", "block")
 GRID_SIZE = Sym("grid_x", "block")
 CLUSTER_RANK = Sym("cluster_rank", "rank")
 SM_COUNT = Sym("sm_count", "sms")
+HARDWARE = (BLOCK_INDEX, GRID_SIZE, CLUSTER_RANK, SM_COUNT)
+"""Symbols that every program knows by name; an author's have other names."""
 
 
 def stride_symbol(tensor: str, dim: int) -> Sym:

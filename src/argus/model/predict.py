@@ -19,10 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from argus.diagnostics import fail
-from argus.ir.program import Program
+from argus.ir.program import GRID_SIZE, Program
 from argus.model import live
 from argus.model.hardware import H200, Hardware
-from argus.model.scalars import launch_scalars, tensor_bytes
+from argus.model.scalars import CLUSTER_SIZE, launch_scalars, tensor_bytes
 from argus.model.simulate import UNITS, Machine
 from argus.model.steps import Env, Trace
 from argus.model.trace import Tracer
@@ -115,10 +115,10 @@ def prepare(
             f"the size `{missing.args[0]}` is not given",
             help="give every dimension of the kernel's tensors",
         ) from missing
-    env["cluster"] = program.cluster
+    env[CLUSTER_SIZE] = program.cluster
     registers = usage.registers if usage else live.estimate(program)
     fits = max(1, occupancy(program, registers).blocks)
-    grid = max(1, int(env["grid_x"]))
+    grid = max(1, int(env[GRID_SIZE.name]))
     resident = min(fits, -(-grid // sms))
     wave = min(grid, sms * resident)
     footprint = Footprint(tensor_bytes(program, env), wave, grid, hardware.l2_capacity)

@@ -13,7 +13,7 @@ from typing import Any
 
 from argus.ir.expr import Binary, Const, Expr, Select, Sym, evaluate, symbols
 from argus.ir.memory import GlobalTensor
-from argus.ir.program import Program, ScalarParam
+from argus.ir.program import GRID_SIZE, SM_COUNT, Program, ScalarParam
 from argus.model.steps import Env, Value
 
 _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
@@ -35,6 +35,9 @@ _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "and": lambda a, b: a and b,
     "or": lambda a, b: a or b,
 }
+
+CLUSTER_SIZE = "cluster.size"
+"""Key of the blocks of a cluster; no symbol has such a name."""
 
 
 def closure(e: Expr) -> Value:
@@ -60,17 +63,17 @@ def closure(e: Expr) -> Value:
 def launch_scalars(
     program: Program, arguments: Mapping[str, int | float], multiprocessors: int
 ) -> Env:
-    """Sizes, strides, parameters and the grid ("grid_x") by name.
+    """Sizes, strides, parameters and the grid (`GRID_SIZE`) by name.
 
     Scalar parameters that are not given are 1: no time depends on their value, unless
     a loop or a branch does. Raises KeyError with the name of a dimension that
     ``arguments`` lacks.
     """
-    env: Env = {"sm_count": multiprocessors}
+    env: Env = {SM_COUNT.name: multiprocessors}
     for param in program.params:
         if isinstance(param, ScalarParam):
-            value = arguments.get(param.name, 1)
-            env[param.name] = env[param.sym.name] = value
+            given = arguments.get(param.name, 1)
+            env[param.sym.name] = arguments.get(param.sym.name, given)
     tensors = [p for p in program.params if isinstance(p, GlobalTensor)]
     for tensor in tensors:
         for name, extent in zip(tensor.dims, tensor.shape, strict=True):
@@ -82,7 +85,7 @@ def launch_scalars(
         for axis, stride in enumerate(tensor.strides):
             for s in symbols(stride):
                 env[s.name] = prod(extents[axis + 1 :])
-    env["grid_x"] = int(evaluate(program.grid, env))
+    env[GRID_SIZE.name] = int(evaluate(program.grid, env))
     return env
 
 

@@ -18,8 +18,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from argus.diagnostics import fail
+from argus.ir.program import BLOCK_INDEX, CLUSTER_RANK
 from argus.model import steps as s
 from argus.model.hardware import Hardware
+from argus.model.scalars import CLUSTER_SIZE
 
 UNITS = ("tensor", "issue", "special", "shared", "l2", "memory")
 TENSOR, ISSUE, SPECIAL, SHARED, L2, MEMORY = range(6)
@@ -152,8 +154,8 @@ class Machine:
     def _start(self, index: int, time: float) -> None:
         block = Block(index)
         first = Thread(block, "block", time)
-        first.env = {**self._env, "block_x": index}
-        first.env["cluster_rank"] = index % self._env["cluster"]
+        first.env = {**self._env, BLOCK_INDEX.name: index}
+        first.env[CLUSTER_RANK.name] = index % self._env[CLUSTER_SIZE]
         block.left = 1
         first.run = self._whole(first)
         self._push(first)

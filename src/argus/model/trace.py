@@ -19,7 +19,7 @@ from argus.ir import ops as o
 from argus.ir.expr import Const, Expr, evaluate, symbols
 from argus.ir.memory import BarrierRef, GlobalView
 from argus.ir.placement import TmaPlan, VectorPlan
-from argus.ir.program import Program
+from argus.ir.program import BLOCK_INDEX, CLUSTER_RANK, Program
 from argus.ir.walk import walk
 from argus.model import costs
 from argus.model import steps as s
@@ -49,10 +49,10 @@ class Tracer:
         blocks = np.arange(footprint.wave, dtype=np.int64)
         self._wave: dict[str, Any] = {
             **env,
-            "block_x": blocks,
-            "cluster_rank": blocks % program.cluster,
+            BLOCK_INDEX.name: blocks,
+            CLUSTER_RANK.name: blocks % program.cluster,
         }
-        self._one: dict[str, Any] = {**env, "block_x": 0, "cluster_rank": 0}
+        self._one: dict[str, Any] = {**env, BLOCK_INDEX.name: 0, CLUSTER_RANK.name: 0}
         self.turns: NDArray[np.float64] = np.zeros(footprint.wave)
         """Turns of all outermost loops, by block."""
         self._swept: set[str] = set()

@@ -18,7 +18,7 @@ from typing import Any
 from argus.ir import ops as o
 from argus.ir.expr import Expr, evaluate
 from argus.ir.memory import GlobalView, SharedAlloc, SharedView
-from argus.ir.program import Program
+from argus.ir.program import BLOCK_INDEX, CLUSTER_RANK, GRID_SIZE, Program
 from argus.ir.walk import walk
 from argus.model.hardware import H200
 from argus.model.scalars import launch_scalars
@@ -262,8 +262,8 @@ def _values(
 ) -> dict[str, int | float]:
     """Scalars of a block in the middle of the grid, at its first iterations."""
     env = launch_scalars(program, arguments, H200.multiprocessors)
-    env["block_x"] = int(env["grid_x"]) // 3
-    env["cluster_rank"] = env["block_x"] % program.cluster
+    env[BLOCK_INDEX.name] = int(env[GRID_SIZE.name]) // 3
+    env[CLUSTER_RANK.name] = env[BLOCK_INDEX.name] % program.cluster
     _fill(program.body.ops, env)
     return env
 

@@ -16,7 +16,7 @@ from argus.ir.dtypes import DTYPES
 from argus.ir.expr import Const, Expr, Sym, evaluate, symbols
 from argus.ir.launch import LaunchSpec
 from argus.ir.memory import GlobalTensor
-from argus.ir.program import ScalarParam
+from argus.ir.program import SM_COUNT, ScalarParam
 from argus.runtime.arguments import TensorArg
 from argus.runtime.dlpack import contiguous
 
@@ -86,7 +86,7 @@ def grid_size(spec: LaunchSpec, values: Mapping[str, Number], sm_count: int) -> 
 
     Raises ArgusError AG0509 for more than a grid can have.
     """
-    grid = int(evaluate(spec.grid, {**values, "sm_count": sm_count}))
+    grid = int(evaluate(spec.grid, {**values, SM_COUNT.name: sm_count}))
     if not 0 <= grid < 1 << 31:
         raise fail(
             "AG0509", None, f"the grid would have {grid} blocks, at most 2**31-1"

@@ -86,4 +86,11 @@ CODES = (
         "that the positions mean different things. Transpose a tile with `.T`; if "
         "two names are the same thing, say so with `ag.rename`.",
     ),
+    Code(
+        "AG0219",
+        "a dimension with a name that is taken",
+        "Sizes are known by the names of dimensions, and so are strides (`A_s0` is the "
+        "first of `A`), the index of a block and the number of multiprocessors. A "
+        "dimension needs a name that is none of these.",
+    ),
 )

@@ -144,4 +144,11 @@ CODES = (
         "a kernel that stores nothing",
         "Nothing that the kernel computes can be seen from outside.",
     ),
+    Code(
+        "AG0025",
+        "a text that cannot be a name",
+        "Roles, named barriers and turns are called by a text. It is made of ASCII "
+        "letters, digits and `_`, begins with a letter, has at most one blank or `-` "
+        "between words, and is short. `block` stands for all threads of the block.",
+    ),
 )

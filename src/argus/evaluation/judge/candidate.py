@@ -22,7 +22,7 @@ from argus.evaluation.requests import contiguous_facts
 from argus.files import owned
 from argus.ir.dtypes import DTYPES
 from argus.ir.expr import evaluate
-from argus.ir.program import Program
+from argus.ir.program import Program, ScalarParam, stride_symbol
 from argus.kernels.library import Argument
 from argus.lang import library as inlines
 from argus.lang.frontend.module import functions_in, parse_tree
@@ -211,13 +211,19 @@ def environment(
     program: Program, arguments: Iterable[Argument], subject: Subject
 ) -> dict[str, int | float]:
     """Values of the symbols of dimensions, contiguous strides and scalars."""
-    values: dict[str, int | float] = dict(subject.scalars)
+    values: dict[str, int | float] = {
+        p.sym.name: subject.scalars[p.name]
+        for p in program.params
+        if isinstance(p, ScalarParam) and p.name in subject.scalars
+    }
     for argument in arguments:
         tensor = next((t for t in program.params if t.name == argument.name), None)
         dims: tuple[str, ...] = getattr(tensor, "dims", ())
         for i, (dim, extent) in enumerate(zip(dims, argument.shape, strict=False)):
             values[dim] = extent
-            values[f"{argument.name}_s{i}"] = math.prod(argument.shape[i + 1 :])
+            values[stride_symbol(argument.name, i).name] = math.prod(
+                argument.shape[i + 1 :]
+            )
     return values
 
 

@@ -26,6 +26,7 @@ from argus.evaluation.oracle import Inputs, compared, expected
 from argus.evaluation.simulate import SM_COUNT
 from argus.interpret import ArgumentError, Fault, run
 from argus.ir.expr import evaluate
+from argus.ir.program import SM_COUNT as MULTIPROCESSORS
 from argus.ir.program import Program
 from argus.runs.records import Verdict
 
@@ -144,7 +145,7 @@ def _interpreted(
     # As if there were a multiprocessor for each tile: blocks that do one each.
     many = 1 << 20
     env = environment(program, inputs.arguments, subject)
-    grid = int(evaluate(program.grid, {**env, "sm_count": many}))
+    grid = int(evaluate(program.grid, {**env, MULTIPROCESSORS.name: many}))
     for name, mark in _marks(inputs).items():
         inputs.arrays[name][...] = mark
     faults = once([grid - 1], many)

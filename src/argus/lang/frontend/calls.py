@@ -7,6 +7,7 @@ signature binds the arguments: there is no second list of parameters.
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
@@ -20,6 +21,10 @@ from argus.lang.frontend.state import Elaborator, suggest
 from argus.lang.frontend.values import Scalar, Static, TupleValue, Value, describe
 from argus.lang.names import FUNCTIONS, LAYOUTS, METHODS
 from argus.layout import Fragment
+
+MAX_LABEL = 40
+"""Characters of the name of a role, a named barrier or turns."""
+_LABEL = re.compile(r"[A-Za-z]\w*(?:[ -]\w+)*", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +110,27 @@ class Call:
     def text(self, name: str) -> str:
         """A static text."""
         return coerce.text(self.e, self.value(name), self.where(name), f"`{name}`")
+
+    def label(self, name: str) -> str:
+        """The name of a role, of a named barrier or of turns.
+
+        Raises ArgusError (AG0025) for what is no name, or is one of the compiler's.
+        """
+        text = self.text(name)
+        if _LABEL.fullmatch(text) and len(text) <= MAX_LABEL and text != "block":
+            return text
+        raise self.e.fail(
+            "AG0025",
+            self.where(name),
+            f"{text!a} cannot be a name here"
+            if len(text) <= MAX_LABEL
+            else f"a name of {len(text)} characters is too long",
+            notes=(
+                "a name begins with a letter and has ASCII letters, digits and `_`, "
+                f"single blanks or `-` between words, and at most {MAX_LABEL} "
+                "characters; `block` is taken",
+            ),
+        )
 
     def dtype(self, name: str) -> DType:
         """An element type."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from argus.diagnostics import Span
 from argus.ir.dtypes import DType
 from argus.ir.expr import Const, Expr, binary
-from argus.lang.frontend.state import Dims, Elaborator
+from argus.lang.frontend.state import Dims, Elaborator, is_name
 from argus.lang.frontend.values import (
     Scalar,
     SharedValue,
@@ -181,7 +181,7 @@ def dim_names(e: Elaborator, value: Value, span: Span, rank: int) -> Dims:
             f"{counted(rank, 'axis', 'axes')}",
         )
     for word in words:
-        if not word.isidentifier():
+        if not is_name(word):
             raise e.fail("AG0202", span, f"`{word}` cannot name a dimension")
         if word != "_" and words.count(word) > 1:
             raise e.fail("AG0207", span, f"dimension `{word}` appears twice")

@@ -14,7 +14,7 @@ from argus.ir.dtypes import DType
 from argus.ir.expr import Const, Expr, Sym
 from argus.ir.memory import GlobalTensor
 from argus.ir.ops import Block, Roles
-from argus.ir.program import Program, ScalarParam, Target, stride_symbol
+from argus.ir.program import HARDWARE, Program, ScalarParam, Target, stride_symbol
 from argus.lang.frontend import builtins
 from argus.lang.frontend.expressions import evaluate
 from argus.lang.frontend.grid import final_grid
@@ -114,7 +114,6 @@ class _Reading:
         self.statics = statics
         self.present: Mapping[str, bool] = {}
         self.facts: Mapping[str, int] = {}
-        self.dim_names: set[str] = set()
         source = self.decl.env.source
         self.span = source.span(self.decl.node)
         program = Program(kernel.name, source.name, target, [], {}, Block(), self.span)
@@ -125,6 +124,7 @@ class _Reading:
         """Bind the parameters, read the body, finish the program."""
         e, p = self.e, self.e.program
         self._check_names()
+        self._reserve_symbols()
         for static in self.signature.statics:
             value = self._static(static)
             e.arguments[static.name] = value
@@ -159,6 +159,37 @@ class _Reading:
                     f"the kernel has no static parameter `{name}`",
                     notes=(f"it has: {', '.join(sorted(known)) or 'none'}",),
                 )
+
+    def _reserve_symbols(self) -> None:
+        """Sizes and strides are known by their names: nothing else may get one.
+
+        A symbol is its name wherever it has a value, so no two things share one.
+        """
+        known = {s.name: "something that every kernel has" for s in HARDWARE}
+        for tensor in self.signature.tensors:
+            for axis in range(len(tensor.dims) - 1):
+                name = stride_symbol(tensor.name, axis).name
+                known[name] = f"a stride of `{tensor.name}`"
+        for tensor in self.signature.tensors:
+            for dim in tensor.dims:
+                if dim in known:
+                    raise fail(
+                        "AG0219",
+                        tensor.span,
+                        f"dimension `{dim}` has the name of {known[dim]}",
+                        help="give the dimension another name",
+                    )
+        for scalar in self.signature.scalars:
+            if scalar.name in self.signature.dims:
+                raise fail(
+                    "AG0014",
+                    scalar.span,
+                    f"the scalar `{scalar.name}` has the name of a dimension",
+                    notes=("sizes and scalars are given by name",),
+                    help=f'leave it out: `ag.dim("{scalar.name}")` is the size',
+                )
+        for name in (*known, *self.signature.dims):
+            self.e.fresh(name)
 
     # ------------------------------------------------------------ parameters
 
@@ -263,9 +294,6 @@ class _Reading:
         match static:
             case None:
                 self._fact(dim)
-                if dim not in self.dim_names:
-                    self.dim_names.add(dim)
-                    self.e.fresh(dim)
                 return Sym(dim, "dim")
             case Static(value=int() as n) if not isinstance(n, bool) and n > 0:
                 return Const(n)

@@ -20,7 +20,7 @@ from argus.lang.frontend.module import (
     LanguageName,
     ModuleEnv,
 )
-from argus.lang.frontend.state import suggest
+from argus.lang.frontend.state import is_name, suggest
 from argus.lang.names import DTYPES as NAMES
 from argus.lang.names.types import (
     ElementType,
@@ -305,7 +305,7 @@ def _dims(text: str, span: Span) -> tuple[str | int, ...]:
     for word in words:
         if word.isascii() and word.isdigit() and len(word) <= 9 and int(word) > 0:
             dims.append(int(word))
-        elif word.isidentifier():
+        elif is_name(word):
             dims.append(word)
         else:
             raise fail(

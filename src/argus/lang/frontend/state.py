@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import difflib
+import unicodedata
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -296,6 +297,11 @@ class Elaborator:
             self.seeds[view.alloc.name] = view.alloc.dims
             if view.alloc in self.used_unnamed:
                 self.stale = True
+
+
+def is_name(text: str) -> bool:
+    """Whether a text is a name as Python reads one: an identifier in normal form."""
+    return text.isidentifier() and unicodedata.normalize("NFKC", text) == text
 
 
 def suggest(name: str, options: Iterable[str]) -> str | None:

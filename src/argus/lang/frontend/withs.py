@@ -145,7 +145,7 @@ def _check_filled(e: Elaborator, ring: Ring, ops: Sequence[AnyOp], span: Span) -
 
 
 def _role(e: Elaborator, node: ast.With, call: Call) -> None:
-    name, span = call.text("name"), call.span
+    name, span = call.label("name"), call.span
     if e.role is not None or e.control or e.active_inlines:
         raise e.fail(
             "AG0017",

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from argus.ir import ops as o
 from argus.ir.expr import Binary, Const, Expr, Select, Sym, symbols
-from argus.ir.program import GRID_SIZE, Program
+from argus.ir.program import BLOCK_INDEX, GRID_SIZE, Program
 from argus.ir.walk import walk
 from argus.verify.evidence import Event
 from argus.verify.order.accesses import event, report
@@ -196,10 +196,10 @@ def _expanded(e: Expr, made: Mapping[str, Expr], cluster: int) -> Expr:
     match e:
         case Sym() if e.name in made:
             return _expanded(made[e.name], made, cluster)
-        case Binary(op="//", left=Sym(name="block_x"), right=Const(value=n)) if (
+        case Binary(op="//", left=Sym(name=BLOCK_INDEX.name), right=Const(value=n)) if (
             n == cluster
         ):
-            return Sym("cluster_x", "dim")
+            return Sym("cluster.id", "dim")
         case Binary():
             left = _expanded(e.left, made, cluster)
             return Binary(e.op, left, _expanded(e.right, made, cluster))

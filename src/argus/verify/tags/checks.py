@@ -176,7 +176,7 @@ def _for_all(state: State, op: Check, terms: _Terms) -> Outcome:
 
 def _by_symbols(state: State, op: Check, terms: _Terms) -> Outcome | None:
     """One decision over symbolic coordinates; None where a component is not linear."""
-    syms = [Sym(f"element{i}", "loop") for i in range(len(op.shape))]
+    syms = [Sym(f"element.{i}", "loop") for i in range(len(op.shape))]
     env: dict[str, Expr] = {}
     for name, tag in terms.coords.items():
         steps = linear(np.broadcast_to(tag.offs, op.shape))

@@ -65,7 +65,7 @@ class _Names:
 
     def fresh(self) -> Sym:
         self.count += 1
-        return Sym(f"v{self.count}", "loop")
+        return Sym(f"v.{self.count}", "loop")
 
 
 def decompose(coords: list[Expr], scope: Scope, grid: Expr) -> Decomposed | None:

@@ -97,7 +97,7 @@ def _canonical(found: Decomposed) -> Decomposed:
     renaming: dict[str, Expr] = {}
     variables: list[Variable] = []
     for i, v in enumerate(found.variables):
-        sym = Sym(f"x{i}", "loop") if "@" in v.sym.name else v.sym
+        sym = Sym(f"x.{i}", "loop") if "@" in v.sym.name else v.sym
         renaming[v.sym.name] = sym
         variables.append(Variable(sym, v.count))
     coords = [substitute(c, renaming) for c in found.coords]

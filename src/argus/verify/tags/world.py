@@ -40,8 +40,9 @@ from argus.verify.tags.values import Row, Sum
 __all__ = ["CLUSTERS", "CLUSTER_INDEX", "Assumed", "Element", "Meaning", "Opaque",
            "Paired", "Total", "World"]  # fmt: skip
 
-CLUSTER_INDEX = Sym("cluster_id", "block")
-CLUSTERS = Sym("clusters", "block")
+# No name of the source has a dot in it.
+CLUSTER_INDEX = Sym("cluster.id", "block")
+CLUSTERS = Sym("cluster.count", "block")
 
 
 @dataclass(frozen=True)

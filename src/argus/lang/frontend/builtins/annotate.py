@@ -25,7 +25,7 @@ from argus.ir.memory import GlobalTensor, SharedView
 from argus.ir.ops import Tile
 from argus.lang.frontend import coerce
 from argus.lang.frontend.calls import Call, builtin
-from argus.lang.frontend.state import Elaborator, Scope, suggest
+from argus.lang.frontend.state import Elaborator, Scope, is_name, suggest
 from argus.lang.frontend.values import (
     NOTHING,
     ElementValue,
@@ -75,7 +75,7 @@ def tag(call: Call) -> Value:
             if not (
                 isinstance(key, ast.Constant)
                 and isinstance(key.value, str)
-                and key.value.isidentifier()
+                and is_name(key.value)
             ):
                 raise e.fail(
                     "AG0202",

@@ -101,7 +101,7 @@ def sync(call: Call) -> Value:
     """The role, the block, or a named barrier."""
     e = call.e
     if call.given("name"):
-        e.emit(Sync(_threads(call), name=call.text("name"), span=call.span))
+        e.emit(Sync(_threads(call), name=call.label("name"), span=call.span))
         return NOTHING
     if call.given("threads"):
         raise call.wrong("threads", "`threads` goes with the name of a barrier")
@@ -138,7 +138,7 @@ def _threads(call: Call) -> int:
 def arrive_named(call: Call) -> Value:
     """Arrive on a named barrier without waiting."""
     call.e.emit(
-        Sync(_threads(call), arrive_only=True, name=call.text("name"), span=call.span)
+        Sync(_threads(call), arrive_only=True, name=call.label("name"), span=call.span)
     )
     return NOTHING
 
@@ -154,7 +154,7 @@ def turns(call: Call) -> Value:
         raise call.e.fail(
             "AG0507", call.where("count"), "two to eight roles can take turns"
         )
-    return TurnsValue(call.text("name"), count)
+    return TurnsValue(call.label("name"), count)
 
 
 def _turn(call: Call) -> tuple[TurnsValue, int, int]:
