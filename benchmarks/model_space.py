@@ -21,12 +21,12 @@ from typing import Any
 from argus.compiler import Request
 from argus.evaluation.requests import contiguous_facts
 from argus.ir.dtypes import DTYPES
-from argus.kernels.attention import attention
-from argus.kernels.gemm import gemm_sm80, gemm_sm90
-from argus.kernels.grouped import grouped_gemm
+from argus.kernels.attention.kernel import attention
+from argus.kernels.gemm.kernel import gemm_sm80, gemm_sm90
+from argus.kernels.grouped.kernel import grouped_gemm
 from argus.kernels.library import LIBRARY, Case, Choice, Entry
-from argus.kernels.library.norms import EPS, row_statics
-from argus.kernels.norms import rmsnorm, softmax
+from argus.kernels.norms.entry import EPS, row_statics
+from argus.kernels.norms.kernel import rmsnorm, softmax
 from argus.lang.kernel import Kernel, load_kernels
 from argus.model.data import Measurement
 

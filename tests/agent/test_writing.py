@@ -1,7 +1,6 @@
-from argus.agent.families import family_of
+from argus.agent.spaces import space_for
 from argus.agent.writing import as_file
-from argus.evaluation.loose import literal
-from argus.lang.kernel import load_kernels
+from argus.lang.kernel import literal, load_kernels
 from argus.runs.records import Candidate, LibraryProblem
 
 SOURCE = """import argus as ag
@@ -38,7 +37,7 @@ def test_what_cannot_be_a_default_is_named():
 
 def test_the_file_is_a_kernel_file_with_the_design(tmp_path):
     problem = LibraryProblem(entry="gemm", sizes={"M": 4096, "N": 4096, "K": 4096})
-    family = family_of(problem)
+    family = space_for(problem)
     design = family.start(problem)
     path = tmp_path / "best.py"
     path.write_text(as_file(family.candidate({**design, "BM": 32}, problem), "gemm"))

@@ -7,7 +7,7 @@ import pytest
 
 from argus.diagnostics import ArgusError
 from argus.evaluation.simulate import simulate
-from argus.kernels import gemm as gemm_source
+from argus.kernels.gemm import kernel as gemm_source
 from argus.kernels.library import LIBRARY, Case, Choice, Entry
 from argus.lang.kernel import load_kernels
 

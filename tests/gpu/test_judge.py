@@ -37,7 +37,7 @@ def _library(file: str, kernel: str) -> Candidate:
 
 def test_a_right_kernel_is_timed(judge: LocalJudge) -> None:
     sizes = {"M": 8192, "N": 8192, "K": 8192}
-    candidate = _library("gemm.py", "gemm_sm90")
+    candidate = _library("gemm/kernel.py", "gemm_sm90")
     (verdict,) = judge.evaluate(LibraryProblem(entry="gemm", sizes=sizes), [candidate])
     assert (verdict.status, verdict.stage) == ("correct", "done"), verdict.summary
     measured = verdict.measured
@@ -55,18 +55,18 @@ def test_a_right_kernel_is_timed(judge: LocalJudge) -> None:
 @pytest.mark.parametrize(
     ("entry", "file", "kernel", "sizes"),
     [
-        ("softmax", "norms.py", "softmax", {"M": 4096, "N": 4096}),
-        ("rmsnorm", "norms.py", "rmsnorm", {"M": 4096, "N": 4096}),
+        ("softmax", "norms/kernel.py", "softmax", {"M": 4096, "N": 4096}),
+        ("rmsnorm", "norms/kernel.py", "rmsnorm", {"M": 4096, "N": 4096}),
         (
             "attention",
-            "attention.py",
+            "attention/kernel.py",
             "attention",
             {"B": 2, "H": 8, "G": 8, "S": 2048, "T": 2048, "D": 128},
         ),
-        ("gemm_sm80", "gemm.py", "gemm_sm80", {"M": 1000, "N": 1000, "K": 1000}),
+        ("gemm_sm80", "gemm/kernel.py", "gemm_sm80", {"M": 1000, "N": 1000, "K": 1000}),
         (
             "grouped",
-            "grouped.py",
+            "grouped/kernel.py",
             "grouped_gemm",
             {"E": 8, "P": 2048, "N": 512, "K": 512},
         ),

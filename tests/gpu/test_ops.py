@@ -109,7 +109,7 @@ def test_cuda_graph_and_side_stream() -> None:
 
 def test_torch_compile_full_graph() -> None:
     from argus.calls import torch_op
-    from argus.kernels.norms import rmsnorm
+    from argus.kernels.norms.kernel import rmsnorm
 
     op = torch_op(rmsnorm, "argus_tests::rmsnorm", BN=1024, WARPS=1)
 

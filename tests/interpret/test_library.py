@@ -29,7 +29,7 @@ def placed(
     present: tuple[str, ...] = (),
 ) -> Program:
     """The kernel, specialised for arrays of these shapes."""
-    handle = load_kernels(FOLDER / f"{file}.py").kernels[kernel]
+    handle = load_kernels(FOLDER / file / "kernel.py").kernels[kernel]
     facts = contiguous_facts(handle, {n: a.shape for n, a in arrays.items()})
     optional = dict.fromkeys(present, True)
     return place(specialise(handle, dtypes, statics, TARGETS[target], optional, facts))

@@ -27,8 +27,8 @@ from judge.problems import AFFINE, GEMM, LARGE, PROBLEMS, SOFTMAX, TASK
 
 KERNELS = Path(__file__).parents[2] / "src/argus/kernels"
 GOOD = Candidate(source=TASK, kernel="affine")
-GEMM_SOURCE = (KERNELS / "gemm.py").read_text()
-NORMS_SOURCE = (KERNELS / "norms.py").read_text()
+GEMM_SOURCE = (KERNELS / "gemm/kernel.py").read_text()
+NORMS_SOURCE = (KERNELS / "norms/kernel.py").read_text()
 SLOW = Candidate(
     source=(FOLDER / "long_loop.txt").read_text(encoding="utf-8"), kernel="affine"
 )

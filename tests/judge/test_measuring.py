@@ -45,7 +45,7 @@ from argus.runs.records import Candidate, LibraryProblem
 from judge.problems import AFFINE, GEMM, TASK
 
 KERNELS = Path(__file__).parents[2] / "src/argus/kernels"
-GEMM_SOURCE = (KERNELS / "gemm.py").read_text()
+GEMM_SOURCE = (KERNELS / "gemm/kernel.py").read_text()
 CLOCK = Clock(lambda stage, within="": None)
 
 

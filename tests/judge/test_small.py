@@ -41,7 +41,7 @@ def test_divisors_and_remainders_are_kept(n: int) -> None:
     subject = subject_of(problem)
     vectors = n % 2 == 0
     statics: dict[str, Value] = {"BM": 64, "BN": 64, "BK": 32, "VECTORS": vectors}
-    program = program_of(problem, "gemm.py", "gemm_sm80", statics)
+    program = program_of(problem, "gemm/kernel.py", "gemm_sm80", statics)
     whole, tails, *wide = small_cases(program, subject)
     for small in (whole, tails):
         sizes = small.case.sizes
@@ -58,7 +58,7 @@ def test_divisors_and_remainders_are_kept(n: int) -> None:
 def test_groups_of_heads_stay() -> None:
     sizes = {"B": 4, "H": 32, "G": 8, "S": 4096, "T": 4096, "D": 128}
     problem = LibraryProblem(entry="attention", sizes=sizes)
-    program = program_of(problem, "attention.py", "attention", {})
+    program = program_of(problem, "attention/kernel.py", "attention", {})
     for small in small_cases(program, subject_of(problem)):
         assert small.case.sizes["H"] == 4 * small.case.sizes["G"]
         assert small.case.sizes["D"] == 128
@@ -67,16 +67,16 @@ def test_groups_of_heads_stay() -> None:
 def test_a_table_with_a_divisor() -> None:
     sizes = {"E": 8, "P": 16384, "N": 4096, "K": 4096}
     problem = LibraryProblem(entry="grouped", sizes=sizes)
-    program = program_of(problem, "grouped.py", "grouped_gemm", {})
+    program = program_of(problem, "grouped/kernel.py", "grouped_gemm", {})
     cases = small_cases(program, subject_of(problem))
     assert len(cases) >= 2
 
 
 def test_values_that_depend_on_sizes() -> None:
     rows: Problem = LibraryProblem(entry="rmsnorm", sizes={"M": 64, "N": 1024})
-    norm = program_of(rows, "norms.py", "rmsnorm", {"BN": 1024, "WARPS": 4})
+    norm = program_of(rows, "norms/kernel.py", "rmsnorm", {"BN": 1024, "WARPS": 4})
     assert valued(norm) == {"N"}
-    gemm = program_of(LARGE, "gemm.py", "gemm_sm80", {})
+    gemm = program_of(LARGE, "gemm/kernel.py", "gemm_sm80", {})
     assert valued(gemm) == frozenset()
 
 

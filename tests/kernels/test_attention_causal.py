@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from argus.evaluation.simulate import simulate
-from argus.kernels.attention import attention_persistent
+from argus.kernels.attention.kernel import attention_persistent
 from argus.kernels.library import LIBRARY, Case, Choice
 
 STATICS = {"CAUSAL": True, "D": 64, "BQ": 64, "BT": 64, "WARPGROUPS": 1}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from argus.diagnostics import ArgusError
-from argus.evaluation.loose import literal
-from argus.kernels.library.attention import attention_form
+from argus.kernels.attention.entry import attention_form
+from argus.lang.kernel import literal
 
 torch = pytest.importorskip("torch")
 
@@ -28,7 +28,7 @@ def test_every_head_dimension_fits(d: int, rows: int, causal: bool, heads: int) 
 
 
 def test_heads_of_a_group_become_rows() -> None:
-    from argus.ops import _packed
+    from argus.kernels.attention.op import _packed
 
     q = torch.arange(2 * 8 * 3 * 16).reshape(2, 8, 3, 16)
     out = torch.empty_like(q)
@@ -43,14 +43,14 @@ def test_heads_of_a_group_become_rows() -> None:
     [((2, 8, 65, 16), 2), ((2, 8, 3, 16), 8), ((2, 8, 3, 16), 3), ((2, 8, 3, 16), 0)],
 )
 def test_others_stay(shape: tuple[int, ...], groups: int) -> None:
-    from argus.ops import _packed
+    from argus.kernels.attention.op import _packed
 
     q = torch.zeros(shape)
     assert _packed(q, q, groups)[0] is q
 
 
 def test_what_is_no_view_stays() -> None:
-    from argus.ops import _packed
+    from argus.kernels.attention.op import _packed
 
     q = torch.zeros(2, 3, 8, 16).transpose(1, 2)
     assert _packed(q, torch.empty(2, 8, 3, 16), 2)[0] is q

@@ -16,9 +16,9 @@ from argus.ir import ops as o
 from argus.ir.dtypes import bf16
 from argus.ir.expr import Const
 from argus.ir.walk import blocks, walk
-from argus.kernels.gemm import gemm_sm90
+from argus.kernels.gemm.kernel import gemm_sm90
 from argus.kernels.library import LIBRARY
-from argus.kernels.norms import softmax
+from argus.kernels.norms.kernel import softmax
 from argus.model import predict
 from argus.model.hardware import H200
 from predicted import every_size, gemm, library, sizes

@@ -7,22 +7,22 @@ from collections.abc import Callable
 from argus.agent.beliefs import Beliefs
 from argus.agent.builtin import BuiltinAgent
 from argus.agent.expectations import KnowledgeBase
-from argus.agent.families import FAMILIES
-from argus.agent.families.family import Family
 from argus.agent.forecast import Forecaster
 from argus.agent.interfaces import Judge, LoweringAgent
 from argus.agent.loop import Optimiser, Options
 from argus.agent.open_ended import OpenEnded
 from argus.agent.planner import Planner
 from argus.agent.pool import Pool
+from argus.agent.spaces import SPACES
 from argus.agent.state import State
+from argus.kernels.space import DesignSpace
 from argus.runs.records import Event, Task
 from argus.runs.store import Run
 
 
-def space_of(task: Task) -> Family:
+def space_of(task: Task) -> DesignSpace:
     """The design space of a task."""
-    return FAMILIES[task.family]
+    return SPACES[task.family]
 
 
 def planner_of(task: Task, seed: int) -> Planner:

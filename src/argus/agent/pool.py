@@ -8,8 +8,8 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable
 
-from argus.agent.families.family import Family
 from argus.agent.space import FORM, Design, Space, key
+from argus.kernels.space import DesignSpace
 from argus.runs.records import Problem, Value
 
 PER_FORM = 1500
@@ -25,7 +25,7 @@ class Pool:
         self, space: Space, problem: Problem, seed: int, per_form: int = PER_FORM
     ) -> None:
         self._designs: dict[str, dict[str, Design]] = {}
-        if isinstance(space, Family):
+        if isinstance(space, DesignSpace):
             self.add(_sampled(space, problem, seed, per_form))
         else:
             self.add(space.designs(problem))
@@ -52,7 +52,9 @@ class Pool:
             group.setdefault(key(design), design)
 
 
-def _sampled(family: Family, problem: Problem, seed: int, most: int) -> list[Design]:
+def _sampled(
+    family: DesignSpace, problem: Problem, seed: int, most: int
+) -> list[Design]:
     found: list[Design] = []
     if not family.forms:  # of a user's file: there is nothing to draw evenly from
         drawn = random.Random(f"{seed}")

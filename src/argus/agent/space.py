@@ -1,8 +1,8 @@
 """What the planner and the built-in agent ask of a design space.
 
-A design is a point of it: the form (which kernel file) and the form's knobs. The
-families of ``argus.agent.families`` are such spaces; so are the tables of measured
-times that the learning experiment replays. Nothing is decided here.
+A design is a point of it: the form (which kernel file) and the form's knobs. Those of
+``argus.kernels.space`` are such spaces; so are the tables of measured times that the
+learning experiment replays. Nothing is decided here.
 """
 
 from __future__ import annotations

@@ -52,8 +52,8 @@ def bench(
         from argus.evaluation.bench import bench as measure
         from argus.evaluation.device import require_device, target_of
         from argus.evaluation.report import bench_json, environment
-        from argus.evaluation.requests import choose
         from argus.files.writing import write_json
+        from argus.kernels.entry import choose
 
         entry = entry_named(name)
         selection = Selection(case=case, settings=settings or (), sizes=sizes or ())

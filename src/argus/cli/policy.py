@@ -39,16 +39,16 @@ def show(
     Preferences are shared by all families; effects and advice are a family's own.
     """
     with reporting("policy show", json_output) as out:
-        from argus.agent.families import FAMILIES
         from argus.agent.policy import load, policy_file
+        from argus.agent.spaces import SPACES
         from argus.diagnostics import fail
 
-        if family and family not in FAMILIES:
+        if family and family not in SPACES:
             raise fail(
                 "AG0908",
                 None,
                 f"there is no family of kernels `{family}`",
-                help=f"there are {', '.join(FAMILIES)}",
+                help=f"there are {', '.join(SPACES)}",
             )
         path = policy_file()
         found = load(path)

@@ -106,8 +106,8 @@ def _case(
 ) -> Json:
     from argus.cli.subjects import entry_target, parse_statics
     from argus.evaluation.device import run_on_device
-    from argus.evaluation.requests import choose
     from argus.evaluation.simulate import simulate
+    from argus.kernels.entry import choose
 
     target = entry_target(entry, selection.target)
     statics = parse_statics(choose(entry, case, target).kernel, selection.settings)

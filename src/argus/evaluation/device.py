@@ -15,7 +15,7 @@ from argus.calls import prepare_call
 from argus.diagnostics import ArgusError, fail
 from argus.evaluation.arrays import TorchArrays
 from argus.evaluation.oracle import Inputs, Verdict, judge, make_inputs
-from argus.evaluation.requests import choose
+from argus.kernels.entry import choose
 from argus.kernels.library import Case, Choice, Entry
 from argus.runtime.driver import DeviceInfo, cuda_driver
 from argus.runtime.launch import Loaded, Prepared

@@ -6,7 +6,6 @@ whether they are right.
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -19,7 +18,7 @@ from argus.evaluation.oracle import Inputs, draw, reads
 from argus.evaluation.simulate import interpret
 from argus.interpret import Fault
 from argus.kernels.library import Argument
-from argus.lang.kernel import Kernel
+from argus.lang.kernel import Kernel, literal
 
 DEFAULT_SIZE = 256
 
@@ -61,16 +60,6 @@ def sizes_of(
         known = fixed if isinstance(fixed, int) else DEFAULT_SIZE
         sizes[dim] = given.get(dim, known)
     return sizes
-
-
-def literal(node: ast.expr | None) -> object:
-    """The value of a default that is written as a literal, else None."""
-    if node is None:
-        return None
-    try:
-        return ast.literal_eval(node)
-    except ValueError:
-        return None
 
 
 def scalars_of(kernel: Kernel, given: Mapping[str, int | float]) -> dict[str, float]:

@@ -33,7 +33,7 @@ from argus.evaluation.dependence import (
     padded,
     twice,
 )
-from argus.evaluation.loose import arguments_of, literal
+from argus.evaluation.loose import arguments_of
 from argus.evaluation.oracle import draw
 from argus.interpret import ArgumentError, run
 from argus.interpret.numbers import f32_to_bf16, storage
@@ -42,6 +42,7 @@ from argus.ir.expr import Sym, evaluate
 from argus.ir.memory import GlobalTensor
 from argus.ir.program import Program, ScalarParam
 from argus.ir.walk import walk
+from argus.lang.kernel import literal
 from argus.verify.evidence import Counterexample, Operand
 from argus.verify.verdict import Obligation, Report, Verdict
 

@@ -9,23 +9,8 @@ from math import prod
 from argus.compiler import Request, divisor, facts_of
 from argus.diagnostics import fail
 from argus.ir.dtypes import DTYPES, DType
-from argus.kernels.library import Case, Choice, Entry
+from argus.kernels.entry import Case, Choice, Entry, choose
 from argus.lang.kernel import Kernel
-
-
-def choose(entry: Entry, case: Case, target: str) -> Choice:
-    """The form of the kernel that the library uses for a case.
-
-    Raises ArgusError AG0602 for a target that the entry does not support.
-    """
-    if target not in entry.targets:
-        raise fail(
-            "AG0602",
-            None,
-            f"`{entry.name}` has no form for {target}",
-            help=f"its targets are {', '.join(entry.targets)}",
-        )
-    return entry.choose(case, target)
 
 
 def request_for(entry: Entry, case: Case, target: str) -> tuple[Request, Choice]:

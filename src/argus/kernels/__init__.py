@@ -1,1 +1,1 @@
-"""The library: expert kernels written in the language, and their references."""
+"""The library: one folder for each family of kernels; `library.py` finds them."""

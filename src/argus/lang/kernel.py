@@ -7,6 +7,7 @@ Compiling and launching are not here; a call goes to :mod:`argus.calls`.
 
 from __future__ import annotations
 
+import ast
 import importlib
 import os
 from collections.abc import Callable, Mapping
@@ -179,3 +180,13 @@ def load_kernels(path: str | os.PathLike[str], text: str | None = None) -> Modul
         )
     references = tuple(d.name for d in env.functions.values() if d.kind == "reference")
     return Module(name, kernels, references)
+
+
+def literal(node: ast.expr | None) -> object:
+    """The value of a default that is written as a literal, else None."""
+    if node is None:
+        return None
+    try:
+        return ast.literal_eval(node)
+    except ValueError:
+        return None

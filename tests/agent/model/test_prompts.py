@@ -3,9 +3,9 @@ from dataclasses import replace
 
 import argus
 from argus import knowledge
-from argus.agent.families import FAMILIES
 from argus.agent.model.prompts import instructions, proposal_prompt
 from argus.agent.model.reference import language_reference
+from argus.agent.spaces import SPACES
 from argus.agent.tasks import library_task
 
 # Decorators of references, names of types, and what users of Argus call from Python.
@@ -68,7 +68,7 @@ def test_a_form_of_the_family_is_explained(desk):
     edit = {"form": "ring", "STAGES": 3}
     order = replace(desk.order("cp-async", edit=edit), task=task, parent=task.start)
     text = proposal_prompt(order)
-    title = FAMILIES["gemm"].forms["ring"].title
+    title = SPACES["gemm"].forms["ring"].title
     assert f"The form `ring` is: {title}. It has cp-async" in text
     assert "def gemm_naive(" in text
 

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from argus.agent import session
-from argus.agent.families import FAMILIES
 from argus.agent.session import Asked, Desk, Judges
 from argus.agent.space import Design, key
+from argus.agent.spaces import SPACES
 from argus.agent.state import State
 from argus.runs.records import (
     Candidate,
@@ -178,7 +178,7 @@ class Moves:
 
     def __init__(self, task: Task, seed: int) -> None:
         self._task = task
-        self._space = FAMILIES[task.family]
+        self._space = SPACES[task.family]
 
     def plan(
         self, state: State, trial: int, pending: Sequence[Design]

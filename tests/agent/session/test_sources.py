@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from argus.agent.families import FAMILIES
 from argus.agent.session.sources import LONGEST, candidate_of, read_source
+from argus.agent.spaces import SPACES
 from argus.agent.tasks import file_task, library_task
 from argus.agent.writing import as_file
 from argus.diagnostics import ArgusError
@@ -31,7 +31,7 @@ def task_of(entry: str) -> Task:
 def test_every_form_of_a_family_is_recognised(entry: str):
     """What `next` gives as a draft is a point of the space when it comes back."""
     task = task_of(entry)
-    family = FAMILIES[task.family]
+    family = SPACES[task.family]
     seen = 0
     for form in family.forms:
         design = family.entered(form, task.problem)
@@ -48,7 +48,7 @@ def test_every_form_of_a_family_is_recognised(entry: str):
 
 def test_a_knob_that_was_edited_is_the_designs():
     task = task_of("softmax")
-    family = FAMILIES["softmax"]
+    family = SPACES["softmax"]
     text = as_file(task.start, "x")
     edited = text.replace("FOLD: bool = False", "FOLD: bool = True  # fast")
     assert edited != text
@@ -60,7 +60,7 @@ def test_a_knob_that_was_edited_is_the_designs():
 
 def test_another_program_is_no_design():
     task = task_of("softmax")
-    family = FAMILIES["softmax"]
+    family = SPACES["softmax"]
     text = as_file(task.start, "x")
     for old, new in (
         ("fill=-ag.inf", "fill=-1e30"),
@@ -75,7 +75,7 @@ def test_another_program_is_no_design():
 
 def test_what_a_file_cannot_carry_goes_on():
     task = task_of("gemm")
-    family = FAMILIES["gemm"]
+    family = SPACES["gemm"]
     text = as_file(task.start, "x")
     assert candidate_of(text, task, family, task.start).statics == {
         "ACTIVATION": "relu"
@@ -86,7 +86,7 @@ def test_what_a_file_cannot_carry_goes_on():
 
 def test_which_kernel_is_meant():
     task = task_of("gemm")
-    family = FAMILIES["gemm"]
+    family = SPACES["gemm"]
     made = family.candidate(family.library(task.problem), task.problem)
     text = as_file(made, "x")
     assert candidate_of(text, task, family, made).kernel == made.kernel
@@ -100,7 +100,7 @@ def test_which_kernel_is_meant():
 def test_a_file_of_the_user_has_a_design_too(tmp_path: Path):
     source = Path(__file__).parent / "kernels" / "scale.py"
     task = file_task(source, {"M": 64, "N": 128})
-    family = FAMILIES["statics"]
+    family = SPACES["statics"]
     text = source.read_text().replace("BN: int = 128", "BN: int = 64")
     found = candidate_of(text, task, family, task.start)
     assert found.design == {"form": "scale", "BM": 1, "BN": 64}
@@ -126,7 +126,7 @@ def test_nothing_is_executed(text: str, tmp_path: Path):
     task = task_of("softmax")
     sentinel = tmp_path / "sentinel"
     source = text.replace("{sentinel}", str(sentinel))
-    found = candidate_of(source, task, FAMILIES["softmax"], task.start)
+    found = candidate_of(source, task, SPACES["softmax"], task.start)
     assert found.source == source
     assert found.design == {}
     assert not sentinel.exists()

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from argus.agent.families import family_of
+from argus.agent.spaces import space_for
 from argus.agent.tasks import file_task, library_task
 from argus.diagnostics import ArgusError
 from argus.kernels.library import LIBRARY
@@ -22,7 +22,7 @@ def test_library_task_starts_from_the_naive_kernel() -> None:
     assert task.start.kernel == "gemm_naive"
     assert task.start.statics["ACTIVATION"] == "relu"
     assert task.start.design["form"] == "naive"
-    family = family_of(task.problem)
+    family = space_for(task.problem)
     assert task.start == family.candidate(family.start(task.problem), task.problem)
 
 
@@ -80,7 +80,7 @@ def test_file_task_searches_its_numbers() -> None:
     assert problem.reference == (EXAMPLES / "layernorm.py").read_text()
     assert task.start.source == problem.reference
     assert task.start.statics == {"BN": 4096, "WARPS": 4}
-    family = family_of(problem)
+    family = space_for(problem)
     assert family.name == task.family == "statics"
     edits = [m.edit for m in family.moves(task.start.design, problem)]
     assert {"BN": 1024} in edits and {"BN": 16384} in edits and {"WARPS": 1} in edits
@@ -122,7 +122,7 @@ def test_truth_values_and_what_is_no_number(tmp_path: Path) -> None:
     assert task.start.statics == {"BN": 256, "WIDE": True}
     assert isinstance(task.problem, FileProblem)
     assert task.problem.scalars == {"factor": 2.0}
-    edits = [m.edit for m in family_of(task.problem).moves(
+    edits = [m.edit for m in space_for(task.problem).moves(
         task.start.design, task.problem
     )]  # fmt: skip
     assert {"WIDE": False} in edits
@@ -165,6 +165,6 @@ def test_the_planner_has_designs_of_a_file_to_weigh() -> None:
     from argus.agent.pool import Pool
 
     task = file_task(EXAMPLES / "layernorm.py")
-    pool = Pool(family_of(task.problem), task.problem, 0, 200)
+    pool = Pool(space_for(task.problem), task.problem, 0, 200)
     assert pool.forms == ("layernorm",)
     assert len(pool.of("layernorm")) == 25

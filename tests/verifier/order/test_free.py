@@ -12,7 +12,7 @@ import pytest
 from argus.verify.verdict import Verdict
 from verifier.order.check_order import ROOT, failing, placed, told
 
-SOURCE = (ROOT / "src/argus/kernels/attention.py").read_text()
+SOURCE = (ROOT / "src/argus/kernels/attention/kernel.py").read_text()
 NAME = "attention_persistent"
 
 

@@ -24,12 +24,12 @@ def program(path: str, name: str, target: str = "sm_90a", **statics: object):
 
 
 KERNELS = (
-    ("src/argus/kernels/gemm.py", "gemm_sm90", "sm_90a"),
-    ("src/argus/kernels/gemm.py", "gemm_sm80", "sm_80"),
-    ("src/argus/kernels/norms.py", "softmax", "sm_90a"),
-    ("src/argus/kernels/norms.py", "rmsnorm", "sm_80"),
-    ("src/argus/kernels/attention.py", "attention", "sm_90a"),
-    ("src/argus/kernels/grouped.py", "grouped_gemm", "sm_90a"),
+    ("src/argus/kernels/gemm/kernel.py", "gemm_sm90", "sm_90a"),
+    ("src/argus/kernels/gemm/kernel.py", "gemm_sm80", "sm_80"),
+    ("src/argus/kernels/norms/kernel.py", "softmax", "sm_90a"),
+    ("src/argus/kernels/norms/kernel.py", "rmsnorm", "sm_80"),
+    ("src/argus/kernels/attention/kernel.py", "attention", "sm_90a"),
+    ("src/argus/kernels/grouped/kernel.py", "grouped_gemm", "sm_90a"),
 )
 
 
@@ -45,7 +45,7 @@ def test_the_library_has_no_bank_conflicts_and_fits(path, name, target):
 
 
 def test_rows_are_read_in_whole_sectors():
-    facts = measure(program("src/argus/kernels/norms.py", "softmax"))
+    facts = measure(program("src/argus/kernels/norms/kernel.py", "softmax"))
     assert facts.worst() == {
         "bank_conflicts": 0,
         "excess_sectors": 0,
@@ -73,7 +73,7 @@ def test_a_swizzle_left_out_names_the_line_and_the_threads():
 
 
 def test_direct_stores_of_an_accumulator_touch_half_sectors():
-    facts = measure(program("src/argus/kernels/gemm.py", "gemm_sm80", "sm_80"))
+    facts = measure(program("src/argus/kernels/gemm/kernel.py", "gemm_sm80", "sm_80"))
     worst = facts.excess_sectors
     assert worst is not None
     assert (worst.value, worst.ideal) == (8, 4)
@@ -97,19 +97,19 @@ def test_a_row_that_begins_within_a_sector():
 
 def test_occupancy():
     """By the occupancy calculator; the GEMM has 12 warps."""
-    gemm = program("src/argus/kernels/gemm.py", "gemm_sm90")
+    gemm = program("src/argus/kernels/gemm/kernel.py", "gemm_sm90")
     found = occupancy(gemm, 168)
     assert (found.blocks, found.by) == (1, "shared memory")
     assert found.limits["registers"] == 1
     assert budget_of(gemm) == 32 * (24 * 4 + 240 * 8)
-    small = program("src/argus/kernels/norms.py", "softmax", WARPS=8)
+    small = program("src/argus/kernels/norms/kernel.py", "softmax", WARPS=8)
     assert occupancy(small, 32).blocks == 8
     assert occupancy(small, 33).limits["registers"] == 6
     assert occupancy(small, 255).limits["registers"] == 1
 
 
 def test_more_blocks_declared_than_fit():
-    gemm = program("src/argus/kernels/gemm.py", "gemm_sm90")
+    gemm = program("src/argus/kernels/gemm/kernel.py", "gemm_sm90")
     gemm.min_blocks = 2
     found = [o for o in obligations(gemm) if o.rule == "AG0510"]
     assert [o.verdict for o in found] == [Verdict.REFUTED]

@@ -24,7 +24,7 @@ from argus.runtime.build import build
 HERE = Path(__file__).parent
 LIBRARY = Path(argus.kernels.__file__).parent
 FILES = {
-    **{p.stem: p for p in sorted(LIBRARY.glob("*.py")) if p.stem != "__init__"},
+    **{p.parent.name: p for p in sorted(LIBRARY.glob("*/kernel.py"))},
     "annotated": HERE / "kernels" / "annotated.py",
 }
 

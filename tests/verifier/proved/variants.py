@@ -18,10 +18,10 @@ from argus.compiler import Request, placed_program
 from argus.diagnostics import ArgusError
 from argus.ir.dtypes import bf16, f16, f32, i32
 from argus.ir.program import Program
-from argus.kernels.attention import attention
-from argus.kernels.gemm import gemm_sm80, gemm_sm90
-from argus.kernels.grouped import grouped_gemm
-from argus.kernels.norms import rmsnorm, softmax
+from argus.kernels.attention.kernel import attention
+from argus.kernels.gemm.kernel import gemm_sm80, gemm_sm90
+from argus.kernels.grouped.kernel import grouped_gemm
+from argus.kernels.norms.kernel import rmsnorm, softmax
 from argus.lang.kernel import Kernel
 from argus.lang.library import gelu, relu
 

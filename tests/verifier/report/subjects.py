@@ -16,7 +16,7 @@ from random import Random
 from argus.compiler import placed_program
 from argus.evaluation.requests import request_for
 from argus.ir.program import Program
-from argus.kernels.attention import attention_persistent
+from argus.kernels.attention.kernel import attention_persistent
 from argus.kernels.library import LIBRARY, Case, Choice, Entry
 from verifier import mutate, mutate_order
 from verifier.mutate_order import Sites

@@ -7,7 +7,7 @@ from verifier.tags.seed import Seed
 SEEDS = (
     Seed(
         "softmax no fill",
-        "src/argus/kernels/norms.py",
+        "src/argus/kernels/norms/kernel.py",
         (
             (
                 "fill=-ag.inf",
@@ -20,7 +20,7 @@ SEEDS = (
     ),
     Seed(
         "softmax row",
-        "src/argus/kernels/norms.py",
+        "src/argus/kernels/norms/kernel.py",
         (
             (
                 "Y[b * ROWS :, 0:] = (e",
@@ -33,7 +33,7 @@ SEEDS = (
     ),
     Seed(
         "rms weight col",
-        "src/argus/kernels/norms.py",
+        "src/argus/kernels/norms/kernel.py",
         (
             (
                 "ag.load(W[0:], (BN,))",
@@ -46,7 +46,7 @@ SEEDS = (
     ),
     Seed(
         "rms n",
-        "src/argus/kernels/norms.py",
+        "src/argus/kernels/norms/kernel.py",
         (
             (
                 'ag.require(N <= BN, "a row is held in registers")',
@@ -59,7 +59,7 @@ SEEDS = (
     ),
     Seed(
         "rms fill",
-        "src/argus/kernels/norms.py",
+        "src/argus/kernels/norms/kernel.py",
         (
             (
                 "x = ag.load(X[b * ROWS :, 0:], (ROWS, BN)).to(f32)",
@@ -72,7 +72,7 @@ SEEDS = (
     ),
     Seed(
         "attn no mask",
-        "src/argus/kernels/attention.py",
+        "src/argus/kernels/attention/kernel.py",
         (
             (
                 "ag.where(seen, s, -1e30)",
@@ -84,7 +84,7 @@ SEEDS = (
     ),
     Seed(
         "attn mask T+1",
-        "src/argus/kernels/attention.py",
+        "src/argus/kernels/attention/kernel.py",
         (
             (
                 "seen = key < T",
@@ -96,7 +96,7 @@ SEEDS = (
     ),
     Seed(
         "attn batch",
-        "src/argus/kernels/attention.py",
+        "src/argus/kernels/attention/kernel.py",
         (
             (
                 "slot.k.load(K[b, g, t:, :])",
@@ -108,7 +108,7 @@ SEEDS = (
     ),
     Seed(
         "attn gqa",
-        "src/argus/kernels/attention.py",
+        "src/argus/kernels/attention/kernel.py",
         (
             (
                 "b, h // (H // G), steps",
@@ -120,7 +120,7 @@ SEEDS = (
     ),
     Seed(
         "attn V tile",
-        "src/argus/kernels/attention.py",
+        "src/argus/kernels/attention/kernel.py",
         (
             (
                 "slot.v.load(V[b, g, t:, :])",
@@ -132,7 +132,7 @@ SEEDS = (
     ),
     Seed(
         "attn V head",
-        "src/argus/kernels/attention.py",
+        "src/argus/kernels/attention/kernel.py",
         (
             (
                 "slot.v.load(V[b, g, t:, :])",
@@ -144,7 +144,7 @@ SEEDS = (
     ),
     Seed(
         "attn range",
-        "src/argus/kernels/attention.py",
+        "src/argus/kernels/attention/kernel.py",
         (
             (
                 "ag.range(1, steps)",
@@ -156,7 +156,7 @@ SEEDS = (
     ),
     Seed(
         "attn steps",
-        "src/argus/kernels/attention.py",
+        "src/argus/kernels/attention/kernel.py",
         (
             (
                 "q0, steps = i * BQ, ag.cdiv(T, BT)",
@@ -168,7 +168,7 @@ SEEDS = (
     ),
     Seed(
         "attn store",
-        "src/argus/kernels/attention.py",
+        "src/argus/kernels/attention/kernel.py",
         (
             (
                 "O[b, h, q0:, :]",
@@ -180,7 +180,7 @@ SEEDS = (
     ),
     Seed(
         "attn store head",
-        "src/argus/kernels/attention.py",
+        "src/argus/kernels/attention/kernel.py",
         (
             (
                 "O[b, h, q0:, :]",
@@ -192,7 +192,7 @@ SEEDS = (
     ),
     Seed(
         "attn causal steps",
-        "src/argus/kernels/attention.py",
+        "src/argus/kernels/attention/kernel.py",
         (
             (
                 "steps = ag.min(steps, q0 // BT + 1)",
@@ -205,7 +205,7 @@ SEEDS = (
     ),
     Seed(
         "bias col",
-        "src/argus/kernels/gemm.py",
+        "src/argus/kernels/gemm/kernel.py",
         (
             (
                 "ag.load(Bias[n:], (BN,))",
@@ -218,7 +218,7 @@ SEEDS = (
     ),
     Seed(
         "residual row",
-        "src/argus/kernels/gemm.py",
+        "src/argus/kernels/gemm/kernel.py",
         (
             (
                 "ag.load(Residual[m:, n:], (BM, BN))",
@@ -231,7 +231,7 @@ SEEDS = (
     ),
     Seed(
         "grouped start",
-        "src/argus/kernels/grouped.py",
+        "src/argus/kernels/grouped/kernel.py",
         (
             (
                 "rows = ag.load(Out[p:end], (BM,), fill=-1)",
@@ -243,7 +243,7 @@ SEEDS = (
     ),
     Seed(
         "grouped wrong tile",
-        "src/argus/kernels/grouped.py",
+        "src/argus/kernels/grouped/kernel.py",
         (
             (
                 "rows = ag.load(Rows[p:], (BM,))",
@@ -255,7 +255,7 @@ SEEDS = (
     ),
     Seed(
         "grouped no fill",
-        "src/argus/kernels/grouped.py",
+        "src/argus/kernels/grouped/kernel.py",
         (
             (
                 "(BM,), fill=-1)",
@@ -267,7 +267,7 @@ SEEDS = (
     ),
     Seed(
         "grouped expert",
-        "src/argus/kernels/grouped.py",
+        "src/argus/kernels/grouped/kernel.py",
         (
             (
                 "slot.b.load(W[e, bn * BN :, k:])",

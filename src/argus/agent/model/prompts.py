@@ -10,12 +10,12 @@ import json
 from collections.abc import Sequence
 from functools import cache
 
-from argus.agent.families import FAMILIES
 from argus.agent.interfaces import Order
 from argus.agent.model.reference import LANGUAGE, language_reference
 from argus.agent.policy import Policy
 from argus.agent.rewards import gain
 from argus.agent.space import FORM
+from argus.agent.spaces import SPACES
 from argus.agent.state import State
 from argus.runs.history import Trial
 from argus.runs.records import FileProblem, Problem, Verdict
@@ -105,7 +105,7 @@ def proposal_prompt(order: Order) -> str:
 def _form(order: Order) -> list[str]:
     """What another form of the family is, where the proposal is to take one."""
     form = order.proposal.edit.get(FORM)
-    forms = FAMILIES[order.task.family].forms
+    forms = SPACES[order.task.family].forms
     if not isinstance(form, str) or form not in forms:
         return []
     has = ", ".join(forms[form].optimisations)
@@ -192,7 +192,7 @@ def _brings(order: Order) -> list[str]:
     from argus import knowledge
 
     form = order.proposal.edit.get(FORM)
-    family = FAMILIES[order.task.family]
+    family = SPACES[order.task.family]
     if not isinstance(form, str) or form not in family.forms:
         return []
     has = family.optimisations(order.parent.design) if order.parent.design else ()

@@ -9,12 +9,12 @@ from functools import cached_property
 
 from argus.agent.assemble import space_of
 from argus.agent.budget import Stop, enough, spent
-from argus.agent.families.family import Family
 from argus.agent.session.judges import NAME
 from argus.agent.session.results import Left
 from argus.agent.session.sources import candidate_of
 from argus.agent.state import State
 from argus.diagnostics import fail
+from argus.kernels.space import DesignSpace
 from argus.runs.history import History, Trial, history
 from argus.runs.records import Candidate, Task, Value
 from argus.runs.store import Run
@@ -56,7 +56,7 @@ class At:
         return self.state.started.task
 
     @cached_property
-    def space(self) -> Family:
+    def space(self) -> DesignSpace:
         """The task's design space."""
         return space_of(self.task)
 

@@ -13,9 +13,9 @@ import stat
 from collections.abc import Mapping
 from pathlib import Path
 
-from argus.agent.families.family import Family, source_text
 from argus.agent.space import FORM, Design
 from argus.diagnostics import fail
+from argus.kernels.space import DesignSpace, source_text
 from argus.runs.records import Candidate, FileProblem, Task, Value
 
 LONGEST = 1_000_000
@@ -50,7 +50,7 @@ def read_source(path: str) -> str:
 def candidate_of(
     source: str,
     task: Task,
-    space: Family,
+    space: DesignSpace,
     parent: Candidate,
     kernel: str | None = None,
     statics: Mapping[str, Value] | None = None,
@@ -162,7 +162,7 @@ def _design(
     tree: ast.Module,
     own: Mapping[str, Value | None],
     task: Task,
-    space: Family,
+    space: DesignSpace,
 ) -> Design | None:
     """The point of the design space that a candidate is; None if it is none.
 
@@ -190,7 +190,7 @@ def _design(
 
 
 def _forms(
-    task: Task, space: Family, kernel: str
+    task: Task, space: DesignSpace, kernel: str
 ) -> list[tuple[Candidate, tuple[str, ...]]]:
     """Candidates of the forms with a kernel of that name, with their knobs."""
     problem = task.problem

@@ -10,7 +10,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from argus.agent.families import FAMILIES
+from argus.agent.spaces import SPACES
 from argus.compiler import DEFAULT_TARGET, Request, target_named, tile_program
 from argus.diagnostics import fail
 from argus.evaluation.loose import arguments_of, scalars_of, sizes_of
@@ -124,7 +124,7 @@ def _require_reference(module: Module, kernel: Kernel) -> None:
 def _start(kernel: Kernel, problem: FileProblem) -> Candidate:
     """The kernel as it is, once it has been typed at these sizes."""
     tile_program(_request(kernel, problem))
-    family = FAMILIES["statics"]
+    family = SPACES["statics"]
     return family.candidate(family.start(problem), problem)
 
 

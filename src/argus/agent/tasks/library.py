@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 
-from argus.agent.families import family_of
+from argus.agent.spaces import space_for
 from argus.agent.tasks.features import library_features
 from argus.compiler import DEFAULT_TARGET, target_named
 from argus.diagnostics import fail
@@ -50,7 +50,7 @@ def library_task(
 
 def problem_task(problem: LibraryProblem) -> Task:
     """The task of a problem of the library, started from its family's naive kernel."""
-    family = family_of(problem)
+    family = space_for(problem)
     design = family.start(problem)
     why = family.invalid(design, problem)
     if why is not None:
@@ -80,13 +80,9 @@ def _entry(name: str) -> Entry:
     )
 
 
-_USUAL = {"attention": {"G": "H", "T": "S"}}
-"""Sizes that are others where they are not given."""
-
-
 def _sizes(entry: Entry, given: Mapping[str, int]) -> dict[str, int]:
     names = list(entry.large[0].sizes)
-    extra = {"R"} if entry.name == "grouped" else set[str]()
+    extra = entry.further
     for name, value in given.items():
         if name not in names and name not in extra:
             raise fail(
@@ -98,7 +94,7 @@ def _sizes(entry: Entry, given: Mapping[str, int]) -> dict[str, int]:
         if value < 1:
             raise fail("AG0908", None, f"the size {name}={value} is not positive")
     whole = dict(given)
-    for name, like in _USUAL.get(entry.name, {}).items():
+    for name, like in entry.usual.items():
         if name not in whole and like in whole:
             whole[name] = whole[like]
     missing = [n for n in names if n not in whole]
@@ -114,8 +110,7 @@ def _sizes(entry: Entry, given: Mapping[str, int]) -> dict[str, int]:
 
 def _options(entry: Entry, given: Mapping[str, Value]) -> dict[str, Value]:
     known = {w for c in (*entry.small, *entry.large) for w in c.options if w.islower()}
-    if entry.name in ("gemm", "gemm_sm80"):
-        known |= {"bias", "relu", "residual"}
+    known |= set(entry.epilogues)
     for name in given:
         if name not in known:
             raise fail(

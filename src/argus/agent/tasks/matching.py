@@ -12,19 +12,15 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from argus.agent.tasks.graph import FREE, arg, elements, op, shape
-from argus.agent.tasks.heads import heads_at
-from argus.agent.tasks.match import Match, Refusal
-from argus.agent.tasks.products import OPERATORS, product_at
-from argus.agent.tasks.rows import rows_at
+from argus.kernels.graph import FREE, PRODUCTS, arg, elements, op, shape
+from argus.kernels.library import parts
+from argus.kernels.pattern import Match, Pattern, Refusal
 
 if TYPE_CHECKING:
     from torch.fx import GraphModule, Node
 
-_PATTERNS: tuple[Callable[[Node, str], Match | Refusal | None], ...] = (
-    heads_at,
-    product_at,
-    rows_at,
+_PATTERNS: tuple[Pattern, ...] = tuple(
+    sorted((x for p in parts("pattern") for x in p.PATTERNS), key=lambda x: x.rank)
 )
 
 
@@ -88,7 +84,7 @@ def matches_of(graph: GraphModule, target: str) -> tuple[list[Match], list[Refus
         for node in graph.graph.nodes:
             if node in taken:
                 continue
-            made = pattern(node, target)
+            made = pattern.find(node, target)
             if isinstance(made, Match) and _free(made, taken):
                 found.append(made)
                 taken.update(made.nodes)
@@ -167,7 +163,7 @@ def _reason(node: Node) -> str:
 def flops(node: Node) -> int:
     """Floating point operations of a node; 0 where nothing is known of it."""
     kind = op(node)
-    if kind in OPERATORS:
+    if kind in PRODUCTS:
         left = arg(node, 1 if kind == "aten.addmm" else 0, "input")
         sizes = shape(left)
         return 2 * elements(node) * (sizes[-1] if sizes else 0)

@@ -10,22 +10,19 @@ calls a *runner* with them. Runners: on the GPU, in the interpreter, or in torch
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from torch import Tensor, bfloat16, float32, no_grad
-from torch import empty as torch_empty
-from torch import ones as torch_ones
 from torch.nn import Module
 
-from argus.agent.families import family_of
-from argus.agent.tasks.graph import FREE, op
+from argus.agent.spaces import space_for
 from argus.agent.tasks.library import problem_task
-from argus.agent.tasks.match import Heads, Match, Product, Rows
 from argus.agent.tasks.torch_task import TorchTasks
 from argus.calls import launch
 from argus.compiler import Request, placed_program
 from argus.evaluation.requests import contiguous_facts
+from argus.kernels.graph import FREE, op
 from argus.kernels.library import LIBRARY, Case
 from argus.lang import library as inlines
 from argus.lang.kernel import Kernel, load_kernels
@@ -34,12 +31,7 @@ from argus.runs.records import Candidate, LibraryProblem
 if TYPE_CHECKING:
     from torch.fx import Graph, GraphModule, Node
 
-Operands = dict[str, Tensor]
-"""Tensors by the names of the kernel's parameters; outputs are written in place."""
-
-Runner = Callable[[LibraryProblem, Operands, Mapping[str, float]], None]
-"""Computes a problem's outputs from its operands and scalars."""
-
+    from argus.kernels.pattern import Match, Operands, Runner
 
 # ------------------------------------------------------------------------- runners
 
@@ -50,35 +42,11 @@ def by_reference(
     """In torch, in fp32: what the kernels must compute, for tests without a GPU."""
     import torch
 
+    entry, case = LIBRARY[problem.entry], Case("", problem.sizes, problem.options)
     with no_grad():
-        x = {n: t.to(float32) for n, t in operands.items()}
-        match problem.entry:
-            case "gemm":
-                out = x["A"] @ x["B"].T
-                out = out + x["Bias"] if "Bias" in x else out
-                out = torch.relu(out) if "relu" in problem.options else out
-                out = out + x["Residual"] if "Residual" in x else out
-                operands["C"].copy_(out)
-            case "softmax":
-                operands["Y"].copy_(torch.softmax(x["X"], -1))
-            case "rmsnorm":
-                n = x["X"].shape[-1]
-                norm = torch.nn.functional.rms_norm
-                operands["Y"].copy_(norm(x["X"], (n,), x["W"], scalars["eps"]))
-            case "attention":
-                attention = torch.nn.functional.scaled_dot_product_attention
-                operands["O"].copy_(
-                    attention(
-                        x["Q"],
-                        x["K"],
-                        x["V"],
-                        is_causal="causal" in problem.options,
-                        scale=scalars["scale"],
-                        enable_gqa=problem.sizes["H"] != problem.sizes["G"],
-                    )
-                )
-            case other:
-                raise ValueError(f"no reference for {other}")
+        arrays = {n: t.to(float32) for n, t in operands.items()}
+        for name, value in entry.reference(torch, {**arrays, **scalars}, case).items():
+            operands[name].copy_(value)
 
 
 def in_interpreter(best: Mapping[str, Candidate] | None = None) -> Runner:
@@ -130,7 +98,7 @@ def _kernel(
     if name in best:
         candidate = best[name]
     else:
-        family = family_of(problem)
+        family = space_for(problem)
         design = family.library(problem)
         if family.invalid(design, problem) is not None:
             design = family.start(problem)
@@ -182,58 +150,8 @@ class KernelCall(Module):
     def forward(self, *tensors: Tensor) -> Tensor:
         """The result, in the shape and type of the root."""
         tensors = tuple(t.detach() for t in tensors)
-        match self.computation:
-            case Product() as product:
-                out = self._product(product, tensors)
-            case Rows() as rows:
-                out = self._rows(rows, tensors)
-            case Heads() as heads:
-                out = self._heads(heads, tensors)
+        out = self.computation.run(self.problem, self.runner, tensors)
         return out.reshape(self.size).to(self.kind)
-
-    def _product(self, product: Product, tensors: tuple[Tensor, ...]) -> Tensor:
-        m, n, k = (self.problem.sizes[d] for d in "MNK")
-        a, b, *rest = tensors
-        b = b.transpose(-1, -2) if product.turn else b
-        left = _rows_of(a.reshape(product.batch, m, k).to(bfloat16))
-        right = _rows_of(b.reshape(product.batch, n, k).to(bfloat16))
-        out = torch_empty(product.batch, m, n, dtype=bfloat16, device=a.device)
-        extra: Operands = {}
-        if product.bias is not None:
-            extra["Bias"] = rest.pop(0).reshape(n).to(float32).contiguous()
-        if product.residual is not None:
-            extra["Residual"] = _rows_of(rest.pop(0).reshape(m, n).to(bfloat16))
-        for i in range(product.batch):
-            operands = {"A": left[i], "B": right[i], "C": out[i], **extra}
-            self.runner(self.problem, operands, {})
-        return out
-
-    def _rows(self, rows: Rows, tensors: tuple[Tensor, ...]) -> Tensor:
-        m, n = self.problem.sizes["M"], self.problem.sizes["N"]
-        x = _rows_of(tensors[0].reshape(m, n).to(bfloat16))
-        out = torch_empty(m, n, dtype=bfloat16, device=x.device)
-        operands = {"X": x, "Y": out}
-        if rows.eps is None:
-            self.runner(self.problem, operands, {})
-            return out
-        if rows.weight is not None:
-            weight = tensors[1].reshape(n).to(bfloat16).contiguous()
-        else:
-            weight = torch_ones(n, dtype=bfloat16, device=x.device)
-        self.runner(self.problem, {"X": x, "W": weight, "Y": out}, {"eps": rows.eps})
-        return out
-
-    def _heads(self, heads: Heads, tensors: tuple[Tensor, ...]) -> Tensor:
-        q, k, v = (_rows_of(t.to(bfloat16)) for t in tensors)
-        out = torch_empty(q.shape, dtype=bfloat16, device=q.device)
-        operands = {"Q": q, "K": k, "V": v, "O": out}
-        self.runner(self.problem, operands, {"scale": heads.scale})
-        return out
-
-
-def _rows_of(t: Tensor) -> Tensor:
-    """The tensor as it is if it is contiguous, else a contiguous copy."""
-    return t.contiguous()
 
 
 def rebuilt(tasks: TorchTasks, runner: Runner) -> GraphModule:
@@ -273,7 +191,7 @@ def _replace(
     """Put a call after the last node of a match, and take its nodes away."""
     old = new[match.root]
     with graph.inserting_after(old):
-        made = graph.call_module(name, tuple(new[n] for n in _inputs(match)))
+        made = graph.call_module(name, tuple(new[n] for n in match.computation.inputs))
     made.meta = dict(match.root.meta)
     old.replace_all_uses_with(made)
     for node in reversed(match.nodes):
@@ -282,14 +200,3 @@ def _replace(
         graph.erase_node(new[node])
     # Inputs of later matches may be roots of earlier ones.
     new[match.root] = made
-
-
-def _inputs(match: Match) -> list[Node]:
-    """The tensors that a match's kernel is given, in the order of its module."""
-    match match.computation:
-        case Product(a, b, _, bias, _, residual, _):
-            return [n for n in (a, b, bias, residual) if n is not None]
-        case Rows(x, weight, _):
-            return [n for n in (x, weight) if n is not None]
-        case Heads(q, k, v, _):
-            return [q, k, v]

@@ -19,10 +19,11 @@ from argus.compiler import Request, tile_program
 from argus.diagnostics import fail, source_text
 from argus.evaluation.judge.reference import REFERENCE_FILE, called, executed
 from argus.evaluation.loose import arguments_of
-from argus.evaluation.requests import choose, contiguous_facts
+from argus.evaluation.requests import contiguous_facts
 from argus.ir.annotations import Assume, Trust, annotations_of
 from argus.ir.dtypes import DTYPES, DType
 from argus.ir.program import Program
+from argus.kernels.entry import choose
 from argus.kernels.library import LIBRARY, Argument, Case, Choice, Entry, Work
 from argus.lang.frontend.module import FunctionDecl, parse_module
 from argus.lang.kernel import Kernel

@@ -1,0 +1,154 @@
+"""Attention: sizes, reference. The kernel is in ``kernel.py``."""
+
+from typing import Any
+
+from argus.ir.dtypes import bf16
+from argus.kernels.attention.kernel import attention, attention_persistent
+from argus.kernels.entry import Argument, Arrays, Case, Choice, Entry, Work
+from argus.lang.kernel import Kernel
+
+
+def _sizes(case: Case) -> tuple[int, ...]:
+    return tuple(case.sizes[d] for d in "BHGSTD")
+
+
+def _arguments(case: Case) -> tuple[Argument, ...]:
+    b, h, g, s, t, d = _sizes(case)
+    return (
+        Argument("Q", bf16, (b, h, s, d)),
+        Argument("K", bf16, (b, g, t, d)),
+        Argument("V", bf16, (b, g, t, d)),
+        Argument("O", bf16, (b, h, s, d), "output"),
+    )
+
+
+def attention_form(
+    d: int, rows: int, *, causal: bool, tma_store: bool
+) -> tuple[Kernel, dict[str, object]]:
+    """The kernel for a head dimension (a multiple of 16, at most 256), and its statics.
+
+    ``rows`` of queries of a head; ``tma_store``: TMA can address the rows of O.
+    """
+    statics: dict[str, object] = {"D": d, "CAUSAL": causal, "TMA_STORE": tma_store}
+    if causal:
+        # Every tile of queries is as large as one of keys. The tiles differ in length:
+        # the hardware hands them out better than a loop over every n-th does.
+        if d > 128:
+            statics |= {"BQ": 64, "BT": 64, "WARPGROUPS": 1}
+        elif d <= 64:
+            # Several small blocks on a multiprocessor hide each other's softmax.
+            statics |= {"BQ": 64, "BT": 64, "WARPGROUPS": 1, "REGISTERS": 0}
+        return attention, statics
+    if d > 128:
+        statics["BT"] = 80
+    if rows <= 64:
+        statics |= {"BQ": 64, "WARPGROUPS": 1}
+    elif d <= 64:
+        statics |= {"BQ": 192, "WARPGROUPS": 3, "REGISTERS": 160}
+    elif d > 192:
+        statics["TMA_STORE"] = False  # there is no room for it
+    return attention_persistent, statics
+
+
+def _choose(case: Case, target: str) -> Choice:
+    d = case.sizes["D"]
+    causal = "causal" in case.options
+    kernel, statics = attention_form(d, case.sizes["S"], causal=causal, tma_store=True)
+    small = {k: v for k, v in case.options.items() if k.isupper()}
+    return Choice(kernel, {**statics, **small}, {"scale": d**-0.5})
+
+
+def _reference(xp: Any, arrays: Arrays, case: Case) -> Arrays:
+    _, h, g, _, _, d = _sizes(case)
+    scale = arrays.get("scale", d**-0.5)
+    q, k, v = arrays["Q"], arrays["K"], arrays["V"]
+    out = xp.zeros_like(q)
+    # One query head at a time: the score matrix of all heads need not fit in memory.
+    for i in range(q.shape[0]):
+        for j in range(h):
+            scores = q[i, j] @ k[i, j // (h // g)].T * scale
+            if "causal" in case.options:
+                scores = xp.where(xp.tril(xp.ones_like(scores)) > 0, scores, -1e30)
+            e = xp.exp(scores - xp.amax(scores, axis=-1, keepdims=True))
+            out[i, j] = e / e.sum(axis=-1, keepdims=True) @ v[i, j // (h // g)]
+    return {"O": out}
+
+
+def _work(case: Case) -> Work:
+    b, h, g, s, t, d = _sizes(case)
+    flops = 4 * b * h * s * t * d
+    if "causal" in case.options:
+        flops //= 2
+    return Work(flops, 2 * b * d * (2 * h * s + 2 * g * t))
+
+
+def _baselines(arrays: Arrays, case: Case) -> dict[str, Any]:
+    import torch
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    q, k, v = (arrays[n] for n in "QKV")
+    causal, grouped = "causal" in case.options, case.sizes["H"] != case.sizes["G"]
+
+    def cudnn() -> Any:
+        with sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
+            return torch.nn.functional.scaled_dot_product_attention(
+                q, k, v, is_causal=causal, enable_gqa=grouped
+            )
+
+    return {"cuDNN": cudnn}
+
+
+def _case(
+    b: int,
+    h: int,
+    g: int,
+    s: int,
+    t: int | None = None,
+    d: int = 128,
+    **options: object,
+) -> Case:
+    t = s if t is None else t
+    name = f"{b}x{h}/{g}x{s}" + (f":{t}" if t != s else "")
+    name += (f" d{d}" if d != 128 else "") + "".join(
+        f" {w}" for w in options if w.islower()
+    )
+    sizes = {"B": b, "H": h, "G": g, "S": s, "T": t, "D": d}
+    return Case(name, sizes, options)
+
+
+ATTENTION = Entry(
+    name="attention",
+    title="attention forward, bf16",
+    arguments=_arguments,
+    choose=_choose,
+    reference=_reference,
+    work=_work,
+    small=(
+        _case(1, 2, 1, 128, 256),
+        _case(1, 2, 2, 200, causal=1),
+        _case(1, 1, 1, 70, 150),
+        _case(1, 2, 1, 200, 150, d=64),
+        _case(1, 1, 1, 100, d=80, causal=1),
+        _case(1, 2, 1, 70, 80, d=256),
+        _case(1, 1, 1, 4, 300),
+    ),
+    large=(
+        _case(4, 32, 32, 4096),
+        _case(4, 32, 32, 4096, causal=1),
+        _case(1, 32, 32, 16384),
+        _case(1, 32, 32, 16384, causal=1),
+        _case(2, 64, 8, 8192),
+        _case(2, 64, 8, 8192, causal=1),
+        _case(8, 16, 16, 1024),
+        _case(4, 32, 32, 2048, d=64),
+        _case(4, 16, 16, 2048, d=256),
+        _case(64, 8, 8, 4, 4096),
+        _case(3, 16, 4, 3001, 2777),
+        _case(2, 8, 8, 1111, causal=1),
+    ),
+    baselines=_baselines,
+    tolerance=8e-3,
+    usual={"G": "H", "T": "S"},
+)
+
+ENTRIES = (ATTENTION,)

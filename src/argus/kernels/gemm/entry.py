@@ -1,0 +1,162 @@
+"""GEMM: sizes, forms, reference. The kernels are in ``kernel.py``."""
+
+from typing import Any
+
+from argus.ir.dtypes import bf16, f32
+from argus.kernels.entry import Argument, Arrays, Case, Choice, Entry, Work
+from argus.kernels.gemm.kernel import gemm_sm80, gemm_sm90
+from argus.lang.library import relu
+
+
+def _arguments(case: Case) -> tuple[Argument, ...]:
+    m, n, k = (case.sizes[d] for d in "MNK")
+    found = [
+        Argument("A", bf16, (m, k)),
+        Argument("B", bf16, (n, k)),
+        Argument("C", bf16, (m, n), "output"),
+    ]
+    if "bias" in case.options:
+        found.append(Argument("Bias", f32, (n,)))
+    if "residual" in case.options:
+        found.append(Argument("Residual", bf16, (m, n)))
+    return tuple(found)
+
+
+def hopper_statics(m: int, *, tma_store: bool, epilogue: bool) -> dict[str, object]:
+    """Static parameters of the Hopper form for m rows.
+
+    ``tma_store``: TMA can address the rows of C. An epilogue (bias, activation or
+    residual) needs registers of its own: it finishes the accumulator in narrower
+    slices.
+    """
+    statics: dict[str, object] = {"TMA_STORE": tma_store}
+    if epilogue:
+        statics["BC"] = 32
+    if m <= 64:
+        return {**statics, "BM": 64, "CLUSTER": 1, "WARPGROUPS": 1}
+    if epilogue:
+        return {**statics, "CLUSTER": 1}
+    return {**statics, "CLUSTER": 2 if m > 1024 else 1}
+
+
+def ampere_statics(*, vectors: bool) -> dict[str, object]:
+    """Static parameters of the Ampere form.
+
+    Rows without at least 4-byte alignment (``vectors`` false) are copied through
+    registers, element by element, and want smaller tiles.
+    """
+    return {} if vectors else {"BM": 64, "BN": 64, "VECTORS": False}
+
+
+def _choose(case: Case, target: str) -> Choice:
+    m, n, k = (case.sizes[d] for d in "MNK")
+    statics: dict[str, object] = {}
+    if "relu" in case.options:
+        statics["ACTIVATION"] = relu
+    if target == "sm_90a" and k % 8 == 0:
+        epilogue = bool({"bias", "residual", "relu"} & set(case.options))
+        statics |= hopper_statics(m, tma_store=n % 8 == 0, epilogue=epilogue)
+        return Choice(gemm_sm90, {**statics, **_small(case)})
+    return _choose_ampere(case, target)
+
+
+def _choose_ampere(case: Case, target: str) -> Choice:
+    statics = ampere_statics(vectors=case.sizes["K"] % 2 == 0)
+    if "relu" in case.options:
+        statics["ACTIVATION"] = relu
+    return Choice(gemm_sm80, {**statics, **_small(case)})
+
+
+def _small(case: Case) -> dict[str, object]:
+    return {k: v for k, v in case.options.items() if k.isupper()}
+
+
+def _reference(xp: Any, arrays: Arrays, case: Case) -> Arrays:
+    out = arrays["A"] @ arrays["B"].T
+    if "Bias" in arrays:
+        out = out + arrays["Bias"]
+    if "relu" in case.options:
+        out = xp.where(out > 0, out, 0 * out)
+    if "Residual" in arrays:
+        out = out + arrays["Residual"]
+    return {"C": out}
+
+
+def _work(case: Case) -> Work:
+    m, n, k = (case.sizes[d] for d in "MNK")
+    return Work(2 * m * n * k, 2 * (m * k + n * k + m * n))
+
+
+def _baselines(arrays: Arrays, case: Case) -> dict[str, Any]:
+    import torch
+
+    a, b = arrays["A"], arrays["B"]
+    return {"cuBLAS": lambda: torch.matmul(a, b.T)}
+
+
+def _case(m: int, n: int, k: int, **options: object) -> Case:
+    words = [w for w in options if w.islower()]
+    return Case(
+        "x".join(map(str, (m, n, k))) + "".join(f" {w}" for w in words),
+        {"M": m, "N": n, "K": k},
+        options,
+    )
+
+
+LARGE = tuple(
+    _case(*s)
+    for s in (
+        (4096, 4096, 4096),
+        (8192, 8192, 8192),
+        (16384, 16384, 16384),
+        (4096, 14336, 4096),
+        (4096, 4096, 14336),
+        (8192, 28672, 8192),
+        (8192, 8192, 28672),
+        (8192, 10240, 8192),
+        (8192, 8192, 2048),
+        (512, 8192, 8192),
+        (2048, 2048, 32768),
+        (4000, 4000, 4000),
+        (8200, 8200, 8200),
+    )
+)
+
+_EPILOGUES = ("bias", "relu", "residual")
+
+GEMM = Entry(
+    name="gemm",
+    title="matrix product, bf16, f32 accumulation, with epilogue",
+    arguments=_arguments,
+    choose=_choose,
+    reference=_reference,
+    work=_work,
+    small=(
+        _case(256, 256, 128, BM=128, BN=64, STAGES=2),
+        _case(200, 136, 72, BM=128, BN=64, STAGES=2, bias=1, residual=1, relu=1),
+        _case(64, 96, 40, BM=64, BN=64, STAGES=3, CLUSTER=1, WARPGROUPS=1),
+    ),
+    large=LARGE,
+    baselines=_baselines,
+    epilogues=_EPILOGUES,
+)
+
+GEMM_AMPERE = Entry(
+    name="gemm_sm80",
+    title="matrix product with cp.async, one tile per block",
+    arguments=_arguments,
+    choose=_choose_ampere,
+    reference=_reference,
+    work=_work,
+    small=(
+        _case(128, 128, 128, BM=64, BN=64, BK=32),
+        _case(100, 75, 77, BM=64, BN=64, BK=32, bias=1, residual=1, relu=1),
+        _case(70, 90, 50, BM=64, BN=64, BK=32),
+    ),
+    large=(_case(4096, 4096, 4096), _case(8192, 8192, 8192), _case(4095, 4097, 4093)),
+    baselines=_baselines,
+    targets=("sm_80", "sm_90a"),
+    epilogues=_EPILOGUES,
+)
+
+ENTRIES = (GEMM, GEMM_AMPERE)

@@ -1,0 +1,1 @@
+"""Grouped matrix products, for mixture of experts."""

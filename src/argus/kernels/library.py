@@ -1,0 +1,52 @@
+"""What the library has, found in the folders of `argus.kernels`.
+
+Each folder is a family of kernels. A part of it is a module with an agreed name, and
+exports one constant; a family has those parts that make sense for it:
+
+    kernel.py    the kernels themselves, in the language
+    forms/       kernel files on the way from the naive kernel to those
+    entry.py     ENTRIES: sizes, inputs, references, choices, baselines (`entry.py`)
+    space.py     SPACES: what `argus optimize` searches (`space.py`)
+    pattern.py   PATTERNS: what it computes in a graph of PyTorch (`pattern.py`)
+    op.py        functions on torch tensors, the names in its `__all__` (`argus.ops`)
+
+Whoever wants all parts of a kind asks :func:`parts`, so that a new family is a folder
+and nothing else. Entries are data: importing them compiles nothing.
+"""
+
+from collections.abc import Iterator
+from importlib import import_module
+from importlib.util import find_spec
+from pkgutil import iter_modules
+from types import ModuleType
+
+import argus.kernels
+from argus.kernels.entry import Argument, Case, Choice, Entry, Work
+
+__all__ = [
+    "FAMILIES",
+    "LIBRARY",
+    "Argument",
+    "Case",
+    "Choice",
+    "Entry",
+    "Work",
+    "parts",
+]
+
+FAMILIES = tuple(
+    sorted(m.name for m in iter_modules(argus.kernels.__path__) if m.ispkg)
+)
+"""Names of the folders."""
+
+
+def parts(kind: str) -> Iterator[ModuleType]:
+    """The modules called ``kind`` of all families that have one, by family."""
+    for family in FAMILIES:
+        name = f"argus.kernels.{family}.{kind}"
+        if find_spec(name) is not None:
+            yield import_module(name)
+
+
+LIBRARY: dict[str, Entry] = {e.name: e for p in parts("entry") for e in p.ENTRIES}
+"""Entries by name."""

@@ -1,0 +1,1 @@
+"""Softmax and root-mean-square norm over rows."""

@@ -1,0 +1,203 @@
+"""The design spaces of row norms: softmax and root-mean-square norm.
+
+Two forms: `passes` walks over each row several times, a part at a time, as one writes
+it first; `held` keeps whole rows in registers and touches memory once, and is the
+library's kernel.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from argus.kernels.norms.entry import RMSNORM, SOFTMAX, row_statics
+from argus.kernels.resources import number
+from argus.kernels.space import (
+    Design,
+    DesignSpace,
+    Form,
+    Knob,
+    by_name,
+    library_problem,
+)
+from argus.runs.records import Problem, Value
+
+_FORMS = "argus.kernels.norms.forms"
+_COLUMNS = (
+    *(256, 512, 768, 1024, 1536, 2048, 2560, 3072, 4096, 5120, 6144, 7168, 8192),
+    *(10240, 12288, 14336, 16384, 20480, 24576, 32768),
+)
+_BN = Knob("BN", _COLUMNS, "columns of a tile", "tile-shape")
+_ROWS = Knob("ROWS", (1, 2, 4), "rows of a block", "tile-shape")
+_WARPS = Knob("WARPS", (1, 2, 4, 8, 16), "warps of a block", "launch-bounds")
+_BLOCKS = Knob(
+    "MIN_BLOCKS",
+    (1, 2, 3, 4, 6, 8, 16, 32),
+    "blocks that share a multiprocessor: one loads while another computes",
+    "launch-bounds",
+    1,
+)
+_ONLINE = Knob(
+    "ONLINE",
+    (False, True),
+    "maximum and sum of a row in one pass",
+    "online-softmax",
+    False,
+)
+_FOLD = Knob(
+    "FOLD",
+    (False, True),
+    "exponentials by powers of two, division by the reciprocal",
+    "exp2-folding",
+    False,
+)
+_SPILL = Knob("SPILL", (0, 128), "bytes of registers that may spill", "launch-bounds")
+
+_PASSES: dict[str, tuple[Value, ...]] = {
+    "BN": (256, 512, 1024, 2048, 4096, 8192),
+    "ROWS": _ROWS.values,
+    "WARPS": _WARPS.values,
+    "MIN_BLOCKS": (1, 2, 4, 8),
+}
+_PASSES_DEFAULTS: dict[str, Value] = {"BN": 256, "ROWS": 1, "WARPS": 4, "MIN_BLOCKS": 1}
+_HELD: dict[str, tuple[Value, ...]] = {
+    "BN": _COLUMNS,
+    "ROWS": _ROWS.values,
+    "WARPS": _WARPS.values,
+    "MIN_BLOCKS": _BLOCKS.values,
+}
+_HELD_DEFAULTS: dict[str, Value] = {**_PASSES_DEFAULTS, "BN": 8192, "SPILL": 0}
+
+
+def _passes(entry: str, *knobs: Knob) -> Form:
+    return Form(
+        name="passes",
+        title="several passes over each row, a part at a time",
+        package=_FORMS,
+        file=f"{entry}_passes.py",
+        kernel=f"{entry}_passes",
+        defaults={**_PASSES_DEFAULTS, **{k.name: False for k in knobs}},
+        domains={**_PASSES, **{k.name: k.values for k in knobs}},
+        optimisations=("tail-masking",),
+    )
+
+
+def _held(entry: str, *knobs: Knob) -> Form:
+    return Form(
+        name="held",
+        title="whole rows in registers: memory is read and written once",
+        package="argus.kernels.norms",
+        file="kernel.py",
+        kernel=entry,
+        defaults={**_HELD_DEFAULTS, **{k.name: True for k in knobs}},
+        domains={**_HELD, **{k.name: k.values for k in knobs}},
+        optimisations=("vectorised-access", "tail-masking"),
+        after=("passes",),
+        via="vectorised-access",
+    )
+
+
+class _Rows(DesignSpace):
+    """What both norms have in common."""
+
+    together = (("ROWS", "WARPS"), ("WARPS", "MIN_BLOCKS"))
+    weighted: ClassVar[bool]
+    """Whether a row of weights is held beside the row."""
+
+    def start(self, problem: Problem) -> Design:
+        """One row per block, 256 columns at a time."""
+        return self.entered("passes", problem)
+
+    def possible(self, form: str, problem: Problem) -> bool:
+        """Rows of any length are walked over; not all can be held."""
+        return form != "held" or library_problem(problem).sizes["N"] <= _COLUMNS[-1]
+
+    def entered(self, form: str, problem: Problem) -> Design:
+        """Of whole rows: the least power of two of columns, warps to hold them."""
+        if form == "passes":
+            return self.apply({}, {"form": form})
+        found = row_statics(library_problem(problem).sizes["N"])
+        edit = {k: v for k, v in found.items() if isinstance(v, bool | int)}
+        return self.apply({}, {"form": form, **edit, "MIN_BLOCKS": 1})
+
+    def repaired(self, design: Design, pinned: frozenset[str]) -> Design:
+        """Spills where nothing else can hold the row; blocks that fit together."""
+        new = dict(design)
+        threads = 32 * number(new["WARPS"])
+        most = 2048 // threads
+        if number(new["MIN_BLOCKS"]) > most and "MIN_BLOCKS" not in pinned:
+            new["MIN_BLOCKS"] = max(v for v in _blocks(self, new) if v <= most)
+        if "SPILL" in new and "SPILL" not in pinned:
+            new["SPILL"] = 128 if number(new["BN"]) > 16384 else 0
+        return new
+
+    def invalid(self, design: Design, problem: Problem) -> str | None:
+        """Threads must share a tile; registers must hold it; it must hold a row."""
+        sizes = library_problem(problem).sizes
+        m, n = sizes["M"], sizes["N"]
+        columns, rows = number(design["BN"]), number(design["ROWS"])
+        warps, blocks = number(design["WARPS"]), number(design["MIN_BLOCKS"])
+        if rows > m:
+            return f"{rows} rows of a block, and there are {m}"
+        if 32 * warps * blocks > 2048:
+            return f"{blocks} blocks of {warps} warps are more than 2048 threads"
+        if columns % (32 * warps):
+            return f"{32 * warps} threads cannot share {columns} columns evenly"
+        elements = rows * columns // (32 * warps)
+        if elements > 128:
+            return f"a thread would hold {elements} elements"
+        held = design["form"] == "held"
+        if held and columns < n:
+            return f"a row of {n} columns is held in a tile of {columns}"
+        if columns > max(256, 2 * n - 1):
+            return f"a tile of {columns} columns is mostly outside rows of {n}"
+        room = min(255, 65536 // (32 * warps * blocks) // 8 * 8)
+        need = _registers(self, design, n)
+        if need > room:
+            return f"a thread needs about {need} registers and has {room}"
+        return None
+
+
+def _blocks(family: DesignSpace, design: Design) -> list[int]:
+    return [number(v) for v in family.form(design).domains["MIN_BLOCKS"]]
+
+
+def _registers(family: _Rows, design: Design, n: int) -> int:
+    """About what a thread needs; elements in f32, weights in 16 bits."""
+    columns, rows = number(design["BN"]), number(design["ROWS"])
+    elements = rows * columns // (32 * number(design["WARPS"]))
+    need = elements + 22 + (elements // 3 if family.weighted else 0)
+    each = columns // (32 * number(design["WARPS"]))
+    if n % 8 or each % 8:
+        # Narrower loads: an address or a predicate for each.
+        need += elements if n % 8 == 0 and each % 4 == 0 else 3 * elements // 2
+    if each % 8:
+        need += elements // 2 if each % 4 == 0 else 3 * elements // 2
+    if design["form"] == "passes":
+        need += 12  # what a row carries from part to part, and the loops
+    return need - number(design.get("SPILL", 0)) // 8
+
+
+class Softmax(_Rows):
+    """Softmax over rows."""
+
+    name = "softmax"
+    entries: ClassVar = {SOFTMAX.name: SOFTMAX}
+    weighted = False
+    forms: ClassVar = {
+        "passes": _passes("softmax", _ONLINE, _FOLD),
+        "held": _held("softmax", _FOLD),
+    }
+    knobs = by_name(_BN, _ROWS, _WARPS, _BLOCKS, _SPILL, _ONLINE, _FOLD)
+
+
+class RmsNorm(_Rows):
+    """Root-mean-square norm over rows."""
+
+    name = "rmsnorm"
+    entries: ClassVar = {RMSNORM.name: RMSNORM}
+    weighted = True
+    forms: ClassVar = {"passes": _passes("rmsnorm"), "held": _held("rmsnorm")}
+    knobs = by_name(_BN, _ROWS, _WARPS, _BLOCKS, _SPILL)
+
+
+SPACES = (Softmax(), RmsNorm())
