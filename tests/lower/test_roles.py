@@ -10,6 +10,8 @@ from argus.ir import ops as o
 from argus.ir.dtypes import bf16, f32
 from argus.ir.expr import Const
 from argus.lower.buffers import lay_out_buffers
+from argus.verify.order import obligations
+from argus.verify.verdict import Verdict
 
 
 def code(b: Builder) -> str:
@@ -59,12 +61,53 @@ def test_budgets_grow_or_shrink_from_the_entry() -> None:
         ([(1, 44), (4, 240)], "AG0503"),
         ([(4, 264)], "AG0503"),
         ([(4, 240), (8, 240), (4, 240)], "AG0503"),
+        # 65536 registers in all, of which a block of 384 threads gets 64512.
+        ([(4, 80), (8, 216)], "AG0503"),
+        ([(1, None), (4, 176), (4, 168)], "AG0503"),
+        # Nine warps are dealt out like twelve.
+        ([(4, 104), (4, 240), (1, None)], "AG0503"),
         ([(0, None), (4, None)], "AG0505"),
         ([(16, None), (20, None)], "AG0504"),
     ],
 )
 def test_impossible_roles(sizes: list[tuple[int, int | None]], wanted: str) -> None:
     assert code(roles(*sizes)) == wanted
+
+
+@pytest.mark.parametrize(
+    ("sizes", "counts"),
+    [
+        ([(4, 72), (8, 216)], [72, 216]),
+        ([(1, None), (4, 168), (4, 168)], []),
+        ([(1, None), (4, 176), (4, 160)], [176, 160]),
+        ([(4, 96), (4, 240), (1, None)], [96, 240]),
+        ([(4, 256), (4, 248)], [248]),
+        ([(4, 24), (4, 152), (4, 208), (4, 128)], [24, 152, 208]),
+    ],
+)
+def test_budgets_share_out_what_the_block_is_launched_with(
+    sizes: list[tuple[int, int | None]], counts: list[int]
+) -> None:
+    """What a role has already needs no instruction. The verifier agrees."""
+    program = roles(*sizes).placed()
+    assert [s.count for s in ops(program, o.SetMaxRegisters)] == counts
+    assert all(x.verdict is Verdict.PROVED for x in obligations(program))
+
+
+def test_the_budgets_that_fit_are_named() -> None:
+    with pytest.raises(ArgusError) as error:
+        roles((4, 80), (8, 216)).placed()
+    (found,) = error.value.diagnostics
+    assert found.help is not None
+    assert "`registers=72` for `r0`, or `registers=208` for `r1`" in found.help
+    roles((4, 72), (8, 216)).placed()
+    roles((4, 80), (8, 208)).placed()
+
+
+def test_more_resident_blocks_than_threads() -> None:
+    b = Builder(warps=32)
+    b.program.min_blocks = 3
+    assert code(b) == "AG0510"
 
 
 def test_setmaxnreg_needs_hopper() -> None:

@@ -86,7 +86,7 @@ def test_whatever_the_result_depends_on_is_in_the_key() -> None:
         keys.build_key(SOURCE, "sm_80", BuildOptions()),
         keys.build_key(SOURCE, "sm_90a", BuildOptions(spill_bytes=1)),
         keys.build_key(SOURCE, "sm_90a", BuildOptions(line_info=True)),
-        keys.build_key(SOURCE, "sm_90a", BuildOptions(max_registers=64)),
+        keys.build_key(SOURCE, "sm_90a", BuildOptions(registers=168)),
     ]
     assert len({base, *others}) == 6
     assert keys.build_key(SOURCE, "sm_90a", BuildOptions()) == base

@@ -10,6 +10,7 @@ from argus.codegen.context import Context
 from argus.codegen.errors import CodegenError
 from argus.codegen.sync import map_symbol
 from argus.codegen.vectors import pointer_type
+from argus.ir import ops as o
 from argus.ir.expr import Expr, Sym, symbols
 from argus.ir.launch import (
     Arg,
@@ -21,6 +22,8 @@ from argus.ir.launch import (
 )
 from argus.ir.memory import GlobalTensor
 from argus.ir.program import Program, ScalarParam
+from argus.ir.walk import walk
+from argus.isa.registers import at_launch
 
 SCALAR_TYPES = {"i32": "int", "i64": "long long", "f32": "float"}
 
@@ -116,4 +119,12 @@ def launch_spec(cx: Context, entry: str, args: list[Arg]) -> LaunchSpec:
         alignments=tuple(program.alignments),
         outputs=tuple(program.outputs),
         spill_bytes=program.spill_bytes,
+        registers=_registers(program),
     )
+
+
+def _registers(program: Program) -> int | None:
+    """What threads are launched with, if budgets share it out."""
+    if not any(isinstance(op, o.SetMaxRegisters) for op in walk(program.body)):
+        return None
+    return at_launch(program.warps, program.min_blocks, program.target.registers)

@@ -95,7 +95,7 @@ def host_program(
     lines.append(f"const long long blocks = {_text(spec.grid)};")
     lines.append(
         f"argus_host::launch((const void*){spec.entry}, blocks, {spec.threads}, "
-        f"{spec.cluster}, {spec.shared_bytes}, arguments);"
+        f"{spec.cluster}, {spec.shared_bytes}, {spec.registers or 0}, arguments);"
     )
     body = "".join(f"  {line}\n" for line in lines)
     return FRAME.replace("@BODY@", body)

@@ -106,8 +106,20 @@ CUtensorMap tensor_map(CUtensorMapDataType type, unsigned rank, void* data,
   return map;
 }
 
+// The roles share out what a thread is launched with (setmaxnreg): with another number
+// one of them might wait for ever. 0: nothing depends on it.
+void require_registers(const void* kernel, int registers) {
+  cudaFuncAttributes found;
+  check(cudaFuncGetAttributes(&found, kernel), "attributes");
+  if (!registers || found.numRegs == registers) return;
+  std::fprintf(stderr, "built for %d registers per thread, expected %d\n",
+               found.numRegs, registers);
+  std::exit(1);
+}
+
 void launch(const void* kernel, long long blocks, int threads, int cluster,
-            int shared_bytes, void** arguments) {
+            int shared_bytes, int registers, void** arguments) {
+  require_registers(kernel, registers);
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                              shared_bytes), "shared memory");
   cudaLaunchAttribute attribute;

@@ -29,6 +29,7 @@ FaultKind = Literal[
     "alignment",  # a vector, box or descriptor that is not aligned as it must be
     "vector",  # a vector access whose elements are not contiguous or only partly exist
     "barrier",  # arrivals, bytes or phases that break the mbarrier protocol
+    "registers",  # a budget that setmaxnreg cannot set
     "unfinished",  # a block ends while its shared memory is still being used
     "layout",  # a layout that the operation cannot be executed with
     "deadlock",  # every role waits and nothing is in flight

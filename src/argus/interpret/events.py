@@ -33,6 +33,8 @@ __all__ = [
     "Event",
     "NamedBarrier",
     "Queue",
+    "RegisterPool",
+    "RegistersWaiting",
     "SyncWaiting",
     "Wait",
 ]
@@ -226,6 +228,28 @@ class SyncWaiting:
             f"waits at {self.barrier.name}, where {self.barrier.arrived} of"
             f" {self.barrier.expected} threads have arrived"
         )
+
+
+@dataclass
+class RegisterPool:
+    """Registers that the warps of a block have given back (setmaxnreg)."""
+
+    free: int = 0
+
+
+@dataclass
+class RegistersWaiting:
+    """A wait until a block has so many free registers."""
+
+    pool: RegisterPool
+    wanted: int
+
+    def ready(self) -> bool:
+        """Whether they are there."""
+        return self.pool.free >= self.wanted
+
+    def __str__(self) -> str:
+        return f"waits for {self.wanted} registers, where {self.pool.free} are free"
 
 
 class ClusterBarrier:

@@ -26,6 +26,7 @@ from argus.interpret.events import (
     Event,
     NamedBarrier,
     Queue,
+    RegisterPool,
     Wait,
     storage_key,
 )
@@ -36,6 +37,7 @@ from argus.ir import ops as o
 from argus.ir.expr import Expr, evaluate
 from argus.ir.memory import BarrierRef
 from argus.ir.program import Program
+from argus.isa.registers import at_launch, held
 
 __all__ = ["Block", "Cluster", "Group", "Schedule", "Steps", "Visit"]
 
@@ -79,6 +81,7 @@ class Block:
             for i in range(alloc.count)
         }
         self.named: dict[int, NamedBarrier] = {}
+        self.registers = RegisterPool()
         self.end = cluster.clocks.zero()
         """What its groups know when they end."""
         self.visits: list[Visit] = []
@@ -101,6 +104,7 @@ class Group:
         warps: int,
         env: dict[str, Any],
         seen: Clock,
+        registers: int,
     ) -> None:
         self.block = block
         self.cluster = block.cluster
@@ -109,6 +113,8 @@ class Group:
         self.threads = 32 * warps
         self.first = 0
         """The first of its warps, counted from that of the block."""
+        self.registers = registers
+        """What each of its threads holds (setmaxnreg)."""
         self.env = env
         self.known = Knowledge(self.cluster.clocks, name, warps, seen)
         self.op: o.AnyOp | None = None
@@ -241,6 +247,8 @@ class Cluster:
             Block(self, index, rank, env) for rank, (index, env) in enumerate(envs)
         ]
         self.groups: list[Group] = []
+        most = program.target.registers
+        registers = held(at_launch(program.warps, program.min_blocks, most))
         for block in self.blocks:
             self.start(
                 block,
@@ -249,6 +257,7 @@ class Cluster:
                 block.env,
                 program.body,
                 self.clocks.zero(),
+                registers,
             )
 
     def start(
@@ -259,10 +268,14 @@ class Cluster:
         env: dict[str, Any],
         body: o.Block,
         seen: Clock,
+        registers: int,
         first: int = 0,
     ) -> None:
-        """Add a group that will run `body`, from warp ``first`` of the block on."""
-        group = Group(block, name, warps, env, seen)
+        """Add a group that will run `body`, from warp ``first`` of the block on.
+
+        ``registers`` is what each of its threads holds.
+        """
+        group = Group(block, name, warps, env, seen, registers)
         group.first = first
         group.steps = self.runner(group, body)
         self.groups.append(group)

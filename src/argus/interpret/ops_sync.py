@@ -8,10 +8,12 @@ from argus.interpret.events import (
     BarrierWaiting,
     ClusterWaiting,
     NamedBarrier,
+    RegistersWaiting,
     SyncWaiting,
 )
 from argus.interpret.machine import Group, Steps, Visit
 from argus.ir import ops as o
+from argus.isa.registers import WARPGROUP
 
 __all__ = ["SyncOp", "run"]
 
@@ -41,9 +43,28 @@ def run(group: Group, op: SyncOp) -> Steps:
             if op.kind == "proxy.async":
                 group.block.shared.fence(group)
         case o.SetMaxRegisters():
-            pass
+            yield from _set_registers(group, op)
         case _:
             assert_never(op)
+
+
+def _set_registers(group: Group, op: o.SetMaxRegisters) -> Steps:
+    """All warps of the role's warpgroups give registers back, or wait for more."""
+    more = op.count - group.registers
+    if (more > 0 and not op.grow) or (more < 0 and op.grow):
+        way = "raises" if op.grow else "lowers"
+        group.fault(
+            "registers",
+            f"setmaxnreg {way} the registers of a thread from {group.registers} to"
+            f" {op.count}",
+        )
+        return
+    warps = -(-group.warps // WARPGROUP) * WARPGROUP
+    waiting = RegistersWaiting(group.block.registers, 32 * warps * more)
+    while not waiting.ready():
+        yield waiting
+    group.block.registers.free -= waiting.wanted
+    group.registers = op.count
 
 
 def _arrive(group: Group, op: o.BarrierArrive) -> None:

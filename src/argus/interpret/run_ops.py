@@ -105,5 +105,5 @@ def _roles(group: Group, op: o.Roles) -> None:
         seen = group.known.internal.copy()
         group.cluster.start(
             group.block, role.name, role.warps, dict(group.env), role.body, seen,
-            role.first_warp or 0,
+            group.registers, role.first_warp or 0,
         )  # fmt: skip

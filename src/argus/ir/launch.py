@@ -33,7 +33,7 @@ from argus.ir.program import PointerAlignment, Requirement, ScalarParam
 T = TypeVar("T")
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
-FORMAT = 1
+FORMAT = 2
 """Version of the JSON form; a file with another one is not read."""
 
 
@@ -85,7 +85,8 @@ class LaunchSpec:
 
     ``args`` lists what the kernel actually takes, in order. ``grid`` is the number of
     blocks (x only), over dims, params and ``sm_count``; ``threads`` per block;
-    ``shared_bytes`` of dynamic shared memory.
+    ``shared_bytes`` of dynamic shared memory. ``registers`` is how many a thread must
+    be launched with, None where nothing depends on it (no register budgets).
     """
 
     entry: str
@@ -103,6 +104,7 @@ class LaunchSpec:
     alignments: tuple[PointerAlignment, ...]
     outputs: tuple[str, ...]
     spill_bytes: int = 0
+    registers: int | None = None
 
     def to_json(self) -> str:
         """A JSON text that :meth:`from_json` reads back to an equal spec."""
@@ -129,6 +131,7 @@ class LaunchSpec:
             "alignments": [[a.tensor, a.bytes] for a in self.alignments],
             "outputs": list(self.outputs),
             "spill_bytes": self.spill_bytes,
+            "registers": self.registers,
         }
         return json.dumps(data, sort_keys=True)
 
@@ -290,6 +293,7 @@ def _spec_in(data: Mapping[str, Json]) -> LaunchSpec:
         alignments=_each(data["alignments"], alignment),
         outputs=_each(data["outputs"], _text),
         spill_bytes=_int(data["spill_bytes"]),
+        registers=None if data["registers"] is None else _int(data["registers"]),
     )
 
 

@@ -23,14 +23,17 @@ if TYPE_CHECKING:
 class Target:
     """A GPU architecture and its sizes (CUDA C++ Programming Guide, capabilities).
 
-    ``shared_bytes``: most dynamic shared memory of a block. Which instructions it has
-    stands in their records (`argus.isa`), under its ``name``.
+    ``shared_bytes``: most dynamic shared memory of a block. ``registers`` (of 32 bits),
+    ``resident_threads`` and ``resident_blocks`` are those of a multiprocessor. Which
+    instructions it has stands in their records (`argus.isa`), under its ``name``.
     """
 
     name: str
     shared_bytes: int
     registers: int = 65536
     max_threads: int = 1024
+    resident_threads: int = 2048
+    resident_blocks: int = 32
 
 
 TARGETS: dict[str, Target] = {

@@ -40,6 +40,21 @@ def map_blocks(op: o.AnyOp, change: Callable[[o.Block], o.Block]) -> o.AnyOp:
     return op
 
 
+def budgets(body: o.Block) -> dict[o.Role, o.SetMaxRegisters]:
+    """The operation that sets the budget of each role that begins with it.
+
+    All warps of the role's warpgroups execute it, those that run no role, too.
+    """
+    return {
+        role: first
+        for op in body.ops
+        if isinstance(op, o.Roles)
+        for role in op.roles
+        for first in role.body.ops[:1]
+        if isinstance(first, o.SetMaxRegisters)
+    }
+
+
 def defined(op: o.AnyOp) -> tuple[o.Tile, ...]:
     """Tiles that ``op`` defines in its own block (loop results, not loop arguments)."""
     return f.DEFINED.of(op)

@@ -16,6 +16,10 @@ __all__ = [
     "BUDGETS",
     "BUDGETS_TEXT",
     "MOST",
+    "PARTITIONS",
+    "WARPGROUP",
+    "at_launch",
+    "held",
     "records",
     "setmaxnreg_function",
     "shuffle_source",
@@ -26,6 +30,28 @@ BUDGETS = range(24, 257, 8)
 BUDGETS_TEXT = f"a multiple of {BUDGETS.step} from {BUDGETS[0]} to {BUDGETS[-1]}"
 MOST = 255
 """Registers that a thread can name (CUDA C++ Programming Guide, capabilities)."""
+WARPGROUP = 4
+"""Warps of a warpgroup, which execute setmaxnreg together."""
+PARTITIONS = 4
+"""Parts of a multiprocessor, each with a part of the registers; warps are dealt out to
+them in turn (CUDA C++ Programming Guide, "Compute Capability 9.0")."""
+
+
+def at_launch(warps: int, blocks: int, total: int) -> int:
+    """Registers per thread of a kernel that uses setmaxnreg, when it is launched.
+
+    The most that launch bounds of ``warps`` warps and ``blocks`` resident blocks allow,
+    where a multiprocessor has ``total`` registers: ptxas reserves all of them, whatever
+    the code needs (measured with ptxas 13.0 for every number of warps and blocks; each
+    build is held against it, AG0711).
+    """
+    threads = -(-warps * blocks // PARTITIONS) * 32
+    return min(total // PARTITIONS // threads // BUDGETS.step * BUDGETS.step, MOST)
+
+
+def held(count: int) -> int:
+    """Registers per thread that a warp occupies where code may name ``count``."""
+    return -(-count // BUDGETS.step) * BUDGETS.step
 
 
 def setmaxnreg_function(*, grow: bool) -> str:
@@ -37,7 +63,12 @@ def _setmaxnreg(grow: bool) -> Instruction:
     kind, function = "inc" if grow else "dec", setmaxnreg_function(grow=grow)
     rules = (
         f"count is {BUDGETS_TEXT}",
-        "all warps of a warpgroup execute it; inc blocks until registers are free",
+        "all warps of a warpgroup execute it, and meet before they execute another",
+        "inc raises the number of registers, dec lowers it",
+        "registers come from and go to a pool of the block, in which there are none at "
+        "launch: its warps hold all that the block was launched with (`at_launch`)",
+        "inc blocks until the pool has enough; what a warp holds when it ends is not "
+        "counted on",
         "the kernel's register count is fixed (launch bounds), or it is ignored",
     )
     return Instruction(

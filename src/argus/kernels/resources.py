@@ -6,6 +6,7 @@ Bounds are necessary, not sufficient: the compiler has the last word on register
 from __future__ import annotations
 
 from argus.ir.program import TARGETS
+from argus.isa.registers import at_launch
 from argus.runs.records import Value
 
 WARPGROUP = 128
@@ -36,7 +37,7 @@ def shared_limit(target: str) -> int:
 
 def registers_per_thread(threads: int) -> int:
     """Most registers of a thread in a block of so many threads."""
-    return min(255, REGISTERS // threads // 8 * 8)
+    return at_launch(threads // 32, 1, REGISTERS)
 
 
 def ring_bytes(stages: int, rows: int, depth: int, itemsize: int = 2) -> int:

@@ -10,17 +10,16 @@ from __future__ import annotations
 from argus.ir import ops as o
 from argus.ir.program import Program
 from argus.ir.walk import blocks, defined, used
+from argus.isa.registers import at_launch
 
 OVERHEAD = 26
 """Registers for addresses, counters and predicates (of library kernels: 20 to 40)."""
-MOST = 255
 
 
 def estimate(program: Program) -> int:
     """Registers per thread, at most what launch bounds leave."""
-    threads = 32 * program.warps
-    bound = program.target.registers // (threads * program.min_blocks)
-    most = min(MOST, max(16, bound // 8 * 8))
+    bound = at_launch(program.warps, program.min_blocks, program.target.registers)
+    most = max(16, bound)
     roles = [op for op in program.body.ops if isinstance(op, o.Roles)]
     if any(r.registers is not None for op in roles for r in op.roles):
         return most  # setmaxnreg shares out what the block was launched with

@@ -29,13 +29,13 @@ class BuildOptions:
     """How to build. Everything here is part of the cache key.
 
     ``spill_bytes`` is what the kernel declares acceptable, per thread. ``line_info``
-    keeps line numbers in the binary, for profilers. ``max_registers`` bounds registers
-    per thread where the launch bounds of the source should not decide.
+    keeps line numbers in the binary, for profilers. ``registers`` is how many a thread
+    must be launched with, where the proof counts on it (setmaxnreg).
     """
 
     spill_bytes: int = 0
     line_info: bool = False
-    max_registers: int | None = None
+    registers: int | None = None
 
     def flags(self, target: str) -> tuple[str, ...]:
         """NVRTC's command line for ``target`` ("sm_90a")."""
@@ -48,9 +48,11 @@ class BuildOptions:
         ]
         if self.line_info:
             flags.append("--generate-line-info")
-        if self.max_registers is not None:
-            flags.append(f"--maxrregcount={self.max_registers}")
         return tuple(flags)
+
+    def deciding(self, target: str) -> tuple[str, ...]:
+        """All that decides what a build returns: flags, and what makes it an error."""
+        return (*self.flags(target), str(self.spill_bytes), str(self.registers))
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +90,7 @@ def build(
         ArgusError: AG0701 and AG0702 (the code is rejected), AG0703 (wgmma serialised),
             AG0704 (setmaxnreg ignored), AG0705 (no NVRTC), AG0706 (unknown target),
             AG0708 (a warning that is not known), AG0710 (no usage in the log),
+            AG0711 (launched with other registers than ``options.registers``),
             AG0506 (more spills than ``options.spill_bytes``).
     """
     options = options or BuildOptions()
@@ -106,6 +109,7 @@ def build(
         )
     reporter = Reporter()
     _report_findings(reporter, done.log, source, target, options, file)
+    _report_registers(reporter, usage, options)
     _report_spills(reporter, usage, options)
     return Cubin(
         image=done.image,
@@ -181,6 +185,24 @@ _HELP = {
     "wait, and keep fragments within the register budget of the role",
     "AG0704": "give every role `registers=`, and the kernel a fixed number of threads",
 }
+
+
+def _report_registers(
+    reporter: Reporter, usage: ResourceUsage, options: BuildOptions
+) -> None:
+    if options.registers in (None, usage.registers):
+        return
+    reporter.report(
+        "AG0711",
+        None,
+        f"a thread is launched with {usage.registers} registers, and the budgets of "
+        f"the roles were checked for {options.registers}",
+        notes=[
+            "setmaxnreg shares out what a block is launched with; with another number "
+            "a role might wait for ever",
+            f"NVRTC {nvrtc.compiler_version()}",
+        ],
+    )
 
 
 def _report_spills(

@@ -35,10 +35,8 @@ def build_key(source: str, target: str, options: BuildOptions) -> str:
 
     Raises ArgusError AG0705 if there is no NVRTC at all.
     """
-    flags = options.flags(target)
-    # spill_bytes decides between success and an error, and is not among the flags.
     return _digest(
-        ["build", source, *flags, str(options.spill_bytes), nvrtc.compiler_version()]
+        ["build", source, *options.deciding(target), nvrtc.compiler_version()]
     )
 
 
@@ -76,8 +74,7 @@ def specialisation_key(
             *(f"static {k}={_static(v)}" for k, v in sorted(statics.items())),
             *(f"dtype {k}={v}" for k, v in sorted(dtypes.items())),
             *(f"fact {k}={v}" for k, v in sorted((facts or {}).items())),
-            *options.flags(target),
-            str(options.spill_bytes),
+            *options.deciding(target),
         ]
     )
 

@@ -12,7 +12,7 @@ from argus.evaluation.requests import default_dtypes
 from argus.lang.kernel import load_kernels
 from argus.verify.performance import measure, obligations
 from argus.verify.performance.coalescing import count_sectors
-from argus.verify.performance.resources import budget_of, occupancy
+from argus.verify.performance.resources import occupancy
 from argus.verify.verdict import Verdict
 
 ROOT = Path(__file__).parents[3]
@@ -101,7 +101,6 @@ def test_occupancy():
     found = occupancy(gemm, 168)
     assert (found.blocks, found.by) == (1, "shared memory")
     assert found.limits["registers"] == 1
-    assert budget_of(gemm) == 32 * (24 * 4 + 240 * 8)
     small = program("src/argus/kernels/norms/kernel.py", "softmax", WARPS=8)
     assert occupancy(small, 32).blocks == 8
     assert occupancy(small, 33).limits["registers"] == 6

@@ -62,4 +62,11 @@ CODES = (
         "the binary cannot be read",
         "The compiled object is damaged, or not of the kind that was expected.",
     ),
+    Code(
+        "AG0711",
+        "the binary is launched with other registers than its budgets share out",
+        "Register budgets of roles were checked for the registers that a block is "
+        "launched with. The compiler chose another number, with which a role might "
+        "wait for registers for ever. This is a fault of Argus.",
+    ),
 )

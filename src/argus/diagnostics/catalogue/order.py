@@ -18,8 +18,8 @@ CODES = (
     Code(
         "AG0403",
         "a wait that is never satisfied",
-        "No arrival, copy or role completes what is waited for, so that the kernel "
-        "would hang.",
+        "No arrival, copy or role completes what is waited for, or gives back the "
+        "registers that are asked for, so that the kernel would hang.",
     ),
     Code(
         "AG0404",
@@ -138,5 +138,11 @@ CODES = (
         "Blocks run in any order: what one of them writes no other may read. A block "
         "may read a tile and write the same tile, in one role and by the same threads "
         "or with a sync between.",
+    ),
+    Code(
+        "AG0425",
+        "a register budget that the instruction cannot set",
+        "`setmaxnreg.inc` raises the registers of a thread and `.dec` lowers them, to "
+        "a multiple of 8 from 24 to 256.",
     ),
 )

@@ -18,8 +18,10 @@ CODES = (
     Code(
         "AG0503",
         "a register budget that is not possible",
-        "`registers=` is a multiple of 8 between 24 and 256, and the budgets of all "
-        "roles together stay within the register file.",
+        "`registers=` is a multiple of 8 between 24 and 256. Budgets share out what "
+        "the warpgroups that have one are launched with, which is the same for all "
+        "threads: as many as fit the multiprocessor, in steps of 8. Roles without a "
+        "budget give nothing.",
     ),
     Code(
         "AG0504",

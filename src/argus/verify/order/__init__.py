@@ -24,6 +24,7 @@ walk.py        the walk: control flow; memory.py, syncs.py: its operations, in a
 fills.py       which fill of a buffer an access belongs to
 accesses.py    what may be wrong with an access; barriers.py, registers.py, ending.py,
                stuck.py: with a barrier, with registers in flight, at the end, for ever
+budgets.py     who waits for registers (setmaxnreg)
 snapshot.py    the joint state; watch.py, period.py: where it repeats
 arrays.py      tensors that are read and written; elsewhere.py: by different blocks
 rules.py       obligations

@@ -20,6 +20,7 @@ from argus.ir import ops as o
 from argus.ir.expr import Binary, Const, Expr, Select, Sym, binary, symbols
 from argus.ir.program import Program
 from argus.ir.walk import walk
+from argus.verify.order import budgets
 from argus.verify.order.events import event_expressions, has_events
 from argus.verify.order.flips import flips
 from argus.verify.order.lengths import expanded, length
@@ -140,7 +141,7 @@ class _Study:
     def result(self) -> Control:
         control = Control()
         roots: list[Expr] = []
-        gaps: list[str] = []
+        gaps: list[str] = [*budgets.gaps(self.program)]
         self._visit(self.program.body, (), control, roots, gaps)
         everything = self.closure(roots)
         self._quiet_branches({s.name for s in everything}, roots, gaps)

@@ -13,7 +13,7 @@ __all__ = ["event_expressions", "has_events"]
 _PASSIVE = (
     o.Let | o.LoadScalar | o.Full | o.Index | o.Elementwise | o.Cast | o.Broadcast
     | o.Transpose | o.Reduce | o.Split | o.Slice | o.Scan | o.Reinterpret | o.Convert
-    | o.LoadGlobal | o.StoreGlobal | o.SetMaxRegisters | o.Annotation
+    | o.LoadGlobal | o.StoreGlobal | o.Annotation
 )  # fmt: skip
 """Operations without a place in the order of events."""
 

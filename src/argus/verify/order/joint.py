@@ -14,7 +14,7 @@ from argus.verify.order.choices import Choices
 from argus.verify.order.clock import PROLOGUE
 from argus.verify.order.families import Families, Member
 from argus.verify.order.snapshot import known
-from argus.verify.order.state import Barrier, Block, Group, Record
+from argus.verify.order.state import Barrier, Block, Group, Record, Waiting
 from argus.verify.order.walk import Walk
 
 __all__ = ["joint"]
@@ -131,7 +131,11 @@ def _group(group: Group, place: dict[Barrier, int]) -> tuple[object, ...]:
     return (
         id(group.op),
         tuple(group.path),
-        wait and (id(wait.op), place[wait.barrier], wait.barrier.completed - wait.n),
+        None if wait is None else id(wait.op),
+        (place[wait.barrier], wait.barrier.completed - wait.n)
+        if isinstance(wait, Waiting)
+        else None,
+        group.registers,
         products.shape(),
         group.copies.shape(group.handed),
         group.stores.shape(),

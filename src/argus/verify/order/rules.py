@@ -41,6 +41,7 @@ CLAIMS = {
     "AG0420": "the threads of the named barrier add up",
     "AG0421": "a wait covers the copy before its bytes are used again",
     "AG0423": "the array has such a barrier",
+    "AG0425": "the instruction can set this budget",
 }
 """What each rule says of the place where it holds."""
 
@@ -143,13 +144,15 @@ def _rules(op: o.AnyOp) -> tuple[str, ...]:
             return ("AG0410",)
         case o.WgmmaWait():
             return ("AG0407",)
+        case o.SetMaxRegisters():
+            return ("AG0403", "AG0419", "AG0425")
         case (
             o.For() | o.If() | o.Roles() | o.Let() | o.LoadScalar() | o.Full()
             | o.Index() | o.Elementwise() | o.Cast() | o.Broadcast() | o.Transpose()
             | o.Reduce() | o.Split() | o.Slice() | o.Scan() | o.Reinterpret()
             | o.Convert() | o.Dot() | o.LoadGlobal() | o.StoreGlobal()
             | o.CopyOutCommit() | o.CopyOutWait() | o.CpAsyncCommit()
-            | o.CpAsyncWait() | o.Fence() | o.WgmmaCommit() | o.SetMaxRegisters()
+            | o.CpAsyncWait() | o.Fence() | o.WgmmaCommit()
             | o.RingAcquire() | o.RingPublish() | o.RingWait() | o.RingRelease()
             | o.Tag() | o.Check() | o.Assume() | o.Expect() | o.Trust()
         ):  # fmt: skip

@@ -16,7 +16,7 @@ import numpy as np
 
 from argus.ir.memory import SharedAlloc
 from argus.verify.order.clock import CAUSE, PARTS, PROLOGUE, common
-from argus.verify.order.state import Barrier, Group
+from argus.verify.order.state import Barrier, Group, Waiting
 
 if TYPE_CHECKING:
     from argus.verify.order.walk import Walk
@@ -139,7 +139,9 @@ def _group(group: Group, counters: tuple[str, ...], modulus: int) -> object:
     return (
         id(group.op),
         tuple(group.path),
-        None if wait is None else (id(wait.op), wait.barrier.completed - wait.n),
+        None if wait is None else id(wait.op),
+        wait.barrier.completed - wait.n if isinstance(wait, Waiting) else 0,
+        group.registers,
         group.products.shape(),
         group.copies.shape(group.handed),
         group.stores.shape(),

@@ -12,7 +12,14 @@ from dataclasses import dataclass, field
 
 from argus.diagnostics import Span
 from argus.ir.memory import BarrierAlloc, SharedAlloc
-from argus.ir.ops import AnyOp, BarrierArrive, CopyAsync, For, Tile
+from argus.ir.ops import (
+    AnyOp,
+    BarrierArrive,
+    CopyAsync,
+    For,
+    SetMaxRegisters,
+    Tile,
+)
 from argus.ir.program import Program
 from argus.verify.evidence import Event
 from argus.verify.order.clock import CAUSE, ORDER, PARTS, Clock, Knowledge, Moments
@@ -31,13 +38,14 @@ __all__ = [
     "Steps",
     "Waited",
     "Waiting",
+    "Wanting",
     "make_block",
     "storage_key",
 ]
 
 Iteration = tuple[tuple[str, int], ...]
 """Loop variables and their values, outermost first."""
-Steps = Generator["Waiting | None", None, None]
+Steps = Generator["Waiting | Wanting | None", None, None]
 
 
 def storage_key(tile: Tile) -> object:
@@ -183,6 +191,19 @@ class Waiting:
         return completed > self.n or (self.parity and completed % 2 != self.n % 2)
 
 
+@dataclass(eq=False, slots=True)
+class Wanting:
+    """A group waits until its block has so many free registers (of 32 bits)."""
+
+    op: SetMaxRegisters
+    block: Block
+    registers: int
+
+    def ready(self) -> bool:
+        """Whether they are there."""
+        return self.block.free >= self.registers
+
+
 @dataclass(slots=True)
 class Accumulator:
     """Registers that a wgmma writes: its number, and whether a wait named them."""
@@ -224,6 +245,8 @@ class Group:
     env: dict[str, int | float]
     know: Knowledge
     moments: Moments
+    registers: int
+    """What each of its threads holds."""
     base: int = 0
     op: AnyOp | None = None
     iteration: Iteration = ()
@@ -235,7 +258,7 @@ class Group:
     """How many turns each of them has."""
     path: list[int] = field(default_factory=list[int])
     """Identities of the loops and branches around the current operation."""
-    wait: Waiting | None = None
+    wait: Waiting | Wanting | None = None
     steps: Steps | None = None
     parting_at: list[Parting] = field(default_factory=list["Parting"])
     """At the head of each turn of its outermost loop, if wanted."""
@@ -355,6 +378,8 @@ class Block:
     )
     written: int = 0
     """Bytes that were written, as a mask."""
+    free: int = 0
+    """Registers that its warps have given back, and may ask for again."""
     initialised: set[Footprint] = field(default_factory=set[Footprint])
     """Footprints all of whose bytes were written, or reported."""
 

@@ -9,9 +9,10 @@ from argus.ir.memory import Ring
 from argus.ir.program import Program
 from argus.ir.walk import blocks, walk
 from argus.verify.evidence import Event
+from argus.verify.order import budgets
 from argus.verify.order.accesses import event, report
 from argus.verify.order.finding import Findings
-from argus.verify.order.state import Barrier, Group, Waiting
+from argus.verify.order.state import Barrier, Group, Waiting, Wanting
 
 __all__ = ["explain"]
 
@@ -26,12 +27,20 @@ def explain(
 
     ``groups`` are those that wait, ``everyone`` has those that have ended, too.
     """
-    waiting = [(g, g.wait) for g in groups if g.wait is not None]
+    waiting = [(g, g.wait) for g in groups if isinstance(g.wait, Waiting)]
+    wanting = [(g, g.wait) for g in groups if isinstance(g.wait, Wanting)]
     events = (
         *(e for g in everyone for e in g.loops_left()),
         *(event(g, w.op, f"waits for {_what(w)}", g.iteration) for g, w in waiting),
     )
     notes = tuple(f"{g.who}: {_state(w)}" for g, w in waiting)
+    if wanting:
+        # What the others wait for may be what these would do next.
+        events += tuple(
+            event(g, w.op, "waits for registers", g.iteration) for g, w in wanting
+        )
+        budgets.refused(findings, program, wanting, everyone, events, notes)
+        return
     causes = [x for x in waiting if _bytes(findings, *x, events)]
     causes += [x for x in waiting if _starved(findings, *x, waiting, events, program)]
     if causes:
@@ -225,29 +234,27 @@ def _rule(
         if users - live:
             return "AG0410"
         here = {
-            g.name
-            for g in groups
-            if g.block is group.block
-            and g.wait is not None
-            and g.wait.barrier is barrier
+            g.name for g in groups if g.block is group.block and _awaited(g) is barrier
         }
         return "AG0420" if users <= here else "AG0403"
-    others = any(g.wait is not None and g.wait.barrier is not barrier for g in groups)
+    others = any(_awaited(g) not in (None, barrier) for g in groups)
     if 0 < barrier.pending < barrier.count and not others:
         return "AG0409"
     if 0 < barrier.pending < barrier.count:
         arriving = {
             id(g)
             for g in groups
-            if g.wait is not None
-            and g.wait.barrier is not barrier
-            and _arrives(g, program, wait)
+            if _awaited(g) not in (None, barrier) and _arrives(g, program, wait)
         }
         # Those that arrive here wait for what this group would do next: the count.
         arrived = {e.group.who for e in barrier.arrivals}
         missing = [g for g in groups if id(g) in arriving and g.who not in arrived]
         return "AG0403" if missing else "AG0409"
     return "AG0403"
+
+
+def _awaited(group: Group) -> Barrier | None:
+    return group.wait.barrier if isinstance(group.wait, Waiting) else None
 
 
 def _arrives(group: Group, program: Program, wait: Waiting) -> bool:

@@ -18,7 +18,7 @@ from argus.diagnostics import Span
 from argus.ir import ops as o
 from argus.ir.expr import Sym
 from argus.ir.program import BLOCK_INDEX, CLUSTER_RANK, Program
-from argus.verify.order import memory, registers, syncs
+from argus.verify.order import budgets, memory, registers, syncs
 from argus.verify.order.choices import Choices
 from argus.verify.order.clock import Knowledge
 from argus.verify.order.ending import leave, over
@@ -71,6 +71,7 @@ class Walk(Machine):
         """Branches that were taken."""
         self.partings: list[Parting] = []
         self.everyone: list[Group] = []
+        held = budgets.launched(program)
         for block in self.blocks:
             values = {
                 **env,
@@ -78,7 +79,9 @@ class Walk(Machine):
                 CLUSTER_RANK.name: block.rank,
             }
             know = Knowledge.first(program.warps)
-            self._start(block, "block", program.span, 0, values, know, program.body)
+            self._start(
+                block, "block", program.span, 0, values, know, program.body, held
+            )
 
     def _start(
         self,
@@ -89,8 +92,11 @@ class Walk(Machine):
         env: dict[str, int | float],
         know: Knowledge,
         body: o.Block,
+        held: int,
     ) -> None:
-        group = Group(block, name, span, first, know.warps, env, know, self.moments)
+        group = Group(
+            block, name, span, first, know.warps, env, know, self.moments, held
+        )
         group.tick()
         group.steps = self._block(group, body)
         self.groups.append(group)
@@ -182,6 +188,8 @@ class Walk(Machine):
                         group.tick()
                 case o.ClusterSync():
                     yield from syncs.cluster(self, group, op)
+                case o.SetMaxRegisters():
+                    yield from budgets.change(self.findings, self.program, group, op)
                 case o.For():
                     yield from self._for(group, op)
                 case o.If():
@@ -195,7 +203,6 @@ class Walk(Machine):
                     o.Full() | o.Index() | o.Elementwise() | o.Cast() | o.Broadcast()
                     | o.Transpose() | o.Reduce() | o.Split() | o.Slice() | o.Scan()
                     | o.Reinterpret() | o.Convert() | o.LoadGlobal() | o.StoreGlobal()
-                    | o.SetMaxRegisters()
                 ):  # fmt: skip
                     pass
                 case o.Tag() | o.Check() | o.Assume() | o.Expect() | o.Trust():
@@ -283,7 +290,16 @@ class Walk(Machine):
                 raise Unmodelled(f"role {role.name} has warps beyond the block's")
             know = group.know.of(first, role.warps)
             env = dict(group.env)
-            self._start(group.block, role.name, role.span, first, env, know, role.body)
+            self._start(
+                group.block,
+                role.name,
+                role.span,
+                first,
+                env,
+                know,
+                role.body,
+                group.registers,
+            )
 
 
 def _assign(

@@ -15,7 +15,7 @@ from argus.verify.evidence import Counterexample, Place
 from argus.verify.performance.bank_conflicts import conflicts_of
 from argus.verify.performance.coalescing import access_bytes, sectors_of
 from argus.verify.performance.findings import Finding
-from argus.verify.performance.resources import Occupancy, budget_of, occupancy
+from argus.verify.performance.resources import Occupancy, occupancy
 from argus.verify.performance.sites import Site, sites
 from argus.verify.verdict import Obligation, Verdict
 
@@ -194,7 +194,7 @@ def _wide_enough(site: Site, width: Counted) -> Iterator[Obligation]:
 
 
 def _resident(program: Program) -> Iterator[Obligation]:
-    """The declared blocks fit a multiprocessor, the budgets its registers."""
+    """The declared blocks fit a multiprocessor."""
     found = occupancy(program)
     claim = f"{program.min_blocks} blocks fit a multiprocessor"
     evidence = None
@@ -213,25 +213,5 @@ def _resident(program: Program) -> Iterator[Obligation]:
         Verdict.PROVED if evidence is None else Verdict.REFUTED,
         "counting",
         counterexample=evidence,
-        slow=True,
-    )
-    budget = budget_of(program)
-    if budget is None:
-        return
-    over = budget > program.target.registers
-    yield Obligation(
-        "AG0503",
-        "the roles' register budgets fit the register file",
-        program.span,
-        Verdict.REFUTED if over else Verdict.PROVED,
-        "counting",
-        counterexample=Counterexample(
-            f"the roles' budgets add up to {budget} of {program.target.registers} "
-            "registers",
-            f"{budget} registers",
-            Place("block"),
-        )
-        if over
-        else None,
         slow=True,
     )

@@ -15,18 +15,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from argus.ir import ops as o
 from argus.ir.program import Program
+from argus.isa.registers import PARTITIONS
 
-__all__ = ["Occupancy", "budget_of", "occupancy"]
+__all__ = ["Occupancy", "occupancy"]
 
-THREADS = 2048
-BLOCKS = 32
 RESERVED = 1024
 """Shared memory that the system takes for each block."""
 UNIT = 256
 """Registers are given to a warp in this unit."""
-PARTITIONS = 4
 
 
 @dataclass(frozen=True)
@@ -51,8 +48,8 @@ def occupancy(program: Program, registers: int | None = None) -> Occupancy:
     threads = program.warps * 32
     shared = program.target.shared_bytes + RESERVED
     limits = {
-        "blocks": BLOCKS,
-        "threads": THREADS // threads,
+        "blocks": program.target.resident_blocks,
+        "threads": program.target.resident_threads // threads,
         "shared memory": shared // (program.shared_bytes + RESERVED),
     }
     if registers is None:
@@ -68,21 +65,3 @@ def _by_registers(program: Program, registers: int) -> int:
     per_warp = -(-registers * 32 // UNIT) * UNIT
     per_partition = program.target.registers // PARTITIONS // per_warp
     return per_partition * PARTITIONS // program.warps
-
-
-def budget_of(program: Program) -> int | None:
-    """Registers of a block by its roles' budgets (setmaxnreg); None without budgets.
-
-    A role keeps the registers of all warps up to the next role's first: setmaxnreg is
-    for whole warpgroups.
-    """
-    roles = [r for op in program.body.ops if isinstance(op, o.Roles) for r in op.roles]
-    firsts = [r.first_warp for r in roles]
-    total = 0
-    for role in roles:
-        if role.registers is None or role.first_warp is None:
-            return None
-        later = [f for f in firsts if f is not None and f > role.first_warp]
-        warps = min(later, default=program.warps) - role.first_warp
-        total += role.registers * warps * 32
-    return total or None

@@ -107,9 +107,10 @@ def launch(call: Call) -> Value:
             )
         e.program.warps, e.launch_warps = warps, True
     e.program.min_blocks = call.positive("min_blocks", 1)
-    if e.program.min_blocks > 32:
+    most = e.program.target.resident_blocks
+    if e.program.min_blocks > most:
         raise e.fail(
-            "AG0510", call.where("min_blocks"), "at most 32 blocks are resident"
+            "AG0510", call.where("min_blocks"), f"at most {most} blocks are resident"
         )
     e.program.spill_bytes = call.int("spill_bytes", 0)
     return NOTHING
