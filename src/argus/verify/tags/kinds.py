@@ -75,8 +75,11 @@ def _computed(fn: str, numbers: Sequence[float]) -> Kind:
 
 def _mixed(fn: str, kinds: Sequence[Kind]) -> Kind:
     """Known numbers and data together."""
-    a = kinds[0]
-    b = kinds[1] if len(kinds) > 1 else a
+    if fn == "fma":
+        return fold("add", (fold("mul", kinds[:2]), kinds[2]))
+    if len(kinds) != 2:
+        return "data"
+    a, b = kinds
     known = a if not isinstance(a, str) else b
     assert not isinstance(known, str)
     large = abs(known) >= MASKED
@@ -101,8 +104,5 @@ def _mixed(fn: str, kinds: Sequence[Kind]) -> Kind:
             if is_positive_infinity(known):
                 return "data"
             return known if is_negative_infinity(known) else "data"
-        case "fma":
-            product = fold("mul", kinds[:2])
-            return fold("add", (product, kinds[2]))
         case _:
             return "data"

@@ -137,7 +137,8 @@ def _count(spans: list[Span], s: Sum, scope: Scope) -> Completeness | None:
         n = scope.value_at(extent, model)
         if n is None or n > _MOST:
             continue
-        seen = np.zeros(n, np.int64)
+        # A table may name an end below its start: no coordinate then.
+        seen = np.zeros(max(n, 0), np.int64)
         for span in spans:
             if not _add(span, model, seen, scope):
                 return None

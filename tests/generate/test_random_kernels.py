@@ -1,0 +1,75 @@
+"""Random kernels through everything that needs no GPU; nothing proved may be wrong.
+
+`ARGUS_RANDOM=2000 pytest tests/generate` looks at more of them, and
+`benchmarks/random_kernels.py` does the same in many processes, and on a GPU.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+from collections import Counter
+
+import pytest
+
+from argus.diagnostics import ArgusError
+from generate import FAMILIES, generate, mutate
+from generate.examine import examine
+from generate.mutate import KINDS
+from generate.running import request_of
+
+COUNT = int(os.environ.get("ARGUS_RANDOM", "24"))
+
+
+@pytest.mark.parametrize("seed", range(COUNT))
+def test_a_random_kernel_is_judged_rightly(seed: int) -> None:
+    """The first seeds take each family in turn."""
+    names = list(FAMILIES)
+    family = names[seed] if seed < len(names) else None
+    generated = generate(seed, family)
+    found = examine(generated)
+    assert found.problems == [], generated.source
+    # The generator makes right kernels: what is refuted would be a false alarm, of
+    # which some are known; that they compute the reference is what holds.
+    assert found.wrong == [], generated.source
+
+
+def test_the_same_seed_gives_the_same_kernel() -> None:
+    assert [generate(s) for s in range(20)] == [generate(s) for s in range(20)]
+
+
+def test_most_kernels_are_accepted() -> None:
+    refused: Counter[str] = Counter()
+    for seed in range(60):
+        try:
+            request_of(generate(seed))
+        except ArgusError as error:
+            refused.update(error.codes)
+    assert sum(refused.values()) <= 6, refused
+
+
+def test_kernels_combine_features() -> None:
+    features = [generate(seed).features for seed in range(300)]
+    assert sum(len(f) >= 4 for f in features) > 200
+    every = Counter(name for f in features for name in f)
+    assert {"TMA", "cp.async", "turns", "cluster", "persistent", "registers"} <= {
+        *every
+    }
+
+
+def test_mutants_parse_and_differ() -> None:
+    kinds: Counter[str] = Counter()
+    for seed in range(150):
+        generated = generate(seed)
+        mutant = mutate(generated, seed)
+        kinds[mutant.kind] += 1
+        assert ast.dump(ast.parse(mutant.source)) != ast.dump(
+            ast.parse(generated.source)
+        )
+        assert mutant == mutate(generated, seed)
+        before, after = (
+            ast.dump(ast.parse(text).body[-1])
+            for text in (generated.source, mutant.source)
+        )
+        assert before == after, "the reference has changed"
+    assert len(kinds) >= len(KINDS) - 3
