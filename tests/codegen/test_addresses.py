@@ -130,4 +130,4 @@ def test_a_known_divisor_keeps_the_cheap_form() -> None:
     found = printed_offsets(cx, plan, view, {"row": 1})
     assert np.array_equal(found, vector_shared(plan, view, {"row": 1})[:, :, 0])
     # The swizzle is computed once per thread: no xor is left in the access.
-    assert any("^" in line for line in cx.out.text().splitlines())
+    assert any("^" in line for line in cx.out.code().splitlines())

@@ -44,7 +44,7 @@ def bind_parameters(cx: Context) -> None:
     Raises CodegenError for a scalar type that kernels cannot take.
     """
     for tensor in tensors(cx.program):
-        cx.spelled[tensor.name] = cx.names.unique(tensor.name)
+        cx.tensors[tensor.name] = cx.names.unique(tensor.name)
     for sym in _sizes(cx.program):
         cx.bind(sym, "long long" if sym.kind == "stride" else "int")
         cx.ranges[sym.name] = (1 if sym.kind == "dim" else 0, None)
@@ -87,7 +87,7 @@ def arguments(cx: Context) -> tuple[list[Arg], list[str]]:
             # An output may be read back, and may not be promised to be constant.
             const = "" if tensor.name in program.outputs else "const "
             ctype = pointer_type(tensor.dtype)
-            name = cx.spelled[tensor.name]
+            name = cx.tensors[tensor.name]
             declared.append(f"{const}{ctype}* __restrict__ {name}")
     for sym in _sizes(program):
         if sym.name in cx.symbols:

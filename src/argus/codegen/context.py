@@ -27,8 +27,14 @@ from argus.layout import Fragment, from_table
 
 Ints = NDArray[np.integer[Any]]
 
-TID = Sym("tid", "thread")
+# No name of the source has an @ in it.
+TID = Sym("@tid", "thread")
 """Thread index within the group that runs the operation."""
+LOOP = Sym("@r", "loop")
+"""Variable of a register loop."""
+INNER_LOOP = Sym("@rr", "loop")
+"""Variable of a register loop inside a register loop."""
+_PRINTED = {TID.name: "tid", LOOP.name: "r", INNER_LOOP.name: "rr"}
 
 
 class Irregular(Exception):  # noqa: N818 - a request to unroll, not an error
@@ -109,7 +115,10 @@ class Context:
     storage: Storage
     out: Writer
     group: Group
+    tensors: dict[str, str] = field(default_factory=dict[str, str])
+    """C++ name of each tensor's pointer."""
     spelled: dict[str, str] = field(default_factory=dict[str, str])
+    """C++ name of each symbol."""
     types: dict[str, str] = field(default_factory=dict[str, str])
     ranges: dict[str, expressions.Range] = field(
         default_factory=dict[str, expressions.Range]
@@ -126,7 +135,8 @@ class Context:
         """C++ identifier of a symbol. Raises CodegenError for one nobody bound."""
         if sym.name == TID.name:
             self.group.declare_tid()
-            return "tid"
+        if sym.name in _PRINTED:
+            return _PRINTED[sym.name]
         if sym.kind in ("dim", "stride", "param", "block", "rank"):
             self.symbols.setdefault(sym.name, sym)
         if sym.name not in self.spelled:
@@ -215,8 +225,7 @@ class Context:
         """Print a loop of at least two turns; False when it is none."""
         if count < 2:
             return False
-        step = Step(Sym("r", "loop"), np.arange(count))
-        self.spelled["r"] = "r"
+        step = Step(LOOP, np.arange(count))
         try:
             lines = body(step)
         except Irregular:

@@ -18,10 +18,10 @@ from pathlib import Path
 from argus.codegen import abi, scalars, storage, structure
 from argus.codegen.context import Context, Group
 from argus.codegen.errors import CodegenError
-from argus.codegen.names import Names
+from argus.codegen.names import Names, words
 from argus.codegen.sync import map_symbol
 from argus.codegen.tiles import functions_called
-from argus.codegen.writer import Reserved, Writer
+from argus.codegen.writer import Reserved, Writer, comment
 from argus.ir.annotations import without_annotations
 from argus.ir.launch import LaunchSpec
 from argus.ir.ops import Roles
@@ -51,7 +51,7 @@ def emit(program: Program) -> CudaSource:
         raise CodegenError(f"program {program.name} is not placed")
     program = without_annotations(program)
     names = Names()
-    entry = names.unique(program.name)
+    entry = names.unique(f"{program.name.removesuffix('_kernel')}_kernel")
     out = Writer(depth=1)
     frame, tid_place = out.reserve(), out.reserve()
     group = Group("block", program.warps, out.reserve(), "threadIdx.x", tid_place)
@@ -67,27 +67,25 @@ def emit(program: Program) -> CudaSource:
             name = cx.spelled[map_symbol(index)]
             prefetch.line(f"argus_tma_prefetch(&{name});")
     # The frame comes first, but depends on what the body mentions.
-    for line in _frame(cx, out.text()):
-        frame.line(line)
-    text = out.text()
+    _frame(cx, words(out.code()), frame)
     args, declared = abi.arguments(cx)
     head = _signature(cx, entry, declared)
-    called = functions_called(text) + (["TensorMap"] if cx.maps else [])
+    called = functions_called(out.code()) + (["TensorMap"] if cx.maps else [])
     try:
         prelude = cuda_prelude(called, program.target.name)
     except UnsupportedInstructionError as error:
         raise CodegenError(str(error)) from error
+    names.settle(head + out.code())
+    text = f"{names.spell(head)}{out.text(names.spell)}}}\n"
+    spec = abi.launch_spec(cx, names.spell(entry), args)
+    return CudaSource(f"{_origin(program)}\n{prelude}\n{text}", spec.entry, spec)
+
+
+def _origin(program: Program) -> str:
     file = Path(program.file).name
-    origin = f"// {program.name}, from {file}, for {program.target.name}\n"
-    source = f"{origin}{_statics(program)}\n{prelude}\n{head}{text}}}\n"
-    return CudaSource(source, entry, abi.launch_spec(cx, entry, args))
-
-
-def _statics(program: Program) -> str:
-    if not program.statics:
-        return ""
+    text = comment(f"{program.name}, from {file}, for {program.target.name}") + "\n"
     pairs = ", ".join(f"{name}={value}" for name, value in program.statics.items())
-    return f"// {' '.join(pairs.split())}\n"
+    return text + (f"{comment(pairs)}\n" if pairs else "")
 
 
 def _bind_hardware(cx: Context) -> None:
@@ -108,25 +106,23 @@ def _signature(cx: Context, entry: str, declared: list[str]) -> str:
     return head + "\n    " + ",\n    ".join(declared) + ") {\n"
 
 
-def _frame(cx: Context, body: str) -> list[str]:
+def _frame(cx: Context, used: set[str], place: Reserved) -> None:
     """Declarations at the top, each only if the body uses it."""
-    lines: list[str] = []
-    if "smem" in body:
-        lines.append(
+    if used & {"smem", "smem_base"}:
+        place.line(
             f"extern __shared__ __align__({SHARED_ALIGNMENT}) unsigned char smem[];"
         )
-    if "smem_base" in body:
-        lines.append("const u32 smem_base = (u32)__cvta_generic_to_shared(smem);")
+    if "smem_base" in used:
+        place.line("const u32 smem_base = (u32)__cvta_generic_to_shared(smem);")
     if any(isinstance(op, Roles) for op in walk(cx.program.body)):
-        lines.append("// the same in all lanes of a warp, and known to be")
-        lines.append("const int warp = argus_shfl_idx((int)threadIdx.x / 32, 0);")
+        place.comment("the same in all lanes of a warp, and known to be")
+        place.line("const int warp = argus_shfl_idx((int)threadIdx.x / 32, 0);")
     if BLOCK_INDEX.name in cx.symbols:
-        lines.append("const int block_x = blockIdx.x;")
+        place.line("const int block_x = blockIdx.x;")
     if GRID_SIZE.name in cx.symbols:
-        lines.append("const int grid_x = gridDim.x;")
+        place.line("const int grid_x = gridDim.x;")
     if CLUSTER_RANK.name in cx.symbols:
-        lines.append("const int cluster_rank = (int)argus_cluster_rank();")
-    return lines
+        place.line("const int cluster_rank = (int)argus_cluster_rank();")
 
 
 def _barriers(cx: Context) -> Reserved | None:
@@ -139,19 +135,20 @@ def _barriers(cx: Context) -> Reserved | None:
     if not program.barriers:
         return None
     out.blank()
-    out.line("// barriers: initialised by one thread before any other uses them")
+    out.comment("barriers: initialised by one thread before any other uses them")
     with out.block("if (threadIdx.x == 0)"):
         for barrier in program.barriers:
             if barrier.offset is None:
                 raise CodegenError(f"barrier {barrier.name} is not placed")
-            note = f"  // {barrier.name} ({barrier.role})"
+            note = f"{barrier.name} ({barrier.role})"
             if barrier.count == 1:
                 out.line(
                     f"argus_mbar_init(smem_base + {barrier.offset}, "
-                    f"{barrier.arrivals});{note}"
+                    f"{barrier.arrivals});",
+                    note,
                 )
                 continue
-            out.line(f"for (int i = 0; i < {barrier.count}; ++i){note}")
+            out.line(f"for (int i = 0; i < {barrier.count}; ++i)", note)
             out.line(
                 f"  argus_mbar_init(smem_base + {barrier.offset} + 8 * i, "
                 f"{barrier.arrivals});"

@@ -10,6 +10,7 @@ not check results: that is what the language's reference functions are for.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from argus.codegen.abi import SCALAR_TYPES
@@ -17,6 +18,8 @@ from argus.codegen.emit import CudaSource, emit
 from argus.codegen.errors import CodegenError
 from argus.codegen.expressions import text as expression
 from argus.codegen.host import FRAME, HEADER
+from argus.codegen.names import Names
+from argus.codegen.writer import comment, literal
 from argus.ir.dtypes import DType
 from argus.ir.expr import Expr, Sym, symbols
 from argus.ir.launch import (
@@ -29,7 +32,7 @@ from argus.ir.launch import (
 )
 from argus.ir.memory import GlobalTensor
 from argus.ir.placement import TensorMap
-from argus.ir.program import Program
+from argus.ir.program import SM_COUNT, Program, ScalarParam
 from argus.isa.boxes import map_type
 
 
@@ -49,10 +52,8 @@ def export(
 def _usage(source: CudaSource) -> str:
     spec = source.spec
     sizes = " ".join(f"{sym.name}=..." for sym in _sizes(spec))
-    return (
-        f"// nvcc {nvcc_flags(spec.target)} {spec.entry}.cu -lcuda\n"
-        f"// ./a.out {sizes}\n"
-    )
+    build = f"nvcc {nvcc_flags(spec.target)} {spec.entry}.cu -lcuda"
+    return f"{comment(build)}\n{comment(f'./a.out {sizes}')}\n"
 
 
 def nvcc_flags(target: str) -> str:
@@ -69,35 +70,8 @@ def host_program(
     ``defaults`` are the sizes and scalars it takes when run without arguments (1024
     and 1 where not given).
     """
-    defaults = defaults or {}
-    lines: list[str] = []
-    for sym in _sizes(spec):
-        size = int(defaults.get(sym.name, 1024))
-        value = f'argus_host::argument(argc, argv, "{sym.name}", {size})'
-        lines.append(f"const long long {_c(sym)} = {value};")
-    for scalar in spec.scalars:
-        kind = "real" if scalar.dtype == "f32" else "argument"
-        number = defaults.get(scalar.name, 1)
-        value = f'argus_host::{kind}(argc, argv, "{scalar.name}", {number})'
-        lines.append(f"const {SCALAR_TYPES[scalar.dtype]} {_c(scalar.sym)} = {value};")
-    lines.append("const long long v_sm_count = argus_host::multiprocessors();")
-    for tensor in spec.tensors:
-        lines += _tensor(tensor)
-    for requirement in spec.requirements:
-        why = requirement.why.replace("\\", "\\\\").replace('"', '\\"')
-        lines.append(f'argus_host::require({_text(requirement.cond)}, "{why}");')
-    for index, entry in enumerate(spec.tensor_maps):
-        lines += _tensor_map(index, entry)
-    for number, arg in enumerate(spec.args):
-        lines.append(_argument(spec, arg, number))
-    cells = ", ".join(f"&arg{i}" for i in range(len(spec.args))) or "nullptr"
-    lines.append(f"void* arguments[] = {{{cells}}};")
-    lines.append(f"const long long blocks = {_text(spec.grid)};")
-    lines.append(
-        f"argus_host::launch((const void*){spec.entry}, blocks, {spec.threads}, "
-        f"{spec.cluster}, {spec.shared_bytes}, {spec.registers or 0}, arguments);"
-    )
-    body = "".join(f"  {line}\n" for line in lines)
+    host = _Host(spec, defaults or {})
+    body = "".join(f"  {line}\n" for line in host.lines())
     return FRAME.replace("@BODY@", body)
 
 
@@ -111,71 +85,132 @@ def _sizes(spec: LaunchSpec) -> list[Sym]:
     return list(found.values())
 
 
-def _c(sym: Sym) -> str:
-    # A prefix keeps the names apart from the host program's own, and from keywords.
-    return f"v_{sym.name}"
+class _Host:
+    """Statements of ``main`` for one launch spec."""
+
+    def __init__(self, spec: LaunchSpec, defaults: Mapping[str, int | float]) -> None:
+        self.spec = spec
+        self.defaults = defaults
+        self._names = Names()
+        self._values: dict[str, str] = {}
+        self._tensors: dict[str, str] = {}
+
+    def lines(self) -> list[str]:
+        """The statements, in order."""
+        spec = self.spec
+        lines = [self._size(sym) for sym in _sizes(spec)]
+        lines += [self._scalar(scalar) for scalar in spec.scalars]
+        count = self._value(SM_COUNT)
+        lines.append(f"const long long {count} = argus_host::multiprocessors();")
+        for tensor in spec.tensors:
+            lines += self._tensor(tensor)
+        for requirement in spec.requirements:
+            why = literal(requirement.why)
+            lines.append(f"argus_host::require({self._text(requirement.cond)}, {why});")
+        for index, entry in enumerate(spec.tensor_maps):
+            lines += self._tensor_map(index, entry)
+        lines += [self._argument(arg, number) for number, arg in enumerate(spec.args)]
+        cells = ", ".join(f"&arg{i}" for i in range(len(spec.args))) or "nullptr"
+        lines.append(f"void* arguments[] = {{{cells}}};")
+        lines.append(f"const long long blocks = {self._text(spec.grid)};")
+        lines.append(
+            f"argus_host::launch((const void*){spec.entry}, blocks, {spec.threads}, "
+            f"{spec.cluster}, {spec.shared_bytes}, {spec.registers or 0}, arguments);"
+        )
+        self._names.settle(f"{FRAME}\n" + "\n".join(lines))
+        return [self._names.spell(line) for line in lines]
+
+    def _value(self, sym: Sym) -> str:
+        """The variable that holds a symbol's value."""
+        if sym.name not in self._values:
+            self._values[sym.name] = self._names.unique(f"v_{sym.name}")
+        return self._values[sym.name]
+
+    def _text(self, e: Expr) -> str:
+        # The device functions of rounding division have counterparts on the host.
+        return expression(e, self._value).replace("argus_", "argus_host::")
+
+    def _size(self, sym: Sym) -> str:
+        size = int(self.defaults.get(sym.name, 1024))
+        value = f"argus_host::argument(argc, argv, {literal(sym.name)}, {size})"
+        return f"const long long {self._value(sym)} = {value};"
+
+    def _scalar(self, scalar: ScalarParam) -> str:
+        number = self.defaults.get(scalar.name, 1)
+        if scalar.dtype == "f32":
+            value = f"real(argc, argv, {literal(scalar.name)}, {_float(float(number))})"
+        else:
+            whole = f"{int(number)}ll"
+            value = f"argument(argc, argv, {literal(scalar.name)}, {whole})"
+        ctype = SCALAR_TYPES[scalar.dtype]
+        return f"const {ctype} {self._value(scalar.sym)} = argus_host::{value};"
+
+    def _tensor(self, tensor: GlobalTensor) -> list[str]:
+        """Contiguous strides, then memory with random values."""
+        lines: list[str] = []
+        size = "1ll"
+        for d in range(tensor.rank - 1, -1, -1):
+            stride = tensor.strides[d]
+            if isinstance(stride, Sym):
+                lines.append(f"const long long {self._value(stride)} = {size};")
+            size += f" * ({self._text(tensor.shape[d])})"
+        name = self._names.unique(f"t_{tensor.name}")
+        self._tensors[tensor.name] = name
+        lines.append(
+            f"void* {name} = argus_host::tensor({size}, "
+            f"{tensor.dtype.bytes}, argus_host::{_random(tensor.dtype)});"
+        )
+        return lines
+
+    def _tensor_map(self, index: int, entry: TensorMap) -> list[str]:
+        tensor = entry.tensor
+        element = map_type(tensor.dtype)
+        if element is None:
+            raise CodegenError(f"TMA has no element type {tensor.dtype}")
+        rank = tensor.rank
+        # cuTensorMapEncodeTiled takes everything innermost first, strides without it.
+        dims = ", ".join(
+            f"(cuuint64_t)({self._text(e)})" for e in reversed(tensor.shape)
+        )
+        strides = ", ".join(
+            f"(cuuint64_t)({self._text(e)}) * {tensor.dtype.bytes}"
+            for e in reversed(tensor.strides[:-1])
+        )
+        box = ", ".join(str(n) for n in reversed(entry.box))
+        swizzle = f"{entry.swizzle}B" if entry.swizzle else "NONE"
+        return [
+            f"const cuuint64_t dims{index}[] = {{{dims}}};",
+            f"const cuuint64_t strides{index}[] = {{{strides or 0}}};",
+            f"const cuuint32_t box{index}[] = {{{box}}};",
+            f"const CUtensorMap map{index} = argus_host::tensor_map("
+            f"CU_TENSOR_MAP_DATA_TYPE_{element}, {rank}, "
+            f"{self._tensors[tensor.name]}, dims{index}, strides{index}, box{index}, "
+            f"CU_TENSOR_MAP_SWIZZLE_{swizzle});",
+        ]
+
+    def _argument(self, arg: Arg, number: int) -> str:
+        match arg:
+            case TensorMapArg():
+                return f"CUtensorMap arg{number} = map{arg.index};"
+            case PointerArg():
+                return f"void* arg{number} = {self._tensors[arg.tensor]};"
+            case SymArg():
+                ctype = "long long" if arg.bits == 64 else "int"
+                return f"{ctype} arg{number} = {self._value(arg.sym)};"
+            case ScalarArg():
+                scalar = next(s for s in self.spec.scalars if s.name == arg.param)
+                ctype = SCALAR_TYPES[scalar.dtype]
+                return f"{ctype} arg{number} = {self._value(scalar.sym)};"
 
 
-def _text(e: Expr) -> str:
-    # The device functions of rounding division have counterparts on the host.
-    return expression(e, _c).replace("argus_", "argus_host::")
-
-
-def _tensor(tensor: GlobalTensor) -> list[str]:
-    """Contiguous strides, then memory with random values."""
-    lines: list[str] = []
-    size = "1ll"
-    for d in range(tensor.rank - 1, -1, -1):
-        stride = tensor.strides[d]
-        if isinstance(stride, Sym):
-            lines.append(f"const long long {_c(stride)} = {size};")
-        size += f" * ({_text(tensor.shape[d])})"
-    kind = _random(tensor.dtype)
-    lines.append(
-        f"void* t_{tensor.name} = argus_host::tensor({size}, "
-        f"{tensor.dtype.bytes}, argus_host::{kind});"
-    )
-    return lines
+def _float(number: float) -> str:
+    if math.isnan(number) or math.isinf(number):
+        return (
+            "NAN" if math.isnan(number) else "INFINITY" if number > 0 else "-INFINITY"
+        )
+    return repr(number)
 
 
 def _random(dtype: DType) -> str:
     known = {"bf16": "random_bf16", "f16": "random_f16", "f32": "random_f32"}
     return known.get(dtype.name, "zeros")
-
-
-def _tensor_map(index: int, entry: TensorMap) -> list[str]:
-    tensor = entry.tensor
-    element = map_type(tensor.dtype)
-    if element is None:
-        raise CodegenError(f"TMA has no element type {tensor.dtype}")
-    rank = tensor.rank
-    # cuTensorMapEncodeTiled takes everything innermost first, strides without it.
-    dims = ", ".join(f"(cuuint64_t)({_text(e)})" for e in reversed(tensor.shape))
-    strides = ", ".join(
-        f"(cuuint64_t)({_text(e)}) * {tensor.dtype.bytes}"
-        for e in reversed(tensor.strides[:-1])
-    )
-    box = ", ".join(str(n) for n in reversed(entry.box))
-    swizzle = f"{entry.swizzle}B" if entry.swizzle else "NONE"
-    return [
-        f"const cuuint64_t dims{index}[] = {{{dims}}};",
-        f"const cuuint64_t strides{index}[] = {{{strides or 0}}};",
-        f"const cuuint32_t box{index}[] = {{{box}}};",
-        f"const CUtensorMap map{index} = argus_host::tensor_map("
-        f"CU_TENSOR_MAP_DATA_TYPE_{element}, {rank}, t_{tensor.name}, "
-        f"dims{index}, strides{index}, box{index}, CU_TENSOR_MAP_SWIZZLE_{swizzle});",
-    ]
-
-
-def _argument(spec: LaunchSpec, arg: Arg, number: int) -> str:
-    match arg:
-        case TensorMapArg():
-            return f"CUtensorMap arg{number} = map{arg.index};"
-        case PointerArg():
-            return f"void* arg{number} = t_{arg.tensor};"
-        case SymArg():
-            ctype = "long long" if arg.bits == 64 else "int"
-            return f"{ctype} arg{number} = {_c(arg.sym)};"
-        case ScalarArg():
-            scalar = next(s for s in spec.scalars if s.name == arg.param)
-            return f"{SCALAR_TYPES[scalar.dtype]} arg{number} = {_c(scalar.sym)};"

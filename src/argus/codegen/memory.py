@@ -69,7 +69,7 @@ def load_global(cx: Context, op: o.LoadGlobal) -> None:
     vector = vector_of(dtype, plan.width)
     element = pointer_type(dtype)
     tensor = op.view.tensor
-    name = cx.spelled[tensor.name]
+    name = cx.tensors[tensor.name]
 
     def access(step: Step) -> list[str]:
         first = step.values * plan.width
@@ -204,7 +204,7 @@ def _load_pairs(
 
     def half(step: Step, regs: Ints, suffix: str) -> tuple[list[str], str]:
         where = locate(cx, op.view, plan.layout, step, regs, suffix)
-        name = cx.spelled[tensor.name]
+        name = cx.tensors[tensor.name]
         value = (
             f"__ldcs({name} + {where.offset})"
             if stream
@@ -249,7 +249,7 @@ def store_global(cx: Context, op: o.StoreGlobal) -> None:
     first_holder = owner(cx, plan.layout) if plan.unique else None
     width = plan.width if op.mask is None else 1
     stream = _streaming(op.evict)
-    name = cx.spelled[op.view.tensor.name]
+    name = cx.tensors[op.view.tensor.name]
 
     def access(step: Step) -> list[str]:
         regs = step.values * width

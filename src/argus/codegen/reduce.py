@@ -7,13 +7,21 @@ from collections.abc import Callable
 import numpy as np
 
 from argus.codegen import registers
-from argus.codegen.context import TID, Context, Ints, Irregular, Step, num_regs
+from argus.codegen.context import (
+    INNER_LOOP,
+    TID,
+    Context,
+    Ints,
+    Irregular,
+    Step,
+    num_regs,
+)
 from argus.codegen.errors import CodegenError
 from argus.codegen.registers import at, compute_type, read
 from argus.codegen.storage import Array, layout_of
 from argus.ir import ops as o
 from argus.ir.dtypes import DTYPES, DType
-from argus.ir.expr import Expr, Sym, lift
+from argus.ir.expr import Expr, lift
 from argus.layout import Fragment
 
 WARP = 32
@@ -112,8 +120,7 @@ def _inner_loop(
     cx: Context, fn: str, array: Array, step: Step, rest: Ints
 ) -> list[str]:
     length, chains = int(rest.shape[1]), int(rest.shape[2])
-    inner = Step(Sym("rr", "loop"), np.arange(length))
-    cx.spelled["rr"] = "rr"
+    inner = Step(INNER_LOOP, np.arange(length))
     try:
         if length == 1:
             raise Irregular

@@ -55,13 +55,12 @@ def _marker(cx: Context, op: o.AnyOp) -> None:
     line = source.line(span.line) if source is not None else None
     where = f"{Path(span.file).name}:{span.line}"
     cx.out.blank()
-    # A backslash at the end would continue the comment on the next line.
-    cx.out.line(f"// {where}: {line.strip()}".rstrip("\\ ") if line else f"// {where}")
+    cx.out.comment(f"{where}: {line}" if line else where)
 
 
 def _one(cx: Context, op: o.AnyOp) -> None:
     if op.note is not None:
-        cx.out.line(f"// {' '.join(op.note.split())}".rstrip("\\ "))
+        cx.out.comment(op.note)
     match op:
         case o.For():
             _for(cx, op)
@@ -158,7 +157,7 @@ def _load_scalar(cx: Context, op: o.LoadScalar) -> None:
         if stride != Const(1) and cx.ctype(coord) == cx.ctype(stride) == "int":
             wide = cx.opaque(f"(long long){cx.operand(coord)}", "long long")
         offset = offset + wide * stride
-    value = f"{cx.spelled[tensor.name]}[{cx.text(offset)}]"
+    value = f"{cx.tensors[tensor.name]}[{cx.text(offset)}]"
     if pointer_type(tensor.dtype) == "u16":
         value = f"argus_from_{tensor.dtype.name}({value})"
     cx.out.line(f"const {cx.bind_scalar(op.sym)} = {value};")
@@ -292,7 +291,7 @@ def roles(cx: Context, op: o.Roles) -> None:
         condition = _warps(first // 4 * 4 if partial else first, outer_last)
         opening = f"if ({condition})" if number == 0 else f"else if ({condition})"
         cx.out.blank()
-        cx.out.line(f"// role {role.name}: {_count(role.warps)} from warp {first}")
+        cx.out.comment(f"role {role.name}: {_count(role.warps)} from warp {first}")
         with cx.out.block(opening):
             body = role.body
             if partial:

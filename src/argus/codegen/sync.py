@@ -115,7 +115,7 @@ def _cp_async(cx: Context, op: o.CopyAsync, plan: VectorPlan) -> None:
     )
     guard = owner(cx, layout) if plan.unique else None
     function = cp_async.function_name(size)
-    name = cx.spelled[op.src.tensor.name]
+    name = cx.tensors[op.src.tensor.name]
 
     def access(step: Step) -> list[str]:
         where = locate(cx, op.src, layout, step, step.values * plan.width)

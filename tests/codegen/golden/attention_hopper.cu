@@ -1,5 +1,5 @@
 extern "C" __global__ void __launch_bounds__(384, 1)
-attention(
+attention_kernel(
     const __grid_constant__ TensorMap Q_map,
     const __grid_constant__ TensorMap K_map,
     const __grid_constant__ TensorMap V_map,
@@ -31,7 +31,7 @@ attention(
   __syncthreads();
 
   // hopper.py:50: i, h = ag.block(ag.cdiv(S, BQ), H)
-  const int i = block_x / H;
+  const int i_2 = block_x / H;
   const int h = block_x % H;
 
   // hopper.py:53: with ag.role("load", warps=1, registers=24):
@@ -51,7 +51,7 @@ attention(
         argus_mbar_expect(smem_base + 81920, 16384);
 
         // hopper.py:55: slot.q.load(Q[h, i * BQ :, :])
-        argus_tma_load_3d(smem_base, &Q_map, smem_base + 81920, 0, i * 128, h);
+        argus_tma_load_3d(smem_base, &Q_map, smem_base + 81920, 0, i_2 * 128, h);
       }
 
       // hopper.py:56: for t in ag.range(0, T, BT):
@@ -283,7 +283,7 @@ attention(
       t_12[r] = argus_pack_bf16(t_11[r * 2], t_11[r * 2 + 1]);
     #pragma unroll
     for (int r = 0; r < 16; ++r) {
-      const int i1 = i * 128 + thread_s + r % 2 * 8;
+      const int i1 = i_2 * 128 + thread_s + r % 2 * 8;
       if (h < H && i1 < S) *reinterpret_cast<u32*>(Out + h * Out_s0 + i1 * Out_s1 + thread_t + r / 2 * 8) = t_12[r];
     }
   }

@@ -1,5 +1,5 @@
 extern "C" __global__ void __launch_bounds__(128, 1) __cluster_dims__(2, 1, 1)
-cluster_copy(
+cluster_copy_kernel(
     const __grid_constant__ TensorMap X_map,
     const __grid_constant__ TensorMap Y_map) {
   extern __shared__ __align__(1024) unsigned char smem[];

@@ -1,5 +1,5 @@
 extern "C" __global__ void __launch_bounds__(32, 1)
-control(
+control_kernel(
     const int* __restrict__ X,
     int* __restrict__ Y,
     int N,

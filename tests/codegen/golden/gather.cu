@@ -1,5 +1,5 @@
 extern "C" __global__ void __launch_bounds__(128, 1)
-gather(
+gather_kernel(
     const float* __restrict__ X,
     const int* __restrict__ Rows,
     float* __restrict__ Y,

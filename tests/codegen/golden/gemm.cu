@@ -1,5 +1,5 @@
 extern "C" __global__ void __launch_bounds__(384, 1)
-gemm(
+gemm_kernel(
     const __grid_constant__ TensorMap A_map,
     const __grid_constant__ TensorMap B_map,
     u16* __restrict__ C,

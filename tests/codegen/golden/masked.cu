@@ -1,5 +1,5 @@
 extern "C" __global__ void __launch_bounds__(128, 1)
-masked(
+masked_kernel(
     const u16* __restrict__ X,
     u16* __restrict__ Y,
     int* __restrict__ Best,

@@ -1,5 +1,5 @@
 extern "C" __global__ void __launch_bounds__(128, 1)
-mma(
+mma_kernel(
     const u16* __restrict__ A,
     const u16* __restrict__ B,
     float* __restrict__ C,

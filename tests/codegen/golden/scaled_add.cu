@@ -1,5 +1,5 @@
 extern "C" __global__ void __launch_bounds__(128, 1)
-scaled_add(
+scaled_add_kernel(
     const float* __restrict__ X,
     const float* __restrict__ Y,
     float* __restrict__ Z,

@@ -1,5 +1,5 @@
 extern "C" __global__ void __launch_bounds__(128, 1)
-scan(
+scan_kernel(
     const float* __restrict__ X,
     float* __restrict__ Y,
     int M,
