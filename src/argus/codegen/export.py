@@ -11,10 +11,11 @@ not check results: that is what the language's reference functions are for.
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Mapping
 
 from argus.codegen.abi import SCALAR_TYPES
-from argus.codegen.emit import CudaSource, emit
+from argus.codegen.emit import emit
 from argus.codegen.errors import CodegenError
 from argus.codegen.expressions import text as expression
 from argus.codegen.host import FRAME, HEADER
@@ -46,14 +47,15 @@ def export(
     """
     source = emit(program)
     host = host_program(source.spec, defaults)
-    return f"{_usage(source)}{HEADER}\n{source.text}\n{host}", host
+    return f"{_usage(program, source.spec)}{HEADER}\n{source.text}\n{host}", host
 
 
-def _usage(source: CudaSource) -> str:
-    spec = source.spec
-    sizes = " ".join(f"{sym.name}=..." for sym in _sizes(spec))
-    build = f"nvcc {nvcc_flags(spec.target)} {spec.entry}.cu -lcuda"
-    return f"{comment(build)}\n{comment(f'./a.out {sizes}')}\n"
+def _usage(program: Program, spec: LaunchSpec) -> str:
+    # Commands that may be copied: what an author called something stays one word.
+    file = shlex.quote(f"{program.name}.cu")
+    sizes = " ".join(f"{shlex.quote(sym.name)}=..." for sym in _sizes(spec))
+    build = comment(f"nvcc {nvcc_flags(spec.target)} {file} -lcuda")
+    return f"{build}\n{comment(f'./a.out {sizes}')}\n"
 
 
 def nvcc_flags(target: str) -> str:
