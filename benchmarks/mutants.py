@@ -271,7 +271,7 @@ def launch(subject: str, loaded: Any) -> tuple[str, str]:
     from argus.evaluation.arrays import TorchArrays
     from argus.evaluation.device import launch_and_wait
     from argus.evaluation.oracle import judge, make_inputs
-    from argus.evaluation.requests import choose
+    from argus.kernels.entry import choose
     from verifier.report.subjects import SUBJECTS
 
     found = SUBJECTS[subject]
