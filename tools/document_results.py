@@ -13,26 +13,12 @@ from math import exp, log
 from pathlib import Path
 from typing import Any
 
+from argus.kernels.library import LIBRARY
+
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "h200" / "results.json"
 README = ROOT / "README.md"
 BEGIN, END = "<!-- results:begin -->\n", "<!-- results:end -->\n"
-AGAINST = {
-    "gemm": "cuBLAS",
-    "gemm_sm80": "cuBLAS",
-    "softmax": "copy",
-    "rmsnorm": "copy",
-    "attention": "cuDNN",
-    "grouped": "torch._grouped_mm",
-}
-TITLES = {
-    "gemm": "matrix product, bf16",
-    "gemm_sm80": "the same with `cp.async`, one tile per block",
-    "softmax": "softmax over rows",
-    "rmsnorm": "rmsnorm over rows",
-    "attention": "attention forward, bf16",
-    "grouped": "grouped matrix product (experts)",
-}
 
 
 def main() -> int:
@@ -56,15 +42,15 @@ def block(results: dict[str, Any]) -> str:
         "| kernel | cases | beside | ratio, geometric mean | least | best rate |",
         "| --- | ---: | --- | ---: | ---: | ---: |",
     ]
-    for entry, baseline in AGAINST.items():
-        records = [r for r in results["records"] if r["entry"] == entry]
+    for entry in LIBRARY.values():
+        records = [r for r in results["records"] if r["entry"] == entry.name]
         if not records:
             continue
-        ratios = [r["ratios"][baseline] for r in records]
+        ratios = [r["ratios"][entry.beside] for r in records]
         mean = exp(sum(map(log, ratios)) / len(ratios))
         best = max(r["rates"]["argus"] for r in records)
         lines.append(
-            f"| {TITLES[entry]} | {len(records)} | {baseline} | {mean:.3f} | "
+            f"| {entry.line} | {len(records)} | {entry.beside} | {mean:.3f} | "
             f"{min(ratios):.3f} | {best:.4g} {records[0]['unit']} |"
         )
     where = results["environment"]

@@ -68,6 +68,8 @@ class Entry:
     ``reference(xp, arrays, case)`` computes the outputs in the precision of the given
     arrays with numpy or torch; ``arrays`` may hold scalar arguments, too.
     ``baselines(arrays, case)`` are what a torch user has today, by name.
+    ``beside`` is the one of them that tables of results are about, in which the kernel
+    is called ``line``.
     ``tolerance``: largest accepted norm of the error over the norm of the result.
     """
 
@@ -79,9 +81,13 @@ class Entry:
     work: Callable[[Case], Work]
     small: tuple[Case, ...]
     """For the interpreter: seconds in numpy, tails included."""
+    odd: tuple[Case, ...]
+    """For the GPU: sizes at which kernels go wrong."""
     large: tuple[Case, ...]
     """For the GPU, and for ``argus bench``."""
     baselines: Callable[[Arrays, Case], dict[str, Callable[[], Any]]]
+    beside: str
+    line: str
     targets: tuple[str, ...] = ("sm_90a",)
     tables: Callable[[Any, Arrays, Case], None] | None = None
     tolerance: float = 5e-3

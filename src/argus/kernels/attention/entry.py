@@ -116,6 +116,11 @@ def _case(
     return Case(name, sizes, options)
 
 
+def _odd(name: str, b: int, h: int, g: int, s: int, t: int, *words: str) -> Case:
+    sizes = {"B": b, "H": h, "G": g, "S": s, "T": t, "D": 128}
+    return Case(name, sizes, dict.fromkeys(words, 1))
+
+
 ATTENTION = Entry(
     name="attention",
     title="attention forward, bf16",
@@ -132,6 +137,14 @@ ATTENTION = Entry(
         _case(1, 2, 1, 70, 80, d=256),
         _case(1, 1, 1, 4, 300),
     ),
+    odd=(
+        _odd("one query", 1, 1, 1, 1, 1),
+        _odd("one query, many keys", 3, 8, 2, 1, 5000),
+        _odd("many queries, one key", 1, 4, 4, 777, 1),
+        _odd("one past a tile", 2, 6, 3, 129, 129),
+        _odd("one past a tile, causal", 2, 6, 3, 129, 129, "causal"),
+        _odd("more keys than queries, causal", 1, 4, 1, 300, 700, "causal"),
+    ),
     large=(
         _case(4, 32, 32, 4096),
         _case(4, 32, 32, 4096, causal=1),
@@ -147,6 +160,8 @@ ATTENTION = Entry(
         _case(2, 8, 8, 1111, causal=1),
     ),
     baselines=_baselines,
+    beside="cuDNN",
+    line="attention forward, bf16",
     tolerance=8e-3,
     usual={"G": "H", "T": "S"},
 )

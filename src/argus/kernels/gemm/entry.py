@@ -122,6 +122,20 @@ LARGE = tuple(
     )
 )
 
+_ODD = tuple(
+    Case(name, {"M": m, "N": n, "K": k})
+    for name, m, n, k in (
+        ("one row", 1, 4096, 4096),
+        ("a few rows", 16, 8192, 8192),
+        ("one past a tile", 129, 257, 72),
+        ("no dimension a multiple of 16", 1000, 1004, 1048),
+        ("less than a step of K", 300, 520, 8),
+        ("long K", 136, 264, 50_000),
+        ("K that TMA cannot address", 333, 555, 777),
+        ("odd N", 257, 1001, 512),
+        ("more tiles than multiprocessors", 3000, 7000, 264),
+    )
+)
 _EPILOGUES = ("bias", "relu", "residual")
 
 GEMM = Entry(
@@ -136,8 +150,11 @@ GEMM = Entry(
         _case(200, 136, 72, BM=128, BN=64, STAGES=2, bias=1, residual=1, relu=1),
         _case(64, 96, 40, BM=64, BN=64, STAGES=3, CLUSTER=1, WARPGROUPS=1),
     ),
+    odd=_ODD,
     large=LARGE,
     baselines=_baselines,
+    beside="cuBLAS",
+    line="matrix product, bf16",
     epilogues=_EPILOGUES,
 )
 
@@ -153,8 +170,11 @@ GEMM_AMPERE = Entry(
         _case(100, 75, 77, BM=64, BN=64, BK=32, bias=1, residual=1, relu=1),
         _case(70, 90, 50, BM=64, BN=64, BK=32),
     ),
+    odd=_ODD,
     large=(_case(4096, 4096, 4096), _case(8192, 8192, 8192), _case(4095, 4097, 4093)),
     baselines=_baselines,
+    beside="cuBLAS",
+    line="the same with `cp.async`, one tile per block",
     targets=("sm_80", "sm_90a"),
     epilogues=_EPILOGUES,
 )

@@ -137,6 +137,12 @@ GROUPED = Entry(
         _case(3, 200, 96, 72, BN=64, STAGES=2),
         _case(4, 150, 64, 64, BN=64, STAGES=2, gather=1),
     ),
+    odd=(
+        Case("one expert", {"E": 1, "P": 333, "N": 264, "K": 136}),
+        Case("fewer positions than experts", {"E": 40, "P": 17, "N": 256, "K": 128}),
+        Case("one position", {"E": 2, "P": 1, "N": 512, "K": 64}),
+        Case("odd, gathered", {"E": 7, "P": 1999, "N": 520, "K": 200}, {"gather": 1}),
+    ),
     large=(
         _case(8, 16384, 14336, 4096),
         _case(64, 16384, 4096, 4096),
@@ -144,6 +150,8 @@ GROUPED = Entry(
         _case(64, 16384, 4096, 4096, gather=1),
     ),
     baselines=_baselines,
+    beside="torch._grouped_mm",
+    line="grouped matrix product (experts)",
     tables=_tables,
     further=("R",),
 )

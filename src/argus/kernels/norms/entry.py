@@ -89,6 +89,13 @@ def _case(m: int, n: int) -> Case:
 _SMALL = (_case(5, 256), _case(3, 1000), _case(4, 4100))
 _LARGE = (_case(16384, 8192), _case(4096, 4096), _case(8192, 16384), _case(8191, 5000))
 
+_ODD = (
+    Case("one row", {"M": 1, "N": 8192}),
+    Case("one column", {"M": 777, "N": 1}),
+    Case("odd columns", {"M": 1001, "N": 3333}),
+    Case("a power of two and one", {"M": 100, "N": 4097}),
+)
+
 SOFTMAX = Entry(
     name="softmax",
     title="softmax over rows, bf16",
@@ -97,8 +104,11 @@ SOFTMAX = Entry(
     reference=_softmax_reference,
     work=_work,
     small=_SMALL,
+    odd=_ODD,
     large=_LARGE,
     baselines=_softmax_baselines,
+    beside="copy",
+    line="softmax over rows",
     targets=("sm_80", "sm_90a"),
     memory_bound=True,
 )
@@ -111,8 +121,11 @@ RMSNORM = Entry(
     reference=_rmsnorm_reference,
     work=_work,
     small=_SMALL,
+    odd=_ODD,
     large=_LARGE,
     baselines=_rmsnorm_baselines,
+    beside="copy",
+    line="rmsnorm over rows",
     targets=("sm_80", "sm_90a"),
     memory_bound=True,
 )
