@@ -51,6 +51,8 @@ _FOLD = Knob(
     False,
 )
 _SPILL = Knob("SPILL", (0, 128), "bytes of registers that may spill", "launch-bounds")
+KNOBS = by_name(_BN, _ROWS, _WARPS, _BLOCKS, _SPILL)
+"""What every norm over rows has."""
 
 _PASSES: dict[str, tuple[Value, ...]] = {
     "BN": (256, 512, 1024, 2048, 4096, 8192),
@@ -81,23 +83,29 @@ def _passes(entry: str, *knobs: Knob) -> Form:
     )
 
 
-def _held(entry: str, *knobs: Knob) -> Form:
+def held(
+    entry: str, *knobs: Knob, package: str = __package__, first: bool = False
+) -> Form:
+    """The form that holds rows; ``first``: the space begins with it."""
     return Form(
         name="held",
         title="whole rows in registers: memory is read and written once",
-        package="argus.kernels.norms",
+        package=package,
         file="kernel.py",
         kernel=entry,
         defaults={**_HELD_DEFAULTS, **{k.name: True for k in knobs}},
         domains={**_HELD, **{k.name: k.values for k in knobs}},
         optimisations=("vectorised-access", "tail-masking"),
-        after=("passes",),
-        via="vectorised-access",
+        after=() if first else ("passes",),
+        via="" if first else "vectorised-access",
     )
 
 
-class _Rows(DesignSpace):
-    """What both norms have in common."""
+class RowSpace(DesignSpace):
+    """What norms over rows have in common: a block holds whole rows, or walks on them.
+
+    Other families of row kernels are such spaces, too.
+    """
 
     together = (("ROWS", "WARPS"), ("WARPS", "MIN_BLOCKS"))
     weighted: ClassVar[bool]
@@ -161,7 +169,7 @@ def _blocks(family: DesignSpace, design: Design) -> list[int]:
     return [number(v) for v in family.form(design).domains["MIN_BLOCKS"]]
 
 
-def _registers(family: _Rows, design: Design, n: int) -> int:
+def _registers(family: RowSpace, design: Design, n: int) -> int:
     """About what a thread needs; elements in f32, weights in 16 bits."""
     columns, rows = number(design["BN"]), number(design["ROWS"])
     elements = rows * columns // (32 * number(design["WARPS"]))
@@ -177,7 +185,7 @@ def _registers(family: _Rows, design: Design, n: int) -> int:
     return need - number(design.get("SPILL", 0)) // 8
 
 
-class Softmax(_Rows):
+class Softmax(RowSpace):
     """Softmax over rows."""
 
     name = "softmax"
@@ -185,19 +193,19 @@ class Softmax(_Rows):
     weighted = False
     forms: ClassVar = {
         "passes": _passes("softmax", _ONLINE, _FOLD),
-        "held": _held("softmax", _FOLD),
+        "held": held("softmax", _FOLD),
     }
     knobs = by_name(_BN, _ROWS, _WARPS, _BLOCKS, _SPILL, _ONLINE, _FOLD)
 
 
-class RmsNorm(_Rows):
+class RmsNorm(RowSpace):
     """Root-mean-square norm over rows."""
 
     name = "rmsnorm"
     entries: ClassVar = {RMSNORM.name: RMSNORM}
     weighted = True
-    forms: ClassVar = {"passes": _passes("rmsnorm"), "held": _held("rmsnorm")}
-    knobs = by_name(_BN, _ROWS, _WARPS, _BLOCKS, _SPILL)
+    forms: ClassVar = {"passes": _passes("rmsnorm"), "held": held("rmsnorm")}
+    knobs = KNOBS
 
 
 SPACES = (Softmax(), RmsNorm())
