@@ -30,6 +30,7 @@ TASKS = {
         "gemm 64x128x256 bias residual",
         "gemm 64x128x128 bias residual",
         "attention 1x2x2x64x64x64 causal",
+        "layernorm 64x128",
         "rmsnorm 64x128",
     ],
 }
@@ -49,7 +50,7 @@ def test_tasks_of_a_model(name: str, tasks: TorchTasks) -> None:
     assert sorted(t.name for t in tasks.tasks) == sorted(TASKS[name])
     for task in tasks.tasks:
         assert isinstance(task.problem, LibraryProblem)
-        assert task.start.design["form"] in ("naive", "passes")
+        assert task.start.design["form"] in ("naive", "passes", "held")
 
 
 def test_every_node_that_computes_is_told_of(tasks: TorchTasks) -> None:
@@ -100,9 +101,7 @@ def test_a_kernel_that_is_wrong_is_noticed() -> None:
 
 def test_the_report_says_what_is_left_and_why() -> None:
     block = torch_task(MODELS / "block.py").report
-    assert [u.node for u in block.unmatched] == ["layer_norm"]
-    assert 0.99 < block.share < 1.0
-    assert "layer_norm (aten.layer_norm.default): of the norms" in block.text()
+    assert block.unmatched == () and block.share == 1.0
     apart = torch_task(MODELS / "softmax_apart.py").report
     reasons = {u.operator: u.reason for u in apart.unmatched}
     assert reasons["aten.softmax.int"] == "it is over dimension 0, not the last"

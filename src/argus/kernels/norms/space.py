@@ -21,7 +21,8 @@ from argus.kernels.space import (
 )
 from argus.runs.records import Problem, Value
 
-_FORMS = "argus.kernels.norms.forms"
+_PACKAGE = "argus.kernels.norms"
+_FORMS = f"{_PACKAGE}.forms"
 _COLUMNS = (
     *(256, 512, 768, 1024, 1536, 2048, 2560, 3072, 4096, 5120, 6144, 7168, 8192),
     *(10240, 12288, 14336, 16384, 20480, 24576, 32768),
@@ -84,7 +85,7 @@ def _passes(entry: str, *knobs: Knob) -> Form:
 
 
 def held(
-    entry: str, *knobs: Knob, package: str = __package__, first: bool = False
+    entry: str, *knobs: Knob, package: str = _PACKAGE, first: bool = False
 ) -> Form:
     """The form that holds rows; ``first``: the space begins with it."""
     return Form(

@@ -1,0 +1,34 @@
+"""Layer normalisation on torch tensors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from argus.calls import launch
+from argus.kernels.layernorm import kernel
+from argus.kernels.layernorm.entry import statics_of
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+__all__ = ["layernorm"]
+
+
+def layernorm(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor,
+    eps: float = 1e-5,
+    out: Tensor | None = None,
+) -> Tensor:
+    """``(x - mean) * rsqrt(variance + eps) * weight + bias`` over the rows of x (M, N).
+
+    ``weight`` and ``bias`` are (N,); the variance is that of the whole row, not of a
+    sample.
+    """
+    import torch
+
+    out = torch.empty_like(x) if out is None else out
+    statics = statics_of(x.shape[-1], 8 * x.element_size())
+    launch(kernel.layernorm, (x, weight, bias, out, eps), statics)
+    return out
