@@ -1,6 +1,7 @@
 """Runs a printed kernel on the CPU: the text itself, compiled by the host's compiler.
 
-The device functions are replaced by plain C++ of the same meaning; each thread of a
+Device functions that are plain C++ are those of the text; those that are an instruction
+are replaced by C++ of the same meaning, as the PTX ISA has it. Each thread of a
 block is a host thread, and what a warp or a block does together (shuffles, ldmatrix,
 mma.sync, barriers) meets at a host barrier. No TMA, no mbarrier, no wgmma: the
 interpreter and the GPU tests cover those.
@@ -14,6 +15,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -48,6 +50,8 @@ struct longlong2 { long long x, y; };
 MAKE2(float2, float) MAKE4(float4, float) MAKE2(int2, int) MAKE4(int4, int)
 MAKE2(uint2, u32) MAKE4(uint4, u32) MAKE2(longlong2, long long)
 #define __global__
+#define __device__
+#define __forceinline__ inline
 #define __launch_bounds__(...)
 #define __shared__
 #define __align__(n)
@@ -58,6 +62,7 @@ static u64 __cvta_generic_to_shared(void* p) { return (unsigned char*)p - smem; 
 static float bits_float(u32 b) { float f; std::memcpy(&f, &b, 4); return f; }
 static u32 float_bits(float f) { u32 b; std::memcpy(&b, &f, 4); return b; }
 static float __int_as_float(u32 b) { return bits_float(b); }
+static float __uint_as_float(u32 b) { return bits_float(b); }
 
 static std::barrier<>* block_barrier;
 static std::vector<std::barrier<>*> warp_barriers;
@@ -74,15 +79,17 @@ template <class T> T exchange(T v, int from) {
   T r; std::memcpy(&r, slot(from), sizeof r); warp_sync();
   return r;
 }
-template <class T> T argus_shfl_xor(T v, int m) { return exchange(v, lane_id() ^ m); }
-template <class T> T argus_shfl_up(T v, int d) {
+template <class T> T __shfl_xor_sync(u32, T v, int m) {
+  return exchange(v, lane_id() ^ m);
+}
+template <class T> T __shfl_up_sync(u32, T v, int d) {
   return exchange(v, lane_id() >= d ? lane_id() - d : lane_id());
 }
-template <class T> T argus_shfl_idx(T v, int lane) { return exchange(v, lane); }
+template <class T> T __shfl_sync(u32, T v, int lane) { return exchange(v, lane & 31); }
 
 static u16 argus_to_bf16(float f) {
   u32 b = float_bits(f);
-  return f != f ? 0x7fff : (u16)((b + 0x7fff + (b >> 16 & 1)) >> 16);
+  return f != f ? 0x7fff : (u16)(((u64)b + 0x7fff + (b >> 16 & 1)) >> 16);
 }
 static float argus_from_bf16(u16 h) { return bits_float((u32)h << 16); }
 static u32 argus_pack_bf16(float a, float b) {
@@ -101,18 +108,57 @@ static float argus_unpack_lo_f16(u32 v) { return argus_from_f16((u16)v); }
 static float argus_unpack_hi_f16(u32 v) { return argus_from_f16(v >> 16); }
 static float rsqrtf(float x) { return 1 / std::sqrt(x); }
 static float argus_exp2(float x) { return std::exp2(x); }
-static float argus_max(float a, float b) { return a > b ? a : b; }
-static int argus_max(int a, int b) { return a > b ? a : b; }
-static long long argus_max(long long a, long long b) { return a > b ? a : b; }
-static float argus_min(float a, float b) { return a < b ? a : b; }
-static int argus_min(int a, int b) { return a < b ? a : b; }
-template <class A, class B> long long argus_floordiv(A a, B b) {
-  return a / b - (a % b != 0 && (a < 0) != (b < 0));
+static float argus_rcp(float x) { return 1 / x; }
+static float argus_tanh(float x) { return std::tanh(x); }
+static float fast__expf(float x) { return std::exp(x); }
+#define __expf fast__expf
+static float fast__logf(float x) { return std::log(x); }
+#define __logf fast__logf
+static float fast__log2f(float x) { return std::log2(x); }
+#define __log2f fast__log2f
+static float __fdividef(float a, float b) { return a / b; }
+static int __float2int_rz(float x) {
+  if (x != x) return 0;
+  return x >= 0x1p31f ? INT32_MAX : x < -0x1p31f ? INT32_MIN : (int)x;
 }
-template <class A, class B> long long argus_mod(A a, B b) {
-  return a - b * argus_floordiv(a, b);
+// PTX ISA, cvt: NaN becomes the smallest number of 64 bits.
+static long long __float2ll_rz(float x) {
+  if (x != x) return INT64_MIN;
+  return x >= 0x1p63f ? INT64_MAX : x < -0x1p63f ? INT64_MIN : (long long)x;
 }
-static float argus_mod(float a, float b) { return a - b * std::floor(a / b); }
+// PTX ISA, max.NaN, min.NaN: -0 is less than +0.
+static float argus_max(float a, float b) {
+  if (a != a || b != b) return NAN;
+  if (a == 0 && b == 0) return std::signbit(a) ? b : a;
+  return a > b ? a : b;
+}
+static float argus_min(float a, float b) {
+  if (a != a || b != b) return NAN;
+  if (a == 0 && b == 0) return std::signbit(a) ? a : b;
+  return a < b ? a : b;
+}
+template <class T> T __ldcs(T const* p) { return *p; }
+template <class T> void __stcs(T* p, T v) { *p = v; }
+static void argus_red_add_i32(int* p, int v) {
+  __atomic_fetch_add((u32*)p, (u32)v, __ATOMIC_SEQ_CST);
+}
+template <class F> void pairwise(void* p, F add) {
+  u32* q = (u32*)p;
+  u32 old = __atomic_load_n(q, __ATOMIC_SEQ_CST), next;
+  do next = add(old);
+  while (!__atomic_compare_exchange_n(q, &old, next, false, __ATOMIC_SEQ_CST,
+                                      __ATOMIC_SEQ_CST));
+}
+static void argus_red_add_bf16x2(void* p, u32 v) {
+  pairwise(p, [=](u32 x) { return argus_pack_bf16(
+      argus_unpack_lo_bf16(x) + argus_unpack_lo_bf16(v),
+      argus_unpack_hi_bf16(x) + argus_unpack_hi_bf16(v)); });
+}
+static void argus_red_add_f16x2(void* p, u32 v) {
+  pairwise(p, [=](u32 x) { return argus_pack_f16(
+      argus_unpack_lo_f16(x) + argus_unpack_lo_f16(v),
+      argus_unpack_hi_f16(x) + argus_unpack_hi_f16(v)); });
+}
 static void argus_red_add_f32(float* p, float v) {
   u32 old, next;
   u32* q = reinterpret_cast<u32*>(p);
@@ -228,36 +274,82 @@ def _shim() -> Path:
     return header
 
 
-def run(
-    source: CudaSource, blocks: int, arguments: list[np.ndarray | int | float]
-) -> None:
-    """Run all blocks; arrays in ``arguments`` (ordered as ``spec.args``) change."""
-    kernel = source.text[source.text.index('extern "C"') :]
+@dataclass(frozen=True)
+class Launch:
+    """A launch of a printed kernel: blocks, and arguments ordered as ``spec.args``."""
+
+    source: CudaSource
+    blocks: int
+    arguments: list[np.ndarray | int | float]
+
+
+def plain_functions(text: str) -> str:
+    """The device functions of a text that are not instructions."""
+    function = r"^(?:template <[^\n]*>\n)?__device__ __forceinline__ .*?^}\n"
+    found = re.findall(function, text, re.M | re.S)
+    return "".join(f for f in found if "asm" not in f)
+
+
+def compiled(body: str, folder: Path) -> ctypes.CDLL:
+    """C++ after the shim, as a library."""
+    path, library = folder / "kernel.cpp", folder / "kernel.so"
+    path.write_text(body)
+    given = ["-include", str(_shim()), "-shared", str(path), "-o", str(library)]
+    subprocess.run([*COMPILER, *given], check=True)
+    return ctypes.CDLL(str(library))
+
+
+def run_all(launches: list[Launch]) -> None:
+    """Run kernels, all compiled together; arrays among their arguments change."""
+    bodies: list[str] = []
+    types: list[list[str]] = []
+    for number, launch in enumerate(launches):
+        body, found = _body(launch.source, number)
+        bodies.append(body)
+        types.append(found)
+    with tempfile.TemporaryDirectory() as folder:
+        library = compiled("".join(bodies), Path(folder))
+        for number, launch in enumerate(launches):
+            cells = _cells(launch.arguments, types[number])
+            pointers = (ctypes.c_void_p * len(cells))(
+                *(ctypes.cast(ctypes.byref(c), ctypes.c_void_p) for c in cells)
+            )
+            start = getattr(library, f"run{number}")
+            start(launch.blocks, launch.source.spec.threads, pointers)
+
+
+def _body(source: CudaSource, number: int) -> tuple[str, list[str]]:
+    """A kernel in a namespace of its own, and the C++ types of its arguments."""
+    start = source.text.index('extern "C"')
+    kernel = source.text[start:].replace('extern "C" ', "", 1)
+    # Every kernel has the same shared memory: that of the shim.
+    kernel = re.sub(r"^ *extern __shared__ .*smem\[\];\n", "", kernel, flags=re.M)
     head = kernel[kernel.index("(", kernel.index(source.entry)) + 1 :]
-    declared = head[: head.index(") {")]
-    types = [re.sub(r"\w+$", "", d.strip()) for d in declared.split(",\n")]
+    declared = head[: head.index(") {")].strip()
+    types = [re.sub(r"\w+$", "", d.strip()) for d in declared.split(",\n") if d]
     types = [t.replace("__restrict__", "") for t in types]
     values = ", ".join(f"*({t}*)p[{i}]" for i, t in enumerate(types))
-    body = kernel + DRIVER.replace("CALL", f"{source.entry}({values})")
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "kernel.cpp"
-        path.write_text(body)
-        library = Path(folder) / "kernel.so"
-        given = ["-include", str(_shim()), "-shared", str(path), "-o", str(library)]
-        subprocess.run([*COMPILER, *given], check=True)
-        cells: list[ctypes._SimpleCData] = []
-        for value, ctype in zip(arguments, types, strict=True):
-            if isinstance(value, np.ndarray):
-                cells.append(ctypes.c_void_p(value.ctypes.data))
-            elif "float" in ctype:
-                cells.append(ctypes.c_float(value))
-            else:
-                long = "long long" in ctype
-                cells.append((ctypes.c_longlong if long else ctypes.c_int)(value))
-        pointers = (ctypes.c_void_p * len(cells))(
-            *(ctypes.cast(ctypes.byref(c), ctypes.c_void_p) for c in cells)
-        )
-        ctypes.CDLL(str(library)).run(blocks, source.spec.threads, pointers)
+    call = f"k{number}::{source.entry}({values})"
+    driver = DRIVER.replace("CALL", call).replace("run", f"run{number}", 1)
+    plain = plain_functions(source.text[:start])
+    # Overloads that are instructions are in the shim.
+    given = "using ::argus_max; using ::argus_min;\n"
+    return f"namespace k{number} {{\n{given}{plain}{kernel}}}\n{driver}", types
+
+
+def _cells(
+    arguments: list[np.ndarray | int | float], types: list[str]
+) -> list[ctypes._SimpleCData]:
+    cells: list[ctypes._SimpleCData] = []
+    for value, ctype in zip(arguments, types, strict=True):
+        if isinstance(value, np.ndarray):
+            cells.append(ctypes.c_void_p(value.ctypes.data))
+        elif "float" in ctype:
+            cells.append(ctypes.c_float(value))
+        else:
+            long = "long long" in ctype
+            cells.append((ctypes.c_longlong if long else ctypes.c_int)(value))
+    return cells
 
 
 def to_bf16(x: np.ndarray) -> np.ndarray:
@@ -274,6 +366,13 @@ def from_bf16(x: np.ndarray) -> np.ndarray:
 def launch(
     source: CudaSource, sizes: dict[str, int | float], arrays: dict[str, np.ndarray]
 ) -> None:
+    """Run one kernel; `bound` says with what."""
+    run_all([bound(source, sizes, arrays)])
+
+
+def bound(
+    source: CudaSource, sizes: dict[str, int | float], arrays: dict[str, np.ndarray]
+) -> Launch:
     """Bind by name: dims and scalars from ``sizes``, strides from the arrays."""
     values: list[np.ndarray | int | float] = []
     for arg in source.spec.args:
@@ -290,4 +389,5 @@ def launch(
                 values.append(sizes[arg.param])
             case TensorMapArg():
                 raise AssertionError("the emulation has no TMA")
-    run(source, int(evaluate(source.spec.grid, {"sm_count": 3, **sizes})), values)
+    blocks = int(evaluate(source.spec.grid, {"sm_count": 3, **sizes}))
+    return Launch(source, blocks, values)

@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
+import ast
+import ctypes
+import math
+import os
+import random
 import re
+from pathlib import Path
 
+import emulator
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from random_expressions import TYPES, Drawing
 
-from argus.codegen.expressions import ctype, interval, literal, text
+import argus.codegen
+from argus.codegen.code import Code, plus
+from argus.codegen.expressions import code, ctype, interval, literal
+from argus.interpret.scalars import scalar_value
 from argus.ir.expr import Binary, Const, Expr, Select, Sym, evaluate
+from argus.isa.registry import cuda_prelude
 
 A, B, C = Sym("a", "dim"), Sym("b", "let", nonneg=False), Sym("c", "loop")
 S = Sym("s", "stride")
 
 
 def show(e: Expr) -> str:
-    return text(e, lambda sym: sym.name)
+    return code(e, lambda sym: Code(sym.name), {}).bare
 
 
 @pytest.mark.parametrize(
@@ -61,7 +73,7 @@ def test_spelling(e: Expr, expected: str) -> None:
     ],
 )
 def test_literals(value: float, expected: str) -> None:
-    assert literal(value) == expected
+    assert literal(value).bare == expected
 
 
 def test_types() -> None:
@@ -88,74 +100,108 @@ def _grow(children: st.SearchStrategy[Expr]) -> st.SearchStrategy[Expr]:
 EXPRESSIONS = st.recursive(LEAVES, _grow, max_leaves=12)
 
 
-class _Int(int):
-    """C++ ints: / and % truncate, which is what the printer must have allowed for."""
-
-    def __truediv__(self, other: int) -> int:
-        assert self >= 0 and other > 0, "printed / although an operand may be negative"
-        return _Int(int(self) // int(other))
-
-    def __mod__(self, other: int) -> int:
-        assert self >= 0 and other > 0, "printed % although an operand may be negative"
-        return _Int(int(self) % int(other))
-
-
-for _name in ("add", "sub", "mul", "xor", "neg"):
-
-    def _method(self: _Int, *args: int, _op: str = f"__{_name}__") -> _Int:
-        return _Int(getattr(int, _op)(self, *args))
-
-    setattr(_Int, f"__{_name}__", _method)
-
-
-def as_python(c: str) -> str:
-    """C++ and Python agree on what is printed, but for ?: and xor's precedence."""
-    c = re.sub(r"\b(\d+)\b", r"I(\1)", c)
-    while "?" in c:
-        # Innermost conditional: no ? or parenthesis inside its parts.
-        start = c.index("?")
-        left = start
-        depth = 0
-        while left > 0:
-            ch = c[left - 1]
-            depth += (ch == ")") - (ch == "(")
-            if depth < 0 or (depth == 0 and ch == ","):
-                break
-            left -= 1
-        colon, depth = start, 0
-        while not (c[colon] == ":" and depth == 0):
-            depth += (c[colon] == "(") - (c[colon] == ")")
-            colon += 1
-        right, depth = colon + 1, 0
-        while right < len(c):
-            depth += (c[right] == "(") - (c[right] == ")")
-            if depth < 0 or (depth == 0 and c[right] == ","):
-                break
-            right += 1
-        cond, then, other = c[left:start], c[start + 1 : colon], c[colon + 1 : right]
-        c = f"{c[:left]}(({then}) if ({cond}) else ({other})){c[right:]}"
-    return c
-
-
-@given(EXPRESSIONS, st.integers(0, 50), st.integers(-50, 50), st.integers(0, 50))
-def test_the_text_has_the_value(e: Expr, a: int, b: int, c: int) -> None:
-    names = {
-        "a": _Int(a),
-        "b": _Int(b),
-        "c": _Int(c),
-        "I": _Int,
-        "min": min,
-        "max": max,
-        "argus_floordiv": lambda x, y: _Int(int(x) // int(y)),
-        "argus_mod": lambda x, y: _Int(int(x) % int(y)),
-    }
-    found = eval(as_python(show(e)), names)
-    assert found == evaluate(e, {"a": a, "b": b, "c": c})
-
-
 @given(EXPRESSIONS, st.integers(0, 50), st.integers(-50, 50), st.integers(0, 50))
 def test_intervals_are_sound(e: Expr, a: int, b: int, c: int) -> None:
     low, high = interval(e, {"a": (0, 50), "c": (0, 50)})
     value = int(np.asarray(evaluate(e, {"a": a, "b": b, "c": c})))
     assert low is None or low <= value
     assert high is None or value <= high
+
+
+COUNT = int(os.environ.get("ARGUS_EXPRESSIONS", "200"))
+
+
+@pytest.mark.compiler
+@pytest.mark.skipif(not emulator.available(), reason="needs g++")
+def test_the_text_has_the_value(tmp_path: Path) -> None:
+    """Random expressions of all types, compiled at once, against the interpreter."""
+    drawing = Drawing(random.Random(COUNT))
+    found = [drawing.expression() for _ in range(COUNT)]
+    bodies: list[str] = []
+    for number, e in enumerate(found):
+        text = code(e, lambda sym: Code(sym.name), TYPES).bare
+        kind = ctype(e, TYPES)
+        # What stands next to it shows what binds too weakly.
+        beside = shared_pointer(e, TYPES) if e.type == "int" else "0"
+        bodies.append(
+            f'extern "C" void e{number}(PARAMETERS, {kind}* r, long long* at) '
+            f"{{ *r = {text}; *at = {beside}; }}"
+        )
+    kinds = {n: TYPES.get(n, "int") for n in drawing.values()}
+    declared = ", ".join(f"{t} {n}" for n, t in kinds.items())
+    prelude = emulator.plain_functions(
+        cuda_prelude(["argus_floordiv", "argus_mod", "argus_max", "argus_min"])
+    )
+    body = prelude + "\n".join(bodies).replace("PARAMETERS", declared)
+    library = emulator.compiled(body, tmp_path)
+    wrong: list[str] = []
+    for number, e in enumerate(found):
+        run = getattr(library, f"e{number}")
+        run.argtypes = [_CELLS[t] for t in kinds.values()] + [ctypes.c_void_p] * 2
+        for _ in range(12):
+            values = drawing.values()
+            result = _CELLS[ctype(e, TYPES)]()
+            at = ctypes.c_longlong()
+            run(*values.values(), ctypes.byref(result), ctypes.byref(at))
+            exact = scalar_value(e, values)
+            same = np.array_equal(result.value, exact, equal_nan=True)
+            if same and isinstance(exact, np.float32) and exact == 0:
+                same = math.copysign(1, result.value) == math.copysign(1, exact)
+            if e.type == "int" and abs(int(exact)) < 2**62:
+                same &= at.value == 1000 + int(exact)
+            if not same:
+                wrong.append(f"{e} is {exact}, found {result.value} with {values}")
+    assert not wrong, "\n".join(wrong[:5])
+
+
+_CELLS = {
+    "int": ctypes.c_int,
+    "long long": ctypes.c_longlong,
+    "float": ctypes.c_float,
+    "bool": ctypes.c_bool,
+}
+
+
+def shared_pointer(e: Expr, types: dict[str, str]) -> str:
+    """A sum with the expression on its right, as addresses are printed."""
+    return plus(Code("1000ll"), code(e, lambda sym: Code(sym.name), types)).bare
+
+
+def test_text_is_not_glued() -> None:
+    """In the printer, `.bare` stands alone: nothing around it can bind tighter."""
+    folder = Path(argus.codegen.__file__).parent
+    for file in folder.glob("*.py"):
+        if file.name == "code.py":
+            continue
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Mod):
+                sides = (node.left, node.right)
+                assert not any(_is_bare(x) for x in sides), f"{file}:{node.lineno}"
+            if not isinstance(node, ast.JoinedStr):
+                continue
+            for i, part in enumerate(node.values):
+                if not (isinstance(part, ast.FormattedValue) and _is_bare(part.value)):
+                    continue
+                before, after = (_constant(node.values, i + d) for d in (-1, 1))
+                alone = re.search(r"(^|@|[(\[{,;]|[^=<>!]= ?|return) *$", before)
+                ended = re.match(r" *($|[)\]},;]|= )", after)
+                assert alone and ended, (
+                    f"{file.name}:{node.lineno}: {before!r} {after!r}"
+                )
+
+
+def _is_bare(node: ast.expr) -> bool:
+    return isinstance(node, ast.Attribute) and node.attr == "bare"
+
+
+def _constant(parts: list[ast.expr], i: int) -> str:
+    if not 0 <= i < len(parts):
+        return ""
+    part = parts[i]
+    return str(part.value) if isinstance(part, ast.Constant) else "?"
+
+
+def test_a_text_without_precedence_is_refused() -> None:
+    for use in (str, lambda x: f"{x}", "{}".format):
+        with pytest.raises(TypeError):
+            use(Code("a ^ b", 5))

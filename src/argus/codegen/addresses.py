@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from argus.codegen import expressions, registers
+from argus.codegen.code import Code, binary, converted, joined, name, plus
 from argus.codegen.context import TID, Context, Ints, Step
 from argus.codegen.errors import CodegenError
 from argus.codegen.storage import layout_of
@@ -41,13 +42,13 @@ class Element:
     """One element of a view: ``setup`` lines, ``valid`` (None: always), its offset."""
 
     setup: list[str]
-    valid: list[str]
-    offset: str
+    valid: list[Code]
+    offset: Code
 
     @property
-    def condition(self) -> str | None:
+    def condition(self) -> Code | None:
         """The condition that it exists, or None when it always does."""
-        return " && ".join(self.valid) or None
+        return joined("&&", self.valid) if self.valid else None
 
 
 def locate(
@@ -77,7 +78,7 @@ def locate(
     if step.var is not None:
         ranges[step.var.name] = (0, len(step.values) - 1)
     setup: list[str] = []
-    valid: list[str] = []
+    valid: list[Code] = []
     offset: Expr = Const(0)
     tensor = view.tensor
     named = zip(view.coords, tensor.shape, tensor.strides, strict=True)
@@ -87,8 +88,9 @@ def locate(
         local = exact
         if inside and not isinstance(exact, Const | Sym):
             ctype = cx.ctype(exact)
-            setup.append(f"const {ctype} i{d}{suffix} = {cx.text(exact)};")
-            local = cx.opaque(f"i{d}{suffix}", ctype)
+            local = cx.opaque(name(f"i{d}{suffix}"), ctype)
+            value = cx.code(exact)
+            setup.append(f"const {ctype} i{d}{suffix} = {value.bare};")
             cx.ranges[local.name] = expressions.interval(exact, ranges)
             ranges[local.name] = cx.ranges[local.name]
         if inside:
@@ -99,7 +101,7 @@ def locate(
         extent = substitute(limit.extent, env)
         if _inside(cx, value, extent, ranges):
             valid.append(_condition(cx, value, extent, ranges))
-    return Element(setup, valid, cx.text(offset))
+    return Element(setup, valid, cx.code(offset))
 
 
 def _inside(
@@ -113,13 +115,14 @@ def _inside(
 
 def _condition(
     cx: Context, value: Expr, extent: Expr, ranges: dict[str, expressions.Range]
-) -> str:
+) -> Code:
     low, _ = expressions.interval(value, ranges)
-    if low is not None and low >= 0:
-        return f"{cx.text(value)} < {cx.operand(extent)}"
-    # A negative coordinate is a large unsigned one: one comparison for both bounds.
-    unsigned = "u64" if cx.ctype(value) == "long long" else "u32"
-    return f"({unsigned}){cx.operand(value)} < ({unsigned}){cx.operand(extent)}"
+    sides = (cx.code(value), cx.code(extent))
+    if low is None or low < 0:
+        # A negative coordinate is a large unsigned one: one comparison for both bounds.
+        unsigned = "u64" if cx.ctype(value) == "long long" else "u32"
+        sides = (converted(unsigned, sides[0]), converted(unsigned, sides[1]))
+    return binary("<", *sides)
 
 
 def _wide(cx: Context, coord: Expr, stride: Expr) -> Expr:
@@ -128,7 +131,7 @@ def _wide(cx: Context, coord: Expr, stride: Expr) -> Expr:
         return coord
     if isinstance(coord, Const) or cx.ctype(coord) == "long long":
         return coord
-    return cx.opaque(f"(long long){cx.operand(coord)}", "long long")
+    return cx.opaque(converted("long long", cx.code(coord)), "long long")
 
 
 # ---------------------------------------------------------------- shared memory
@@ -153,24 +156,21 @@ def view_offset(view: SharedView) -> Expr:
     return stage_offset(view) + lift(layout.linear(view.origin))
 
 
-def barrier_address(cx: Context, ref: BarrierRef) -> str:
+def barrier_address(cx: Context, ref: BarrierRef) -> Code:
     """Shared address of an mbarrier."""
     if ref.alloc.offset is None:
         raise CodegenError(f"barrier {ref.alloc.name} is not placed")
     return shared_address(cx, ref.index * 8 + ref.alloc.offset)
 
 
-def shared_address(cx: Context, offset: Expr) -> str:
+def shared_address(cx: Context, offset: Expr) -> Code:
     """The u32 shared address of a byte offset."""
-    text = cx.text(offset)
-    return "smem_base" if text == "0" else f"smem_base + {_plain(cx, offset, text)}"
+    return plus(name("smem_base"), cx.code(offset))
 
 
-def _plain(cx: Context, offset: Expr, text: str) -> str:
-    # Sums and products may follow a + bare; anything that binds weaker may not.
-    operators = {"+", "*", "//", "%"}
-    bare = isinstance(offset, Const | Sym) or getattr(offset, "op", "") in operators
-    return text if bare else cx.operand(offset)
+def shared_pointer(cx: Context, offset: Expr) -> Code:
+    """The generic pointer to a byte offset in dynamic shared memory."""
+    return plus(name("smem"), cx.code(offset))
 
 
 Offsets = Callable[[Step, Ints], Expr]

@@ -15,13 +15,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from argus.codegen import code as c
 from argus.codegen import expressions
+from argus.codegen.code import Code
 from argus.codegen.errors import CodegenError
 from argus.codegen.names import Names
 from argus.codegen.storage import Array, Storage, layout_of
 from argus.codegen.writer import Reserved, Writer
 from argus.ir import ops as o
-from argus.ir.expr import Const, Expr, Sym, evaluate, lift
+from argus.ir.expr import Const, Expr, ScalarType, Sym, evaluate, lift
 from argus.ir.program import Program
 from argus.layout import Fragment, from_table
 
@@ -35,6 +37,10 @@ LOOP = Sym("@r", "loop")
 INNER_LOOP = Sym("@rr", "loop")
 """Variable of a register loop inside a register loop."""
 _PRINTED = {TID.name: "tid", LOOP.name: "r", INNER_LOOP.name: "rr"}
+
+
+_TYPES: dict[str, ScalarType] = {"float": "float", "bool": "bool"}
+"""Scalar types of C++ types; every other is an integer."""
 
 
 class Irregular(Exception):  # noqa: N818 - a request to unroll, not an error
@@ -119,6 +125,8 @@ class Context:
     """C++ name of each tensor's pointer."""
     spelled: dict[str, str] = field(default_factory=dict[str, str])
     """C++ name of each symbol."""
+    opaques: dict[str, Code] = field(default_factory=dict[str, Code])
+    """Symbols that stand for a text: elements of tiles, widened coordinates."""
     types: dict[str, str] = field(default_factory=dict[str, str])
     ranges: dict[str, expressions.Range] = field(
         default_factory=dict[str, expressions.Range]
@@ -131,25 +139,23 @@ class Context:
 
     # ------------------------------------------------------------ expressions
 
-    def spell(self, sym: Sym) -> str:
-        """C++ identifier of a symbol. Raises CodegenError for one nobody bound."""
+    def spell(self, sym: Sym) -> Code:
+        """C++ text of a symbol. Raises CodegenError for one nobody bound."""
+        if sym.name in self.opaques:
+            return self.opaques[sym.name]
         if sym.name == TID.name:
             self.group.declare_tid()
         if sym.name in _PRINTED:
-            return _PRINTED[sym.name]
+            return c.name(_PRINTED[sym.name])
         if sym.kind in ("dim", "stride", "param", "block", "rank"):
             self.symbols.setdefault(sym.name, sym)
         if sym.name not in self.spelled:
             raise CodegenError(f"symbol {sym.name} ({sym.kind}) is not bound here")
-        return self.spelled[sym.name]
+        return c.name(self.spelled[sym.name])
 
-    def text(self, e: Expr) -> str:
+    def code(self, e: Expr) -> Code:
         """``e`` as C++."""
-        return expressions.text(e, self.spell)
-
-    def operand(self, e: Expr) -> str:
-        """``e`` as C++, in parentheses unless it is a name, literal or call."""
-        return expressions.operand(e, self.spell)
+        return expressions.code(e, self.spell, self.types)
 
     def ctype(self, e: Expr) -> str:
         """C++ type of ``e``."""
@@ -167,10 +173,10 @@ class Context:
         ctype = self.types.get(sym.name) or expressions.ctype(sym, self.types)
         return f"{ctype} {self.bind(sym, ctype)}"
 
-    def opaque(self, body: str, kind: str = "int") -> Sym:
-        """A symbol that is printed as ``body``, an atomic C++ expression."""
-        sym = Sym(f"@{body}", "thread", "float" if kind == "float" else "int", False)
-        self.spelled[sym.name] = body
+    def opaque(self, body: Code, kind: str = "int") -> Sym:
+        """A symbol of C++ type ``kind`` that is printed as ``body``."""
+        sym = Sym(f"@{body.bare}", "thread", _TYPES.get(kind, "int"), False)
+        self.opaques[sym.name] = body
         self.types[sym.name] = kind
         return sym
 
@@ -188,7 +194,7 @@ class Context:
             self.spelled[sym.name] = name
             self.types[sym.name] = ctype
             self.ranges[sym.name] = (low, high)
-            self.group.place.line(f"const {ctype} {name} = {self.text(e)};")
+            self.group.place.line(f"const {ctype} {name} = {self.code(e).bare};")
             self.group.values[key] = sym
         return self.group.values[key]
 

@@ -15,9 +15,10 @@ import shlex
 from collections.abc import Mapping
 
 from argus.codegen.abi import SCALAR_TYPES
+from argus.codegen.code import Code
 from argus.codegen.emit import emit
 from argus.codegen.errors import CodegenError
-from argus.codegen.expressions import text as expression
+from argus.codegen.expressions import code as expression
 from argus.codegen.host import FRAME, HEADER
 from argus.codegen.names import Names
 from argus.codegen.writer import comment, literal
@@ -130,7 +131,8 @@ class _Host:
 
     def _text(self, e: Expr) -> str:
         # The device functions of rounding division have counterparts on the host.
-        return expression(e, self._value).replace("argus_", "argus_host::")
+        text = expression(e, lambda sym: Code(self._value(sym)), {}).bare
+        return text.replace("argus_", "argus_host::")
 
     def _size(self, sym: Sym) -> str:
         size = int(self.defaults.get(sym.name, 1024))

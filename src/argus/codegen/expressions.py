@@ -1,8 +1,9 @@
-"""Scalar expressions as C++: spelling, precedence, types, and cheap bounds.
+"""Scalar expressions as C++: spelling, types, and cheap bounds.
 
 Integers are ``int`` (problem sizes fit in 31 bits) except where a stride or an i64
-value takes part: those are ``long long``. ``//`` and ``%`` round to minus infinity;
-they are printed as ``/`` and ``%`` where both operands are known not to be negative.
+value takes part: those are ``long long``. Floats are f32. ``//`` and ``%`` round to
+minus infinity; they are printed as ``/`` and ``%`` where both operands are known not
+to be negative.
 
 Deciding whether two expressions are equal is not done here.
 """
@@ -12,113 +13,144 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 
+import numpy as np
+
+from argus.codegen.code import (
+    ATOM,
+    PRECEDENCE,
+    Code,
+    binary,
+    call,
+    chosen,
+    converted,
+    plus,
+)
 from argus.codegen.errors import CodegenError
 from argus.ir.expr import Binary, Const, Expr, Select, Sym, nonnegative
 
-Spell = Callable[[Sym], str]
-"""The C++ identifier of a symbol."""
+Spell = Callable[[Sym], Code]
+"""The C++ text of a symbol, mostly an identifier."""
 
-_PRECEDENCE = {
-    "*": 10, "/": 10, "//": 10, "%": 10, "+": 9, "-": 9,
-    "<": 8, "<=": 8, ">": 8, ">=": 8, "==": 7, "!=": 7, "^": 5, "and": 4, "or": 3,
-}  # fmt: skip
+Types = Mapping[str, str]
+"""C++ types of symbols by name, where they are not the default."""
+
 _SPELLING = {"//": "/", "and": "&&", "or": "||"}
-_ATOM, _TERNARY = 20, 2
 _INT_MAX = 2**31 - 1
+_LONG_MAX = 2**63 - 1
+_EXTREMES = {"min": "argus_min", "max": "argus_max"}
 
 
-def text(e: Expr, spell: Spell) -> str:
+def code(e: Expr, spell: Spell, types: Types) -> Code:
     """``e`` as a C++ expression."""
-    return _text(e, spell)[0]
 
+    def of(x: Expr) -> Code:
+        return code(x, spell, types)
 
-def operand(e: Expr, spell: Spell) -> str:
-    """``e`` as a C++ expression that binds tighter than any binary operator."""
-    body, level = _text(e, spell)
-    return body if level == _ATOM else f"({body})"
-
-
-def _text(e: Expr, spell: Spell) -> tuple[str, int]:
     match e:
         case Const(value=v):
-            body = literal(v)
-            return body, 9 if body.startswith("-") else _ATOM
+            return literal(v)
         case Sym():
-            return spell(e), _ATOM
+            return spell(e)
         case Binary(op="min" | "max", left=a, right=b):
-            return f"{e.op}({text(a, spell)}, {text(b, spell)})", _ATOM
-        case Binary(op="//" | "%", left=a, right=b) if not (
+            return _extreme(e, of(a), of(b), types)
+        case Binary(op="//" | "%", left=a, right=b) if e.type == "float" or not (
             nonnegative(a) and nonnegative(b)
         ):
-            name = "argus_floordiv" if e.op == "//" else "argus_mod"
-            return f"{name}({text(a, spell)}, {text(b, spell)})", _ATOM
+            function = "argus_floordiv" if e.op == "//" else "argus_mod"
+            parts = (of(a), of(b))
+            if e.type == "float":
+                parts = (_as_float(a, parts[0]), _as_float(b, parts[1]))
+            return call(function, *parts)
         case Binary(op="/", left=a, right=b):
-            parts = (_as_float(a, spell), _as_float(b, spell))
-            return f"{parts[0]} / {parts[1]}", _PRECEDENCE["/"]
+            return binary("/", _as_float(a, of(a)), _as_float(b, of(b)))
         case Binary():
-            return _binary(e, spell), _PRECEDENCE[e.op]
+            return _binary(e, of)
         case Select(cond=c, then=a, other=b):
-            parts = tuple(_inside(x, spell, _TERNARY + 1) for x in (c, a, b))
-            return f"{parts[0]} ? {parts[1]} : {parts[2]}", _TERNARY
+            return chosen(of(c), of(a), of(b))
         case _:
             raise CodegenError(f"not a scalar expression: {e!r}")
 
 
-def _as_float(e: Expr, spell: Spell) -> str:
-    if e.type == "float":
-        return operand(e, spell)
-    return f"(float){operand(e, spell)}"
+def _as_float(e: Expr, value: Code) -> Code:
+    return value if e.type == "float" else converted("float", value)
 
 
-def _inside(e: Expr, spell: Spell, level: int) -> str:
-    body, own = _text(e, spell)
-    return body if own >= level else f"({body})"
+def _extreme(e: Binary, left: Code, right: Code, types: Types) -> Code:
+    """Overloads must see two operands of one type; NaN wins among floats."""
+    kind = ctype(e, types)
+    given = (ctype(e.left, types), ctype(e.right, types))
+    parts = [
+        part if own == kind else converted(kind, part)
+        for part, own in zip((left, right), given, strict=True)
+    ]
+    return call(_EXTREMES[e.op] if kind == "float" else e.op, *parts)
 
 
-def _binary(e: Binary, spell: Spell) -> str:
-    level = _PRECEDENCE[e.op]
+def _binary(e: Binary, of: Callable[[Expr], Code]) -> Code:
+    operator = _SPELLING.get(e.op, e.op)
+    left, right = of(e.left), of(e.right)
     if e.op == "+" and isinstance(e.right, Const) and e.type == "int":
         value = e.right.value
         if value < 0:
-            return f"{_inside(e.left, spell, level)} - {literal(-value)}"
+            return binary("-", left, literal(-value))
+        return plus(left, right)
+    if e.op == "+" and e.type == "int":
+        return plus(left, right)
     # Mixed && and ||, and xor next to arithmetic, are right without parentheses but
     # hard to read (and compilers warn).
     if e.op in ("^", "and", "or"):
-        inner = 6 if e.op == "^" else 5
-        same = [isinstance(x, Binary) and x.op == e.op for x in (e.left, e.right)]
-        left = _inside(e.left, spell, level if same[0] else max(inner, level))
-        right = _inside(e.right, spell, level if same[1] else max(inner, level))
-        if e.op == "^":
-            left = left if same[0] else _inside(e.left, spell, _ATOM)
-            right = _inside(e.right, spell, _ATOM)
-        return f"{left} {_SPELLING.get(e.op, e.op)} {right}"
-    # Integer addition is the one operator whose right operand may stay bare.
-    bare = e.op == "+" and e.type == "int"
-    left = _inside(e.left, spell, level)
-    right = _inside(e.right, spell, level if bare else level + 1)
-    return f"{left} {_SPELLING.get(e.op, e.op)} {right}"
+        level = PRECEDENCE[operator]
+        sides = ((e.left, left), (e.right, right))
+        inner = ATOM if e.op == "^" else PRECEDENCE["^"]
+        texts = [
+            side.inside(level if isinstance(x, Binary) and x.op == e.op else inner)
+            for x, side in sides
+        ]
+        return Code(f" {operator} ".join(texts), level)
+    return binary(operator, left, right)
 
 
-def literal(value: int | float | bool) -> str:
-    """A C++ literal; floats are f32 (the NaN is the canonical quiet one)."""
+def literal(value: int | float | bool) -> Code:
+    """A C++ literal; floats are f32, rounded to nearest (NaN: the canonical quiet one).
+
+    Raises CodegenError for a whole number that has more than 64 bits.
+    """
     if isinstance(value, bool):
-        return "true" if value else "false"
+        return Code("true" if value else "false")
     if isinstance(value, int):
-        return str(value) if abs(value) <= _INT_MAX else f"{value}ll"
+        return _whole(value)
     if math.isnan(value):
-        return "__int_as_float(0x7fffffff)"
-    if math.isinf(value):
-        bits = "0x7f800000" if value > 0 else "0xff800000"
-        return f"__int_as_float({bits})"
-    return f"{value!r}f"
+        return Code("__int_as_float(0x7fffffff)")
+    with np.errstate(over="ignore"):
+        rounded = np.float32(value)
+    if np.isinf(rounded):
+        bits = "0x7f800000" if rounded > 0 else "0xff800000"
+        return Code(f"__int_as_float({bits})")
+    # The shortest decimal fraction that is nearest to this f32 and to no other.
+    return _signed(f"{rounded!s}f")
 
 
-def float_literal(value: int | float | bool) -> str:
+def _whole(value: int) -> Code:
+    if abs(value) <= _INT_MAX:
+        return _signed(str(value))
+    if abs(value) <= _LONG_MAX:
+        return _signed(f"{value}ll")
+    if value == -_LONG_MAX - 1:
+        # There is no literal of the absolute value.
+        return Code(f"-{_LONG_MAX}ll - 1", PRECEDENCE["-"])
+    raise CodegenError(f"{value} does not fit into 64 bits")
+
+
+def _signed(text: str) -> Code:
+    return Code(text, PRECEDENCE["-"] if text.startswith("-") else ATOM)
+
+
+def float_literal(value: int | float | bool) -> Code:
     """The literal of ``value`` as a float."""
     return literal(float(value))
 
 
-def ctype(e: Expr, types: Mapping[str, str]) -> str:
+def ctype(e: Expr, types: Types) -> str:
     """C++ type of ``e``: bool, int, long long or float.
 
     ``types`` gives the type of symbols by name where it is not the default.

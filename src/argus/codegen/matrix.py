@@ -6,6 +6,8 @@ import numpy as np
 
 from argus.codegen import registers
 from argus.codegen.addresses import shared_address, view_offset
+from argus.codegen.code import call, plus
+from argus.codegen.code import name as named
 from argus.codegen.context import TID, Context, Step, num_regs
 from argus.codegen.errors import CodegenError
 from argus.codegen.storage import Array
@@ -100,7 +102,7 @@ def _descriptor(cx: Context, view: SharedView, operand: MatrixOperand) -> str:
         start = start + warpgroup(cx) * operand.warpgroup_stride
     name = cx.names.unique(f"{view.alloc.name}_desc")
     cx.out.line(
-        f"const u64 {name} = argus_desc({shared_address(cx, start)}, "
+        f"const u64 {name} = argus_desc({shared_address(cx, start).bare}, "
         f"{operand.leading}, {operand.stride}, {operand.swizzle});"
     )
     return name
@@ -115,7 +117,7 @@ def warpgroup(cx: Context) -> Expr:
         cx.spelled[sym.name] = name
         cx.types[sym.name] = "int"
         cx.group.place.line(
-            f"const int {name} = argus_shfl_idx({cx.text(TID // WARPGROUP)}, 0);"
+            f"const int {name} = argus_shfl_idx({cx.code(TID // WARPGROUP).bare}, 0);"
         )
         cx.group.values[key] = sym
     return cx.group.values[key]
@@ -134,7 +136,7 @@ def _mma(cx: Context, op: o.Dot, plan: MmaPlan, result: Array) -> None:
     if not (isinstance(op.a, o.Tile) and isinstance(op.b, o.Tile)):
         raise CodegenError("mma.sync takes its operands from registers")
     if op.acc is None:
-        registers.fill(cx, result, num_regs(op.result), lambda _s, _r: "0.0f")
+        registers.fill(cx, result, num_regs(op.result), lambda _s, _r: named("0.0f"))
     a, b = cx.array(op.a), cx.array(op.b)
     name = _record(plan, "mma").function
     acc = np.array([s.acc for s in plan.steps])
@@ -143,9 +145,9 @@ def _mma(cx: Context, op: o.Dot, plan: MmaPlan, result: Array) -> None:
 
     def step_lines(step: Step) -> list[str]:
         parts = [
-            cx.text(cx.opaque(array.name) + step.index(table[step.values]))
+            plus(named(array.name), cx.code(step.index(table[step.values])))
             for array, table in ((result, acc), (a, left), (b, right))
         ]
-        return [f"{name}({', '.join(parts)});"]
+        return [f"{call(name, *parts).bare};"]
 
     cx.loop(len(plan.steps), step_lines)

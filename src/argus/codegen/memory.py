@@ -12,13 +12,22 @@ from collections.abc import Callable
 import numpy as np
 
 from argus.codegen import registers
-from argus.codegen.addresses import (
-    Element,
-    locate,
+from argus.codegen.addresses import locate
+from argus.codegen.code import (
+    Code,
+    at_address,
+    binary,
+    call,
+    chosen,
+    converted,
+    item,
+    joined,
+    name,
+    plus,
 )
 from argus.codegen.context import TID, Context, Ints, Step
 from argus.codegen.errors import CodegenError
-from argus.codegen.registers import at, read, read_bits
+from argus.codegen.registers import assign, at, both_halves, read, read_bits
 from argus.codegen.storage import Array, layout_of
 from argus.codegen.vectors import Vector, pointer_type, vector_of
 from argus.ir import ops as o
@@ -45,12 +54,12 @@ def same_layout(plan: VectorPlan, tile: o.Tile) -> None:
         raise CodegenError(f"the plan of {tile!r} has another layout than the tile")
 
 
-def owner(cx: Context, layout: Fragment) -> str | None:
+def owner(cx: Context, layout: Fragment) -> Code | None:
     """Condition that the thread is the lowest holder; None when all are."""
     if layout.replication == 1:
         return None
     copy = cx.thread_value(lift(layout.replica(TID)), "copy")
-    return f"{cx.text(copy)} == 0"
+    return binary("==", cx.code(copy), name("0"))
 
 
 # ------------------------------------------------------------- global to registers
@@ -67,9 +76,8 @@ def load_global(cx: Context, op: o.LoadGlobal) -> None:
         _load_pairs(cx, op, plan, target, stream)
         return
     vector = vector_of(dtype, plan.width)
-    element = pointer_type(dtype)
     tensor = op.view.tensor
-    name = cx.tensors[tensor.name]
+    pointer_name = cx.tensors[tensor.name]
 
     def access(step: Step) -> list[str]:
         first = step.values * plan.width
@@ -78,34 +86,29 @@ def load_global(cx: Context, op: o.LoadGlobal) -> None:
         mask = op.mask
         if mask is not None and plan.width == 1:
             held = read(cx, cx.array(mask), step, first)
-            condition = f"{condition} && {held}" if condition else held
-        pointer = f"{name} + {where.offset}" if where.offset != "0" else name
+            condition = joined("&&", [*where.valid, held])
+        pointer = plus(name(pointer_name), where.offset)
         if plan.width == 1:
-            value = f"__ldcs({pointer})" if stream else f"{name}[{where.offset}]"
+            value = item(pointer_name, where.offset)
+            value = call("__ldcs", pointer) if stream else value
             if condition:
-                value = f"{condition} ? {value} : {_fill(cx, op.fill, dtype)}"
-            return [*where.setup, f"{at(cx, target, step, first)} = {value};"]
-        loaded = _vector_load(vector, pointer, stream, tensor.name in _outputs(cx))
+                value = chosen(condition, value, _fill(cx, op.fill, dtype))
+            return [*where.setup, assign(at(cx, target, step, first), value)]
+        loaded = _vector_load(vector, pointer, stream)
         lines = [*where.setup]
         if condition is None:
-            lines.append(f"const {vector.ctype} v = {loaded};")
+            lines.append(f"const {vector.ctype} v = {loaded.bare};")
         else:
             fill = _fill_component(cx, op.fill, dtype, vector)
             empty = vector.make([fill] * vector.count)
-            lines.append(f"{vector.ctype} v = {empty};")
-            lines.append(f"if ({condition}) v = {loaded};")
+            lines.append(f"{vector.ctype} v = {empty.bare};")
+            lines.append(f"if ({condition.bare}) v = {loaded.bare};")
         masked = None if mask is None else cx.array(mask)
         fill_text = _fill(cx, op.fill, dtype)
         lines += spread(cx, vector, target, step, plan.width, masked, fill_text)
         return lines
 
-    if element == "bool" and plan.width > 1:
-        raise CodegenError("bool tiles are loaded one by one")
     cx.loop(plan.accesses, access)
-
-
-def _outputs(cx: Context) -> list[str]:
-    return cx.program.outputs
 
 
 def _streaming(evict: str | None) -> bool:
@@ -116,35 +119,39 @@ def _streaming(evict: str | None) -> bool:
     raise CodegenError(f"evict={evict!r} is unknown")
 
 
-def _vector_load(vector: Vector, pointer: str, stream: bool, written: bool) -> str:
-    address = f"reinterpret_cast<const {vector.ctype}*>({pointer})"
-    return f"__ldcs({address})" if stream else f"*{address}"
+def _vector_load(vector: Vector, pointer: Code, stream: bool) -> Code:
+    if not stream:
+        return at_address(f"const {vector.ctype}", pointer)
+    address = call(f"reinterpret_cast<const {vector.ctype}*>", pointer)
+    return call("__ldcs", address)
 
 
-def _fill(cx: Context, fill: Expr, dtype: DType) -> str:
+def _fill(cx: Context, fill: Expr, dtype: DType) -> Code:
     return registers.scalar(cx, fill, dtype)
 
 
-def _fill_component(cx: Context, fill: Expr, dtype: DType, vector: Vector) -> str:
+def _fill_component(cx: Context, fill: Expr, dtype: DType, vector: Vector) -> Code:
     """The fill value in every element of one component."""
     if vector.unit == 1:
         return _fill(cx, fill, dtype)
     if dtype.is_float:
         return _fill_bits(cx, fill, dtype, pair=True)
-    if not isinstance(fill, Const) or int(fill.value) != 0:
-        raise CodegenError(f"vectors of {dtype} are filled with 0 only")
-    return "0u"
+    if isinstance(fill, Const) and int(fill.value) == 0:
+        return name("0u")
+    # The same byte in all bytes of a word.
+    value = converted("u32", converted("unsigned char", _fill(cx, fill, dtype)))
+    return binary("*", value, name("0x01010101u"))
 
 
-def _fill_bits(cx: Context, fill: Expr, dtype: DType, *, pair: bool) -> str:
+def _fill_bits(cx: Context, fill: Expr, dtype: DType, *, pair: bool) -> Code:
     """Bits of a 16-bit float fill value, once or in both halves of a word."""
     if isinstance(fill, Const):
         bits = bits_of(float(fill.value), dtype)
-        return f"0x{bits << 16 | bits:x}u" if pair and bits else f"0x{bits:x}u"
+        return name(f"0x{bits << 16 | bits if pair else bits:x}u")
     value = _fill(cx, fill, dtype)
     if pair:
         return registers.pack(dtype, value, value)
-    return f"(u32)argus_to_{dtype.name}({value})"
+    return converted("u32", call(f"argus_to_{dtype.name}", value))
 
 
 def bits_of(value: float, dtype: DType) -> int:
@@ -165,7 +172,7 @@ def spread(
     step: Step,
     width: int,
     mask: Array | None,
-    fill: str,
+    fill: Code,
 ) -> list[str]:
     """Lines that put the components of ``v`` into registers, under the mask if any."""
     lines: list[str] = []
@@ -175,23 +182,31 @@ def spread(
         if target.packed:
             word = at(cx, target, step, first // 2)
             if mask is None:
-                lines.append(f"{word} = {part};")
+                lines.append(assign(word, part))
                 continue
             low, high = (read(cx, mask, step, first + j) for j in (0, 1))
-            empty = f"(u32)argus_to_{target.dtype.name}({fill})"
-            lines.append(
-                f"{word} = ({low} ? {part} & 0xffffu : {empty}) | "
-                f"({high} ? {part} & 0xffff0000u : {empty} << 16);"
-            )
+            empty = converted("u32", call(f"argus_to_{target.dtype.name}", fill))
+            halves = [
+                chosen(low, binary("&", part, name("0xffffu")), empty),
+                chosen(
+                    high,
+                    binary("&", part, name("0xffff0000u")),
+                    binary("<<", empty, name("16")),
+                ),
+            ]
+            lines.append(assign(word, joined("|", halves)))
             continue
         for j in range(vector.unit):
             value = part
             if vector.unit > 1:
-                shifted = f"{part} >> {8 * j}" if j else part
-                value = f"({pointer_type(target.dtype)})({shifted})"
+                shifted = binary(">>", part, name(str(8 * j))) if j else part
+                value = converted("unsigned char", shifted)
+                if target.dtype.name != "u8":
+                    # A bool is its own byte, not whether any byte is set.
+                    value = converted(pointer_type(target.dtype), value)
             if mask is not None:
-                value = f"{read(cx, mask, step, first + j)} ? {value} : {fill}"
-            lines.append(f"{at(cx, target, step, first + j)} = {value};")
+                value = chosen(read(cx, mask, step, first + j), value, fill)
+            lines.append(assign(at(cx, target, step, first + j), value))
     return lines
 
 
@@ -202,19 +217,17 @@ def _load_pairs(
     tensor = op.view.tensor
     fill = _fill_bits(cx, op.fill, op.result.dtype, pair=False)
 
-    def half(step: Step, regs: Ints, suffix: str) -> tuple[list[str], str]:
+    def half(step: Step, regs: Ints, suffix: str) -> tuple[list[str], Code]:
         where = locate(cx, op.view, plan.layout, step, regs, suffix)
-        name = cx.tensors[tensor.name]
-        value = (
-            f"__ldcs({name} + {where.offset})"
-            if stream
-            else (f"{name}[{where.offset}]")
-        )
+        source = cx.tensors[tensor.name]
+        value = item(source, where.offset)
+        if stream:
+            value = call("__ldcs", plus(name(source), where.offset))
         conditions = list(where.valid)
         if op.mask is not None:
             conditions.append(read(cx, cx.array(op.mask), step, regs))
         if conditions:
-            value = f"({' && '.join(conditions)} ? {value} : {fill})"
+            value = chosen(joined("&&", conditions), value, fill)
         return where.setup, value
 
     def pair(step: Step) -> list[str]:
@@ -224,7 +237,7 @@ def _load_pairs(
         return [
             *low_setup,
             *high_setup,
-            f"{word} = {low} | (u32){high} << 16;",
+            assign(word, both_halves(low, converted("u32", high))),
         ]
 
     count = plan.accesses
@@ -234,7 +247,7 @@ def _load_pairs(
         setup, low = half(last, np.array([count - 1]), "")
         with cx.out.block(""):
             cx.out.lines(setup)
-            cx.out.line(f"{at(cx, target, last, last.values)} = {low};")
+            cx.out.line(assign(at(cx, target, last, last.values), low))
 
 
 # ------------------------------------------------------------- registers to global
@@ -249,7 +262,7 @@ def store_global(cx: Context, op: o.StoreGlobal) -> None:
     first_holder = owner(cx, plan.layout) if plan.unique else None
     width = plan.width if op.mask is None else 1
     stream = _streaming(op.evict)
-    name = cx.tensors[op.view.tensor.name]
+    target = cx.tensors[op.view.tensor.name]
 
     def access(step: Step) -> list[str]:
         regs = step.values * width
@@ -259,11 +272,12 @@ def store_global(cx: Context, op: o.StoreGlobal) -> None:
             conditions.insert(0, first_holder)
         if op.mask is not None:
             conditions.append(read(cx, cx.array(op.mask), step, regs))
-        pointer = f"{name} + {where.offset}" if where.offset != "0" else name
+        pointer = plus(name(target), where.offset)
         if op.atomic is not None:
             body = _reduction(cx, op, source, step, regs, width, pointer)
         else:
-            body = _store(cx, source, step, regs, width, pointer, where, name, stream)
+            place = item(target, where.offset)
+            body = _store(cx, source, step, regs, width, pointer, place, stream)
         return _guarded(where.setup, conditions, body)
 
     count = plan.layout.num_regs // width
@@ -273,10 +287,10 @@ def store_global(cx: Context, op: o.StoreGlobal) -> None:
     cx.loop(count, access)
 
 
-def _guarded(setup: list[str], conditions: list[str], body: str) -> list[str]:
+def _guarded(setup: list[str], conditions: list[Code], body: str) -> list[str]:
     if not conditions:
         return [*setup, body]
-    return [*setup, f"if ({' && '.join(conditions)}) {body}"]
+    return [*setup, f"if ({joined('&&', conditions).bare}) {body}"]
 
 
 def store_halves(cx: Context, count: int, run: Callable[[Step], list[str]]) -> None:
@@ -301,36 +315,40 @@ def _store(
     step: Step,
     regs: Ints,
     width: int,
-    pointer: str,
-    where: Element,
-    name: str,
+    pointer: Code,
+    place: Code,
     stream: bool,
 ) -> str:
     if width == 1:
-        value = (
-            f"(u16){read_bits(cx, source, step, regs)}"
-            if source.packed
-            else read(cx, source, step, regs)
-        )
+        value = _element(cx, source, step, regs)
         if stream:
-            return f"__stcs({pointer}, {value});"
-        return f"{name}[{where.offset}] = {value};"
+            return f"{call('__stcs', pointer, value).bare};"
+        return assign(place, value)
     vector = vector_of(source.dtype, width)
     value = vector.make(components(cx, vector, source, step, regs))
-    address = f"reinterpret_cast<{vector.ctype}*>({pointer})"
-    return f"__stcs({address}, {value});" if stream else f"*{address} = {value};"
+    if not stream:
+        return assign(at_address(vector.ctype, pointer), value)
+    address = call(f"reinterpret_cast<{vector.ctype}*>", pointer)
+    return f"{call('__stcs', address, value).bare};"
+
+
+def _element(cx: Context, source: Array, step: Step, regs: Ints) -> Code:
+    """One element as memory holds it."""
+    if source.packed:
+        return converted("u16", read_bits(cx, source, step, regs))
+    return read(cx, source, step, regs)
 
 
 def components(
     cx: Context, vector: Vector, source: Array, step: Step, regs: Ints
-) -> list[str]:
+) -> list[Code]:
     """The components of a vector whose first element is in registers ``regs``."""
-    found: list[str] = []
+    found: list[Code] = []
     for i in range(vector.count):
         first = regs + i * vector.unit
         if source.packed:
             if vector.unit == 1:
-                return [f"(u16){read_bits(cx, source, step, regs)}"]
+                return [_element(cx, source, step, regs)]
             if (first % 2).any():
                 raise CodegenError(f"a vector splits the words of {source.name}")
             found.append(at(cx, source, step, first // 2))
@@ -338,12 +356,16 @@ def components(
             found.append(at(cx, source, step, first))
         else:
             parts = [
-                f"(u32)(unsigned char){at(cx, source, step, first + j)}"
-                + (f" << {8 * j}" if j else "")
-                for j in range(vector.unit)
+                _shifted(at(cx, source, step, first + j), j) for j in range(vector.unit)
             ]
-            found.append(" | ".join(parts))
+            found.append(joined("|", parts))
     return found
+
+
+def _shifted(value: Code, byte: int) -> Code:
+    """A byte at its place in a word."""
+    wide = converted("u32", converted("unsigned char", value))
+    return binary("<<", wide, name(str(8 * byte))) if byte else wide
 
 
 def _reduction(
@@ -353,7 +375,7 @@ def _reduction(
     step: Step,
     regs: Ints,
     width: int,
-    pointer: str,
+    pointer: Code,
 ) -> str:
     if op.atomic != "add":
         raise CodegenError(f"atomic {op.atomic!r} is unknown")
@@ -364,4 +386,4 @@ def _reduction(
         value = at(cx, source, step, regs // form.width)
     else:
         value = read(cx, source, step, regs)
-    return f"{form.function}({pointer}, {value});"
+    return f"{call(form.function, pointer, value).bare};"

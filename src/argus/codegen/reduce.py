@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from argus.codegen import registers
+from argus.codegen.code import Code, binary, call, chosen, converted, item, name
 from argus.codegen.context import (
     INNER_LOOP,
     TID,
@@ -17,11 +18,12 @@ from argus.codegen.context import (
     num_regs,
 )
 from argus.codegen.errors import CodegenError
-from argus.codegen.registers import at, compute_type, read
+from argus.codegen.registers import assign, at, read
 from argus.codegen.storage import Array, layout_of
 from argus.ir import ops as o
 from argus.ir.dtypes import DTYPES, DType
 from argus.ir.expr import Expr, lift
+from argus.ir.numerics import arithmetic
 from argus.layout import Fragment
 
 WARP = 32
@@ -42,14 +44,19 @@ def _lanes(layout: Fragment, axis: int) -> list[tuple[int, int]]:
     return found
 
 
-def _combined(fn: str, a: str, b: str) -> str:
+_V0 = name("v0")
+"""What a chain of combinations has found so far."""
+
+
+def _combined(fn: str, dtype: DType, a: Code, b: Code) -> Code:
+    """Two partial results of a reduction that computes in ``dtype``."""
     match fn:
-        case "sum":
-            return f"{a} + {b}"
-        case "prod":
-            return f"{a} * {b}"
+        case "sum" | "prod" if dtype.is_float:
+            return binary("+" if fn == "sum" else "*", a, b)
+        case "sum" | "prod":
+            return call("argus_add" if fn == "sum" else "argus_mul", a, b)
         case "max" | "min":
-            return f"argus_{fn}({a}, {b})"
+            return call(f"argus_{fn}", a, b)
         case _:
             raise CodegenError(f"no reduction {fn!r}")
 
@@ -80,21 +87,21 @@ def reduce(cx: Context, op: o.Reduce) -> None:
         return
     into, finish = _wide(cx, op.result, op.src.dtype)
     array = cx.array(op.src)
-    kind = compute_type(op.src.dtype)
+    dtype = arithmetic(op.src.dtype)
 
     def body(step: Step) -> list[str]:
-        lines = _in_thread(cx, op.fn, array, kind, step, groups[step.values])
+        lines = _in_thread(cx, op.fn, array, dtype, step, groups[step.values])
         for mask in masks:
-            other = f"argus_shfl_xor(v0, {mask})"
-            lines.append(f"v0 = {_combined(op.fn, 'v0', other)};")
-        return [*lines, f"{at(cx, into, step, step.values)} = v0;"]
+            other = call("argus_shfl_xor", _V0, name(str(mask)))
+            lines.append(assign(_V0, _combined(op.fn, dtype, _V0, other)))
+        return [*lines, assign(at(cx, into, step, step.values), _V0)]
 
     cx.loop(count, body)
     finish()
 
 
 def _in_thread(
-    cx: Context, fn: str, array: Array, kind: str, step: Step, groups: Ints
+    cx: Context, fn: str, array: Array, dtype: DType, step: Step, groups: Ints
 ) -> list[str]:
     """Combine ``groups`` (registers [steps, n]) into ``v0``, in up to 4 chains."""
     n = groups.shape[1]
@@ -102,22 +109,26 @@ def _in_thread(
     chains = next(c for c in (4, 2, 1) if (n % c == 0 and n >= 2 * c) or c == 1)
     turns = groups.reshape(len(groups), n // chains, chains)
     first = [read(cx, array, step, turns[:, 0, c]) for c in range(chains)]
-    starts = ", ".join(f"v{c} = {text}" for c, text in enumerate(first))
-    lines = [f"{kind} {starts};"]
+    starts = ", ".join(f"v{c} = {x.bare}" for c, x in enumerate(first))
+    lines = [f"{dtype.cuda} {starts};"]
     rest = turns[:, 1:]
     length = rest.shape[1]
     if length:
-        lines += _inner_loop(cx, fn, array, step, rest)
+        lines += _inner_loop(cx, fn, array, dtype, step, rest)
     while chains > 1:
         chains //= 2
         lines += [
-            f"v{c} = {_combined(fn, f'v{c}', f'v{c + chains}')};" for c in range(chains)
+            assign(
+                name(f"v{c}"),
+                _combined(fn, dtype, name(f"v{c}"), name(f"v{c + chains}")),
+            )
+            for c in range(chains)
         ]
     return lines
 
 
 def _inner_loop(
-    cx: Context, fn: str, array: Array, step: Step, rest: Ints
+    cx: Context, fn: str, array: Array, dtype: DType, step: Step, rest: Ints
 ) -> list[str]:
     length, chains = int(rest.shape[1]), int(rest.shape[2])
     inner = Step(INNER_LOOP, np.arange(length))
@@ -129,28 +140,31 @@ def _inner_loop(
         ]
     except Irregular:
         return [
-            f"v{c} = {_combined(fn, f'v{c}', read(cx, array, step, rest[:, i, c]))};"
+            _accumulate(fn, dtype, c, read(cx, array, step, rest[:, i, c]))
             for i in range(length)
             for c in range(chains)
         ]
     lines = ["#pragma unroll", f"for (int rr = 0; rr < {length}; ++rr) {{"]
-    lines += [
-        f"  v{c} = {_combined(fn, f'v{c}', text)};" for c, text in enumerate(texts)
-    ]
+    lines += [f"  {_accumulate(fn, dtype, c, text)}" for c, text in enumerate(texts)]
     return [*lines, "}"]
+
+
+def _accumulate(fn: str, dtype: DType, chain: int, value: Code) -> str:
+    held = name(f"v{chain}")
+    return assign(held, _combined(fn, dtype, held, value))
 
 
 def _nested_read(
     cx: Context, array: Array, step: Step, inner: Step, table: Ints
-) -> str:
+) -> Code:
     if not array.packed:
-        return f"{array.name}[{cx.text(step.nested(inner, table))}]"
+        return item(array.name, cx.code(step.nested(inner, table)))
     halves = table % 2
     if not (halves == halves.flat[0]).all():
         raise Irregular
     side = "hi" if halves.flat[0] else "lo"
-    word = cx.text(step.nested(inner, table // 2))
-    return f"argus_unpack_{side}_{array.dtype.name}({array.name}[{word}])"
+    word = item(array.name, cx.code(step.nested(inner, table // 2)))
+    return call(f"argus_unpack_{side}_{array.dtype.name}", word)
 
 
 def _wide(
@@ -160,8 +174,8 @@ def _wide(
     array = cx.array(result)
     if not array.packed:
         return array, lambda: None
-    (name,) = cx.fresh_arrays(f"{array.name}_wide")
-    wide = Array(name, DTYPES["f32"], array.regs)
+    (fresh,) = cx.fresh_arrays(f"{array.name}_wide")
+    wide = Array(fresh, DTYPES["f32"], array.regs)
     cx.out.line(wide.declaration)
 
     def finish() -> None:
@@ -175,38 +189,52 @@ def _wide(
 def _arg_reduce(
     cx: Context, op: o.Reduce, groups: Ints, along: Ints, masks: list[int]
 ) -> None:
-    """First position of the extreme: carry (value, index), ties to the lower index."""
-    sign = ">" if op.fn == "argmax" else "<"
-    kind = compute_type(op.src.dtype)
+    """First position of the extreme: carry (value, index), ties to the lower index.
+
+    A NaN precedes every number, as in numpy.
+    """
+    dtype = arithmetic(op.src.dtype)
+    floats = dtype.is_float
+    sign, opposite = (">", "<=") if op.fn == "argmax" else ("<", ">=")
+
+    def precedes(a: str, b: str) -> str:
+        # What is not comparable is a NaN: `a` is, unless `b` is.
+        return f"!({a} {opposite} {b}) && {b} == {b}" if floats else f"{a} {sign} {b}"
+
+    def equal(a: str, b: str) -> str:
+        same = f"{a} == {b}"
+        return f"({same} || ({a} != {a} && {b} != {b}))" if floats else same
+
+    kind = dtype.cuda
     array, into = cx.array(op.src), cx.array(op.result)
     by_thread = cx.coordinate(op.src.dims, layout_of(op.src), op.axis)
 
-    def coordinate(step: Step, regs: Ints) -> str:
-        return cx.text(by_thread + step.index(along[regs]))
+    def coordinate(step: Step, regs: Ints) -> Code:
+        return cx.code(by_thread + step.index(along[regs]))
 
     def body(step: Step) -> list[str]:
         own = groups[step.values]
         lines = [
-            f"{kind} v0 = {read(cx, array, step, own[:, 0])};",
-            f"int arg_index = {coordinate(step, own[:, 0])};",
+            f"{kind} v0 = {read(cx, array, step, own[:, 0]).bare};",
+            f"int arg_index = {coordinate(step, own[:, 0]).bare};",
         ]
         for i in range(1, own.shape[1]):
             value = read(cx, array, step, own[:, i])
             lines.append(
-                f"if ({value} {sign} v0) "
-                f"{{ v0 = {value}; arg_index = {coordinate(step, own[:, i])}; }}"
+                f"if ({precedes(value.operand, 'v0')}) {{ v0 = {value.bare}; "
+                f"arg_index = {coordinate(step, own[:, i]).bare}; }}"
             )
         for mask in masks:
             lines += [
                 "{",
                 f"  const {kind} arg_other = argus_shfl_xor(v0, {mask});",
                 f"  const int arg_at = argus_shfl_xor(arg_index, {mask});",
-                f"  if (arg_other {sign} v0 || "
-                "(arg_other == v0 && arg_at < arg_index)) "
+                f"  if (({precedes('arg_other', 'v0')}) || "
+                f"({equal('arg_other', 'v0')} && arg_at < arg_index)) "
                 "{ v0 = arg_other; arg_index = arg_at; }",
                 "}",
             ]
-        return [*lines, f"{at(cx, into, step, step.values)} = arg_index;"]
+        return [*lines, assign(at(cx, into, step, step.values), name("arg_index"))]
 
     cx.loop(len(groups), body)
 
@@ -240,7 +268,8 @@ def scan(cx: Context, op: o.Scan) -> None:
     rows = len(np.unique(np.stack([*parts, regs * 0]), axis=1).T)
     table = keys.reshape(rows, turns, -1)
     into, finish = _wide(cx, op.result, op.src.dtype)
-    array, kind = cx.array(op.src), compute_type(op.src.dtype)
+    array, dtype = cx.array(op.src), arithmetic(op.src.dtype)
+    kind = dtype.cuda
     digit = cx.thread_value(lift(TID) // weight % width, "scan_lane")
     last = (
         cx.thread_value(TID % WARP - digit * weight + (width - 1) * weight, "scan_last")
@@ -254,15 +283,16 @@ def scan(cx: Context, op: o.Scan) -> None:
             own = table[step.values][:, turn]
             lines += [
                 "{",
-                *_scan_turn(cx, array, into, kind, step, own, (digit, weight, width)),
+                *_scan_turn(cx, array, into, dtype, step, own, (digit, weight, width)),
             ]
             if turn + 1 < turns:
                 total = (
-                    f"argus_shfl_idx(scan_sum, {cx.text(last)})"
+                    call("argus_shfl_idx", name("scan_sum"), cx.code(last))
                     if lanes
-                    else "scan_sum"
+                    else name("scan_sum")
                 )
-                lines.append(f"  scan_carry += {total};")
+                carry = _combined("sum", dtype, name("scan_carry"), total)
+                lines.append(f"  {assign(name('scan_carry'), carry)}")
             lines.append("}")
         return lines
 
@@ -274,7 +304,7 @@ def _scan_turn(
     cx: Context,
     array: Array,
     into: Array,
-    kind: str,
+    dtype: DType,
     step: Step,
     own: Ints,
     lanes: tuple[Expr, int, int],
@@ -282,28 +312,37 @@ def _scan_turn(
     """One register block of a row: in the thread, across the lanes, with the carry."""
     digit, weight, width = lanes
     n = own.shape[1]
-    lines = [f"  const {kind} v0 = {read(cx, array, step, own[:, 0])};"]
-    lines += [
-        f"  const {kind} v{i} = v{i - 1} + {read(cx, array, step, own[:, i])};"
-        for i in range(1, n)
-    ]
+    kind = dtype.cuda
+
+    def add(a: str, b: Code) -> Code:
+        return _combined("sum", dtype, name(a), b)
+
+    lines = [f"  const {kind} v0 = {read(cx, array, step, own[:, 0]).bare};"]
+    for i in range(1, n):
+        value = add(f"v{i - 1}", read(cx, array, step, own[:, i]))
+        lines.append(f"  const {kind} v{i} = {value.bare};")
     lines.append(f"  {kind} scan_sum = v{n - 1};")
     base = "scan_carry"
+    below = assign(name("scan_sum"), add("scan_sum", name("scan_up")))
     distance = 1
     while distance < width:
         lines += [
             "  {",
             f"    const {kind} scan_up = argus_shfl_up(scan_sum, {distance * weight});",
-            f"    if ({cx.operand(digit)} >= {distance}) scan_sum += scan_up;",
+            f"    if ({cx.code(digit).operand} >= {distance}) {below}",
             "  }",
         ]
         distance *= 2
     if width > 1:
+        inside = binary(">", cx.code(digit), name("0"))
+        # Both branches must have one type for overloads.
+        before = chosen(inside, name("scan_below"), converted(kind, name("0")))
         lines += [
             f"  const {kind} scan_below = argus_shfl_up(scan_sum, {weight});",
-            f"  const {kind} scan_base = "
-            f"scan_carry + ({cx.operand(digit)} > 0 ? scan_below : 0);",
+            f"  const {kind} scan_base = {add('scan_carry', before).bare};",
         ]
         base = "scan_base"
-    lines += [f"  {at(cx, into, step, own[:, i])} = {base} + v{i};" for i in range(n)]
+    for i in range(n):
+        value = add(base, name(f"v{i}"))
+        lines.append(f"  {assign(at(cx, into, step, own[:, i]), value)}")
     return lines

@@ -11,42 +11,44 @@ from collections.abc import Callable
 
 import numpy as np
 
+from argus.codegen.code import Code, binary, call, converted, item, joined, name
 from argus.codegen.context import Context, Ints, Irregular, Step
 from argus.codegen.expressions import ctype, float_literal, literal
 from argus.codegen.storage import Array
 from argus.ir.dtypes import DType
 from argus.ir.expr import Const, Expr, Sym
+from argus.ir.numerics import arithmetic
 
-Value = Callable[[Step, Ints], str]
+Value = Callable[[Step, Ints], Code]
 """C++ of the element in registers ``regs[i]`` (a table over the steps)."""
-
-_COMPUTE = {"i64": "long long", "bool": "bool"}
 
 
 def compute_type(dtype: DType) -> str:
     """C++ type in which elements of ``dtype`` are computed."""
-    return "float" if dtype.is_float else _COMPUTE.get(dtype.name, "int")
+    return arithmetic(dtype).cuda
 
 
-def at(cx: Context, array: Array | str, step: Step, table: Ints) -> str:
+def at(cx: Context, array: Array | str, step: Step, table: Ints) -> Code:
     """``name[index]`` for array elements (words of a packed array)."""
-    name = array if isinstance(array, str) else array.name
-    return f"{name}[{cx.text(step.index(table))}]"
+    held = array if isinstance(array, str) else array.name
+    return item(held, cx.code(step.index(table)))
 
 
-def read(cx: Context, array: Array, step: Step, regs: Ints) -> str:
-    """The element in register ``regs``, in its compute type; an atomic expression."""
+def read(cx: Context, array: Array, step: Step, regs: Ints) -> Code:
+    """The element in register ``regs``, in its compute type."""
     if not array.packed:
         return at(cx, array, step, regs)
-    half = _half(regs)
-    side = "hi" if half else "lo"
-    return f"argus_unpack_{side}_{array.dtype.name}({at(cx, array, step, regs // 2)})"
+    side = "hi" if _half(regs) else "lo"
+    function = f"argus_unpack_{side}_{array.dtype.name}"
+    return call(function, at(cx, array, step, regs // 2))
 
 
-def read_bits(cx: Context, array: Array, step: Step, regs: Ints) -> str:
+def read_bits(cx: Context, array: Array, step: Step, regs: Ints) -> Code:
     """The 16 bits of an element of a packed array, zero-extended."""
     word = at(cx, array, step, regs // 2)
-    return f"({word} >> 16)" if _half(regs) else f"({word} & 0xffffu)"
+    if _half(regs):
+        return binary(">>", word, name("16"))
+    return binary("&", word, name("0xffffu"))
 
 
 def _half(regs: Ints) -> int:
@@ -56,26 +58,31 @@ def _half(regs: Ints) -> int:
     return int(halves[0])
 
 
-def scalar(cx: Context, e: Expr, dtype: DType) -> str:
-    """A uniform scalar as an element of ``dtype``, in its compute type; atomic."""
+def scalar(cx: Context, e: Expr, dtype: DType) -> Code:
+    """A uniform scalar as an element of ``dtype``, in its compute type."""
     want = compute_type(dtype)
     if isinstance(e, Const):
         if want == "float":
-            body = float_literal(e.value)
-        else:
-            body = literal(bool(e.value) if want == "bool" else int(e.value))
-            # Overloads must see two operands of one type.
-            wide = want == "long long" and not body.endswith("ll")
-            body += "ll" if wide else ""
-        return f"({body})" if body.startswith("-") else body
-    if ctype(e, cx.types) == want:
-        return cx.operand(e)
-    return f"({want}){cx.operand(e)}"
+            return float_literal(e.value)
+        value = literal(bool(e.value) if want == "bool" else int(e.value))
+        return converted(want, value) if want == "long long" else value
+    value = cx.code(e)
+    return value if ctype(e, cx.types) == want else converted(want, value)
 
 
-def pack(dtype: DType, low: str, high: str) -> str:
+def pack(dtype: DType, low: Code, high: Code) -> Code:
     """The word that holds two f32 values rounded to a 16-bit float."""
-    return f"argus_pack_{dtype.name}({low}, {high})"
+    return call(f"argus_pack_{dtype.name}", low, high)
+
+
+def both_halves(low: Code, high: Code) -> Code:
+    """The word of two 16-bit patterns, each zero-extended to 32 bits."""
+    return joined("|", [low, binary("<<", high, name("16"))])
+
+
+def assign(place: Code, value: Code) -> str:
+    """The statement ``place = value;``."""
+    return f"{place.bare} = {value.bare};"
 
 
 def fill(cx: Context, array: Array, count: int, value: Value) -> None:
@@ -89,21 +96,21 @@ def fill(cx: Context, array: Array, count: int, value: Value) -> None:
             group *= 2
         cx.loop(
             count,
-            lambda s: [f"{at(cx, array, s, s.values)} = {value(s, s.values)};"],
+            lambda s: [assign(at(cx, array, s, s.values), value(s, s.values))],
         )
         return
 
     def pair(step: Step) -> list[str]:
         low, high = (value(step, 2 * step.values + half) for half in (0, 1))
         word = at(cx, array, step, step.values)
-        return [f"{word} = {pack(array.dtype, low, high)};"]
+        return [assign(word, pack(array.dtype, low, high))]
 
     cx.loop(count // 2, pair)
     if count % 2:
         last = Step(None, np.array([count // 2]))
         low = value(last, np.array([count - 1]))
         word = at(cx, array, last, last.values)
-        cx.out.line(f"{word} = {pack(array.dtype, low, '0.0f')};")
+        cx.out.line(assign(word, pack(array.dtype, low, name("0.0f"))))
 
 
 def _fill_in_groups(
@@ -113,7 +120,7 @@ def _fill_in_groups(
 
     def body(step: Step) -> list[str]:
         regs = [group * step.values + i for i in range(group)]
-        return [f"{at(cx, array, step, r)} = {value(step, r)};" for r in regs]
+        return [assign(at(cx, array, step, r), value(step, r)) for r in regs]
 
     return cx.try_loop(count // group, body)
 
@@ -134,8 +141,10 @@ def move(cx: Context, target: Array, source: Array, registers: Ints) -> None:
         cx.loop(
             count,
             lambda s: [
-                f"{at(cx, target, s, s.values)} = "
-                f"{at(cx, source, s, registers[s.values])};"
+                assign(
+                    at(cx, target, s, s.values),
+                    at(cx, source, s, registers[s.values]),
+                )
             ],
         )
         return
@@ -145,16 +154,16 @@ def move(cx: Context, target: Array, source: Array, registers: Ints) -> None:
     def pair(step: Step) -> list[str]:
         word = at(cx, target, step, step.values)
         if words:
-            return [f"{word} = {at(cx, source, step, even[step.values] // 2)};"]
+            return [assign(word, at(cx, source, step, even[step.values] // 2))]
         low = read_bits(cx, source, step, even[step.values])
         high = read_bits(cx, source, step, odd[step.values])
-        return [f"{word} = {low} | {high} << 16;"]
+        return [assign(word, both_halves(low, high))]
 
     cx.loop(count // 2, pair)
     if count % 2:
         last = Step(None, np.array([count // 2]))
         bits = read_bits(cx, source, last, registers[-1:])
-        cx.out.line(f"{at(cx, target, last, last.values)} = {bits};")
+        cx.out.line(assign(at(cx, target, last, last.values), bits))
 
 
 def copy(cx: Context, target: Array, source: Array) -> None:
@@ -163,7 +172,7 @@ def copy(cx: Context, target: Array, source: Array) -> None:
         return
     cx.loop(
         min(target.length, source.length),
-        lambda s: [f"{at(cx, target, s, s.values)} = {at(cx, source, s, s.values)};"],
+        lambda s: [assign(at(cx, target, s, s.values), at(cx, source, s, s.values))],
     )
 
 

@@ -9,7 +9,9 @@ from argus.codegen.addresses import (
     register_coordinates,
     shared_address,
     shared_offsets,
+    shared_pointer,
 )
+from argus.codegen.code import Code, at_address, call, converted, name, plus
 from argus.codegen.context import TID, Context, Ints, Step
 from argus.codegen.errors import CodegenError
 from argus.codegen.memory import (
@@ -20,7 +22,7 @@ from argus.codegen.memory import (
     store_halves,
     vector_plan,
 )
-from argus.codegen.registers import at
+from argus.codegen.registers import assign, at, both_halves
 from argus.codegen.storage import Array
 from argus.codegen.vectors import pointer_type, vector_of
 from argus.ir import ops as o
@@ -45,14 +47,13 @@ def load_shared(cx: Context, op: o.LoadShared) -> None:
         return
 
     def access(step: Step) -> list[str]:
-        offset = cx.text(offsets(step, step.values))
+        pointer = shared_pointer(cx, offsets(step, step.values))
         if plan.width == 1:
-            element = pointer_type(target.dtype)
-            address = f"reinterpret_cast<const {element}*>(smem + {offset})"
-            return [f"{at(cx, target, step, step.values)} = *{address};"]
-        address = f"reinterpret_cast<const {vector.ctype}*>(smem + {offset})"
-        lines = [f"const {vector.ctype} v = *{address};"]
-        return lines + spread(cx, vector, target, step, plan.width, None, "")
+            element = at_address(f"const {pointer_type(target.dtype)}", pointer)
+            return [assign(at(cx, target, step, step.values), element)]
+        loaded = at_address(f"const {vector.ctype}", pointer)
+        lines = [f"const {vector.ctype} v = {loaded.bare};"]
+        return lines + spread(cx, vector, target, step, plan.width, None, name("0"))
 
     cx.loop(plan.accesses, access)
 
@@ -62,21 +63,20 @@ def _load_shared_pairs(
 ) -> None:
     offsets = _vector_offsets(cx, view, plan)
 
-    def half(step: Step, regs: Ints) -> str:
-        offset = cx.text(offsets(step, regs))
-        return f"*reinterpret_cast<const u16*>(smem + {offset})"
+    def half(step: Step, regs: Ints) -> Code:
+        return at_address("const u16", shared_pointer(cx, offsets(step, regs)))
 
     def pair(step: Step) -> list[str]:
         low, high = (half(step, 2 * step.values + i) for i in (0, 1))
         word = at(cx, target, step, step.values)
-        return [f"{word} = {low} | (u32){high} << 16;"]
+        return [assign(word, both_halves(low, converted("u32", high)))]
 
     count = plan.accesses
     cx.loop(count // 2, pair)
     if count % 2:
         last = Step(None, np.array([count // 2]))
         low = half(last, np.array([count - 1]))
-        cx.out.line(f"{at(cx, target, last, last.values)} = {low};")
+        cx.out.line(assign(at(cx, target, last, last.values), low))
 
 
 def store_shared(cx: Context, op: o.StoreShared) -> None:
@@ -93,12 +93,12 @@ def store_shared(cx: Context, op: o.StoreShared) -> None:
     element = pointer_type(source.dtype) if plan.width == 1 else vector.ctype
 
     def access(step: Step) -> list[str]:
-        offset = cx.text(offsets(step, step.values))
+        pointer = shared_pointer(cx, offsets(step, step.values))
         value = vector.make(
             components(cx, vector, source, step, step.values * plan.width)
         )
-        body = f"*reinterpret_cast<{element}*>(smem + {offset}) = {value};"
-        return [f"if ({guard}) {body}" if guard else body]
+        body = assign(at_address(element, pointer), value)
+        return [f"if ({guard.bare}) {body}" if guard else body]
 
     if plan.width == 1 and source.packed and plan.accesses > 1:
         store_halves(cx, plan.accesses, access)
@@ -144,13 +144,12 @@ def _matrices(
     by_access = [part[first] for part in parts]
     offsets = shared_offsets(cx, view, by_thread, by_access, f"{view.alloc.name}_row")
     load = family == "ldmatrix"
-    name = ldmatrix.function_name(matrices, load=load, trans=trans)
+    function = ldmatrix.function_name(matrices, load=load, trans=trans)
 
     def access(step: Step) -> list[str]:
         address = shared_address(cx, offsets(step, step.values))
-        start = cx.text(step.index(step.values * matrices))
-        words = array.name if start == "0" else f"{array.name} + {start}"
+        words = plus(name(array.name), cx.code(step.index(step.values * matrices)))
         arguments = (words, address) if load else (address, words)
-        return [f"{name}({', '.join(arguments)});"]
+        return [f"{call(function, *arguments).bare};"]
 
     cx.loop(plan.accesses, access)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import assert_never
 
 from argus.codegen import matrix, memory, reduce, shared, sync, tiles
+from argus.codegen.code import binary, call, converted, item, name
 from argus.codegen.context import Context, Group, in_group
 from argus.codegen.errors import CodegenError
 from argus.codegen.expressions import Range, interval
@@ -69,8 +70,8 @@ def _one(cx: Context, op: o.AnyOp) -> None:
         case o.Roles():
             roles(cx, op)
         case o.Let():
-            value = cx.text(op.value)
-            cx.out.line(f"const {cx.bind_scalar(op.sym)} = {value};")
+            value = cx.code(op.value)
+            cx.out.line(f"const {cx.bind_scalar(op.sym)} = {value.bare};")
         case o.LoadScalar():
             _load_scalar(cx, op)
         case o.Full():
@@ -117,7 +118,7 @@ def _one(cx: Context, op: o.AnyOp) -> None:
             cx.out.line(f"argus_cp_async_wait<{op.pending}>();")
         case o.CpAsyncArrive():
             address = sync.barrier_address(cx, op.barrier)
-            cx.out.line(f"argus_cp_async_arrive({address});")
+            cx.out.line(f"argus_cp_async_arrive({address.bare});")
         case o.BarrierExpect():
             sync.barrier_expect(cx, op)
         case o.BarrierArrive():
@@ -155,12 +156,12 @@ def _load_scalar(cx: Context, op: o.LoadScalar) -> None:
     for coord, stride in zip(op.coords, tensor.strides, strict=True):
         wide = coord
         if stride != Const(1) and cx.ctype(coord) == cx.ctype(stride) == "int":
-            wide = cx.opaque(f"(long long){cx.operand(coord)}", "long long")
+            wide = cx.opaque(converted("long long", cx.code(coord)), "long long")
         offset = offset + wide * stride
-    value = f"{cx.tensors[tensor.name]}[{cx.text(offset)}]"
+    value = item(cx.tensors[tensor.name], cx.code(offset))
     if pointer_type(tensor.dtype) == "u16":
-        value = f"argus_from_{tensor.dtype.name}({value})"
-    cx.out.line(f"const {cx.bind_scalar(op.sym)} = {value};")
+        value = call(f"argus_from_{tensor.dtype.name}", value)
+    cx.out.line(f"const {cx.bind_scalar(op.sym)} = {value.bare};")
 
 
 # ---------------------------------------------------------------- loops, branches
@@ -169,10 +170,10 @@ def _load_scalar(cx: Context, op: o.LoadScalar) -> None:
 def _for(cx: Context, op: o.For) -> None:
     """A C++ loop; carried values are variables that live before, in and after it."""
     for carry in op.scalars:
-        init = cx.text(carry.init)
-        cx.out.line(f"{cx.bind_scalar(carry.arg)} = {init};")
+        init = cx.code(carry.init)
+        cx.out.line(f"{cx.bind_scalar(carry.arg)} = {init.bare};")
     parallel_copy(cx, [(cx.array(c.arg), cx.array(c.init)) for c in op.tiles])
-    start, stop, step = (cx.text(e) for e in (op.start, op.stop, op.step))
+    start, stop, step = (cx.code(e) for e in (op.start, op.stop, op.step))
     declared = cx.bind_scalar(op.var)
     var = cx.spelled[op.var.name]
     _bound(cx, op)
@@ -180,8 +181,10 @@ def _for(cx: Context, op: o.For) -> None:
         cx.out.line("#pragma unroll 1")
     elif op.unroll > 1:
         cx.out.line(f"#pragma unroll {op.unroll}")
-    increment = f"++{var}" if step == "1" else f"{var} += {step}"
-    with cx.out.block(f"for ({declared} = {start}; {var} < {stop}; {increment})"):
+    increment = f"++{var}" if step.bare == "1" else f"{var} += {step.bare}"
+    inside = binary("<", name(var), stop)
+    head = f"for ({declared} = {start.bare}; {inside.bare}; {increment})"
+    with cx.out.block(head):
         block(cx, op.body)
         _next_turn(cx, op)
     for carry in op.scalars:
@@ -219,18 +222,18 @@ def _parallel_assign(cx: Context, pairs: list[tuple[Sym, Expr]]) -> None:
         )
         if ready is not None:
             sym, value = ready
-            cx.out.line(f"{cx.spelled[sym.name]} = {cx.text(value)};")
+            cx.out.line(f"{cx.spelled[sym.name]} = {cx.code(value).bare};")
             waiting.remove(ready)
             continue
         # A cycle: compute all new values first.
         fresh: list[tuple[Sym, str]] = []
         for sym, value in waiting:
-            (name,) = cx.fresh_arrays(f"{cx.spelled[sym.name]}_next")
+            (new,) = cx.fresh_arrays(f"{cx.spelled[sym.name]}_next")
             ctype = cx.types[sym.name]
-            cx.out.line(f"const {ctype} {name} = {cx.text(value)};")
-            fresh.append((sym, name))
-        for sym, name in fresh:
-            cx.out.line(f"{cx.spelled[sym.name]} = {name};")
+            cx.out.line(f"const {ctype} {new} = {cx.code(value).bare};")
+            fresh.append((sym, new))
+        for sym, new in fresh:
+            cx.out.line(f"{cx.spelled[sym.name]} = {new};")
         return
 
 
@@ -238,20 +241,21 @@ def _if(cx: Context, op: o.If) -> None:
     for merge in op.scalars:
         cx.out.line(f"{cx.bind_scalar(merge.result)};")
     with cx.out.block(
-        f"if ({cx.text(op.cond)})", tail="} else {" if _other(op) else "}"
+        f"if ({cx.code(op.cond).bare})", tail="} else {" if _other(op) else "}"
     ):
         block(cx, op.then)
         _merge(cx, [(m.result, m.then) for m in op.tiles])
         for merge in op.scalars:
-            cx.out.line(f"{cx.spelled[merge.result.name]} = {cx.text(merge.then)};")
+            value = cx.code(merge.then)
+            cx.out.line(f"{cx.spelled[merge.result.name]} = {value.bare};")
     if _other(op):
         with cx.out.block(None):
             cx.last_line = None
             block(cx, op.other)
             _merge(cx, [(m.result, m.other) for m in op.tiles])
             for merge in op.scalars:
-                value = cx.text(merge.other)
-                cx.out.line(f"{cx.spelled[merge.result.name]} = {value};")
+                value = cx.code(merge.other)
+                cx.out.line(f"{cx.spelled[merge.result.name]} = {value.bare};")
     cx.last_line = None
 
 

@@ -17,6 +17,7 @@ from argus.codegen.addresses import (
     shared_offsets,
     stage_offset,
 )
+from argus.codegen.code import PRECEDENCE, UNARY, Code, binary, call, name, plus
 from argus.codegen.context import TID, Context, Step
 from argus.codegen.errors import CodegenError
 from argus.codegen.matrix import WARPGROUP
@@ -45,10 +46,10 @@ def elected(cx: Context) -> str:
     """The flag of the elected thread, declared once where the group begins."""
     key = (lift(0), "elected")
     if key not in cx.group.values:
-        name = cx.names.unique(f"{cx.group.name}_elected")
-        first = f"{cx.text(TID)} < 32 && " if cx.group.warps > 1 else ""
-        cx.group.place.line(f"const bool {name} = {first}argus_elect();")
-        cx.group.values[key] = Sym(name, "thread", "bool")
+        flag = cx.names.unique(f"{cx.group.name}_elected")
+        first = f"{cx.code(TID).operand} < 32 && " if cx.group.warps > 1 else ""
+        cx.group.place.line(f"const bool {flag} = {first}argus_elect();")
+        cx.group.values[key] = Sym(flag, "thread", "bool")
     return cx.group.values[key].name
 
 
@@ -66,27 +67,27 @@ def copy_async(cx: Context, op: o.CopyAsync) -> None:
     for box in plan.boxes:
         address = shared_address(cx, base + box.offset)
         multicast, hint = plan.multicast > 1, op.evict is not None
-        name = tma.load_function(len(box.coords), multicast=multicast, hint=hint)
+        function = tma.load_function(len(box.coords), multicast=multicast, hint=hint)
         arguments = [address, tensor_map, barrier, *_coords(cx, box)]
         if multicast:
-            arguments.append(hex((1 << plan.multicast) - 1))
+            arguments.append(name(hex((1 << plan.multicast) - 1)))
         if op.evict is not None:
             arguments.append(_policy(op.evict))
-        cx.out.line(f"{name}({', '.join(arguments)});")
+        cx.out.line(f"{call(function, *arguments).bare};")
 
 
-def _policy(evict: str) -> str:
+def _policy(evict: str) -> Code:
     known = {"first": "evict_first", "last": "evict_last", "normal": "evict_normal"}
     known |= {name: name for name in known.values()} | {"stream": "evict_first"}
     if evict not in known:
         raise CodegenError(f"evict={evict!r} is unknown")
-    return f"{tma.policy_function(known[evict])}()"
+    return call(tma.policy_function(known[evict]))
 
 
-def _map(cx: Context, plan: TmaPlan) -> str:
+def _map(cx: Context, plan: TmaPlan) -> Code:
     index = cx.program.tensor_maps.index(plan.map)
     cx.maps[index] = None
-    return f"&{cx.spelled[map_symbol(index)]}"
+    return Code(f"&{cx.spelled[map_symbol(index)]}", UNARY)
 
 
 def map_symbol(index: int) -> str:
@@ -94,9 +95,9 @@ def map_symbol(index: int) -> str:
     return f"@map{index}"
 
 
-def _coords(cx: Context, box: TmaBox) -> list[str]:
+def _coords(cx: Context, box: TmaBox) -> list[Code]:
     """Coordinates innermost first, as the instruction takes them."""
-    return [cx.text(c) for c in reversed(box.coords)]
+    return [cx.code(c) for c in reversed(box.coords)]
 
 
 def _cp_async(cx: Context, op: o.CopyAsync, plan: VectorPlan) -> None:
@@ -115,16 +116,15 @@ def _cp_async(cx: Context, op: o.CopyAsync, plan: VectorPlan) -> None:
     )
     guard = owner(cx, layout) if plan.unique else None
     function = cp_async.function_name(size)
-    name = cx.tensors[op.src.tensor.name]
+    source = cx.tensors[op.src.tensor.name]
 
     def access(step: Step) -> list[str]:
         where = locate(cx, op.src, layout, step, step.values * plan.width)
         address = shared_address(cx, offsets(step, step.values))
-        call = (
-            f"{function}({address}, {name} + {where.offset}, "
-            f"{where.condition or 'true'});"
-        )
-        return [*where.setup, f"if ({guard}) {call}" if guard else call]
+        pointer = plus(name(source), where.offset)
+        copy = call(function, address, pointer, where.condition or name("true"))
+        body = f"{copy.bare};"
+        return [*where.setup, f"if ({guard.bare}) {body}" if guard else body]
 
     cx.loop(plan.accesses, access)
 
@@ -137,8 +137,9 @@ def copy_out(cx: Context, op: o.CopyOut) -> None:
     base = stage_offset(op.src)
     for box in op.plan.boxes:
         address = shared_address(cx, base + box.offset)
-        arguments = ", ".join([tensor_map, address, *_coords(cx, box)])
-        cx.out.line(f"{tma.store_function(len(box.coords))}({arguments});")
+        function = tma.store_function(len(box.coords))
+        store = call(function, tensor_map, address, *_coords(cx, box))
+        cx.out.line(f"{store.bare};")
 
 
 def copy_out_wait(cx: Context, op: o.CopyOutWait) -> None:
@@ -150,7 +151,7 @@ def copy_out_wait(cx: Context, op: o.CopyOutWait) -> None:
 def barrier_expect(cx: Context, op: o.BarrierExpect) -> None:
     """Arrive and announce bytes."""
     barrier = barrier_address(cx, op.barrier)
-    cx.out.line(f"argus_mbar_expect({barrier}, {cx.text(op.bytes)});")
+    cx.out.line(f"{call('argus_mbar_expect', barrier, cx.code(op.bytes)).bare};")
 
 
 def barrier_arrive(cx: Context, op: o.BarrierArrive) -> None:
@@ -159,10 +160,10 @@ def barrier_arrive(cx: Context, op: o.BarrierArrive) -> None:
     threads = {"role": cx.group.threads, "warpgroup": WARPGROUP, "warp": 32}
     if op.per == "thread":
         if not op.cluster:
-            cx.out.line(f"argus_mbar_arrive({barrier});")
+            cx.out.line(f"argus_mbar_arrive({barrier.bare});")
             return
         cx.out.line(f"for (u32 rank = 0; rank < {cx.program.cluster}; ++rank)")
-        cx.out.line(f"  argus_mbar_arrive_cluster({barrier}, rank);")
+        cx.out.line(f"  argus_mbar_arrive_cluster({barrier.bare}, rank);")
         return
     if op.per == "warp":
         # The lane that arrives speaks for the accesses of all others.
@@ -171,15 +172,16 @@ def barrier_arrive(cx: Context, op: o.BarrierArrive) -> None:
     within: Expr = TID if unit >= cx.group.threads else TID % unit
     if op.cluster:
         # Lane i of the arriving warp arrives in block i.
-        block = cx.text(within)
-        cx.out.line(
-            f"if ({block} < {cx.program.cluster}) "
-            f"argus_mbar_arrive_cluster({barrier}, {block});"
-        )
+        block = cx.code(within)
+        arrive = call("argus_mbar_arrive_cluster", barrier, block)
+        inside = binary("<", block, name(str(cx.program.cluster)))
+        body = f"{arrive.bare};"
+        cx.out.line(f"if ({inside.bare}) {body}")
     elif op.per == "role":
-        cx.out.line(f"argus_mbar_arrive({barrier});")
+        cx.out.line(f"argus_mbar_arrive({barrier.bare});")
     else:
-        cx.out.line(f"if ({cx.text(within)} == 0) argus_mbar_arrive({barrier});")
+        first = binary("==", cx.code(within), name("0"))
+        cx.out.line(f"if ({first.bare}) argus_mbar_arrive({barrier.bare});")
 
 
 def barrier_wait(cx: Context, op: o.BarrierWait) -> None:
@@ -190,13 +192,14 @@ def barrier_wait(cx: Context, op: o.BarrierWait) -> None:
     # would drop the L1 cache at every wait.
     explicit = op.barrier.alloc.role == "explicit"
     cluster = "_cluster" if cx.program.cluster > 1 and explicit else ""
-    cx.out.line(f"argus_mbar_wait{cluster}({barrier}, {_parity(cx, op.n)});")
+    wait = call(f"argus_mbar_wait{cluster}", barrier, _parity(cx, op.n))
+    cx.out.line(f"{wait.bare};")
 
 
-def _parity(cx: Context, n: Expr) -> str:
+def _parity(cx: Context, n: Expr) -> Code:
     if isinstance(n, Const):
-        return str(int(n.value) & 1)
-    return f"{cx.operand(n)} & 1"
+        return name(str(int(n.value) & 1))
+    return Code(f"{cx.code(n).operand} & 1", PRECEDENCE["&"])
 
 
 def sync(cx: Context, op: o.Sync) -> None:

@@ -7,13 +7,16 @@ import re
 import numpy as np
 
 from argus.codegen import registers
+from argus.codegen.code import TERNARY, Code, call, converted
 from argus.codegen.context import Context, Ints, Step, num_regs
 from argus.codegen.errors import CodegenError
 from argus.codegen.registers import compute_type
 from argus.codegen.storage import layout_of
 from argus.ir import ops as o
-from argus.ir.dtypes import DType
+from argus.ir.dtypes import DType, boolean
+from argus.ir.expr import Expr
 from argus.ir.functions import FUNCTIONS
+from argus.ir.numerics import common
 
 
 def full(cx: Context, op: o.Full) -> None:
@@ -30,8 +33,8 @@ def index(cx: Context, op: o.Index) -> None:
     by_thread = cx.coordinate(op.result.dims, layout, op.axis)
     by_reg = _reg_part(op.result, op.axis)
 
-    def value(step: Step, regs: Ints) -> str:
-        return cx.text(by_thread + step.index(by_reg[regs]))
+    def value(step: Step, regs: Ints) -> Code:
+        return cx.code(by_thread + step.index(by_reg[regs]))
 
     registers.fill(cx, cx.array(op.result), num_regs(op.result), value)
 
@@ -48,44 +51,45 @@ def elementwise(cx: Context, op: o.Elementwise) -> None:
     Raises CodegenError when an operand's layout is not the result's.
     """
     function = FUNCTIONS[op.fn]
-    dtype = _operand_type(op)
+    types = [a.dtype if isinstance(a, o.Tile) else None for a in op.args]
+    dtype = common(op.fn, types, op.result.dtype)
+    template = function.spelling(dtype)
     for arg in op.args:
         if isinstance(arg, o.Tile) and not layout_of(arg).same_as(layout_of(op.result)):
             raise CodegenError(f"{op.fn}: layouts of {arg!r} and {op.result!r} differ")
 
-    def value(step: Step, regs: Ints) -> str:
-        texts = [
-            registers.read(cx, cx.array(arg), step, regs)
-            if isinstance(arg, o.Tile)
-            else registers.scalar(cx, arg, dtype)
-            for arg in op.args
-        ]
-        return function.cuda.format(*texts)
+    def value(step: Step, regs: Ints) -> Code:
+        parts = [_operand(cx, arg, dtype, step, regs) for arg in op.args]
+        return Code(template.format(*(p.operand for p in parts)), TERNARY)
 
     registers.fill(cx, cx.array(op.result), num_regs(op.result), value)
 
 
-def _operand_type(op: o.Elementwise) -> DType:
-    """Type in which scalar arguments take part: that of the tiles they meet."""
-    tiles = [arg for arg in op.args if isinstance(arg, o.Tile)]
-    if op.fn == "where":
-        tiles = [arg for arg in op.args[1:] if isinstance(arg, o.Tile)]
-    return tiles[0].dtype if tiles else op.result.dtype
+def _operand(
+    cx: Context, arg: o.Tile | Expr, dtype: DType, step: Step, regs: Ints
+) -> Code:
+    if isinstance(arg, o.Tile):
+        return registers.read(cx, cx.array(arg), step, regs)
+    # The condition of `where` may be a uniform truth value.
+    return registers.scalar(cx, arg, boolean if arg.type == "bool" else dtype)
 
 
 def cast(cx: Context, op: o.Cast) -> None:
-    """Convert each element; float to int rounds to zero, as C++ does."""
+    """Convert each element, as `argus.ir.numerics` says."""
     source, target = cx.array(op.src), cx.array(op.result)
     count = num_regs(op.result)
     if op.src.dtype == op.result.dtype:
         registers.move(cx, target, source, np.arange(count))
         return
     before, after = compute_type(op.src.dtype), compute_type(op.result.dtype)
-    # Bool is "not zero"; the narrow integers convert when they are stored.
-    convert = "" if before == after else f"({after})"
 
-    def value(step: Step, regs: Ints) -> str:
-        return convert + registers.read(cx, source, step, regs)
+    def value(step: Step, regs: Ints) -> Code:
+        held = registers.read(cx, source, step, regs)
+        if before == "float" and op.result.dtype.kind == "int":
+            # C++ leaves open what becomes of NaN and of what is too large.
+            return call(f"argus_whole_{op.result.dtype.name}", held)
+        # The narrow integers wrap when they are stored.
+        return held if before == after else converted(after, held)
 
     registers.fill(cx, target, count, value)
 

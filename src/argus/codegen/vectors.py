@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from argus.codegen.code import Code, call, name
 from argus.codegen.errors import CodegenError
 from argus.codegen.storage import is_packed
 from argus.ir.dtypes import DType
@@ -27,20 +28,20 @@ class Vector:
     parts: tuple[str, ...]
     unit: int
 
-    def component(self, value: str, i: int) -> str:
-        """Component ``i`` of a vector-typed expression."""
-        return f"{value}.{self.parts[i]}" if self.parts else value
+    def component(self, variable: str, i: int) -> Code:
+        """Component ``i`` of a variable of the vector's type."""
+        return name(f"{variable}.{self.parts[i]}" if self.parts else variable)
 
     @property
     def count(self) -> int:
         """Number of components."""
         return max(len(self.parts), 1)
 
-    def make(self, components: list[str]) -> str:
+    def make(self, components: list[Code]) -> Code:
         """The vector with the given components."""
         if not self.parts:
             return components[0]
-        return f"make_{self.ctype}({', '.join(components)})"
+        return call(f"make_{self.ctype}", *components)
 
 
 def vector_of(dtype: DType, width: int) -> Vector:

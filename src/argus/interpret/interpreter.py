@@ -129,7 +129,8 @@ def _bind(
         if not isinstance(param, GlobalTensor):
             if param.name not in scalars:
                 raise ArgumentError(f"the scalar argument {param.name} is missing")
-            env[param.sym.name] = scalars[param.name]
+            value = scalars[param.name]
+            env[param.sym.name] = np.float32(value) if param.dtype == "f32" else value
             continue
         array = arrays.get(param.name)
         if array is None:

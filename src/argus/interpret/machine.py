@@ -33,8 +33,9 @@ from argus.interpret.events import (
 from argus.interpret.memory import GlobalArray, SharedMemory
 from argus.interpret.numbers import Array, storage
 from argus.interpret.order import Clock, Clocks, Knowledge, Order
+from argus.interpret.scalars import scalar_value
 from argus.ir import ops as o
-from argus.ir.expr import Expr, evaluate
+from argus.ir.expr import Expr
 from argus.ir.memory import BarrierRef
 from argus.ir.program import Program
 from argus.isa.registers import at_launch, held
@@ -146,11 +147,11 @@ class Group:
 
     def scalar(self, e: Expr) -> Any:
         """Value of a uniform expression."""
-        return evaluate(e, self.env)
+        return scalar_value(e, self.env)
 
     def integer(self, e: Expr) -> int:
         """Value of a uniform integer expression."""
-        return int(evaluate(e, self.env))
+        return int(scalar_value(e, self.env))
 
     def barrier(self, ref: BarrierRef, block: Block | None = None) -> Barrier | None:
         """The mbarrier that a reference names, in this block or in another."""

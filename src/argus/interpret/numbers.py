@@ -1,14 +1,9 @@
 """Element types on numpy: how a register or a byte pattern becomes a number and back.
 
-    type    kept in registers and memory as    computed in
-    bf16    uint16, the bit pattern            float32, rounded once
-    f16     float16                            float32, rounded once
-    f32     float32                            float32
-    i8, u8  int8, uint8                        int32
-    i32, i64, bool                             themselves
-
-Rounding is to nearest even, as `cvt.rn` does (PTX ISA, "cvt"). numpy has no bf16, and
-this module needs no package that adds one.
+bf16 is kept as its bit pattern (uint16), every other type as numpy's. What arithmetic
+and conversions mean stands in `argus.ir.numerics`. Rounding is to nearest even, as
+`cvt.rn` does (PTX ISA, "cvt"). numpy has no bf16, and this module needs no package that
+adds one.
 """
 
 from __future__ import annotations
@@ -19,12 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from argus.ir.dtypes import DType
+from argus.ir.numerics import arithmetic
 
 __all__ = [
     "Array",
     "bf16_to_f32",
     "compute",
     "convert",
+    "extreme",
     "f32_to_bf16",
     "from_bits",
     "rounded",
@@ -81,15 +78,9 @@ def bf16_to_f32(bits: Array) -> NDArray[np.float32]:
 
 def compute(values: Array, dtype: DType) -> Array:
     """Stored elements as arithmetic takes them: f32, i32, i64 or bool."""
-    match dtype.name:
-        case "bf16":
-            return bf16_to_f32(values)
-        case "f16":
-            return values.astype(np.float32)
-        case "i8" | "u8":
-            return values.astype(np.int32)
-        case _:
-            return values
+    if dtype.name == "bf16":
+        return bf16_to_f32(values)
+    return values.astype(storage(arithmetic(dtype)), copy=False)
 
 
 def rounded(values: Array, dtype: DType) -> Array:
@@ -101,11 +92,7 @@ def rounded(values: Array, dtype: DType) -> Array:
 
 
 def convert(values: Array, source: DType, target: DType) -> Array:
-    """A cast: float to int truncates towards zero and saturates, NaN becomes 0.
-
-    (CUDA C++ `(int)x` is `cvt.rzi`, whose out-of-range results are clamped: PTX ISA,
-    "cvt". numpy leaves them undefined.)
-    """
+    """A cast, as `argus.ir.numerics` says (numpy leaves much of it undefined)."""
     numbers = compute(values, source)
     if source.is_float and target.kind == "int":
         limits = np.iinfo(storage(target))
@@ -121,6 +108,25 @@ def convert(values: Array, source: DType, target: DType) -> Array:
     if target.is_float:
         return rounded(numbers.astype(np.float32), target)
     return numbers.astype(storage(target))
+
+
+def extreme(fn: str, values: Array, along: tuple[int, ...]) -> Array:
+    """The "max" or "min" along axes, which become 1 long.
+
+    -0 is less than +0, which numpy leaves open.
+    """
+    pick = np.max if fn == "max" else np.min
+    found = pick(values, axis=along, keepdims=True)
+    if found.dtype.kind != "f":
+        return found
+    # Where the extreme is zero, the signs of the zeros among the values decide.
+    zeros = values == 0
+    if fn == "min":
+        minus = (np.signbit(values) & zeros).any(axis=along, keepdims=True)
+    else:
+        minus = (np.signbit(values) | ~zeros).all(axis=along, keepdims=True)
+    signed = np.where(minus, -0.0, 0.0).astype(found.dtype)
+    return np.where(found == 0, signed, found)
 
 
 def from_bits(bits: Array, dtype: DType) -> Array:

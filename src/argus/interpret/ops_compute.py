@@ -13,11 +13,12 @@ from typing import Any, assert_never
 import numpy as np
 
 from argus.interpret.machine import Group
-from argus.interpret.numbers import Array, compute, convert, rounded, storage
+from argus.interpret.numbers import Array, compute, convert, extreme, rounded, storage
 from argus.ir import ops as o
-from argus.ir.dtypes import DType, boolean, f32, i32, i64
+from argus.ir.dtypes import DType, boolean
 from argus.ir.expr import Expr
 from argus.ir.functions import FUNCTIONS
+from argus.ir.numerics import common
 from argus.layout import Fragment, Mode
 
 __all__ = ["ComputeOp", "run"]
@@ -94,10 +95,8 @@ def _wide(dtype: DType) -> np.dtype[Any]:
 
 def _elementwise(group: Group, op: o.Elementwise) -> Array:
     function = FUNCTIONS[op.fn]
-    dtypes = [a.dtype for a in op.args if isinstance(a, o.Tile)]
-    # The condition of `where` is bool and does not take part in promotion.
-    values = [d for d in dtypes if d != boolean] or dtypes or [op.result.dtype]
-    wide = _arithmetic(values)
+    types = [a.dtype if isinstance(a, o.Tile) else None for a in op.args]
+    wide = common(op.fn, types, op.result.dtype)
     args: list[Array] = []
     for arg in op.args:
         if isinstance(arg, o.Tile):
@@ -113,20 +112,11 @@ def _elementwise(group: Group, op: o.Elementwise) -> Array:
     return np.broadcast_to(rounded(result, op.result.dtype), shape)
 
 
-def _arithmetic(dtypes: list[DType]) -> DType:
-    if any(d.is_float for d in dtypes):
-        return f32
-    if i64 in dtypes:
-        return i64
-    return boolean if all(d == boolean for d in dtypes) else i32
-
-
 def _scalar(group: Group, arg: Expr, wide: DType) -> Array:
-    if arg.type == "bool":
-        return np.asarray(bool(group.scalar(arg)))
-    if wide == boolean:
-        wide = i32
-    return np.asarray(group.scalar(arg)).astype(storage(wide))
+    """A uniform scalar as an operand; the condition of `where` stays bool."""
+    kind = boolean if arg.type == "bool" else wide
+    with np.errstate(over="ignore"):
+        return np.asarray(group.scalar(arg)).astype(storage(kind))
 
 
 def _moved(group: Group, src: o.Tile, result: o.Tile, axes: tuple[int, ...]) -> Array:
@@ -171,16 +161,15 @@ def _reduce(group: Group, op: o.Reduce) -> Array:
             result = values.sum(axis=along, keepdims=True, dtype=values.dtype)
         case "prod":
             result = values.prod(axis=along, keepdims=True, dtype=values.dtype)
-        case "max":
-            result = values.max(axis=along, keepdims=True)
-        case "min":
-            result = values.min(axis=along, keepdims=True)
+        case "max" | "min":
+            result = extreme(op.fn, values, along)
         case "argmax" | "argmin":
-            pick = np.max if op.fn == "argmax" else np.min
-            extreme = pick(values, axis=along, keepdims=True)
+            found = extreme(op.fn.removeprefix("arg"), values, along)
             coords = _digits(source, source.table()[:, :, op.axis])
-            found = np.where(values == extreme, coords, source.shape[op.axis])
-            result = found.min(axis=along, keepdims=True)
+            # The extreme is NaN only if a value is.
+            wanted = (values == found) | ((values != values) & (found != found))
+            places = np.where(wanted, coords, source.shape[op.axis])
+            result = places.min(axis=along, keepdims=True)
         case _:
             raise ValueError(f"no reduction is called {op.fn}")
     # All lanes get the result; registers along the axis are gone.

@@ -15,6 +15,7 @@ from argus.ir.check_layouts import Need, check_layouts, check_same_layout
 from argus.ir.dtypes import boolean, i32
 from argus.ir.expr import symbols
 from argus.ir.functions import FUNCTIONS
+from argus.ir.numerics import accumulated
 from argus.ir.program import Program
 from argus.ir.walk import used
 
@@ -66,7 +67,9 @@ class Types:
                 self.need(rest == op.result.shape, f"reducing leaves {rest}")
                 known = ("sum", "max", "min", "prod", "argmax", "argmin")
                 self.need(op.fn in known, f"no reduction {op.fn}")
-                given = i32 if op.fn.startswith("arg") else op.src.dtype
+                given = op.src.dtype
+                if op.fn.startswith("arg") or not given.is_float:
+                    given = accumulated(op.fn, given)
                 self.need(op.result.dtype == given, f"{op.fn} gives {given}")
             case o.Split():
                 shape = op.src.shape

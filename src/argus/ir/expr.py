@@ -146,8 +146,9 @@ class Select(Expr):
 
     @property
     def type(self) -> ScalarType:  # type: ignore[override]
-        """Type of the branches."""
-        return self.then.type
+        """Type of the branches; float wins over int, and int over bool."""
+        types = (self.then.type, self.other.type)
+        return "float" if "float" in types else "int" if "int" in types else "bool"
 
     def __str__(self) -> str:
         return f"({self.then} if {self.cond} else {self.other})"
@@ -162,6 +163,13 @@ def lift(x: Operand) -> Expr:
     return x if isinstance(x, Expr) else Const(x)
 
 
+def _extreme(a: Any, b: Any, first: Any) -> Any:
+    if hasattr(first, "shape") and first.shape:
+        return a * first + b * (1 - first)
+    # An infinite number that is not chosen must not be multiplied by 0.
+    return a if first or a != a else b
+
+
 _EVAL: dict[str, Callable[[Any, Any], Any]] = {
     "+": lambda a, b: a + b,
     "-": lambda a, b: a - b,
@@ -170,8 +178,8 @@ _EVAL: dict[str, Callable[[Any, Any], Any]] = {
     "%": lambda a, b: a % b,
     "/": lambda a, b: a / b,
     "^": lambda a, b: a ^ b,
-    "min": lambda a, b: a * (a <= b) + b * (b < a),
-    "max": lambda a, b: a * (a >= b) + b * (b > a),
+    "min": lambda a, b: _extreme(a, b, a <= b),
+    "max": lambda a, b: _extreme(a, b, a >= b),
     "==": lambda a, b: a == b,
     "!=": lambda a, b: a != b,
     "<": lambda a, b: a < b,
@@ -181,6 +189,11 @@ _EVAL: dict[str, Callable[[Any, Any], Any]] = {
     "and": lambda a, b: a & b,
     "or": lambda a, b: a | b,
 }
+
+
+def apply(op: BinaryOp, a: Any, b: Any) -> Any:
+    """``a op b`` of two values."""
+    return _EVAL[op](a, b)
 
 
 def binary(op: BinaryOp, left: Operand, right: Operand) -> Expr:

@@ -1,8 +1,8 @@
 # pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
 """Element-wise functions: one record each, read by type rules, interpreter and printer.
 
-Arithmetic on 16-bit floats is defined as f32 arithmetic rounded to the operand type.
-CUDA spellings take f32 (or i32, bool) operands. ``exp2``, ``log2``, ``rsqrt``, ``rcp``
+In which type they compute stands in `argus.ir.numerics`; CUDA spellings take operands
+of that type. ``exp2``, ``log2``, ``rsqrt``, ``rcp``
 and ``tanh`` use the hardware's approximate instructions (PTX ISA 9.7.3: ex2.approx,
 lg2.approx, rsqrt.approx, rcp.approx, tanh.approx), whose errors are at most a few ulp
 in f32 (tanh: 2**-11 relative).
@@ -14,12 +14,15 @@ from typing import Any
 
 import numpy as np
 
+from argus.ir.dtypes import DType
+
 
 @dataclass(frozen=True)
 class Function:
     """``result`` is "same" (promoted operand type), "bool", or "float" (needs float).
 
-    ``cuda`` is a template over {0}, {1}, {2}. ``numpy`` computes in f32/i32/bool.
+    ``cuda`` is a template over {0}, {1}, {2}. ``numpy`` computes in f32, i32, i64 or
+    bool.
     """
 
     name: str
@@ -29,6 +32,16 @@ class Function:
     result: str = "same"
     integer: bool = True
     """Defined on integers too."""
+    real: bool = True
+    """Defined on floats too."""
+    wrapping: str | None = None
+    """The spelling on integers where that is another: C++ leaves overflow undefined."""
+
+    def spelling(self, dtype: DType) -> str:
+        """The template for operands of a type that is computed in."""
+        if dtype.kind == "int" and self.wrapping is not None:
+            return self.wrapping
+        return self.cuda
 
 
 def _erf(x: Any) -> Any:
@@ -37,25 +50,44 @@ def _erf(x: Any) -> Any:
     return np.vectorize(math.erf, otypes=[np.float64])(x).astype(np.float32)
 
 
-def _idiv(a: Any, b: Any) -> Any:
-    return np.floor_divide(a, b)
+def _extreme(choose: Callable[[Any, Any], Any], negative: bool) -> Callable[..., Any]:
+    """``np.maximum`` or ``np.minimum``, of two zeros the right one."""
+
+    def apply(a: Any, b: Any) -> Any:
+        chosen = choose(a, b)
+        if np.asarray(chosen).dtype.kind != "f":
+            return chosen
+        signs = (
+            np.signbit(a) | np.signbit(b)
+            if negative
+            else (np.signbit(a) & np.signbit(b))
+        )
+        zero = np.where(signs, np.float32(-0.0), np.float32(0.0))
+        return np.where((a == 0) & (b == 0), zero.astype(chosen.dtype), chosen)
+
+    return apply
+
+
+def _fma(a: Any, b: Any, c: Any) -> Any:
+    """One rounding: products of two f32 are exact in f64."""
+    wide = (np.asarray(x, np.float64) for x in (a, b, c))
+    x, y, z = wide
+    return (x * y + z).astype(np.float32)
 
 
 _ALL = (
-    Function("add", 2, "{0} + {1}", lambda a, b: a + b),
-    Function("sub", 2, "{0} - {1}", lambda a, b: a - b),
-    Function("mul", 2, "{0} * {1}", lambda a, b: a * b),
+    Function("add", 2, "{0} + {1}", lambda a, b: a + b, wrapping="argus_add({0}, {1})"),
+    Function("sub", 2, "{0} - {1}", lambda a, b: a - b, wrapping="argus_sub({0}, {1})"),
+    Function("mul", 2, "{0} * {1}", lambda a, b: a * b, wrapping="argus_mul({0}, {1})"),
     Function("div", 2, "{0} / {1}", lambda a, b: a / b, "float", integer=False),
     Function("fdiv", 2, "__fdividef({0}, {1})", lambda a, b: a / b, "float", False),
-    Function("floordiv", 2, "argus_floordiv({0}, {1})", _idiv),
-    Function("mod", 2, "argus_mod({0}, {1})", np.mod),
-    Function(
-        "fma", 3, "fmaf({0}, {1}, {2})", lambda a, b, c: a * b + c, "float", False
-    ),
-    Function("neg", 1, "-{0}", lambda a: -a),
+    Function("floordiv", 2, "argus_floordiv({0}, {1})", np.floor_divide, real=False),
+    Function("mod", 2, "argus_mod({0}, {1})", np.mod, real=False),
+    Function("fma", 3, "fmaf({0}, {1}, {2})", _fma, "float", False),
+    Function("neg", 1, "-{0}", lambda a: -a, wrapping="argus_neg({0})"),
     Function("abs", 1, "argus_abs({0})", np.abs),
-    Function("maximum", 2, "argus_max({0}, {1})", np.maximum),
-    Function("minimum", 2, "argus_min({0}, {1})", np.minimum),
+    Function("maximum", 2, "argus_max({0}, {1})", _extreme(np.maximum, False)),
+    Function("minimum", 2, "argus_min({0}, {1})", _extreme(np.minimum, True)),
     Function("exp", 1, "__expf({0})", np.exp, "float", False),
     Function("exp2", 1, "argus_exp2({0})", np.exp2, "float", False),
     Function("log", 1, "__logf({0})", np.log, "float", False),
@@ -77,9 +109,9 @@ _ALL = (
     Function("le", 2, "{0} <= {1}", lambda a, b: a <= b, "bool"),
     Function("gt", 2, "{0} > {1}", lambda a, b: a > b, "bool"),
     Function("ge", 2, "{0} >= {1}", lambda a, b: a >= b, "bool"),
-    Function("and", 2, "{0} & {1}", lambda a, b: a & b),
-    Function("or", 2, "{0} | {1}", lambda a, b: a | b),
-    Function("xor", 2, "{0} ^ {1}", lambda a, b: a ^ b),
+    Function("and", 2, "{0} & {1}", lambda a, b: a & b, real=False),
+    Function("or", 2, "{0} | {1}", lambda a, b: a | b, real=False),
+    Function("xor", 2, "{0} ^ {1}", lambda a, b: a ^ b, real=False),
     Function("not", 1, "!{0}", np.logical_not, "bool"),
     Function("where", 3, "{0} ? {1} : {2}", np.where),
 )

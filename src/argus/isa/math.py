@@ -160,7 +160,7 @@ def _extreme(name: str) -> Instruction:
     sign = "<" if name == "min" else ">"
     integers = "".join(
         device(f"{t} {function}({t} a, {t} b)", f"return a {sign} b ? a : b;")
-        for t in ("int", "long long")
+        for t, _ in _WIDE
     )
     return _record(
         function,
@@ -172,43 +172,108 @@ def _extreme(name: str) -> Instruction:
     )
 
 
+_WIDE = (("int", "u32"), ("long long", "u64"))
+"""Types in which whole numbers are computed, and their unsigned counterparts."""
+
+_INTEGERS = "PTX ISA, Integer Arithmetic Instructions: "
+
+
 def _abs() -> Instruction:
     text = device("float argus_abs(float a)", "return fabsf(a);") + "".join(
-        device(f"{t} argus_abs({t} a)", "return a < 0 ? -a : a;")
-        for t in ("int", "long long")
+        device(f"{t} argus_abs({t} a)", f"return a < 0 ? ({t})(0 - ({u})a) : a;")
+        for t, u in _WIDE
     )
-    return _record("argus_abs", "abs.f32, abs.s32", text, _FLOAT + "abs")
+    return _record(
+        "argus_abs", "abs.f32, abs.s32", text, _FLOAT + "abs", rules=(_WRAPS,)
+    )
+
+
+_WRAPS = "what does not fit wraps (C++ leaves overflow of signed numbers undefined)"
+
+
+def _wrapping(name: str, operator: str) -> Instruction:
+    function = f"argus_{name}"
+    text = "".join(
+        device(
+            f"{t} {function}({t} a, {t} b)", f"return ({t})(({u})a {operator} ({u})b);"
+        )
+        for t, u in _WIDE
+    )
+    ptx = "mul.lo" if name == "mul" else name
+    return _record(function, f"{ptx}.s32", text, _INTEGERS + name, rules=(_WRAPS,))
+
+
+def _neg() -> Instruction:
+    text = "".join(
+        device(f"{t} argus_neg({t} a)", f"return ({t})(0 - ({u})a);") for t, u in _WIDE
+    )
+    return _record("argus_neg", "neg.s32", text, _INTEGERS + "neg", rules=(_WRAPS,))
+
+
+def _whole(dtype: str, ctype: str, body: str) -> Instruction:
+    function = f"argus_whole_{dtype}"
+    bits = "64" if dtype == "i64" else "32"
+    return _record(
+        function,
+        f"cvt.rzi.s{bits}.f32",
+        device(f"{ctype} {function}(float x)", body),
+        _CONVERT,
+        2,
+        rules=(
+            "rounds to zero; what is too large becomes the extreme of the type",
+            "NaN becomes 0",
+        ),
+    )
+
+
+def _wholes() -> tuple[Instruction, ...]:
+    clamped = "int v = __float2int_rz(x);\nreturn v < {0} ? {0} : v > {1} ? {1} : v;"
+    return (
+        _whole("i8", "int", clamped.format(-128, 127)),
+        _whole("u8", "int", clamped.format(0, 255)),
+        _whole("i32", "int", "return __float2int_rz(x);"),
+        # cvt to 64 bits makes another number of NaN.
+        _whole("i64", "long long", "return x != x ? 0 : __float2ll_rz(x);"),
+    )
+
+
+_DIVISION = "by zero it is 0, and the smallest number by -1 wraps (C++: undefined)"
 
 
 def _floordiv() -> Instruction:
     text = device(
         "auto argus_floordiv(A a, B b) -> decltype(a + b)",
-        "auto q = a / b, r = a % b;\nreturn q - (r != 0 && (r < 0) != (b < 0));",
+        "if (b == 0) return 0;\n"
+        "if (b == -1) return (decltype(a + b))(0 - (u64)a);\n"
+        "auto q = a / b, r = a % b;\n"
+        "return q - (r != 0 && (r < 0) != (b < 0));",
         "template <class A, class B>",
-    ) + device("float argus_floordiv(float a, float b)", "return floorf(a / b);")
+    )
     return _record(
         "argus_floordiv",
         "div.s32, rem.s32",
         text,
-        "PTX ISA, Integer Arithmetic Instructions: div, rem",
+        _INTEGERS + "div, rem",
         20,
-        rules=("rounds down, as Python's //; b is not 0",),
+        rules=("rounds down, as Python's //", _DIVISION),
     )
 
 
 def _mod() -> Instruction:
     text = device(
         "auto argus_mod(A a, B b) -> decltype(a + b)",
-        "auto r = a % b;\nreturn r != 0 && (r < 0) != (b < 0) ? r + b : r;",
+        "if (b == 0 || b == -1) return 0;\n"
+        "auto r = a % b;\n"
+        "return r != 0 && (r < 0) != (b < 0) ? r + b : r;",
         "template <class A, class B>",
-    ) + device("float argus_mod(float a, float b)", "return a - b * floorf(a / b);")
+    )
     return _record(
         "argus_mod",
         "rem.s32",
         text,
-        "PTX ISA, Integer Arithmetic Instructions: rem",
+        _INTEGERS + "rem",
         20,
-        rules=("has the sign of b, as Python's %; b is not 0",),
+        rules=("has the sign of b, as Python's %; by zero it is 0",),
     )
 
 
@@ -223,6 +288,11 @@ def records() -> tuple[Instruction, ...]:
         _extreme("min"),
         _extreme("max"),
         _abs(),
+        _wrapping("add", "+"),
+        _wrapping("sub", "-"),
+        _wrapping("mul", "*"),
+        _neg(),
+        *_wholes(),
         _floordiv(),
         _mod(),
     )

@@ -90,7 +90,7 @@ attention_kernel(
     float m[2];
     #pragma unroll
     for (int r = 0; r < 2; ++r)
-      m[r] = (-1e+30f);
+      m[r] = -1e+30f;
 
     // hopper.py:62: total = ag.zeros((BQ,), f32)
     float total[2];
@@ -135,7 +135,7 @@ attention_kernel(
       int t_2[32];
       #pragma unroll
       for (int r = 0; r < 32; ++r)
-        t_2[r] = t_1 + t[r];
+        t_2[r] = argus_add(t_1, t[r]);
       bool t_3[32];
       #pragma unroll
       for (int r = 0; r < 32; ++r)

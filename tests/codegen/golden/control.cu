@@ -30,7 +30,7 @@ control_kernel(
     int total[2];
     #pragma unroll
     for (int r = 0; r < 2; ++r)
-      total[r] = a[r] + b[r];
+      total[r] = argus_add(a[r], b[r]);
     #pragma unroll
     for (int r = 0; r < 2; ++r)
       a[r] = b[r];
@@ -51,7 +51,7 @@ control_kernel(
     int doubled[2];
     #pragma unroll
     for (int r = 0; r < 2; ++r)
-      doubled[r] = a[r] * 2;
+      doubled[r] = argus_mul(a[r], 2);
     #pragma unroll
     for (int r = 0; r < 2; ++r)
       merged[r] = doubled[r];
@@ -67,7 +67,7 @@ control_kernel(
   int out[2];
   #pragma unroll
   for (int r = 0; r < 2; ++r)
-    out[r] = merged[r] + extra;
+    out[r] = argus_add(merged[r], extra);
 
   // kernel.py:9
   if (thread_n < N) *reinterpret_cast<int2*>(Y + thread_n) = make_int2(out[0], out[1]);

@@ -39,31 +39,31 @@ scan_kernel(
       float scan_sum = v3;
       {
         const float scan_up = argus_shfl_up(scan_sum, 1);
-        if (scan_lane >= 1) scan_sum += scan_up;
+        if (scan_lane >= 1) scan_sum = scan_sum + scan_up;
       }
       {
         const float scan_up = argus_shfl_up(scan_sum, 2);
-        if (scan_lane >= 2) scan_sum += scan_up;
+        if (scan_lane >= 2) scan_sum = scan_sum + scan_up;
       }
       {
         const float scan_up = argus_shfl_up(scan_sum, 4);
-        if (scan_lane >= 4) scan_sum += scan_up;
+        if (scan_lane >= 4) scan_sum = scan_sum + scan_up;
       }
       {
         const float scan_up = argus_shfl_up(scan_sum, 8);
-        if (scan_lane >= 8) scan_sum += scan_up;
+        if (scan_lane >= 8) scan_sum = scan_sum + scan_up;
       }
       {
         const float scan_up = argus_shfl_up(scan_sum, 16);
-        if (scan_lane >= 16) scan_sum += scan_up;
+        if (scan_lane >= 16) scan_sum = scan_sum + scan_up;
       }
       const float scan_below = argus_shfl_up(scan_sum, 1);
-      const float scan_base = scan_carry + (scan_lane > 0 ? scan_below : 0);
+      const float scan_base = scan_carry + (scan_lane > 0 ? scan_below : (float)0);
       sums[0] = scan_base + v0;
       sums[1] = scan_base + v1;
       sums[2] = scan_base + v2;
       sums[3] = scan_base + v3;
-      scan_carry += argus_shfl_idx(scan_sum, scan_last);
+      scan_carry = scan_carry + argus_shfl_idx(scan_sum, scan_last);
     }
     {
       const float v0 = x[4];
@@ -73,26 +73,26 @@ scan_kernel(
       float scan_sum = v3;
       {
         const float scan_up = argus_shfl_up(scan_sum, 1);
-        if (scan_lane >= 1) scan_sum += scan_up;
+        if (scan_lane >= 1) scan_sum = scan_sum + scan_up;
       }
       {
         const float scan_up = argus_shfl_up(scan_sum, 2);
-        if (scan_lane >= 2) scan_sum += scan_up;
+        if (scan_lane >= 2) scan_sum = scan_sum + scan_up;
       }
       {
         const float scan_up = argus_shfl_up(scan_sum, 4);
-        if (scan_lane >= 4) scan_sum += scan_up;
+        if (scan_lane >= 4) scan_sum = scan_sum + scan_up;
       }
       {
         const float scan_up = argus_shfl_up(scan_sum, 8);
-        if (scan_lane >= 8) scan_sum += scan_up;
+        if (scan_lane >= 8) scan_sum = scan_sum + scan_up;
       }
       {
         const float scan_up = argus_shfl_up(scan_sum, 16);
-        if (scan_lane >= 16) scan_sum += scan_up;
+        if (scan_lane >= 16) scan_sum = scan_sum + scan_up;
       }
       const float scan_below = argus_shfl_up(scan_sum, 1);
-      const float scan_base = scan_carry + (scan_lane > 0 ? scan_below : 0);
+      const float scan_base = scan_carry + (scan_lane > 0 ? scan_below : (float)0);
       sums[4] = scan_base + v0;
       sums[5] = scan_base + v1;
       sums[6] = scan_base + v2;

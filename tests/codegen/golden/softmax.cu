@@ -66,7 +66,7 @@ softmax_kernel(
   float scaled[8];
   #pragma unroll
   for (int r = 0; r < 8; ++r)
-    scaled[r] = shifted[r] * 1.4426950408889634f;
+    scaled[r] = shifted[r] * 1.442695f;
 
   // kernel.py:8
   float p[8];

@@ -37,7 +37,7 @@ transpose_kernel(
   u32 moved[32];
   #pragma unroll
   for (int r = 0; r < 32; ++r)
-    moved[r] = *reinterpret_cast<const u16*>(smem + (buffer_at_4 ^ (r % 4 * 288)) + r / 4 * 1024) | (u32)*reinterpret_cast<const u16*>(smem + (buffer_at_4 ^ (r % 4 * 288 + 144)) + r / 4 * 1024) << 16;
+    moved[r] = *reinterpret_cast<const u16*>(smem + (buffer_at_4 ^ (r % 4 * 288)) + r / 4 * 1024) | ((u32)*reinterpret_cast<const u16*>(smem + (buffer_at_4 ^ (r % 4 * 288 + 144)) + r / 4 * 1024) << 16);
 
   // kernel.py:6
   #pragma unroll

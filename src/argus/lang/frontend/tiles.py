@@ -12,7 +12,7 @@ from argus.diagnostics import Span
 from argus.ir import dtypes as d
 from argus.ir.dtypes import DType
 from argus.ir.expr import Const, Expr, binary
-from argus.ir.functions import FUNCTIONS
+from argus.ir.functions import FUNCTIONS, Function
 from argus.ir.ops import Cast, Elementwise, Tile
 from argus.lang.frontend import coerce
 from argus.lang.frontend.broadcast import meet
@@ -143,7 +143,7 @@ def elementwise(
         mask = coerce.condition(e, values[0], spans[0], "the condition")
     tiles = [t for t in operands if isinstance(t, Tile)]
     dtype = common_dtype(e, tiles, span) if tiles else _scalar_dtype(operands)
-    _check_dtype(e, fn, dtype, record.integer, record.result, span)
+    _check_dtype(e, record, dtype, span)
     operands = [cast(e, t, dtype, span) if isinstance(t, Tile) else t for t in operands]
     operand_spans = spans[1:] if mask is not None else spans
     operands = [
@@ -166,11 +166,10 @@ def _scalar_dtype(operands: Sequence[Tile | Expr]) -> DType:
     return d.f32 if "float" in kinds else d.i32 if "int" in kinds else d.boolean
 
 
-def _check_dtype(
-    e: Elaborator, fn: str, dtype: DType, integer: bool, result: str, span: Span
-) -> None:
+def _check_dtype(e: Elaborator, record: Function, dtype: DType, span: Span) -> None:
+    fn = record.name
     word = _SYMBOLS.get(fn, fn)
-    if dtype.kind == "int" and not integer:
+    if dtype.kind == "int" and not record.integer:
         raise e.fail(
             "AG0107",
             span,
@@ -179,8 +178,17 @@ def _check_dtype(
             if fn != "div"
             else "use `//` for whole numbers, or convert the tile with `.to(f32)`",
         )
-    if fn in _BITWISE and dtype.is_float:
-        raise e.fail("AG0107", span, f"`{word}` is not defined for {dtype}")
+    if dtype.is_float and not record.real:
+        raise e.fail(
+            "AG0107",
+            span,
+            f"`{word}` is not defined for {dtype}",
+            help="`ag.floor(x / y)` rounds a quotient down"
+            if fn == "floordiv"
+            else "`x - y * ag.floor(x / y)` is the remainder"
+            if fn == "mod"
+            else None,
+        )
     if dtype.kind == "bool" and fn not in (*_BITWISE, "not", "where", "eq", "ne"):
         raise e.fail(
             "AG0107",

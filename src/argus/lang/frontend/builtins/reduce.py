@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argus.ir import dtypes as d
 from argus.ir.expr import binary
+from argus.ir.numerics import accumulated
 from argus.ir.ops import Index, Reduce, Scan, Tile
 from argus.lang.frontend import coerce
 from argus.lang.frontend.calls import Call, builtin
@@ -29,9 +30,9 @@ def _reduce(call: Call, fn: str, dim: str = "dim") -> Tile:
             f"`{fn}` is not defined for bool",
             help="use `ag.where(mask, 1, 0)` to count",
         )
-    if fn in ("sum", "prod") and t.dtype in (d.bf16, d.f16):
-        t = cast(e, t, d.f32, call.span)
-    dtype = d.i32 if fn in ("argmax", "argmin") else t.dtype
+    dtype = accumulated(fn, t.dtype)
+    if fn in ("sum", "prod"):
+        t = cast(e, t, dtype, call.span)
     shape = t.shape[:axis] + t.shape[axis + 1 :]
     result = e.tile(dtype, shape, t.dims[:axis] + t.dims[axis + 1 :], call.span)
     e.emit(Reduce(result, t, axis, fn, span=call.span))
@@ -108,8 +109,7 @@ def cumsum(call: Call) -> Value:
     axis = coerce.axis_of(e, call.value("dim"), call.where("dim"), t.dims)
     if t.dtype.kind == "bool":
         raise e.fail("AG0107", call.where("x"), "`cumsum` is not defined for bool")
-    if t.dtype in (d.bf16, d.f16):
-        t = cast(e, t, d.f32, call.span)
+    t = cast(e, t, accumulated("cumsum", t.dtype), call.span)
     result = e.tile(t.dtype, t.shape, t.dims, call.span)
     e.emit(Scan(result, t, axis, span=call.span))
     return TileValue(result)
