@@ -5,7 +5,8 @@ import pytest
 
 pytest.importorskip("mcp", reason="the extra `mcp` is not installed")
 
-# The judge and the planner that stand in for the real ones.
+# The client, and the judge and the planner that stand in for the real ones.
+sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[1] / "agent" / "session"))
 
 from stand_ins import FakeBench, Moves

@@ -3,62 +3,33 @@
 import asyncio
 import inspect
 import json
+import math
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
 import typer
-from stand_ins import WRONG, FakeBench, FakePages
+from stand_ins import WRONG, FakeBench
+from talking_to import answer, begin, failure, with_client
+from typer.testing import CliRunner
 
-from argus.agent.session import OPERATIONS, Judges
+from argus.agent import session
+from argus.agent.operations import OPERATIONS, Operation, Parameter
+from argus.agent.session import results
+from argus.cli.session import command_of
 from argus.cli.session import session as group
-from argus.mcp.server import server_of
 from mcp import Client, MCPError, StdioServerParameters
-
-Use = Callable[[Client], Awaitable[None]]
-
-
-def with_client(home: Path, bench: FakeBench, use: Use, mode: str = "auto") -> None:
-    async def main() -> None:
-        judges = Judges(lambda gpu: bench)
-        server = server_of(home / "runs", judges, FakePages(home))
-        async with Client(server, mode=mode) as client:
-            await use(client)
-
-    asyncio.run(main())
-
-
-async def answer(client: Client, name: str, **arguments: Any) -> dict[str, Any]:
-    found = await client.call_tool(name, arguments)
-    assert not found.is_error, found.content
-    assert found.structured_content is not None
-    return found.structured_content
-
-
-async def failure(client: Client, name: str, **arguments: Any) -> dict[str, Any]:
-    found = await client.call_tool(name, arguments)
-    assert found.is_error
-    data = json.loads(found.content[0].text)
-    assert data == found.structured_content
-    assert (data["version"], data["ok"]) == (1, False)
-    return data["diagnostics"][0]
-
-
-async def begin(client: Client, **more: Any) -> dict[str, Any]:
-    given = {"task": "softmax", "shape": "64x256", "cold": True, **more}
-    return await answer(client, "start", **given)
 
 
 def test_every_tool_once_and_its_answer_is_of_its_schema(home, bench):
     async def use(client: Client) -> None:
         tools = {t.name: t for t in (await client.list_tools()).tools}
-        assert tuple(tools) == OPERATIONS
+        assert list(tools) == list(OPERATIONS)
         assert client.instructions is not None and "`start`" in client.instructions
         for tool in tools.values():
             assert tool.description and len(tool.description) > 40
@@ -100,32 +71,63 @@ def test_every_tool_once_and_its_answer_is_of_its_schema(home, bench):
     assert bench.closed  # with the server
 
 
-NAMES = {
-    "option": "options",
-    "settings": "statics",
-    "name": "run",
-    "write": None,
-    "draft": None,
-    "best": None,
-    "output": None,
-    "json_output": None,
-}
-"""Options of commands that are called otherwise as arguments, or are about files."""
-
-
-def test_tools_and_commands_are_the_same_operations(home, bench):
+def test_tools_and_commands_and_functions_have_the_same_parameters(home, bench):
     whole = typer.main.get_command(group)
     commands = whole.commands  # type: ignore[attr-defined]
-    assert tuple(commands) == OPERATIONS
+    assert list(commands) == list(OPERATIONS)
 
     async def use(client: Client) -> None:
         for tool in (await client.list_tools()).tools:
-            parameters = (p.name for p in commands[tool.name].params)
-            options = {NAMES.get(n, n) for n in parameters if n != "help"} - {None}
-            arguments = set(tool.input_schema["properties"]) - {"source"}
-            assert arguments == options, tool.name
+            one = OPERATIONS[tool.name]
+            own = {p.name for p in one.parameters}
+            kernel = {"file", "source"} if one.kernel else set[str]()
+            assert set(tool.input_schema["properties"]) == own | kernel
+            names = {p.name for p in commands[tool.name].params} - {"help"}
+            files = {w.name for w in one.writes} | {"json_output"}
+            assert names - files == own | (kernel - {"source"})
+            if one.record:
+                assert set(inspect.signature(session.Asked).parameters) == own
+                continue
+            given = set(inspect.signature(one.function).parameters) - {"desk"}
+            assert given == own | (kernel - {"file"}), tool.name
 
     with_client(home, bench, use)
+
+
+def test_an_operation_is_a_row_and_a_function(home, bench, monkeypatch):
+    """What is added to the table is a command and a tool without another line."""
+    from argus.agent.session import asking
+
+    def weigh(desk: session.Desk, run: str = "latest", least: int = 1) -> results.Found:
+        with desk.looking(run) as at:
+            return results.Found(run=at.run.id, query="x" * least, entries=())
+
+    row = Operation(
+        "weigh",
+        "asking",
+        says="Weigh a run.",
+        brief="Weigh.",
+        answers="its weight",
+        parameters=(
+            Parameter("run", str, "latest", "A run.", short="-r"),
+            Parameter("least", int, 1, "At least.", least=1, most=9),
+        ),
+    )
+    monkeypatch.setitem(weigh.__globals__, "session", session)
+    monkeypatch.setattr(asking, "weigh", weigh, raising=False)
+    monkeypatch.setitem(OPERATIONS, "weigh", row)
+
+    async def use(client: Client) -> None:
+        await begin(client)
+        assert (await answer(client, "weigh", least=3))["query"] == "xxx"
+        assert (await failure(client, "weigh", least=10))["code"] == "AG0908"
+
+    with_client(home, bench, use)
+    app = typer.Typer()
+    app.command("weigh")(command_of(row))
+    app.command("other")(lambda: None)
+    done = CliRunner().invoke(app, ["weigh", "--least", "4", "--json"])
+    assert json.loads(done.stdout)["query"] == "xxxx"
 
 
 def test_failures_are_errors_with_the_same_json(home, bench, tmp_path: Path):
@@ -141,7 +143,7 @@ def test_failures_are_errors_with_the_same_json(home, bench, tmp_path: Path):
         assert both["code"] == "AG0908"
         missing = str(tmp_path / "none.py")
         assert (await failure(client, "check", file=missing))["code"] == "AG0901"
-        assert (await failure(client, "check", file="/dev/zero"))["code"] == "AG0901"
+        assert (await failure(client, "check", file="/dev/zero"))["code"] == "AG0915"
         # A wrong kernel is an answer and no error.
         source = (await answer(client, "next"))["draft"]["source"]
         wrong = await answer(client, "check", source=source + WRONG)
@@ -159,9 +161,9 @@ def test_arguments_that_there_are_not(home, bench):
             ("explain", {"stage": "ptx"}),
             ("submit", {"source": "x", "tokens": -1}),
         ):
-            found = await client.call_tool(name, arguments)
-            assert found.is_error
-            assert "validation error" in found.content[0].text
+            data = await failure(client, name, **arguments)
+            assert data["code"] == "AG0908"
+            assert set(arguments) & {n.split(":")[0] for n in data["notes"]}
         found = await client.call_tool("delete", {})
         assert found.is_error
 
@@ -183,6 +185,26 @@ def test_a_bug_is_told_as_one(home, bench, monkeypatch, capsys):
 
     with_client(home, bench, use)
     assert "Traceback" in capsys.readouterr().err
+
+
+def test_numbers_that_json_does_not_have(home, bench, monkeypatch):
+    """A kernel whose outputs are infinite: JSON has no word for its error."""
+    real = bench.simulate
+
+    def infinite(*given: Any) -> list[Any]:
+        return [v.model_copy(update={"error": math.inf}) for v in real(*given)]
+
+    async def use(client: Client) -> None:
+        await begin(client)
+        monkeypatch.setattr(bench, "simulate", infinite)
+        found = await client.call_tool("test", {"source": "x = 1"})
+        assert found.structured_content is not None
+        assert found.structured_content["verdict"]["error"] is None
+        assert "Infinity" not in found.model_dump_json()
+        whole = json.loads(found.content[0].text)
+        assert whole == found.structured_content
+
+    with_client(home, bench, use)
 
 
 def test_progress_is_told(home, bench):
@@ -245,8 +267,6 @@ def test_a_client_that_gives_up_loses_the_answer_and_nothing_else(home):
 
 
 def test_the_package_is_optional(monkeypatch):
-    from typer.testing import CliRunner
-
     from argus.cli.app import app
 
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
@@ -308,19 +328,3 @@ def test_a_session_over_stdio(tmp_path: Path):
 
     asyncio.run(main())
     assert not sentinel.exists()
-
-
-def test_tools_say_the_same_as_the_operations():
-    """Each tool's function has the operation's parameters, and no other."""
-    from argus.agent import session
-    from argus.mcp.calls import Caller
-    from argus.mcp.tools import tools_of
-
-    for name, (tool, _) in tools_of(Caller(Path())).items():
-        own = set(inspect.signature(tool).parameters) - {"ctx", "file"}
-        if name == "start":
-            asked = set(inspect.signature(session.Asked).parameters)
-            assert own == asked
-            continue
-        operation = session.next_ if name == "next" else getattr(session, name)
-        assert own == set(inspect.signature(operation).parameters) - {"desk"}, name

@@ -2,10 +2,31 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
 from argus.cli.output import reporting
 
 
-def mcp() -> None:
+def mcp(
+    root: Annotated[
+        Path | None,
+        typer.Option(
+            "--root",
+            metavar="FOLDER",
+            help="Files are read below this folder only; else below the current one.",
+        ),
+    ] = None,
+    execute: Annotated[
+        bool,
+        typer.Option(
+            "--execute/--no-execute",
+            help="Whether a task may execute Python: a PyTorch file, a reference.",
+        ),
+    ] = True,
+) -> None:
     """Serve the operations of `argus session` as MCP tools, over stdin and stdout.
 
     For a client's list of servers: the command is `argus`, its argument `mcp`.
@@ -22,7 +43,16 @@ def mcp() -> None:
                 "the tool server needs the package `mcp`",
                 help="pip install 'argus-gpu[mcp]'",
             )
+        if root is not None and not root.is_dir():
+            raise fail("AG0901", None, f"there is no folder `{root}`")
+        if root is None and Path.cwd() == Path("/"):
+            raise fail(
+                "AG0908",
+                None,
+                "the server was started in `/`, and would read every file below it",
+                help="say which folder by `argus mcp --root FOLDER`",
+            )
         from argus.cli.report import Pages
         from argus.mcp.server import serve
 
-        serve(Pages())
+        serve(Pages(), root, execute=execute)

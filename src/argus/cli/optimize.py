@@ -101,6 +101,13 @@ def optimize(
             help="Judge on a Ray cluster: `auto`, HOST:PORT, or `local` to start one.",
         ),
     ] = None,
+    execute: Annotated[
+        bool,
+        typer.Option(
+            "--execute/--no-execute",
+            help="Whether Python may be executed: a PyTorch file, a reference.",
+        ),
+    ] = True,
     output: Annotated[
         Path | None,
         typer.Option("--out", "-o", metavar="FILE", help="Write the best kernel here."),
@@ -115,6 +122,7 @@ def optimize(
     with reporting("optimize", json_output) as out:
         from argus.agent.loop import Options
         from argus.agent.policy import policy_file
+        from argus.agent.tasks.named import require_allowed
         from argus.cli.models import lowering_agent, model_settings
         from argus.cli.tasks import tasks_of
         from argus.runs.records import Budget
@@ -131,6 +139,7 @@ def optimize(
         out.data["runs"] = results
         if resume is not None:
             with _opened(resume) as run, _judge(ray, _hung(run)) as judge:
+                require_allowed(run.started().task, execute)
                 name = run.started().agent
                 asked = model_settings(
                     name, model, base_url, model_option or (), run.events()
@@ -144,7 +153,15 @@ def optimize(
             return
         asked = model_settings(agent, model, base_url, model_option or ())
         named = tasks_of(
-            out, task, shape, sizes or (), option or (), kernel, dtypes or (), target
+            out,
+            task,
+            shape,
+            sizes or (),
+            option or (),
+            kernel,
+            dtypes or (),
+            target,
+            execute,
         )
         with _judge(ray) as judge:
             if trials is None:

@@ -1,235 +1,208 @@
 """`argus session`: an agent of your own writes the kernels, an operation at a time.
 
-Each command is one operation of ``argus.agent.session``; this reads options and shows
-the answer. With --json it is the answer itself (``argus.agent.session.results``).
-Here are those that move a run; session_asking.py has those that answer questions.
+The commands are the rows of the table of operations (`argus.agent.operations`): here
+options become arguments, and the answer becomes text (session_text.py) or, with --json,
+one object, which is the answer itself (``argus.agent.session.results``).
 """
 
 from __future__ import annotations
 
+import inspect
+import sys
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from argus.cli.options import (
-    ColdOption,
-    DtypeOption,
-    GpuSecondsOption,
-    JsonOption,
-    KernelOption,
-    MinutesOption,
-    SeedOption,
-    ShapeOption,
-    SizeOption,
-    TargetOption,
-    TokensOption,
-    TrialsOption,
-    UsdOption,
-    WordOption,
+from argus.agent.operations import (
+    OPERATIONS,
+    Numbers,
+    Operation,
+    Parameter,
+    Values,
+    Words,
+    Written,
 )
-from argus.cli.session_asking import (
-    bench,
-    build,
-    check,
-    explain,
-    knowledge,
-    profile,
-    test,
-)
-from argus.cli.session_parts import (
-    FileArgument,
-    RunOption,
-    StaticOption,
-    answered,
-    operation,
-    source_in,
-    statics_of,
-    written,
-)
+from argus.cli.options import JsonOption
+from argus.cli.output import Output, reporting
+
+if TYPE_CHECKING:
+    from argus.agent.session import Desk
+    from argus.runs.records import Record
+
+_FILE = "A kernel file; parsed, never executed."
+_MAYBE_FILE = "A kernel file, else the one to change."
 
 
-def start(
-    task: Annotated[
-        str,
-        typer.Argument(
-            metavar="[FILE|NAME]",
-            help="As for `argus optimize`: a library kernel, a kernel file with a "
-            "reference, or a PyTorch file.",
-        ),
-    ] = "",
-    shape: ShapeOption = None,
-    sizes: SizeOption = None,
-    option: WordOption = None,
-    kernel: KernelOption = None,
-    dtypes: DtypeOption = None,
-    target: TargetOption = None,
-    part: Annotated[
-        str, typer.Option("--part", help="Which task of a PyTorch file.")
-    ] = "",
-    trials: TrialsOption = None,
-    minutes: MinutesOption = None,
-    gpu_seconds: GpuSecondsOption = None,
-    tokens: TokensOption = None,
-    usd: UsdOption = None,
-    seed: SeedOption = 0,
-    cold: ColdOption = False,
-    resume: Annotated[
-        str,
-        typer.Option("--resume", metavar="RUN", help="Open a run again; `latest`."),
-    ] = "",
-    write: Annotated[
-        Path | None,
-        typer.Option("--write", metavar="FILE", help="Write the start kernel here."),
-    ] = None,
-    json_output: JsonOption = False,
-) -> None:
-    """Begin a run: judges the kernel that it starts from, and says what is asked."""
-    with operation("start", json_output) as (out, desk):
-        from argus.agent.session import Asked
-        from argus.agent.session import start as begin
-        from argus.cli import session_text as text
-        from argus.cli.subjects import parse_sizes
-        from argus.cli.tasks import pairs_of
+def command_of(operation: Operation) -> Callable[..., None]:
+    """The command of an operation, as a function with typer's annotations."""
+    kinds = {p.name: _kind(p) for p in operation.parameters}
+    defaults = {p.name: p.default for p in operation.parameters}
+    if operation.kernel:
+        wanted = operation.kernel == "wanted"
+        metavar, help_ = ("FILE", _FILE) if wanted else ("[FILE]", _MAYBE_FILE)
+        file = Annotated[str, typer.Argument(metavar=metavar, help=help_)]
+        kinds = {"file": file, **kinds}
+        defaults["file"] = inspect.Parameter.empty if wanted else ""
+    for one in operation.writes:
+        kinds[one.name] = _path(one)
+        defaults[one.name] = None
+    kinds["json_output"], defaults["json_output"] = JsonOption, False
 
-        answer = begin(
-            desk,
-            Asked(
-                task=task,
-                shape=shape,
-                sizes=parse_sizes(sizes or ()),
-                options=tuple(option or ()),
-                kernel=kernel,
-                dtypes=pairs_of(dtypes or ()),
-                target=target,
-                part=part,
-                trials=trials,
-                minutes=minutes,
-                gpu_seconds=gpu_seconds,
-                tokens=tokens,
-                usd=usd,
-                seed=seed,
-                cold=cold,
-                resume=desk.name(resume) if resume else "",
-            ),
-        )
-        answered(out, answer, ok=answer.verdict.status == "correct")
-        written(out, write, answer.start.source)
-        text.started(out, answer)
+    def command(**given: Any) -> None:
+        _run(operation, given)
+
+    either = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    command.__name__ = operation.name
+    command.__doc__ = operation.says
+    command.__annotations__ = {**kinds, "return": None}
+    signature = inspect.Signature(
+        [
+            inspect.Parameter(name, either, annotation=kind, default=defaults[name])
+            for name, kind in kinds.items()
+        ]
+    )
+    command.__signature__ = signature  # pyright: ignore[reportFunctionMemberAccess]
+    return command
 
 
-def next_proposal(
-    run: RunOption = "latest",
-    skip: Annotated[
-        str,
+def _kind(parameter: Parameter) -> Any:
+    """A parameter as typer wants it: its type on the command line, and its option."""
+    words = parameter.kind in (Numbers, Words, Values, list[str] | None)
+    kind: Any = list[str] | None if words else parameter.kind
+    help_ = parameter.help or None
+    if parameter.argument:
+        argument = typer.Argument(metavar=parameter.metavar, help=help_)
+        return Annotated[kind, argument]
+    option = parameter.option or f"--{parameter.name.replace('_', '-')}"
+    if parameter.kind is bool and parameter.default:
+        option = f"{option}/--no-{option[2:]}"
+    names = (option, parameter.short) if parameter.short else (option,)
+    return Annotated[
+        kind,
         typer.Option(
-            "--skip", metavar="WHY", help="Give the open proposal up; the next one."
+            *names,
+            metavar=parameter.metavar,
+            help=help_,
+            min=parameter.least,
+            max=parameter.most,
         ),
-    ] = "",
-    write: Annotated[
-        Path | None,
-        typer.Option("--write", metavar="FILE", help="Write the kernel to change."),
-    ] = None,
-    draft: Annotated[
-        Path | None,
-        typer.Option(
-            "--draft", metavar="FILE", help="Write what the edit gives by itself."
-        ),
-    ] = None,
-    json_output: JsonOption = False,
-) -> None:
-    """The open proposal, or a new one if there is none: ranked, with what is known."""
-    with operation("next", json_output) as (out, desk):
-        from argus.agent.session import next_
-        from argus.cli import session_text as text
-
-        answer = next_(desk, run, skip)
-        answered(out, answer)
-        written(out, write, answer.parent.source if answer.parent else None)
-        written(out, draft, answer.draft.source if answer.draft else None)
-        text.proposed(out, answer)
+    ]
 
 
-def submit(
-    file: FileArgument,
-    run: RunOption = "latest",
-    note: Annotated[
-        str, typer.Option("--note", help="What was done, for the record.")
-    ] = "",
-    instead: Annotated[
-        str,
-        typer.Option(
-            "--instead", metavar="ENTRY", help="What was done, if not the proposal."
-        ),
-    ] = "",
-    tokens: Annotated[
-        int, typer.Option("--tokens", min=0, help="What the agent spent on it.")
-    ] = 0,
-    usd: Annotated[float, typer.Option("--usd", min=0.0)] = 0.0,
-    kernel: KernelOption = None,
-    settings: StaticOption = None,
-    json_output: JsonOption = False,
-) -> None:
-    """Judge a kernel for good: verdict, reward, and what was learnt from it."""
-    with operation("submit", json_output) as (out, desk):
-        from argus.agent import session as operations
-        from argus.cli import session_text as text
-
-        answer = operations.submit(
-            desk,
-            source_in(file),
-            run,
-            kernel=kernel,
-            statics=statics_of(settings),
-            note=note,
-            instead=instead,
-            tokens=tokens,
-            usd=usd,
-        )
-        answered(out, answer, ok=answer.verdict.status == "correct")
-        text.submitted(out, answer)
+def _path(one: Written) -> Any:
+    names = (one.option, one.short) if one.short else (one.option,)
+    return Annotated[Path | None, typer.Option(*names, metavar="FILE", help=one.help)]
 
 
-def status(
-    run: RunOption = "latest",
-    best: Annotated[
-        Path | None,
-        typer.Option("--best", metavar="FILE", help="Write the best kernel here."),
-    ] = None,
-    json_output: JsonOption = False,
-) -> None:
-    """Where a run stands. Only reads; works while another command works."""
-    with operation("status", json_output) as (out, desk):
-        from argus.agent import session as operations
-        from argus.cli import session_text as text
+def _run(operation: Operation, given: dict[str, Any]) -> None:
+    """Do an operation and show its answer."""
+    with _desk(operation.name, given.pop("json_output")) as (out, desk):
+        from argus.cli import session_text
+        from argus.files.reading import Reader
 
-        answer = operations.status(desk, run)
-        answered(out, answer)
-        written(out, best, answer.best_source.source if answer.best_source else None)
-        text.standing(out, answer)
+        paths = {one: given.pop(one.name) for one in operation.writes}
+        arguments = {p.name: _argument(p, given[p.name]) for p in operation.parameters}
+        if operation.kernel:
+            file = given["file"]
+            arguments["source"] = Reader().read(file) if file else ""
+        answer = operation.call(desk, arguments)
+        _answered(out, answer, right=operation.right(answer))
+        for one, path in paths.items():
+            _write(out, path, one.text(answer))
+        session_text.show(out, answer)
 
 
-def finish(
-    run: RunOption = "latest",
-    ablate: Annotated[
-        bool,
-        typer.Option("--ablate/--no-ablate", help="Take the best kernel apart."),
-    ] = True,
-    output: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", metavar="FILE", help="Write the best kernel here."),
-    ] = None,
-    json_output: JsonOption = False,
-) -> None:
-    """End a run: the best kernels side by side, then the best one taken apart."""
-    with operation("finish", json_output) as (out, desk):
-        from argus.agent import session as operations
-        from argus.cli import session_text as text
+def _argument(parameter: Parameter, value: Any) -> Any:
+    """What words of the command line mean. Raises ArgusError AG0908."""
+    from argus.cli.subjects import parse_sizes
+    from argus.cli.tasks import pairs_of
 
-        answer = operations.finish(desk, run, ablate=ablate)
-        answered(out, answer)
-        written(out, output, answer.best_source.source if answer.best_source else None)
-        text.ended(out, answer)
+    if value is None:
+        return None
+    if parameter.kind == Numbers:
+        return parse_sizes(value)
+    if parameter.kind == Words:
+        return pairs_of(value)
+    if parameter.kind == Values:
+        return _values(value)
+    return value
+
+
+def _values(words: Sequence[str]) -> dict[str, bool | int | float | str]:
+    """``NAME=VALUE`` words; a number or a truth value where it looks like one."""
+    from argus.diagnostics import fail
+
+    found: dict[str, bool | int | float | str] = {}
+    for word in words:
+        name, equals, text = word.partition("=")
+        if not equals or not name:
+            raise fail("AG0908", None, f"`--set {word}` is not NAME=VALUE")
+        found[name] = _value(text)
+    return found
+
+
+def _value(text: str) -> bool | int | float | str:
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+@contextmanager
+def _desk(name: str, as_json: bool) -> Generator[tuple[Output, Desk]]:
+    """An operation's channel and desk; judges are closed at its end."""
+    with reporting(f"session {name}", as_json) as out:
+        from argus.agent.session import Desk, Judges
+        from argus.cli.report import Pages
+        from argus.runs.folder import data_folder
+
+        judges = Judges()
+        desk = Desk(data_folder() / "runs", judges, _teller(out), Pages())
+        try:
+            yield out, desk
+        finally:
+            judges.close()
+
+
+def _teller(out: Output) -> Callable[[str], None]:
+    """Shows on a terminal what is going on; elsewhere nothing."""
+
+    def tell(text: str) -> None:
+        if not out.as_json and sys.stderr.isatty():
+            sys.stderr.write(f"\x1b[2m{text} ...\x1b[0m\n")
+
+    return tell
+
+
+def _answered(out: Output, answer: Record, *, right: bool) -> None:
+    """The answer as the command's JSON; ``right``: whether the kernel is."""
+    found = answer.plain()
+    out.data.update({k: v for k, v in found.items() if k != "ok"})  # the command's own
+    if not right:
+        out.fail()
+
+
+def _write(out: Output, path: Path | None, text: str | None) -> None:
+    """Write a kernel where that is asked for; what is there is replaced.
+
+    Raises ArgusError AG0902, also if there is nothing to write.
+    """
+    if path is None:
+        return
+    from argus.diagnostics import fail
+    from argus.files.writing import write_text
+
+    if text is None:
+        raise fail("AG0902", None, f"there is nothing to write to `{path}`")
+    write_text(path, text)
+    out.line(f"wrote {path}", indent=2)
 
 
 session = typer.Typer(
@@ -238,16 +211,7 @@ session = typer.Typer(
     help="A coding agent writes the kernels: it asks what to try, checks, submits.",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-# In the order in which they are used. Short enough for a terminal of 60 columns.
-session.command(short_help="Begin: a task, its limits.")(start)
-session.command("next", short_help="What to try, and on which kernel.")(next_proposal)
-session.command(short_help="Search what is known of optimisations.")(knowledge)
-session.command(short_help="What is proved, what is wrong.")(check)
-session.command(short_help="Registers, shared memory, spills.")(build)
-session.command(short_help="A kernel at a stage; a code.")(explain)
-session.command(short_help="Is the result right? No time.")(test)
-session.command(short_help="A dry run: judged, no trial.")(bench)
-session.command(short_help="Where the time would go.")(profile)
-session.command(short_help="The answer that counts.")(submit)
-session.command(short_help="Trials, best kernel, budget.")(status)
-session.command(short_help="Measure again, take apart, end.")(finish)
+for _operation in OPERATIONS.values():
+    session.command(_operation.name, short_help=_operation.brief)(
+        command_of(_operation)
+    )

@@ -32,6 +32,41 @@ if TYPE_CHECKING:
         Time,
     )
     from argus.cli.output import Output
+    from argus.runs.records import Record
+
+
+def show(out: Output, answer: Record) -> None:
+    """The answer as text, by its type; field by field where it has no text yet."""
+    from argus.agent.session import results as r
+
+    match answer:
+        case r.Started():
+            started(out, answer)
+        case r.Next():
+            proposed(out, answer)
+        case r.Found():
+            found(out, answer)
+        case r.Checked():
+            checked(out, answer)
+        case r.Built():
+            built(out, answer)
+        case r.Explained():
+            explained(out, answer)
+        case r.Tested():
+            tested(out, answer)
+        case r.Benched():
+            benched(out, answer)
+        case r.Profiled():
+            profiled(out, answer)
+        case r.Submitted():
+            submitted(out, answer)
+        case r.Standing():
+            standing(out, answer)
+        case r.Ended():
+            ended(out, answer)
+        case _:
+            fields = answer.plain().items()
+            out.fields([(name, json.dumps(value)) for name, value in fields])
 
 
 def started(out: Output, a: Started) -> None:

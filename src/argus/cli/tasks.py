@@ -19,11 +19,12 @@ def tasks_of(
     kernel: str | None,
     dtypes: Sequence[str],
     target: str | None,
+    execute: bool = True,
 ) -> Named:
     """The tasks of an argument and its options; several of a PyTorch model.
 
     What becomes of a model's parts is printed. Raises ArgusError: AG0908 (no task,
-    options that do not fit), and what the tasks raise.
+    options that do not fit), AG0916 (not to be executed), and what the tasks raise.
     """
     from argus.agent.tasks.named import tasks_named
     from argus.cli.subjects import parse_sizes
@@ -36,6 +37,7 @@ def tasks_of(
         kernel,
         pairs_of(dtypes),
         target,
+        execute=execute,
     )
     for note in found.notes:
         out.line(note, indent=6)

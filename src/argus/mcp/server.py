@@ -8,13 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from mcp.server import MCPServer
+from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.tools import Tool
-from pydantic import create_model
+from pydantic import ValidationError, create_model
 
 from argus import __version__
 from argus.agent.session import Judges
 from argus.agent.session.pages import Pages
-from argus.mcp.calls import Caller, answering
+from argus.files.reading import Reader
+from argus.mcp.calls import Caller, refused
 from argus.mcp.tools import tools_of
 from argus.runs.folder import data_folder
 
@@ -41,12 +43,19 @@ def server_of(
     folder: Path | None = None,
     judges: Judges | None = None,
     pages: Pages | None = None,
+    *,
+    root: Path | None = None,
+    execute: bool = True,
 ) -> MCPServer[Any]:
     """A server with a tool for each operation. ``folder``: where the runs are kept.
 
-    ``pages`` writes the reports of runs that end; None: nobody does.
+    ``pages`` writes the reports of runs that end; None: nobody does. ``root`` is the
+    folder below which clients name files, the current one if there is none.
+    ``execute``: whether a task may execute Python (a PyTorch file, a reference).
     """
-    caller = Caller(folder or data_folder() / "runs", judges, pages)
+    reader = Reader(root or Path())
+    runs = folder or data_folder() / "runs"
+    caller = Caller(runs, judges, pages, reader, execute=execute)
 
     @asynccontextmanager
     async def lifespan(_: MCPServer[Any]) -> AsyncGenerator[None]:
@@ -55,10 +64,6 @@ def server_of(
         finally:
             caller.close()
 
-    tools = [
-        _strict(Tool.from_function(answering(tool), name=name, annotations=effects))
-        for name, (tool, effects) in tools_of(caller).items()
-    ]
     return MCPServer(
         "argus",
         title="Argus",
@@ -67,8 +72,28 @@ def server_of(
         version=__version__,
         lifespan=lifespan,
         log_level="WARNING",
-        tools=tools,
+        tools=[
+            _strict(StrictTool.from_function(tool, name=name, annotations=effects))
+            for name, (tool, effects) in tools_of(caller).items()
+        ],
     )
+
+
+class StrictTool(Tool):
+    """A tool that tells wrong arguments in the form of all its errors."""
+
+    async def run(
+        self,
+        arguments: dict[str, Any],
+        context: Context[Any, Any],
+        convert_result: bool = False,
+    ) -> Any:
+        """See `Tool.run`."""
+        try:
+            self.fn_metadata.validate_arguments(arguments)
+        except ValidationError as error:
+            return refused(self.name, error)
+        return await super().run(arguments, context, convert_result)
 
 
 def _strict(tool: Tool) -> Tool:
@@ -82,6 +107,6 @@ def _strict(tool: Tool) -> Tool:
     return tool
 
 
-def serve(pages: Pages) -> None:
-    """Serve over stdin and stdout until the client is gone. ``pages``: see above."""
-    server_of(pages=pages).run("stdio")
+def serve(pages: Pages, root: Path | None = None, *, execute: bool = True) -> None:
+    """Serve over stdin and stdout until the client is gone. Arguments: see above."""
+    server_of(pages=pages, root=root, execute=execute).run("stdio")

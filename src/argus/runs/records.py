@@ -7,6 +7,7 @@ and nothing of the compiler is imported.
 
 from __future__ import annotations
 
+import json
 from typing import Annotated, Any, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -19,6 +20,10 @@ class Record(BaseModel):
     """Base of all: immutable, and unknown fields are an error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    def plain(self) -> dict[str, Any]:
+        """As values of JSON: a number that JSON does not have (infinity) is null."""
+        return json.loads(self.model_dump_json())
 
 
 # ---- what is to be computed ----------------------------------------------------------

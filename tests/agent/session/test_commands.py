@@ -11,8 +11,9 @@ import pytest
 from stand_ins import WRONG, FakeBench
 from typer.testing import CliRunner
 
+from argus.agent.operations import OPERATIONS
 from argus.agent.policy import Advice, Policy, Statistic, policy_file
-from argus.agent.session import OPERATIONS, judges, results
+from argus.agent.session import judges, results
 from argus.cli.app import app
 from argus.cli.session import session as group
 

@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from argus.agent.session.sources import LONGEST, candidate_of, read_source
+from argus.agent.session.sources import candidate_of
 from argus.agent.spaces import SPACES
 from argus.agent.tasks import file_task, library_task
 from argus.agent.writing import as_file
 from argus.diagnostics import ArgusError
+from argus.files.reading import LONGEST, Reader
 from argus.kernels.library import LIBRARY
 from argus.runs.records import Task
 
@@ -146,8 +147,8 @@ def test_files_that_are_none(tmp_path: Path):
         (Path("/dev/zero"), "AG0901"),
         (binary, "AG0902"),
         (long, "AG0902"),
-        (Path("a\x00b"), "AG0901"),
+        (Path("a\x00b"), "AG0902"),
     ):
         with pytest.raises(ArgusError) as raised:
-            read_source(str(path))
+            Reader().read(str(path))
         assert raised.value.diagnostics[0].code == code, path

@@ -14,8 +14,8 @@
     desk.py        opening runs               at.py          where a run stands
     judges.py      who judges                 pages.py       who writes the report
 
-The command line (`argus session`) and the tool server (`argus mcp`) have the same
-operations, by the names in `OPERATIONS`.
+`argus.agent.operations` is the table of them, from which the command line (`argus
+session`) and the tool server (`argus mcp`) are made.
 """
 
 from argus.agent.session.asking import (
@@ -33,23 +33,7 @@ from argus.agent.session.ending import finish, status
 from argus.agent.session.judges import Judges
 from argus.agent.session.running import next_, submit
 
-OPERATIONS = (
-    "start",
-    "next",
-    "knowledge",
-    "check",
-    "build",
-    "explain",
-    "test",
-    "bench",
-    "profile",
-    "submit",
-    "status",
-    "finish",
-)
-
 __all__ = [
-    "OPERATIONS",
     "Asked",
     "Desk",
     "Judges",

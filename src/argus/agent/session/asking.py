@@ -28,6 +28,7 @@ from argus.agent.session.results import (
     Profiled,
     Tested,
 )
+from argus.agent.tasks.named import require_allowed
 from argus.diagnostics import CATALOGUE, fail
 from argus.runs.records import (
     Candidate,
@@ -171,6 +172,7 @@ def test(
 ) -> Tested:
     """Whether it computes the right thing: at small sizes in the interpreter."""
     with desk.looking(run) as at:
+        require_allowed(at.task, desk.execute)
         candidate = at.candidate(source, kernel, statics)
         desk.tell("proving, then running in the interpreter")
         judge = desk.judge(at, gpu=False)

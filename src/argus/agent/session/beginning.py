@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from argus import __version__
 from argus.agent.policy import Policy, load, policy_file
@@ -21,7 +21,7 @@ from argus.agent.session.judges import NAME
 from argus.agent.session.results import (
     Started,
 )
-from argus.agent.tasks.named import tasks_named
+from argus.agent.tasks.named import require_allowed, tasks_named
 from argus.diagnostics import fail
 from argus.runs import records
 from argus.runs.records import Budget, Task
@@ -35,15 +35,16 @@ class Asked:
     """What `start` is asked: a task in the words of `argus optimize`, and limits.
 
     ``part``: which task of a PyTorch file, by a part of its name. ``resume``: a run to
-    go on with, instead of a task; limits that are given replace its own.
+    go on with, instead of a task; limits that are given replace its own. ``execute``:
+    whether a task may execute Python; a desk that forbids it does so in any case.
     """
 
     task: str = ""
     shape: str | None = None
-    sizes: Mapping[str, int] = field(default_factory=dict[str, int])
-    options: tuple[str, ...] = ()
+    sizes: Mapping[str, int] | None = None
+    options: Sequence[str] | None = None
     kernel: str | None = None
-    dtypes: Mapping[str, str] = field(default_factory=dict[str, str])
+    dtypes: Mapping[str, str] | None = None
     target: str | None = None
     part: str = ""
     trials: int | None = None
@@ -54,10 +55,13 @@ class Asked:
     seed: int = 0
     cold: bool = False
     resume: str = ""
+    execute: bool = True
 
 
 def start(desk: Desk, asked: Asked) -> Started:
     """Begin a run, or go on with one; judges the kernel that it starts from."""
+    if not asked.execute:
+        desk.execute = False
     if asked.resume:
         if asked.task:
             raise fail(
@@ -71,10 +75,12 @@ def start(desk: Desk, asked: Asked) -> Started:
         asked.task,
         asked.shape,
         asked.sizes,
-        asked.options,
+        asked.options or (),
         asked.kernel,
         asked.dtypes,
         asked.target,
+        reader=desk.reader,
+        execute=desk.execute,
     )
     task = _one(named.tasks, asked.part)
     desk.tell("looking for a GPU")
@@ -135,6 +141,7 @@ def _resumed(desk: Desk, asked: Asked) -> Started:
 
     with desk.opened(asked.resume) as run:
         before = At.of(run)
+        require_allowed(before.task, desk.execute)
         budget = _budget(asked, before.state.budget)
         devices = desk.judges.get(gpu=True).devices
         resume(run, _environment(devices), budget, cold=asked.cold)

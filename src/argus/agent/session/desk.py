@@ -24,7 +24,9 @@ from argus.agent.session.judges import NAME, Bench, Deferred, External, Judges
 from argus.agent.session.pages import Pages
 from argus.agent.space import Design
 from argus.agent.state import State
+from argus.agent.tasks.named import require_allowed
 from argus.diagnostics import ArgusError, fail
+from argus.files.reading import Reader
 from argus.runs.history import history
 from argus.runs.records import Event, Proposed, Task
 from argus.runs.store import Run, Store
@@ -56,7 +58,8 @@ class Work(At):
 class Desk:
     """Where the runs are, who judges, and who is told what is going on.
 
-    ``pages`` writes the report of a run that ends; None: nobody does.
+    ``pages`` writes the report of a run that ends; None: nobody does. ``reader`` reads
+    the files that tasks are named by. ``execute``: whether tasks may execute Python.
     """
 
     def __init__(
@@ -65,11 +68,16 @@ class Desk:
         judges: Judges | None = None,
         tell: Callable[[str], None] = lambda text: None,
         pages: Pages | None = None,
+        *,
+        reader: Reader | None = None,
+        execute: bool = True,
     ) -> None:
         self.store = Store(folder)
         self.judges = judges or Judges()
         self.tell = tell
         self.pages = pages
+        self.reader = reader or Reader()
+        self.execute = execute
 
     def name(self, run: str) -> str:
         """The name of a run; of the youngest session for "" and "latest".
@@ -114,8 +122,8 @@ class Desk:
         """The run, for this process alone.
 
         ``ended``: whether it may have ended; ``ablate`` as in `Options`. Raises
-        ArgusError: AG1001 (no such run), AG1002 (another process works on it), AG1030
-        and AG1031.
+        ArgusError: AG1001 (no such run), AG1002 (another process works on it), AG0916,
+        AG1030 and AG1031.
         """
         with self.opened(run) as opened:
             yield self.worked(opened, ended=ended, ablate=ablate)
@@ -140,6 +148,7 @@ class Desk:
     def worked(self, run: Run, *, ended: bool = False, ablate: bool = True) -> Work:
         """Work on a run that is open for writing."""
         at = At.of(run)
+        require_allowed(at.task, self.execute)
         if at.state.finished is not None and not ended:
             raise fail(
                 "AG1031",

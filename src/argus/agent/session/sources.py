@@ -1,50 +1,20 @@
-"""From what an agent hands in, a path or a text, to a candidate. Nothing is executed.
+"""From a text that an agent hands in to a candidate. Nothing is executed.
 
-A file is read as text and parsed. Which kernel of it is meant, which static parameters
-the file itself cannot carry, and whether the kernel is a point of the task's design
-space (then its time teaches the planner) is found out here. Whether it is a program of
-the language at all, the judge says.
+It is parsed. Which kernel of it is meant, which static parameters the file itself
+cannot carry, and whether the kernel is a point of the task's design space (then its
+time teaches the planner) is found out here. Whether it is a program of the language at
+all, the judge says.
 """
 
 from __future__ import annotations
 
 import ast
-import stat
 from collections.abc import Mapping
-from pathlib import Path
 
 from argus.agent.space import FORM, Design
 from argus.diagnostics import fail
 from argus.kernels.space import DesignSpace, source_text
 from argus.runs.records import Candidate, FileProblem, Task, Value
-
-LONGEST = 1_000_000
-"""Bytes of a file that are read; the judge reads no more characters either."""
-
-
-def read_source(path: str) -> str:
-    """The text of a kernel file.
-
-    Raises ArgusError: AG0901 (no file, or no regular one), AG0902 (it cannot be read,
-    is too long, or is no text).
-    """
-    where = Path(path).expanduser()
-    try:
-        if not where.exists() or not stat.S_ISREG(where.stat().st_mode):
-            raise fail("AG0901", None, f"there is no file `{path}`")
-        with where.open("rb") as file:
-            raw = file.read(LONGEST + 1)
-    except (OSError, ValueError) as error:  # ValueError: a zero byte in the path
-        text = f"the file `{path!r}` cannot be read"
-        raise fail("AG0902", None, text, notes=[str(error)]) from error
-    if len(raw) > LONGEST:
-        text = f"the file `{path}` has more than {LONGEST} bytes"
-        raise fail("AG0902", None, text)
-    try:
-        return raw.decode("utf-8")
-    except UnicodeDecodeError as error:
-        text = f"the file `{path}` is not text in UTF-8"
-        raise fail("AG0902", None, text, notes=[str(error)]) from error
 
 
 def candidate_of(

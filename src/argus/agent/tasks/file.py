@@ -19,6 +19,7 @@ from argus.evaluation.requests import (
     default_dtypes,
     named_dtypes,
 )
+from argus.files.reading import Reader
 from argus.ir.dtypes import DTYPES, DType
 from argus.lang.kernel import Kernel, Module, load_kernels
 from argus.runs.records import Candidate, FileProblem, Task
@@ -32,21 +33,22 @@ def file_task(
     *,
     scalars: Mapping[str, float] | None = None,
     target: str | None = None,
+    text: str | None = None,
 ) -> Task:
     """The task of making a file's kernel faster.
 
     ``sizes`` by dimension, 256 where nothing is said; ``dtypes`` by tensor, the first
-    of its types where nothing is said; ``kernel`` where the file has several.
+    of its types where nothing is said; ``kernel`` where the file has several; ``text``
+    is what the file holds, where that was read already.
 
-    Raises ArgusError: AG0901 (no file), AG0011 (no such kernel, or several and none is
-    named), AG1018 (no ``@ag.reference`` function for it), AG0908 (sizes and types that
-    it does not have), AG0801 (a scalar without a value), AG0601, and what reading and
-    typing the kernel find.
+    Raises ArgusError: AG0901 and AG0902 (the file), AG0011 (no such kernel, or several
+    and none is named), AG1018 (no ``@ag.reference`` function for it), AG0908 (sizes and
+    types that it does not have), AG0801 (a scalar without a value), AG0601, and what
+    reading and typing the kernel find.
     """
     where = Path(path)
-    if not where.is_file():
-        raise fail("AG0901", None, f"there is no file `{where}`")
-    text = where.read_text(encoding="utf-8")
+    if text is None:
+        text = Reader().read(str(where))
     module = load_kernels(where.name, text)
     chosen = _kernel(module, kernel)
     _require_reference(module, chosen)

@@ -5,14 +5,15 @@ The words of a command line or of a tool's arguments become tasks here.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from argus.agent.tasks.file import file_task
 from argus.agent.tasks.library import library_task
-from argus.diagnostics import fail
+from argus.diagnostics import ArgusError, fail
+from argus.files.reading import Reader
 from argus.kernels.library import LIBRARY
 
 if TYPE_CHECKING:
@@ -40,23 +41,29 @@ def tasks_named(
     kernel: str | None = None,
     dtypes: Mapping[str, str] | None = None,
     target: str | None = None,
+    *,
+    reader: Reader | None = None,
+    execute: bool = True,
 ) -> Named:
     """The tasks of a name or a path.
 
     ``shape`` gives the sizes of a library kernel in their order, "4096x4096x1024";
     ``sizes`` single ones. Without either they are those of its first large case.
+    ``reader`` reads files: anywhere where there is none. ``execute``: whether Python
+    may be executed: a PyTorch file, now, and the reference of a kernel file, later. A
+    kernel file is parsed.
 
-    Raises ArgusError: AG0908 (no task, a shape that does not fit), and what the tasks
-    raise. A PyTorch file is executed, as its owner's program; a kernel file is parsed.
+    Raises ArgusError: AG0908 (no task, a shape that does not fit), AG0916 (a task that
+    must not be executed), what reading and the tasks raise.
     """
     if not text:
         help_ = "for example `argus optimize gemm --shape 4096x4096x4096`"
         raise fail("AG0908", None, "there is no task", help=help_)
     given = dict(sizes or {})
-    if text not in LIBRARY and (text.endswith(".py") or Path(text).exists()):
-        if _is_torch(Path(text)):
-            return _torch_tasks(text, target)
-        return Named((file_task(text, given, dtypes or {}, kernel, target=target),))
+    if text not in LIBRARY and (text.endswith(".py") or os.path.exists(text)):
+        return _file_tasks(
+            text, given, dtypes or {}, kernel, target, reader or Reader(), execute
+        )
     if text in LIBRARY:
         first = LIBRARY[text].large[0]
         if shape is not None:
@@ -67,18 +74,43 @@ def tasks_named(
     return Named((library_task(text, given, words, target),))
 
 
-def _is_torch(path: Path) -> bool:
-    if not path.is_file():
-        return False
-    text = path.read_text(encoding="utf-8", errors="replace")
-    return "class Model" in text and "def get_inputs" in text
-
-
-def _torch_tasks(path: str, target: str | None) -> Named:
+def _file_tasks(
+    path: str,
+    sizes: Mapping[str, int],
+    dtypes: Mapping[str, str],
+    kernel: str | None,
+    target: str | None,
+    reader: Reader,
+    execute: bool,
+) -> Named:
+    text = reader.read(path)
+    torch = "class Model" in text and "def get_inputs" in text
+    if not execute:
+        what = "a PyTorch file, which" if torch else "a kernel file, whose reference"
+        raise _forbidden(f"`{path}` is {what} would be executed")
+    if not torch:
+        task = file_task(path, sizes, dtypes, kernel, target=target, text=text)
+        return Named((task,))
     from argus.agent.tasks.torch_task import torch_task
 
-    found = torch_task(path, target)
+    found = torch_task(path, target, text=text)
     return Named(found.tasks, tuple(found.report.text().splitlines()), found)
+
+
+def require_allowed(task: Task, execute: bool) -> None:
+    """Raises ArgusError AG0916 where judging executes what must not be executed."""
+    if task.problem.kind == "file" and not execute:
+        raise _forbidden(f"the reference of {task.name} would be executed")
+
+
+def _forbidden(what: str) -> ArgusError:
+    """The error for a task that would execute what must not be executed."""
+    return fail(
+        "AG0916",
+        None,
+        f"{what}, and `--no-execute` forbids that",
+        help="take a task of the library (`argus list`), or allow execution",
+    )
 
 
 def _shape(names: list[str], shape: str) -> dict[str, int]:

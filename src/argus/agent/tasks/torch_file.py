@@ -11,9 +11,11 @@ import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, cast
 
 from argus.diagnostics import ArgusError, fail
+from argus.files.reading import Reader
 
 if TYPE_CHECKING:
     from torch.fx import GraphModule
@@ -41,23 +43,28 @@ def require_torch() -> None:
 
 
 def load_file(
-    path: str | os.PathLike[str], seed: int = 0, device: str = "cpu"
+    path: str | os.PathLike[str],
+    seed: int = 0,
+    device: str = "cpu",
+    *,
+    text: str | None = None,
 ) -> TorchFile:
     """Execute the file, make the model and its inputs; seeded, so always the same.
 
-    Both are moved to ``device``.
+    Both are moved to ``device``. What is executed is ``text`` where that is given: what
+    was read before, and no other file that may have taken its place.
 
-    Raises ArgusError: AG0906 (no PyTorch), AG0901 (no file), AG1040 (what the file
-    lacks, or raises).
+    Raises ArgusError: AG0906 (no PyTorch), AG0901, AG0902 (the file), AG1040 (what the
+    file lacks, or raises).
     """
     require_torch()
     import torch
 
     where = Path(path)
-    if not where.is_file():
-        raise fail("AG0901", None, f"there is no file `{where}`")
+    if text is None:
+        text = Reader().read(str(where))
     torch.manual_seed(seed)  # pyright: ignore[reportUnknownMemberType]
-    names = _executed(where)
+    names = _executed(where, text)
     for wanted in ("Model", "get_inputs"):
         if wanted not in names:
             raise fail("AG1040", None, f"`{where.name}` has no `{wanted}`")
@@ -91,15 +98,16 @@ def graph_of(file: TorchFile) -> GraphModule:
         ) from error
 
 
-def _executed(where: Path) -> dict[str, Any]:
+def _executed(where: Path, text: str) -> dict[str, Any]:
     name = f"argus_task_{where.stem}"
-    spec = importlib.util.spec_from_file_location(name, where)
-    if spec is None or spec.loader is None:
-        raise fail("AG1040", None, f"`{where.name}` is no Python file")
-    module = importlib.util.module_from_spec(spec)
+    module = ModuleType(name)
+    module.__file__ = str(where)
     sys.modules[name] = module
-    loader = spec.loader
-    _attempt(where, "the file", lambda: loader.exec_module(module))
+
+    def run() -> None:
+        exec(compile(text, str(where), "exec"), vars(module))
+
+    _attempt(where, "the file", run)
     return vars(module)
 
 

@@ -38,15 +38,21 @@ class TorchTasks:
 
 
 def torch_task(
-    path: str | os.PathLike[str], target: str | None = None, device: str = "cpu"
+    path: str | os.PathLike[str],
+    target: str | None = None,
+    device: str = "cpu",
+    *,
+    text: str | None = None,
 ) -> TorchTasks:
     """The tasks of a PyTorch file, which is executed; its model lives on ``device``.
+
+    ``text`` is what the file holds, where that was read already.
 
     Raises ArgusError: AG0906 (no PyTorch), AG0901 (no file), AG1040 (no task), AG1041
     (no graph), AG1042 (nothing that the library has a kernel for), AG0601.
     """
     chosen = target_named(target or DEFAULT_TARGET).name
-    return tasks_of(load_file(path, device=device), chosen)
+    return tasks_of(load_file(path, device=device, text=text), chosen)
 
 
 def tasks_of(file: TorchFile, chosen: str) -> TorchTasks:

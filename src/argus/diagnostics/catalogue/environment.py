@@ -83,4 +83,19 @@ CODES = (
         "else's link, is therefore not read. `chmod -R go-w` takes the right from "
         "others; `ARGUS_CACHE_DIR` and `ARGUS_HOME` choose folders.",
     ),
+    Code(
+        "AG0915",
+        "a file that the server may not read",
+        "The tool server reads kernels below one folder: that of `argus mcp --root`, "
+        "else the one that it was started in. A path that leads elsewhere, also "
+        "through a link, is refused; a kernel can be handed in as text.",
+    ),
+    Code(
+        "AG0916",
+        "a task that executes Python, where that is forbidden",
+        "A PyTorch file is a program that is executed to find its operators, and the "
+        "`@ag.reference` of a kernel file is executed to judge results. With "
+        "`--no-execute` neither is: tasks are those of the library. A kernel itself is "
+        "never executed as Python.",
+    ),
 )
