@@ -19,7 +19,8 @@ from talking_to import answer, begin, failure, with_client
 from typer.testing import CliRunner
 
 from argus.agent import session
-from argus.agent.operations import OPERATIONS, Operation, Parameter
+from argus.agent.operation import Operation, Parameter
+from argus.agent.operations import OPERATIONS
 from argus.agent.session import results
 from argus.cli.session import command_of
 from argus.cli.session import session as group

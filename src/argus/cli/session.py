@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from argus.agent.operations import (
-    OPERATIONS,
+from argus.agent.operation import (
     Numbers,
     Operation,
     Parameter,
@@ -25,6 +24,7 @@ from argus.agent.operations import (
     Words,
     Written,
 )
+from argus.agent.operations import OPERATIONS
 from argus.cli.options import JsonOption
 from argus.cli.output import Output, reporting
 

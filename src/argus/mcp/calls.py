@@ -25,7 +25,7 @@ from mcp.server.mcpserver import Context
 from mcp.types import CallToolResult, TextContent
 from pydantic import ValidationError
 
-from argus.agent.operations import Operation
+from argus.agent.operation import Operation
 from argus.agent.session import Desk, Judges
 from argus.agent.session.pages import Pages
 from argus.diagnostics import ArgusError, fail

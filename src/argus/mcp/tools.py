@@ -10,7 +10,8 @@ from mcp.server.mcpserver import Context
 from mcp.types import ToolAnnotations
 from pydantic import Field
 
-from argus.agent.operations import OPERATIONS, Operation, Parameter
+from argus.agent.operation import Operation, Parameter
+from argus.agent.operations import OPERATIONS
 from argus.mcp.calls import Caller
 
 ASKING = ToolAnnotations(read_only_hint=True, open_world_hint=False)
