@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, cast
 
 import numpy as np
@@ -115,8 +115,17 @@ def describe(name: str, value: object, stream: int = 0) -> TensorArg:
     """The tensor that ``value`` is; ``name`` is the parameter, for messages.
 
     ``stream`` is where the kernel will run: producers other than torch are told.
+    Steps between elements that there are not mean nothing, and producers fill them with
+    anything: those of an empty tensor are told as if it were contiguous.
     Raises ArgusError AG0812 for what is not a strided tensor.
     """
+    found = _described(name, value, stream)
+    if 0 in found.shape:
+        return replace(found, strides=dlpack.contiguous(found.shape))
+    return found
+
+
+def _described(name: str, value: object, stream: int) -> TensorArg:
     if is_torch(value):
         return _from_torch(name, cast("TorchTensor", value))
     if isinstance(value, np.ndarray):
