@@ -216,7 +216,7 @@ template <int n, bool trans> void stmatrix(u32 address, u32 const* r) {
 #define argus_stmatrix_x1_trans stmatrix<1, true>
 
 // PTX ISA, fragments of mma.m16n8k16.
-static void argus_mma_m16n8k16_bf16(float* d, u32 const* a, u32 const* b) {
+template <float (*from)(u16)> void mma_m16n8k16(float* d, u32 const* a, u32 const* b) {
   u64* s = slot(lane_id());
   s[0] = a[0] | (u64)a[1] << 32; s[1] = a[2] | (u64)a[3] << 32;
   s[2] = b[0] | (u64)b[1] << 32; warp_sync();
@@ -227,12 +227,14 @@ static void argus_mma_m16n8k16_bf16(float* d, u32 const* a, u32 const* b) {
     for (int k = 0; k < 16; ++k) {
       u32 x = word(row % 8 * 4 + k % 8 / 2, row / 8 + 2 * (k / 8));
       u32 y = word(column * 4 + k % 8 / 2, 4 + k / 8);
-      sum += argus_from_bf16(x >> 16 * (k % 2)) * argus_from_bf16(y >> 16 * (k % 2));
+      sum += from(x >> 16 * (k % 2)) * from(y >> 16 * (k % 2));
     }
     d[i] += sum;
   }
   warp_sync();
 }
+#define argus_mma_m16n8k16_bf16 mma_m16n8k16<argus_from_bf16>
+#define argus_mma_m16n8k16_f16 mma_m16n8k16<argus_from_f16>
 """
 
 DRIVER = r"""

@@ -54,7 +54,8 @@ def load(call: Call) -> Value:
         )
     context = call.shape("shape") if call.given("shape") else None
     view = global_view(e, source, context, call.where("view"))
-    fill = call.scalar("fill") if call.given("fill") else Const(0)
+    empty = Const(False) if view.dtype.kind == "bool" else Const(0)
+    fill = call.scalar("fill") if call.given("fill") else empty
     fill = scalar_for(e, fill, view.dtype, call.where("fill"))
     mask = call.tile("mask") if call.given("mask") else None
     if mask is not None:

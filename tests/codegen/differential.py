@@ -1,0 +1,562 @@
+"""Kernels that go through all operations and element types, with inputs for them.
+
+Each case is a kernel with several outputs, which packs many operations into one
+compilation. The inputs hold what is special in their type (NaN, infinities, signed
+zeros, subnormals, ends, ties of rounding) and ordinary numbers. `differ` compares what
+two ways of running it left: bit by bit, but for NaN, which is NaN, and for functions
+that are approximate by definition.
+
+The cases are made by `cases`; nothing here runs a kernel but the interpreter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from argus.compiler import Request, divisor
+from argus.interpret import run
+from argus.interpret.numbers import bf16_to_f32, f32_to_bf16, storage
+from argus.ir.dtypes import DTYPES, DType
+from argus.ir.functions import FUNCTIONS
+from argus.ir.numerics import accumulated
+from argus.ir.program import Program
+from argus.lang.kernel import load_kernels
+
+NAMES = tuple(DTYPES)
+FLOATS = ("bf16", "f16", "f32")
+WHOLE = ("i8", "u8", "i32", "i64")
+
+Array = np.ndarray
+Bound = tuple[float, float]
+"""Relative and absolute error that an output may have, in f32."""
+
+EXACT: Bound = (0.0, 0.0)
+_LAST = 2.0**-22
+"""A few units in the last place of f32."""
+APPROXIMATE: dict[str, Bound] = {
+    # What is subnormal may be flushed to zero (.ftz).
+    "exp": (2.0**-15, 1e-37),  # the product with log2(e) is rounded before
+    "exp2": (_LAST, 1e-37),
+    "log": (2.0**-20, 2.0**-21),
+    "log2": (2.0**-20, 2.0**-21),
+    "rsqrt": (_LAST, 0.0),
+    "rcp": (_LAST, 1e-37),
+    "tanh": (2.0**-21, 1e-37),
+    "tanh_approx": (2.0**-10, 1e-37),
+    "erf": (2.0**-21, 1e-37),
+    "sin": (2.0**-21, 2.0**-21),
+    "cos": (2.0**-21, 2.0**-21),
+    "fdiv": (_LAST, 1e-37),
+}
+_DOMAIN: dict[str, tuple[float, float]] = {
+    "exp": (-80, 80), "exp2": (-120, 120), "log": (1e-30, 1e30), "log2": (1e-30, 1e30),
+    "rsqrt": (1e-30, 1e30), "rcp": (1e-30, 1e30), "sin": (-50, 50), "cos": (-50, 50),
+}  # fmt: skip
+"""Where an approximation is one: beyond, the PTX ISA promises another thing or less."""
+
+
+@dataclass(frozen=True)
+class Output:
+    """What a kernel writes: type, shape, and the error that it may have."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    bound: Bound = EXACT
+
+
+@dataclass
+class Case:
+    """A kernel, its arguments by name, and what it writes."""
+
+    name: str
+    body: list[str]
+    inputs: dict[str, tuple[str, str, Array]]
+    """Type, dimension names and stored elements by tensor."""
+    outputs: dict[str, tuple[str, Output]] = field(
+        default_factory=dict[str, tuple[str, Output]]
+    )
+    """Dimension names and what is written by tensor."""
+    scalars: dict[str, tuple[str, float | int]] = field(
+        default_factory=dict[str, tuple[str, float | int]]
+    )
+    warps: int = 1
+    target: str = "sm_90a"
+
+    def write(self, value: str, dims: str, output: Output, at: str = "") -> None:
+        """One more output: a tile that the kernel computes."""
+        name = f"O{len(self.outputs)}"
+        place = at or ", ".join("0:" for _ in output.shape)
+        self.outputs[name] = (dims, output)
+        self.body.append(f"{name}[{place}] = {value}")
+
+    @property
+    def text(self) -> str:
+        """The file."""
+        given = [
+            f'{n}: ag.{_author(d)}["{dims}"]' for n, (d, dims, _) in self.inputs.items()
+        ]
+        given += [
+            f'{n}: ag.{_author(x.dtype)}["{dims}"]'
+            for n, (dims, x) in self.outputs.items()
+        ]
+        given += [f"{n}: ag.{d}" for n, (d, _) in self.scalars.items()]
+        lines = ["import argus as ag", "", "", "@ag.kernel"]
+        lines += [f"def {self.name}(", *(f"    {g}," for g in given), "):"]
+        body = [f"ag.launch(warps={self.warps})", "i = ag.block(1)", *self.body]
+        return "\n".join([*lines, *(f"    {line}" for line in body)]) + "\n"
+
+    def request(self, folder: Path) -> Request:
+        """What to compile; the file is written into a folder."""
+        path = folder / f"{self.name}.py"
+        path.write_text(self.text)
+        kernel = load_kernels(path).kernels[self.name]
+        types = {n: DTYPES[d] for n, (d, _, _) in self.inputs.items()}
+        types |= {n: DTYPES[x.dtype] for n, (_, x) in self.outputs.items()}
+        return Request(kernel, types, {}, self.target, self._facts())
+
+    def _facts(self) -> dict[str, int]:
+        """What divides extents and strides, as a call would find it."""
+        given = {n: (dims, a.shape) for n, (_, dims, a) in self.inputs.items()}
+        given |= {n: (dims, x.shape) for n, (dims, x) in self.outputs.items()}
+        facts: dict[str, int] = {}
+        for name, (dims, shape) in given.items():
+            for axis, (dim, extent) in enumerate(zip(dims.split(), shape, strict=True)):
+                facts[dim] = min(facts.get(dim, 16), divisor(extent))
+                stride = int(np.prod(shape[axis + 1 :], dtype=np.int64))
+                facts[f"{name}_s{axis}"] = divisor(stride)
+        return facts
+
+    def arrays(self) -> dict[str, Array]:
+        """Stored elements of all tensors, the outputs filled with a pattern."""
+        found = {n: values.copy() for n, (_, _, values) in self.inputs.items()}
+        for n, (_, x) in self.outputs.items():
+            kind = storage(DTYPES[x.dtype])
+            found[n] = np.full(x.shape, 1 if kind == np.bool_ else 77).astype(kind)
+        return found
+
+    def sizes(self) -> dict[str, int | float]:
+        """Values of dims and scalars."""
+        found: dict[str, int | float] = {n: v for n, (_, v) in self.scalars.items()}
+        shapes = {n: (dims, a.shape) for n, (_, dims, a) in self.inputs.items()}
+        shapes |= {n: (dims, x.shape) for n, (dims, x) in self.outputs.items()}
+        for dims, shape in shapes.values():
+            found.update(zip(dims.split(), shape, strict=True))
+        return found
+
+    def interpreted(self, program: Program) -> dict[str, Array]:
+        """The arrays after the interpreter has run."""
+        arrays = self.arrays()
+        run(program, arrays, {n: v for n, (_, v) in self.scalars.items()})
+        return arrays
+
+    def differ(self, left: dict[str, Array], right: dict[str, Array]) -> list[str]:
+        """What two runs do not agree on, in words."""
+        found: list[str] = []
+        for name, (_, output) in self.outputs.items():
+            wrong = _unequal(left[name], right[name], output)
+            if not wrong.any():
+                continue
+            first = tuple(int(x) for x in np.argwhere(wrong)[0])
+            values = [numbers(a[name], output.dtype)[first] for a in (left, right)]
+            line = next(x for x in self.body if f"{name}[" in x)
+            found.append(
+                f"{self.name}: {line}: {int(wrong.sum())} of {wrong.size} differ, "
+                f"first {first}: {values[0]} and {values[1]}"
+            )
+        return found
+
+
+def numbers(stored: Array, dtype: str) -> Array:
+    """Stored elements as numbers."""
+    if dtype == "bf16":
+        return bf16_to_f32(stored)
+    return stored.astype(np.float32) if dtype == "f16" else stored
+
+
+def _unequal(left: Array, right: Array, output: Output) -> Array:
+    a, b = numbers(left, output.dtype), numbers(right, output.dtype)
+    if output.dtype not in FLOATS:
+        return a != b
+    both = np.isnan(a) & np.isnan(b)
+    relative, absolute = output.bound
+    if output.bound == EXACT:
+        return ~(both | ((a == b) & (np.signbit(a) == np.signbit(b))))
+    # A rounding to 16 bits may go the other way.
+    relative += {"bf16": 2.0**-7, "f16": 2.0**-10, "f32": 0.0}[output.dtype]
+    absolute += {"bf16": 0.0, "f16": 2.0**-24, "f32": 0.0}[output.dtype]
+    with np.errstate(invalid="ignore", over="ignore"):
+        near = np.abs(a.astype(np.float64) - b) <= absolute + relative * np.abs(b)
+    return ~(both | (a == b) | near)
+
+
+def _author(dtype: str) -> str:
+    return "boolean" if dtype == "bool" else dtype
+
+
+# ------------------------------------------------------------------------ values
+
+_SPECIAL = (
+    np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, -2.5, 1e-45,
+    1e-40, 1.1754944e-38, 3.4e38, -3.4e38, 65504.0, 65520.0, -70000.0, 127.0, 127.5,
+    128.0, -128.0, -128.9, -129.0, 255.0, 255.9, 256.0, 1000.0, 2.0**31, -(2.0**31),
+    2.0**31 - 128, 3e9, -3e9, 2.0**63, -(2.0**63), 1e19, -1e19, 0.1, 1 / 3, 6e-8,
+)  # fmt: skip
+
+
+def stored(values: Array, dtype: DType) -> Array:
+    """Numbers as elements of a type."""
+    with np.errstate(all="ignore"):
+        if dtype.name == "bf16":
+            return f32_to_bf16(values.astype(np.float32)).reshape(np.shape(values))
+        return values.astype(storage(dtype))
+
+
+def special(dtype: str, count: int, seed: int) -> Array:
+    """Stored elements: what is special in a type, then ordinary numbers, mixed."""
+    rng = np.random.default_rng(seed)
+    kind = DTYPES[dtype]
+    if kind.is_float:
+        values = rng.normal(size=count) * 10.0 ** rng.integers(-3, 4, size=count)
+        chosen = np.array(_SPECIAL)
+    elif dtype == "bool":
+        return rng.random(count) < 0.5
+    else:
+        info = np.iinfo(storage(kind))
+        values = rng.integers(info.min, info.max, count, storage(kind), endpoint=True)
+        small = rng.integers(-9 if info.min else 0, 10, count)
+        values = np.where(rng.random(count) < 0.5, values, small)
+        ends = [info.min, info.max, info.min + 1, info.max - 1, 0, 1, 2, 127]
+        ends += [x for x in (2**24 + 1, 2**31 - 64, 2**62 + 1, 65520) if x <= info.max]
+        ends += [-1] if info.min else []
+        chosen = np.array(ends, storage(kind))
+    n = min(len(chosen), count)
+    values = np.concatenate([chosen[:n], values[: count - n]])
+    return stored(values[rng.permutation(count)], kind)
+
+
+def plain(dtype: str, shape: tuple[int, ...], seed: int) -> Array:
+    """Small whole numbers, whose sums are exact in any order."""
+    rng = np.random.default_rng(seed)
+    kind = DTYPES[dtype]
+    if dtype == "bool":
+        return rng.random(shape) < 0.5
+    values = rng.integers(0 if dtype == "u8" else -4, 5, shape)
+    if kind.kind == "int":
+        # Sums that leave 8 bits, and of i32 and i64 those that wrap.
+        values = values * {"i8": 31, "u8": 50, "i32": 2**28, "i64": 2**60}[dtype]
+    return stored(values.astype(np.float32 if kind.is_float else np.int64), kind)
+
+
+# ------------------------------------------------------------------------- cases
+
+
+def cases() -> Iterator[Case]:
+    """All cases, in a fixed order."""
+    for dtype in NAMES:
+        yield from _elementwise(dtype)
+        yield _casts(dtype)
+        yield _moves(dtype)
+        yield _widths(dtype)
+        yield _fills(dtype)
+        if dtype != "bool":
+            for warps in (1, 4):
+                yield from _reductions(dtype, warps)
+        for rows, columns, warps in ((32, 32, 1), (64, 64, 4), (16, 64, 2)):
+            yield _transpose(dtype, rows, columns, warps)
+    yield _scalars()
+    for dtype in ("f32", "i32", "bf16", "f16"):
+        yield _atomics(dtype)
+    for dtype in ("bf16", "f16"):
+        yield _product(dtype)
+
+
+def _elementwise(dtype: str) -> Iterator[Case]:
+    kind, n = DTYPES[dtype], 256
+    inputs = {
+        name: (dtype, "N", special(dtype, n, seed)) for seed, name in enumerate("XYZ")
+    }
+    inputs["B"] = ("bool", "N", special("bool", n, 9))
+    loads = [f"{name.lower()} = ag.load({name}[0:], ({n},))" for name in inputs]
+    exact = Case(f"elementwise_{dtype}", list(loads), inputs)
+    for fn, operator in _OPERATORS.items():
+        function = FUNCTIONS[fn]
+        if not _takes(kind, fn):
+            continue
+        out = "bool" if function.result == "bool" else dtype
+        exact.write(operator, "N", Output(out, (n,)))
+        if kind.kind == "int" and "x" in operator and " " in operator:
+            value = {"u8": 200, "i8": -7}.get(dtype, 1000)
+            exact.write(operator.replace("y", str(value)), "N", Output(out, (n,)))
+    exact.write("ag.where(b, x, y)", "N", Output(dtype, (n,)))
+    if kind.is_float:
+        exact.write("ag.where(b, x, 0.1)", "N", Output(dtype, (n,)))
+        exact.write("ag.where(x < 0.1, 1.5, x)", "N", Output(dtype, (n,)))
+    yield exact
+    if not kind.is_float:
+        return
+    rounding = Case(f"functions_{dtype}", list(loads), dict(inputs))
+    rounding.body += [f"{v} = {v}.to(ag.f32)" for v in "xyz"]
+    for fn, bound in APPROXIMATE.items():
+        low, high = _DOMAIN.get(fn, (-1e30, 1e30))
+        value = f"ag.where((x >= {low}) & (x <= {high}), x, 1.0)"
+        if fn == "fdiv":
+            value = f"{value}, ag.where((y > 0.001) & (y < 1000.0), y, 2.0)"
+        result = f"ag.{fn}({value})"
+        if dtype != "f32":
+            result = f"{result}.to(ag.{dtype})"
+        rounding.write(result, "N", Output(dtype, (n,), bound))
+    yield rounding
+
+
+_OPERATORS = {
+    "add": "x + y", "sub": "x - y", "mul": "x * y", "div": "x / y",
+    "floordiv": "x // y", "mod": "x % y", "fma": "ag.fma(x, y, z)", "neg": "-x",
+    "abs": "ag.abs(x)", "maximum": "ag.maximum(x, y)", "minimum": "ag.minimum(x, y)",
+    "sqrt": "ag.sqrt(x)", "floor": "ag.floor(x)", "ceil": "ag.ceil(x)",
+    "round": "ag.round(x)", "eq": "x == y", "ne": "x != y", "lt": "x < y",
+    "le": "x <= y", "gt": "x > y", "ge": "x >= y", "and": "x & y", "or": "x | y",
+    "xor": "x ^ y", "not": "~x",
+}  # fmt: skip
+"""How authors write the functions whose result is exact."""
+
+
+def _takes(dtype: DType, fn: str) -> bool:
+    if dtype.kind == "bool":
+        return fn in ("and", "or", "xor", "not", "eq", "ne")
+    if fn == "not":
+        return False
+    record = FUNCTIONS[fn]
+    return record.real if dtype.is_float else record.integer
+
+
+def _casts(dtype: str) -> Case:
+    n = 256
+    case = Case(
+        f"casts_{dtype}",
+        [f"x = ag.load(X[0:], ({n},))"],
+        {"X": (dtype, "N", special(dtype, n, 3))},
+    )
+    for target in NAMES:
+        if target != dtype:
+            case.write(f"x.to(ag.{_author(target)})", "N", Output(target, (n,)))
+    return case
+
+
+def _reductions(dtype: str, warps: int) -> Iterator[Case]:
+    """Both axes of a tile: within a thread, over lanes, and over warps."""
+    rows, columns = (16, 64) if warps == 1 else (64, 128)
+    shape = (rows, columns)
+    count = rows * columns
+    inputs = {
+        "X": (dtype, "M N", special(dtype, count, 5).reshape(shape)),
+        "E": (dtype, "M N", plain(dtype, shape, 6)),
+        "P": (dtype, "M N", _powers(dtype, shape)),
+    }
+    if DTYPES[dtype].is_float:
+        # Most lines without a NaN, so that other numbers count, too.
+        values = inputs["X"][2].copy()
+        values[np.isnan(numbers(values, dtype))] = stored(np.array(-0.0), DTYPES[dtype])
+        values[3, 5] = stored(np.array(np.nan), DTYPES[dtype])
+        values[:, 7] = stored(np.array(0.0), DTYPES[dtype])
+        values[5] = stored(np.array(-0.0), DTYPES[dtype])
+        inputs["X"] = (dtype, "M N", values)
+    loads = [f"{n.lower()} = ag.load({n}[0:, 0:], {shape})" for n in inputs]
+    case = Case(f"reductions_{dtype}_{warps}", loads, inputs, warps=warps)
+    for axis, left in (("N", "M"), ("M", "N")):
+        size = (rows if left == "M" else columns,)
+        for fn, value in (
+            ("sum", "e"), ("prod", "p"), ("max", "x"), ("min", "x"), ("argmax", "x"),
+            ("argmin", "x"), ("argmax", "e"), ("min", "e"),
+        ):  # fmt: skip
+            out = accumulated(fn, DTYPES[dtype]).name
+            case.write(f'ag.{fn}({value}, "{axis}")', left, Output(out, size))
+    yield case
+    scans = Case(f"scans_{dtype}_{warps}", loads[1:2], {"E": inputs["E"]}, warps=warps)
+    out = accumulated("cumsum", DTYPES[dtype]).name
+    scans.write('ag.cumsum(e, "N")', "M N", Output(out, shape))
+    yield scans
+
+
+def _powers(dtype: str, shape: tuple[int, int]) -> Array:
+    """Few factors other than 1, all powers of two, so that products are exact."""
+    rng = np.random.default_rng(7)
+    factors = np.ones(shape)
+    for _ in range(shape[0]):
+        factors[tuple(rng.integers(0, n) for n in shape)] = 2 if dtype == "u8" else -2
+    return stored(factors, DTYPES[dtype])
+
+
+def _transpose(dtype: str, rows: int, columns: int, warps: int) -> Case:
+    """Through shared memory with the swizzle that placing chooses, and with others."""
+    shape = (rows, columns)
+    case = Case(
+        f"transpose_{dtype}_{rows}x{columns}",
+        [f"x = ag.load(X[0:, 0:], {shape})"],
+        {"X": (dtype, "M N", special(dtype, rows * columns, 8).reshape(shape))},
+        warps=warps,
+    )
+    turned = Output(dtype, (columns, rows))
+    case.write("x.T", "N M", turned)
+    for swizzle in (None, 0, 32, 128):
+        # A row must hold the swizzle's pattern.
+        if swizzle and columns * DTYPES[dtype].bytes % swizzle:
+            continue
+        name = f"s{swizzle}"
+        case.body += [
+            f"{name} = ag.shared(ag.{_author(dtype)}, {shape}, swizzle={swizzle})",
+            f"{name}.store(x)",
+        ]
+        case.write(f"{name}.T.load()", "N M", turned)
+        half = Output(dtype, (rows // 2, columns))
+        case.write(f'{name}[{rows // 2}:{rows}, :].load().rename("H N")', "H N", half)
+    return case
+
+
+def _moves(dtype: str) -> Case:
+    """Broadcasts, windows, masks, gathers and scatters."""
+    rows, columns = 16, 64
+    shape = (rows, columns)
+    order = np.random.default_rng(2).permutation(rows).astype(np.int32)
+    missing = order.copy()
+    missing[[1, 4]] = -1, rows
+    case = Case(
+        f"moves_{dtype}",
+        [
+            f"x = ag.load(X[0:, 0:], {shape})",
+            f"v = ag.load(V[0:], ({columns},))",
+            f"w = ag.load(W[0:], ({rows},))",
+            f"b = ag.load(B[0:, 0:], {shape})",
+            f"order = ag.load(I[0:], ({rows},))",
+            f"missing = ag.load(J[0:], ({rows},))",
+        ],
+        {
+            "X": (dtype, "M N", special(dtype, rows * columns, 11).reshape(shape)),
+            "V": (dtype, "N", special(dtype, columns, 12)),
+            "W": (dtype, "M", special(dtype, rows, 13)),
+            "B": ("bool", "M N", special("bool", rows * columns, 14).reshape(shape)),
+            "I": ("i32", "M", order),
+            "J": ("i32", "M", missing),
+        },
+    )
+    whole = Output(dtype, shape)
+    case.write("ag.where(b, x, ag.broadcast(v, x))", "M N", whole)
+    case.write("ag.where(b, ag.broadcast(w, x), x)", "M N", whole)
+    case.write('x[:, 32:64].rename("M K")', "M K", Output(dtype, (rows, 32)))
+    case.write(f"ag.load(X[missing, 0:], {shape})", "M N", whole)
+    case.write("x", "M N", whole, at="order, 0:")
+    one = "True" if dtype == "bool" else "1"
+    case.write(f"ag.load(X[0:, 0:], {shape}, mask=b, fill={one})", "M N", whole)
+    case.write("x", "M N", whole)
+    case.body[-1] = f"ag.store(O{len(case.outputs) - 1}[0:, 0:], x, mask=b)"
+    return case
+
+
+def _widths(dtype: str) -> Case:
+    """Rows and tails of odd sizes: narrow accesses and conditions on each element."""
+    rows, columns = 7, 37
+    case = Case(
+        f"widths_{dtype}",
+        ["x = ag.load(X[0:, 0:], (8, 64))", "v = ag.load(V[0:], (64,))"],
+        {
+            "X": (dtype, "M N", special(dtype, rows * columns, 21).reshape(rows, -1)),
+            "V": (dtype, "N", special(dtype, columns, 22)),
+        },
+    )
+    case.write("x", "M N", Output(dtype, (rows, columns)))
+    case.write("v", "N", Output(dtype, (columns,)))
+    value = {"bool": "True", "u8": "200", "i8": "-3"}.get(dtype, "7")
+    case.body.append(f"y = ag.load(X[0:, 0:], (8, 64), fill={value})")
+    case.write('y.rename("K L")', "K L", Output(dtype, (8, 64)))
+    return case
+
+
+def _fills(dtype: str) -> Case:
+    """Wide accesses of rows that end: what is missing has the value of `fill`."""
+    rows, columns = 5, 48
+    values = special(dtype, rows * columns, 23).reshape(rows, columns)
+    case = Case(f"fills_{dtype}", [], {"X": (dtype, "M N", values)})
+    case.scalars = {"a": ("i32", 3), "r": ("f32", 0.1)}
+    fills = {"bool": ("True",), "u8": ("200", "a"), "i8": ("-3", "a")}.get(
+        dtype, ("-ag.inf", "r", "0.1", "a") if dtype in FLOATS else ("-3", "a")
+    )
+    for fill in fills:
+        value = f'ag.load(X[0:, 0:], (8, 64), fill={fill}).rename("K L")'
+        case.write(value, "K L", Output(dtype, (8, 64)))
+    return case
+
+
+def _scalars() -> Case:
+    """Scalars of every type: loaded, passed, computed, and put into tiles."""
+    case = Case("scalars", [], {})
+    case.scalars = {
+        "p": ("i32", -(2**31) + 5),
+        "q": ("i64", 2**40 + 3),
+        "r": ("f32", 0.1),
+        "big": ("f32", 3e38),
+    }
+    for name, dtype in zip("ABCDEFGH", NAMES, strict=True):
+        case.inputs[name] = (dtype, "N", special(dtype, 64, 31)[:64])
+        if dtype != "bool":
+            case.body.append(f"{name.lower()} = {name}[3]")
+
+    def put(value: str, dtype: str) -> None:
+        tile = f'ag.full((32,), {value}, ag.{_author(dtype)}, dims="K")'
+        case.write(tile, "K", Output(dtype, (32,)))
+
+    loaded = dict(zip((n.lower() for n in case.inputs), NAMES, strict=True))
+    for name, dtype in loaded.items():
+        if dtype != "bool":
+            put(name, "f32" if dtype in FLOATS else "i64")
+    wide = "ag.min(ag.max(q, p), 5)"
+    for value, dtype in (
+        ("p // 7", "i64"), ("p % 7", "i64"), ("p // -3", "i64"), ("q // 1000", "i64"),
+        ("q % -1000", "i64"), (wide, "i64"), ("q * 3 - p", "i64"),
+        ("r * 3.0 + 0.3", "f32"), ("(r + 1) * 1e-3", "f32"), ("r / 3", "f32"),
+        ("ag.min(r, 1) - ag.max(r, 0.2)", "f32"), ("ag.where(p < 0, 1, r)", "f32"),
+        ("ag.where(r < 0.1, 1.0, 2.0)", "f32"), ("big * big", "f32"),
+        ("big * 10.0 - big * 10.0", "f32"), ("16777217 + r", "f32"),
+        ("r < 0.1 or p > 0", "bool"), ("not (q == p)", "bool"), ("p / 7", "f32"),
+    ):  # fmt: skip
+        put(value, dtype)
+    return case
+
+
+def _atomics(dtype: str) -> Case:
+    rows, columns = 16, 64
+    values = plain(dtype, (rows, columns), 41)
+    places = np.array([0, 1, 2, 3] * 4, np.int32)
+    case = Case(
+        f"atomics_{dtype}",
+        [f"x = ag.load(X[0:, 0:], {(rows, columns)})", "rows = ag.load(I[0:], (16,))"],
+        {"X": (dtype, "M N", values), "I": ("i32", "M", places)},
+    )
+    case.write("x", "R N", Output(dtype, (rows, columns)))
+    case.body[-1] = "ag.atomic_add(O0[rows, 0:], x)"
+    return case
+
+
+def _product(dtype: str) -> Case:
+    """Loaded by ldmatrix, multiplied by mma.sync; whole numbers, so it is exact."""
+    m, n, k = 32, 32, 48
+    case = Case(
+        f"product_{dtype}",
+        [
+            f"a = ag.load(A[0:, 0:], {(m, k)})",
+            f"b = ag.load(B[0:, 0:], {(k, n)})",
+            f"s = ag.shared(ag.{dtype}, {(m, k)})",
+            "s.store(a)",
+            "c = ag.mma(s.load(), b)",
+        ],
+        {
+            "A": (dtype, "M K", plain(dtype, (m, k), 51)),
+            "B": (dtype, "K N", plain(dtype, (k, n), 52)),
+        },
+        target="sm_80",
+    )
+    case.write("c", "M N", Output("f32", (m, n)))
+    case.write(f"c.to(ag.{dtype})", "M N", Output(dtype, (m, n)))
+    return case

@@ -1,0 +1,58 @@
+"""Printed text computes what the interpreter does, over all operations and types."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import differential
+import emulator
+import pytest
+
+from argus.codegen import emit
+from argus.compiler import placed_program
+
+pytestmark = [
+    pytest.mark.compiler,
+    pytest.mark.skipif(not emulator.available(), reason="needs g++"),
+]
+
+PARTS = os.environ.get("ARGUS_DIFFERENTIAL", "one").split(",")
+"""Beginnings of the names of cases; "all" for all of them, "one" for a few."""
+
+_ONE = """
+elementwise_u8 elementwise_i64 elementwise_bf16 casts_f32 casts_i64 casts_bf16
+reductions_i8_1 reductions_bf16_1 reductions_i64_4 scans_u8_1 transpose_f32_32x32
+transpose_bf16_16x64 transpose_bool_16x64 moves_u8 widths_bf16 widths_bool fills_i8
+scalars atomics_bf16 product_f16
+"""
+
+
+def _chosen() -> list[differential.Case]:
+    found = list(differential.cases())
+    if PARTS == ["all"]:
+        return found
+    starts = tuple(_ONE.split() if PARTS == ["one"] else PARTS)
+    return [case for case in found if case.name.startswith(starts)]
+
+
+def test_the_text_computes_what_the_interpreter_does(tmp_path: Path) -> None:
+    launches: list[emulator.Launch] = []
+    pairs: list[tuple[differential.Case, dict, dict]] = []
+    for case in _chosen():
+        program = placed_program(case.request(tmp_path))
+        arrays = case.arrays()
+        launches.append(emulator.bound(emit(program), case.sizes(), arrays))
+        pairs.append((case, arrays, case.interpreted(program)))
+    emulator.run_all(launches)
+    wrong = [x for case, found, exact in pairs for x in case.differ(found, exact)]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_the_comparison_sees_a_difference() -> None:
+    case = next(c for c in differential.cases() if c.name == "casts_f32")
+    before, after = case.arrays(), case.arrays()
+    assert case.differ(before, after) == []
+    for name in case.outputs:
+        after[name].flat[7] = 0
+    assert len(case.differ(before, after)) == len(case.outputs)
