@@ -51,7 +51,7 @@ def emit(program: Program) -> CudaSource:
         raise CodegenError(f"program {program.name} is not placed")
     program = without_annotations(program)
     names = Names()
-    entry = names.unique(f"{program.name.removesuffix('_kernel')}_kernel")
+    entry = names.unique(program.name.removesuffix("_kernel"), suffix="_kernel")
     out = Writer(depth=1)
     frame, tid_place = out.reserve(), out.reserve()
     group = Group("block", program.warps, out.reserve(), "threadIdx.x", tid_place)

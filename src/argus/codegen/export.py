@@ -126,7 +126,7 @@ class _Host:
     def _value(self, sym: Sym) -> str:
         """The variable that holds a symbol's value."""
         if sym.name not in self._values:
-            self._values[sym.name] = self._names.unique(f"v_{sym.name}")
+            self._values[sym.name] = self._names.unique(sym.name, prefix="v_")
         return self._values[sym.name]
 
     def _text(self, e: Expr) -> str:
@@ -158,7 +158,7 @@ class _Host:
             if isinstance(stride, Sym):
                 lines.append(f"const long long {self._value(stride)} = {size};")
             size += f" * ({self._text(tensor.shape[d])})"
-        name = self._names.unique(f"t_{tensor.name}")
+        name = self._names.unique(tensor.name, prefix="t_")
         self._tensors[tensor.name] = name
         lines.append(
             f"void* {name} = argus_host::tensor({size}, "

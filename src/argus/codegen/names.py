@@ -43,7 +43,9 @@ _KEYWORDS = frozenset(
     """.split()  # noqa: SIM905
 )
 # Object-like macros of C++, POSIX and GNU that look like a variable.
-_MACROS = frozenset("errno stdin stdout stderr math_errhandling linux unix".split())  # noqa: SIM905
+_MACROS = frozenset(
+    "errno linux math_errhandling sched_priority stderr stdin stdout unix".split()  # noqa: SIM905
+)
 
 
 def words(code: str) -> set[str]:
@@ -57,12 +59,12 @@ def words(code: str) -> set[str]:
 def _may_be_macro(name: str) -> bool:
     """Whether a header may define ``name``: no macro ends in a single `_`.
 
-    Macros have no small letters, or are CUDA's (`cudaSuccess`), or constants of the C
-    library with a suffix (`M_PIf`, `L_tmpnam`), or one of a few words.
+    Macros begin with two capitals or have nothing else, or are CUDA's (`cudaSuccess`),
+    or constants of the C library with a suffix (`M_PIf`, `L_tmpnam`), or a few words.
     """
     return (
         (len(name) > 1 and not re.search("[a-z]", name))
-        or bool(re.match("cu[A-Z]|cuda|[LMP]_", name))
+        or bool(re.match("[A-Z]{2}|cu[A-Z]|cuda|[LMP]_", name))
         or name in _MACROS
     )
 
@@ -87,14 +89,15 @@ class Names:
         self._wanted: list[str] = []
         self._spelled: list[str] = []
 
-    def unique(self, wanted: str) -> str:
+    def unique(self, wanted: str, *, prefix: str = "", suffix: str = "") -> str:
         """The mark of a new name, to be spelled like ``wanted`` where that is free.
 
-        ``wanted`` is anything: an author's name, also with marks of others in it.
+        ``wanted`` is anything: an author's name, also with marks of others in it. It
+        gets the prefix and the suffix whatever it is.
         """
         known = dict(enumerate(self._wanted))
         base = MARK.sub(lambda mark: known.get(int(mark[1]), ""), wanted)
-        self._wanted.append(_readable(base))
+        self._wanted.append(f"{prefix}{_readable(base)}{suffix}")
         n = len(known)
         return (
             "\N{MATHEMATICAL LEFT ANGLE BRACKET}"
