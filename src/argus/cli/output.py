@@ -79,11 +79,17 @@ class Output:
         return max(20, self._console().width)
 
     def line(self, text: str = "", *, style: str = "", indent: int = 0) -> None:
-        """A line of text; what does not fit goes on below, indented by ``indent``."""
+        """A line of text; what does not fit goes on below, indented by ``indent``.
+
+        Control characters and what turns the direction of writing become U+FFFD: names
+        of files and of what stands in them are those of strangers.
+        """
         if self.as_json:
             return
+        from argus.diagnostics.width import printable
+
         wrapped = textwrap.fill(
-            text,
+            printable(text),
             self.width,
             initial_indent=" " * self.margin if text else "",
             subsequent_indent=" " * (self.margin + indent),
@@ -101,9 +107,17 @@ class Output:
             self.line(f"{name:<{left}}{value}", indent=left)
 
     def raw(self, text: str) -> None:
-        """Text as it is, unwrapped: source code, which may be piped elsewhere."""
-        if not self.as_json:
-            sys.stdout.write(text if text.endswith("\n") else text + "\n")
+        """Text as it is, unwrapped: source code, which may be piped elsewhere.
+
+        On a terminal its lines are made printable, as those of `line`.
+        """
+        if self.as_json:
+            return
+        if sys.stdout.isatty():
+            from argus.diagnostics.width import printable
+
+            text = "\n".join(map(printable, text.split("\n")))
+        sys.stdout.write(text if text.endswith("\n") else text + "\n")
 
     def show(self, diagnostics: Iterable["Diagnostic"], *, error: bool = True) -> None:
         """Diagnostics: kept for JSON, or rendered to stderr (or stdout)."""

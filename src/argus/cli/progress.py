@@ -29,6 +29,7 @@ from argus.runs.records import (
 
 if TYPE_CHECKING:
     from rich.status import Status
+    from rich.text import Text
 
 
 def kind(verdict: Verdict) -> str:
@@ -60,10 +61,16 @@ class Progress:
             self._status.stop()
             self._status = None
 
-    def __rich__(self) -> str:
+    def __rich__(self) -> Text:
         """The line that says what is going on; there is one on terminals."""
+        from rich.text import Text
+
+        from argus.diagnostics.width import printable
+
         seconds = int(time.monotonic() - self.began)
-        return " · ".join([*self._doing, f"{seconds // 60}:{seconds % 60:02}"])
+        words = [*self._doing, f"{seconds // 60}:{seconds % 60:02}"]
+        # Not a string: rich would read what stands in brackets as its own markup.
+        return Text(printable(" · ".join(words)))
 
     def watch(self, event: Event, state: State) -> None:
         """Show an event."""

@@ -176,7 +176,9 @@ def _teller(out: Output) -> Callable[[str], None]:
 
     def tell(text: str) -> None:
         if not out.as_json and sys.stderr.isatty():
-            sys.stderr.write(f"\x1b[2m{text} ...\x1b[0m\n")
+            from argus.diagnostics.width import printable
+
+            sys.stderr.write(f"\x1b[2m{printable(text)} ...\x1b[0m\n")
 
     return tell
 

@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
+from argus.codegen.writer import comment
 from argus.runs.records import Candidate
 
 LONGEST = 400
@@ -120,7 +121,7 @@ class Pair:
 def side_by_side(source: str, cuda: str, file: str) -> Pair:
     """Connect the two by the marks in the CUDA; ``file``: how marks name the source."""
     prelude, kernel = _parted(cuda)
-    mark = re.compile(rf"^\s*// {re.escape(file)}:(\d+): ")
+    mark = re.compile(rf"^\s*{re.escape(comment(f'{file}:'))}(\d+): ")
     groups: list[tuple[int, list[str]]] = [(0, [])]
     for line in kernel.splitlines()[:_MOST]:
         found = mark.match(line)

@@ -111,6 +111,10 @@ class Call:
         """A static text."""
         return coerce.text(self.e, self.value(name), self.where(name), f"`{name}`")
 
+    def sentence(self, name: str) -> str:
+        """A static text that people read, on one line."""
+        return " ".join(self.text(name).split())
+
     def label(self, name: str) -> str:
         """The name of a role, of a named barrier or of turns.
 

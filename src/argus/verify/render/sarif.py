@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from argus.diagnostics import Span, lookup
 from argus.verify.render import words
@@ -122,12 +123,8 @@ def _location(span: Span) -> dict[str, Json]:
 
 def _uri(file: str) -> str:
     """Relative to where the command runs, if the file lies below it."""
-    path = Path(file)
-    if not path.is_absolute():
-        return path.as_posix()
-    here = Path.cwd()
-    return (
-        path.relative_to(here).as_posix()
-        if path.is_relative_to(here)
-        else (path.as_uri())
-    )
+    path, here = Path(file), Path.cwd()
+    if path.is_relative_to(here):
+        path = path.relative_to(here)
+    name = quote(path.as_posix().encode("utf-8", "surrogateescape"))
+    return f"file://{name}" if path.is_absolute() else name

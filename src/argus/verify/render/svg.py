@@ -39,7 +39,7 @@ def grid(picture: Grid, cell: tuple[int, int] = CELL) -> str:
             parts.append(
                 f'<rect x="{x}" y="{y}" width="{wide - 1}" '
                 f'height="{high - 1}" fill="{colour(value)}">'
-                f"<title>{_place(picture, r, c)}</title></rect>"
+                f"<title>{escape(_place(picture, r, c))}</title></rect>"
             )
             parts.append(
                 f'<text x="{x + wide / 2 - 0.5}" y="{y + high / 2 + 3.5}" class="cell">'

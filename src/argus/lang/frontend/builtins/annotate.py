@@ -255,7 +255,7 @@ def expect(call: Call) -> Value:
 def trust(call: Call) -> Value:
     """What is unknown about the next statement is accepted."""
     covers = following(call)
-    reason, whole = call.text("reason"), call.flag("whole", False)
+    reason, whole = call.sentence("reason"), call.flag("whole", False)
     if not reason.strip():
         raise call.wrong("reason", "trust needs a reason that others can read")
     if covers is None and not whole:

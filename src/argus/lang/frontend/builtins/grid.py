@@ -131,7 +131,7 @@ def require(call: Call) -> Value:
             f"the requirement depends on {grid.origin(odd[0])}, which is not known at "
             "launch",
         )
-    why = call.text("why")
+    why = call.sentence("why")
     if isinstance(cond, Const):
         if not cond.value:
             where = call.where("cond")
