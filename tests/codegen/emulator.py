@@ -322,7 +322,8 @@ def run_all(launches: list[Launch]) -> None:
 
 def _body(source: CudaSource, number: int) -> tuple[str, list[str]]:
     """A kernel in a namespace of its own, and the C++ types of its arguments."""
-    start = source.text.index('extern "C"')
+    # A comment above may say anything.
+    start = source.text.index('\nextern "C"') + 1
     kernel = source.text[start:].replace('extern "C" ', "", 1)
     # Every kernel has the same shared memory: that of the shim.
     kernel = re.sub(r"^ *extern __shared__ .*smem\[\];\n", "", kernel, flags=re.M)

@@ -283,7 +283,8 @@ def plain() -> np.ndarray:
 def test_no_name_meets_another(start: int, plain: np.ndarray) -> None:
     chosen = choices(start)
     why = TEXTS[start % len(TEXTS)]
-    file = TEXTS[(start + 7) % len(TEXTS)] + ".py"
+    # No system has a file with a NUL in its name, and Python reads none.
+    file = TEXTS[(start + 7) % len(TEXTS)].replace("\0", "") + ".py"
     program = made(written(chosen, why), file, read_as(chosen))
     names = read_as(chosen)
     assert np.array_equal(computed(program, names, "interpreter"), plain)
