@@ -106,7 +106,17 @@ class Case:
         given += [f"{n}: ag.{d}" for n, (d, _) in self.scalars.items()]
         lines = ["import argus as ag", "", "", "@ag.kernel"]
         lines += [f"def {self.name}(", *(f"    {g}," for g in given), "):"]
-        body = [f"ag.launch(warps={self.warps})", "i = ag.block(1)", *self.body]
+        sizes = self.sizes().items()
+        body = [
+            f"ag.launch(warps={self.warps}, spill_bytes=65536)",
+            *(
+                f'ag.require(ag.dim("{dim}") == {size}, "one block does it all")'
+                for dim, size in sizes
+                if dim not in self.scalars
+            ),
+            "_ = ag.block(1)",
+            *self.body,
+        ]
         return "\n".join([*lines, *(f"    {line}" for line in body)]) + "\n"
 
     def request(self, folder: Path) -> Request:
@@ -348,7 +358,7 @@ def _casts(dtype: str) -> Case:
 
 def _reductions(dtype: str, warps: int) -> Iterator[Case]:
     """Both axes of a tile: within a thread, over lanes, and over warps."""
-    rows, columns = (16, 64) if warps == 1 else (64, 128)
+    rows, columns = (16, 32) if warps == 1 else (32, 64)
     shape = (rows, columns)
     count = rows * columns
     inputs = {
@@ -365,8 +375,10 @@ def _reductions(dtype: str, warps: int) -> Iterator[Case]:
         values[5] = stored(np.array(-0.0), DTYPES[dtype])
         inputs["X"] = (dtype, "M N", values)
     loads = [f"{n.lower()} = ag.load({n}[0:, 0:], {shape})" for n in inputs]
-    case = Case(f"reductions_{dtype}_{warps}", loads, inputs, warps=warps)
     for axis, left in (("N", "M"), ("M", "N")):
+        # Few operations to a kernel: it holds three tiles, and all registers.
+        name = f"reductions_{dtype}_{warps}_{axis.lower()}"
+        case = Case(name, list(loads), inputs, warps=warps)
         size = (rows if left == "M" else columns,)
         for fn, value in (
             ("sum", "e"), ("prod", "p"), ("max", "x"), ("min", "x"), ("argmax", "x"),
@@ -374,7 +386,7 @@ def _reductions(dtype: str, warps: int) -> Iterator[Case]:
         ):  # fmt: skip
             out = accumulated(fn, DTYPES[dtype]).name
             case.write(f'ag.{fn}({value}, "{axis}")', left, Output(out, size))
-    yield case
+        yield case
     scans = Case(f"scans_{dtype}_{warps}", loads[1:2], {"E": inputs["E"]}, warps=warps)
     out = accumulated("cumsum", DTYPES[dtype]).name
     scans.write('ag.cumsum(e, "N")', "M N", Output(out, shape))
