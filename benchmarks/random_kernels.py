@@ -225,7 +225,9 @@ class Launcher:
                         return {"seen": "wrong", "detail": f"{dict(sizes)}: {wrong[0]}"}
                     done += 1
         except ArgusError as error:
-            return {"seen": "refused", "detail": str(error).splitlines()[0]}
+            # A driver that refused once may have lost its context.
+            detail = str(error).splitlines()[0]
+            return {"seen": "refused", "detail": detail, "over": True}
         except RuntimeError as error:  # a fault, which torch sees when it waits
             return {"seen": "fault", "detail": str(error).splitlines()[0], "over": True}
         return {"seen": "right", "detail": f"{done} launches"}

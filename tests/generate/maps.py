@@ -134,12 +134,18 @@ def rows(d: Draft, seed: int) -> Generated:
     if bm * bn > 2048:
         bm = 2
     streamed = d.maybe(0.45)
-    rows_, width = d.size("BM", bm), d.size("BN", bn)
+    # A row by itself has no axis for M, and its sum none at all.
+    single = not streamed and d.maybe(0.25)
+    if single:
+        bm = 1
+        d.use("scalar row")
+    rows_ = "" if single else d.size("BM", bm)
+    width = d.size("BN", bn)
     if d.maybe(0.5):
         d.line(f"ag.launch(warps={d.rng.choice((1, 2, 4, 8))})")
     if not streamed:
         d.line(f'ag.require(N <= {width}, "a row is held in registers")')
-    grid = Grid.drawn(d, {"i": f"ag.cdiv(M, {rows_})"})
+    grid = Grid.drawn(d, {"i": f"ag.cdiv(M, {rows_})" if rows_ else "M"})
     grid.begin()
     with grid.tiles():
         if streamed:
@@ -154,11 +160,16 @@ def rows(d: Draft, seed: int) -> Generated:
 
 
 def _place(rows_: str, width: str, start: str) -> Place:
-    return Place({"M": (f"i * {rows_}", rows_), "N": (start, width)}, ("M", "N"))
+    return Place({"M": _axis(rows_), "N": (start, width)}, ("M", "N"))
 
 
 def _row_place(rows_: str) -> Place:
-    return Place({"M": (f"i * {rows_}", rows_)}, ("M",))
+    return Place({"M": _axis(rows_)}, ("M",))
+
+
+def _axis(rows_: str) -> tuple[str, str | None]:
+    """The rows of a block; without a size a single one."""
+    return (f"i * {rows_}", rows_) if rows_ else ("i", None)
 
 
 def neutral(d: Draft, x: Value, place: Place, value: str) -> Value:
@@ -239,7 +250,7 @@ def _reduced(d: Draft, x: Value, which: str, place: Place) -> tuple[Value, str]:
 
 def _row_output(d: Draft, x: Value, rows_: str, name: str) -> None:
     place = _row_place(rows_)
-    x = chain(d, x, place, d.rng.randint(0, 2))
+    x = chain(d, x, place, d.rng.randint(0, 2) if place.tile else 0)
     dtype = d.rng.choice(FLOATS)
     d.tensor(name, dtype, ("M",), kind="output")
     stored(d, x, place, name, dtype)
@@ -260,7 +271,10 @@ def _arg(d: Draft, place: Place, rows_: str) -> None:
     d.ref(f"{made} = {x.name}.{which}(-1)")
     out = d.rng.choice(("i32", "i64"))
     d.tensor("S", out, ("M",), kind="output")
-    d.line(f"S[i * {rows_} :] = {made}" + (".to(i64)" if out == "i64" else ""))
+    d.line(
+        f"S[{_row_place(rows_).index(('M',))}] = {made}"
+        + (".to(i64)" if out == "i64" else "")
+    )
     d.ref(f"out_S = {made}")
 
 

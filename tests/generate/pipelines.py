@@ -84,10 +84,9 @@ def pipelines(d: Draft, seed: int) -> Generated:
         _made(line, loader, user, storer, out)
     else:
         _named(line, loader, user, out)
-    need = {"N": 16}
-    return d.finished(
-        seed, "pipelines", sized(d, {"M": bm, "N": 2 * bn}, multiple=need)
-    )
+    tiles = {"M": bm, "N": 2 * bn}
+    sizes = sized(d, tiles, multiple={"N": 16}, empty=not line.reduced)
+    return d.finished(seed, "pipelines", sizes)
 
 
 def _ring(

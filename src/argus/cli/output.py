@@ -16,7 +16,6 @@ import textwrap
 import traceback
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 import typer
@@ -187,7 +186,7 @@ class reporting:  # noqa: N801 - reads as the verb of a `with`
         error: BaseException | None,
         trace: "TracebackType | None",
     ) -> bool:
-        from argus.diagnostics import ArgusError
+        from argus.diagnostics import ArgusError, bug
 
         match error:
             case None:
@@ -200,7 +199,8 @@ class reporting:  # noqa: N801 - reads as the verb of a `with`
             case Exception():
                 if settings.debug:
                     traceback.print_exception(error)
-                self.out.show([_bug(error)])
+                debug = "`argus --debug COMMAND ...` shows the traceback"
+                self.out.show([bug(error, help=f"{debug}; please report it")])
                 self.out.fail(BUG)
             case _:  # an interrupt
                 return False
@@ -208,28 +208,6 @@ class reporting:  # noqa: N801 - reads as the verb of a `with`
         if self.out.code != OK:
             raise typer.Exit(self.out.code)
         return True
-
-
-def _bug(error: Exception) -> "Diagnostic":
-    """What a bug is shown as: what was raised, and by which line of the package."""
-    import argus
-    from argus.diagnostics import fail
-
-    package = Path(argus.__file__).parent
-    frames = traceback.extract_tb(error.__traceback__)
-    own = [f for f in frames if Path(f.filename).is_relative_to(package)]
-    notes = [f"{type(error).__name__}: {error}"]
-    if own:
-        where = Path(own[-1].filename).relative_to(package.parent)
-        notes.append(f"raised at {where.as_posix()}:{own[-1].lineno}")
-    (found,) = fail(
-        "AG0913",
-        None,
-        "this is a bug in Argus, not in the kernel",
-        notes=notes,
-        help="`argus --debug COMMAND ...` shows the traceback; please report it",
-    ).diagnostics
-    return found
 
 
 def exit_code(diagnostics: Iterable["Diagnostic"]) -> int:

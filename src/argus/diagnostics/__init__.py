@@ -5,6 +5,7 @@
 This package knows nothing about kernels: whoever finds a mistake words it.
 """
 
+from argus.diagnostics.bug import bug
 from argus.diagnostics.catalogue import (
     CATALOGUE,
     Category,
@@ -39,6 +40,7 @@ __all__ = [
     "SourceText",
     "Span",
     "UnknownCodeError",
+    "bug",
     "diagnostics_json",
     "fail",
     "lookup",

@@ -34,6 +34,7 @@ FaultKind = Literal[
     "layout",  # a layout that the operation cannot be executed with
     "deadlock",  # every role waits and nothing is in flight
     "assumption",  # an ag.assume is false of the arguments
+    "arithmetic",  # a scalar is divided by zero
 ]
 
 

@@ -22,7 +22,7 @@ from argus.interpret.machine import Cluster, Schedule
 from argus.interpret.memory import GlobalArray
 from argus.interpret.numbers import Array, storage
 from argus.interpret.run_ops import run_block
-from argus.ir.expr import Const, Expr, Sym, evaluate
+from argus.ir.expr import Const, Expr, Sym, evaluate, holds
 from argus.ir.memory import GlobalTensor
 from argus.ir.program import (
     BLOCK_INDEX,
@@ -81,7 +81,10 @@ def run(
     held, env = _bind(program, arrays, scalars or {})
     env[SM_COUNT.name] = sm_count
     _require(program, env)
-    grid = int(evaluate(program.grid, env))
+    try:
+        grid = int(evaluate(program.grid, env))
+    except ZeroDivisionError:
+        raise ArgumentError(f"the grid {program.grid} divides by zero") from None
     env[GRID_SIZE.name] = grid
     if grid % program.cluster:
         raise ArgumentError(f"{grid} blocks are not clusters of {program.cluster}")
@@ -135,6 +138,8 @@ def _bind(
         array = arrays.get(param.name)
         if array is None:
             raise ArgumentError(f"the array {param.name} is missing")
+        if not array.size:
+            array = _without_elements(array)
         if array.dtype != storage(param.dtype):
             raise ArgumentError(
                 f"{param.name} holds {array.dtype}, not {storage(param.dtype)}"
@@ -145,8 +150,7 @@ def _bind(
         for axis in range(param.rank):
             extent = f"the extent of axis {axis} of {param.name}"
             bind(param.shape[axis], array.shape[axis], extent)
-            # Of an array without elements numpy's strides mean nothing.
-            if array.shape[axis] > 1 and array.size:
+            if array.shape[axis] > 1:
                 stride = f"the stride of axis {axis} of {param.name}"
                 elements = array.strides[axis] // array.itemsize
                 bind(param.strides[axis], elements, stride)
@@ -160,9 +164,17 @@ def _bind(
     return held, env
 
 
+def _without_elements(array: Array) -> Array:
+    """An empty array with the strides of a contiguous one; numpy's mean nothing."""
+    strides = [array.itemsize]
+    for extent in array.shape[:0:-1]:
+        strides.append(strides[-1] * max(extent, 1))
+    return np.lib.stride_tricks.as_strided(array, array.shape, strides[::-1])
+
+
 def _require(program: Program, env: Mapping[str, Any]) -> None:
     for requirement in program.requirements:
-        if not evaluate(requirement.cond, env):
+        if not holds(requirement.cond, env):
             raise ArgumentError(
                 f"{requirement.cond} does not hold; required because {requirement.why}"
             )

@@ -324,10 +324,17 @@ class Cluster:
     def _step(self, group: Group) -> None:
         try:
             group.wait = next(group.steps)
+        except ZeroDivisionError:
+            # The device goes on with any number; nothing can be said of what follows.
+            group.fault("arithmetic", "a scalar is divided by zero")
+            self._over(group)
         except StopIteration:
-            self.groups.remove(group)
-            self._end(group)
-            self.barrier.update(self.groups)
+            self._over(group)
+
+    def _over(self, group: Group) -> None:
+        self.groups.remove(group)
+        self._end(group)
+        self.barrier.update(self.groups)
 
     def _finish_one(self) -> None:
         random = self.schedule == "random"

@@ -49,6 +49,12 @@ class GlobalArray:
             total = total + coord * stride
         return np.asarray(total)
 
+    def read(self, coords: tuple[Any, ...], active: Array) -> Array:
+        """The elements that are ``active``; 0 for all others, which may not exist."""
+        values = np.zeros(active.shape, self.array.dtype)
+        values[active] = self.array[tuple(c[active] for c in coords)]
+        return values
+
 
 @dataclass(frozen=True)
 class Access:

@@ -201,13 +201,12 @@ def _cp_async(group: Group, op: o.CopyAsync, plan: VectorPlan) -> None:
         threads = np.flatnonzero(plan.layout.owner_mask()[:, 0])
     access = Access(addresses[threads], itemsize, threads)
     active = exists[threads]
-    places = tuple(np.where(active, c[threads], 0) for c in coords)
+    places = tuple(c[threads] for c in coords)
     shared = group.block.shared
     shared.begin_write(group, access, per_thread=True)
 
     def arrive() -> None:
-        values = held.array[places]
-        data = np.where(active, values, np.zeros_like(values))
+        data = held.read(places, active)
         shared.put(access, to_bits(data, op.src.dtype), by=group)
 
     def covered() -> None:

@@ -145,6 +145,9 @@ def _load_scalar(group: Group, op: o.LoadScalar) -> None:
         coords = tuple(
             min(max(c, 0), e - 1) for c, e in zip(coords, shape, strict=True)
         )
+    if not held.array.size:
+        group.env[op.sym.name] = 0  # reported above: there is no element to read
+        return
     value = compute(held.array[coords].reshape(1), op.tensor.dtype)
     group.env[op.sym.name] = value[0].item()
 
@@ -162,11 +165,10 @@ def _load_global(group: Group, op: o.LoadGlobal) -> None:
     dtype = op.view.dtype
     masked = op.mask is not None
     check_vectors(group, held.address(coords), active, dtype.bytes, masked=masked)
-    inside = tuple(np.where(active, c, 0) for c in coords)
     fill = np.asarray(group.scalar(op.fill))
     wide = np.float32 if dtype.is_float else storage(dtype)
     other = rounded(fill.astype(wide), dtype)
-    values = np.where(active, held.array[inside], other)
+    values = np.where(active, held.read(coords, active), other)
     group.put(op.result, values.reshape(group.threads, -1))
 
 

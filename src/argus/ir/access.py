@@ -175,8 +175,15 @@ def global_place(view: GlobalView, tile_coord: Sequence[Any], env: Env) -> Globa
 
     `env` also holds the values of the view's gather symbols, of the same shape.
     """
-    values = {**env, **{f"%{i}": c for i, c in enumerate(tile_coord)}}
     shape = np.broadcast_shapes(*(np.shape(c) for c in tile_coord))
+    return _place(view, tile_coord, env, shape)
+
+
+def _place(
+    view: GlobalView, tile_coord: Sequence[Any], env: Env, shape: tuple[int, ...]
+) -> GlobalPlace:
+    """The same as arrays of ``shape``, also of a tile that has no axes."""
+    values = {**env, **{f"%{i}": c for i, c in enumerate(tile_coord)}}
     coords = tuple(_spread(c, values, shape) for c in view.coords)
     exists = np.ones(shape, dtype=np.bool_)
     for coord, extent in zip(coords, view.tensor.shape, strict=True):
@@ -196,7 +203,7 @@ def vector_global(
     """
     shape = (plan.layout.num_threads, plan.accesses, plan.width)
     values = {k: np.reshape(v, shape) for k, v in (gathered or {}).items()}
-    return global_place(view, register_coords(plan), {**env, **values})
+    return _place(view, register_coords(plan), {**env, **values}, shape)
 
 
 def register_coords(plan: VectorPlan) -> tuple[Ints, ...]:

@@ -263,21 +263,38 @@ def cdiv(a: Operand, b: Operand) -> Expr:
 def evaluate(e: Expr, env: Mapping[str, Any]) -> Any:
     """Value of ``e`` with symbols looked up by name (ints, floats or numpy arrays).
 
-    Raises KeyError with the name of a symbol that ``env`` lacks.
+    Of numbers that decide (``and``, ``or``, a choice) only what is needed is evaluated,
+    as on the device. Raises KeyError with the name of a symbol that ``env`` lacks, and
+    ZeroDivisionError.
     """
     match e:
         case Const():
             return e.value
         case Sym():
             return env[e.name]
+        case Binary(op="and" | "or"):
+            left = evaluate(e.left, env)
+            if not hasattr(left, "shape") and bool(left) is (e.op == "or"):
+                return left
+            return _EVAL[e.op](left, evaluate(e.right, env))
         case Binary():
             return _EVAL[e.op](evaluate(e.left, env), evaluate(e.right, env))
         case Select():
             c = evaluate(e.cond, env)
+            if not hasattr(c, "shape"):
+                return evaluate(e.then if c else e.other, env)
             a, b = evaluate(e.then, env), evaluate(e.other, env)
-            return a * c + b * (1 - c) if hasattr(c, "shape") else (a if c else b)
+            return a * c + b * (1 - c)
         case _:
             raise TypeError(f"not a scalar expression: {e!r}")
+
+
+def holds(cond: Expr, env: Mapping[str, Any]) -> bool:
+    """Whether a requirement holds of a launch; not where it divides by zero."""
+    try:
+        return bool(evaluate(cond, env))
+    except ZeroDivisionError:
+        return False
 
 
 def substitute(e: Expr, env: Mapping[str, Operand]) -> Expr:

@@ -28,7 +28,7 @@ from pydantic import ValidationError
 from argus.agent.operation import Operation
 from argus.agent.session import Desk, Judges
 from argus.agent.session.pages import Pages
-from argus.diagnostics import ArgusError, fail
+from argus.diagnostics import ArgusError, bug, fail
 from argus.files.reading import LONGEST, Reader
 
 if TYPE_CHECKING:
@@ -95,7 +95,8 @@ class Caller:
                 return failed([d.to_json() for d in error.diagnostics])
             except Exception as error:  # noqa: BLE001 - told to the client, as on the CLI
                 traceback.print_exception(error)  # on stderr: the server's log
-                return _bug(error)
+                found = bug(error, help="the server's stderr has it; please report it")
+                return failed([found.to_json()])
 
         done: list[CallToolResult] = []
         async with anyio.create_task_group() as group:
@@ -174,16 +175,5 @@ def refused(tool: str, error: ValidationError) -> CallToolResult:
         f"these are no arguments of the tool `{tool}`",
         notes=notes,
         help="its input schema says what it takes",
-    )
-    return failed([d.to_json() for d in found.diagnostics])
-
-
-def _bug(error: Exception) -> CallToolResult:
-    found = fail(
-        "AG0913",
-        None,
-        "this is a bug in Argus, not in the kernel",
-        notes=[f"{type(error).__name__}: {error}"],
-        help="the server's stderr has the traceback; please report it",
     )
     return failed([d.to_json() for d in found.diagnostics])

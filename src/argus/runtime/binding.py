@@ -13,7 +13,7 @@ from numbers import Integral, Real
 
 from argus.diagnostics import ArgusError, fail
 from argus.ir.dtypes import DTYPES
-from argus.ir.expr import Const, Expr, Sym, evaluate, symbols
+from argus.ir.expr import Const, Expr, Sym, evaluate, holds, symbols
 from argus.ir.launch import LaunchSpec
 from argus.ir.memory import GlobalTensor
 from argus.ir.program import SM_COUNT, ScalarParam
@@ -84,9 +84,13 @@ def bind(
 def grid_size(spec: LaunchSpec, values: Mapping[str, Number], sm_count: int) -> int:
     """Blocks to launch; a multiple of the cluster, 0 for nothing to do.
 
-    Raises ArgusError AG0509 for more than a grid can have.
+    Raises ArgusError AG0509 for more than a grid can have, AG0808 for no number.
     """
-    grid = int(evaluate(spec.grid, {**values, SM_COUNT.name: sm_count}))
+    try:
+        grid = int(evaluate(spec.grid, {**values, SM_COUNT.name: sm_count}))
+    except ZeroDivisionError:
+        text = f"the number of blocks, {spec.grid}, divides by zero"
+        raise fail("AG0808", None, text) from None
     if not 0 <= grid < 1 << 31:
         raise fail(
             "AG0509", None, f"the grid would have {grid} blocks, at most 2**31-1"
@@ -250,7 +254,7 @@ def _check_writable(
 
 def _check_requirements(spec: LaunchSpec, values: Mapping[str, Number]) -> None:
     for requirement in spec.requirements:
-        if evaluate(requirement.cond, values):
+        if holds(requirement.cond, values):
             continue
         used = {s.name: s.kind for s in symbols(requirement.cond)}
         about_strides = "stride" in used.values()

@@ -21,7 +21,7 @@ from argus.evaluation.judge.subject import Subject, stated_by
 from argus.evaluation.requests import contiguous_facts
 from argus.files import owned
 from argus.ir.dtypes import DTYPES
-from argus.ir.expr import evaluate
+from argus.ir.expr import holds
 from argus.ir.program import Program, ScalarParam, stride_symbol
 from argus.kernels.library import Argument
 from argus.lang import library as inlines
@@ -198,7 +198,7 @@ def check_requirements(program: Program, subject: Subject) -> None:
     """Raises ArgusError AG0808 where the program refuses the problem's arguments."""
     env = environment(program, subject.arguments(), subject)
     for requirement in program.requirements:
-        if not evaluate(requirement.cond, env):
+        if not holds(requirement.cond, env):
             raise fail(
                 "AG0808",
                 requirement.span,

@@ -22,7 +22,7 @@ from argus.evaluation.judge.candidate import environment
 from argus.evaluation.judge.size_use import decisions, valued
 from argus.evaluation.judge.subject import Subject
 from argus.ir import ops as o
-from argus.ir.expr import Const, evaluate
+from argus.ir.expr import Const, holds
 from argus.ir.memory import GlobalTensor, GlobalView
 from argus.ir.program import Program
 from argus.ir.walk import walk
@@ -195,7 +195,7 @@ def _admitted(
 
 def _admits(program: Program, subject: Subject, case: Case) -> bool:
     env = environment(program, subject.entry.arguments(case), subject)
-    return all(evaluate(r.cond, env) for r in program.requirements)
+    return all(holds(r.cond, env) for r in program.requirements)
 
 
 # -------------------------------------------------------------------- representation

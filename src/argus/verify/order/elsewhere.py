@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from argus.ir import ops as o
-from argus.ir.expr import Expr, axis, evaluate, symbols
+from argus.ir.expr import Expr, axis, evaluate, holds, symbols
 from argus.ir.memory import GlobalTensor, GlobalView
 from argus.ir.program import BLOCK_INDEX, CLUSTER_RANK, GRID_SIZE, SM_COUNT, Program
 
@@ -81,7 +81,7 @@ def _drawn(program: Program, rng: Random) -> dict[str, Any] | None:
                     _STRIDE if sym.kind == "stride" else known * rng.choice(_FACTORS)
                 )
                 env.setdefault(sym.name, number)
-    if not all(evaluate(r.cond, env) for r in program.requirements):
+    if not all(holds(r.cond, env) for r in program.requirements):
         return None
     try:
         grid = int(evaluate(program.grid, env))

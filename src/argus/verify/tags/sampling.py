@@ -207,7 +207,7 @@ class _Maker:
                 inside = np.where(
                     self.rng.integers(0, 2, points.size) == 0,
                     limit,
-                    1 + (points[a] - 1) % limit,
+                    1 + (points[a] - 1) % np.maximum(limit, 1),
                 )
                 if cond.op == "<":
                     inside = inside - 1
