@@ -27,7 +27,7 @@ def k(X: f32["M N"], Y: f32["M"]):
 """
 
 
-class Broken(Exception):
+class BrokenError(Exception):
     """What no code of Argus raises."""
 
 
@@ -56,21 +56,21 @@ def test_the_line_is_named(
     monkeypatch: pytest.MonkeyPatch, broken: str, work: Callable[[], object], line: int
 ) -> None:
     def raising(*_: object, **__: object) -> None:
-        raise Broken("oh")
+        raise BrokenError("oh")
 
     monkeypatch.setattr(f"argus.{broken}", raising)
-    with pytest.raises(Broken) as caught:
+    with pytest.raises(BrokenError) as caught:
         work()
     found = bug(caught.value, help="please report it")
     assert found.code == "AG0913"
     assert found.span is not None
     assert (found.span.file, found.span.line) == ("bug.py", line)
-    assert found.notes[0] == "Broken: oh"
+    assert found.notes[0] == "BrokenError: oh"
     assert found.notes[1].startswith("raised at argus/")
 
 
 def test_without_a_kernel_there_is_no_line() -> None:
     try:
-        raise Broken("oh")
-    except Broken as error:
+        raise BrokenError("oh")
+    except BrokenError as error:
         assert bug(error, help="").span is None

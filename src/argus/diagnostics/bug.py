@@ -58,13 +58,15 @@ def worked_on(error: BaseException) -> Span | None:
 def _spans(frame: FrameType) -> Iterator[tuple[str, Span]]:
     """The locals of a frame that stand at a place of a source."""
     values = {n: v for n, v in frame.f_locals.items() if v is not None}
-    sources = [v for v in values.values() if _is_ours(v) and callable(_span_of(v))]
+    spans = [_span_of(v) for v in values.values() if _is_ours(v)]
+    readers = [span for span in spans if callable(span)]
     for name, value in values.items():
         if isinstance(value, Span):
             yield name, value
         elif isinstance(value, ast.expr | ast.stmt | ast.arg | ast.keyword):
-            for source in sources[:1]:
-                yield name, _span_of(source)(value)
+            for reader in readers[:1]:
+                if isinstance(span := reader(value), Span):
+                    yield name, span
         elif _is_ours(value) and isinstance(span := _span_of(value), Span):
             yield name, span
 

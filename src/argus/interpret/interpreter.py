@@ -102,7 +102,8 @@ def run(
             (i, {**env, BLOCK_INDEX.name: i, CLUSTER_RANK.name: i - first})
             for i in members
         ]
-        Cluster(program, held, envs, faults, rng, schedule, run_block).run()
+        with np.errstate(all="ignore"):  # the device does not warn either
+            Cluster(program, held, envs, faults, rng, schedule, run_block).run()
         done.extend(members)
     return Result(faults.found, grid, tuple(done))
 
@@ -165,10 +166,13 @@ def _bind(
 
 
 def _without_elements(array: Array) -> Array:
-    """An empty array with the strides of a contiguous one; numpy's mean nothing."""
+    """An empty array with the strides of a contiguous one; numpy's mean nothing.
+
+    Around a dimension without elements they are 0, as in a launch.
+    """
     strides = [array.itemsize]
     for extent in array.shape[:0:-1]:
-        strides.append(strides[-1] * max(extent, 1))
+        strides.append(strides[-1] * extent)
     return np.lib.stride_tricks.as_strided(array, array.shape, strides[::-1])
 
 

@@ -116,10 +116,13 @@ def read(capsule: object) -> Exported:
 
 
 def contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Strides in elements of a row-major tensor."""
+    """Strides in elements of a row-major tensor.
+
+    Around a dimension without elements they are 0, which every rule divides.
+    """
     strides: list[int] = []
     step = 1
     for extent in reversed(shape):
         strides.append(step)
-        step *= max(extent, 1)
+        step *= extent
     return tuple(reversed(strides))
