@@ -27,6 +27,7 @@ accesses.py    what may be wrong with an access; barriers.py, registers.py, endi
 budgets.py     who waits for registers (setmaxnreg)
 snapshot.py    the joint state; watch.py, period.py: where it repeats
 arrays.py      tensors that are read and written; elsewhere.py: by different blocks
+limits.py      what a launch fixes and hardware counts
 rules.py       obligations
 axioms.py      what is taken for granted beyond the PTX memory model
 """

@@ -9,6 +9,7 @@ completion n - 1 and no thread can bring completion n + 1 before it has returned
 from __future__ import annotations
 
 from argus.ir import ops as o
+from argus.isa.mbarrier import MAX_TX
 from argus.verify.order.accesses import event, report
 from argus.verify.order.clock import CAUSE, Clock
 from argus.verify.order.finding import Findings
@@ -67,6 +68,17 @@ def expect(
 ) -> None:
     """One arrival, by the elected thread, that announces bytes."""
     barrier.tx += nbytes
+    if nbytes < 0 or abs(barrier.tx) > MAX_TX:
+        report(
+            findings,
+            "AG0405",
+            group,
+            op,
+            f"{nbytes} bytes are announced on {barrier.name}, which then lacks"
+            f" {barrier.tx}: it counts to {MAX_TX}",
+            f"{barrier.tx} bytes",
+            events=(group.did(op, "expects bytes on {}", barrier),),
+        )
     barrier.expect = (op, group, group.iteration)
     first = group.know.clock(slice(0, 1))
     arrive(findings, group, op, barrier, 1, first, first[CAUSE])

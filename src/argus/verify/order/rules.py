@@ -19,6 +19,7 @@ from argus.verify.order.arrays import in_place
 from argus.verify.order.control import study
 from argus.verify.order.events import has_events
 from argus.verify.order.finding import Finding
+from argus.verify.order.limits import beyond
 from argus.verify.order.period import Explorer, Outcome
 from argus.verify.verdict import Obligation, Verdict
 
@@ -53,6 +54,9 @@ def obligations(program: Program) -> Iterable[Obligation]:
     """
     if not program.placed:
         raise ValueError(f"program {program.name} is not placed")
+    exceeded = tuple(beyond(program))
+    if exceeded:
+        return exceeded  # what is launched is another program, if anything
     shown = tuple(in_place(program))
     if not has_events(program.body):
         return shown

@@ -68,8 +68,6 @@ def sync(machine: Machine, group: Group, op: o.Sync) -> Steps:
         return
     named = group.block.named
     if op.barrier not in named:
-        if not 0 <= op.barrier < 16:
-            raise Unmodelled(f"named barrier {op.barrier}")
         word = f"`{op.name}`" if op.name else str(op.barrier)
         named[op.barrier] = machine.threads_barrier(f"named barrier {word}")
     yield from barriers.meet(
