@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from argus.codegen.context import Context
 from argus.codegen.errors import CodegenError
+from argus.codegen.overflow import guards
 from argus.codegen.sync import map_symbol
 from argus.codegen.vectors import pointer_type
 from argus.ir import ops as o
@@ -115,7 +116,7 @@ def launch_spec(cx: Context, entry: str, args: list[Arg]) -> LaunchSpec:
         min_blocks=program.min_blocks,
         shared_bytes=program.shared_bytes,
         tensor_maps=tuple(program.tensor_maps),
-        requirements=tuple(program.requirements),
+        requirements=(*program.requirements, *guards(program, cx.types)),
         alignments=tuple(program.alignments),
         outputs=tuple(program.outputs),
         spill_bytes=program.spill_bytes,
