@@ -11,6 +11,7 @@ not check results: that is what the language's reference functions are for.
 from __future__ import annotations
 
 import math
+import re
 import shlex
 from collections.abc import Mapping
 
@@ -130,9 +131,11 @@ class _Host:
         return self._values[sym.name]
 
     def _text(self, e: Expr) -> str:
-        # The device functions of rounding division have counterparts on the host.
+        # The device functions of rounding division have counterparts on the host, and
+        # so have those of CUDA, which do not take a `long long` and an `int`.
         text = expression(e, lambda sym: Code(self._value(sym)), {}).bare
-        return text.replace("argus_", "argus_host::")
+        text = text.replace("argus_", "argus_host::")
+        return re.sub(r"\b(min|max)\(", r"argus_host::\1(", text)
 
     def _size(self, sym: Sym) -> str:
         size = int(self.defaults.get(sym.name, 1024))

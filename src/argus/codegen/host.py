@@ -30,6 +30,10 @@ long long floordiv(long long a, long long b) {
 
 long long mod(long long a, long long b) { return a - b * floordiv(a, b); }
 
+long long min(long long a, long long b) { return a < b ? a : b; }
+
+long long max(long long a, long long b) { return a < b ? b : a; }
+
 void require(bool holds, const char* why) {
   if (holds) return;
   std::fprintf(stderr, "required because %s\n", why);

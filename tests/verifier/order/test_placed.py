@@ -113,7 +113,7 @@ def test_warps_that_are_no_warpgroup() -> None:
         if isinstance(op, o.Roles):
             for role in op.roles:
                 assert role.first_warp is not None
-                role.first_warp = 8 if role.name == "load" else 1
+                role.first_warp = 10 if role.name == "load" else 1
 
     made = _changed("step 4", shift)
     check(made, "AG0419", "acc = ag.dot")

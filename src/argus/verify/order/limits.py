@@ -93,27 +93,27 @@ def _shared(program: Program) -> Iterator[Obligation]:
         message = f"the block has {size} bytes of shared memory"
         why = f"{program.target.name} gives a block at most {limit}"
         yield _refuted("AG0501", program.span, message, why)
-    places: list[tuple[int, int, int, str, Span]] = []
+    places: list[tuple[int, int, str, Span]] = []
     for alloc in program.shared:
         if alloc.offset is not None and alloc.layout is not None:
             end = alloc.offset + alloc.stages * alloc.stage_bytes
-            unit = max(alloc.alignment, alloc.layout.alignment)
-            places.append((alloc.offset, end, unit, alloc.name, alloc.span))
+            places.append((alloc.offset, end, alloc.name, alloc.span))
     buffers = len(places)
     for alloc in program.barriers:
         if alloc.offset is not None:
             end = alloc.offset + _BARRIER_BYTES * alloc.count
-            unit = _BARRIER_BYTES
-            places.append((alloc.offset, end, unit, alloc.name, alloc.span))
-    for number, (first, end, unit, name, span) in enumerate(places):
+            places.append((alloc.offset, end, alloc.name, alloc.span))
+    for number, (first, end, name, span) in enumerate(places):
         message = f"{name} has the bytes {first} to {end - 1}"
         if first < 0 or end > size:
             why = f"the block has {size} bytes of shared memory"
             yield _refuted("AG0501", span, message, why)
-        if first % unit:
-            yield _refuted("AG0501", span, message, f"it is aligned to {unit} bytes")
+        # What is copied to a buffer has rules of its own (AG0313, AG0320).
+        if number >= buffers and first % _BARRIER_BYTES:
+            why = f"a barrier is aligned to {_BARRIER_BYTES} bytes"
+            yield _refuted("AG0501", span, message, why)
         # Buffers may share bytes (AG0402 says when); a barrier with nobody.
-        for other, until, _, beside, _ in places[:number] if number >= buffers else ():
+        for other, until, beside, _ in places[:number] if number >= buffers else ():
             if first < until and other < end:
                 why = f"{beside} has some of them, too"
                 yield _refuted("AG0501", span, message, why)
