@@ -36,6 +36,13 @@ def test_text(name: str, golden: Callable[[str, str], None]) -> None:
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
+def test_shared_memory_is_dynamic_alone(name: str) -> None:
+    """What else there were would shift it: offsets count on its alignment."""
+    for line in emit(PROGRAMS[name]()).text.splitlines():
+        assert "__shared__" not in line or line.strip().startswith("extern __shared__")
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
 def test_the_text_is_a_function_of_the_program(name: str) -> None:
     # Tiles are numbered by a global counter; the text must not show it.
     assert emit(PROGRAMS[name]()).text == emit(PROGRAMS[name]()).text

@@ -6,6 +6,7 @@ it: each keeps a pool of registers of its own.
 
 from __future__ import annotations
 
+import copy
 import itertools
 import random
 from dataclasses import dataclass
@@ -17,9 +18,11 @@ from argus.ir import ops as o
 from argus.ir.expr import Const, Sym
 from argus.ir.memory import BarrierAlloc, BarrierRef
 from argus.ir.program import TARGETS, Program
+from argus.ir.walk import walk
 from argus.verify.verdict import Verdict
 from pieces import at
 from verifier.order.check_order import failing, told
+from verifier.order.programs import program as library
 
 BAR = BarrierAlloc("bar", 1, 1, "explicit", at(1), offset=0)
 FIRST = BarrierRef(BAR, Const(0))
@@ -287,3 +290,18 @@ def test_in_a_loop() -> None:
         Warps(8, 4, []),
     )
     assert ("AG0403", 1) in refuted(made)
+
+
+@pytest.mark.parametrize("name", ["gemm", "gemm cluster", "attention", "grouped"])
+def test_kernels_whose_budgets_are_raised(name: str) -> None:
+    """Loops, rings, and sequences of trip counts change nothing about it."""
+    made = copy.deepcopy(library(name))
+    raised = [
+        op
+        for op in walk(made.body)
+        if isinstance(op, o.SetMaxRegisters) and not op.grow
+    ]
+    assert raised
+    raised[0].count += 8
+    found = {x.rule for x in failing(made) if x.verdict is Verdict.REFUTED}
+    assert found == {"AG0403"}
