@@ -398,3 +398,48 @@ def test_nvcc_takes_every_name(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert "warning" not in done.stderr
+
+
+# -------------------------------------------------------- names of other things
+
+TAKEN = "r rr tid v cluster_rank block_x grid_x sm_count N_s0 cluster"
+SHARED = f"""
+import argus as ag
+from argus import f32, i32
+
+
+@ag.kernel
+def taken(
+    N: f32["M N"], Y: f32["M N"], {", ".join(f"{name}: i32" for name in TAKEN.split())},
+    *, C: int = 64,
+):
+    ag.require(ag.dim("N") <= C, "one block has a row")
+    ag.launch(warps=1)
+    m = ag.block(ag.dim("M"))
+    x = ag.load(N[m : m + 1, 0:], (1, C))
+    s = ag.sum(x, "N")
+    Y[m : m + 1, 0:] = x + s + {
+    " + ".join(f"{name} * {4**n}" for n, name in enumerate(TAKEN.split()))
+}
+"""
+
+
+@pytest.mark.compiler
+@pytest.mark.skipif(not emulator.available(), reason="needs g++")
+def test_scalars_and_tensors_have_the_names_of_other_things() -> None:
+    """A tensor that of its dimension, scalars those of strides and of the hardware."""
+    (kernel,) = load_kernels("taken.py", SHARED).kernels.values()
+    facts = {"M": 1, "N": 1, "N_s0": 1, "Y_s0": 1}
+    program = place(specialise(kernel, {}, {}, TARGETS["sm_90a"], {}, facts))
+    assert verify(program).verdict is Verdict.PROVED
+    x = np.random.default_rng(2).integers(-9, 9, size=(3, 60)).astype(np.float32)
+    scalars = {name: n % 4 for n, name in enumerate(TAKEN.split())}
+    exact = x + x.sum(1, keepdims=True)
+    exact += sum((n % 4) * 4**n for n in range(len(scalars)))
+    for how in ("interpreter", "emulator"):
+        arrays = {"N": x.copy(), "Y": np.zeros_like(x)}
+        if how == "interpreter":
+            run(program, arrays, scalars).check()
+        else:
+            emulator.launch(emit(program), {"M": 3, "N": 60, **scalars}, arrays)
+        assert np.array_equal(arrays["Y"], exact), how

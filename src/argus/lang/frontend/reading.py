@@ -290,7 +290,9 @@ class _Reading:
     def _extent(self, dim: str | int, span: Span) -> Expr:
         if isinstance(dim, int):
             return Const(dim)
-        static = self.e.arguments.get(dim)
+        # A tensor may be called like a dimension; only a static parameter is its size.
+        given = dim in self.e.program.statics
+        static = self.e.arguments[dim] if given else None
         match static:
             case None:
                 self._fact(dim)
