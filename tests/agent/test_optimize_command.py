@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from argus.agent.policy import load
 from argus.cli.app import app
+from argus.diagnostics import ArgusWarning
 from argus.runs.store import Store
 
 SMALL = ["optimize", "softmax", "--shape", "64x256", "--trials", "3"]
@@ -103,11 +104,15 @@ def test_mistakes_of_the_user_have_a_code(home: Path, arguments, code):
     assert json.loads(done.output)["diagnostics"][0]["code"] == code
 
 
-def test_a_damaged_policy_is_told(home: Path):
+def test_a_damaged_policy_is_told_and_kept(home: Path):
     home.mkdir()
     (home / "policy.json").write_text("{")
-    done = invoke(*SMALL, "--json")
-    assert json.loads(done.output)["diagnostics"][0]["code"] == "AG1004"
+    with pytest.warns(ArgusWarning, match="AG1004"):
+        done = invoke(*SMALL, "--json")
+    assert json.loads(done.stdout)["ok"]
+    (kept,) = home.glob("*.unread")
+    assert kept.read_text() == "{"
+    assert json.loads((home / "policy.json").read_text())["runs"]
 
 
 def test_a_model_gets_its_kernels_in_one_file(home: Path, tmp_path: Path):

@@ -1,11 +1,14 @@
+import json
 import math
 import multiprocessing
+import warnings
 from pathlib import Path
 
 import pytest
 
+from absurd import ABSURD, leaves, with_leaf
 from argus.agent.policy import Policy, Statistic, feature, load, merge, place_of
-from argus.diagnostics import ArgusError
+from argus.diagnostics import ArgusWarning
 from argus.runs.records import Change
 
 HERE = place_of({"M": 8192, "N": 8192})
@@ -62,13 +65,73 @@ def test_a_file_that_is_not_there_is_an_empty_policy(tmp_path: Path):
     assert load(tmp_path / "policy.json") == Policy()
 
 
-def test_a_damaged_file_is_told(tmp_path: Path):
+GOOD = {
+    "version": 1,
+    "preferences": {"memory/tma": {"mean": 0.5, "count": 4}},
+    "effects": {f"gemm/full/{HERE}/BM=128": {"mean": 0.2, "count": 8}},
+    "advice": {"gemm/memory/tma": {"text": "do it", "trials": [1, 2]}},
+    "runs": {"a": 3},
+}
+
+
+def use(policy: Policy) -> None:
+    """What a run does with a policy: nothing of it overflows or stumbles."""
+    for key in policy.effects:
+        family, form, place, name = key.split("/", 3)
+        assert math.isfinite(policy.effect(family, form, place, name))
+        assert math.isfinite(policy.effect(family, form, FAR, name))
+    key = f"effect/gemm/full/{HERE}/BM=128"
+    after = policy.changed(
+        [change(key, 1e300, 1), change("advice/x/y", "z", 1)], policy
+    )
+    assert math.isfinite(after.effect("gemm", "full", HERE, "BM=128"))
+    assert Policy.model_validate_json(after.model_dump_json()) == after
+
+
+def test_absurd_documents_are_told_and_kept(tmp_path: Path):
+    path = tmp_path / "policy.json"
+    refused = 0
+    for place in leaves(GOOD):
+        for text in ABSURD:
+            whole = with_leaf(GOOD, place, text)
+            path.write_text(whole)
+            with warnings.catch_warnings(record=True) as told:
+                warnings.simplefilter("always")
+                use(load(path))
+            assert path.read_text() == whole
+            if told:
+                refused += 1
+                assert "AG1004" in str(told[0].message)
+                assert str(path) in str(told[0].message)
+                assert len(str(told[0].message)) < 1500
+    assert refused > 0.8 * len(ABSURD) * (len(leaves(GOOD)) - 5)
+
+
+@pytest.mark.parametrize("key", ["", "gemm", "gemm/full", "a/b/M=/x", "a/b/M=1e9/x"])
+def test_keys_that_no_effect_has(tmp_path: Path, key: str):
+    path = tmp_path / "policy.json"
+    path.write_text(json.dumps({"effects": {key: {"mean": 0.1, "count": 1}}}))
+    with pytest.warns(ArgusWarning, match="AG1004"):
+        assert load(path) == Policy()
+
+
+def test_what_cannot_be_read_is_kept_when_something_is_learnt(tmp_path: Path):
     path = tmp_path / "policy.json"
     path.write_text('{"version": 1, "preferences": ')
-    with pytest.raises(ArgusError) as error:
-        load(path)
-    assert error.value.diagnostics[0].code == "AG1004"
-    assert path.read_text() == '{"version": 1, "preferences": '
+    with pytest.warns(ArgusWarning, match="AG1004") as told:
+        merge(path, "run", 1, [Policy(), learnt(0.1, 1)].__getitem__)
+    (kept,) = tmp_path.glob("*.unread")
+    assert kept.name in str(told[0].message)
+    assert kept.read_text() == '{"version": 1, "preferences": '
+    assert load(path).runs == {"run": 1}
+
+
+def test_a_policy_that_others_could_have_written(tmp_path: Path):
+    path = tmp_path / "policy.json"
+    path.write_text(json.dumps(GOOD))
+    path.chmod(0o666)
+    with pytest.warns(ArgusWarning, match="can be written by other users"):
+        assert load(path) == Policy()
 
 
 def test_a_run_is_merged_once_and_may_go_on(tmp_path: Path):

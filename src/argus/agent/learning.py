@@ -7,7 +7,6 @@ rule where no model writes it: what paid, what did not, what was refused, and wh
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ from argus.agent.space import FORM
 from argus.agent.state import START, State
 from argus.agent.surrogate import Grid, Observation, Surrogate, prior, softened
 from argus.runs.history import Trial
-from argus.runs.records import Change, Learned, Verdict
+from argus.runs.records import Change, Learned, Verdict, factor
 
 _MOVED = 0.004
 """Smaller changes of an effect are not worth a line in the record."""
@@ -209,10 +208,10 @@ def _sentence(
     if tally.gains:
         mean, top = sum(tally.gains) / len(tally.gains), max(tally.gains)
         if top > _CLEAR:
-            percent = 100 * (math.exp(top) - 1)
+            percent = 100 * (factor(top) - 1)
             words.append(f"{about} brought up to {percent:.0f} % ({best})")
         elif mean < -_CLEAR:
-            percent = 100 * (1 - math.exp(mean))
+            percent = 100 * (1 - factor(mean))
             words.append(f"{about} cost {percent:.0f} % on average; try something else")
         else:
             words.append(f"{about} made no difference")

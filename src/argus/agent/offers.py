@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from argus.agent.exploration import Moment
 from argus.agent.space import Design, key
-from argus.runs.records import Proposal, Value
+from argus.runs.records import Proposal, Value, factor
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def offer(
         loss = theirs - mine
         if loss > at.slower:
             score = -math.inf
-            reason = f"pruned: predicted {math.exp(loss):.1f} times slower"
+            reason = f"pruned: predicted {factor(loss):.1f} times slower"
     return Offer(
         Proposal(
             optimisation=optimisation,

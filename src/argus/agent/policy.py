@@ -20,16 +20,19 @@ from __future__ import annotations
 import fcntl
 import math
 import os
-import tempfile
+import time
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from argus.diagnostics import fail
+from argus.diagnostics.warning import warn
+from argus.files import owned
+from argus.files.documents import LONGEST, DocumentError, document
 from argus.runs.folder import data_folder
 from argus.runs.records import Change, Record, Value
 
@@ -45,28 +48,57 @@ _DOUBT = 1.0
 PREFERENCE, EFFECT, ADVICE = "preference", "effect", "advice"
 
 
+_LARGEST = 30.0
+"""Rewards and effects are logarithms of speed-ups: nothing is e**30 times as fast."""
+_MOST = 10**9
+_ENTRIES = 200_000
+
+Key = Annotated[str, Field(pattern=r"^[^/]+/[^/]+", max_length=1000)]
+EffectKey = Annotated[
+    str,
+    Field(
+        pattern=r"^[^/]+/[^/]+/([^ =/]+=-?\d{1,3}( [^ =/]+=-?\d{1,3})*)?/.",
+        max_length=1000,
+    ),
+]
+"""family/form/place/feature, a place being names of dimensions with powers of two."""
+
+
+def _bounded(value: float) -> float:
+    return max(-_LARGEST, min(_LARGEST, value))
+
+
 class Statistic(Record):
     """A mean over ``count`` trials."""
 
-    mean: float
-    count: int
+    mean: float = Field(ge=-_LARGEST, le=_LARGEST)
+    count: int = Field(ge=0, le=_MOST)
+
+    @staticmethod
+    def of(mean: float, count: int) -> Statistic:
+        """The statistic, at most as large as one can be."""
+        return Statistic(mean=_bounded(mean), count=min(count, _MOST))
 
 
 class Advice(Record):
     """A sentence; ``trials`` are those that it cites, of the run that gave it."""
 
-    text: str
-    trials: tuple[int, ...]
+    text: str = Field(max_length=10_000)
+    trials: tuple[Annotated[int, Field(ge=0, le=_MOST)], ...] = Field(
+        max_length=_ENTRIES
+    )
 
 
 class Policy(Record):
     """The document. Keys are those of changes, without their first part."""
 
     version: Literal[1] = 1
-    preferences: dict[str, Statistic] = Field(default_factory=dict[str, Statistic])
-    effects: dict[str, Statistic] = Field(default_factory=dict[str, Statistic])
-    advice: dict[str, Advice] = Field(default_factory=dict[str, Advice])
-    runs: dict[str, int] = Field(default_factory=dict[str, int])
+    preferences: dict[Key, Statistic] = Field(default={}, max_length=_ENTRIES)
+    effects: dict[EffectKey, Statistic] = Field(default={}, max_length=_ENTRIES)
+    advice: dict[str, Advice] = Field(default={}, max_length=_ENTRIES)
+    runs: dict[str, Annotated[int, Field(ge=0, le=_MOST)]] = Field(
+        default={}, max_length=_ENTRIES
+    )
     """Runs that were merged, with how many of their trials."""
 
     def preference(self, bottleneck: str, optimisation: str) -> Statistic | None:
@@ -123,7 +155,7 @@ class Policy(Record):
                 continue
             old = base.statistic(change.key)
             count = (old.count if old else 0) + len(change.trials)
-            tables[part][rest] = Statistic(mean=change.after, count=count)
+            tables[part][rest] = Statistic.of(change.after, count)
         return Policy(
             preferences=tables[PREFERENCE],
             effects=tables[EFFECT],
@@ -165,20 +197,23 @@ def policy_file() -> Path:
 def load(path: Path) -> Policy:
     """The policy in a file; an empty one where there is no file.
 
-    Raises ArgusError AG1004 if the file is not a policy.
+    A file that is not a policy is as good as none: an ArgusWarning (AG1004) says what
+    is wrong with it. It stays where it is until something is learnt, and is then kept
+    beside it (see :func:`merge`).
     """
     try:
-        return Policy.model_validate_json(path.read_bytes())
+        return _read(path)
     except FileNotFoundError:
         return Policy()
-    except (OSError, ValidationError) as error:
-        raise fail(
-            "AG1004",
-            None,
-            f"the policy {path} cannot be read",
-            notes=[str(error)],
-            help="remove the file to begin with an empty policy",
-        ) from error
+    except (OSError, DocumentError) as error:
+        warn("AG1004", f"the policy {path} is not used: {error}")
+        return Policy()
+
+
+def _read(path: Path) -> Policy:
+    """Raises OSError and DocumentError."""
+    with owned.opened(path.parent) as folder:
+        return document(Policy, owned.read(folder, path.name, LONGEST))
 
 
 def merge(
@@ -189,13 +224,12 @@ def merge(
     ``policy_at(n)`` is the run's policy after ``n`` of its ``trials``. What the file
     has of the run already (from before it was interrupted) is not added again. Another
     process may have written the file since the run began: then means are weighted by
-    their counts. Raises ArgusError AG1004 (see :func:`load`) and AG0902 (cannot be
-    written).
+    their counts. A file that is not a policy is kept under another name, which an
+    ArgusWarning (AG1004) tells. Raises ArgusError AG0902 (cannot be written).
     """
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with _locked(path):
-            now = load(path)
+        with owned.opened(path.parent, create=True) as folder, _locked(folder, path):
+            now = _set_aside(folder, path)
             merged = now.runs.get(run, 0)
             if merged >= trials:
                 return now
@@ -203,7 +237,8 @@ def merge(
             runs = {**{n: c for n, c in now.runs.items() if n != run}, run: trials}
             kept = dict(list(runs.items())[-_KEPT_RUNS:])
             after = after.model_copy(update={"runs": kept})
-            _replace(path, after.model_dump_json(indent=1).encode())
+            content = after.model_dump_json(indent=1).encode()
+            owned.write(folder, path.name, content)
             return after
     except OSError as error:
         text = f"the policy {path} cannot be written"
@@ -218,7 +253,7 @@ def forget(path: Path) -> bool:
     if not path.exists():
         return False
     try:
-        with _locked(path):
+        with owned.opened(path.parent) as folder, _locked(folder, path):
             path.unlink()
     except OSError as error:
         text = f"the policy {path} cannot be removed"
@@ -253,28 +288,29 @@ def _numbers(
         own = max(1, new.count - (old.count if old else 0))
         count = present.count + own
         mean = (present.mean * present.count + new.mean * own) / count
-        after[key] = Statistic(mean=mean, count=count)
+        after[key] = Statistic.of(mean, count)
     return after
 
 
+def _set_aside(folder: int, path: Path) -> Policy:
+    """What is in the file; one that cannot be read makes room, and is not lost."""
+    try:
+        return _read(path)
+    except FileNotFoundError:
+        return Policy()
+    except (DocumentError, owned.ForeignError) as error:
+        other = f"{path.stem}-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.unread"
+        os.rename(path.name, other, src_dir_fd=folder, dst_dir_fd=folder)
+        warn("AG1004", f"the policy {path} is kept as {other}: {error}")
+        return Policy()
+
+
 @contextmanager
-def _locked(path: Path) -> Generator[None]:
-    handle = os.open(path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC)
+def _locked(folder: int, path: Path) -> Generator[None]:
+    name = path.with_suffix(".lock").name
+    handle = owned.open_file(folder, name, os.O_RDWR | os.O_CREAT)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield
     finally:
         os.close(handle)
-
-
-def _replace(path: Path, content: bytes) -> None:
-    handle, temporary = tempfile.mkstemp(prefix=".policy-", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise

@@ -11,8 +11,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
+from pydantic import ValidationError
+
 from argus.agent.policy import Policy
 from argus.agent.space import Design
+from argus.diagnostics import fail
+from argus.runs.artefacts import candidate_in
 from argus.runs.history import Trial, fastest, total
 from argus.runs.records import (
     Ablated,
@@ -67,14 +71,21 @@ class State:
     @staticmethod
     def begin(started: Started) -> State:
         """The state after the first event."""
-        policy = Policy.model_validate(started.policy)
+        try:
+            policy = Policy.model_validate(started.policy)
+        except ValidationError as error:
+            text = (
+                f"the record of {started.task.name} begins with a policy that is none"
+            )
+            raise fail("AG1003", None, text, notes=[str(error)]) from error
         return State(started, policy, policy, cold=started.cold)
 
     @staticmethod
     def rebuild(events: Sequence[Event], fetch: Callable[[str], bytes]) -> State:
         """The state after all events; ``fetch`` gives artefacts."""
-        first = events[0]
-        assert isinstance(first, Started), "the store checks that runs have beginnings"
+        first = events[0] if events else None
+        if not isinstance(first, Started):
+            raise fail("AG1003", None, "the record of the run has no beginning")
         state = State.begin(first)
         for event in events[1:]:
             state.apply(event, fetch)
@@ -86,7 +97,7 @@ class State:
             self.spent = total([self.spent, event.cost])
         match event:
             case Started():
-                raise AssertionError("a run starts once")
+                raise fail("AG1003", None, "the record says twice that the run begins")
             case Resumed():
                 self.finished = None
                 self.finals.clear()
@@ -109,7 +120,7 @@ class State:
                 self.candidates.pop(event.trial, None)
                 if event.candidate is not None:
                     raw = fetch(event.candidate)
-                    found = Candidate.model_validate_json(raw)
+                    found = candidate_in(raw)
                     self.candidates[event.trial] = found
             case Judged():
                 before = self._at(event.trial)
@@ -118,13 +129,20 @@ class State:
                 self._update(event.trial, replace(before, judged=event))
             case Learned():
                 self._update(event.trial, replace(self._at(event.trial), learned=event))
-                self.policy = self.policy.changed(event.changes, self.base)
+                self.policy = self._taught(event)
             case Ablated():
                 self.ablations[event.optimisation] = event
             case Finished():
                 self.finished = event
             case _:
                 assert_never(event)
+
+    def _taught(self, event: Learned) -> Policy:
+        try:
+            return self.policy.changed(event.changes, self.base)
+        except (ValueError, KeyError) as error:
+            text = f"trial {event.trial} of the record of the run taught what cannot be"
+            raise fail("AG1003", None, text, notes=[str(error)]) from error
 
     def _at(self, number: int) -> Trial:
         return self.trials.get(number) or Trial(number)

@@ -90,13 +90,19 @@ def model_settings(
 def _recorded(events: Sequence[Event]) -> ModelSettings | None:
     """The settings that a run had last."""
     from argus.agent.model.settings import ModelSettings
+    from argus.diagnostics import fail
+    from argus.files.documents import DocumentError, document
     from argus.runs.records import Resumed, Started
 
     found: ModelSettings | None = None
     for event in events:
         if isinstance(event, Started | Resumed) and _RECORDED in event.environment:
             text = event.environment[_RECORDED]
-            found = ModelSettings.model_validate_json(text)
+            try:
+                found = document(ModelSettings, text)
+            except DocumentError as error:
+                words = "the run's record of its model cannot be read"
+                raise fail("AG1003", None, words, notes=[str(error)]) from error
     return found
 
 

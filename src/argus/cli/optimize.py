@@ -320,14 +320,14 @@ def _work(
 
 def _best(run: Run) -> dict[str, Candidate]:
     """The best kernel of a run by the name of its task; empty if there is none."""
+    from argus.runs.artefacts import candidate_in
     from argus.runs.history import history
-    from argus.runs.records import Candidate
 
     found = history(run.stamped())
     if found.best is None or found.best.candidate is None:
         return {}
     raw = run.get(found.best.candidate)
-    return {found.started.task.name: Candidate.model_validate_json(raw)}
+    return {found.started.task.name: candidate_in(raw)}
 
 
 def _write(state: State, path: Path, task: Task) -> Path:

@@ -178,9 +178,9 @@ def _history(run: Run) -> History:
 
 
 def _candidate(run: Run, name: str) -> Candidate:
-    from argus.runs.records import Candidate
+    from argus.runs.artefacts import candidate_in
 
-    return Candidate.model_validate_json(run.get(name))
+    return candidate_in(run.get(name))
 
 
 def _trial_of(found: History, number: int, name: str) -> Trial:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from argus.diagnostics import ArgusError
+from argus.runs.artefacts import candidate_in
 from argus.runs.conversations import read
 from argus.runs.history import History, Trial
 from argus.runs.records import Candidate, Verdict
@@ -42,13 +43,10 @@ def tries(
     ]
     attempts = trial.lowered.attempts if trial.lowered else ()
     if probes:
-        return tuple(
-            Try(p.verdict, Candidate.model_validate_json(fetch(p.candidate)))
-            for p in probes
-        )
+        return tuple(Try(p.verdict, candidate_in(fetch(p.candidate))) for p in probes)
     kernel = found.started.task.start.kernel
     if trial.candidate is not None:  # a model cannot choose the name
-        kernel = Candidate.model_validate_json(fetch(trial.candidate)).kernel
+        kernel = candidate_in(fetch(trial.candidate)).kernel
     candidates = _of_conversation(trial, len(attempts), kernel, fetch)
     return tuple(map(Try, attempts, candidates))
 

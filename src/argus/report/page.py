@@ -36,6 +36,7 @@ from argus.report.sources import DiffLine, Knob, Pair, difference, knobs, side_b
 from argus.report.text import LONGEST, finalised
 from argus.report.trials import GROUPS, Row, rows
 from argus.report.words import duration, plural
+from argus.runs.artefacts import candidate_in
 from argus.runs.history import History, Trial, history
 from argus.runs.records import Candidate
 from argus.runs.store import Run, State
@@ -129,7 +130,7 @@ class _Kernels:
 
 def _candidates(run: Run, found: History) -> dict[int, Candidate]:
     return {
-        t.number: Candidate.model_validate_json(run.get(t.candidate))
+        t.number: candidate_in(run.get(t.candidate))
         for t in found.trials
         if t.candidate is not None
     }

@@ -11,6 +11,7 @@ from argus.report.sources import DiffLine, Knob, difference, knobs
 from argus.report.words import duration, factor
 from argus.runs.history import Trial
 from argus.runs.records import Candidate, Change, Finding, Verdict
+from argus.runs.records import factor as speed_up
 
 GROUPS = (
     ("better", "new best"),
@@ -153,7 +154,7 @@ def _predicted(verdict: Verdict | None) -> str:
 
 def _gain(value: float | None) -> str:
     """A log speed-up as a factor."""
-    return "" if value is None else factor(math.exp(value))
+    return "" if value is None else factor(speed_up(value))
 
 
 def _why(trial: Trial) -> str:

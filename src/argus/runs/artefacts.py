@@ -8,10 +8,15 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import tempfile
 from pathlib import Path
 
 from argus.diagnostics import fail
+from argus.files.documents import DocumentError, document
+from argus.runs.records import Candidate
+
+_NAME = re.compile(r"[0-9a-f]{64}")
 
 
 class Artefacts:
@@ -45,6 +50,8 @@ class Artefacts:
 
         Raises ArgusError AG1003 if it is not there or is not what its name says.
         """
+        if not _NAME.fullmatch(name):
+            raise fail("AG1003", None, f"`{name[:64]!r}` is no name of an artefact")
         try:
             content = self._path(name).read_bytes()
         except OSError as error:
@@ -56,6 +63,15 @@ class Artefacts:
 
     def _path(self, name: str) -> Path:
         return self.root / name[:2] / name[2:]
+
+
+def candidate_in(raw: bytes) -> Candidate:
+    """The candidate in an artefact. Raises ArgusError AG1003 for another content."""
+    try:
+        return document(Candidate, raw)
+    except DocumentError as error:
+        text = "an artefact of the run is no candidate"
+        raise fail("AG1003", None, text, notes=[str(error)]) from error
 
 
 def _to_disk(folder: Path) -> None:

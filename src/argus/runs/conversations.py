@@ -9,14 +9,14 @@ versions lack some of it, so that everything but the texts may be missing.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from argus.diagnostics import ArgusError
+from argus.files.documents import DocumentError, document
 from argus.runs.history import History, Trial
 from argus.runs.records import Asked
 
@@ -98,8 +98,8 @@ def _last(asked: list[Asked]) -> list[str]:
 def read(raw: bytes) -> Said | None:
     """A conversation; None where the text does not have its form."""
     try:
-        return Said.model_validate(json.loads(raw))
-    except (ValidationError, ValueError):
+        return document(Said, raw)
+    except DocumentError:
         return None
 
 

@@ -8,6 +8,7 @@ and nothing of the compiler is imported.
 from __future__ import annotations
 
 import json
+import math
 from typing import Annotated, Any, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -24,6 +25,15 @@ class Record(BaseModel):
     def plain(self) -> dict[str, Any]:
         """As values of JSON: a number that JSON does not have (infinity) is null."""
         return json.loads(self.model_dump_json())
+
+
+def factor(gain: float) -> float:
+    """The speed-up of which ``gain`` is the logarithm; a finite number for any gain."""
+    return math.exp(max(-_LARGEST_GAIN, min(_LARGEST_GAIN, gain)))
+
+
+_LARGEST_GAIN = 700.0
+"""The logarithm of nearly the largest float."""
 
 
 # ---- what is to be computed ----------------------------------------------------------
@@ -209,7 +219,7 @@ class Change(Record):
     ``trials`` are those that it cites.
     """
 
-    key: str
+    key: str = Field(pattern=r"^(preference|effect|advice)/.")
     before: float | str | None
     after: float | str
     trials: tuple[int, ...]
@@ -289,6 +299,14 @@ class Proposed(Record):
     proposals: tuple[Proposal, ...]
     probabilities: tuple[float, ...]
     chosen: int
+
+    @model_validator(mode="after")
+    def _fits(self) -> Proposed:
+        if len(self.probabilities) != len(self.proposals):
+            raise ValueError("each proposal has a probability")
+        if not 0 <= self.chosen < max(1, len(self.proposals)):
+            raise ValueError("the chosen proposal is none of them")
+        return self
 
 
 class Probed(Record):

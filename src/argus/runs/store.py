@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import math
 import os
 import secrets
 import sqlite3
@@ -24,9 +25,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Literal
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from argus.diagnostics import ArgusError, fail
+from argus.files import owned
+from argus.files.documents import DocumentError, checked
 from argus.runs.artefacts import Artefacts
 from argus.runs.records import Event, Finished, Probed, Started
 
@@ -111,18 +114,23 @@ class Run:
 
         Raises ArgusError AG1003 if one cannot be read.
         """
-        rows = self._database.execute(
-            "SELECT number, time, content FROM events WHERE run = ? ORDER BY number",
-            (self.id,),
-        ).fetchall()
-        try:
-            return [
-                Stamped(number, when, _EVENT.validate_json(content))
-                for number, when, content in rows
-            ]
-        except ValidationError as error:
-            text = f"the events of {self.id} cannot be read"
-            raise fail("AG1003", None, text, notes=[str(error)]) from error
+        text = f"the events of {self.id} cannot be read"
+        with _sound(text):
+            rows = self._database.execute(
+                "SELECT number, time, content FROM events WHERE run = ? "
+                "ORDER BY number",
+                (self.id,),
+            ).fetchall()
+        found: list[Stamped] = []
+        for number, when, content in rows:
+            try:
+                if not isinstance(when, float) or not math.isfinite(when):
+                    raise DocumentError(f"its time is {when!r}")
+                found.append(Stamped(number, when, checked(_EVENT, content)))
+            except (DocumentError, TypeError) as error:
+                notes = [f"event {number}: {error}"]
+                raise fail("AG1003", None, text, notes=notes) from error
+        return found
 
     def events(self) -> list[Event]:
         """All events in order. Raises like :meth:`stamped`."""
@@ -186,7 +194,8 @@ class Store:
         """All runs, the oldest first."""
         if not self._file.exists():
             return []
-        with contextlib.closing(self._connect()) as database:
+        text = f"the record of runs {self._file} cannot be read"
+        with contextlib.closing(self._connect()) as database, _sound(text):
             rows = database.execute(
                 "SELECT run FROM events WHERE number = 0 ORDER BY time"
             ).fetchall()
@@ -234,10 +243,12 @@ class Store:
             raise
 
     def _acquire(self, name: str) -> int:
-        path = self.root / "locks" / name
-        with _writing(self.root):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        with (
+            _writing(self.root),
+            owned.opened(self.root, create=True) as root,
+            owned.opened_in(root, "locks", create=True) as folder,
+        ):
+            handle = owned.open_file(folder, name, os.O_RDWR | os.O_CREAT)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
@@ -251,8 +262,12 @@ class Store:
         return self.root / "runs.sqlite"
 
     def _connect(self) -> sqlite3.Connection:
-        with _writing(self.root):
-            self.root.mkdir(parents=True, exist_ok=True)
+        with (
+            _writing(self.root),
+            owned.opened(self.root, create=True) as folder,
+        ):
+            # For this user alone: SQLite gives its other files the same mode.
+            os.close(owned.open_file(folder, self._file.name, os.O_RDWR | os.O_CREAT))
         try:
             database = sqlite3.connect(self._file, timeout=_BUSY_SECONDS)
             database.execute("PRAGMA journal_mode = WAL")
@@ -276,6 +291,20 @@ class Store:
 def _writing(root: Path) -> Generator[None]:
     try:
         yield
+    except owned.ForeignError as error:
+        text = f"the folder of runs {root} is not this user's alone"
+        help_ = "`chmod -R go-w` it, or set ARGUS_HOME to a folder of your own"
+        notes = [str(error), "what it holds is executed: references of tasks"]
+        raise fail("AG0914", None, text, notes=notes, help=help_) from error
     except OSError as error:
         text = f"the folder of runs {root} cannot be written"
         raise fail("AG0902", None, text, notes=[str(error)]) from error
+
+
+@contextlib.contextmanager
+def _sound(text: str) -> Generator[None]:
+    """Raises ArgusError AG1003 with that text where the database is damaged."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise fail("AG1003", None, text, notes=[str(error)]) from error

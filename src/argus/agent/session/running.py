@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from difflib import get_close_matches
-from math import exp
 
 from argus import knowledge
 from argus.agent.interfaces import Lowering
@@ -26,7 +25,7 @@ from argus.agent.state import same_source
 from argus.diagnostics import fail
 from argus.runs import records
 from argus.runs.history import Trial
-from argus.runs.records import Cost, Proposal, Value
+from argus.runs.records import Cost, Proposal, Value, factor
 
 _ALTERNATIVES = 6
 _ADVICE = 8
@@ -269,8 +268,8 @@ def _submitted(
         trial=number,
         verdict=views.judgement(verdict),
         reward=learnt.reward,
-        speedup_over_parent=None if gained is None else exp(gained),
-        predicted_speedup=exp(proposal.predicted_gain),
+        speedup_over_parent=None if gained is None else factor(gained),
+        predicted_speedup=factor(proposal.predicted_gain),
         new_best=views.is_better(trial, earlier),
         best_trial=best.number if best else None,
         best=views.time_of(best.verdict) if best else None,

@@ -21,7 +21,15 @@ from argus.agent.session.results import (
 from argus.agent.state import State
 from argus.agent.writing import as_file
 from argus.runs.history import Trial, taken_out
-from argus.runs.records import Candidate, Finding, Proposal, Proposed, Value, Verdict
+from argus.runs.records import (
+    Candidate,
+    Finding,
+    Proposal,
+    Proposed,
+    Value,
+    Verdict,
+    factor,
+)
 
 _NOTE = 200
 """Characters of an agent's note in a row."""
@@ -88,7 +96,7 @@ def idea(proposal: Proposal, probability: float) -> Idea:
         where=proposal.where,
         edit=dict(proposal.edit),
         invariants=proposal.invariants,
-        predicted_speedup=math.exp(proposal.predicted_gain),
+        predicted_speedup=factor(proposal.predicted_gain),
         depends_on=proposal.depends_on,
         reason=proposal.reason,
         probability=probability,

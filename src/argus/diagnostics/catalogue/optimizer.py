@@ -22,8 +22,9 @@ CODES = (
     Code(
         "AG1004",
         "a policy that cannot be read",
-        "The file with what the optimiser has learnt is damaged, or was written by a "
-        "newer version.",
+        "The file with what the optimiser has learnt is damaged, holds what no policy "
+        "can hold, or was written by a newer version. It is not used, and the warning "
+        "says why; when something is learnt, it is kept under another name.",
     ),
     Code(
         "AG1010",
