@@ -7,7 +7,6 @@ import pytest
 from argus.ir.dtypes import DTYPES
 from argus.ir.program import TARGETS
 from argus.isa import (
-    boxes,
     cp_async,
     ldmatrix,
     matrix,
@@ -187,8 +186,6 @@ def test_element_types() -> None:
     assert [e.depth * e.dtype.bytes for e in matrix.ELEMENTS] == [32, 32]
     assert matrix.element_names() == "bf16 or f16"
     assert matrix.element(DTYPES["f32"]) is None
-    assert set(boxes.MAP_TYPES) < set(DTYPES)
-    assert boxes.map_type(DTYPES["bool"]) is None
     for dtype in DTYPES.values():
         form = memory.reduction(dtype)
         assert (form is None) == (dtype.name in ("i8", "u8", "i64", "bool"))

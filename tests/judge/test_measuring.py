@@ -30,7 +30,6 @@ from argus.evaluation.judge.measuring import (
 from argus.evaluation.judge.speed import speed_limit
 from argus.evaluation.judge.subject import Subject, subject_of
 from argus.evaluation.judge.tolerance import (
-    ROUNDOFF,
     derived,
     representable,
     rounding,
@@ -203,9 +202,9 @@ def _derived(subject: Subject, distribution: Any = "normal") -> dict[str, float]
 
 def test_tolerances_follow_the_types() -> None:
     (of_bf16,) = _derived(subject_of(GEMM)).values()
-    assert ROUNDOFF["bf16"] / 2 < of_bf16 < 2 * ROUNDOFF["bf16"]
+    assert DTYPES["bf16"].roundoff / 2 < of_bf16 < 2 * DTYPES["bf16"].roundoff
     (of_f32,) = _derived(subject_of(AFFINE)).values()
-    assert ROUNDOFF["f32"] / 2 < of_f32 < 1e-4
+    assert DTYPES["f32"].roundoff / 2 < of_f32 < 1e-4
     softmax = subject_of(LibraryProblem(entry="softmax", sizes={"M": 5, "N": 256}))
     for distribution in DISTRIBUTIONS:
         (found,) = _derived(softmax, distribution).values()
@@ -216,7 +215,7 @@ def test_the_rounding_of_a_type() -> None:
     library = NumpyArrays(0)
     values = library.exact(library.normal(DTYPES["f32"], (1000,)), DTYPES["f32"])
     off = rounding(library, values, DTYPES["bf16"])
-    assert off == pytest.approx(ROUNDOFF["bf16"] / math.sqrt(3), rel=0.35)
+    assert off == pytest.approx(DTYPES["bf16"].roundoff / math.sqrt(3), rel=0.35)
     assert not math.isfinite(rounding(library, values * 1e6, DTYPES["f16"]))
 
 

@@ -10,7 +10,6 @@ from argus.codegen.context import Context
 from argus.codegen.errors import CodegenError
 from argus.codegen.overflow import guards
 from argus.codegen.sync import map_symbol
-from argus.codegen.vectors import pointer_type
 from argus.ir import ops as o
 from argus.ir.expr import Expr, Sym, symbols
 from argus.ir.launch import (
@@ -87,7 +86,7 @@ def arguments(cx: Context) -> tuple[list[Arg], list[str]]:
             args.append(PointerArg(tensor.name))
             # An output may be read back, and may not be promised to be constant.
             const = "" if tensor.name in program.outputs else "const "
-            ctype = pointer_type(tensor.dtype)
+            ctype = tensor.dtype.memory
             name = cx.tensors[tensor.name]
             declared.append(f"{const}{ctype}* __restrict__ {name}")
     for sym in _sizes(program):

@@ -36,7 +36,6 @@ from argus.ir.launch import (
 from argus.ir.memory import GlobalTensor
 from argus.ir.placement import TensorMap
 from argus.ir.program import SM_COUNT, Program, ScalarParam
-from argus.isa.boxes import map_type
 
 
 def export(
@@ -171,7 +170,7 @@ class _Host:
 
     def _tensor_map(self, index: int, entry: TensorMap) -> list[str]:
         tensor = entry.tensor
-        element = map_type(tensor.dtype)
+        element = tensor.dtype.tensor_map
         if element is None:
             raise CodegenError(f"TMA has no element type {tensor.dtype}")
         rank = tensor.rank

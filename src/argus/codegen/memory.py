@@ -6,7 +6,6 @@ accessed in vectors go two elements at a time, one for each half of a register.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable
 
 import numpy as np
@@ -29,8 +28,9 @@ from argus.codegen.context import TID, Context, Ints, Step
 from argus.codegen.errors import CodegenError
 from argus.codegen.registers import assign, at, both_halves, read, read_bits
 from argus.codegen.storage import Array, layout_of
-from argus.codegen.vectors import Vector, pointer_type, vector_of
+from argus.codegen.vectors import Vector, vector_of
 from argus.ir import ops as o
+from argus.ir.codec import bit_pattern
 from argus.ir.dtypes import DType
 from argus.ir.expr import Const, Expr, lift
 from argus.ir.placement import VectorPlan
@@ -146,23 +146,12 @@ def _fill_component(cx: Context, fill: Expr, dtype: DType, vector: Vector) -> Co
 def _fill_bits(cx: Context, fill: Expr, dtype: DType, *, pair: bool) -> Code:
     """Bits of a 16-bit float fill value, once or in both halves of a word."""
     if isinstance(fill, Const):
-        bits = bits_of(float(fill.value), dtype)
+        bits = bit_pattern(float(fill.value), dtype)
         return name(f"0x{bits << 16 | bits if pair else bits:x}u")
     value = _fill(cx, fill, dtype)
     if pair:
         return registers.pack(dtype, value, value)
     return converted("u32", call(f"argus_to_{dtype.name}", value))
-
-
-def bits_of(value: float, dtype: DType) -> int:
-    """Bit pattern of ``value`` rounded to bf16 or f16 (to nearest even)."""
-    if dtype.name == "f16":
-        with np.errstate(over="ignore"):
-            return int(np.float32(value).astype(np.float16).view(np.uint16))
-    (bits,) = struct.unpack("<I", struct.pack("<f", value))
-    if value != value:
-        return 0x7FFF
-    return (bits + 0x7FFF + (bits >> 16 & 1)) >> 16
 
 
 def spread(
@@ -203,7 +192,7 @@ def spread(
                 value = converted("unsigned char", shifted)
                 if target.dtype.name != "u8":
                     # A bool is its own byte, not whether any byte is set.
-                    value = converted(pointer_type(target.dtype), value)
+                    value = converted(target.dtype.memory, value)
             if mask is not None:
                 value = chosen(read(cx, mask, step, first + j), value, fill)
             lines.append(assign(at(cx, target, step, first + j), value))

@@ -110,7 +110,7 @@ def _in_thread(
     turns = groups.reshape(len(groups), n // chains, chains)
     first = [read(cx, array, step, turns[:, 0, c]) for c in range(chains)]
     starts = ", ".join(f"v{c} = {x.bare}" for c, x in enumerate(first))
-    lines = [f"{dtype.cuda} {starts};"]
+    lines = [f"{dtype.register} {starts};"]
     rest = turns[:, 1:]
     length = rest.shape[1]
     if length:
@@ -205,7 +205,7 @@ def _arg_reduce(
         same = f"{a} == {b}"
         return f"({same} || ({a} != {a} && {b} != {b}))" if floats else same
 
-    kind = dtype.cuda
+    kind = dtype.register
     array, into = cx.array(op.src), cx.array(op.result)
     by_thread = cx.coordinate(op.src.dims, layout_of(op.src), op.axis)
 
@@ -269,7 +269,7 @@ def scan(cx: Context, op: o.Scan) -> None:
     table = keys.reshape(rows, turns, -1)
     into, finish = _wide(cx, op.result, op.src.dtype)
     array, dtype = cx.array(op.src), arithmetic(op.src.dtype)
-    kind = dtype.cuda
+    kind = dtype.register
     digit = cx.thread_value(lift(TID) // weight % width, "scan_lane")
     last = (
         cx.thread_value(TID % WARP - digit * weight + (width - 1) * weight, "scan_last")
@@ -312,7 +312,7 @@ def _scan_turn(
     """One register block of a row: in the thread, across the lanes, with the carry."""
     digit, weight, width = lanes
     n = own.shape[1]
-    kind = dtype.cuda
+    kind = dtype.register
 
     def add(a: str, b: Code) -> Code:
         return _combined("sum", dtype, name(a), b)

@@ -25,7 +25,7 @@ Value = Callable[[Step, Ints], Code]
 
 def compute_type(dtype: DType) -> str:
     """C++ type in which elements of ``dtype`` are computed."""
-    return arithmetic(dtype).cuda
+    return arithmetic(dtype).register
 
 
 def at(cx: Context, array: Array | str, step: Step, table: Ints) -> Code:

@@ -24,7 +24,7 @@ from argus.codegen.memory import (
 )
 from argus.codegen.registers import assign, at, both_halves
 from argus.codegen.storage import Array
-from argus.codegen.vectors import pointer_type, vector_of
+from argus.codegen.vectors import vector_of
 from argus.ir import ops as o
 from argus.ir.expr import lift
 from argus.ir.memory import SharedView
@@ -49,7 +49,7 @@ def load_shared(cx: Context, op: o.LoadShared) -> None:
     def access(step: Step) -> list[str]:
         pointer = shared_pointer(cx, offsets(step, step.values))
         if plan.width == 1:
-            element = at_address(f"const {pointer_type(target.dtype)}", pointer)
+            element = at_address(f"const {target.dtype.memory}", pointer)
             return [assign(at(cx, target, step, step.values), element)]
         loaded = at_address(f"const {vector.ctype}", pointer)
         lines = [f"const {vector.ctype} v = {loaded.bare};"]
@@ -90,7 +90,7 @@ def store_shared(cx: Context, op: o.StoreShared) -> None:
     vector = vector_of(op.view.dtype, plan.width)
     offsets = _vector_offsets(cx, op.view, plan)
     guard = owner(cx, plan.layout) if plan.unique else None
-    element = pointer_type(source.dtype) if plan.width == 1 else vector.ctype
+    element = source.dtype.memory if plan.width == 1 else vector.ctype
 
     def access(step: Step) -> list[str]:
         pointer = shared_pointer(cx, offsets(step, step.values))

@@ -38,7 +38,7 @@ class Array:
     @property
     def packed(self) -> bool:
         """True when each word holds two elements."""
-        return is_packed(self.dtype)
+        return self.dtype.packed
 
     @property
     def length(self) -> int:
@@ -48,29 +48,7 @@ class Array:
     @property
     def declaration(self) -> str:
         """The C++ declaration."""
-        return f"{storage_type(self.dtype)} {self.name}[{self.length}];"
-
-
-def is_packed(dtype: DType) -> bool:
-    """True for the element types of which a 32-bit register holds two."""
-    return dtype.name in ("bf16", "f16")
-
-
-_STORAGE = {
-    "f32": "float",
-    "i32": "int",
-    "i64": "long long",
-    "bool": "bool",
-    "i8": "signed char",
-    "u8": "unsigned char",
-    "bf16": "u32",
-    "f16": "u32",
-}
-
-
-def storage_type(dtype: DType) -> str:
-    """C++ type of an array element that holds (or packs) ``dtype``."""
-    return _STORAGE[dtype.name]
+        return f"{self.dtype.register} {self.name}[{self.length}];"
 
 
 def layout_of(tile: o.Tile) -> Fragment:

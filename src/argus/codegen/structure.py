@@ -11,7 +11,6 @@ from argus.codegen.context import Context, Group, in_group
 from argus.codegen.errors import CodegenError
 from argus.codegen.expressions import Range, interval
 from argus.codegen.registers import copy, parallel_copy
-from argus.codegen.vectors import pointer_type
 from argus.diagnostics import source_text
 from argus.ir import ops as o
 from argus.ir.expr import Const, Expr, Sym, symbols
@@ -159,7 +158,7 @@ def _load_scalar(cx: Context, op: o.LoadScalar) -> None:
             wide = cx.opaque(converted("long long", cx.code(coord)), "long long")
         offset = offset + wide * stride
     value = item(cx.tensors[tensor.name], cx.code(offset))
-    if pointer_type(tensor.dtype) == "u16":
+    if tensor.dtype.packed:
         value = call(f"argus_from_{tensor.dtype.name}", value)
     cx.out.line(f"const {cx.bind_scalar(op.sym)} = {value.bare};")
 

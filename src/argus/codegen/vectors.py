@@ -9,10 +9,8 @@ from dataclasses import dataclass
 
 from argus.codegen.code import Code, call, name
 from argus.codegen.errors import CodegenError
-from argus.codegen.storage import is_packed
 from argus.ir.dtypes import DType
 
-_WIDE = {"f32": "float", "i32": "int"}
 _PARTS = ("x", "y", "z", "w")
 
 
@@ -52,11 +50,11 @@ def vector_of(dtype: DType, width: int) -> Vector:
     size = width * dtype.bytes
     if size > 16 or width & (width - 1):
         raise CodegenError(f"no vector of {width} x {dtype}")
-    if dtype.name == "i64":
-        return Vector("longlong2", _PARTS[:2], 1) if width == 2 else _bare("long long")
-    if dtype.name in _WIDE:
-        name = _WIDE[dtype.name]
-        return Vector(f"{name}{width}", _PARTS[:width], 1) if width > 1 else _bare(name)
+    if dtype.bytes >= 4:
+        if width == 1:
+            return Vector(dtype.memory, (), 1)
+        vector = dtype.memory.replace(" ", "")
+        return Vector(f"{vector}{width}", _PARTS[:width], 1)
     if size <= 2:
         return Vector("u16" if size == 2 else "unsigned char", (), width)
     unit = 4 // dtype.bytes
@@ -64,14 +62,3 @@ def vector_of(dtype: DType, width: int) -> Vector:
     if words == 1:
         return Vector("u32", (), unit)
     return Vector(f"uint{words}", _PARTS[:words], unit)
-
-
-def _bare(ctype: str) -> Vector:
-    return Vector(ctype, (), 1)
-
-
-def pointer_type(dtype: DType) -> str:
-    """C++ type of one element in memory."""
-    names = {"f32": "float", "i32": "int", "i64": "long long", "bool": "bool"}
-    names |= {"i8": "signed char", "u8": "unsigned char"}
-    return "u16" if is_packed(dtype) else names[dtype.name]

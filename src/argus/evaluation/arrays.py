@@ -12,19 +12,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from argus.interpret.numbers import bf16_to_f32, f32_to_bf16, storage
+from argus.interpret.numbers import compute, rounded, storage
 from argus.ir.dtypes import DTYPES, DType
-
-_TORCH_NAMES = {
-    "bf16": "bfloat16",
-    "f16": "float16",
-    "f32": "float32",
-    "i8": "int8",
-    "u8": "uint8",
-    "i32": "int32",
-    "i64": "int64",
-    "bool": "bool",
-}
 
 
 @dataclass(frozen=True)
@@ -113,11 +102,7 @@ class NumpyArrays:
     def normal(self, dtype: DType, shape: tuple[int, ...]) -> Any:
         """See :class:`Arrays`."""
         values = self._random.standard_normal(shape, dtype=np.float32)
-        return (
-            f32_to_bf16(values)
-            if dtype.name == "bf16"
-            else values.astype(storage(dtype))
-        )
+        return rounded(values, dtype)
 
     def integers(self, dtype: DType, shape: tuple[int, ...], high: int) -> Any:
         """See :class:`Arrays`."""
@@ -125,19 +110,14 @@ class NumpyArrays:
 
     def poisoned(self, dtype: DType, shape: tuple[int, ...]) -> Any:
         """See :class:`Arrays`."""
-        if dtype.name == "bf16":
-            return np.full(shape, 0x7FFF, np.uint16)
-        kind = storage(dtype)
         if dtype.is_float:
-            return np.full(shape, np.nan, kind)
+            return rounded(np.full(shape, np.nan, np.float32), dtype)
+        kind = storage(dtype)
         return np.full(shape, 0 if dtype.kind == "bool" else np.iinfo(kind).min, kind)
 
     def rounded(self, values: Any, dtype: DType) -> Any:
         """See :class:`Arrays`."""
-        if dtype.name == "bf16":
-            return f32_to_bf16(values.astype(np.float32))
-        with np.errstate(over="ignore"):  # too large becomes infinite
-            return values.astype(storage(dtype))
+        return rounded(values.astype(np.float32) if dtype.bits_of else values, dtype)
 
     def copy(self, array: Any) -> Any:
         """See :class:`Arrays`."""
@@ -147,8 +127,7 @@ class NumpyArrays:
         """See :class:`Arrays`."""
         if not dtype.is_float:
             return array.copy()
-        values = bf16_to_f32(array) if dtype.name == "bf16" else array
-        return values.astype(np.float64)
+        return compute(array, dtype).astype(np.float64)
 
     def same(self, left: Any, right: Any) -> bool:
         """See :class:`Arrays`."""
@@ -176,7 +155,7 @@ class TorchArrays:
         self.generator.manual_seed(seed)
 
     def _type(self, dtype: DType) -> Any:
-        return getattr(self.module, _TORCH_NAMES[dtype.name])
+        return getattr(self.module, dtype.foreign)
 
     def normal(self, dtype: DType, shape: tuple[int, ...]) -> Any:
         """See :class:`Arrays`."""

@@ -36,7 +36,7 @@ from argus.evaluation.dependence import (
 from argus.evaluation.loose import arguments_of
 from argus.evaluation.oracle import draw
 from argus.interpret import ArgumentError, run
-from argus.interpret.numbers import f32_to_bf16, storage
+from argus.interpret.numbers import compute, rounded, storage
 from argus.ir import ops as o
 from argus.ir.expr import Sym, evaluate
 from argus.ir.memory import GlobalTensor
@@ -246,9 +246,10 @@ def _holes(program: Program, inputs: _Inputs) -> bool | None:
 
 
 def _unwritten(tensor: GlobalTensor | ScalarParam, array: Any) -> bool:
-    if isinstance(tensor, GlobalTensor) and tensor.dtype.name == "bf16":
-        return bool((array & 0x7FFF > 0x7F80).any())
-    return bool(np.isnan(array).any())
+    numbers = (
+        compute(array, tensor.dtype) if isinstance(tensor, GlobalTensor) else array
+    )
+    return bool(np.isnan(numbers).any())
 
 
 def _probe(program: Program, inputs: _Inputs, found: Counterexample) -> bool | None:
@@ -310,8 +311,7 @@ def _only(held: _Inputs, place: tuple[GlobalTensor, tuple[int, ...]], x: float) 
     array = held.arrays[tensor.name]
     array[...] = 0
     one = np.asarray([x], dtype=np.float32)
-    value = f32_to_bf16(one) if tensor.dtype.name == "bf16" else one
-    array[at] = value.astype(storage(tensor.dtype))[0]
+    array[at] = rounded(one, tensor.dtype)[0]
 
 
 def _exists(inputs: _Inputs, place: tuple[GlobalTensor, tuple[int, ...]]) -> bool:

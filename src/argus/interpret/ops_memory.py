@@ -14,9 +14,7 @@ from argus.interpret.machine import Group
 from argus.interpret.memory import Access, GlobalArray
 from argus.interpret.numbers import (
     Array,
-    bf16_to_f32,
     compute,
-    f32_to_bf16,
     from_bits,
     rounded,
     storage,
@@ -196,10 +194,11 @@ def _store_global(group: Group, op: o.StoreGlobal) -> None:
                 elements=int(lost.sum()),
             )
         return
-    if op.view.dtype.name == "bf16":
-        total = bf16_to_f32(held.array)
-        np.add.at(total, places, bf16_to_f32(values))
-        held.array[...] = f32_to_bf16(total)
+    dtype = op.view.dtype
+    if dtype.bits_of is not None:
+        total = compute(held.array, dtype)
+        np.add.at(total, places, compute(values, dtype))
+        held.array[...] = rounded(total, dtype)
         return
     np.add.at(held.array, places, values)
 

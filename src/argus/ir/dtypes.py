@@ -1,20 +1,37 @@
-"""Element types: names, sizes, CUDA spellings.
+"""Element types: one record each, which every reader asks.
 
-Their numeric behaviour is the readers' business; which instructions take which type
-stands in `argus.isa` (`matrix.ELEMENTS`, `boxes.MAP_TYPES`, `memory.REDUCTIONS`).
+What arithmetic and conversions mean stands in `argus.ir.numerics`; which instructions
+multiply or add a type, in `argus.isa` (`matrix.ELEMENTS`, `memory.REDUCTIONS`).
 """
 
 from dataclasses import dataclass
+from typing import Literal
 
 
 @dataclass(frozen=True, slots=True)
 class DType:
-    """An element type. ``bits`` is its storage size; ``kind`` is float, int or bool."""
+    """An element type.
+
+    ``name`` is what authors and programs call it, ``foreign`` what torch, numpy and
+    `ml_dtypes` do. ``bits``: storage size. ``precision``: bits of the significand of a
+    float, the leading one included (IEEE 754, table 3.5; OCP OFP8, table 1).
+    ``dlpack``: type code (`dlpack.h`, ``DLDataTypeCode``).
+    ``tensor_map``: suffix of ``CU_TENSOR_MAP_DATA_TYPE_``, None where TMA has no such
+    elements. ``memory`` and ``register``: C++ types of an element in memory, and of
+    what holds it in registers: a ``u32`` packs two floats of 16 bits.
+    ``bits_of``: the numpy type of its bit patterns where numpy has no such numbers.
+    """
 
     name: str
+    foreign: str
     bits: int
-    kind: str
-    cuda: str
+    kind: Literal["float", "int", "bool"]
+    memory: str
+    register: str
+    dlpack: int
+    tensor_map: str | None
+    precision: int = 0
+    bits_of: str | None = None
 
     @property
     def bytes(self) -> int:
@@ -26,19 +43,42 @@ class DType:
         """True for floating point element types."""
         return self.kind == "float"
 
+    @property
+    def packed(self) -> bool:
+        """Whether a 32-bit register holds two elements."""
+        return self.register == "u32"
+
+    @property
+    def numpy(self) -> str:
+        """Name of the numpy type that holds elements, or their bits."""
+        return self.bits_of or self.foreign
+
+    @property
+    def roundoff(self) -> float:
+        """Unit round-off of a float: half the distance from 1 to the next number."""
+        return 2.0**-self.precision
+
     def __repr__(self) -> str:
         return self.name
 
 
-bf16 = DType("bf16", 16, "float", "__nv_bfloat16")
-f16 = DType("f16", 16, "float", "__half")
-f32 = DType("f32", 32, "float", "float")
-i8 = DType("i8", 8, "int", "signed char")
-u8 = DType("u8", 8, "int", "unsigned char")
-i32 = DType("i32", 32, "int", "int")
-i64 = DType("i64", 64, "int", "long long")
-boolean = DType("bool", 8, "bool", "bool")
+_INT, _UINT, _FLOAT, _BFLOAT, _BOOL = 0, 1, 2, 4, 6
+
+bf16 = DType(
+    "bf16", "bfloat16", 16, "float", "u16", "u32", _BFLOAT, "BFLOAT16", 8, "uint16"
+)
+f16 = DType("f16", "float16", 16, "float", "u16", "u32", _FLOAT, "FLOAT16", 11)
+f32 = DType("f32", "float32", 32, "float", "float", "float", _FLOAT, "FLOAT32", 24)
+i8 = DType("i8", "int8", 8, "int", "signed char", "signed char", _INT, None)
+u8 = DType("u8", "uint8", 8, "int", "unsigned char", "unsigned char", _UINT, "UINT8")
+i32 = DType("i32", "int32", 32, "int", "int", "int", _INT, "INT32")
+i64 = DType("i64", "int64", 64, "int", "long long", "long long", _INT, "INT64")
+boolean = DType("bool", "bool", 8, "bool", "bool", "bool", _BOOL, None)
 
 DTYPES: dict[str, DType] = {
     d.name: d for d in (bf16, f16, f32, i8, u8, i32, i64, boolean)
 }
+"""All element types by name."""
+
+FOREIGN: dict[str, DType] = {d.foreign: d for d in DTYPES.values()}
+"""All element types by the name that they have in torch and numpy."""

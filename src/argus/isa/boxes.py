@@ -20,12 +20,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from argus.ir.dtypes import DType
 from argus.layout.shared import swizzled
 
 __all__ = [
     "CHUNK",
-    "MAP_TYPES",
     "MAX_BOX_DIM",
     "MAX_RANK",
     "MAX_STRIDE",
@@ -37,7 +35,6 @@ __all__ = [
     "box_bytes",
     "box_offsets",
     "broken",
-    "map_type",
     "swizzles_text",
     "violations",
 ]
@@ -52,16 +49,6 @@ SWIZZLES = (0, 32, 64, 128)
 """Bytes of a row of each swizzle; 0: none (CU_TENSOR_MAP_SWIZZLE_*)."""
 SWIZZLE_ROWS = 8
 """Rows after which a swizzle repeats."""
-
-MAP_TYPES = {
-    "u8": "UINT8",
-    "i32": "INT32",
-    "i64": "INT64",
-    "f16": "FLOAT16",
-    "f32": "FLOAT32",
-    "bf16": "BFLOAT16",
-}
-"""Suffix of ``CU_TENSOR_MAP_DATA_TYPE_*`` by name of an element type; all there are."""
 
 Rule = Literal[
     "rank", "stride", "row", "swizzle", "start", "box", "extent", "address",
@@ -86,11 +73,6 @@ def box_alignment(swizzle: int) -> int:
     "Tensor swizzling modes").
     """
     return max(SWIZZLE_ROWS * swizzle, 128)
-
-
-def map_type(dtype: DType) -> str | None:
-    """`MAP_TYPES` of an element type; None where TMA has no such type."""
-    return MAP_TYPES.get(dtype.name)
 
 
 def box_bytes(box: Sequence[int], itemsize: int) -> int:

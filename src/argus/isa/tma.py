@@ -20,7 +20,6 @@ from argus.isa.boxes import (
     box_bytes,
     box_offsets,
     broken,
-    map_type,
     swizzles_text,
     violations,
 )
@@ -40,7 +39,6 @@ __all__ = [
     "box_offsets",
     "broken",
     "load_function",
-    "map_type",
     "policy_function",
     "records",
     "store_function",

@@ -5,6 +5,8 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING, Any
 
+from argus.ir.dtypes import FOREIGN
+
 if TYPE_CHECKING:
     from torch.fx import Node
 
@@ -66,8 +68,7 @@ def dtype(value: object) -> str:
     """The element type of a node's tensor in Argus' words; "" for what is none."""
     found: Any = getattr(value, "meta", {}).get("val")
     kind = str(getattr(found, "dtype", "")).removeprefix("torch.")
-    names = {"bfloat16": "bf16", "float16": "f16", "float32": "f32", "float64": "f64"}
-    return names.get(kind, kind)
+    return FOREIGN[kind].name if kind in FOREIGN else kind
 
 
 def elements(value: object) -> int:

@@ -38,7 +38,7 @@ def why_not_tma(
     if view.limits:
         return BrokenRule("AG0603", "it is a map, or has a run-time end of its own")
     tensor = view.tensor
-    if tma.map_type(tensor.dtype) is None:
+    if tensor.dtype.tensor_map is None:
         return BrokenRule("AG0611", f"TMA has no element type {tensor.dtype}")
     axes = _axes(view)
     if axes is None:

@@ -15,19 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from argus.diagnostics import ArgusError, fail
+from argus.ir.dtypes import FOREIGN
 from argus.runtime import dlpack
 
-_NAMES = {
-    "bfloat16": "bf16",
-    "float16": "f16",
-    "float32": "f32",
-    "int8": "i8",
-    "uint8": "u8",
-    "int32": "i32",
-    "int64": "i64",
-    "bool": "bool",
-}
-"""Names of element types elsewhere to ours; any other keeps its name."""
+
+def _named(foreign: str) -> str:
+    """The name of an element type elsewhere as ours; one that we lack keeps its own."""
+    return FOREIGN[foreign].name if foreign in FOREIGN else foreign
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +153,7 @@ def _from_torch(name: str, tensor: TorchTensor) -> TensorArg:
     foreign = str(tensor.dtype).removeprefix("torch.")
     return TensorArg(
         pointer,
-        _NAMES.get(foreign, foreign),
+        _named(foreign),
         tuple(tensor.shape),
         tuple(tensor.stride()),
         (device.type, device.index or 0),
@@ -171,7 +165,7 @@ def _from_numpy(array: NDArray[np.generic]) -> TensorArg:
     foreign = array.dtype.name
     return TensorArg(
         array.ctypes.data,
-        _NAMES.get(foreign, foreign),
+        _named(foreign),
         array.shape,
         tuple(s // array.itemsize for s in array.strides),
         ("cpu", 0),
@@ -204,7 +198,7 @@ def _from_dlpack(name: str, value: dlpack.Exporter, stream: int) -> TensorArg:
     foreign = exported.dtype
     return TensorArg(
         exported.pointer,
-        _NAMES.get(foreign, foreign),
+        _named(foreign),
         exported.shape,
         exported.strides,
         (_DEVICE_KINDS.get(kind, f"DLPack device {kind}"), index),
@@ -237,7 +231,7 @@ def _from_interface(
     # The interface names no device: the driver knows it by the address.
     return TensorArg(
         pointer,
-        _NAMES.get(dtype.name, dtype.name),
+        _named(dtype.name),
         shape,
         strides,
         ("cuda", -1),

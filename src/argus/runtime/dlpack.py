@@ -19,11 +19,13 @@ from ctypes import (
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
+from argus.ir.dtypes import DTYPES
+
 CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13
 """``DLDeviceType``"""
 
 _READ_ONLY = 1
-_CODES = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 6: "bool"}
+_NAMES = {(d.dlpack, d.bits): d.foreign for d in DTYPES.values()}
 
 
 @runtime_checkable
@@ -102,8 +104,8 @@ def read(capsule: object) -> Exported:
         strides = tuple(int(tensor.strides[i]) for i in range(tensor.ndim))
     else:
         strides = contiguous(shape)
-    base = _CODES.get(tensor.code, f"type {tensor.code} of ")
-    name = "bool" if base == "bool" else f"{base}{tensor.bits}"
+    kind = tensor.code, tensor.bits
+    name = _NAMES.get(kind, f"type {tensor.code} of {tensor.bits} bits")
     return Exported(
         (tensor.data or 0) + tensor.byte_offset,
         name if tensor.lanes == 1 else f"{name}x{tensor.lanes}",

@@ -51,7 +51,7 @@ def encode_tensor_map(lib: ctypes.CDLL, request: MapRequest) -> bytes:
     not, or too large), AG0810 (refused for another reason).
     """
     dtype, rank = DTYPES[request.dtype], len(request.shape)
-    element = boxes.map_type(dtype)
+    element = dtype.tensor_map
     if element is None:
         raise ValueError(f"TMA has no element type {dtype}")
     if request.pointer % boxes.CHUNK != 0:

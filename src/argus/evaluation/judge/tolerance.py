@@ -29,11 +29,9 @@ from typing import Any
 from argus.evaluation.arrays import Arrays
 from argus.evaluation.judge.subject import Subject
 from argus.evaluation.oracle import Inputs, exact_inputs
-from argus.ir.dtypes import DTYPES, DType
+from argus.ir.dtypes import DTYPES, DType, f32
 from argus.kernels.library import Case
 
-ROUNDOFF: Mapping[str, float] = {"bf16": 2.0**-8, "f16": 2.0**-11, "f32": 2.0**-24}
-"""Unit roundoff, round to nearest: half the distance from 1 to the next number."""
 STEPS = 2.0
 
 
@@ -59,7 +57,7 @@ def derived(
     library = inputs.library
     types = {a.name: a.dtype for a in inputs.arguments}
     length = max((max(a.shape) for a in inputs.arguments), default=1)
-    summing = 2 * length * ROUNDOFF["f32"]
+    summing = 2 * length * f32.roundoff
     found: dict[str, float] = {}
     for name, exact in reference.items():
         dtype = types[name]
@@ -99,7 +97,7 @@ def _perturbed(inputs: Inputs) -> dict[str, Any]:
             # A third of a normal number is within 1 all but always.
             drawn = library.normal(DTYPES["f32"], argument.shape)
             noise = library.exact(drawn, DTYPES["f32"]) / 3
-            off = 1.0 + ROUNDOFF[argument.dtype.name] * noise
+            off = 1.0 + argument.dtype.roundoff * noise
             given[argument.name] = given[argument.name] * off
     return given
 
