@@ -228,6 +228,25 @@ def require_right(request: Request) -> None:
     )
 
 
+def claimed(request: Request) -> str:
+    """What may be said of a specialisation's text that goes elsewhere, in a line.
+
+    Raises ArgusError (an ErrorList) if it is refuted; warns as `require_right` does.
+    """
+    if not _checking():
+        return "not proved: exported with ARGUS_CHECK=0"
+    require_right(request)
+    from argus.verify.verdict import Verdict
+
+    report = prove(request).report
+    if report.verdict is Verdict.PROVED:
+        return "proved, for arguments that the host program accepts"
+    unknown = [
+        o for o in report.obligations if o.verdict is Verdict.UNKNOWN and not o.slow
+    ]
+    return f"not proved: {len(unknown)} obligations are not decided"
+
+
 def _known_right(key: str) -> bool:
     """Whether the disk cache has the verdict that a specialisation is proved."""
     from argus.runtime.cache import default_cache

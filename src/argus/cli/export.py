@@ -36,13 +36,14 @@ def export(
 ) -> None:
     """Write kernels as CUDA C++ with a small host program, ready for nvcc.
 
-    Of a library kernel the first large case, unless --case names another.
+    Of a library kernel the first large case, unless --case names another. What is
+    refuted is not written; what is not proved says so in its first lines.
     """
     with reporting("export", json_output) as out:
         from argus.cli.subjects import Selection, one_or_all
         from argus.codegen.export import export as standalone
         from argus.codegen.export import nvcc_flags
-        from argus.compiler import placed_program
+        from argus.compiler import claimed, placed_program
         from argus.diagnostics import fail
         from argus.files.writing import write_text
 
@@ -53,17 +54,20 @@ def export(
             raise fail("AG0902", None, f"`{output}` is a file, not a folder")
         written: list[dict[str, str]] = []
         for subject in one_or_all(source, selection):
-            text, _ = standalone(placed_program(subject.request), subject.defaults)
+            claim = claimed(subject.request)
+            program = placed_program(subject.request)
+            text, _ = standalone(program, subject.defaults, claim)
             path = output / f"{subject.request.kernel.name}.cu"
             write_text(path, text)
             flags = nvcc_flags(subject.request.target)
-            out.line(f"wrote {path}", indent=2)
+            out.line(f"wrote {path}: {claim}", indent=2)
             out.line(f"  nvcc {flags} {path} -lcuda", style="dim", indent=4)
             written.append(
                 {
                     "kernel": subject.request.kernel.name,
                     "path": str(path),
                     "nvcc": flags,
+                    "claim": claim,
                 }
             )
         out.data["files"] = [dict(w) for w in written]

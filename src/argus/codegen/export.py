@@ -39,16 +39,21 @@ from argus.ir.program import SM_COUNT, Program, ScalarParam
 
 
 def export(
-    program: Program, defaults: Mapping[str, int | float] | None = None
+    program: Program,
+    defaults: Mapping[str, int | float] | None = None,
+    claim: str = "not proved",
 ) -> tuple[str, str]:
     """(the whole .cu text, its host part); ``defaults`` as for `host_program`.
 
-    The first is a complete file for nvcc; the second, the host program alone, shows how
-    to launch the kernel from C++. Raises CodegenError as :func:`emit` does.
+    The first is a complete file for nvcc, with the text of :func:`emit` as it is; the
+    second, the host program alone, shows how to launch the kernel from C++. ``claim``
+    is what the verifier said of the program, for its readers. Raises CodegenError as
+    :func:`emit` does.
     """
     source = emit(program)
     host = host_program(source.spec, defaults)
-    return f"{_usage(program, source.spec)}{HEADER}\n{source.text}\n{host}", host
+    head = f"{_usage(program, source.spec)}{comment(claim)}\n"
+    return f"{head}{HEADER}\n{source.text}\n{host}", host
 
 
 def _usage(program: Program, spec: LaunchSpec) -> str:
@@ -88,6 +93,13 @@ def _sizes(spec: LaunchSpec) -> list[Sym]:
     return list(found.values())
 
 
+_RANGES = {
+    "i32": "-2147483647ll - 1, 2147483647ll",
+    "i64": "-9223372036854775807ll - 1, 9223372036854775807ll",
+}
+"""Least and largest value of a scalar argument."""
+
+
 class _Host:
     """Statements of ``main`` for one launch spec."""
 
@@ -101,15 +113,21 @@ class _Host:
     def lines(self) -> list[str]:
         """The statements, in order."""
         spec = self.spec
-        lines = [self._size(sym) for sym in _sizes(spec)]
+        names = [literal(s.name) for s in (*_sizes(spec), *spec.scalars)]
+        lines = [f"argus_host::known(argc, argv, {{{', '.join(names)}}});"]
+        lines += [self._size(sym) for sym in _sizes(spec)]
         lines += [self._scalar(scalar) for scalar in spec.scalars]
         count = self._value(SM_COUNT)
         lines.append(f"const long long {count} = argus_host::multiprocessors();")
         for tensor in spec.tensors:
-            lines += self._tensor(tensor)
+            lines += self._strides(tensor)
         for requirement in spec.requirements:
             why = literal(requirement.why)
             lines.append(f"argus_host::require({self._text(requirement.cond)}, {why});")
+        lines += [self._tensor(tensor) for tensor in spec.tensors]
+        for alignment in spec.alignments:
+            where, label = self._tensors[alignment.tensor], literal(alignment.tensor)
+            lines.append(f"argus_host::aligned({where}, {alignment.bytes}, {label});")
         for index, entry in enumerate(spec.tensor_maps):
             lines += self._tensor_map(index, entry)
         lines += [self._argument(arg, number) for number, arg in enumerate(spec.args)]
@@ -130,16 +148,21 @@ class _Host:
         return self._values[sym.name]
 
     def _text(self, e: Expr) -> str:
-        # The device functions of rounding division have counterparts on the host, and
-        # so have those of CUDA, which do not take a `long long` and an `int`.
-        text = expression(e, lambda sym: Code(self._value(sym)), {}).bare
+        # What the device has of its own has a counterpart on the host, which computes
+        # whole numbers in 64 bits.
+        types = {
+            sym.name: "float" if sym.type == "float" else "long long"
+            for sym in symbols(e)
+        }
+        text = expression(e, lambda sym: Code(self._value(sym)), types).bare
         text = text.replace("argus_", "argus_host::")
-        return re.sub(r"\b(min|max)\(", r"argus_host::\1(", text)
+        text = text.replace("__int_as_float(", "argus_host::bits(")
+        return re.sub(r"(?<![\w:])(min|max)\(", r"argus_host::\1(", text)
 
     def _size(self, sym: Sym) -> str:
         size = int(self.defaults.get(sym.name, 1024))
-        value = f"argus_host::argument(argc, argv, {literal(sym.name)}, {size})"
-        return f"const long long {self._value(sym)} = {value};"
+        value = f"whole(argc, argv, {literal(sym.name)}, {size}ll, 1, 2147483647)"
+        return f"const long long {self._value(sym)} = argus_host::{value};"
 
     def _scalar(self, scalar: ScalarParam) -> str:
         number = self.defaults.get(scalar.name, 1)
@@ -147,26 +170,35 @@ class _Host:
             value = f"real(argc, argv, {literal(scalar.name)}, {_float(float(number))})"
         else:
             whole = f"{int(number)}ll"
-            value = f"argument(argc, argv, {literal(scalar.name)}, {whole})"
+            ends = _RANGES[scalar.dtype]
+            value = f"whole(argc, argv, {literal(scalar.name)}, {whole}, {ends})"
         ctype = SCALAR_TYPES[scalar.dtype]
         return f"const {ctype} {self._value(scalar.sym)} = argus_host::{value};"
 
-    def _tensor(self, tensor: GlobalTensor) -> list[str]:
-        """Contiguous strides, then memory with random values."""
+    def _strides(self, tensor: GlobalTensor) -> list[str]:
+        """Those of a contiguous tensor, which have to be what is compiled for."""
         lines: list[str] = []
         size = "1ll"
         for d in range(tensor.rank - 1, -1, -1):
             stride = tensor.strides[d]
             if isinstance(stride, Sym):
                 lines.append(f"const long long {self._value(stride)} = {size};")
+            elif d < tensor.rank - 1:
+                why = literal(f"{tensor.name} has stride {stride} along axis {d}")
+                same = f"({self._text(stride)}) == {size}"
+                lines.append(f"argus_host::require({same}, {why});")
             size += f" * ({self._text(tensor.shape[d])})"
-        name = self._names.unique(tensor.name, prefix="t_")
+        return lines
+
+    def _tensor(self, tensor: GlobalTensor) -> str:
+        """Memory with random values."""
+        name = self._names.unique(f"t_{tensor.name}")
         self._tensors[tensor.name] = name
-        lines.append(
+        size = " * ".join(["1ll", *(f"({self._text(e)})" for e in tensor.shape)])
+        return (
             f"void* {name} = argus_host::tensor({size}, "
             f"{tensor.dtype.bytes}, argus_host::{_random(tensor.dtype)});"
         )
-        return lines
 
     def _tensor_map(self, index: int, entry: TensorMap) -> list[str]:
         tensor = entry.tensor

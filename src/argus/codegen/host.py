@@ -8,6 +8,8 @@ HEADER = """\
 #include <cuda_runtime.h>
 
 #include <cmath>
+#include <cerrno>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -25,10 +27,11 @@ void check(cudaError_t status, const char* what) {
 }
 
 long long floordiv(long long a, long long b) {
+  if (b == 0) return 0;
   return a / b - (a % b != 0 && (a < 0) != (b < 0));
 }
 
-long long mod(long long a, long long b) { return a - b * floordiv(a, b); }
+long long mod(long long a, long long b) { return b ? a - b * floordiv(a, b) : 0; }
 
 long long min(long long a, long long b) { return a < b ? a : b; }
 
@@ -48,14 +51,57 @@ const char* find(int argc, char** argv, const char* name) {
   return nullptr;
 }
 
-long long argument(int argc, char** argv, const char* name, long long otherwise) {
-  const char* text = find(argc, argv, name);
-  return text ? std::atoll(text) : otherwise;
+[[noreturn]] void refuse(const char* name, const char* text, const char* expected) {
+  std::fprintf(stderr, "%s is %s, expected %s\n", name, text, expected);
+  std::exit(1);
 }
 
-float real(int argc, char** argv, const char* name, float otherwise) {
+// Every argument has to be one of the names.
+void known(int argc, char** argv, std::vector<const char*> names) {
+  for (int i = 1; i < argc; ++i) {
+    bool found = false;
+    for (const char* name : names) found |= find(2, argv + i - 1, name) != nullptr;
+    if (!found) refuse("an argument", argv[i], "name=value of a size or scalar");
+  }
+}
+
+// A whole number from `low` to `high`.
+long long whole(int argc, char** argv, const char* name, long long otherwise,
+                long long low, long long high) {
   const char* text = find(argc, argv, name);
-  return text ? (float)std::atof(text) : otherwise;
+  char* end = nullptr;
+  errno = 0;
+  const long long value = text ? std::strtoll(text, &end, 10) : otherwise;
+  if (text && (end == text || *end || errno)) refuse(name, text, "a whole number");
+  if (value < low || value > high) {
+    char range[64];
+    std::snprintf(range, sizeof range, "%lld to %lld", low, high);
+    refuse(name, text ? text : "its default", range);
+  }
+  return value;
+}
+
+float real(int argc, char** argv, const char* name, double otherwise) {
+  const char* text = find(argc, argv, name);
+  char* end = nullptr;
+  const double value = text ? std::strtod(text, &end) : otherwise;
+  if (text && (end == text || *end)) refuse(name, text, "a number");
+  if (std::isfinite(value) && std::fabs(value) > 3.4028234663852886e38)
+    refuse(name, text ? text : "its default", "a number that f32 can hold");
+  return (float)value;
+}
+
+float bits(unsigned pattern) {
+  float value;
+  std::memcpy(&value, &pattern, 4);
+  return value;
+}
+
+float max(float a, float b) { return a != a || a > b ? a : b; }
+float min(float a, float b) { return a != a || a < b ? a : b; }
+
+void aligned(const void* data, int bytes, const char* name) {
+  if ((size_t)data % bytes) refuse(name, "not aligned", "a multiple of its vectors");
 }
 
 int multiprocessors() {
@@ -102,7 +148,7 @@ CUtensorMap tensor_map(CUtensorMapDataType type, unsigned rank, void* data,
   CUtensorMap map;
   const CUresult status = cuTensorMapEncodeTiled(
       &map, type, rank, data, dims, strides, box, steps,
-      CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
+      CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
       CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   const char* text = "";
   if (status != CUDA_SUCCESS) cuGetErrorString(status, &text);
@@ -124,6 +170,18 @@ void require_registers(const void* kernel, int registers) {
 
 void launch(const void* kernel, long long blocks, int threads, int cluster,
             int shared_bytes, int registers, void** arguments) {
+  if (blocks < 0 || blocks > 2147483647) {
+    std::fprintf(stderr, "the grid would have %lld blocks\n", blocks);
+    std::exit(1);
+  }
+  if (blocks % cluster) {
+    std::fprintf(stderr, "%lld blocks are no clusters of %d\n", blocks, cluster);
+    std::exit(1);
+  }
+  if (blocks == 0) {
+    std::printf("0 blocks: there is nothing to do\n");
+    return;
+  }
   require_registers(kernel, registers);
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                              shared_bytes), "shared memory");
