@@ -13,11 +13,17 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from argus.compiler import Request, divisor, facts_of, launchable, tile_program
+from argus.compiler import Request, launchable, request_of, tile_program
 from argus.diagnostics import fail
 from argus.ir.dtypes import DTYPES, DType
 from argus.lang.kernel import Kernel
 from argus.lang.names.types import ElementType, as_dtype
+from argus.specialisations import (
+    Space,
+    Specialisation,
+    divisor,
+    stride_divisors,
+)
 
 if TYPE_CHECKING:
     from argus.runtime.launch import Loaded
@@ -86,13 +92,9 @@ def prepare_call(
     )
     loaded = _calls.find(key)
     if loaded is None:
-        request = Request(
-            kernel,
-            {n: dtype for n, (dtype, _, _) in described.items()},
-            statics,
-            _target_of_device(next(iter(tensors.values()), None)),
-            facts_of(kernel, {n: d[1:] for n, d in described.items()}),
-        )
+        target = _target_of_device(next(iter(tensors.values()), None))
+        chosen = specialisation(kernel, described)
+        request = request_of(kernel, statics, target, chosen)
         loaded = _calls.make(key, request, checking)
     spec = loaded.spec
     missing = [p.name for p in spec.scalars if p.name not in values]
@@ -102,11 +104,11 @@ def prepare_call(
     return loaded, tuple(ordered)
 
 
-_Described = tuple[DType, tuple[int, ...], tuple[int, ...]]
-"""Element type, divisors of the extents, divisors of the strides."""
+Described = tuple[DType, tuple[int, ...], tuple[int, ...]]
+"""Element type, divisors of the extents, divisors of the strides of a tensor."""
 
 
-def _describe(name: str, value: object) -> _Described:
+def _describe(name: str, value: object) -> Described:
     from argus.runtime.arguments import describe
 
     given = describe(name, value)
@@ -120,8 +122,53 @@ def _describe(name: str, value: object) -> _Described:
     return (
         DTYPES[given.dtype],
         tuple(divisor(n) for n in given.shape),
-        tuple(divisor(s) for s in given.strides),
+        stride_divisors(given.shape, given.strides),
     )
+
+
+def specialisation(
+    kernel: Kernel, described: Mapping[str, Described]
+) -> Specialisation:
+    """The member of the kernel's space that these tensors choose.
+
+    Raises ArgusError: AG0801 (a tensor is missing), AG0802 (element type), AG0803
+    (rank).
+    """
+    signature = kernel.signature
+    for tensor in signature.tensors:
+        given = described.get(tensor.name)
+        if given is None:
+            if tensor.optional:
+                continue
+            raise fail("AG0801", None, f"the tensor `{tensor.name}` is not given")
+        dtype, extents, _ = given
+        if dtype not in tensor.dtypes:
+            options = " or ".join(str(d) for d in tensor.dtypes)
+            raise fail(
+                "AG0802",
+                None,
+                f"`{tensor.name}` has elements of {dtype}, expected {options}",
+            )
+        if len(extents) != len(tensor.dims):
+            dims = " ".join(map(str, tensor.dims))
+            raise fail(
+                "AG0803",
+                None,
+                f"`{tensor.name}` has rank {len(extents)}, expected "
+                f"{len(tensor.dims)}: {dims}",
+            )
+    space = Space.of(signature)
+    chosen = space.member(
+        {
+            t.name: described[t.name][0]
+            for t in signature.tensors
+            if t.name in described
+        },
+        {name: given[1] for name, given in described.items()},
+        {name: given[2] for name, given in described.items()},
+    )
+    assert chosen in space, chosen
+    return chosen
 
 
 def _target_of_device(tensor: object) -> str:

@@ -24,6 +24,7 @@ from argus.files.settings import switch
 from argus.ir.dtypes import DType
 from argus.ir.program import TARGETS, Program, Target
 from argus.lang.kernel import InlineFunction, Kernel
+from argus.specialisations import Specialisation, facts_of
 
 if TYPE_CHECKING:
     from argus.codegen import CudaSource
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from argus.verify.verdict import Report
 
 DEFAULT_TARGET = "sm_90a"
-_DIVISORS = (16, 8, 4, 2)
 _PROOFS, _VERDICTS = "proofs", "verdicts"
 """Kinds of cache entries: a proof, and nothing but its verdict."""
 
@@ -62,33 +62,15 @@ class Built:
     cubin: Cubin
 
 
-def divisor(n: int) -> int:
-    """The largest power of two that divides n, at most 16."""
-    return next((d for d in _DIVISORS if n % d == 0), 1)
-
-
-def facts_of(
-    kernel: Kernel, known: Mapping[str, tuple[Sequence[int], Sequence[int]]]
-) -> dict[str, int]:
-    """The facts of a :class:`Request`, from what divides each tensor's layout.
-
-    ``known``: divisors of the extents and of the strides, by tensor; a tensor that is
-    not named is absent. Accesses are as wide as strides and innermost extents allow;
-    of a dimension that is innermost nowhere nothing is said, so that a new batch size
-    is no new specialisation.
-    """
-    facts: dict[str, int] = {}
-    innermost = {t.dims[-1] for t in kernel.signature.tensors if t.name in known}
-    for tensor in kernel.signature.tensors:
-        extents, strides = known.get(tensor.name, ((), ()))
-        for i, (dim, extent, stride) in enumerate(
-            zip(tensor.dims, extents, strides, strict=False)
-        ):
-            facts[f"{tensor.name}_s{i}"] = stride
-            if isinstance(dim, str):
-                told = extent if dim in innermost else 1
-                facts[dim] = min(facts.get(dim, 16), told)
-    return facts
+def request_of(
+    kernel: Kernel,
+    statics: Mapping[str, object],
+    target: str,
+    chosen: Specialisation,
+) -> Request:
+    """The request for one of the specialisations of a kernel."""
+    facts = facts_of(kernel.signature, chosen)
+    return Request(kernel, chosen.form, statics, target, facts)
 
 
 def target_named(name: str) -> Target:
@@ -140,25 +122,38 @@ def prove(request: Request, *, fresh: bool = False) -> Proof:
     Raises ArgusError for what parsing and placing find. What the verifier finds is in
     the report.
     """
-    from argus.runtime.cache import default_cache
-
-    key = _proof_key(request)
-    known = None if fresh else default_cache().store.read(_PROOFS, key, _proof_of)
+    known = None if fresh else kept_proof(request)
     if known is not None:
         return known
-    program = placed_program(request)
-    from argus.verify.expectations import about_machine_code
-    from argus.verify.verifier import verify
-
-    usage = _usage(request) if about_machine_code(program) else None
-    report = verify(program, usage=usage)
-    proof = Proof(report, 32 * program.warps, program.shared_bytes, program.cluster)
+    proof = prove_placed(request, placed_program(request))
     remember_proof(request, proof)
     return proof
 
 
-def remember_proof(request: Request, proof: Proof) -> None:
-    """Keep a proof on disk; it replaces the one that was kept before."""
+def prove_placed(
+    request: Request, program: Program, *, only: Sequence[str] | None = None
+) -> Proof:
+    """Verify what a request was placed to; nothing is kept. ``only``: see `verify`."""
+    from argus.verify.expectations import about_machine_code
+    from argus.verify.verifier import verify
+
+    usage = _usage(request) if about_machine_code(program) else None
+    report = verify(program, only=only, usage=usage)
+    return Proof(report, 32 * program.warps, program.shared_bytes, program.cluster)
+
+
+def kept_proof(request: Request, *of: str) -> Proof | None:
+    """The proof on disk, if there is one. ``of``: see :func:`remember_proof`."""
+    from argus.runtime.cache import default_cache
+
+    return default_cache().store.read(_PROOFS, _proof_key(request, of), _proof_of)
+
+
+def remember_proof(request: Request, proof: Proof, *of: str) -> None:
+    """Keep a proof on disk; it replaces the one that was kept before.
+
+    ``of``: which others it is about, too, where it is not about the request alone.
+    """
     from argus.runtime.cache import default_cache
     from argus.verify.render.data import report_json
 
@@ -168,7 +163,9 @@ def remember_proof(request: Request, proof: Proof) -> None:
     }
     content = json.dumps(data).encode()
     store = default_cache().store
-    store.put(_PROOFS, _proof_key(request), content)
+    store.put(_PROOFS, _proof_key(request, of), content)
+    if of:
+        return
     # Calls need no more than this, and read it without importing the verifier.
     verdict = str(proof.report.verdict).encode()
     store.put(_VERDICTS, _key(request, _sources(request)), verdict)
@@ -185,9 +182,10 @@ def _proof_of(raw: bytes) -> Proof:
     return Proof(report_of(data["report"]), *block)
 
 
-def _proof_key(request: Request) -> str:
+def _proof_key(request: Request, of: Sequence[str] = ()) -> str:
     """Like that of a build, and with the file's name, which reports point into."""
-    return _key(request, [*_sources(request), f"file {request.kernel.file}"])
+    sources = [*_sources(request), f"file {request.kernel.file}"]
+    return _key(request, [*sources, *(f"of {text}" for text in of)])
 
 
 def _usage(request: Request) -> Usage:

@@ -7,6 +7,9 @@ something of its machine code. What cannot be decided counts as not proved.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -27,6 +30,7 @@ from argus.cli.output import BUG, Output, exit_code, reporting
 if TYPE_CHECKING:
     from argus.cli.subjects import Subject
     from argus.diagnostics import Diagnostic, Json
+    from argus.ir.program import Program
     from argus.verify.verdict import Report
 
 SarifOption = Annotated[
@@ -61,8 +65,10 @@ def check(
 ) -> None:
     """Find every mistake of kernels, and prove that there is no other.
 
-    A proof is for all blocks, threads, iterations and admitted sizes. Exits with 1 if a
-    kernel is wrong, or if something about it cannot be decided.
+    A proof is for all blocks, threads, iterations and admitted sizes, and of a file's
+    kernel for all specialisations that calls may choose: element types, optional
+    tensors, divisors of sizes and strides. --dtype and --size choose some of them.
+    Exits with 1 if a kernel is wrong, or if something about it cannot be decided.
     """
     with reporting("check", json_output) as out:
         from argus.cli.subjects import Selection, subjects
@@ -77,6 +83,10 @@ def check(
         if wrong:
             out.line(f"{wrong} of {len(results)} not right", style="bold red")
         checker.write(sarif, html)
+
+
+_REFUSALS = 4
+"""Refusals that are shown one by one."""
 
 
 class _Checker:
@@ -130,13 +140,23 @@ class _Checker:
         self.out.line(f"placed  {subject.label}: {facts}", indent=8)
 
     def _prove(self, subject: Subject, result: dict[str, Json]) -> None:
-        from argus.evaluation.proving import proved
+        from argus.evaluation.proving import proved, proved_all
         from argus.verify.render.data import report_json
         from argus.verify.render.diagnostics import DISAGREEMENT, diagnostics
         from argus.verify.verdict import Verdict
 
         begin = time.perf_counter()
-        proof = proved(subject.request, fresh=self.fresh)
+        request = subject.request
+        if subject.space is None:
+            proof = proved(request, fresh=self.fresh)
+        else:
+            proof = proved_all(
+                request.kernel,
+                request.statics,
+                request.target,
+                subject.space,
+                fresh=self.fresh,
+            )
         seconds = time.perf_counter() - begin
         report = proof.report
         self.proved.append((subject, report))
@@ -147,6 +167,7 @@ class _Checker:
         word = str(report.verdict)
         summary = f": {facts}; {_summary(report, seconds)}"
         self._verdict(word, subject, summary, errors)
+        self._specialised(subject, report)
         self._remarks(report, [d for d in found if d.severity != "error"])
         if report.verdict is not Verdict.PROVED:
             result["ok"] = False
@@ -169,6 +190,37 @@ class _Checker:
         if found:
             self.out.show(fresh, error=False)
             self.out.line()
+
+    def _specialised(self, subject: Subject, report: Report) -> None:
+        """Which specialisations the verdict is about, and which calls are refused."""
+        found = report.specialised
+        if found is None:
+            return
+        target = subject.request.target
+        settings = ", ".join(f"{k}={v}" for k, v in subject.statics.items())
+        if found.count == 1:
+            text = f"one specialisation on {target}: {found.text}"
+        else:
+            programs = len(found.programs)
+            which = "all" if subject.is_whole else "the"
+            left = "" if subject.is_whole else "that the options leave "
+            text = (
+                f"{which} {found.count} specialisations {left}on {target} ({programs} "
+                f"different program{'s' * (programs > 1)}): {found.text}"
+            )
+        if found.left:
+            text += f"; not looked at: {'; '.join(found.left)}"
+        with_ = f"{settings}, else defaults" if settings else "defaults"
+        self._note("for", f"{text}; static parameters: {with_}")
+        for refused in found.refused[:_REFUSALS]:
+            why = f"{refused.code} {refused.message}"
+            self._note("refused", f"calls with {refused.text}: {why}")
+        if found.refused[_REFUSALS:]:
+            more = len(found.refused) - _REFUSALS
+            self._note("refused", f"{more} more kinds of calls: --json has them")
+
+    def _note(self, word: str, text: str) -> None:
+        self.out.line(f"  {word:<8}{text}", indent=10)
 
     def _remarks(self, report: Report, slow: list[Diagnostic]) -> None:
         """What is slow, and what the proof takes for granted."""
@@ -202,12 +254,29 @@ class _Checker:
             write_text(sarif, json.dumps(data, indent=1) + "\n")
             self.out.line(f"wrote {sarif}", indent=2)
         if html is not None:
-            from argus.compiler import placed_program
             from argus.verify.render.page import page
 
-            pairs = [(r, placed_program(s.request)) for s, r in self.proved]
+            pairs = [(r, _program_of(s, r)) for s, r in self.proved]
             write_text(html, page(pairs, __version__))
             self.out.line(f"wrote {html}", indent=2)
+
+
+def _program_of(subject: Subject, report: Report) -> Callable[[str], Program]:
+    """The placed program of a specialisation by its words; "" is the first one."""
+    from argus.compiler import placed_program
+    from argus.ir.dtypes import DTYPES
+
+    assert report.specialised is not None
+    placed = report.specialised.programs
+
+    @cache
+    def found(text: str) -> Program:
+        one = next((p for p in placed if p.text == text), placed[0])
+        types = {name: DTYPES[t] for name, t in one.dtypes.items()}
+        request = replace(subject.request, dtypes=types, facts=one.facts)
+        return placed_program(request)
+
+    return found
 
 
 def _block(

@@ -27,6 +27,7 @@ from argus.ir.dtypes import DTYPES, DType
 from argus.kernels.library import LIBRARY, Case, Entry
 from argus.lang import library as inlines
 from argus.lang.kernel import InlineFunction, Kernel, load_kernels
+from argus.specialisations import Space
 
 if TYPE_CHECKING:
     from argus.lang.frontend.signature import StaticParam
@@ -49,12 +50,15 @@ class Subject:
     """One specialisation to work on. ``case`` is None for a kernel of a file.
 
     ``scalars`` are those given, or the case's; ``sizes`` those of a file's kernel.
+    ``space``: the specialisations that the options leave open of a file's kernel, of
+    which the request is one; None for a case, which is about its own.
     """
 
     request: Request
     case: Case | None = None
     scalars: Mapping[str, float] = field(default_factory=dict[str, float])
     sizes: Mapping[str, int] = field(default_factory=dict[str, int])
+    space: Space | None = None
 
     @property
     def defaults(self) -> dict[str, int | float]:
@@ -62,6 +66,11 @@ class Subject:
         if self.case is None:
             return {**self.sizes, **self.scalars}
         return {**self.case.sizes, **self.scalars}
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the options leave every specialisation open."""
+        return self.space == Space.of(self.request.kernel.signature)
 
     @property
     def label(self) -> str:
@@ -217,7 +226,8 @@ def _file_subject(kernel: Kernel, selection: Selection) -> Subject:
     scalars = {n: _number(n, t) for n, t in given.items() if n in scalar_names}
     settings = [f"{n}={t}" for n, t in given.items() if n not in scalar_names]
     statics = parse_statics(kernel, settings)
-    dtypes = default_dtypes(kernel, parse_dtypes(kernel, selection.dtypes))
+    types = parse_dtypes(kernel, selection.dtypes)
+    dtypes = default_dtypes(kernel, types)
     sizes = parse_sizes(selection.sizes)
     whole = sizes_of(kernel, sizes, statics)
     shapes = {
@@ -228,7 +238,8 @@ def _file_subject(kernel: Kernel, selection: Selection) -> Subject:
     target = DEFAULT_TARGET if selection.target is None else selection.target
     facts = contiguous_facts(kernel, shapes)
     request = Request(kernel, dtypes, statics, target_named(target).name, facts)
-    return Subject(request, None, scalars, whole)
+    space = Space.of(kernel.signature).restricted(types, sizes)
+    return Subject(request, None, scalars, whole, space)
 
 
 def subjects(source: str, selection: Selection) -> list[Subject]:

@@ -1,19 +1,55 @@
 """Proofs with their counterexamples replayed in the interpreter.
 
-    proof = proved(request)
+    proof = proved(request)                       of one specialisation
+    proof = proved_all(kernel, statics, target)   of all that calls may choose
 
 The verifier works on an abstraction. Where the rule allows, a counterexample is run: at
 its own sizes, in the interpreter, which executes the placed program. If that shows
 nothing, one of the two is mistaken, and the report says so loudly.
+
+The verdict on several specialisations is the least of theirs. Each different program is
+proved once, for the specialisation that knows least of those that become it; what was
+not looked at is an obligation that is unknown.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from argus.compiler import Proof, Request, placed_program, prove, remember_proof
+from argus.compiler import (
+    Proof,
+    Request,
+    kept_proof,
+    placed_program,
+    prove,
+    prove_placed,
+    remember_proof,
+    request_of,
+)
+from argus.diagnostics import ErrorList
+from argus.evaluation.exploring import Become, Box, Explored, explore, never_accepted
 from argus.evaluation.replay import replayed
-from argus.verify.verdict import Report, Verdict
+from argus.evaluation.specialised import (
+    box_words,
+    several_words,
+    space_words,
+    specialised_of,
+)
+from argus.lang.kernel import Kernel
+from argus.specialisations import Space
+from argus.verify.verdict import (
+    Assumption,
+    Obligation,
+    Placed,
+    Refused,
+    Report,
+    Specialised,
+    Verdict,
+)
+
+MOST_PROGRAMS = 128
+"""Different programs that are proved; the others are named as left out."""
 
 
 def proved(request: Request, *, fresh: bool = False) -> Proof:
@@ -22,13 +58,13 @@ def proved(request: Request, *, fresh: bool = False) -> Proof:
     Raises ArgusError for what parsing and placing find.
     """
     proof = prove(request, fresh=fresh)
-    if proof.replayed or not _replayable(proof.report):
-        return proof
-    program = placed_program(request)
-    report = replayed(program, request, proof.report)
-    proof = replace(proof, report=report, replayed=True)
-    remember_proof(request, proof)
-    return proof
+    if not proof.replayed and _replayable(proof.report):
+        program = placed_program(request)
+        report = replayed(program, request, proof.report)
+        proof = replace(proof, report=report, replayed=True)
+        remember_proof(request, proof)
+    said = specialised_of(request, proof.report.verdict)
+    return replace(proof, report=replace(proof.report, specialised=said))
 
 
 def _replayable(report: Report) -> bool:
@@ -40,3 +76,217 @@ def _replayable(report: Report) -> bool:
         and not o.slow
         for o in report.obligations
     )
+
+
+# ---------------------------------------------------------------- all specialisations
+
+
+def proved_all(
+    kernel: Kernel,
+    statics: Mapping[str, object],
+    target: str,
+    space: Space | None = None,
+    *,
+    fresh: bool = False,
+) -> Proof:
+    """What the verifier says of all specialisations that calls may choose.
+
+    ``statics`` override defaults of static parameters; ``space`` restricts the choices
+    (default: all of them). Threads, bytes and clusters are the most that one takes.
+    Cached on disk unless ``fresh``. Raises ArgusError where no specialisation is a
+    program, and where none is with (or without) one of the optional tensors.
+    """
+    space = space or Space.of(kernel.signature)
+    request = Request(kernel, {}, statics, target)
+    key = ("all specialisations", space.key)
+    known = None if fresh else kept_proof(request, *key)
+    if known is not None:
+        return known
+    explored = explore(kernel, statics, target, space)
+    wrong = never_accepted(explored)
+    if wrong is not None:
+        raise ErrorList(wrong)
+    found = _each(kernel, statics, target, explored)
+    proof = _joined(kernel, explored, *_accepted(found))
+    remember_proof(request, proof, *key)
+    return proof
+
+
+_Proofs = list[tuple[Placed, Proof]]
+_SPEED = ("AG0510", "AG0511", "AG0512", "AG0513")
+_EXPECTED = "AG0513"
+
+
+def _each(
+    kernel: Kernel, statics: Mapping[str, object], target: str, explored: Explored
+) -> _Proofs:
+    """Every different program, proved where least is known of the divisors."""
+    found: _Proofs = []
+    for became in list(explored.programs.values())[:MOST_PROGRAMS]:
+        best = next((b for b in became.boxes if _is_best(explored.space, b)), None)
+        speed: list[Obligation] = []
+        if best is not None:
+            chosen = explored.space.at(best.form, best.high)
+            speed = _speed(request_of(kernel, statics, target, chosen))
+        for box in least(became):
+            chosen = explored.space.at(box.form, box.low)
+            request = request_of(kernel, statics, target, chosen)
+            proof = _with_remarks(_proof(request), speed)
+            said = Placed(
+                box_words(explored.space, box),
+                proof.report.verdict,
+                {n: d.name for n, d in request.dtypes.items()},
+                dict(request.facts),
+            )
+            found.append((said, proof))
+    return found
+
+
+def _proof(request: Request) -> Proof:
+    """A proof that is kept only as a part of the one of all."""
+    proof = prove_placed(request, placed_program(request))
+    if not _replayable(proof.report):
+        return proof
+    report = replayed(placed_program(request), request, proof.report)
+    return replace(proof, report=report, replayed=True)
+
+
+def _is_best(space: Space, box: Box) -> bool:
+    most = tuple(max(numbers) for numbers in space.levels(box.form))
+    return box.high == most
+
+
+def _speed(request: Request) -> list[Obligation]:
+    program = placed_program(request)
+    report = prove_placed(request, program, only=("performance",)).report
+    return list(report.obligations)
+
+
+def _with_remarks(proof: Proof, speed: list[Obligation]) -> Proof:
+    """What a program costs counts where everything is divisible by the most.
+
+    Elsewhere accesses have to be narrower. What is expected there (AG0513) still
+    counts where ``speed`` does not say that it holds.
+    """
+    held = {(o.claim, o.span) for o in speed if o.rule == _EXPECTED}
+    kept = [
+        o
+        for o in proof.report.obligations
+        if not (o.slow and o.rule in _SPEED)
+        and not (o.rule == _EXPECTED and (o.claim, o.span) in held)
+    ]
+    both = tuple(kept + speed)
+    return replace(proof, report=replace(proof.report, obligations=both))
+
+
+def _accepted(found: _Proofs) -> tuple[_Proofs, list[Refused]]:
+    """Those that calls accept, and those of which an expectation does not hold.
+
+    A call with divisors with which a kernel does not keep what it expects of its speed
+    (AG0513) ends in that error. If none keeps it, the kernel is wrong.
+    """
+    kept: _Proofs = []
+    refused: list[Refused] = []
+    for said, proof in found:
+        broken = [
+            o
+            for o in proof.report.obligations
+            if o.verdict is not Verdict.PROVED and not o.slow
+        ]
+        if kept and broken and all(o.rule == _EXPECTED for o in broken):
+            refused.append(Refused(said.text, _EXPECTED, broken[0].claim))
+        else:
+            kept.append((said, proof))
+    return kept, refused
+
+
+def least(became: Become) -> list[Box]:
+    """Boxes whose lowest members know no more than some member of every other one.
+
+    Of forms that differ in types only the first is enough: they have one fingerprint.
+    """
+    by_tensors: dict[frozenset[str], list[Box]] = {}
+    for box in became.boxes:
+        kept = by_tensors.setdefault(frozenset(box.form), [])
+        if any(_below(k, box) for k in kept):
+            continue
+        kept[:] = [k for k in kept if not _below(box, k)]
+        kept.append(box)
+    return [box for kept in by_tensors.values() for box in kept]
+
+
+def _below(a: Box, b: Box) -> bool:
+    return all(x <= y for x, y in zip(a.low, b.low, strict=True))
+
+
+def _joined(
+    kernel: Kernel, explored: Explored, found: _Proofs, expected: list[Refused]
+) -> Proof:
+    """One proof from those of the programs: the least verdict of all."""
+    space = explored.space
+    several = bool(found[1:] or explored.refused or expected)
+    obligations: dict[tuple[object, ...], Obligation] = {}
+    assumptions: dict[Assumption, None] = {}
+    seconds: dict[str, float] = {}
+    for said, proof in found:
+        for x in proof.report.obligations:
+            key = (x.rule, x.claim, x.span, x.slow)
+            before = obligations.get(key)
+            if before is None or x.verdict < before.verdict:
+                where = said.text if several else ""
+                if x.verdict is Verdict.PROVED:
+                    where = ""
+                obligations[key] = replace(x, specialisation=where)
+        assumptions.update(dict.fromkeys(proof.report.assumptions))
+        for name, spent in proof.report.seconds.items():
+            seconds[name] = seconds.get(name, 0.0) + spent
+    left = _left(explored)
+    span = kernel.declaration.env.source.span(kernel.declaration.node)
+    if left:
+        claim = "every specialisation is right"
+        reason = f"not looked at: {'; '.join(left)}"
+        obligations["AG0393", claim, span, False] = Obligation(
+            "AG0393", claim, span, Verdict.UNKNOWN, "none", reason
+        )
+    forms = sum(space.count(form) for form in space.forms())
+    first = found[0][1].report
+    report = Report(
+        first.kernel,
+        first.target,
+        tuple(sorted(obligations.values(), key=_position)),
+        tuple(assumptions),
+        seconds,
+        Specialised(
+            space_words(space),
+            forms,
+            tuple(said for said, _ in found),
+            (*_refusals(explored), *expected),
+            tuple(left),
+        ),
+    )
+    return Proof(
+        report,
+        max(p.threads for _, p in found),
+        max(p.shared_bytes for _, p in found),
+        max(p.cluster for _, p in found),
+        all(p.replayed for _, p in found),
+    )
+
+
+def _position(o: Obligation) -> tuple[Verdict, str, int, int, str]:
+    """The worst first, then by place."""
+    return (o.verdict, o.span.file, o.span.line, o.span.column, o.rule)
+
+
+def _left(explored: Explored) -> list[str]:
+    found: list[str] = []
+    if explored.left:
+        found.append(f"{explored.left} combinations of element types")
+    if len(explored.programs) > MOST_PROGRAMS:
+        found.append(f"{len(explored.programs) - MOST_PROGRAMS} of the programs")
+    return found
+
+
+def _refusals(explored: Explored) -> Iterable[Refused]:
+    for (code, message), one in explored.refused.items():
+        yield Refused(several_words(explored.space, one.boxes), code, message)

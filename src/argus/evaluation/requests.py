@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from math import prod
 
-from argus.compiler import Request, divisor, facts_of
+from argus.compiler import Request
 from argus.diagnostics import fail
 from argus.ir.dtypes import DTYPES, DType
 from argus.kernels.entry import Case, Choice, Entry, choose
 from argus.lang.kernel import Kernel
+from argus.specialisations import Space, divisor, facts_of
 
 
 def request_for(entry: Entry, case: Case, target: str) -> tuple[Request, Choice]:
@@ -39,17 +40,15 @@ def with_statics(request: Request, statics: Mapping[str, object]) -> Request:
 def contiguous_facts(
     kernel: Kernel, shapes: Mapping[str, tuple[int, ...]]
 ) -> dict[str, int]:
-    """The facts of contiguous tensors of these shapes."""
-    return facts_of(
-        kernel,
-        {
-            name: (
-                [divisor(n) for n in shape],
-                [divisor(prod(shape[i + 1 :])) for i in range(len(shape))],
-            )
-            for name, shape in shapes.items()
-        },
-    )
+    """The facts that a call with contiguous tensors of these shapes chooses."""
+    # The divisors that a call chooses do not depend on the element types.
+    form = {t.name: t.dtypes[0] for t in kernel.signature.tensors if t.name in shapes}
+    strides = {
+        name: [divisor(prod(shape[i + 1 :])) for i in range(len(shape))]
+        for name, shape in shapes.items()
+    }
+    chosen = Space.of(kernel.signature).member(form, shapes, strides)
+    return facts_of(kernel.signature, chosen)
 
 
 def named_dtypes(kernel: Kernel, given: Mapping[str, str]) -> dict[str, DType]:

@@ -18,6 +18,11 @@ def derive_facts(program: Program) -> None:
 
 def require_facts(program: Program) -> None:
     """Make every divisor that the specialisation was given a condition of launching."""
+    program.requirements += fact_requirements(program)
+
+
+def fact_requirements(program: Program) -> list[Requirement]:
+    """The conditions that say no more than the divisors of sizes and strides."""
     named = {
         s.name: s
         for p in program.params
@@ -25,11 +30,15 @@ def require_facts(program: Program) -> None:
         for s in (*p.shape, *p.strides)
         if isinstance(s, Sym)
     }
-    for name, factor in sorted(program.facts.items()):
-        if name in named and factor > 1:
-            cond = binary("==", named[name] % factor, 0)
-            why = f"the kernel was specialised to multiples of {factor}"
-            program.requirements.append(Requirement(cond, why, program.span))
+    return [
+        Requirement(
+            binary("==", named[name] % factor, 0),
+            f"the kernel was specialised to multiples of {factor}",
+            program.span,
+        )
+        for name, factor in sorted(program.facts.items())
+        if name in named and factor > 1
+    ]
 
 
 def _block(block: o.Block, facts: dict[str, int]) -> None:

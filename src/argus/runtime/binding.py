@@ -21,6 +21,8 @@ from argus.runtime.arguments import TensorArg
 from argus.runtime.dlpack import contiguous
 
 Number = int | float
+_STRIDE_UNIT = 16
+"""What divides the strides that are never used: the most that is asked of a stride."""
 
 
 class ArgumentWarning(UserWarning):
@@ -197,14 +199,17 @@ def _bind_strides(
     """Strides in elements; sets stride symbols in ``values``.
 
     The stride of a dimension of extent 1 is never used, and producers put anything
-    there; it becomes at least what a contiguous tensor would have.
+    there; it becomes at least what a contiguous tensor would have, rounded up to what
+    a specialisation may ask for (`argus.specialisations`).
     """
     strides: list[int] = []
     ideal = contiguous(given.shape)
     for position, step in enumerate(given.strides):
         single = given.shape[position] <= 1
         last = position == declared.rank - 1
-        usable = (1 if last else max(step, ideal[position])) if single else step
+        usable = step
+        if single:
+            usable = 1 if last else _rounded(max(step, ideal[position]))
         expected: Expr = declared.strides[position]
         if isinstance(expected, Sym):
             if usable < 0:
@@ -216,6 +221,10 @@ def _bind_strides(
             usable = int(expected.value)
         strides.append(usable)
     return tuple(strides)
+
+
+def _rounded(step: int) -> int:
+    return -(-step // _STRIDE_UNIT) * _STRIDE_UNIT
 
 
 def _bad_stride(

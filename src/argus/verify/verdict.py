@@ -40,6 +40,8 @@ class Obligation:
     counterexample: Counterexample | None = None
     slow: bool = False
     """A performance finding: binding only where the kernel expects otherwise."""
+    specialisation: str = ""
+    """Where it is so, in words, if the report is about several specialisations."""
 
 
 @dataclass(frozen=True)
@@ -53,8 +55,50 @@ class Assumption:
 
 
 @dataclass(frozen=True)
+class Placed:
+    """One of the programs that specialisations become, and its verdict.
+
+    ``dtypes`` and ``facts`` are those of the specialisation that knows least of those
+    that become it: what is proved of that one holds for the others, too.
+    """
+
+    text: str
+    verdict: Verdict
+    dtypes: dict[str, str]
+    facts: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Refused:
+    """Specialisations that a call is refused with an error: nothing is launched."""
+
+    text: str
+    code: str
+    message: str
+
+
+@dataclass(frozen=True)
+class Specialised:
+    """Which specialisations a report is about.
+
+    ``text`` says in words what calls may choose and ``count`` how many choices that
+    are. Each becomes one of the ``programs`` or is ``refused``; of ``left`` nothing is
+    known.
+    """
+
+    text: str
+    count: int
+    programs: tuple[Placed, ...]
+    refused: tuple[Refused, ...] = ()
+    left: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Report:
-    """Everything that was to be shown about one placed program."""
+    """Everything that was to be shown about one placed program, or about several.
+
+    ``specialised`` is None where it is about the one that was asked for.
+    """
 
     kernel: str
     target: str
@@ -62,6 +106,7 @@ class Report:
     assumptions: tuple[Assumption, ...] = ()
     seconds: dict[str, float] = field(default_factory=dict[str, float])
     """Time of each analysis."""
+    specialised: Specialised | None = None
 
     @property
     def verdict(self) -> Verdict:

@@ -150,4 +150,12 @@ CODES = (
         "Nothing is known of the result of this operation, so that every obligation "
         "that depends on it is unknown.",
     ),
+    Code(
+        "AG0393",
+        "not every specialisation was looked at",
+        "A kernel is compiled again for other element types, optional tensors and "
+        "divisors of sizes and strides. It has more of these than a check looks at, "
+        "and it is not known whether the others are right. `--dtype` and `--size` "
+        "choose some of them.",
+    ),
 )

@@ -17,7 +17,6 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from argus.compiler import divisor
 from argus.evaluation.judge.candidate import environment
 from argus.evaluation.judge.size_use import decisions, valued
 from argus.evaluation.judge.subject import Subject
@@ -27,6 +26,7 @@ from argus.ir.memory import GlobalTensor, GlobalView
 from argus.ir.program import Program
 from argus.ir.walk import walk
 from argus.kernels.library import Case
+from argus.specialisations import divisor
 
 WORK = 1 << 24
 """Products or elements below which a problem is run at its own sizes."""

@@ -3,8 +3,12 @@
     {"version": 1, "kernel": ..., "target": ..., "verdict": "proved",
      "analyses": {"tags": 0.31, ...},                      seconds
      "obligations": [{"rule", "title", "claim", "span", "verdict", "method", "reason",
-                      "slow", "counterexample": null or {...}}],
-     "assumptions": [{"kind", "text", "span"}]}
+                      "slow", "specialisation", "counterexample": null or {...}}],
+     "assumptions": [{"kind", "text", "span"}],
+     "specialised": null or {
+         "text", "count",
+         "programs": [{"text", "verdict", "dtypes": {...}, "facts": {...}}],
+         "refused": [{"text", "code", "message"}], "left": ["..."]}}
 
     counterexample: {"message", "label", "place": {"role", "thread", "block",
                      "iteration"}, "sizes", "operands": [{"label", "tag", "coordinate",
@@ -22,7 +26,15 @@ from typing import TYPE_CHECKING, Any
 
 from argus.diagnostics import Span, lookup
 from argus.verify.evidence import Counterexample, Event, Operand, Place, Step
-from argus.verify.verdict import Assumption, Obligation, Report, Verdict
+from argus.verify.verdict import (
+    Assumption,
+    Obligation,
+    Placed,
+    Refused,
+    Report,
+    Specialised,
+    Verdict,
+)
 
 if TYPE_CHECKING:
     from argus.diagnostics import Json
@@ -43,7 +55,18 @@ def report_json(report: Report) -> dict[str, Json]:
             {"kind": a.kind, "text": a.text, "span": {**a.span.to_json()}}
             for a in report.assumptions
         ],
+        "specialised": _specialised(report.specialised),
     }
+
+
+def _specialised(found: Specialised | None) -> Json:
+    if found is None:
+        return None
+    data: dict[str, Json] = _plain(asdict(found))
+    data["programs"] = [
+        {**_plain(asdict(p)), "verdict": str(p.verdict)} for p in found.programs
+    ]
+    return data
 
 
 def _obligation(o: Obligation) -> dict[str, Json]:
@@ -57,6 +80,7 @@ def _obligation(o: Obligation) -> dict[str, Json]:
         "method": o.method,
         "reason": o.reason,
         "slow": o.slow,
+        "specialisation": o.specialisation,
         # Its fields are plain values, records and tuples of them.
         "counterexample": None if found is None else _plain(asdict(found)),
     }
@@ -93,6 +117,20 @@ def report_of(data: dict[str, Any]) -> Report:
             for a in data["assumptions"]
         ),
         dict(data["analyses"]),
+        None if data["specialised"] is None else _specialised_of(data["specialised"]),
+    )
+
+
+def _specialised_of(data: dict[str, Any]) -> Specialised:
+    return Specialised(
+        data["text"],
+        data["count"],
+        tuple(
+            Placed(p["text"], Verdict[p["verdict"].upper()], p["dtypes"], p["facts"])
+            for p in data["programs"]
+        ),
+        tuple(Refused(**r) for r in data["refused"]),
+        tuple(data["left"]),
     )
 
 
@@ -107,6 +145,7 @@ def _read(data: dict[str, Any]) -> Obligation:
         data["reason"],
         None if found is None else counterexample_of(found),
         data["slow"],
+        data["specialisation"],
     )
 
 

@@ -85,6 +85,7 @@ def refuted(obligation: Obligation) -> Diagnostic:
             obligation.span,
             label=f"does not hold: {obligation.claim}",
             severity=severity,
+            evidence=tuple(_specialisation(obligation)),
         )
     return Diagnostic(
         obligation.rule,
@@ -94,8 +95,13 @@ def refuted(obligation: Obligation) -> Diagnostic:
         notes=found.notes,
         help=found.help,
         severity=severity,
-        evidence=tuple(evidence(found)),
+        evidence=(*evidence(found), *_specialisation(obligation)),
     )
+
+
+def _specialisation(obligation: Obligation) -> Iterable[tuple[str, str]]:
+    if obligation.specialisation:
+        yield "specialisation", obligation.specialisation
 
 
 def evidence(found: Counterexample) -> Iterable[tuple[str, str]]:
@@ -127,6 +133,7 @@ def unknown(obligation: Obligation) -> Diagnostic:
         notes=tuple(notes),
         help='accept it with `ag.trust("reason")` on the line before, if you know why',
         severity="slow" if obligation.slow else "error",
+        evidence=tuple(_specialisation(obligation)),
     )
 
 

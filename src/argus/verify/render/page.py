@@ -7,7 +7,7 @@ the source around each place, the case in words, the pictures, the order of even
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -19,7 +19,7 @@ from argus.verify.evidence import Counterexample
 from argus.verify.render import svg, words
 from argus.verify.render.diagnostics import of_obligation
 from argus.verify.render.picture import panels
-from argus.verify.verdict import Obligation, Report, Verdict
+from argus.verify.verdict import Obligation, Report, Specialised, Verdict
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -103,10 +103,17 @@ class KernelView:
     proved: tuple[tuple[str, str, int, str], ...]
     """(code, title, how many, lines) of what was proved."""
     assumptions: tuple[tuple[str, str, str], ...]
+    specialised: Specialised | None
 
 
-def page(checked: Sequence[tuple[Report, Program]], version: str) -> str:
-    """The page for these kernels."""
+def page(
+    checked: Sequence[tuple[Report, Callable[[str], Program]]], version: str
+) -> str:
+    """The page for these kernels.
+
+    With each report comes what places the program of a specialisation, by the words
+    that obligations have for it.
+    """
     views = [_kernel(i, r, p) for i, (r, p) in enumerate(checked)]
     return _template().render(kernels=views, version=version)
 
@@ -125,7 +132,9 @@ def _template() -> Template:
     return environment.get_template("page.html.j2")
 
 
-def _kernel(index: int, report: Report, program: Program) -> KernelView:
+def _kernel(
+    index: int, report: Report, program: Callable[[str], Program]
+) -> KernelView:
     open_ = [o for o in report.obligations if o.verdict is not Verdict.PROVED]
     numbered = enumerate(open_, 1)
     states = Counter(_state(o) for o in report.obligations)
@@ -137,9 +146,13 @@ def _kernel(index: int, report: Report, program: Program) -> KernelView:
         str(report.verdict),
         tuple((s, states[s]) for s in order if states[s]),
         tuple((name, f"{t * 1000:.0f} ms") for name, t in report.seconds.items()),
-        tuple(finding_of(f"k{index}-{i}", o, program) for i, o in numbered),
+        tuple(
+            finding_of(f"k{index}-{i}", o, program(o.specialisation))
+            for i, o in numbered
+        ),
         tuple(_proved(report)),
         tuple((a.kind, a.text, words.line(a.span)) for a in report.assumptions),
+        report.specialised,
     )
 
 
@@ -182,7 +195,7 @@ def finding_of(anchor: str, o: Obligation, program: Program) -> Finding:
         shown.label or "",
         words.line(o.span),
         _source(o.span, found),
-        _case(found),
+        _case(found, o.specialisation),
         _chains(found),
         tuple(_drawn(program, o)),
         lanes,
@@ -193,9 +206,11 @@ def finding_of(anchor: str, o: Obligation, program: Program) -> Finding:
     )
 
 
-def _case(found: Counterexample | None) -> tuple[tuple[str, str], ...]:
+def _case(
+    found: Counterexample | None, specialisation: str
+) -> tuple[tuple[str, str], ...]:
     if found is None:
-        return ()
+        return (("specialisation", specialisation),) if specialisation else ()
     rows = [("where", words.place(found.place))]
     for one in found.operands:
         tag = words.values(one.tag) or "no tag"
@@ -205,6 +220,8 @@ def _case(found: Counterexample | None) -> tuple[tuple[str, str], ...]:
     said = words.replay(found)
     if said is not None:
         rows.append(("replay", said))
+    if specialisation:
+        rows.append(("specialisation", specialisation))
     return tuple(rows)
 
 

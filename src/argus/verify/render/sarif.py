@@ -44,8 +44,24 @@ def sarif(reports: Sequence[Report], version: str) -> dict[str, Json]:
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
         "results": results,
+        "properties": {"kernels": [_kernel(report) for report in reports]},
     }
     return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
+
+
+def _kernel(report: Report) -> Json:
+    """What was checked: proved obligations are no results."""
+    found = report.specialised
+    return {
+        "kernel": report.kernel,
+        "target": report.target,
+        "verdict": str(report.verdict),
+        "specialisations": None if found is None else found.text,
+        "refused": []
+        if found is None
+        else [f"{r.text}: {r.code} {r.message}" for r in found.refused],
+        "leftOut": [] if found is None else list(found.left),
+    }
 
 
 def _rule(code: str) -> dict[str, Json]:
@@ -71,7 +87,11 @@ def _result(
         "kind": "open" if undecided else "fail",
         "message": {"text": text},
         "locations": [_location(obligation.span)],
-        "properties": {"kernel": report.kernel, "target": report.target},
+        "properties": {
+            "kernel": report.kernel,
+            "target": report.target,
+            "specialisation": obligation.specialisation,
+        },
     }
     # "level" other than "none" goes with kind "fail" only.
     result["level"] = "none" if undecided else level
