@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from argus.compiler import Request, divisor
+from argus.compiler import Request
 from argus.interpret import run
 from argus.interpret.numbers import bf16_to_f32, f32_to_bf16, storage
 from argus.ir.dtypes import DTYPES, DType
@@ -25,6 +25,7 @@ from argus.ir.functions import FUNCTIONS
 from argus.ir.numerics import accumulated
 from argus.ir.program import Program
 from argus.lang.kernel import load_kernels
+from argus.specialisations import divisor
 
 NAMES = tuple(DTYPES)
 FLOATS = ("bf16", "f16", "f32")

@@ -21,7 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from argus.compiler import Request, divisor, facts_of
+from argus.compiler import Request
+from argus.evaluation.requests import contiguous_facts
 from argus.interpret.numbers import bf16_to_f32, f32_to_bf16, storage
 from argus.ir.dtypes import DTYPES
 from argus.lang.kernel import load_kernels
@@ -36,14 +37,7 @@ def request_of(g: Generated, target: str = "sm_90a") -> Request:
     facts: dict[str, int] = {}
     for sizes in g.sizes:
         shapes = {t.name: shape_of(t, sizes) for t in g.tensors if t.present}
-        known = {
-            n: (
-                [divisor(x) for x in s],
-                [divisor(math.prod(s[i + 1 :])) for i in range(len(s))],
-            )
-            for n, s in shapes.items()
-        }
-        for name, value in facts_of(kernel, known).items():
+        for name, value in contiguous_facts(kernel, shapes).items():
             facts[name] = min(value, facts.get(name, 16))
     dtypes = {t.name: DTYPES[t.dtype] for t in g.tensors if t.present}
     return Request(kernel, dtypes, dict(g.statics), target, facts)

@@ -18,6 +18,7 @@ from argus.compiler import prove
 from argus.diagnostics import ArgusError, ArgusWarning
 from argus.evaluation.proving import proved
 from argus.ir import ops as o
+from argus.ir.dtypes import bf16
 from argus.verify import verifier
 from argus.verify.evidence import Counterexample, Place
 from argus.verify.verdict import Obligation, Verdict
@@ -249,6 +250,9 @@ class TestCalling:
 
         monkeypatch.setattr(calls._calls, "make", make)
         monkeypatch.setattr(calls, "_target_of_device", lambda tensor: "sm_90a")
+        # numpy has no bf16.
+        described = bf16, (16, 16), (16, 1)
+        monkeypatch.setattr(calls, "_describe", lambda name, value: described)
         rows = [np.zeros((64, 64), np.float16) for _ in range(3)]
         for call in (kernel, kernel.unchecked):
             with pytest.raises(AttributeError, match="spec"):

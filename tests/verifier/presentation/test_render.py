@@ -134,7 +134,7 @@ class _Page(HTMLParser):
 
 class TestPage:
     def test_it_stands_alone(self, program) -> None:
-        html = page([(report(program), program)], "1.2")
+        html = page([(report(program), lambda text: program)], "1.2")
         parser = _Page()
         parser.feed(html)
         parser.close()
@@ -143,7 +143,7 @@ class TestPage:
         assert "url(" not in html and "@import" not in html and "<script" not in html
 
     def test_it_says_what_the_text_says(self, program) -> None:
-        html = page([(report(program), program)], "1.2")
+        html = page([(report(program), lambda text: program)], "1.2")
         for found in diagnostics(report(program)):
             if found.code != "AG0319":
                 assert found.message.replace("'", "&#39;") in html
@@ -175,7 +175,7 @@ class TestPage:
         assert grid.cells[r, c] == 20
 
     def test_every_drawing_has_a_name(self, program) -> None:
-        html = page([(report(program), program)], "1.2")
+        html = page([(report(program), lambda text: program)], "1.2")
         assert (
             len(re.findall("<svg ", html)) == len(re.findall("aria-label=", html)) > 3
         )

@@ -106,6 +106,9 @@ def check(
             obligations=tuple(_obligation(o) for o in obligations if _open(o)),
             proved=sum(o["verdict"] == "proved" for o in obligations),
             assumptions=tuple(f"{a['kind']}: {a['text']}" for a in assumptions),
+            specialisation=(told.get("proof", {}).get("specialised") or {}).get(
+                "text", ""
+            ),
             changes_nothing=verdict.status == "duplicate",
         )
 

@@ -220,6 +220,11 @@ class Checked(Record):
     )
     proved: int = Field(default=0, description="How many obligations are proved.")
     assumptions: tuple[str, ...] = ()
+    specialisation: str = Field(
+        default="",
+        description="The one that calls with the task's arguments choose, in words: "
+        "of others nothing is said.",
+    )
     changes_nothing: bool = Field(
         default=False, description="The program is one that was judged before."
     )

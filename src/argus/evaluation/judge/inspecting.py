@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from argus.compiler import (
@@ -27,6 +28,7 @@ from argus.evaluation.judge.candidate import request_of
 from argus.evaluation.judge.checking import Enter, predicted
 from argus.evaluation.judge.limits import Job
 from argus.evaluation.judge.subject import Subject, subject_of
+from argus.evaluation.specialised import specialised_of
 from argus.ir.printer import print_program
 from argus.verify.performance import measure
 from argus.verify.render.data import report_json
@@ -81,7 +83,9 @@ def inspected(job: Job, enter: Enter) -> dict[str, Any]:
 
 def _proof(request: Request, enter: Enter) -> dict[str, Any]:
     enter("verify")
-    return {"proof": report_json(prove(request).report)}
+    report = prove(request).report
+    about = specialised_of(request, report.verdict)
+    return {"proof": report_json(replace(report, specialised=about))}
 
 
 def _text(request: Request, view: str, enter: Enter) -> str:
