@@ -99,6 +99,7 @@ def check(
         _note(at, "check", candidate, verdict)
         obligations: list[dict[str, Any]] = told.get("proof", {}).get("obligations", [])
         assumptions = told.get("proof", {}).get("assumptions", [])
+        about: dict[str, Any] | None = told.get("proof", {}).get("specialised")
         return Checked(
             run=at.run.id,
             ok=verdict.status in ("correct", "duplicate"),
@@ -106,9 +107,7 @@ def check(
             obligations=tuple(_obligation(o) for o in obligations if _open(o)),
             proved=sum(o["verdict"] == "proved" for o in obligations),
             assumptions=tuple(f"{a['kind']}: {a['text']}" for a in assumptions),
-            specialisation=(told.get("proof", {}).get("specialised") or {}).get(
-                "text", ""
-            ),
+            specialisation=about["text"] if about else "",
             changes_nothing=verdict.status == "duplicate",
         )
 
