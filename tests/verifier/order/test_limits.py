@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from argus.ir import ops as o
 from argus.ir.expr import Const
+from argus.ir.placement import TmaPlan
 from argus.ir.program import Program
 from argus.ir.walk import walk
 from argus.verify.order import obligations
@@ -88,6 +90,33 @@ def cluster(made: Program) -> None:
     made.cluster = 3
 
 
+def maps(made: Program, **changed: object) -> None:
+    """Another tensor map for each load by TMA, which the kernel also has."""
+    for op in walk(made.body):
+        if isinstance(op, o.CopyAsync) and isinstance(op.plan, TmaPlan):
+            found = replace(op.plan.map, **changed)  # type: ignore[arg-type]
+            op.plan = replace(op.plan, map=found)
+            made.tensor_maps.append(found)
+
+
+def swizzle(made: Program) -> None:
+    maps(made, swizzle=64)
+
+
+def large_box(made: Program) -> None:
+    maps(made, box=(512, 64))
+
+
+def no_map(made: Program) -> None:
+    made.tensor_maps.clear()
+
+
+def multicast(made: Program) -> None:
+    for op in walk(made.body):
+        if isinstance(op, o.CopyAsync) and isinstance(op.plan, TmaPlan):
+            op.plan = replace(op.plan, multicast=4)
+
+
 CASES: list[tuple[str, Change, str]] = [
     ("gemm", threads, "AG0504"),
     ("gemm", resident, "AG0510"),
@@ -103,6 +132,10 @@ CASES: list[tuple[str, Change, str]] = [
     ("turns", barrier_16, "AG0507"),
     ("turns", barrier_below, "AG0507"),
     ("gemm", cluster, "AG0508"),
+    ("gemm", swizzle, "AG0320"),
+    ("gemm", large_box, "AG0320"),
+    ("gemm", no_map, "AG0320"),
+    ("gemm cluster", multicast, "AG0508"),
     ("ampere", lambda made: setattr(made, "cluster", 2), "AG0508"),
 ]
 

@@ -1,8 +1,8 @@
 """What a launch fixes, and what hardware counts: a program keeps within it.
 
 Threads, shared memory and where things lie in it, numbers of barriers and what they can
-count, blocks of a cluster. Placing keeps to all of this; here nothing relies on that.
-Only what does not hold is told.
+count, boxes of TMA, blocks of a cluster. Placing keeps to all of this; here nothing
+relies on that. Only what does not hold is told.
 """
 
 from __future__ import annotations
@@ -11,9 +11,11 @@ from collections.abc import Iterator
 
 from argus.diagnostics import Span
 from argus.ir import ops as o
+from argus.ir.placement import TmaPlan
 from argus.ir.program import Program
 from argus.ir.walk import walk
 from argus.isa import registry
+from argus.isa.boxes import violations
 from argus.isa.mbarrier import MAX_COUNT
 from argus.isa.sync import CLUSTER_SIZES, NAMED_BARRIERS, WARP
 from argus.verify.evidence import Counterexample, Place
@@ -25,6 +27,7 @@ _BARRIER_BYTES = 8
 """Of an mbarrier, and what it is aligned to (PTX ISA, "Size and alignment of mbarrier
 object")."""
 _CLAIMS = {
+    "AG0320": "TMA has such boxes",
     "AG0409": "the barrier can count its arrivals",
     "AG0501": "buffers and barriers lie within the block's shared memory, apart",
     "AG0504": "a block has as many threads as the target runs",
@@ -50,12 +53,31 @@ def beyond(program: Program) -> Iterator[Obligation]:
             message = f"this is barrier {number} of the block"
             why = f"a block has {NAMED_BARRIERS}, from 0 on"
             yield _refuted("AG0507", op.span, message, why)
+        if isinstance(op, o.CopyAsync | o.CopyOut) and isinstance(op.plan, TmaPlan):
+            yield from _copy(program, op, op.plan)
     clusters = registry.has_family("cluster", program.target.name)
     sizes = CLUSTER_SIZES if clusters else CLUSTER_SIZES[:1]
     if program.cluster not in sizes:
         message = f"a cluster of {program.cluster} blocks"
         why = f"{program.target.name} has clusters of {', '.join(map(str, sizes))}"
         yield _refuted("AG0508", program.span, message, why)
+
+
+def _copy(
+    program: Program, op: o.CopyAsync | o.CopyOut, plan: TmaPlan
+) -> Iterator[Obligation]:
+    """What of a copy by TMA is so for all sizes: its map, and who receives it."""
+    of = plan.map.tensor
+    for text in violations(plan.map.box, of.dtype.bytes, plan.map.swizzle):
+        message = f"TMA copies boxes {plan.map.box} of {of.name}"
+        yield _refuted("AG0320", op.span, message, text)
+    if len(plan.map.box) != of.rank or plan.map not in program.tensor_maps:
+        message = f"TMA copies boxes {plan.map.box} of {of.name}"
+        yield _refuted("AG0320", op.span, message, "the kernel has no such tensor map")
+    if not 1 <= plan.multicast <= program.cluster:
+        message = f"TMA copies to {plan.multicast} blocks"
+        why = f"a cluster has {program.cluster}"
+        yield _refuted("AG0508", op.span, message, why)
 
 
 def _threads(program: Program) -> Iterator[Obligation]:
