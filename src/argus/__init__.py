@@ -6,7 +6,15 @@
 What authors write in kernels is documented in :mod:`argus.lang.names`.
 """
 
-from argus.lang.kernel import InlineFunction, Kernel, Module, load_kernels
+from collections.abc import Mapping as _Mapping
+
+from argus.lang.kernel import (
+    InlineFunction,
+    Kernel,
+    Module,
+    launch_by,
+    load_kernels,
+)
 from argus.lang.library import (
     gelu,
     gelu_tanh,
@@ -115,6 +123,22 @@ from argus.lang.names.types import float_type as float
 from argus.lang.names.types import half_type as half
 
 __version__ = "0.1.0"
+
+
+def _launch(
+    kernel: Kernel,
+    args: tuple[object, ...],
+    named: _Mapping[str, object],
+    *,
+    checking: bool,
+) -> object:
+    from argus import calls  # when a kernel is called: importing it takes its time
+
+    return calls.launch(kernel, args, named, checking=checking)
+
+
+launch_by(_launch)
+del launch_by
 
 __all__ = [
     "ElementType",

@@ -2,18 +2,17 @@
 
 A kernel comes from a decorated function of an imported module, or from a file that is
 only parsed (`load_kernels`): then nothing of it is executed, whatever it contains.
-Compiling and launching are not here; a call goes to :mod:`argus.calls`.
+Compiling and launching are not here: whoever can launch says so by `launch_by`.
 """
 
 from __future__ import annotations
 
 import ast
-import importlib
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from argus.diagnostics import fail
 
@@ -135,13 +134,45 @@ class Kernel:
         Raises ArgusError for arguments that do not fit, and with a counterexample for a
         kernel that is refuted; warns (ArgusWarning) of one that cannot be decided.
         """
-        calls = importlib.import_module("argus.calls")
-        return calls.launch(self, args, kwargs)
+        return _launched(self, args, kwargs, checking=True)
 
     def unchecked(self, *args: object, **kwargs: object) -> object:
         """The same call without a proof: a kernel that is wrong may hang or fault."""
-        calls = importlib.import_module("argus.calls")
-        return calls.launch(self, args, kwargs, checking=False)
+        return _launched(self, args, kwargs, checking=False)
+
+
+class Launcher(Protocol):
+    """What a call of a kernel does; see `argus.calls.launch`."""
+
+    def __call__(
+        self,
+        kernel: Kernel,
+        args: tuple[object, ...],
+        named: Mapping[str, object],
+        *,
+        checking: bool,
+    ) -> object:
+        """Prove, unless not ``checking``, compile and launch."""
+        ...
+
+
+_launchers: list[Launcher] = []
+
+
+def launch_by(launcher: Launcher) -> None:
+    """Let calls of kernels do this from now on. The package does it when imported."""
+    _launchers[:] = [launcher]
+
+
+def _launched(
+    kernel: Kernel,
+    args: tuple[object, ...],
+    named: Mapping[str, object],
+    *,
+    checking: bool,
+) -> object:
+    (launcher,) = _launchers
+    return launcher(kernel, args, named, checking=checking)
 
 
 @dataclass(frozen=True, slots=True)
