@@ -152,12 +152,12 @@ def round(x: Tile) -> Tile:
 
 
 def sum(x: Tile, dim: str | int) -> Tile:
-    """Sum along a dimension; of 16-bit floats in f32, and the result is f32."""
+    """Sum along a dimension; of 16-bit floats in f32, of i8 and u8 in i32."""
     raise outside("sum")
 
 
 def prod(x: Tile, dim: str | int) -> Tile:
-    """Product along a dimension; of 16-bit floats in f32, and the result is f32."""
+    """Product along a dimension; of 16-bit floats in f32, of i8 and u8 in i32."""
     raise outside("prod")
 
 
@@ -187,7 +187,7 @@ def argmin(x: Tile, dim: str | int) -> Tile:
 
 
 def cumsum(x: Tile, dim: str | int) -> Tile:
-    """Inclusive prefix sum along a dimension; of 16-bit floats in f32."""
+    """Inclusive prefix sum; of 16-bit floats in f32, of i8 and u8 in i32."""
     raise outside("cumsum")
 
 
