@@ -4,13 +4,18 @@ app.py        the commands
 options.py    options that commands share
 subjects.py   what FILE or NAME on a command line means
 output.py     text for a terminal, or JSON; exit codes
+streams.py    terminals that cannot show every character
 """
+
+import sys
 
 
 def main() -> None:
     """Run the command line of this process; does not return."""
     from argus.cli.app import app
+    from argus.cli.streams import speak
 
+    speak(sys.stdout, sys.stderr)
     app(prog_name="argus")
 
 

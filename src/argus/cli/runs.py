@@ -155,10 +155,12 @@ def export(
                     continue
                 candidate = _candidate(run, trial.candidate)
                 path = folder / f"trial-{trial.number:03}.py"
-                path.write_text(candidate.source)
+                path.write_text(candidate.source, encoding="utf-8")
                 if candidate.statics:
                     statics = json.dumps(candidate.statics, indent=1)
-                    path.with_suffix(".json").write_text(statics + "\n")
+                    path.with_suffix(".json").write_text(
+                        statics + "\n", encoding="utf-8"
+                    )
             out.data["folder"] = str(folder)
             out.data["files"] = len(list(folder.iterdir()))
             out.line(f"{len(list(folder.iterdir()))} files of {run.id} in {folder}")
