@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from argus.compiler import Request, placed_program
-from argus.interpret import run
+from argus.diagnostics import ArgusError
+from argus.interpret import ArgumentError, run
 from argus.ir.dtypes import DTYPES
 from argus.lang.kernel import load_kernels
+from argus.model.predict import predict
 from argus.verify.verifier import verify
 
 HEAD = "import argus as ag\nfrom argus import bf16, f32, i32, i64\n\n\n@ag.kernel\n"
@@ -49,3 +51,64 @@ def test_an_empty_array_has_no_strides() -> None:
     program = placed_program(Request(kernel, dict.fromkeys("XY", DTYPES["f32"])))
     empty = np.lib.stride_tricks.as_strided(np.zeros(1, np.float32), (0, 32), (0, 0))
     run(program, {"X": empty.copy(), "Y": empty}, {})
+
+
+def test_a_single_barrier_needs_no_index() -> None:
+    """`bar.expect` is no annotation, though `ag.expect` is one."""
+    text = """
+def k(X: f32["M N"], Y: f32["M N"]):
+    i = ag.block(ag.cdiv(X.shape[0], 64))
+    s = ag.shared(f32, (64, 32), dims="M N")
+    bar = ag.barriers(1)
+    with ag.role("load", warps=1):
+        bar.expect(64 * 32 * 4)
+        s.copy(X[i * 64 :, 0:], bar)
+    with ag.role("use", warpgroups=1):
+        bar.wait(0)
+        Y[i * 64 :, 0:32] = s.load()
+"""
+    kernel = load_kernels("single.py", HEAD + text.lstrip("\n")).kernels["k"]
+    program = placed_program(Request(kernel, dict.fromkeys("XY", DTYPES["f32"])))
+    x, y = np.ones((64, 32), np.float32), np.zeros((64, 32), np.float32)
+    run(program, {"X": x, "Y": y}, {})
+    assert (y == 1).all()
+
+
+@pytest.mark.parametrize(
+    "where",
+    ["ag.require(N % (G * W) == 0, 'whole groups')", "ag.block(N // G)"],
+)
+def test_a_launch_that_divides_by_zero_is_refused(where: str) -> None:
+    text = f"""
+def k(X: f32["N"], T: f32["G W"], Y: f32["N"]):
+    N = X.shape[0]
+    G, W = T.shape
+    i = {where if "block" in where else "0"}
+    {where if "require" in where else "pass"}
+    Y[i * 32 :] = ag.load(X[i * 32 :], (32,))
+"""
+    kernel = load_kernels("zero.py", HEAD + text.lstrip("\n")).kernels["k"]
+    request = Request(kernel, dict.fromkeys("XTY", DTYPES["f32"]))
+    program = placed_program(request)
+    arrays = {n: np.ones(16, np.float32) for n in "XY"}
+    arrays["T"] = np.ones((0, 16), np.float32)
+    with pytest.raises(ArgumentError, match=r"divides by zero|does not hold"):
+        run(program, arrays, {})
+    if "block" in where:
+        with pytest.raises(ArgusError) as caught:
+            predict(program, {"N": 16, "G": 0, "W": 16})
+        assert caught.value.code == "AG0517"
+
+
+@pytest.mark.parametrize("size", [0, 10**12, 2**62])
+def test_sizes_that_no_launch_has_are_not_predicted(size: int) -> None:
+    text = 'def k(X: f32["M N"], Y: f32["M N"]):\n    i, j = ag.block_tile('
+    text += "X.shape[0], ag.cdiv(X.shape[1], 64))\n"
+    text += "    Y[i, j * 64 :] = ag.load(X[i, j * 64 :], (64,))\n"
+    kernel = load_kernels("large.py", HEAD + text).kernels["k"]
+    program = placed_program(Request(kernel, dict.fromkeys("XY", DTYPES["f32"])))
+    assert predict(program, {"M": 4, "N": 64}).microseconds > 0
+    for sizes in ({"M": size, "N": 64}, {"M": size, "N": size}):
+        with pytest.raises(ArgusError) as caught:
+            predict(program, sizes)
+        assert caught.value.code == "AG0517"

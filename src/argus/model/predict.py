@@ -31,6 +31,10 @@ from argus.verify.performance.resources import occupancy
 
 INNER, OUTER = (8, 14), (2, 3)
 """Turns that are simulated of the innermost loops, and of loops around loops."""
+MOST_BLOCKS = (1 << 31) - 1
+"""Of a grid (CUDA C++ Programming Guide, "Technical Specifications")."""
+ADDRESSED = 1 << 47
+"""Bytes that a pointer of CUDA's unified address space reaches on 64-bit hosts."""
 BUSY = 0.6
 """Share of the time from which on a unit is what binds."""
 
@@ -90,8 +94,8 @@ def predict(
 
     ``arguments``: sizes by dimension name, and scalars. ``usage`` of the machine code
     makes the occupancy exact; without it registers are estimated. Raises ArgusError
-    AG0517 for a missing size and for thread groups that wait for ever; ValueError for a
-    program that is not placed.
+    AG0517 for a missing size, for sizes that no launch can have and for thread groups
+    that wait for ever; ValueError for a program that is not placed.
     """
     return simulate(prepare(program, arguments, usage, hardware), hardware)
 
@@ -115,10 +119,15 @@ def prepare(
             f"the size `{missing.args[0]}` is not given",
             help="give every dimension of the kernel's tensors",
         ) from missing
+    except ZeroDivisionError:
+        raise fail(
+            "AG0517", program.span, "the grid divides by zero at these sizes"
+        ) from None
+    _launchable(program, env)
     env[CLUSTER_SIZE] = program.cluster
     registers = usage.registers if usage else live.estimate(program)
     fits = max(1, occupancy(program, registers).blocks)
-    grid = max(1, int(env[GRID_SIZE.name]))
+    grid = int(env[GRID_SIZE.name])
     resident = min(fits, -(-grid // sms))
     wave = min(grid, sms * resident)
     footprint = Footprint(tensor_bytes(program, env), wave, grid, hardware.l2_capacity)
@@ -135,6 +144,21 @@ def prepare(
         registers,
         _balance(tracer.turns, grid, sms),
     )
+
+
+def _launchable(program: Program, env: Env) -> None:
+    """Raises ArgusError AG0517 for no blocks, and more blocks or bytes than can be."""
+    grid = int(env[GRID_SIZE.name])
+    if grid < 1:
+        text = "there is nothing to time: these sizes launch no blocks"
+        raise fail("AG0517", program.span, text)
+    if grid > MOST_BLOCKS:
+        text = f"no launch has {grid} blocks, at most {MOST_BLOCKS}"
+        raise fail("AG0517", program.span, text)
+    for name, count in tensor_bytes(program, env).items():
+        if count > ADDRESSED:
+            text = f"`{name}` would have {count:.3g} bytes; a GPU addresses {ADDRESSED}"
+            raise fail("AG0517", program.span, text)
 
 
 def _blocks(turns: NDArray[np.float64], grid: int, sms: int) -> list[int]:

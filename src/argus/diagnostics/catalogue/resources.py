@@ -95,7 +95,8 @@ CODES = (
     Code(
         "AG0517",
         "the performance model cannot time the kernel",
-        "Its thread groups wait for each other for ever, or a size that its loops "
-        "need is not given.",
+        "Its thread groups wait for each other for ever, a size that its loops need is "
+        "not given, or no launch can have the sizes: no blocks, too many of them, or "
+        "more bytes than a GPU addresses.",
     ),
 )

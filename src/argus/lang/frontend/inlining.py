@@ -15,7 +15,8 @@ from argus.lang.frontend.values import NOTHING, Scalar, Value, number
 @lru_cache(maxsize=512)
 def liveness_of(node: ast.FunctionDef) -> Liveness:
     """Live names of a function body, computed once."""
-    return Liveness(node.body)
+    arguments = (n for n in ast.walk(node.args) if isinstance(n, ast.arg))
+    return Liveness(node.body, frozenset(n.arg for n in arguments))
 
 
 def expand_inline(

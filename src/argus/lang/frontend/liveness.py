@@ -16,13 +16,14 @@ EMPTY: Names = frozenset()
 
 
 class Liveness:
-    """Live names of one function body.
+    """Live names of one function body, whose arguments are ``parameters``.
 
     ``after[stmt]``: names read after a `for` or `if`; ``head[stmt]``: names read after
     a `for` or in a further iteration of it.
     """
 
-    def __init__(self, body: Sequence[ast.stmt]) -> None:
+    def __init__(self, body: Sequence[ast.stmt], parameters: Names = EMPTY) -> None:
+        self._variables = parameters.union(*(stores(stmt) for stmt in body))
         self.after: dict[ast.stmt, Names] = {}
         self.head: dict[ast.stmt, Names] = {}
         self._summary: dict[ast.stmt, tuple[Names, Names]] = {}
@@ -59,8 +60,15 @@ class Liveness:
             self._summary[stmt] = self._summarise(stmt)
         return self._summary[stmt]
 
+    def annotates(self, stmt: ast.stmt) -> bool:
+        """Whether a statement of the body is an annotation.
+
+        `bar.expect(...)` is none: `bar` is a variable, and not the module.
+        """
+        return is_annotation(stmt, self._variables)
+
     def _summarise(self, stmt: ast.stmt) -> tuple[Names, Names]:
-        if is_annotation(stmt):
+        if self.annotates(stmt):
             return EMPTY, EMPTY
         match stmt:
             case ast.For():
@@ -86,14 +94,16 @@ class Liveness:
 ANNOTATIONS = ("tag", "check", "assume", "expect", "trust")
 
 
-def is_annotation(stmt: ast.stmt) -> bool:
-    """Whether a statement is `ag.check(...)` or the like.
+def is_annotation(stmt: ast.stmt, variables: Names = EMPTY) -> bool:
+    """Whether a statement is `ag.check(...)` or the like, of none of ``variables``.
 
     An annotation keeps no variable alive: what is carried is the same without it.
     """
     match stmt:
-        case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(), attr=attr))):
-            return attr in ANNOTATIONS
+        case ast.Expr(
+            value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=attr))
+        ):
+            return attr in ANNOTATIONS and name not in variables
         case _:
             return False
 

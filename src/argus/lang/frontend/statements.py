@@ -17,7 +17,6 @@ from argus.lang.frontend.carry import BROKEN
 from argus.lang.frontend.control import assign_target, bind_name, run_for, run_if
 from argus.lang.frontend.expressions import operate, static_truth
 from argus.lang.frontend.indexing import place
-from argus.lang.frontend.liveness import is_annotation
 from argus.lang.frontend.liveness import stores as stored_names
 from argus.lang.frontend.lookup import lookup
 from argus.lang.frontend.module import statement_words
@@ -47,7 +46,7 @@ def execute(e: Elaborator, body: Sequence[ast.stmt]) -> Value | None:
     """Read a block of statements; the value of its `return`, if it has one."""
     for i, stmt in enumerate(body):
         e.step(e.span(stmt))
-        if is_annotation(stmt):
+        if e.scope.live.annotates(stmt):
             after = e.span(body[i + 1]) if i + 1 < len(body) else None
             e.annotation = AnnotationPlace(after)
         read = _statement if e.active_inlines else _recovering
@@ -99,7 +98,7 @@ def _statement(e: Elaborator, stmt: ast.stmt) -> Value | None:
             _augmented(e, stmt)
         case ast.Expr(value=ast.Constant(value=str() | None)) | ast.Pass():
             pass
-        case ast.Expr(value=value) if is_annotation(stmt):
+        case ast.Expr(value=value) if e.scope.live.annotates(stmt):
             _annotation(e, value)
         case ast.Expr(value=value):
             _expression(e, value)

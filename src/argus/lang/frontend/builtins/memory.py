@@ -17,12 +17,12 @@ from argus.ir.ops import (
 from argus.isa import memory, registry, tma
 from argus.lang.frontend import coerce, stores
 from argus.lang.frontend.broadcast import unify_dims
+from argus.lang.frontend.builtins.sync import one_barrier
 from argus.lang.frontend.calls import Call, builtin
 from argus.lang.frontend.shared import whole
 from argus.lang.frontend.tiles import scalar_for
 from argus.lang.frontend.values import (
     NOTHING,
-    BarrierValue,
     SharedValue,
     SpecValue,
     StagedValue,
@@ -160,12 +160,7 @@ def _copy(call: Call, target: SharedValue) -> None:
         )
     barrier = None
     if call.name == "SharedTile.copy" and call.given("barrier"):
-        given = call.value("barrier")
-        if not isinstance(given, BarrierValue):
-            raise call.wrong(
-                "barrier", "`barrier` is one barrier", "write `bar[i]` or `bar[0]`"
-            )
-        barrier = given.ref
+        barrier = one_barrier(call, call.value("barrier"), call.where("barrier"))
     stores.copy_async(
         e,
         target.view,

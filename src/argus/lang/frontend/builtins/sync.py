@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, cast
 
+from argus.diagnostics import Span
 from argus.ir.expr import Const
 from argus.ir.memory import BarrierAlloc, BarrierRef
 from argus.ir.ops import (
@@ -57,8 +58,10 @@ def barriers(call: Call) -> Value:
     return BarriersValue(made)
 
 
-def one_barrier(call: Call, value: Value | None) -> BarrierRef:
-    """One barrier; an array of one counts as that."""
+def one_barrier(
+    call: Call, value: Value | None, where: Span | None = None
+) -> BarrierRef:
+    """One barrier; an array of one counts as that. ``where`` else is the call."""
     match value:
         case BarrierValue(ref=ref):
             return ref
@@ -66,7 +69,10 @@ def one_barrier(call: Call, value: Value | None) -> BarrierRef:
             return BarrierRef(alloc, Const(0))
         case _:
             raise call.e.fail(
-                "AG0105", call.span, "one barrier is needed here", help="write `bar[i]`"
+                "AG0105",
+                where or call.span,
+                "one barrier is needed here",
+                help="write `bar[i]`",
             )
 
 
