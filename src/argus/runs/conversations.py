@@ -13,10 +13,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from argus.diagnostics import ArgusError
-from argus.files.documents import DocumentError, document
+from argus.files.documents import DocumentError, strict
 from argus.runs.history import History, Trial
 from argus.runs.records import Asked
 
@@ -98,8 +98,9 @@ def _last(asked: list[Asked]) -> list[str]:
 def read(raw: bytes) -> Said | None:
     """A conversation; None where the text does not have its form."""
     try:
-        return document(Said, raw)
-    except DocumentError:
+        # By its values: a model may answer with half of a character.
+        return Said.model_validate(strict(raw))
+    except (DocumentError, ValidationError):
         return None
 
 
