@@ -67,6 +67,10 @@ class Arrays(Protocol):
         """NaN for floating point, the least value for integers, false for bool."""
         ...
 
+    def littered(self, dtype: DType, shape: tuple[int, ...]) -> Any:
+        """Finite numbers of many sizes, others each time; 0 or 1 for integers."""
+        ...
+
     def rounded(self, values: Any, dtype: DType) -> Any:
         """Floating point values (fp32, fp64) rounded to nearest in ``dtype``."""
         ...
@@ -114,6 +118,10 @@ class NumpyArrays:
             return rounded(np.full(shape, np.nan, np.float32), dtype)
         kind = storage(dtype)
         return np.full(shape, 0 if dtype.kind == "bool" else np.iinfo(kind).min, kind)
+
+    def littered(self, dtype: DType, shape: tuple[int, ...]) -> Any:
+        """See :class:`Arrays`."""
+        return _littered(self, dtype, shape)
 
     def rounded(self, values: Any, dtype: DType) -> Any:
         """See :class:`Arrays`."""
@@ -188,6 +196,10 @@ class TorchArrays:
             value = int(self.module.iinfo(kind).min)
         return self.module.full(shape, value, dtype=kind, device=self.device)
 
+    def littered(self, dtype: DType, shape: tuple[int, ...]) -> Any:
+        """See :class:`Arrays`."""
+        return _littered(self, dtype, shape)
+
     def rounded(self, values: Any, dtype: DType) -> Any:
         """See :class:`Arrays`."""
         return values.to(self._type(dtype))
@@ -211,6 +223,16 @@ class TorchArrays:
     def statistics(self, array: Any, dtype: DType) -> Statistics:
         """See :class:`Arrays`."""
         return _statistics(self.module, self.exact(array, dtype).double())
+
+
+def _littered(library: Arrays, dtype: DType, shape: tuple[int, ...]) -> Any:
+    """The same for both libraries: as likely to be near a result as far from it."""
+    if not dtype.is_float:
+        return library.integers(dtype, shape, 2)
+    single = DTYPES["f32"]
+    power = library.exact(library.integers(DTYPES["i32"], shape, 6), single)
+    values = library.exact(library.normal(single, shape), single)
+    return library.rounded(values * 10.0 ** (1.0 - power), dtype)
 
 
 def _difference(xp: Any, out: Any, reference: Any, bound: float) -> Difference:

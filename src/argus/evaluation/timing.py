@@ -97,11 +97,13 @@ def sample_interleaved(
     rounds: int = ROUNDS,
     fewest: int = 5,
     refresh: Callable[[], object] | None = None,
+    inspect: Callable[[], object] | None = None,
 ) -> dict[str, list[float]]:
     """Microseconds of each callable, in as many rounds as fit ``seconds``.
 
     At least ``fewest`` and at most ``rounds``. ``refresh`` is called before each round:
-    it puts new values where the callables read. One untimed and one timed round, which
+    it puts new values where the callables read; ``inspect`` after each timed round, when
+    the device has done everything. One untimed and one timed round, which
     is thrown away, come first. Raises like :func:`time_interleaved`.
     """
     torch = torch_module()
@@ -115,7 +117,8 @@ def sample_interleaved(
     torch.cuda.synchronize()
     each = 1e-3 * begin.elapsed_time(end)
     fitting = int(seconds / max(each, 1e-6))
-    return _rounds(torch, flush, calls, min(rounds, max(fewest, fitting)), refresh)
+    number = min(rounds, max(fewest, fitting))
+    return _rounds(torch, flush, calls, number, refresh, inspect)
 
 
 def _rounds(
@@ -124,6 +127,7 @@ def _rounds(
     calls: Mapping[str, Callable[[], object]],
     rounds: int,
     refresh: Callable[[], object] | None,
+    inspect: Callable[[], object] | None = None,
 ) -> dict[str, list[float]]:
     """Every callable once in each round; every round starts with another one."""
     names = list(calls)
@@ -142,6 +146,8 @@ def _rounds(
             events[name].append((begin, end))
         # A bounded queue: the host must not run into the driver's launch limit.
         torch.cuda.synchronize()
+        if inspect is not None:
+            inspect()
     return {
         name: [1e3 * b.elapsed_time(e) for b, e in pairs]
         for name, pairs in events.items()

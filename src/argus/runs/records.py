@@ -176,6 +176,8 @@ class Verdict(Record):
     resources: Resources | None = None
     limit_microseconds: float | None = None
     """The speed-of-light bound of the problem on the device."""
+    not_driven: tuple[str, ...] = ()
+    """Conditions that no run without a GPU has made turn out in a way that they may."""
     program: str = ""
     """SHA-256 of the CUDA C++ without comments: the same for a no-op edit."""
     seconds: dict[str, float] = {}

@@ -35,11 +35,20 @@ def fill(
     library: Arrays,
     arrays: dict[str, Any],
     distribution: Distribution,
+    *,
+    finite: bool = False,
 ) -> Inputs:
-    """Draw new inputs into the arrays, and poison the outputs."""
+    """Draw new inputs into the arrays, and poison the outputs.
+
+    With NaN, or ``finite`` numbers that are others each time: a kernel that reads what
+    an output held could tell NaN from a result.
+    """
     arguments = subject.entry.arguments(case)
     for argument in arguments:
-        arrays[argument.name][...] = _drawn(argument, library, distribution)
+        drawn = _drawn(argument, library, distribution)
+        if finite and argument.draw == "output":
+            drawn = library.littered(argument.dtype, argument.shape)
+        arrays[argument.name][...] = drawn
     if subject.entry.tables is not None:
         subject.entry.tables(library.module, arrays, case)
     kept = {a.name: library.copy(arrays[a.name]) for a in arguments if reads(a)}

@@ -3,8 +3,9 @@
 The candidate was checked and built before, in another process; here it comes out of the
 disk cache. It is launched on inputs of several distributions, each time with poisoned
 outputs and between guards, and compared with the fp64 oracle, which is computed after
-it ran. Then it is timed beside the baselines, with new inputs each round, and compared
-once more. Others may compute on the GPU meanwhile, but not while it is timed.
+it ran. Then it is timed beside the baselines, with new inputs and other poison each
+round; the results of some rounds, which nobody knows beforehand, and one more run are
+compared, too. Others may compute on the GPU meanwhile, but not while it is timed.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from argus.evaluation.judge.speed import speed_limit
 from argus.evaluation.judge.subject import Subject, subject_of
 from argus.evaluation.judge.tolerance import derived, representable, sensitivity
 from argus.evaluation.judge.turns import Turn
-from argus.evaluation.oracle import compared, expected
+from argus.evaluation.oracle import Inputs, compared, expected, reads
 from argus.evaluation.timing import median_interval, sample_interleaved, working
 from argus.ir.dtypes import DType
 from argus.kernels.library import Argument
@@ -46,6 +47,8 @@ _PATTERN = 0x5A
 _HEAVY = 2e12
 """Operations of a reference above which not every distribution is tried each time: an
 H200 does about 5e13 a second in fp64."""
+_COMPARED = 0.1
+"""Share of the timed rounds whose results are compared."""
 CANDIDATE = "candidate"
 
 
@@ -119,7 +122,10 @@ def _measured(job: Job, clock: Clock, turn: Turn, shared: bool = True) -> Verdic
             return bad
         with clock.waiting("time"):
             turn.alone()
-        samples = _timed(job, clock, placed, prepared)
+        rounds = Rounds(placed)
+        samples = _timed(job, clock, rounds, prepared)
+        if rounds.bad is not None:
+            return rounds.bad
         if shared:
             with clock.waiting("compare"):
                 turn.share()
@@ -188,8 +194,14 @@ def correct(
     subject, case = placed.subject, placed.subject.case
     error = 0.0
     passed: dict[str, float] | None = None
-    for distribution in distributions:
-        inputs = fill(subject, case, placed.library, placed.arrays, distribution)
+    # The last run has finite poison, so that one that is alone has it, too.
+    for left, distribution in zip(
+        range(len(distributions), 0, -1), distributions, strict=True
+    ):
+        finite = left % 2 == 1
+        inputs = fill(
+            subject, case, placed.library, placed.arrays, distribution, finite=finite
+        )
         clock.begin("run", "launch")
         placed.launch()
         clock.begin("compare", "run")
@@ -239,28 +251,70 @@ def _typed(library: TorchArrays, raw: Any, dtype: DType) -> Any:
 # -------------------------------------------------------------------------------- time
 
 
+class Rounds:
+    """The rounds of a timing: what they are given, and whether it comes out right.
+
+    Every round has new inputs, and outputs that hold other finite numbers. Of some, by
+    chance, the results are compared with the oracle; ``bad`` is what was wrong.
+    """
+
+    def __init__(self, placed: Placed, share: float = _COMPARED) -> None:
+        self.bad: Verdict | None = None
+        self.compared = 0
+        self.placed = placed
+        self._share = share
+        self._chance = random.Random(placed.seed ^ int.from_bytes(os.urandom(4)))
+        # Two rounds are not timed; at least five are.
+        self._sure, self._number = self._chance.randrange(3, 8), 0
+        self._inputs: Inputs | None = None
+        self._passed: dict[str, float] | None = None
+        subject = placed.subject
+        fill(subject, subject.case, placed.library, placed.arrays, "normal")
+
+    def refresh(self) -> None:
+        """Before a round."""
+        placed = self.placed
+        arguments = placed.subject.arguments()
+        for argument in arguments:
+            array = placed.arrays[argument.name]
+            if argument.draw == "output":
+                array.copy_(placed.library.littered(argument.dtype, argument.shape))
+            elif argument.draw == "normal" and argument.dtype.is_float:
+                array.normal_(generator=placed.library.generator)
+        self._inputs = None
+        self._number += 1
+        chosen = self._number == self._sure or self._chance.random() < self._share
+        if self.bad is None and chosen:
+            copy = placed.library.copy
+            kept = {a.name: copy(placed.arrays[a.name]) for a in arguments if reads(a)}
+            self._inputs = Inputs(placed.library, arguments, placed.arrays, kept)
+
+    def inspect(self) -> None:
+        """After a round, when nothing runs."""
+        inputs, subject = self._inputs, self.placed.subject
+        if inputs is None:
+            return
+        reference = expected(subject.entry, subject.case, inputs)
+        if self._passed is None:
+            self._passed = sensitivity(subject, subject.case, inputs, reference)
+        tolerances = derived(subject, inputs, reference, self._passed)
+        found = compared(inputs, reference, tolerances)
+        self.compared += 1
+        self.bad = wrong(found, inputs, "in a round that was timed")
+
+
 def _timed(
-    job: Job, clock: Clock, placed: Placed, prepared: Callable[[], object]
+    job: Job, clock: Clock, rounds: Rounds, prepared: Callable[[], object]
 ) -> dict[str, list[float]]:
     """Microseconds of the candidate and of the baselines, in turns."""
     clock.begin("time", "run")
-    subject, library = placed.subject, placed.library
-    fill(subject, subject.case, library, placed.arrays, "normal")
-    drawn = [
-        placed.arrays[a.name]
-        for a in subject.arguments()
-        if a.draw == "normal" and a.dtype.is_float
-    ]
-
-    def refresh() -> None:
-        for array in drawn:
-            array.normal_(generator=library.generator)
-
-    baselines = subject.entry.baselines(placed.arrays, subject.case)
+    placed = rounds.placed
+    baselines = placed.subject.entry.baselines(placed.arrays, placed.subject.case)
     return sample_interleaved(
         {CANDIDATE: prepared, **working(baselines)},
         seconds=job.limits.timing,
         rounds=job.limits.rounds,
         fewest=job.limits.fewest,
-        refresh=refresh,
+        refresh=rounds.refresh,
+        inspect=rounds.inspect,
     )

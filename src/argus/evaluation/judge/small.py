@@ -4,11 +4,8 @@ Sizes become a few tiles of the candidate: one case keeps each size's remainder,
 tails everywhere. What divides a size by itself divides the small one (up to 16), since
 the program relies on it.
 
-A candidate may be right for small sizes only: `if K > 4096`. Each decision that its
-program takes by sizes and scalars must turn out somewhere as it does at the problem's
-own sizes, and a size that reaches the values of elements must be there as it is
-(`dependence`). Where no small case does that, one dimension at a time is given its own
-size, and only one block is run.
+A candidate may be right for small sizes only: `if K > 4096`. What it does at the
+problem's own sizes is the business of `driving.py`.
 """
 
 from __future__ import annotations
@@ -18,7 +15,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from argus.evaluation.judge.candidate import environment
-from argus.evaluation.judge.size_use import decisions, valued
 from argus.evaluation.judge.subject import Subject
 from argus.ir import ops as o
 from argus.ir.expr import Const, holds
@@ -30,21 +26,19 @@ from argus.specialisations import divisor
 
 WORK = 1 << 24
 """Products or elements below which a problem is run at its own sizes."""
-MOST = 1 << 32
-"""Most multiplications of a case with one size as large as the problem's."""
 
 
 @dataclass(frozen=True)
 class Small:
-    """A case to run; ``few``: only one of its blocks."""
+    """A case to run; ``whole``: the problem itself."""
 
     case: Case
     why: str
-    few: bool = False
+    whole: bool = False
 
 
 class Unrepresented(Exception):  # noqa: N818 - a result, not a fault
-    """No small case decides like the problem; says which decision."""
+    """There is no small case that the kernel takes; says why."""
 
 
 def small_cases(program: Program, subject: Subject) -> tuple[Small, ...]:
@@ -54,7 +48,7 @@ def small_cases(program: Program, subject: Subject) -> tuple[Small, ...]:
     """
     own = subject.case
     if _work(subject, own) <= WORK:
-        return (Small(own, "the problem's own sizes"),)
+        return (Small(own, "the problem's own sizes", whole=True),)
     tiles, inner = _tiles(program)
     depth = 1 + max((r.stages for r in program.rings), default=1)
     found: list[Small] = []
@@ -65,14 +59,12 @@ def small_cases(program: Program, subject: Subject) -> tuple[Small, ...]:
             found.append(made)
     if not found:
         raise Unrepresented("the kernel's requirements refuse every small size")
-    return (*found, *_stretched(program, subject, found, tiles))
+    return tuple(found)
 
 
-def _case(
-    subject: Subject, sizes: Mapping[str, int], why: str, few: bool = False
-) -> Small:
+def _case(subject: Subject, sizes: Mapping[str, int], why: str) -> Small:
     name = ", ".join(f"{k}={v}" for k, v in sizes.items())
-    return Small(Case(name, dict(sizes), subject.case.options), why, few)
+    return Small(Case(name, dict(sizes), subject.case.options), why)
 
 
 def _work(subject: Subject, case: Case) -> int:
@@ -187,7 +179,7 @@ def _admitted(
             continue
         for more in range(n + 1, min(n + 16, subject.case.sizes[name]) + 1):
             sizes = {**small.case.sizes, name: more}
-            made = _case(subject, sizes, small.why, small.few)
+            made = _case(subject, sizes, small.why)
             if _admits(program, subject, made.case):
                 return made
     return None
@@ -196,55 +188,3 @@ def _admitted(
 def _admits(program: Program, subject: Subject, case: Case) -> bool:
     env = environment(program, subject.entry.arguments(case), subject)
     return all(holds(r.cond, env) for r in program.requirements)
-
-
-# -------------------------------------------------------------------- representation
-
-
-def _stretched(
-    program: Program,
-    subject: Subject,
-    found: list[Small],
-    tiles: Mapping[str, int],
-) -> tuple[Small, ...]:
-    """Cases with one size as it is, where no small case stands for the problem.
-
-    Raises :class:`Unrepresented` where there is no such case that can be run.
-    """
-
-    def taken(case: Case) -> dict[int, bool]:
-        arguments = subject.entry.arguments(case)
-        return decisions(program, environment(program, arguments, subject))
-
-    base = found[0].case.sizes
-    wide: dict[str, Small] = {}
-    for name, n in subject.case.sizes.items():
-        if base[name] == n:
-            continue
-        one = _case(subject, {**base, name: n}, f"{name} as it is", few=True)
-        made = _admitted(program, subject, one, tiles)
-        if made is not None and _work(subject, made.case) <= MOST:
-            wide[name] = made
-    added: dict[str, Small] = {}
-    for name in sorted(valued(program) & base.keys()):
-        if base[name] == subject.case.sizes[name]:
-            continue
-        if name not in wide:
-            raise Unrepresented(
-                f"values depend on {name}, which is too large to be run"
-            )
-        added[name] = wide[name]
-    seen = [taken(s.case) for s in (*found, *added.values())]
-    for number, outcome in taken(subject.case).items():
-        if any(s[number] == outcome for s in seen):
-            continue
-        for name, made in wide.items():
-            if taken(made.case)[number] == outcome:
-                added[name] = made
-                seen.append(taken(made.case))
-                break
-        else:
-            raise Unrepresented(
-                "it takes a decision by sizes that no small size takes in the same way"
-            )
-    return tuple(added.values())

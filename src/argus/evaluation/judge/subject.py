@@ -24,7 +24,7 @@ from argus.ir.annotations import Assume, Trust, annotations_of
 from argus.ir.dtypes import DTYPES, DType
 from argus.ir.program import Program
 from argus.kernels.entry import choose
-from argus.kernels.library import LIBRARY, Argument, Case, Choice, Entry, Work
+from argus.kernels.library import LIBRARY, Argument, Case, Entry, Work
 from argus.lang.frontend.module import FunctionDecl, parse_module
 from argus.lang.kernel import Kernel
 from argus.runs.records import FileProblem, LibraryProblem, Problem
@@ -86,7 +86,9 @@ def _library(problem: LibraryProblem) -> Subject:
     choice = choose(entry, case, problem.target)
     arguments = entry.arguments(case)
     outputs = tuple(a.name for a in arguments if a.draw == "output")
-    program = _own_program(choice, arguments, problem.target)
+    program = tile_program(
+        _request(choice.kernel, choice.statics, arguments, problem.target)
+    )
     return Subject(
         problem,
         entry,
@@ -105,16 +107,23 @@ def _check_sizes(sizes: Mapping[str, int]) -> None:
         raise fail("AG1018", None, f"size {odd[0]} of the problem is {sizes[odd[0]]}")
 
 
-def _own_program(
-    choice: Choice, arguments: tuple[Argument, ...], target: str
-) -> Program:
-    """The problem's own kernel, not placed."""
-    dtypes = {a.name: a.dtype for a in arguments}
-    shapes = {a.name: a.shape for a in arguments}
-    facts = contiguous_facts(choice.kernel, shapes)
-    return tile_program(
-        Request(choice.kernel, dtypes, dict(choice.statics), target, facts)
+def own_request(subject: Subject) -> Request:
+    """The specialisation of the problem's own kernel at its sizes."""
+    return _request(
+        subject.kernel, subject.statics, subject.arguments(), subject.target
     )
+
+
+def _request(
+    kernel: Kernel,
+    statics: Mapping[str, object],
+    arguments: tuple[Argument, ...],
+    target: str,
+) -> Request:
+    shapes = {a.name: a.shape for a in arguments}
+    dtypes = {a.name: a.dtype for a in arguments}
+    facts = contiguous_facts(kernel, shapes)
+    return Request(kernel, dtypes, dict(statics), target, facts)
 
 
 def stated_by(program: Program) -> frozenset[tuple[str, str]]:

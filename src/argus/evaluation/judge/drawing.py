@@ -1,0 +1,186 @@
+"""Inputs for blocks of a problem of any size: numbers that make conditions turn out.
+
+Elements are about normal, and some are special: 0, 1, the constants of the programs
+that are compared, their neighbours and what a sum or a product makes of two of them. A
+*mode* says how large they are; extreme ones are for conditions that usual numbers do
+not reach.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from argus.evaluation.tiles import Drawn, Held, Tensor, Written
+from argus.evaluation.tiles.tensors import TABLE
+from argus.evaluation.tiles.values import fitted
+from argus.interpret.numbers import storage
+from argus.ir import ops as o
+from argus.ir.dtypes import DType
+from argus.ir.expr import Binary, Const, Expr, Select
+from argus.ir.program import Program
+from argus.ir.walk import expressions, walk
+from argus.kernels.library import Argument, Case, Entry
+
+__all__ = ["EXTREME", "MODES", "Mode", "constants", "drawn", "specials"]
+
+_SPECIAL = 37
+"""One in so many elements is special."""
+_MOST = 256
+"""Special numbers, at most."""
+
+
+@dataclass(frozen=True)
+class Mode:
+    """How inputs are drawn: ``scale * N(shift, 1)``; ``every``: of special numbers.
+
+    ``poison``: what outputs hold before: NaN, or finite numbers.
+    """
+
+    name: str
+    scale: float = 1.0
+    shift: float = 0.0
+    special: bool = True
+    every: bool = False
+    poison: bool = True
+
+
+MODES = (
+    Mode("normal", special=False),
+    Mode("special", poison=False),
+    Mode("shifted", shift=2.0),
+)
+EXTREME = (
+    Mode("negative", shift=-3.0, poison=False),
+    Mode("constants", every=True),
+    Mode("large", scale=64.0, poison=False),
+    Mode("small", scale=1 / 1024, special=False),
+    Mode("huge", scale=8192.0, special=False, poison=False),
+    Mode("sums", scale=16.0, shift=4.0),
+)
+"""What is tried where the others leave a condition that depends on data."""
+
+
+def constants(programs: Iterable[Program]) -> tuple[float, ...]:
+    """Numbers that occur in programs, each once."""
+    found: dict[float, None] = {}
+
+    def visit(e: Expr) -> None:
+        match e:
+            case Const(value=value) if not isinstance(value, bool):
+                found[float(value)] = None
+            case Binary():
+                visit(e.left)
+                visit(e.right)
+            case Select():
+                for part in (e.cond, e.then, e.other):
+                    visit(part)
+            case _:
+                pass
+
+    for program in programs:
+        for op in walk(program.body):
+            if isinstance(op, o.Full | o.Elementwise | o.Let | o.If | o.LoadGlobal):
+                for e in expressions(op):
+                    visit(e)
+    return tuple(c for c in found if math.isfinite(c))
+
+
+def specials(
+    programs: Iterable[Program], scalars: Iterable[int | float]
+) -> tuple[float, ...]:
+    """Numbers at which the programs may decide, and simple ones."""
+    given = [float(s) for s in scalars]
+    own = [c for c in constants(programs) if 1e-30 < abs(c) < 1e30]
+    found: dict[float, None] = dict.fromkeys([0.0, 1.0, -1.0, 0.5, -2.0])
+
+    def add(value: float) -> None:
+        near = np.float32(value)
+        if np.isfinite(near):
+            for x in (near, np.nextafter(near, np.float32(np.inf)),
+                      np.nextafter(near, np.float32(-np.inf))):  # fmt: skip
+                found[float(x)] = None
+
+    for c in own:
+        add(c)
+        add(-c)
+    for c in own:
+        for d in (*own, *given):
+            if d and c != d:
+                for value in (c / d, c - d, c + d, c * d):
+                    add(value)
+        if len(found) > _MOST:
+            break
+    return tuple(found)[:_MOST]
+
+
+def drawn(
+    entry: Entry,
+    case: Case,
+    mode: Mode,
+    seed: int,
+    special: tuple[float, ...],
+) -> dict[str, Tensor]:
+    """The tensors of a case: inputs by formula, tables as they are, empty outputs."""
+    arguments = entry.arguments(case)
+    rng = np.random.default_rng(seed)
+    found: dict[str, Tensor] = {}
+    tables: dict[str, Any] = {}
+    for number, argument in enumerate(arguments):
+        shape, dtype, own = argument.shape, argument.dtype, 1000 * seed + number
+        if argument.draw == "output":
+            table = _poison(dtype, mode, rng)
+            found[argument.name] = Written(shape, dtype, table, own)
+        elif dtype.is_float or entry.tables is None:
+            table = _entries(argument, mode, rng, special)
+            found[argument.name] = Drawn(shape, dtype, table, own)
+        else:
+            whole = rng.integers(0, max(argument.high, 1), shape)
+            tables[argument.name] = whole.astype(storage(dtype))
+    if entry.tables is not None:
+        entry.tables(np, tables, case)
+    types = {a.name: a.dtype for a in arguments}
+    return found | {n: Held(t, types[n]) for n, t in tables.items()}
+
+
+def _entries(
+    argument: Argument,
+    mode: Mode,
+    rng: np.random.Generator,
+    special: tuple[float, ...],
+) -> Any:
+    """What the elements of an input may be."""
+    dtype = argument.dtype
+    if dtype.is_float:
+        values = rng.standard_normal(TABLE, np.float32)
+        values = np.float32(mode.scale) * (values + np.float32(mode.shift))
+        some = np.array(special, np.float32)
+    else:
+        high = 2 if dtype.kind == "bool" else max(argument.high, 1)
+        values = rng.integers(0, high, TABLE)
+        some = np.array([s for s in special if s == int(s) and 0 <= s < high])
+    if mode.every:
+        values = rng.choice(some, TABLE)
+    elif mode.special:
+        places = rng.integers(0, TABLE, TABLE // _SPECIAL)
+        values[places] = rng.choice(some, places.size)
+    with np.errstate(over="ignore"):
+        return fitted(values, dtype)
+
+
+def _poison(dtype: DType, mode: Mode, rng: np.random.Generator) -> Any:
+    """NaN (the least integer), or other finite numbers each time."""
+    if mode.poison:
+        least = np.nan if dtype.is_float else 0
+        if dtype.kind == "int":
+            least = np.iinfo(storage(dtype)).min
+        return fitted(np.full(TABLE, least), dtype)
+    if not dtype.is_float:
+        return fitted(rng.integers(0, 2, TABLE), dtype)
+    # As likely to be near a result as far from it.
+    sizes = np.float32(10.0) ** rng.integers(-4, 2, TABLE).astype(np.float32)
+    return fitted(rng.standard_normal(TABLE, np.float32) * sizes, dtype)
