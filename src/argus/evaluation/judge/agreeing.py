@@ -34,6 +34,9 @@ __all__ = ["MANY", "Disagreement", "Kernel", "Setting", "Side", "agree"]
 
 MANY = 1 << 20
 """Multiprocessors: as many as tiles, so that a persistent block does one."""
+_OUTSIDE, _FLOOR = 64.0, 1e-4
+"""An element is wrong whose difference is so many times that of nine in ten others, if
+it is more than the floor, too."""
 _BLOCKS = 64
 """Blocks of the other kernel for one of this, at most."""
 
@@ -161,7 +164,14 @@ def agree(
         dtype = given[name].dtype
         tolerance = tolerances[name] * setting.slack if dtype.is_float else 0.0
         found = _differs(
-            name, common, values[mine], exact[correct], given[name].shape, tolerance
+            name,
+            common,
+            values[mine],
+            exact[correct],
+            given[name].shape,
+            tolerance,
+            ROUNDOFF.get(dtype.name, 0.0),
+            setting.slack,
         )
         if found is not None:
             return Compared(found, total, left)
@@ -199,6 +209,8 @@ def _differs(
     expected: Array,
     shape: tuple[int, ...],
     tolerance: float,
+    roundoff: float,
+    slack: float,
 ) -> Disagreement | None:
     if not at.size:
         return None
@@ -209,9 +221,14 @@ def _differs(
         _, row = np.unique(at // shape[-1], return_inverse=True)
         size = np.sqrt(np.bincount(row, square) / np.bincount(row))[row]
         whole = float(np.sqrt(square.mean()))
-        allowed = OUTLIER * tolerance * (size + np.abs(b) + 1e-3 * whole)
-        with np.errstate(invalid="ignore"):
-            bad = ~(np.abs(a - b) <= allowed) & finite
+        scale = size + np.abs(b) + 1e-3 * whole
+        with np.errstate(invalid="ignore", divide="ignore"):
+            off = np.abs(a - b) / scale
+            off[a == b] = 0.0
+            # Two right kernels differ about alike everywhere: by rounding.
+            usual = float(np.quantile(off[finite], 0.9)) if finite.any() else 0.0
+            least = max(_OUTSIDE * usual, _OUTSIDE * roundoff + _FLOOR)
+            bad = ~(off <= min(OUTLIER * tolerance, least * slack)) & finite
         # Where right is NaN or infinite, so must be what was computed.
         bad |= ~finite & np.isfinite(a)
     else:

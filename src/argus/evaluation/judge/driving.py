@@ -34,7 +34,7 @@ from argus.evaluation.judge.agreeing import (
     Side,
     agree,
 )
-from argus.evaluation.judge.drawing import EXTREME, MODES, Mode, constants, specials
+from argus.evaluation.judge.drawing import EXTREME, LARGE, MODES, Mode, constants, specials
 from argus.evaluation.judge.subject import Subject, own_request
 from argus.evaluation.tiles import (
     Facet,
@@ -121,6 +121,7 @@ class _Drive:
         self.latest = self.begin + effort.most
         self.known: dict[Facet, Place] = {}
         self.stuck: str = ""
+        self.directed: list[int] = []
 
     def run(self) -> Driven:
         """All steps; the first disagreement ends them."""
@@ -163,7 +164,7 @@ class _Drive:
 
     def _own_sizes(self) -> None:
         """Blocks where conditions flip, of either kernel; then some others."""
-        modes = iter(itertools.cycle(MODES))
+        modes = itertools.cycle(MODES)
         self._search()
         tried: set[tuple[bool, int]] = set()
         for side in (self.candidate, self.own):
@@ -172,10 +173,12 @@ class _Drive:
                 place = self.known.get(facet)
                 if not isinstance(place, int) or (of_own, place) in tried:
                     continue
-                if facet not in side.facets.unseen() or time.monotonic() > self.latest:
+                if facet in side.facets.seen or time.monotonic() > self.latest:
                     continue
                 tried.add((of_own, place))
-                self._pair(self._setting(next(modes)), [place], of_own)
+                self._pair(self._setting(MODES[0]), [place], of_own)
+                if not of_own:
+                    self.directed.append(place)
         grid = self._grid(self.candidate)
         rng = np.random.default_rng(self.seed)
         usual = time.monotonic() + self.effort.usual
@@ -186,13 +189,16 @@ class _Drive:
             if (False, block) not in tried:
                 tried.add((False, block))
                 self._pair(self._setting(next(modes)), [block], False)
+        self._pair(self._setting(LARGE, slack=8.0), [grid // 2], False)
 
     def _different(self, side: Side) -> list[Facet]:
         """The facets of a kernel; of the problem's own what the candidate has not."""
         if side is self.candidate:
-            return side.facets.all
-        seen = {f.mark for f in self.candidate.facets.all}
-        return [f for f in side.facets.all if f.mark not in seen]
+            return [*side.facets.all, *side.facets.flips]
+        mine = self.candidate.facets
+        seen = {f.mark for f in (*mine.all, *mine.flips)}
+        theirs = (*side.facets.all, *side.facets.flips)
+        return [f for f in theirs if f.mark not in seen]
 
     def _grid(self, side: Side) -> int:
         env = self._setting(MODES[0]).env(side.program)
@@ -223,7 +229,8 @@ class _Drive:
             if not (left or theirs) or time.monotonic() > self.latest:
                 return
             grid = self._grid(self.candidate)
-            blocks = sorted({0, grid - 1, int(rng.integers(0, grid))})
+            some = [0, grid - 1, int(rng.integers(0, grid))]
+            blocks = list(dict.fromkeys([*self.directed[:8], *some]))
             extreme = mode in EXTREME
             setting = self._setting(mode, slack=8.0 if extreme else 1.0)
             for block in blocks:

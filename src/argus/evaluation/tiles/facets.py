@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import linecache
 from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any
 
@@ -102,6 +103,8 @@ class Facets:
         self._views: dict[o.AnyOp, tuple[Facet, Facet]] = {}
         self._seen: set[Facet] = set()
         self.all: list[Facet] = []
+        self.flips: list[Facet] = []
+        """Where comparisons flip: they are searched for, and not seen."""
         self._marks: dict[o.Tile, str] = {}
         self._known: dict[o.Tile, Expr | None] = {}
         self._collect(program.body, ())
@@ -144,6 +147,11 @@ class Facets:
             self._seen.add(outside)
         if self._seen.issuperset(pair):
             del self._views[op]
+
+    @property
+    def seen(self) -> AbstractSet[Facet]:
+        """Facets that some block has shown."""
+        return self._seen
 
     def unseen(self) -> list[Facet]:
         """Facets that no block has shown yet, in order of the program."""
@@ -218,6 +226,24 @@ class Facets:
         table.setdefault(op, []).append(_Pair(probe, (first, second)))
         self.all += [first, second]
 
+    def _flip(
+        self, op: o.AnyOp, e: Expr, mark: str, scope: Scope, shape: tuple[int, ...]
+    ) -> None:
+        """Where a comparison of numbers flips: its sides are the same, or neighbours."""
+        if not isinstance(e, Binary) or e.op not in ("<", "<=", ">", ">="):
+            return
+        off = binary("-", e.left, e.right)
+        if off.type != "int":
+            return
+        for by in (0, -1, 1):
+            words = f"`{e}` is {abs(by)} from where it flips"
+            self.flips.append(
+                Facet(
+                    op, _sentence(op, words), f"{mark} flip {by}", scope,
+                    binary("==", off, by), shape, compares=True,
+                )
+            )  # fmt: skip
+
     def _truth(
         self, op: o.AnyOp, e: Expr, scope: Scope, table: dict[o.AnyOp, list[_Pair]]
     ) -> None:
@@ -232,6 +258,7 @@ class Facets:
         self._add(
             op, probe, said, "scalar", scope, when, _axes(op, e), table, compares=True
         )
+        self._flip(op, e, f"scalar {e}", scope, _axes(op, e))
 
     def _scalar(
         self, op: o.AnyOp, e: Binary, scope: Scope, table: dict[o.AnyOp, list[_Pair]]
@@ -387,6 +414,8 @@ class Facets:
         self._add(
             op, probe, said, mark, scope, when, op.result.shape, compares=logic
         )
+        if when is not None and when[0] is not None:
+            self._flip(op, when[0], mark, scope, op.result.shape)
 
 
 def _expression(op: o.Elementwise, args: list[Expr | None]) -> Expr | None:

@@ -69,25 +69,43 @@ def places(
     few = few[few < grid]
     found: dict[Facet, Place] = {}
     searches: list[tuple[Facet, _Search]] = []
+    chosen: dict[int, None] = {}
     for facet in facets:
         if facet.when is None:
             found[facet] = "data"
             continue
         search = _Search(program, facet, tensors, {**env, GRID_SIZE.name: grid})
         with np.errstate(all="ignore"):
-            found[facet] = search.among(few, whole=few.size == grid)
+            # As few blocks as will do: those that are run anyway come first.
+            place: Place = "unknown"
+            if chosen:
+                place = search.among(np.array(list(chosen)[:16]), whole=False)
+            if not isinstance(place, int):
+                place = search.among(few, whole=few.size == grid)
+            found[facet] = place
             if found[facet] == "unknown" and search.each * grid <= _CHEAP:
                 found[facet] = search.everywhere(grid, rng, deadline)
-        if found[facet] == "unknown":
+        place = found[facet]
+        if isinstance(place, int):
+            chosen[place] = None
+        elif place == "unknown":
             searches.append((facet, search))
     searches.sort(key=lambda x: not x[0].compares)
     for facet, search in searches:
         if time.monotonic() > deadline:
             break
-        found[facet] = search.solved(grid)
-        if found[facet] == "unknown":
+        place = "unknown"
+        if chosen:
             with np.errstate(all="ignore"):
-                found[facet] = search.everywhere(grid, rng, deadline)
+                place = search.among(np.array(list(chosen)[:16]), whole=False)
+        if place == "unknown":
+            place = search.solved(grid)
+        if place == "unknown":
+            with np.errstate(all="ignore"):
+                place = search.everywhere(grid, rng, deadline)
+        found[facet] = place
+        if isinstance(place, int):
+            chosen[place] = None
     return found
 
 
@@ -221,7 +239,7 @@ class _Search:
         there = np.asarray(value.astype(np.bool_) & holds)
         self.each = max(1, there.size // len(blocks))
         # What is the same for these blocks is the same for all.
-        self.uniform = _length(there) == 1
+        self.uniform = _length(there) == 1 < len(blocks)
         if not there.any():
             return None, complete
         shape = np.broadcast_shapes(there.shape, (1,) * self.rank)
