@@ -22,6 +22,7 @@ from argus.evaluation.judge.limits import Job
 from argus.evaluation.judge.measuring import (
     GUARD,
     Placed,
+    Rounds,
     _believed,
     chosen,
     correct,
@@ -147,7 +148,59 @@ def test_a_kernel_that_works_only_once_is_seen() -> None:
 
     made, _ = placed(launch)
     bad, _ = correct(made, CLOCK, ("normal", "shifted"))
-    assert bad is not None and "not written" in bad.summary
+    assert bad is not None and "elements of Y are wrong" in bad.summary
+
+
+def test_a_kernel_that_keeps_finite_outputs_is_seen() -> None:
+    def launch(arrays: dict[str, Any]) -> None:
+        old = arrays["Y"]
+        empty = old != old
+        old[empty] = affine(arrays)[empty]
+
+    for distributions in (("normal",), ("normal", "steps"), DISTRIBUTIONS):
+        made, _ = placed(launch)
+        bad, _ = correct(made, CLOCK, distributions)
+        assert bad is not None and bad.findings[0].code == "AG0815"
+
+
+def test_poison_is_other_numbers_each_time() -> None:
+    seen: list[Any] = []
+
+    def launch(arrays: dict[str, Any]) -> None:
+        seen.append(arrays["Y"].clone())
+        arrays["Y"][...] = affine(arrays)
+
+    made, _ = placed(launch)
+    assert correct(made, CLOCK, DISTRIBUTIONS)[0] is None
+    finite = [y for y in seen if bool(y.isfinite().all())]
+    assert len(finite) == len(seen) // 2
+    assert not bool((finite[0] == finite[1]).all())
+    # Of many sizes: a threshold finds some that are near, and some that are far.
+    sizes = finite[0].abs().log10()
+    assert float(sizes.min()) < -4 and float(sizes.max()) > 0
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+def test_rounds_that_are_timed_are_compared(lazy: bool) -> None:
+    """A kernel that does nothing where its outputs hold numbers already."""
+
+    def launch(arrays: dict[str, Any]) -> None:
+        if not lazy:
+            arrays["Y"][...] = affine(arrays)
+
+    made, _ = placed(launch)
+    rounds = Rounds(made)
+    for number in range(12):
+        rounds.refresh()
+        made.launch()
+        if number >= 2:  # two rounds are not timed
+            rounds.inspect()
+    assert rounds.compared >= 1
+    if lazy:
+        assert rounds.bad is not None and rounds.bad.status == "wrong"
+        assert "in a round that was timed" in rounds.bad.findings[0].text
+    else:
+        assert rounds.bad is None
 
 
 def test_guards_lie_around_tensors() -> None:
@@ -323,11 +376,13 @@ def test_the_whole_of_it_without_a_gpu(
     program = placed_program(request_of(candidate, subject_of(problem)))
     rounds: list[str] = []
 
-    def sampled(calls: Any, *, seconds: float, rounds: int, fewest: int, refresh: Any):
+    def sampled(calls: Any, *, seconds: float, rounds: int, fewest: int, **hooks: Any):
         assert next(iter(calls)) == "candidate"
-        refresh()
-        for call in calls.values():
-            call()
+        for _ in range(8):
+            hooks["refresh"]()
+            for call in calls.values():
+                call()
+            hooks["inspect"]()
         return {name: [4e3, 5e3, 6e3] for name in calls}
 
     monkeypatch.setattr(_Interpreted, "program", program, raising=False)

@@ -8,13 +8,11 @@ import pytest
 
 from argus.compiler import placed_program
 from argus.evaluation.judge.candidate import request_of
-from argus.evaluation.judge.size_use import decisions, valued
 from argus.evaluation.judge.small import Unrepresented, small_cases
 from argus.evaluation.judge.subject import subject_of
 from argus.ir.program import Program
 from argus.runs.records import Candidate, LibraryProblem, Problem, Value
-from judge.corpus import RIGHT_WHEN_SMALL, read_all
-from judge.problems import AFFINE, LARGE, TASK
+from judge.problems import AFFINE, TASK
 
 KERNELS = Path(__file__).parents[2] / "src/argus/kernels"
 
@@ -32,7 +30,7 @@ def test_a_small_problem_is_its_own_case() -> None:
     candidate = Candidate(source=TASK, kernel="affine")
     program = placed_program(request_of(candidate, subject))
     (only,) = small_cases(program, subject)
-    assert only.case == subject.case and not only.few
+    assert only.case == subject.case and only.whole
 
 
 @pytest.mark.parametrize("n", [4096, 4000, 4095, 4088])
@@ -42,7 +40,7 @@ def test_divisors_and_remainders_are_kept(n: int) -> None:
     vectors = n % 2 == 0
     statics: dict[str, Value] = {"BM": 64, "BN": 64, "BK": 32, "VECTORS": vectors}
     program = program_of(problem, "gemm/kernel.py", "gemm_sm80", statics)
-    whole, tails, *wide = small_cases(program, subject)
+    whole, tails = small_cases(program, subject)
     for small in (whole, tails):
         sizes = small.case.sizes
         assert all(s <= 400 for s in sizes.values())
@@ -50,9 +48,6 @@ def test_divisors_and_remainders_are_kept(n: int) -> None:
             assert sizes[name] % min(16, n & -n) == 0
     assert whole.case.sizes["K"] % 32 == n % 32
     assert tails.case.sizes["M"] % 64 != 0 and tails.case.sizes["K"] % 32 != 0
-    # More rows of tiles than one group of them has.
-    assert [w.case.sizes["M"] for w in wide] == [n]
-    assert all(w.few for w in wide)
 
 
 def test_groups_of_heads_stay() -> None:
@@ -70,33 +65,6 @@ def test_a_table_with_a_divisor() -> None:
     program = program_of(problem, "grouped/kernel.py", "grouped_gemm", {})
     cases = small_cases(program, subject_of(problem))
     assert len(cases) >= 2
-
-
-def test_values_that_depend_on_sizes() -> None:
-    rows: Problem = LibraryProblem(entry="rmsnorm", sizes={"M": 64, "N": 1024})
-    norm = program_of(rows, "norms/kernel.py", "rmsnorm", {"BN": 1024, "WARPS": 4})
-    assert valued(norm) == {"N"}
-    gemm = program_of(LARGE, "gemm/kernel.py", "gemm_sm80", {})
-    assert valued(gemm) == frozenset()
-
-
-@pytest.mark.parametrize("name", RIGHT_WHEN_SMALL)
-def test_exploits_of_small_sizes_need_the_large_one(name: str) -> None:
-    exploit = read_all()[name]
-    subject = subject_of(exploit.problem)
-    program = placed_program(request_of(exploit.candidate, subject))
-    cases = small_cases(program, subject)
-    assert 4096 in {small.case.sizes["K"] for small in cases}
-
-
-def test_decisions_by_sizes() -> None:
-    exploit = read_all()["gemm_zero_when_large"]
-    subject = subject_of(exploit.problem)
-    program = placed_program(request_of(exploit.candidate, subject))
-    env = {"M": 64, "N": 64, "K": 64, "A_s0": 64, "B_s0": 64, "C_s0": 64}
-    small, large = decisions(program, env), decisions(program, {**env, "K": 4096})
-    assert small.keys() == large.keys()
-    assert small != large
 
 
 def test_requirements_that_no_small_size_meets() -> None:

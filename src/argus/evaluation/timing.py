@@ -102,8 +102,8 @@ def sample_interleaved(
     """Microseconds of each callable, in as many rounds as fit ``seconds``.
 
     At least ``fewest`` and at most ``rounds``. ``refresh`` is called before each round:
-    it puts new values where the callables read; ``inspect`` after each timed round, when
-    the device has done everything. One untimed and one timed round, which
+    it puts new values where the callables read; ``inspect`` after each timed round,
+    when the device has done everything. One untimed and one timed round, which
     is thrown away, come first. Raises like :func:`time_interleaved`.
     """
     torch = torch_module()

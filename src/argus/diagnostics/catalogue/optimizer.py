@@ -80,9 +80,10 @@ CODES = (
     ),
     Code(
         "AG1019",
-        "no small case that stands for the problem",
-        "Without a GPU a candidate is run in the interpreter at reduced sizes. It "
-        "decides differently there than at the problem's sizes, or refuses them.",
+        "a candidate that tests cannot decide",
+        "Without a GPU a candidate is run at reduced sizes, and on blocks of the "
+        "problem that drive its conditions. It refuses these sizes, its blocks cannot "
+        "be compared, or a condition of it has not turned out in a way that it may.",
     ),
     Code(
         "AG1020",

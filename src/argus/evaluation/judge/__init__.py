@@ -8,8 +8,10 @@
     subject.py       a problem as entry, case and kernel; candidate.py: a candidate as a
                      specialisation with the problem's signature
     checking.py      parse, place, prove, build, predict
-    simulating.py    correctness in the interpreter, at the sizes of small.py, which
-                     size_use.py shows to stand for the problem's
+    simulating.py    correctness without a GPU: in the interpreter, at the sizes of
+                     small.py, and on blocks of the problem itself:
+    driving.py       which blocks, sizes, scalars and numbers (drawing.py) drive every
+                     condition; agreeing.py: two kernels on the same blocks
     inspecting.py    what can be shown of a candidate: proof, stages, profile
     measuring.py     correctness and time on a GPU; health.py: does the GPU still work
     inputs.py, tolerance.py, speed.py: distributions, tolerances, speed of light

@@ -27,10 +27,18 @@ from argus.evaluation.tiles import (
 )
 from argus.interpret.numbers import Array
 from argus.ir.expr import evaluate
-from argus.ir.program import SM_COUNT, Program
+from argus.ir.program import SM_COUNT, Program, ScalarParam
 from argus.kernels.library import Case
 
-__all__ = ["MANY", "Disagreement", "Kernel", "Setting", "Side", "agree"]
+__all__ = [
+    "MANY",
+    "Compared",
+    "Disagreement",
+    "Setting",
+    "Side",
+    "agree",
+    "least_tolerance",
+]
 
 MANY = 1 << 20
 """Multiprocessors: as many as tiles, so that a persistent block does one."""
@@ -67,7 +75,9 @@ class Setting:
         """What symbols of a program are here."""
         arguments = self.subject.entry.arguments(self.case)
         made = environment(program, arguments, self.subject)
-        made.update(self.scalars)
+        for param in program.params:
+            if isinstance(param, ScalarParam):
+                made[param.sym.name] = self.scalars[param.name]
         made[SM_COUNT.name] = self.multiprocessors
         return made
 

@@ -29,12 +29,20 @@ import numpy as np
 from argus.compiler import Request, tile_program
 from argus.diagnostics import ArgusError
 from argus.evaluation.judge.agreeing import (
+    MANY,
     Disagreement,
     Setting,
     Side,
     agree,
 )
-from argus.evaluation.judge.drawing import EXTREME, LARGE, MODES, Mode, constants, specials
+from argus.evaluation.judge.drawing import (
+    EXTREME,
+    LARGE,
+    MODES,
+    Mode,
+    constants,
+    specials,
+)
 from argus.evaluation.judge.subject import Subject, own_request
 from argus.evaluation.tiles import (
     Facet,
@@ -46,7 +54,7 @@ from argus.evaluation.tiles import (
     places,
 )
 from argus.ir.expr import evaluate, symbols
-from argus.ir.program import Program, ScalarParam
+from argus.ir.program import SM_COUNT, Program, ScalarParam
 from argus.kernels.library import Case
 
 __all__ = ["Driven", "Effort", "driven"]
@@ -59,7 +67,7 @@ _SMALL = 1 << 22
 class Effort:
     """Seconds: ``usual`` for blocks without a cause, ``most`` for conditions."""
 
-    usual: float = 0.3
+    usual: float = 0.2
     most: float = 12.0
     search: float = 3.0
 
@@ -146,10 +154,10 @@ class _Drive:
         case: Case | None = None,
         scalars: Mapping[str, int | float] | None = None,
         slack: float = 1.0,
-        multiprocessors: int | None = None,
+        multiprocessors: int = MANY,
     ) -> Setting:
         self.seed += 1
-        made = Setting(
+        return Setting(
             self.subject,
             case or self.subject.case,
             self.subject.scalars if scalars is None else scalars,
@@ -157,10 +165,8 @@ class _Drive:
             self.seed,
             self.special,
             slack,
+            multiprocessors,
         )
-        if multiprocessors is not None:
-            made = Setting(**{**made.__dict__, "multiprocessors": multiprocessors})
-        return made
 
     def _own_sizes(self) -> None:
         """Blocks where conditions flip, of either kernel; then some others."""
@@ -269,10 +275,11 @@ class _Drive:
         if not free:
             return
         kept = {
-            name: int(value)
-            for name, value in {**self.subject.scalars, "sm_count": 1 << 20}.items()
-            if value == int(value)
+            p.sym.name: int(self.subject.scalars[p.name])
+            for p in side.program.params
+            if isinstance(p, ScalarParam) and p.dtype.startswith("i")
         }
+        kept[SM_COUNT.name] = MANY
         fixed = {n: v for n, v in self.subject.case.sizes.items() if n not in free}
         found = other_sizes(side.program, facet, {**kept, **fixed}, free)
         if found is None:
@@ -292,7 +299,7 @@ class _Drive:
         names = {s.name for s in symbols(facet.when)}
         if not names or not names <= params.keys():
             return None
-        given = dict(self.subject.scalars)
+        given = {n: self.subject.scalars[p.name] for n, p in params.items()}
         tries = [t for c in (*self.numbers, 0.0, 1.0) for t in (c, c + 1, c - 1)]
         tries += [math.nextafter(c, s) for c in self.numbers for s in (1e30, -1e30)]
         for name in names:
@@ -301,7 +308,7 @@ class _Drive:
                 env = {**given, name: float(value) if is_float else int(value)}
                 try:
                     if evaluate(facet.when, env):
-                        return env
+                        return {p.name: env[n] for n, p in params.items()}
                 except (KeyError, ZeroDivisionError):
                     break
         return None
@@ -335,9 +342,7 @@ class _Drive:
 
     def _admitted(self, case: Case) -> bool:
         setting = self._setting(MODES[0], case)
-        return all(
-            setting.admits(side.program) for side in (self.candidate, self.own)
-        )
+        return all(setting.admits(side.program) for side in (self.candidate, self.own))
 
     def _small(self) -> None:
         """All blocks, at small sizes that are drawn at random."""

@@ -122,7 +122,11 @@ def _driven(
     not_driven = made.own
     if made.why:
         not_driven = (f"blocks of the problem: {made.why}", *not_driven)
-    words = f"; agrees with the problem's own kernel on {made.elements} elements"
+    own = ", ".join(f"{k}={v}" for k, v in subject.case.sizes.items())
+    words = (
+        f"; agrees with the problem's own kernel on {made.elements} elements, of "
+        f"blocks at {own} and all of smaller sizes"
+    )
     if not_driven:
         words += f"; not driven: {'; '.join(not_driven)}"
     return None, words, not_driven

@@ -24,7 +24,7 @@ from argus.ir.annotations import Assume, Trust, annotations_of
 from argus.ir.dtypes import DTYPES, DType
 from argus.ir.program import Program
 from argus.kernels.entry import choose
-from argus.kernels.library import LIBRARY, Argument, Case, Entry, Work
+from argus.kernels.library import LIBRARY, Argument, Case, Choice, Entry, Work
 from argus.lang.frontend.module import FunctionDecl, parse_module
 from argus.lang.kernel import Kernel
 from argus.runs.records import FileProblem, LibraryProblem, Problem

@@ -8,14 +8,16 @@ It shows which values come out, and which conditions turned out how; that placin
 order are right is shown elsewhere.
 
     tensors.py     inputs drawn where they are read; outputs as far as they are written
-    execute.py     blocks, roles, control flow, rings and barriers
+    execute.py     blocks, roles, control flow, memory
+    order.py       rings, barriers, named syncs
     values.py      what the operations on tiles compute
     facets.py      the ways in which conditions of a program can turn out
+    decisions.py   what decides in a scalar expression, and element by element
     search.py      a block in which a condition turns out in a given way
 """
 
 from argus.evaluation.tiles.execute import Run, Stuck, Unmodelled, run_blocks
-from argus.evaluation.tiles.facets import Facet, Facets, outputs_read
+from argus.evaluation.tiles.facets import Facet, Facets
 from argus.evaluation.tiles.search import Place, Sizes, other_sizes, places, writers
 from argus.evaluation.tiles.tensors import Drawn, Held, Tensor, Written
 
@@ -32,7 +34,6 @@ __all__ = [
     "Unmodelled",
     "Written",
     "other_sizes",
-    "outputs_read",
     "places",
     "run_blocks",
     "writers",

@@ -17,49 +17,37 @@ of its tile, which `search.py` solves.
 from __future__ import annotations
 
 import linecache
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from argus.evaluation.tiles.decisions import (
+    Probe,
+    Ways,
+    axes_of,
+    element_choice,
+    expression,
+    first,
+    inverted,
+    last,
+    nodes,
+    sides,
+    value_of,
+)
 from argus.interpret.numbers import Array
 from argus.ir import ops as o
 from argus.ir.dtypes import boolean
-from argus.ir.expr import (
-    Binary,
-    BinaryOp,
-    Const,
-    Expr,
-    Select,
-    Sym,
-    binary,
-    evaluate,
-    select,
-    substitute,
-    symbols,
-)
-from argus.ir.memory import GlobalView
-from argus.ir.walk import expressions, walk
+from argus.ir.expr import Binary, Const, Expr, Sym, binary, substitute, symbols
+from argus.ir.program import Program
 
-__all__ = ["Facet", "Facets", "Scope", "outputs_read"]
+__all__ = ["Facet", "Facets", "Scope"]
 
 Env = dict[str, Any]
 Scope = tuple["o.Let | o.LoadScalar | o.For | tuple[Expr, bool]", ...]
 """What is known at an operation, outermost first; pairs are branches taken."""
-
-_COMPARED: Mapping[str, BinaryOp] = {
-    "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
-}  # fmt: skip
-_ARITHMETIC: Mapping[str, BinaryOp] = {
-    **_COMPARED, "add": "+", "sub": "-", "mul": "*", "floordiv": "//", "mod": "%",
-    "minimum": "min", "maximum": "max", "xor": "^",
-}  # fmt: skip
-_LOGIC: Mapping[str, BinaryOp] = {"and": "and", "or": "or"}
-_ENDLESS = 1e29
-"""Numbers that stand for infinity: no data are as large."""
-_STEPS = frozenset({"floor", "ceil", "round"})
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,9 +71,6 @@ class Facet:
     """A comparison, or a combination of comparisons."""
 
 
-Probe = Callable[[Mapping[o.Tile, Array], Env], "tuple[bool, bool]"]
-
-
 @dataclass(eq=False)
 class _Pair:
     """Two facets of one condition, and what looks which of them are there."""
@@ -97,7 +82,7 @@ class _Pair:
 class Facets:
     """All facets of a typed program. Tell it what runs: it is a watch of blocks."""
 
-    def __init__(self, program: Any) -> None:
+    def __init__(self, program: Program) -> None:
         self._pairs: dict[o.AnyOp, list[_Pair]] = {}
         self._ends: dict[o.AnyOp, list[_Pair]] = {}
         self._views: dict[o.AnyOp, tuple[Facet, Facet]] = {}
@@ -161,11 +146,11 @@ class Facets:
 
     def _collect(self, block: o.Block, scope: Scope) -> None:
         for op in block.ops:
-            for e in _first(op):
-                for node in _nodes(e):
+            for e in first(op):
+                for node in nodes(e):
                     self._scalar(op, node, scope, self._pairs)
-            for e in _last(op):
-                for node in _nodes(e):
+            for e in last(op):
+                for node in nodes(e):
                     self._scalar(op, node, scope, self._ends)
             match op:
                 case o.Let() | o.LoadScalar():
@@ -203,7 +188,7 @@ class Facets:
         said: tuple[str, str],
         mark: str,
         scope: Scope,
-        when: tuple[Expr | None, Expr | None] | None,
+        when: Ways | None,
         shape: tuple[int, ...] = (),
         table: dict[o.AnyOp, list[_Pair]] | None = None,
         decides: bool = True,
@@ -229,7 +214,7 @@ class Facets:
     def _flip(
         self, op: o.AnyOp, e: Expr, mark: str, scope: Scope, shape: tuple[int, ...]
     ) -> None:
-        """Where a comparison of numbers flips: its sides are the same, or neighbours."""
+        """Where a comparison flips: its sides are the same, or neighbours."""
         if not isinstance(e, Binary) or e.op not in ("<", "<=", ">", ">="):
             return
         off = binary("-", e.left, e.right)
@@ -248,17 +233,17 @@ class Facets:
         self, op: o.AnyOp, e: Expr, scope: Scope, table: dict[o.AnyOp, list[_Pair]]
     ) -> None:
         def probe(_: Mapping[o.Tile, Array], env: Env) -> tuple[bool, bool]:
-            value = _value(e, env)
+            value = value_of(e, env)
             if value is None:
                 return False, False
             return bool(np.any(value)), not bool(np.all(value))
 
         said = f"`{e}` is true", f"`{e}` is false"
-        when = e, _not(e)
+        when = e, inverted(e)
         self._add(
-            op, probe, said, "scalar", scope, when, _axes(op, e), table, compares=True
+            op, probe, said, "scalar", scope, when, axes_of(op, e), table, compares=True
         )
-        self._flip(op, e, f"scalar {e}", scope, _axes(op, e))
+        self._flip(op, e, f"scalar {e}", scope, axes_of(op, e))
 
     def _scalar(
         self, op: o.AnyOp, e: Binary, scope: Scope, table: dict[o.AnyOp, list[_Pair]]
@@ -268,20 +253,20 @@ class Facets:
         if e.type == "bool":
             self._truth(op, e, scope, table)
             return
-        when = _sides(e)
+        when = sides(e)
         if when is None:
             return
         condition, names = when
         first, second = (f"`{e}` is {name}" for name in names)
 
         def probe(_: Mapping[o.Tile, Array], env: Env) -> tuple[bool, bool]:
-            found = [_value(c, env) for c in condition]
+            found = [value_of(c, env) for c in condition]
             return (
                 found[0] is not None and bool(np.any(found[0])),
                 found[1] is not None and bool(np.any(found[1])),
             )
 
-        said, axes = (first, second), _axes(op, e)
+        said, axes = (first, second), axes_of(op, e)
         self._add(op, probe, said, "scalar", scope, condition, axes, table)
 
     def _loop(self, op: o.For, scope: Scope) -> None:
@@ -292,7 +277,7 @@ class Facets:
             def probe(
                 _: Mapping[o.Tile, Array], env: Env, least: int = least
             ) -> tuple[bool, bool]:
-                count = _value(turns, env)
+                count = value_of(turns, env)
                 return count is not None and count >= least, (
                     count is not None and count < least
                 )
@@ -321,7 +306,7 @@ class Facets:
             for limit in view.limits:
                 outside = binary("or", outside, binary("<", limit.value, 0))
                 outside = binary("or", outside, binary(">=", limit.value, limit.extent))
-            when = _not(outside), outside
+            when = inverted(outside), outside
         name = view.tensor.name
         said = (
             f"an element of this access of `{name}` is there",
@@ -400,244 +385,18 @@ class Facets:
         self._add(op, probe, said, mark, scope, None)
 
     def _elementwise(self, op: o.Elementwise, scope: Scope) -> None:
-        parts = [
-            self._mark(a) if isinstance(a, o.Tile) else str(a) for a in op.args
-        ]
+        parts = [self._mark(a) if isinstance(a, o.Tile) else str(a) for a in op.args]
         mark = f"{op.fn}({', '.join(parts)})"
         args = [self._known.get(a) if isinstance(a, o.Tile) else a for a in op.args]
-        self._name(op.result, mark, _expression(op, args))
-        made = _tile_facets(op, args)
+        self._name(op.result, mark, expression(op, args))
+        made = element_choice(op, args)
         if made is None:
             return
         probe, said, when = made
         logic = op.result.dtype == boolean
-        self._add(
-            op, probe, said, mark, scope, when, op.result.shape, compares=logic
-        )
-        if when is not None and when[0] is not None:
+        self._add(op, probe, said, mark, scope, when, op.result.shape, compares=logic)
+        if when[0] is not None:
             self._flip(op, when[0], mark, scope, op.result.shape)
-
-
-def _expression(op: o.Elementwise, args: list[Expr | None]) -> Expr | None:
-    """What an element-wise operation is of indices, sizes and scalars."""
-    known = [a for a in args if a is not None]
-    if len(known) < len(args):
-        return None
-    match op.fn, known:
-        case "neg", [a]:
-            return 0 - a
-        case "not", [a]:
-            return _not(a)
-        case "where", [c, a, b]:
-            return select(c, a, b)
-        case fn, [a, b] if fn in _LOGIC and op.result.dtype == boolean:
-            return binary(_LOGIC[fn], a, b)
-        case fn, [a, b] if fn in _ARITHMETIC:
-            if fn in ("floordiv", "mod") and isinstance(b, Const) and b.value == 0:
-                return None
-            return binary(_ARITHMETIC[fn], a, b)
-        case _:
-            return None
-
-
-def _less(a: Expr | None, b: Expr | None) -> Expr | None:
-    """Whether one side is less; nothing is less than what stands for -infinity."""
-    if _constant(a) >= _ENDLESS or _constant(b) <= -_ENDLESS:
-        return Const(False)
-    return None if a is None or b is None else binary("<", a, b)
-
-
-def _constant(e: Expr | None) -> float:
-    return float(e.value) if isinstance(e, Const) else 0.0
-
-
-When = "tuple[Expr | None, Expr | None] | None"
-Made = tuple[Probe, tuple[str, str], When]
-
-
-def _tile_facets(op: o.Elementwise, args: list[Expr | None]) -> Made | None:
-    """How an element-wise operation can turn out, if it is one that decides."""
-    fn = op.fn
-
-    def value(tiles: Mapping[o.Tile, Array], env: Env, i: int) -> Any:
-        arg = op.args[i]
-        return tiles[arg] if isinstance(arg, o.Tile) else evaluate(arg, env)
-
-    def probing(test: Callable[..., tuple[Any, Any]]) -> Probe:
-        def probe(tiles: Mapping[o.Tile, Array], env: Env) -> tuple[bool, bool]:
-            values = [value(tiles, env, i) for i in range(len(op.args))]
-            first, second = test(*values)
-            return bool(np.any(first)), bool(np.any(second))
-
-        return probe
-
-    def whole(e: Expr | None) -> tuple[Expr, Expr] | None:
-        return None if e is None else (e, _not(e))
-
-    pair = args if len(args) == 2 and None not in args else None
-    left, right = (args[0], args[1]) if len(args) == 2 else (None, None)
-    if op.result.dtype == boolean and fn != "where":
-        from argus.ir.functions import FUNCTIONS
-
-        function = FUNCTIONS[fn].numpy
-
-        def truth(*values: Any) -> tuple[Any, Any]:
-            there = np.asarray(function(*values))
-            return there, ~there
-
-        said = f"`{fn}` holds for some element", f"`{fn}` fails for some element"
-        return probing(truth), said, whole(_expression(op, args))
-    integer = not op.result.dtype.is_float
-    if fn in ("minimum", "maximum"):
-        when = (_less(left, right), _less(right, left))
-        said = "the left side is less somewhere", "the right side is less somewhere"
-        return probing(lambda a, b: (a < b, a > b)), said, when
-    if fn == "floordiv" or fn in _STEPS:
-        e = _expression(op, args)
-        when = None if e is None else (binary("!=", e, 0), binary("==", e, 0))
-        said = f"`{fn}` is not 0 somewhere", f"`{fn}` is 0 somewhere"
-        if fn == "floordiv":
-            return probing(lambda a, b: _zero(a // _safe(b))), said, when
-        return probing(lambda a: _zero(getattr(np, fn if fn != "round" else "rint")(a))), said, when  # noqa: E501  # fmt: skip
-    if fn == "mod" and integer:
-        e = _expression(op, args)
-        when = (
-            (binary("!=", e, left), binary("==", e, left))
-            if e is not None and left is not None
-            else None
-        )
-        said = "`mod` wraps somewhere", "`mod` changes nothing somewhere"
-        return probing(lambda a, b: _wraps(a, _safe(b))), said, when
-    if fn == "mul" and (integer or pair):
-        e = _expression(op, args)
-        when = None if e is None else (binary("!=", e, 0), binary("==", e, 0))
-        said = "the product is not 0 somewhere", "the product is 0 somewhere"
-        decides = any(_decides(a) for a in args if a is not None)
-        return (probing(lambda a, b: _zero(a * b)), said, when) if decides else None
-    if fn == "abs":
-        said = "the argument is negative somewhere", "it is positive somewhere"
-        return probing(lambda a: (a < 0, a > 0)), said, None
-    return None
-
-
-def _decides(e: Expr) -> bool:
-    """Whether an expression contains a decision."""
-    return e.type == "bool" or any(
-        n.type == "bool" or n.op in ("//", "%", "min", "max") for n in _nodes(e)
-    )
-
-
-def _zero(x: Any) -> tuple[Any, Any]:
-    return x != 0, x == 0
-
-
-def _wraps(a: Any, b: Any) -> tuple[Any, Any]:
-    rest = a % b
-    return rest != a, rest == a
-
-
-def _safe(divisor: Any) -> Any:
-    return np.where(np.asarray(divisor) == 0, 1, divisor)
-
-
-# ---------------------------------------------------------------------- expressions
-
-
-def _first(op: o.AnyOp) -> tuple[Expr, ...]:
-    """Expressions that are evaluated where an operation begins.
-
-    Not those that name a slot of shared memory: which one, order shows.
-    """
-    match op:
-        case o.LoadShared() | o.StoreShared() | o.Dot():
-            return ()
-        case o.CopyAsync():
-            return _of_view(op.src)
-        case o.CopyOut():
-            return _of_view(op.dst)
-        case o.For():
-            return (op.start, op.stop, op.step, *(c.init for c in op.scalars))
-        case o.If():
-            return (op.cond,)
-        case _:
-            return expressions(op)
-
-
-def _of_view(view: GlobalView) -> tuple[Expr, ...]:
-    return (*view.coords, *(e for x in view.limits for e in (x.value, x.extent)))
-
-
-def _last(op: o.AnyOp) -> tuple[Expr, ...]:
-    """Expressions that are evaluated after what an operation contains."""
-    match op:
-        case o.For():
-            return tuple(c.yielded for c in op.scalars)
-        case o.If():
-            return tuple(e for m in op.scalars for e in (m.then, m.other))
-        case _:
-            return ()
-
-
-def _nodes(e: Expr) -> Iterator[Binary]:
-    """Decisions within a scalar expression."""
-    match e:
-        case Binary():
-            yield from _nodes(e.left)
-            yield from _nodes(e.right)
-            if e.type == "bool" or e.op in ("min", "max", "//", "%"):
-                yield e
-        case Select():
-            for part in (e.cond, e.then, e.other):
-                yield from _nodes(part)
-        case _:
-            pass
-
-
-def _sides(e: Binary) -> tuple[tuple[Expr, Expr], tuple[str, str]] | None:
-    """Conditions for the two ways of a number that is decided, and their names."""
-    match e.op:
-        case "min" | "max":
-            return (
-                (binary("<", e.left, e.right), binary(">", e.left, e.right)),
-                (f"more than `{e.left}`", f"more than `{e.right}`")
-                if e.op == "max"
-                else (f"less than `{e.right}`", f"less than `{e.left}`"),
-            )
-        case "//" | "%":
-            quotient = binary("//", e.left, e.right)
-            return (
-                (binary("!=", quotient, 0), binary("==", quotient, 0)),
-                ("of a quotient but 0", "of a quotient 0"),
-            )
-        case _:
-            return None
-
-
-def _not(e: Expr) -> Expr:
-    return select(e, False, True) if not isinstance(e, Const) else Const(not e.value)
-
-
-def _axes(op: o.AnyOp, e: Expr) -> tuple[int, ...]:
-    """Extents of the axes of the view that an expression belongs to."""
-    if not any(s.kind == "axis" for s in symbols(e)):
-        return ()
-    match op:
-        case o.LoadGlobal() | o.StoreGlobal():
-            return op.view.shape
-        case o.CopyAsync():
-            return op.src.shape
-        case o.CopyOut():
-            return op.dst.shape
-        case _:
-            return ()
-
-
-def _value(e: Expr, env: Env) -> Any:
-    """A value; None where a symbol has none (axes, elements of tables)."""
-    try:
-        return evaluate(e, env)
-    except (KeyError, ZeroDivisionError):
-        return None
 
 
 def _sentence(op: o.AnyOp, words: str) -> str:
@@ -645,20 +404,3 @@ def _sentence(op: o.AnyOp, words: str) -> str:
     source = linecache.getline(op.span.file, line).strip()
     shown = f" (`{source[:80]}`)" if source else ""
     return f"line {line}{shown}: {words}"
-
-
-def outputs_read(program: Any) -> bool:
-    """Whether a program reads a tensor that it writes."""
-    for op in walk(program.body):
-        match op:
-            case o.LoadGlobal(view=view) | o.CopyAsync(src=view):
-                name = view.tensor.name
-            case o.LoadScalar(tensor=tensor):
-                name = tensor.name
-            case o.StoreGlobal(atomic=str(), view=view):
-                name = view.tensor.name
-            case _:
-                continue
-        if name in program.outputs:
-            return True
-    return False

@@ -197,9 +197,7 @@ class _Search:
             return shown
         return "never" if (whole or self.uniform) and complete else "unknown"
 
-    def everywhere(
-        self, grid: int, rng: np.random.Generator, deadline: float
-    ) -> Place:
+    def everywhere(self, grid: int, rng: np.random.Generator, deadline: float) -> Place:
         """The same for all blocks, as far as time allows."""
         step = max(1, _AT_ONCE // self.each)
         starts = np.arange(0, grid, step)
@@ -365,9 +363,7 @@ def _length(values: Array) -> int:
 Goal = tuple[Expr, list[Expr]]
 
 
-def _goal(
-    program: Program, facet: Facet, known: Mapping[str, Expr]
-) -> Goal | None:
+def _goal(program: Program, facet: Facet, known: Mapping[str, Expr]) -> Goal | None:
     """The condition over blocks, turns and axes, and what is known of these."""
     assert facet.when is not None
     meaning: dict[str, Expr] = dict(known)
@@ -391,9 +387,7 @@ def _goal(
             case (cond, taken):
                 made = substitute(cond, meaning)
                 given.append(made if taken else negate(made))
-    axes = {
-        f"%{i}": Sym(f"axis_{i}", "loop") for i in range(len(facet.shape))
-    }
+    axes = {f"%{i}": Sym(f"axis_{i}", "loop") for i in range(len(facet.shape))}
     for i, extent in enumerate(facet.shape):
         given.append(binary("<", axes[f"%{i}"], extent))
     goal = substitute(substitute(facet.when, meaning), axes)

@@ -6,18 +6,20 @@ floats are float32 numbers that were rounded to their type.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from argus.interpret.numbers import Array, compute, convert, rounded, storage
+from argus.interpret.numbers import Array, compute, convert, extreme, rounded, storage
+from argus.interpret.scalars import scalar_value
 from argus.ir import ops as o
-from argus.ir.dtypes import DType, boolean, f32, i32, i64
-from argus.ir.expr import Expr, evaluate
+from argus.ir.dtypes import DType, boolean, f32
+from argus.ir.expr import Expr
 from argus.ir.functions import FUNCTIONS
+from argus.ir.numerics import common
 
-__all__ = ["Tiles", "TileOp", "computed", "fitted"]
+__all__ = ["TileOp", "Tiles", "computed", "fitted"]
 
 Tiles = Mapping[o.Tile, Array]
 TileOp = (
@@ -40,7 +42,7 @@ def computed(op: TileOp, tiles: Tiles, env: Mapping[str, Any]) -> Array:
             wide = np.float32 if op.result.dtype.is_float else np.int64
             if op.result.dtype == boolean:
                 wide = np.bool_
-            value = np.array(evaluate(op.value, env)).astype(wide)
+            value = np.array(scalar_value(op.value, env)).astype(wide)
             return np.broadcast_to(fitted(value, op.result.dtype), op.result.shape)
         case o.Index():
             shape = [1] * len(op.result.shape)
@@ -84,47 +86,33 @@ def computed(op: TileOp, tiles: Tiles, env: Mapping[str, Any]) -> Array:
             return fitted(held.cumsum(op.axis, dtype=held.dtype), op.result.dtype)
 
 
-_REDUCTIONS: dict[str, Callable[..., Array]] = {
-    "sum": lambda x, axis: x.sum(axis=axis, dtype=x.dtype),
-    "prod": lambda x, axis: x.prod(axis=axis, dtype=x.dtype),
-    "max": np.max,
-    "min": np.min,
-    "argmax": np.argmax,
-    "argmin": np.argmin,
-}
-
-
 def _reduced(op: o.Reduce, values: Array) -> Array:
-    return _REDUCTIONS[op.fn](values, axis=op.axis)
+    match op.fn:
+        case "sum":
+            return values.sum(axis=op.axis, dtype=values.dtype)
+        case "prod":
+            return values.prod(axis=op.axis, dtype=values.dtype)
+        case "max" | "min":
+            return extreme(op.fn, values, (op.axis,)).squeeze(op.axis)
+        case "argmax":
+            return np.argmax(values, axis=op.axis)
+        case "argmin":
+            return np.argmin(values, axis=op.axis)
+        case _:
+            raise ValueError(f"no reduction is called {op.fn}")
 
 
 def _elementwise(op: o.Elementwise, tiles: Tiles, env: Mapping[str, Any]) -> Array:
-    dtypes = [a.dtype for a in op.args if isinstance(a, o.Tile)]
-    # The condition of `where` is bool and does not take part in promotion.
-    kinds = [d for d in dtypes if d != boolean] or dtypes or [op.result.dtype]
-    wide = storage(_arithmetic(kinds))
+    types = [a.dtype if isinstance(a, o.Tile) else None for a in op.args]
+    wide = storage(common(op.fn, types, op.result.dtype))
     args: list[Array] = []
     for arg in op.args:
         if isinstance(arg, Expr):
-            args.append(_scalar(arg, wide, env))
+            kind = np.dtype(np.bool_) if arg.type == "bool" else wide
+            args.append(np.asarray(scalar_value(arg, env)).astype(kind))
         elif arg.dtype == boolean:
             args.append(tiles[arg])
         else:
             args.append(tiles[arg].astype(wide, copy=False))
     result = np.asarray(FUNCTIONS[op.fn].numpy(*args))
     return np.broadcast_to(fitted(result, op.result.dtype), op.result.shape)
-
-
-def _arithmetic(dtypes: list[DType]) -> DType:
-    if any(d.is_float for d in dtypes):
-        return f32
-    if i64 in dtypes:
-        return i64
-    return boolean if all(d == boolean for d in dtypes) else i32
-
-
-def _scalar(arg: Expr, wide: np.dtype[Any], env: Mapping[str, Any]) -> Array:
-    value = evaluate(arg, env)
-    if arg.type == "bool":
-        return np.asarray(bool(value))
-    return np.asarray(value).astype(np.int32 if wide == np.bool_ else wide)

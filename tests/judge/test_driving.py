@@ -1,0 +1,184 @@
+"""Blocks on whole tiles: the same numbers as threads, any size, and what was seen."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from argus.compiler import placed_program, tile_program
+from argus.evaluation.arrays import NumpyArrays
+from argus.evaluation.judge.agreeing import least_tolerance
+from argus.evaluation.judge.candidate import environment, request_of
+from argus.evaluation.judge.drawing import MODES, drawn, specials
+from argus.evaluation.judge.driving import driven
+from argus.evaluation.judge.subject import Subject, own_request, subject_of
+from argus.evaluation.oracle import make_inputs
+from argus.evaluation.tiles import (
+    Facets,
+    Held,
+    Written,
+    places,
+    run_blocks,
+    writers,
+)
+from argus.evaluation.tiles.tensors import TABLE, Drawn
+from argus.interpret import run
+from argus.interpret.numbers import compute
+from argus.ir.dtypes import DTYPES
+from argus.ir.expr import evaluate
+from argus.ir.program import SM_COUNT
+from argus.kernels.library import LIBRARY, Case
+from argus.runs.records import Candidate, LibraryProblem
+from judge.cheats import CHEATS, PROBLEMS
+from judge.problems import AFFINE, LARGE, TASK
+
+SIZES: dict[str, tuple[dict[str, int], dict[str, object]]] = {
+    "gemm": ({"M": 150, "N": 264, "K": 136}, {}),
+    "gemm_sm80": ({"M": 70, "N": 72, "K": 100}, {"bias": True, "relu": True}),
+    "softmax": ({"M": 3, "N": 1000}, {}),
+    "rmsnorm": ({"M": 3, "N": 1000}, {}),
+    "layernorm": ({"M": 3, "N": 1000}, {}),
+    "attention": (
+        {"B": 1, "H": 2, "G": 1, "S": 130, "T": 200, "D": 64},
+        {"causal": True},
+    ),
+    "grouped": ({"E": 3, "P": 150, "N": 136, "K": 72}, {"gather": True, "R": 90}),
+}
+
+
+@pytest.mark.parametrize("name", LIBRARY)
+def test_tiles_are_what_threads_compute(name: str) -> None:
+    sizes, options = SIZES[name]
+    target = LIBRARY[name].targets[0]
+    problem = LibraryProblem(
+        entry=name,
+        sizes={**sizes, **({"R": 90} if name == "grouped" else {})},
+        options={k: v for k, v in options.items() if k != "R"},  # type: ignore[misc]
+        target=target,
+    )
+    subject = subject_of(problem)
+    request = own_request(subject)
+    inputs = make_inputs(subject.entry, subject.case, NumpyArrays(3))
+    program = tile_program(request)
+    types = {a.name: a.dtype for a in inputs.arguments}
+    tensors = {n: Held(a.copy(), types[n]) for n, a in inputs.arrays.items()}
+    outputs: dict[str, Written] = {}
+    for n in subject.outputs:
+        shape = inputs.arrays[n].shape
+        outputs[n] = Written(shape, types[n], np.zeros(TABLE, np.float32), 0)
+    env = {**environment(program, inputs.arguments, subject), SM_COUNT.name: 4}
+    grid = int(evaluate(program.grid, env))
+    run_blocks(program, {**tensors, **outputs}, env, range(grid))
+    scalars = dict(subject.scalars)
+    run(placed_program(request), inputs.arrays, scalars).check()
+    for n, output in outputs.items():
+        at, values = output.written()
+        right = compute(inputs.arrays[n], types[n]).reshape(-1)
+        assert at.size == right.size
+        assert np.linalg.norm(values - right) <= 4e-3 * np.linalg.norm(right)
+
+
+def test_tensors_need_not_exist() -> None:
+    table = np.arange(TABLE, dtype=np.float32)
+    whole = Drawn((1 << 24, 1 << 24), DTYPES["f32"], table, 7)
+    at = np.array([0, 1, (1 << 48) - 1, 1, 1 << 32], np.int64)
+    values = whole.read(at)
+    assert values[1] == values[3]
+    assert len(set(values.tolist())) >= 3
+    out = Written(whole.shape, whole.dtype, table, 8)
+    before = out.read(at)
+    out.write(at[2:3], np.float32([5.0]))
+    out.write(at[2:3], np.float32([6.0]))
+    assert out.read(at).tolist() == [*before[:2], 6.0, *before[3:]]
+    assert [a.tolist() for a in out.written()] == [[(1 << 48) - 1], [6.0]]
+
+
+def _cheat(why: str) -> tuple[Subject, Facets, dict[str, object]]:
+    cheat = next(c for c in CHEATS if c.why == why)
+    subject = subject_of(cheat.problem)
+    program = tile_program(request_of(cheat.candidate, subject))
+    facets = Facets(program)
+    env = environment(program, subject.arguments(), subject) | {SM_COUNT.name: 9}
+    tensors = drawn(subject.entry, subject.case, MODES[0], 1, (0.0,))
+    found = places(program, facets.all, tensors, env, float("inf"))
+    shown = {f.text.rpartition(": ")[2]: p for f, p in found.items() if f.compares}
+    return subject, facets, dict(shown)
+
+
+def test_a_block_is_found_for_a_condition() -> None:
+    _, _, shown = _cheat("one element")
+    # Rows 5000 .. 5015 are in tile row 312 of 128 tiles each; column 77 in tile 1.
+    assert shown["`and` holds for some element"] == 312 * 128 + 1
+    assert shown["`and` fails for some element"] == 0
+
+
+def test_a_condition_that_never_holds() -> None:
+    _, _, shown = _cheat("another size than the problem's")
+    assert shown["`(M == 777)` is true"] == "never"
+    assert shown["`(M == 777)` is false"] == 0
+
+
+def test_what_a_block_reads_is_not_known_before() -> None:
+    _, _, shown = _cheat("a number above 3.75")
+    assert shown["`gt` holds for some element"] == "data"
+
+
+def test_facets_are_seen_as_blocks_run() -> None:
+    cheat = next(c for c in CHEATS if c.why == "one block")
+    subject = subject_of(cheat.problem)
+    program = tile_program(request_of(cheat.candidate, subject))
+    facets = Facets(program)
+    env = environment(program, subject.arguments(), subject) | {SM_COUNT.name: 9}
+    tensors = drawn(subject.entry, subject.case, MODES[0], 1, (0.0,))
+
+    def left() -> list[str]:
+        return [f.text for f in facets.unseen() if "== 300" in f.text]
+
+    assert len(left()) == 2
+    run_blocks(program, tensors, env, [0], watch=facets)
+    assert len(left()) == 1 and "is true" in left()[0]
+    run_blocks(program, tensors, env, [300 * 128], watch=facets)
+    assert not left()
+
+
+def test_who_writes_an_element() -> None:
+    subject = subject_of(PROBLEMS["elements"])
+    program = tile_program(own_request(subject))
+    env = environment(program, subject.arguments(), subject) | {SM_COUNT.name: 9}
+    tensors = drawn(subject.entry, subject.case, MODES[0], 1, (0.0,))
+    at = np.array([5000 * 8192 + 77])
+    assert writers(program, tensors, env, {"Y": at}).tolist() == [312 * 128 + 1]
+
+
+def test_special_numbers_hold_constants_and_their_neighbours() -> None:
+    cheat = next(c for c in CHEATS if c.why == "a result of one number")
+    subject = subject_of(cheat.problem)
+    program = tile_program(request_of(cheat.candidate, subject))
+    found = specials([program], subject.scalars.values())
+    near = np.nextafter(np.float32(2.5), np.float32(9))
+    assert {2.5, -2.5, float(near)} <= set(found)
+    assert any(np.float32(x) * np.float32(0.75) == np.float32(2.5) for x in found)
+
+
+def test_a_kernel_agrees_with_itself() -> None:
+    for problem in (AFFINE, LARGE):
+        subject = subject_of(problem)
+        made = driven(subject, own_request(subject), least_tolerance(subject))
+        assert made.found is None and not made.missed and not made.why
+        assert made.elements > 5_000
+
+
+def test_each_judgement_draws_other_numbers() -> None:
+    subject = subject_of(AFFINE)
+    request = request_of(Candidate(source=TASK, kernel="affine"), subject)
+    seeds = {
+        driven(subject, request, least_tolerance(subject)).runs[0] for _ in range(3)
+    }
+    assert len(seeds) == 3
+
+
+def test_cases_have_other_sizes() -> None:
+    subject = subject_of(PROBLEMS["sums"])
+    case = Case("", {"M": 1 << 20, "N": 1 << 20})
+    tensors = drawn(subject.entry, case, MODES[0], 1, (0.0,))
+    assert tensors["X"].shape == (1 << 20, 1 << 20)
