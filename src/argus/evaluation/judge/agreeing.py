@@ -26,7 +26,7 @@ from argus.evaluation.tiles import (
     writers,
 )
 from argus.interpret.numbers import Array
-from argus.ir.expr import evaluate
+from argus.ir.expr import holds
 from argus.ir.program import SM_COUNT, Program, ScalarParam
 from argus.kernels.library import Case
 
@@ -94,7 +94,7 @@ class Setting:
             for name, divisor in program.facts.items()
             if name in env
         )
-        return held and all(evaluate(r.cond, env) for r in program.requirements)
+        return held and all(holds(r.cond, env) for r in program.requirements)
 
     def where(self) -> str:
         """For messages."""
