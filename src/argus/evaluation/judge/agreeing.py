@@ -16,7 +16,6 @@ import numpy as np
 from argus.evaluation.judge.candidate import environment
 from argus.evaluation.judge.drawing import Mode, drawn
 from argus.evaluation.judge.subject import Subject
-from argus.evaluation.judge.tolerance import ROUNDOFF
 from argus.evaluation.oracle import OUTLIER
 from argus.evaluation.tiles import (
     Facets,
@@ -180,7 +179,7 @@ def agree(
             exact[correct],
             given[name].shape,
             tolerance,
-            ROUNDOFF.get(dtype.name, 0.0),
+            dtype.roundoff if dtype.is_float else 0.0,
             setting.slack,
         )
         if found is not None:
@@ -191,7 +190,7 @@ def agree(
 def least_tolerance(subject: Subject) -> dict[str, float]:
     """Tolerances where none was derived: two roundings of each output's type."""
     return {
-        a.name: 4 * ROUNDOFF[a.dtype.name] if a.dtype.is_float else 0.0
+        a.name: 4 * a.dtype.roundoff if a.dtype.is_float else 0.0
         for a in subject.arguments()
         if a.draw == "output"
     }
