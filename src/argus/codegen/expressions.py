@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from typing import assert_never
 
 import numpy as np
 
@@ -203,8 +204,10 @@ def interval(e: Expr, ranges: Mapping[str, Range]) -> Range:
             )
         case Binary(op="%", right=Const(value=v)) if v > 0:
             return (0, int(v) - 1)
-        case _:
+        case Binary() | Select():
             return (0 if nonnegative(e) else None, None)
+        case _:
+            assert_never(e)
 
 
 def _add(a: int | None, b: int | None) -> int | None:

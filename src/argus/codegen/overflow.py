@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
+from typing import assert_never
 
 from argus.codegen.expressions import ctype
 from argus.diagnostics import Span
@@ -97,10 +98,15 @@ class _Study:
                 case o.Roles():
                     for role in op.roles:
                         self.block(role.body, dict(ranges))
-                case _:
+                case (
+                    o.LoadScalar() | o.RegisterOp() | o.Dot() | o.Access() | o.Copy()
+                    | o.Synchronisation() | o.RingOp() | o.Annotation()
+                ):  # fmt: skip
                     inner = ranges | _axes(op)
                     for e in (*expressions(op), *plan_expressions(op)):
                         self.range(e, inner)
+                case _:
+                    assert_never(op)
 
     def loop(self, op: o.For, ranges: _Ranges) -> None:
         start, stop, step = (
@@ -158,7 +164,7 @@ class _Study:
                     self.sinks(None if more else found.low)
                 return found
             case _:
-                return _UNKNOWN
+                assert_never(e)
 
     def reaches(self, high: Expr | None) -> None:
         """A value of the program may be as large as this."""
@@ -186,7 +192,10 @@ def _given(sym: Sym) -> _Range:
             return _Range(sym, sym, True)
         case "param" if sym.type == "int":
             return _Range(sym, sym, False)
-        case _:
+        case (
+            "param" | "stride" | "block" | "rank" | "sms" | "loop" | "let" | "axis"
+            | "gather" | "tag" | "thread"
+        ):  # fmt: skip
             return _UNKNOWN
 
 
@@ -241,7 +250,10 @@ def _apply(e: Binary, a: _Range, b: _Range) -> _Range:
             return _Range(a.low // most, a.high // least, True)
         case "^" if both:
             return _Range(Const(0), a.high + b.high, True)
-        case _:
+        case (
+            "//" | "^" | "%" | "/" | "==" | "!=" | "<" | "<=" | ">" | ">=" | "and"
+            | "or"
+        ):  # fmt: skip
             return _UNKNOWN
 
 
@@ -252,8 +264,10 @@ def _parts(e: Expr) -> tuple[Expr, int]:
             return x, c
         case Binary(op="-", left=x, right=Const(value=int(c))):
             return x, -c
-        case _:
+        case Const() | Sym() | Binary() | Select():
             return e, 0
+        case _:
+            assert_never(e)
 
 
 def _single(e: Expr) -> bool:
@@ -268,5 +282,7 @@ def _half(e: Expr) -> bool:
             return c >= 2
         case Binary(op="min", left=x, right=y):
             return any(isinstance(z, Const) and z.value < _MOST // 2 for z in (x, y))
-        case _:
+        case Const() | Sym() | Binary() | Select():
             return False
+        case _:
+            assert_never(e)

@@ -8,6 +8,7 @@ where a stride or an i64 value takes part anywhere on the way, or ``float``.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import assert_never
 
 from argus.codegen.expressions import ctype
 from argus.ir import ops as o
@@ -62,5 +63,10 @@ def _flows(body: o.Block) -> Iterator[tuple[Sym, tuple[Expr, ...]]]:
             case o.If():
                 for m in op.scalars:
                     yield m.result, (m.then, m.other)
-            case _:
+            case (
+                o.Roles() | o.LoadScalar() | o.RegisterOp() | o.Dot() | o.Access()
+                | o.Copy() | o.Synchronisation() | o.RingOp() | o.Annotation()
+            ):  # fmt: skip
                 pass
+            case _:
+                assert_never(op)

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import assert_never
 
 from argus.codegen.errors import CodegenError
 from argus.codegen.names import Names
@@ -131,8 +132,15 @@ def assign(program_body: o.Block, names: Names) -> Storage:
         match op:
             case o.Transpose() | o.Split() | o.Reinterpret():
                 classes.alias(op.result, op.src)
-            case _:
+            case (
+                o.Structure() | o.Binding() | o.Full() | o.Index() | o.Elementwise()
+                | o.Cast() | o.Broadcast() | o.Reduce() | o.Slice() | o.Scan()
+                | o.Convert() | o.Dot() | o.Access() | o.Copy() | o.Synchronisation()
+                | o.RingOp() | o.Annotation()
+            ):  # fmt: skip
                 pass
+            case _:
+                assert_never(op)
     members: dict[int, list[tuple[o.Tile, _Path]]] = {}
     for tile, path in _definitions(program_body, ()):
         members.setdefault(classes.find(tile), []).append((tile, path))

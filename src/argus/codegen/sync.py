@@ -7,6 +7,8 @@ to the thread that issued them, are waited for by the same thread.
 
 from __future__ import annotations
 
+from typing import assert_never
+
 import numpy as np
 
 from argus.codegen.addresses import (
@@ -38,8 +40,16 @@ def is_elected(op: o.AnyOp) -> bool:
             return isinstance(op.plan, TmaPlan)
         case o.BarrierArrive():
             return op.per == "role" and not op.cluster
-        case _:
+        case (
+            o.Structure() | o.Binding() | o.RegisterOp() | o.Dot() | o.Access()
+            | o.CpAsyncCommit() | o.CpAsyncWait() | o.CpAsyncArrive()
+            | o.BarrierWait() | o.Sync() | o.ClusterSync() | o.Fence()
+            | o.WgmmaCommit() | o.WgmmaWait() | o.SetMaxRegisters() | o.RingOp()
+            | o.Annotation()
+        ):  # fmt: skip
             return False
+        case _:
+            assert_never(op)
 
 
 def elected(cx: Context) -> str:

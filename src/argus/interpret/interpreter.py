@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, assert_never
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from argus.interpret.machine import Cluster, Schedule
 from argus.interpret.memory import GlobalArray
 from argus.interpret.numbers import Array, storage
 from argus.interpret.run_ops import run_block
-from argus.ir.expr import Const, Expr, Sym, evaluate, holds
+from argus.ir.expr import Binary, Const, Expr, Select, Sym, evaluate, holds
 from argus.ir.memory import GlobalTensor
 from argus.ir.program import (
     BLOCK_INDEX,
@@ -124,8 +124,10 @@ def _bind(
                 wanted = value
             case Sym(name=name):
                 wanted = env.setdefault(name, actual)
-            case _:
+            case Binary() | Select():
                 wanted = evaluate(expected, env)
+            case _:
+                assert_never(expected)
         if wanted != actual:
             raise ArgumentError(f"{what} is {actual}, not {wanted}")
 

@@ -23,10 +23,7 @@ from argus.layout import Fragment, Mode
 
 __all__ = ["ComputeOp", "run"]
 
-ComputeOp = (
-    o.Let | o.Full | o.Index | o.Elementwise | o.Cast | o.Broadcast | o.Transpose
-    | o.Reduce | o.Split | o.Slice | o.Scan | o.Reinterpret | o.Convert
-)  # fmt: skip
+ComputeOp = o.Let | o.AnyRegisterOp
 
 
 def run(group: Group, op: ComputeOp) -> None:

@@ -106,8 +106,13 @@ class _Rules:
                 self.copy(op)
             case o.CopyOut():
                 self.tma(op.plan, op.src)
-            case _:
+            case (
+                o.Structure() | o.Binding() | o.Full() | o.Index()
+                | o.Synchronisation() | o.RingOp() | o.Annotation()
+            ):  # fmt: skip
                 return
+            case _:
+                assert_never(op)
 
     def equal(self, tile: o.Tile, wanted: Fragment, message: str) -> None:
         self.need(self.layout(tile).same_as(wanted), f"{message}: {tile!r}")

@@ -34,7 +34,7 @@ from argus.ir import memory as m
 from argus.ir import ops as o
 from argus.ir import placement as p
 from argus.ir.dtypes import DType
-from argus.ir.expr import Expr, Sym
+from argus.ir.expr import Arithmetic, Expr, Sym
 from argus.ir.op import Use
 from argus.layout import Fragment, SharedLayout
 
@@ -94,7 +94,7 @@ def field_types(cls: type[Any]) -> dict[str, Any]:
 class Collector(Generic[T]):
     """Finds everything of one type and one use in an operation, in order of fields."""
 
-    def __init__(self, wanted: type[T], use: Use) -> None:
+    def __init__(self, wanted: type[Any], use: Use) -> None:
         self.wanted = wanted
         self.use = use
         self._tables: dict[type, tuple[tuple[str, Add], ...]] = {}
@@ -162,7 +162,7 @@ class Collector(Generic[T]):
         """What is read in a record that is mentioned is mentioned."""
         if self.use is not Use.MENTIONED:
             return None
-        return Collector(self.wanted, Use.READ)._of_record(cls)
+        return Collector[T](self.wanted, Use.READ)._of_record(cls)
 
     def _of_record(self, cls: type) -> Add | None:
         table = self.table(cls)
@@ -238,13 +238,13 @@ def _runtime(hint: Any) -> Any:
     return get_origin(hint) or hint
 
 
-USED = Collector(o.Tile, Use.READ)
-DEFINED = Collector(o.Tile, Use.DEFINED)
-INNER_TILES = Collector(o.Tile, Use.INNER)
-MENTIONED_TILES = Collector(o.Tile, Use.MENTIONED)
-EXPRESSIONS = Collector(Expr, Use.READ)
-MENTIONED_EXPRESSIONS = Collector(Expr, Use.MENTIONED)
-PLAN_EXPRESSIONS = Collector(Expr, Use.PLANNED)
-BOUND = Collector(Sym, Use.DEFINED)
-INNER_SYMBOLS = Collector(Sym, Use.INNER)
-BLOCKS = Collector(o.Block, Use.READ)
+USED: Collector[o.Tile] = Collector(o.Tile, Use.READ)
+DEFINED: Collector[o.Tile] = Collector(o.Tile, Use.DEFINED)
+INNER_TILES: Collector[o.Tile] = Collector(o.Tile, Use.INNER)
+MENTIONED_TILES: Collector[o.Tile] = Collector(o.Tile, Use.MENTIONED)
+EXPRESSIONS: Collector[Expr] = Collector(Arithmetic, Use.READ)
+MENTIONED_EXPRESSIONS: Collector[Expr] = Collector(Arithmetic, Use.MENTIONED)
+PLAN_EXPRESSIONS: Collector[Expr] = Collector(Arithmetic, Use.PLANNED)
+BOUND: Collector[Sym] = Collector(Sym, Use.DEFINED)
+INNER_SYMBOLS: Collector[Sym] = Collector(Sym, Use.INNER)
+BLOCKS: Collector[o.Block] = Collector(o.Block, Use.READ)

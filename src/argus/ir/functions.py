@@ -8,13 +8,21 @@ lg2.approx, rsqrt.approx, rcp.approx, tanh.approx), whose errors are at most a f
 in f32 (tanh: 2**-11 relative).
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from argus.ir.dtypes import DType
+
+Law = Literal[
+    "add", "sub", "mul", "div", "fma", "neg", "maximum", "minimum", "floordiv", "mod",
+    "exp", "log", "power", "where", "none",
+]  # fmt: skip
+"""Laws of arithmetic. A function without one is opaque to the verifier: equal operands
+give equal results, and nothing else is known."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +40,10 @@ class Function:
     result: str = "same"
     integer: bool = True
     """Defined on integers too."""
+    law: Law = "none"
+    """What the verifier may conclude from the function; "none": nothing."""
+    factor: float = 1.0
+    """Of "exp", "log": exp(factor * x), factor * log(x); of "power": exponent."""
     real: bool = True
     """Defined on floats too."""
     wrapping: str | None = None
@@ -76,25 +88,97 @@ def _fma(a: Any, b: Any, c: Any) -> Any:
 
 
 _ALL = (
-    Function("add", 2, "{0} + {1}", lambda a, b: a + b, wrapping="argus_add({0}, {1})"),
-    Function("sub", 2, "{0} - {1}", lambda a, b: a - b, wrapping="argus_sub({0}, {1})"),
-    Function("mul", 2, "{0} * {1}", lambda a, b: a * b, wrapping="argus_mul({0}, {1})"),
-    Function("div", 2, "{0} / {1}", lambda a, b: a / b, "float", integer=False),
-    Function("fdiv", 2, "__fdividef({0}, {1})", lambda a, b: a / b, "float", False),
-    Function("floordiv", 2, "argus_floordiv({0}, {1})", np.floor_divide, real=False),
-    Function("mod", 2, "argus_mod({0}, {1})", np.mod, real=False),
-    Function("fma", 3, "fmaf({0}, {1}, {2})", _fma, "float", False),
-    Function("neg", 1, "-{0}", lambda a: -a, wrapping="argus_neg({0})"),
+    Function(
+        "add",
+        2,
+        "{0} + {1}",
+        lambda a, b: a + b,
+        wrapping="argus_add({0}, {1})",
+        law="add",
+    ),
+    Function(
+        "sub",
+        2,
+        "{0} - {1}",
+        lambda a, b: a - b,
+        wrapping="argus_sub({0}, {1})",
+        law="sub",
+    ),
+    Function(
+        "mul",
+        2,
+        "{0} * {1}",
+        lambda a, b: a * b,
+        wrapping="argus_mul({0}, {1})",
+        law="mul",
+    ),
+    Function(
+        "div", 2, "{0} / {1}", lambda a, b: a / b, "float", integer=False, law="div"
+    ),
+    Function(
+        "fdiv", 2, "__fdividef({0}, {1})", lambda a, b: a / b, "float", False, law="div"
+    ),
+    Function(
+        "floordiv",
+        2,
+        "argus_floordiv({0}, {1})",
+        np.floor_divide,
+        real=False,
+        law="floordiv",
+    ),
+    Function("mod", 2, "argus_mod({0}, {1})", np.mod, real=False, law="mod"),
+    Function("fma", 3, "fmaf({0}, {1}, {2})", _fma, "float", False, law="fma"),
+    Function("neg", 1, "-{0}", lambda a: -a, wrapping="argus_neg({0})", law="neg"),
     Function("abs", 1, "argus_abs({0})", np.abs),
-    Function("maximum", 2, "argus_max({0}, {1})", _extreme(np.maximum, False)),
-    Function("minimum", 2, "argus_min({0}, {1})", _extreme(np.minimum, True)),
-    Function("exp", 1, "__expf({0})", np.exp, "float", False),
-    Function("exp2", 1, "argus_exp2({0})", np.exp2, "float", False),
-    Function("log", 1, "__logf({0})", np.log, "float", False),
-    Function("log2", 1, "__log2f({0})", np.log2, "float", False),
-    Function("sqrt", 1, "sqrtf({0})", np.sqrt, "float", False),
-    Function("rsqrt", 1, "rsqrtf({0})", lambda a: 1 / np.sqrt(a), "float", False),
-    Function("rcp", 1, "argus_rcp({0})", lambda a: 1 / a, "float", False),
+    Function(
+        "maximum", 2, "argus_max({0}, {1})", _extreme(np.maximum, False), law="maximum"
+    ),
+    Function(
+        "minimum", 2, "argus_min({0}, {1})", _extreme(np.minimum, True), law="minimum"
+    ),
+    Function("exp", 1, "__expf({0})", np.exp, "float", False, law="exp"),
+    Function(
+        "exp2",
+        1,
+        "argus_exp2({0})",
+        np.exp2,
+        "float",
+        False,
+        law="exp",
+        factor=math.log(2.0),
+    ),
+    Function("log", 1, "__logf({0})", np.log, "float", False, law="log"),
+    Function(
+        "log2",
+        1,
+        "__log2f({0})",
+        np.log2,
+        "float",
+        False,
+        law="log",
+        factor=1.0 / math.log(2.0),
+    ),
+    Function("sqrt", 1, "sqrtf({0})", np.sqrt, "float", False, law="power", factor=0.5),
+    Function(
+        "rsqrt",
+        1,
+        "rsqrtf({0})",
+        lambda a: 1 / np.sqrt(a),
+        "float",
+        False,
+        law="power",
+        factor=-0.5,
+    ),
+    Function(
+        "rcp",
+        1,
+        "argus_rcp({0})",
+        lambda a: 1 / a,
+        "float",
+        False,
+        law="power",
+        factor=-1.0,
+    ),
     Function("tanh", 1, "tanhf({0})", np.tanh, "float", False),
     Function("tanh_approx", 1, "argus_tanh({0})", np.tanh, "float", False),
     Function("erf", 1, "erff({0})", _erf, "float", False),
@@ -113,7 +197,12 @@ _ALL = (
     Function("or", 2, "{0} | {1}", lambda a, b: a | b, real=False),
     Function("xor", 2, "{0} ^ {1}", lambda a, b: a ^ b, real=False),
     Function("not", 1, "!{0}", np.logical_not, "bool"),
-    Function("where", 3, "{0} ? {1} : {2}", np.where),
+    Function("where", 3, "{0} ? {1} : {2}", np.where, law="where"),
 )
 
 FUNCTIONS: dict[str, Function] = {f.name: f for f in _ALL}
+
+
+def law(name: str) -> Law:
+    """The law of a function. Raises KeyError for what is no function."""
+    return FUNCTIONS[name].law

@@ -202,8 +202,13 @@ class _Lines:
                         + f"role {role.name} warps {role.warps}{first}{registers}"
                     )
                     yield from self.block(role.body, depth + 1)
-            case _:
+            case (
+                o.Binding() | o.RegisterOp() | o.Dot() | o.Access() | o.Copy()
+                | o.Synchronisation() | o.RingOp() | o.Annotation()
+            ):  # fmt: skip
                 return
+            case _:
+                assert_never(op)
 
     def ending(
         self, yields: list[str], results: list[str], depth: int
@@ -281,8 +286,13 @@ class _Lines:
                 )
                 acc = "" if op.acc is None else f" + {n.tile(op.acc)}"
                 return f"{n.definition(op.result)} = dot {a}, {b}{acc}"
-            case _:
+            case (
+                o.Access() | o.Copy() | o.Synchronisation() | o.RingOp()
+                | o.Annotation()
+            ):  # fmt: skip
                 return self.memory(op)
+            case _:
+                assert_never(op)
 
     def memory(self, op: _MemoryOp) -> str:
         n = self.names

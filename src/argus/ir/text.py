@@ -87,8 +87,13 @@ def plan_text(op: o.AnyOp) -> str:
             | o.StoreShared() | o.CopyAsync() | o.CopyOut()
         ):  # fmt: skip
             plan = op.plan
-        case _:
+        case (
+            o.Structure() | o.Binding() | o.RegisterOp() | o.Synchronisation()
+            | o.RingOp() | o.Annotation()
+        ):  # fmt: skip
             return ""
+        case _:
+            assert_never(op)
     match plan:
         case None:
             return ""

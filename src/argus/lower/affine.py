@@ -9,8 +9,10 @@ found holds wherever both scalars are in scope.
 
 from __future__ import annotations
 
+from typing import assert_never
+
 from argus.ir import ops as o
-from argus.ir.expr import Binary, Const, Expr, Sym, binary
+from argus.ir.expr import Binary, Const, Expr, Select, Sym, binary
 
 Linear = dict[Expr | None, int]
 """Sum of coefficient * atom; the key None holds the constant."""
@@ -62,8 +64,10 @@ class Relations:
                 return add(self.linear(a), self.linear(b))
             case Binary(op="-", left=a, right=b):
                 return add(self.linear(a), self.linear(b), -1)
-            case _:
+            case Const() | Sym() | Binary() | Select():
                 return {e: 1, None: 0}
+            case _:
+                assert_never(e)
 
     def difference(self, a: Expr, b: Expr) -> int | None:
         """``a - b`` where it is a known constant."""
@@ -84,8 +88,13 @@ class Relations:
             case o.If():
                 self.run(op.then)
                 self.run(op.other)
-            case _:
+            case (
+                o.Roles() | o.LoadScalar() | o.RegisterOp() | o.Dot() | o.Access()
+                | o.Copy() | o.Synchronisation() | o.RingOp() | o.Annotation()
+            ):  # fmt: skip
                 pass
+            case _:
+                assert_never(op)
 
     def loop(self, op: o.For) -> None:
         """Walk a loop until what it is assumed to keep is what it keeps."""

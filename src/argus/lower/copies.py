@@ -5,6 +5,8 @@ TMA where the target has it and every tensor dimension is either fixed or one ti
 its smallest access is aligned. An author's ``via=`` is honoured or an error.
 """
 
+from typing import assert_never
+
 from argus.diagnostics import fail
 from argus.ir import ops as o
 from argus.ir.program import Program
@@ -29,8 +31,13 @@ def select_copies(program: Program) -> None:
                 case o.CopyOut():
                     op.plan = tma_plan(program, op, op.dst, op.src, 1)
                     return None
-                case _:
+                case (
+                    o.Structure() | o.Binding() | o.RegisterOp() | o.Dot()
+                    | o.Access() | o.Synchronisation() | o.RingOp() | o.Annotation()
+                ):  # fmt: skip
                     return None
+                case _:
+                    assert_never(op)
 
         rewrite(group.block, rule)
 

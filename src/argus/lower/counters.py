@@ -6,6 +6,8 @@ loop body fills as often as it drains. Branches that fill differently carry the 
 as a scalar, too; where no scalar is the number, it is unknown.
 """
 
+from typing import assert_never
+
 from argus.ir import ops as o
 from argus.ir.expr import Expr, Sym
 from argus.ir.memory import Ring
@@ -55,8 +57,14 @@ class _Walker(Relations):
                     self.count = add(self.linear(op.n), {None: 1})
             case o.If():
                 self._branch(op)
-            case _:
+            case (
+                o.For() | o.Roles() | o.Binding() | o.RegisterOp() | o.Dot()
+                | o.Access() | o.Copy() | o.Synchronisation() | o.RingOp()
+                | o.Annotation()
+            ):  # fmt: skip
                 super().step(op)
+            case _:
+                assert_never(op)
 
     def _counts(self, op: o.For | o.If) -> bool:
         blocks = (op.body,) if isinstance(op, o.For) else (op.then, op.other)

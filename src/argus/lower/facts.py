@@ -5,6 +5,8 @@ scalars and what loops carry. Vector widths and TMA's alignment rules rest on th
 facts: those that were given become conditions of every launch, the others follow.
 """
 
+from typing import assert_never
+
 from argus.ir import ops as o
 from argus.ir.expr import Sym, binary, divisor
 from argus.ir.memory import GlobalTensor
@@ -57,8 +59,13 @@ def _block(block: o.Block, facts: dict[str, int]) -> None:
             case o.Roles():
                 for role in op.roles:
                     _block(role.body, facts)
-            case _:
+            case (
+                o.LoadScalar() | o.RegisterOp() | o.Dot() | o.Access() | o.Copy()
+                | o.Synchronisation() | o.RingOp() | o.Annotation()
+            ):  # fmt: skip
                 pass
+            case _:
+                assert_never(op)
 
 
 def _loop(op: o.For, facts: dict[str, int]) -> None:

@@ -15,6 +15,7 @@ pass, until the state at their head is stable.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import assert_never
 
 from argus.diagnostics import Span
 from argus.ir import ops as o
@@ -96,8 +97,13 @@ class _Pass:
                 case o.Roles():
                     state = self._before_roles(state, out, op.span)
                     out.append(op)
-                case _:
+                case (
+                    o.Binding() | o.RegisterOp() | o.Dot() | o.Access() | o.Copy()
+                    | o.Synchronisation() | o.RingOp() | o.Annotation()
+                ):  # fmt: skip
                     state = self._step(op, state, out)
+                case _:
+                    assert_never(op)
         return state, out
 
     def finish(self, state: State, out: list[o.AnyOp], span: Span) -> None:
@@ -154,8 +160,15 @@ class _Pass:
                 state = replace(state, unfenced=NONE)
             case o.Sync(arrive_only=False, name=None) | o.ClusterSync():
                 state = self._sync(state, out, op.span)
-            case _:
+            case (
+                o.Structure() | o.Binding() | o.RegisterOp() | o.LoadGlobal()
+                | o.StoreGlobal() | o.CpAsyncCommit() | o.CpAsyncWait()
+                | o.BarrierOp() | o.Sync() | o.Fence() | o.WgmmaCommit()
+                | o.WgmmaWait() | o.SetMaxRegisters() | o.RingOp() | o.Annotation()
+            ):  # fmt: skip
                 pass
+            case _:
+                assert_never(op)
         out.append(op)
         return state
 

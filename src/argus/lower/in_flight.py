@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import assert_never
 
 from argus.ir import ops as o
-from argus.ir.expr import Binary, Const, Expr, Sym, binary, symbols
+from argus.ir.expr import Binary, Const, Expr, Select, Sym, binary, symbols
 from argus.ir.memory import SharedView
 from argus.ir.walk import walk
 
@@ -30,8 +31,10 @@ class Slot:
         match number:
             case Binary(op="%", left=n, right=Const(value=v)) if v == view.alloc.stages:
                 number = n
-            case _:
+            case Const() | Sym() | Binary() | Select():
                 pass
+            case _:
+                assert_never(number)
         return Slot(id(view.alloc), number)
 
 
@@ -108,8 +111,10 @@ def restage(state: State, op: o.For, names: list[Sym]) -> State:
             match value:
                 case Binary(op="+", left=left, right=Const() as by) if left == e:
                     return binary("-", name, by)
-                case _:
+                case Const() | Sym() | Binary() | Select():
                     pass
+                case _:
+                    assert_never(value)
         match e:
             case Sym():
                 return None if e.name in inner else e
@@ -118,8 +123,10 @@ def restage(state: State, op: o.For, names: list[Sym]) -> State:
                 if left is None or right is None:
                     return None
                 return binary(e.op, left, right)
-            case _:
+            case Const() | Select():
                 return None if any(s.name in inner for s in symbols(e)) else e
+            case _:
+                assert_never(e)
 
     def slot(s: Slot) -> Slot:
         return s if s.number is None else Slot(s.buffer, renamed(s.number))
@@ -140,5 +147,10 @@ def _bound(op: o.For) -> Iterator[str]:
                 yield from (s.name for c in inner.scalars for s in (c.arg, c.result))
             case o.If():
                 yield from (m.result.name for m in inner.scalars)
-            case _:
+            case (
+                o.Roles() | o.RegisterOp() | o.Dot() | o.Access() | o.Copy()
+                | o.Synchronisation() | o.RingOp() | o.Annotation()
+            ):  # fmt: skip
                 pass
+            case _:
+                assert_never(inner)

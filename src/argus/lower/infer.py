@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from math import prod
+from typing import assert_never
 
 from argus.diagnostics import fail
 from argus.ir import ops as o
@@ -120,8 +121,13 @@ class _Inference:
             ):  # fmt: skip
                 self.union.add(op.result)
                 self.union.add(op.src)
-            case _:
+            case (
+                o.Roles() | o.Binding() | o.Copy() | o.Synchronisation() | o.RingOp()
+                | o.Annotation()
+            ):  # fmt: skip
                 pass
+            case _:
+                assert_never(op)
 
     def _hints(self, op: o.AnyOp) -> None:
         match op:
@@ -133,8 +139,16 @@ class _Inference:
                 self._of(op.src).in_warp.add(op.axis)
             case o.Reduce(fn="argmax" | "argmin"):
                 self._of(op.src).in_warp.add(op.axis)
-            case _:
+            case (
+                o.Structure() | o.Binding() | o.Full() | o.Index() | o.Elementwise()
+                | o.Cast() | o.Broadcast() | o.Transpose() | o.Reduce() | o.Split()
+                | o.Slice() | o.Reinterpret() | o.Convert() | o.Dot()
+                | o.LoadShared() | o.StoreShared() | o.Copy() | o.Synchronisation()
+                | o.RingOp() | o.Annotation()
+            ):  # fmt: skip
                 pass
+            case _:
+                assert_never(op)
 
     def _memory_hint(
         self, cls: TileClass, view: GlobalView, mask: o.Tile | None
@@ -229,8 +243,15 @@ class _Inference:
             case o.CopyAsync():
                 if isinstance(op.plan, VectorPlan):
                     yield from gather_layouts(op.src, op.plan.layout)
-            case _:
+            case (
+                o.Structure() | o.Binding() | o.Full() | o.Index() | o.Elementwise()
+                | o.Cast() | o.Split() | o.Scan() | o.Reinterpret() | o.Convert()
+                | o.LoadShared() | o.StoreShared() | o.CopyOut()
+                | o.Synchronisation() | o.RingOp() | o.Annotation()
+            ):  # fmt: skip
                 return
+            case _:
+                assert_never(op)
 
     def _default(self) -> bool:
         """Lay out the largest class that still has no layout."""

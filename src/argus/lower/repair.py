@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from typing import assert_never
 
 from argus.diagnostics import fail
 from argus.ir import ops as o
@@ -79,8 +80,15 @@ class _Repair:
             case o.CopyAsync():
                 if isinstance(op.plan, VectorPlan):
                     op.src = _repair_gathers(op.src, op.plan.layout, self.want)
-            case _:
+            case (
+                o.Structure() | o.Binding() | o.Full() | o.Index() | o.Elementwise()
+                | o.Cast() | o.Split() | o.Convert() | o.LoadShared()
+                | o.StoreShared() | o.CopyOut() | o.Synchronisation() | o.RingOp()
+                | o.Annotation()
+            ):  # fmt: skip
                 pass
+            case _:
+                assert_never(op)
         if not self.before and not self.after:
             return None
         return [*self.before, op, *self.after]

@@ -4,6 +4,7 @@
 """
 
 from dataclasses import dataclass, field
+from typing import assert_never
 
 from argus.diagnostics import fail
 from argus.ir import ops as o
@@ -69,11 +70,17 @@ def survey(ring: Ring, found: list[Group]) -> RingUse:
                     use.stores = True
                 case o.LoadShared() if id(op.view.alloc) in fields:
                     use.by_loads.add(id(group))
-                case _:
+                case (
+                    o.Structure() | o.Binding() | o.RegisterOp() | o.Dot()
+                    | o.Access() | o.Copy() | o.Synchronisation() | o.RingOp()
+                    | o.Annotation()
+                ):  # fmt: skip
                     if any(id(v.alloc) in fields for v in async_reads(op)):
                         use.by_async = True
                         if isinstance(op, o.CopyOut):
                             use.by_stores.add(id(group))
+                case _:
+                    assert_never(op)
         _count_bytes(ring, group.block, use)
         use.pending.update(pending_fills(group.block, ring))
         if group.role is None and group in use.producers:
@@ -105,9 +112,15 @@ def _count_bytes(ring: Ring, block: o.Block, use: RingUse) -> None:
                 use.bytes[id(current)] += op.plan.bytes
             case o.Roles():
                 pass
-            case _:
+            case (
+                o.For() | o.If() | o.Binding() | o.RegisterOp() | o.Dot()
+                | o.Access() | o.Copy() | o.Synchronisation() | o.RingOp()
+                | o.Annotation()
+            ):  # fmt: skip
                 for inner in blocks(op):
                     _count_bytes(ring, inner, use)
+            case _:
+                assert_never(op)
 
 
 def check(ring: Ring, use: RingUse) -> None:

@@ -12,6 +12,8 @@ A consumer whose slots are read by wgmma releases once per warpgroup, after the 
 the wgmma; one that reads by ordinary loads releases once per warp.
 """
 
+from typing import assert_never
+
 from argus.diagnostics import Span, fail
 from argus.ir import ops as o
 from argus.ir.expr import Const, Expr, binary
@@ -83,8 +85,13 @@ def _expand(
             assert ring.full is not None
             op.barrier = BarrierRef(ring.full, op.dst.stage)
             return None
-        case _:
+        case (
+            o.Structure() | o.Binding() | o.RegisterOp() | o.Dot() | o.Access()
+            | o.Copy() | o.Synchronisation() | o.RingOp() | o.Annotation()
+        ):  # fmt: skip
             return None
+        case _:
+            assert_never(op)
 
 
 def _acquire(op: o.RingAcquire, ring: Ring, use: RingUse) -> list[o.AnyOp]:

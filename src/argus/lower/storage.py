@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import assert_never
 
 from argus.ir import ops as o
 from argus.ir.program import Program
@@ -75,11 +76,16 @@ class _Ranges:
                     self._loop(op)
                 case o.If():
                     self._branch(op)
-                case _:
+                case (
+                    o.Binding() | o.RegisterOp() | o.Dot() | o.Access() | o.Copy()
+                    | o.Synchronisation() | o.RingOp() | o.Annotation()
+                ):  # fmt: skip
                     for tile in used(op):
                         self._use(tile)
                     for tile in defined(op):
                         self._define(tile)
+                case _:
+                    assert_never(op)
 
     def _define(self, tile: o.Tile) -> None:
         start = 2 * self.position + 1

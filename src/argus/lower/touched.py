@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import assert_never
 
 from argus.ir import ops as o
 from argus.ir.expr import Const
@@ -60,8 +61,13 @@ def async_reads(op: o.AnyOp) -> Iterable[SharedView]:
             for x in (op.a, op.b):
                 if isinstance(x, SharedView):
                     yield x
-        case _:
+        case (
+            o.Structure() | o.Binding() | o.RegisterOp() | o.Dot() | o.Access()
+            | o.CopyAsync() | o.Synchronisation() | o.RingOp() | o.Annotation()
+        ):  # fmt: skip
             return
+        case _:
+            assert_never(op)
 
 
 def async_writes(op: o.AnyOp) -> Iterable[SharedView]:
@@ -77,8 +83,14 @@ def touched(op: o.AnyOp) -> Iterable[SharedView]:
             yield op.view
         case o.CopyAsync():
             yield op.dst
-        case _:
+        case (
+            o.Structure() | o.Binding() | o.RegisterOp() | o.Dot() | o.LoadGlobal()
+            | o.StoreGlobal() | o.CopyOut() | o.Synchronisation() | o.RingOp()
+            | o.Annotation()
+        ):  # fmt: skip
             yield from async_reads(op)
+        case _:
+            assert_never(op)
 
 
 def _meet(a: SharedView, b: SharedView) -> bool:

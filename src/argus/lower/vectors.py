@@ -6,6 +6,8 @@ specialisation), and the base pointer too (checked at launch). 16-bit tiles in a
 core fragment go through ldmatrix and stmatrix.
 """
 
+from typing import assert_never
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -47,8 +49,13 @@ def select_accesses(program: Program) -> None:
                     op.plan = shared_plan(program, op.view, _need(op.result), True)
                 case o.StoreShared():
                     op.plan = shared_plan(program, op.view, _need(op.src), False)
-                case _:
+                case (
+                    o.Structure() | o.Binding() | o.RegisterOp() | o.Dot() | o.Copy()
+                    | o.Synchronisation() | o.RingOp() | o.Annotation()
+                ):  # fmt: skip
                     pass
+                case _:
+                    assert_never(op)
 
 
 def _need(tile: o.Tile) -> Fragment:

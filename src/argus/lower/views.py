@@ -1,6 +1,8 @@
 """Questions about global views that decide which instruction can serve them."""
 
-from argus.ir.expr import Binary, Const, Expr, Sym, substitute, symbols
+from typing import assert_never
+
+from argus.ir.expr import Binary, Const, Expr, Select, Sym, substitute, symbols
 from argus.ir.memory import GlobalView
 
 
@@ -44,5 +46,7 @@ def _coefficient(e: Expr, name: str) -> int | None:
             if x is None or y is None:
                 return None
             return x + y if e.op == "+" else x - y
-        case _:
+        case Binary() | Select():
             return None if any(s.name == name for s in symbols(e)) else 0
+        case _:
+            assert_never(e)

@@ -15,6 +15,8 @@ stable. What a group is, and what it becomes where control flow meets, is in
 
 from __future__ import annotations
 
+from typing import assert_never
+
 from argus.diagnostics import Span
 from argus.ir import ops as o
 from argus.ir.memory import SharedView
@@ -79,9 +81,16 @@ class _Walker:
                     if position >= 0:
                         why = op.note or "as written"
                         state = self._wait(state, position, out, op.span, why)
-                case _:
+                case (
+                    o.Binding() | o.RegisterOp() | o.Dot() | o.Access() | o.Copy()
+                    | o.Commit() | o.CopyOutWait() | o.CpAsyncWait() | o.BarrierOp()
+                    | o.Sync() | o.ClusterSync() | o.Fence() | o.SetMaxRegisters()
+                    | o.RingOp() | o.Annotation()
+                ):  # fmt: skip
                     state = self._before(op, state, out)
                     out.append(op)
+                case _:
+                    assert_never(op)
         return state, out
 
     # -- what needs a wait
@@ -116,8 +125,15 @@ class _Walker:
             case o.CopyAsync(ring=None):
                 if any(s.buffer == id(op.dst.alloc) for s in group.slots):
                     return "the buffer is overwritten next"
-            case _:
+            case (
+                o.Structure() | o.Binding() | o.RegisterOp() | o.Dot()
+                | o.LoadGlobal() | o.StoreGlobal() | o.LoadShared() | o.Copy()
+                | o.Synchronisation() | o.RingAcquire() | o.RingPublish()
+                | o.RingWait() | o.Annotation()
+            ):  # fmt: skip
                 pass
+            case _:
+                assert_never(op)
         return None
 
     def _overwrites(self, made: o.Tile, group: InFlight) -> bool:

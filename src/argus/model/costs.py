@@ -113,8 +113,13 @@ def in_registers(op: o.AnyOp, warps: int, joined: set[int]) -> Work | None:
             once = _reduction(op.src, op.result, op.axis, warps)
             more = _work(warps, registers(op.result), 0.0, ALU_LATENCY)
             return added(once, more)
-        case _:
+        case (
+            o.Structure() | o.Binding() | o.Dot() | o.Access() | o.Copy()
+            | o.Synchronisation() | o.RingOp() | o.Annotation()
+        ):  # fmt: skip
             return None
+        case _:
+            assert_never(op)
 
 
 def _work(warps: int, issue: float, special: float, latency: float) -> Work:

@@ -175,7 +175,11 @@ def _slot(t: Thread, step: s.Step) -> tuple[int, int] | None:
             barrier = step.barrier
         case s.Copy() if step.barrier is not None:
             barrier = step.barrier
-        case _:
+        case (
+            s.Work() | s.Need() | s.Load() | s.ScalarLoad() | s.Store() | s.Copy()
+            | s.Group() | s.GroupWait() | s.Product() | s.Out() | s.Sync() | s.Let()
+            | s.Loop() | s.Branch()
+        ):  # fmt: skip
             return None
     return barrier.alloc, int(barrier.index(t.env))
 
@@ -288,7 +292,10 @@ def _flight(step: s.Step) -> Kind | None:
             return "load"
         case s.Store() | s.Out():
             return "store"
-        case _:
+        case (
+            s.Work() | s.Need() | s.Group() | s.GroupWait() | s.Product() | s.Expect()
+            | s.Arrive() | s.Wait() | s.Sync() | s.Let() | s.Loop() | s.Branch()
+        ):  # fmt: skip
             return None
 
 

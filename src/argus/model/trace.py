@@ -395,8 +395,14 @@ def indexed(program: Program) -> dict[str, Expr]:
                 pass
             case o.CopyAsync(src=view) | o.CopyOut(dst=view):
                 pass
-            case _:
+            case (
+                o.Structure() | o.Binding() | o.RegisterOp() | o.Dot()
+                | o.LoadShared() | o.StoreShared() | o.Synchronisation() | o.RingOp()
+                | o.Annotation()
+            ):  # fmt: skip
                 continue
+            case _:
+                assert_never(op)
         for coordinate, extent in zip(view.coords, view.tensor.shape, strict=True):
             for x in symbols(coordinate):
                 if x.kind == "let":
@@ -425,6 +431,10 @@ def merged(steps: list[s.Step]) -> list[s.Step]:
                 while at and isinstance(found[at - 1], s.Work | s.Need | s.Let):
                     at -= 1
                 found.insert(at, step)
-            case _:
+            case (
+                s.Load() | s.Need() | s.ScalarLoad() | s.Store() | s.Copy() | s.Group()
+                | s.GroupWait() | s.Product() | s.Out() | s.Expect() | s.Arrive()
+                | s.Wait() | s.Sync() | s.Let() | s.Loop() | s.Branch()
+            ):  # fmt: skip
                 found.append(step)
     return found

@@ -92,7 +92,7 @@ def available(name: str) -> Analysis | None:
     module = f"argus.verify.{name}"
     if find_spec(module) is None:
         return None
-    return getattr(importlib.import_module(module), "obligations", None)
+    return importlib.import_module(module).obligations
 
 
 def _run(name: str, program: Program) -> list[Obligation]:

@@ -87,15 +87,19 @@ from argus.ir.ops.sync import WgmmaCommit as WgmmaCommit
 from argus.ir.ops.sync import WgmmaWait as WgmmaWait
 from argus.ir.ops.tile import Tile as Tile
 
+AnyRegisterOp = (
+    Full | Index | Elementwise | Cast | Broadcast | Transpose | Reduce | Split | Slice
+    | Scan | Reinterpret | Convert
+)  # fmt: skip
+"""Every operation that is a RegisterOp."""
+
 AnyOp = (
-    For | If | Roles | Let | LoadScalar | Full | Index | Elementwise | Cast | Broadcast
-    | Transpose | Reduce | Split | Slice | Scan | Reinterpret | Convert | Dot
+    For | If | Roles | Let | LoadScalar | AnyRegisterOp | Dot
     | LoadGlobal | StoreGlobal | LoadShared | StoreShared | CopyAsync | CopyOut
     | CopyOutCommit | CopyOutWait | CpAsyncCommit | CpAsyncWait | CpAsyncArrive
     | BarrierExpect | BarrierArrive | BarrierWait | Sync | ClusterSync | Fence
     | WgmmaCommit | WgmmaWait | SetMaxRegisters | RingAcquire | RingPublish
-    | RingWait | RingRelease | Tag | Check | Assume
-    | Expect | Trust
+    | RingWait | RingRelease | Tag | Check | Assume | Expect | Trust
 )  # fmt: skip
 """Every operation. Readers match on it and end with ``assert_never``."""
 

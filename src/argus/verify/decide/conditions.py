@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from math import inf
+from typing import assert_never
 
 from argus.ir.expr import Binary, Const, Expr, Select, Sym, select
 from argus.verify.decide.evaluation import Unmodelled, negate
@@ -70,8 +71,10 @@ def _holds(goal: Expr, facts: tuple[Expr, ...], context: Normal, cases: int) -> 
             return _sides(context, op, a, b)
         case Sym(type="bool"):
             return at_least(context, context.of(goal), 1)
-        case _:
+        case Sym() | Binary():
             return False
+        case _:
+            assert_never(goal)
 
 
 _ORDERED = frozenset({"==", "<", "<=", ">", ">="})
@@ -110,8 +113,10 @@ def _conditions(e: Expr) -> list[Expr]:
         case Select():
             inner = [c for x in (e.cond, e.then, e.other) for c in _conditions(x)]
             return [*inner, e.cond]
-        case _:
+        case Const() | Sym():
             return []
+        case _:
+            assert_never(e)
 
 
 def _resolved(e: Expr, condition: Expr, truth: bool) -> Expr:
@@ -127,8 +132,10 @@ def _resolved(e: Expr, condition: Expr, truth: bool) -> Expr:
                 return _resolved(a if truth else b, condition, truth)
             parts = (_resolved(x, condition, truth) for x in (c, a, b))
             return select(*parts)
-        case _:
+        case Const() | Sym():
             return e
+        case _:
+            assert_never(e)
 
 
 def limits(e: Expr, facts: tuple[Expr, ...]) -> tuple[Bound, Bound]:

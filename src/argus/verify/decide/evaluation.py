@@ -69,8 +69,10 @@ def negate(e: Expr) -> Expr:
             return binary(_NEGATED[op], a, b)
         case Select(cond=c, then=a, other=b):
             return select(c, negate(a), negate(b))
-        case _:
+        case Sym() | Binary():
             return Binary("==", e, Const(0))
+        case _:
+            assert_never(e)
 
 
 def on_ints(e: Expr, env: Mapping[str, int]) -> int:

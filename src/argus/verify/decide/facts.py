@@ -12,8 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from math import inf
+from typing import assert_never
 
-from argus.ir.expr import Binary, Const, Expr, Select, Sym, symbols
+from argus.ir.expr import Binary, BinaryOp, Const, Expr, Select, Sym, symbols
 from argus.ir.program import GRID_SIZE
 from argus.verify.decide.polynomial import EVERYTHING, Interval
 
@@ -47,7 +48,7 @@ def conjuncts(given: Iterable[Expr]) -> tuple[Expr, ...]:
     for fact in given:
         if isinstance(fact, Binary) and fact.op == "and":
             found.extend(conjuncts((fact.left, fact.right)))
-        elif not (isinstance(fact, Const) and fact.value):
+        elif fact != Const(True):
             found.append(fact)
     return tuple(dict.fromkeys(found))
 
@@ -93,18 +94,20 @@ def skim(goal: Expr, facts: Sequence[Expr]) -> Skimmed:
                 | Binary(op="==", left=e, right=Sym() as s)
             ):
                 _define(found, s.name, e)
-            case _:
+            case Const() | Sym() | Binary() | Select():
                 pass
+            case _:
+                assert_never(fact)
     found.definitions = _sorted(found.definitions)
     for name, value in found.definitions.items():
         _narrow(found, name, range_of(value, found.ranges))
     return found
 
 
-_MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
+_MIRRORED: dict[BinaryOp, BinaryOp] = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
 
 
-def _side(op: str, v: int) -> Interval:
+def _side(op: BinaryOp, v: int) -> Interval:
     match op:
         case "<":
             return Interval(-inf, v - 1)
@@ -116,7 +119,10 @@ def _side(op: str, v: int) -> Interval:
             return Interval(v, inf)
         case "==":
             return Interval(v, v)
-        case _:
+        case (
+            "!=" | "+" | "-" | "*" | "//" | "%" | "/" | "^" | "min" | "max" | "and"
+            | "or"
+        ):  # fmt: skip
             return EVERYTHING
 
 
@@ -179,10 +185,10 @@ def range_of(e: Expr, ranges: dict[str, Interval]) -> Interval:
             a, b = range_of(e.left, ranges), range_of(e.right, ranges)
             return _binary(e.op, a, b)
         case _:
-            return EVERYTHING
+            assert_never(e)
 
 
-def _binary(op: str, a: Interval, b: Interval) -> Interval:
+def _binary(op: BinaryOp, a: Interval, b: Interval) -> Interval:
     match op:
         case "+":
             return a + b
@@ -221,5 +227,5 @@ def _binary(op: str, a: Interval, b: Interval) -> Interval:
             return EVERYTHING
         case "/":
             return EVERYTHING
-        case _:
+        case "==" | "!=" | "<" | "<=" | ">" | ">=" | "and" | "or":
             return Interval(0, 1)

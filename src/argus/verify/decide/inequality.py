@@ -12,7 +12,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import gcd, inf
 
-from argus.verify.decide.atoms import Deficit, Quotient, Ratio
+from argus.verify.decide.atoms import (
+    Chosen,
+    Deficit,
+    Part,
+    Quotient,
+    Ratio,
+    Share,
+    Symbol,
+    Xor,
+)
 from argus.verify.decide.normal import Normal
 from argus.verify.decide.polynomial import (
     Bound,
@@ -54,7 +63,7 @@ def _divisors(context: Normal, p: Poly) -> list[Poly]:
                 found[Poly(((q.terms[0][0], 1),)) if one else q] = None
             case Deficit(value=v):
                 found |= dict.fromkeys(_divisors(context, v))
-            case _:
+            case Symbol() | Part() | Share() | Quotient() | Xor() | Chosen():
                 pass
     return list(found)
 
@@ -193,5 +202,5 @@ def _about(context: Normal, number: int) -> list[Poly]:
             return [remainder, q - constant(1) - remainder]
         case Deficit(value=v):
             return [v - itself, -itself]
-        case _:
+        case Symbol() | Part() | Share() | Xor() | Chosen():
             return []

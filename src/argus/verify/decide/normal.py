@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import inf
+from typing import assert_never
 
 from argus.ir.expr import Binary, Const, Expr, Select, Sym
 from argus.verify.decide.atoms import (
@@ -108,8 +109,10 @@ class Normal(Rewriting):
                     return self._beside(self.of(a) - self.of(b))
                 case Binary(op=op, left=a, right=b) if op in _COMPARISONS:
                     return self.sides(op, a, b)
-                case _:
+                case Const() | Sym() | Binary() | Select():
                     return []
+                case _:
+                    assert_never(fact)
         except Unmodelled:
             return []
 
@@ -135,8 +138,10 @@ class Normal(Rewriting):
                 return [left - right]
             case "==":
                 return [left - right, right - left]
-            case _:
+            case "!=":
                 return []
+            case _:
+                raise ValueError(f"{op} compares nothing")
 
     def _absorb(self, fact: Expr) -> bool:
         """Use a fact to replace an atom or to narrow its range; whether it did."""
@@ -238,7 +243,10 @@ class Normal(Rewriting):
                 hi = inner.hi
                 share = self.atom(Share(x, q), Interval(min(inner.lo, 1), hi))
                 return share, q
-            case _:
+            case (
+                Symbol() | Part() | Share() | Quotient() | Ratio() | Xor() | Deficit()
+                | Chosen()
+            ):  # fmt: skip
                 return None
 
     def reached(self, atom: int) -> set[int]:
@@ -349,8 +357,10 @@ class Normal(Rewriting):
             case Binary(op=op, left=a, right=b) if op in _COMPARISONS:
                 self.of(a)
                 self.of(b)
-            case _:
+            case Const() | Sym() | Binary():
                 self.of(condition)
+            case _:
+                assert_never(condition)
 
     def _select(self, condition: Expr, then: Poly, other: Poly) -> Poly:
         self.check(condition)
@@ -380,8 +390,10 @@ class Normal(Rewriting):
                 return _sign(where.lo >= 0, where.hi < 0)
             case "==":
                 return _sign(where.lo == where.hi == 0, not where.lo <= 0 <= where.hi)
-            case _:
+            case "!=":
                 return _sign(not where.lo <= 0 <= where.hi, where.lo == where.hi == 0)
+            case _:
+                raise ValueError(f"{op} compares nothing")
 
 
 _COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">="})
@@ -396,8 +408,10 @@ def _order(fact: Expr) -> int:
             return 1
         case Binary(op="=="):
             return 2
-        case _:
+        case Const() | Sym() | Binary() | Select():
             return 3
+        case _:
+            assert_never(fact)
 
 
 def _sign(yes: bool, no: bool) -> bool | None:

@@ -10,10 +10,11 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from math import inf, prod
+from typing import assert_never
 
 import numpy as np
 
-from argus.ir.expr import Binary, Const, Expr, Select
+from argus.ir.expr import Binary, Const, Expr, Select, Sym
 from argus.verify.decide.evaluation import Array, Undefined, on_arrays, on_ints
 from argus.verify.decide.facts import Skimmed, implicit_range, range_of, symbols_of
 from argus.verify.decide.polynomial import Interval
@@ -103,8 +104,10 @@ def _constants(e: Expr) -> Iterator[int]:
         case Select():
             for part in (e.cond, e.then, e.other):
                 yield from _constants(part)
-        case _:
+        case Const() | Sym():
             return
+        case _:
+            assert_never(e)
 
 
 def enumerated(
@@ -168,5 +171,7 @@ def _fits(e: Expr, ranges: dict[str, Interval]) -> bool:
             return _fits(e.left, ranges) and _fits(e.right, ranges)
         case Select():
             return all(_fits(x, ranges) for x in (e.cond, e.then, e.other))
-        case _:
+        case Const() | Sym():
             return True
+        case _:
+            assert_never(e)

@@ -50,8 +50,10 @@ def has_xor(e: Expr) -> bool:
             return e.op == "^" or has_xor(e.left) or has_xor(e.right)
         case Select():
             return any(has_xor(x) for x in (e.cond, e.then, e.other))
-        case _:
+        case Const() | Sym():
             return False
+        case _:
+            assert_never(e)
 
 
 def solve(
@@ -142,8 +144,10 @@ def _within(e: Expr, ranges: dict[str, Interval], limit: int) -> bool:
             return _within(e.left, ranges, limit) and _within(e.right, ranges, limit)
         case Select():
             return all(_within(x, ranges, limit) for x in (e.cond, e.then, e.other))
-        case _:
+        case Const() | Sym():
             return True
+        case _:
+            assert_never(e)
 
 
 # ----------------------------------------------------------------- number systems
@@ -238,13 +242,15 @@ class _Bits:
             case Const(value=v) if isinstance(v, int) and v > 0 and v & (v - 1) == 0:
                 shift = self.number(v.bit_length() - 1)
                 return a >> shift, a & self.number(v - 1)
-            case _:
+            case Const() | Sym() | Binary() | Select():
                 # Z3's signed division rounds to 0, its smod has the divisor's sign.
                 remainder = a - b * (a / b)
                 zero = self.number(0)
                 apart = z3.And(remainder != zero, (remainder < zero) != (b < zero))
                 quotient = z3.If(apart, a / b - 1, a / b)
                 return quotient, a - b * quotient
+            case _:
+                assert_never(by)
 
     def xor(self, a: Any, b: Any, e: Binary) -> Any:
         return a ^ b
@@ -284,9 +290,11 @@ class _Translation:
                 a, a_known = self.term(e.left)
                 b, b_known = self.term(e.right)
                 return _compared(op, a, b), z3.And(a_known, b_known)
-            case _:
+            case Const() | Sym() | Binary() | Select():
                 value, known = self.term(e)
                 return value != self.numbers.number(0), known
+            case _:
+                assert_never(e)
 
     def term(self, e: Expr) -> tuple[Any, Any]:
         """As a Z3 number, and when it is defined."""

@@ -6,6 +6,7 @@ A counter that nobody reads again makes no difference between two states of a wa
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import assert_never
 
 from argus.ir import ops as o
 from argus.ir.expr import Expr, symbols
@@ -61,10 +62,15 @@ class _Alive:
                 for role in op.roles:
                     after |= self.before(role.body, frozenset())
                 return after
-            case _:
+            case (
+                o.RegisterOp() | o.Dot() | o.Access() | o.Copy()
+                | o.Synchronisation() | o.RingOp() | o.Annotation()
+            ):  # fmt: skip
                 found = after | self._of(event_expressions(op))
                 self.at[id(op)] = found
                 return found
+            case _:
+                assert_never(op)
 
     def _loop(self, op: o.For, after: frozenset[str]) -> frozenset[str]:
         results = frozenset(c.result.name for c in op.scalars)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, assert_never
 
 import numpy as np
 
@@ -218,8 +218,13 @@ def _ordered(
             case o.If():
                 yield from _ordered(op.then, loops, sure=False)
                 yield from _ordered(op.other, loops, sure=False)
-            case _:
+            case (
+                o.Roles() | o.Binding() | o.RegisterOp() | o.Dot() | o.Access()
+                | o.Copy() | o.Synchronisation() | o.RingOp() | o.Annotation()
+            ):  # fmt: skip
                 pass
+            case _:
+                assert_never(op)
 
 
 def _syncs(program: Program) -> dict[str, list[_Sync]]:
@@ -251,8 +256,14 @@ def _accesses(program: Program) -> Iterator[Access]:
                     what = (op.view.tensor, op.view, True, op.atomic is not None)
                 case o.CopyOut():
                     what = (op.dst.tensor, op.dst, True, False)
-                case _:
+                case (
+                    o.Structure() | o.Let() | o.RegisterOp() | o.Dot()
+                    | o.LoadShared() | o.StoreShared() | o.Synchronisation()
+                    | o.RingOp() | o.Annotation()
+                ):  # fmt: skip
                     continue
+                case _:
+                    assert_never(op)
             idle = isinstance(op, o.LoadGlobal) and _idle(op, body)
             yield Access(op, *what, role, loops, place, lets, idle)
 
@@ -268,6 +279,13 @@ def _idle(load: o.LoadGlobal, body: o.Block) -> bool:
                 reached.update(defined(op))
             case o.StoreGlobal(plan=VectorPlan(unique=True)):
                 pass
-            case _:
+            case (
+                o.Structure() | o.Binding() | o.Full() | o.Index() | o.Broadcast()
+                | o.Transpose() | o.Reduce() | o.Split() | o.Slice() | o.Scan()
+                | o.Reinterpret() | o.Convert() | o.Dot() | o.Access() | o.Copy()
+                | o.Synchronisation() | o.RingOp() | o.Annotation()
+            ):  # fmt: skip
                 return False
+            case _:
+                assert_never(op)
     return True

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import lcm
+from typing import assert_never
 
 from argus.ir import ops as o
 from argus.ir.expr import Binary, Const, Expr, Select, Sym, binary, symbols
@@ -124,8 +125,13 @@ class _Study:
             case o.If():
                 for merge in op.scalars:
                     self.made[merge.result.name] = [merge.then, merge.other]
-            case _:
+            case (
+                o.Roles() | o.RegisterOp() | o.Dot() | o.Access() | o.Copy()
+                | o.Synchronisation() | o.RingOp() | o.Annotation()
+            ):  # fmt: skip
                 pass
+            case _:
+                assert_never(op)
 
     def closure(self, expressions: Iterator[Expr] | list[Expr]) -> set[Sym]:
         """Every symbol that some expressions depend on, through definitions."""
@@ -237,13 +243,18 @@ class _Study:
                 case o.Roles():
                     for role in op.roles:
                         self._visit(role.body, (), control, roots, gaps)
-                case _:
+                case (
+                    o.Binding() | o.RegisterOp() | o.Dot() | o.Access() | o.Copy()
+                    | o.Synchronisation() | o.RingOp() | o.Annotation()
+                ):  # fmt: skip
                     for e in event_expressions(op):
                         roots.append(e)
                         self._shifts(e, op, gaps)
                         if self._sized(e):
                             line = op.span.line
                             gaps.append(f"line {line}: {e} depends on sizes or blocks")
+                case _:
+                    assert_never(op)
 
     def _loop(
         self,
@@ -387,7 +398,7 @@ class _Study:
             case Binary() | Select():
                 return self._fixed(e)
             case _:
-                return False
+                assert_never(e)
 
     def _fixed(self, e: Expr) -> bool:
         return not any(s.name in self.turning for s in self.closure([e]))
@@ -418,5 +429,7 @@ class _Study:
             case Select():
                 for part in (e.cond, e.then, e.other):
                     yield from self._divisors(part)
-            case _:
+            case Const() | Sym():
                 return
+            case _:
+                assert_never(e)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from random import Random
-from typing import Any
+from typing import Any, assert_never
 
 import numpy as np
 
@@ -184,8 +184,13 @@ class _Course:
                 self._view(self.writes, op, op.view)
             case o.CopyOut():
                 self._view(self.writes, op, op.dst)
-            case _:
+            case (
+                o.LoadScalar() | o.RegisterOp() | o.Dot() | o.Access()
+                | o.CopyAsync() | o.Synchronisation() | o.RingOp() | o.Annotation()
+            ):  # fmt: skip
                 pass
+            case _:
+                assert_never(op)
 
     def _loop(self, op: o.For) -> None:
         env = self.env

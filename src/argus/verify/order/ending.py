@@ -9,6 +9,7 @@ head of turn a is its state at the end of a walk of a turns.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import assert_never
 
 from argus.ir import ops as o
 from argus.ir.expr import Binary, Const, Expr, Select, Sym, symbols
@@ -209,8 +210,10 @@ def _expanded(e: Expr, made: Mapping[str, Expr], cluster: int) -> Expr:
                 _expanded(e.then, made, cluster),
                 _expanded(e.other, made, cluster),
             )
-        case _:
+        case Const() | Sym():
             return e
+        case _:
+            assert_never(e)
 
 
 def ends_within(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import assert_never
+
 from argus.ir import ops as o
 from argus.ir.expr import Expr
 from argus.ir.memory import SharedView
@@ -10,11 +12,7 @@ from argus.ir.walk import blocks
 
 __all__ = ["event_expressions", "has_events"]
 
-_PASSIVE = (
-    o.Let | o.LoadScalar | o.Full | o.Index | o.Elementwise | o.Cast | o.Broadcast
-    | o.Transpose | o.Reduce | o.Split | o.Slice | o.Scan | o.Reinterpret | o.Convert
-    | o.LoadGlobal | o.StoreGlobal | o.Annotation
-)  # fmt: skip
+_PASSIVE = o.Binding | o.RegisterOp | o.LoadGlobal | o.StoreGlobal | o.Annotation
 """Operations without a place in the order of events."""
 
 
@@ -25,9 +23,14 @@ def has_events(block: o.Block) -> bool:
             case o.For() | o.If() | o.Roles():
                 if any(has_events(inner) for inner in blocks(op)):
                     return True
-            case _:
+            case (
+                o.Binding() | o.RegisterOp() | o.Dot() | o.Access() | o.Copy()
+                | o.Synchronisation() | o.RingOp() | o.Annotation()
+            ):  # fmt: skip
                 if not isinstance(op, _PASSIVE):
                     return True
+            case _:
+                assert_never(op)
     return False
 
 
@@ -56,5 +59,12 @@ def event_expressions(op: o.AnyOp) -> list[Expr]:
             return [op.barrier.index, op.bytes]
         case o.BarrierWait():
             return [op.barrier.index, op.n]
-        case _:
+        case (
+            o.Structure() | o.Binding() | o.RegisterOp() | o.LoadGlobal()
+            | o.StoreGlobal() | o.Commit() | o.GroupWait() | o.Sync()
+            | o.ClusterSync() | o.Fence() | o.SetMaxRegisters() | o.RingOp()
+            | o.Annotation()
+        ):  # fmt: skip
             return []
+        case _:
+            assert_never(op)

@@ -17,9 +17,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from math import lcm
+from typing import assert_never
 
 from argus.ir import ops as o
-from argus.ir.expr import Binary, Const, Expr, Sym, symbols
+from argus.ir.expr import Binary, Const, Expr, Select, Sym, symbols
 from argus.ir.memory import BarrierAlloc, SharedView
 from argus.ir.placement import WgmmaPlan
 from argus.ir.program import Program
@@ -182,9 +183,11 @@ class Families:
                 if factor:
                     self._whole.append((("scalar", name), factor / divisor))
                 return (name, factor / divisor) if e.op == "//" else _STILL
-            case _:
+            case Binary() | Select():
                 still = all(s.kind not in ("let", "loop") for s in symbols(e))
                 return _STILL if still else None
+            case _:
+                assert_never(e)
 
     def _assign(self, name: str, e: Expr) -> None:
         """A scalar gets a value."""
@@ -219,8 +222,13 @@ class Families:
                     if merge.result.name in self.names:
                         line = op.span.line
                         self.gaps.append(f"line {line}: a branch decides a counter")
-            case _:
+            case (
+                o.Roles() | o.RegisterOp() | o.Dot() | o.Access() | o.Copy()
+                | o.Synchronisation() | o.RingOp() | o.Annotation()
+            ):  # fmt: skip
                 pass
+            case _:
+                assert_never(op)
 
     def _event(self, op: o.AnyOp, role: str) -> None:
         if isinstance(op, o.BarrierWait):
@@ -247,8 +255,14 @@ class Families:
                 for side in (op.a, op.b):
                     if isinstance(side, SharedView):
                         self._numbered(role, side, write=False)
-            case _:
+            case (
+                o.Structure() | o.Binding() | o.RegisterOp() | o.Dot()
+                | o.LoadGlobal() | o.StoreGlobal() | o.Synchronisation() | o.RingOp()
+                | o.Annotation()
+            ):  # fmt: skip
                 pass
+            case _:
+                assert_never(op)
 
     def _stays(self, e: Expr) -> None:
         """A value that has to be the same in states that are alike."""

@@ -13,9 +13,10 @@ writes and reads.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import assert_never
 
 from argus.ir import ops as o
-from argus.ir.expr import Binary, Const, Expr, Sym, binary, symbols
+from argus.ir.expr import Binary, Const, Expr, Select, Sym, binary, symbols
 from argus.ir.memory import BarrierAlloc, SharedAlloc, SharedView
 from argus.ir.program import Program
 from argus.ir.walk import walk
@@ -66,8 +67,14 @@ class Fills:
                     self._written(role, op.dst)
                     if op.barrier is not None:
                         self.full.setdefault(op.dst.alloc, op.barrier.alloc)
-                case _:
+                case (
+                    o.If() | o.Roles() | o.LoadScalar() | o.RegisterOp() | o.Dot()
+                    | o.LoadGlobal() | o.StoreGlobal() | o.LoadShared() | o.CopyOut()
+                    | o.Synchronisation() | o.RingOp() | o.Annotation()
+                ):  # fmt: skip
                     pass
+                case _:
+                    assert_never(op)
 
     def _written(self, role: str, view: SharedView) -> None:
         self.writers.setdefault(view.alloc, set()).add(role)
@@ -122,15 +129,19 @@ class Fills:
                 return None if found is None else binary("+", found, 1)
             case Sym() if e.name in self.lets:
                 return self.running(self.lets[e.name], stages)
-            case _:
+            case Const() | Sym() | Binary() | Select():
                 return None
+            case _:
+                assert_never(e)
 
     def _within(self, e: Expr, stages: int) -> Expr:
         match e:
             case Binary(op="+" | "-" as op, left=x, right=Const(value=int(c))):
                 return binary(op, self._within(x, stages), c)
-            case _:
+            case Const() | Sym() | Binary() | Select():
                 return self.running(e, stages) or e
+            case _:
+                assert_never(e)
 
     def rotates(self, e: Expr, stages: int) -> bool:
         """Whether a stage that goes round by itself is in an expression."""
@@ -162,8 +173,10 @@ class Fills:
                 return self._running(self.lets[e.name], stages)
             case Sym() if e.name in self.turning:
                 return self._rotating(e, stages)
-            case _:
+            case Const() | Sym() | Binary() | Select():
                 return None
+            case _:
+                assert_never(e)
 
     def _inside(self, e: Expr, stages: int) -> Number:
         """A number: itself, or that of a remainder inside it."""
@@ -172,9 +185,11 @@ class Fills:
                 return _sum(self._inside(x, stages), c)
             case Binary(op="-", left=x, right=Const(value=int(c))):
                 return _sum(self._inside(x, stages), -c)
-            case _:
+            case Const() | Sym() | Binary() | Select():
                 found = self._running(e, stages)
                 return found or (lambda group: int(self.scalars.value(e, group.env)))
+            case _:
+                assert_never(e)
 
     def _rotating(self, sym: Sym, stages: int) -> Number | None:
         """A carried stage that goes round: ``1 - s``, ``(s + d) % S``."""
@@ -191,8 +206,10 @@ class Fills:
                 right=Const(value=m),
             ) if m == stages:
                 pass
-            case _:
+            case Const() | Sym() | Binary() | Select():
                 return None
+            case _:
+                assert_never(yielded)
         if x != carry.arg:
             return None
         inside = sym == carry.arg

@@ -8,9 +8,10 @@ both ends are no part of what repeats. What changes anywhere else is not followe
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import assert_never
 
 from argus.ir import ops as o
-from argus.ir.expr import Binary, Const, Expr, Sym
+from argus.ir.expr import Binary, Const, Expr, Select, Sym
 
 __all__ = ["flips"]
 
@@ -38,8 +39,10 @@ def flips(
             return max(left[0], right[0]), max(left[1], right[1])
         case Binary() if cond.op in _COMPARISONS:
             return _comparison(cond, loops, set(turning))
-        case _:
+        case Const() | Sym() | Binary() | Select():
             return None
+        case _:
+            assert_never(cond)
 
 
 def _comparison(
@@ -97,8 +100,10 @@ def _linear(e: Expr) -> Linear | None:
         ):
             part = _linear(factor)
             return None if part is None else _plus({}, part, value)
-        case _:
+        case Const() | Binary() | Select():
             return None
+        case _:
+            assert_never(e)
 
 
 def _plus(a: Linear, b: Linear, factor: int) -> Linear:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import assert_never
 
 from argus.ir import ops as o
 from argus.ir.placement import WgmmaPlan
@@ -69,10 +70,15 @@ def _matters(op: o.AnyOp, control: Control, keys: set[object]) -> bool:
             names = [s.name for c in op.scalars for s in (c.arg, c.result)]
         case o.If():
             names = [m.result.name for m in op.scalars]
-        case _:
+        case (
+            o.Roles() | o.RegisterOp() | o.Dot() | o.Access() | o.Copy()
+            | o.Synchronisation() | o.RingOp() | o.Annotation()
+        ):  # fmt: skip
             names = []
             if has_events(o.Block([op])):
                 return True
+        case _:
+            assert_never(op)
     touched = (*used(op), *defined(op))
     return any(n in control.scalars for n in names) or any(
         storage_key(t) in keys for t in touched

@@ -8,6 +8,7 @@ those on one accumulator are in order. A register operand may be read, not writt
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import assert_never
 
 from argus.ir import ops as o
 from argus.ir.placement import WgmmaPlan
@@ -24,11 +25,18 @@ def touch(findings: Findings, group: Group, op: o.AnyOp) -> None:
     match op:
         case o.For() | o.If() | o.Roles() | o.WgmmaWait() | o.Dot(plan=WgmmaPlan()):
             return
-        case _:
+        case (
+            o.Binding() | o.RegisterOp() | o.Dot() | o.Access() | o.Copy()
+            | o.Commit() | o.CopyOutWait() | o.CpAsyncWait() | o.BarrierOp()
+            | o.Sync() | o.ClusterSync() | o.Fence() | o.SetMaxRegisters()
+            | o.RingOp() | o.Annotation()
+        ):  # fmt: skip
             for tile in used(op):
                 _read(findings, group, op, tile)
             for tile in defined(op):
                 _write(findings, group, op, tile)
+        case _:
+            assert_never(op)
 
 
 def move(

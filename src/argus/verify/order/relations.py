@@ -19,11 +19,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from math import lcm
+from typing import assert_never
 
 from argus.ir import ops as o
-from argus.ir.expr import Binary, Const, Expr, Sym, binary, substitute, symbols
+from argus.ir.expr import Binary, Const, Expr, Select, Sym, binary, substitute, symbols
 from argus.verify.decide import prove
-from argus.verify.decide.atoms import Part, Quotient, Symbol
+from argus.verify.decide.atoms import (
+    Chosen,
+    Deficit,
+    Part,
+    Quotient,
+    Ratio,
+    Share,
+    Symbol,
+    Xor,
+)
 from argus.verify.decide.conditions import context_of
 from argus.verify.decide.evaluation import Unmodelled, has_floats
 from argus.verify.decide.facts import conjuncts
@@ -235,7 +245,10 @@ class _Seen:
                 if (n - variable(size).scaled(a)).is_constant():
                     return a, n.constant, d
                 return None
-            case _:
+            case (
+                Symbol() | Part() | Share() | Quotient() | Ratio() | Xor() | Deficit()
+                | Chosen()
+            ):  # fmt: skip
                 return None
 
 
@@ -280,8 +293,10 @@ def _positive(cond: Expr) -> list[Expr] | None:
         case Binary(op="==" | "!="):
             apart = binary("-", cond.left, cond.right)
             return [apart, binary("-", 0, apart)]
-        case _:
+        case Const() | Sym() | Binary() | Select():
             return None
+        case _:
+            assert_never(cond)
 
 
 def _by_turn(e: Expr, around: Sequence[o.For]) -> Expr:

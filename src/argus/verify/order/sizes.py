@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from itertools import combinations
 from math import lcm
+from typing import assert_never
 
 from argus.ir import ops as o
 from argus.ir.expr import Expr, Sym, evaluate, symbols
@@ -262,8 +263,13 @@ def _course(
                     env[merge.result.name] = value
             case o.Roles():
                 found += [_course(r.body, dict(env), table, counts) for r in op.roles]
-            case _:
+            case (
+                o.RegisterOp() | o.Dot() | o.Access() | o.Copy()
+                | o.Synchronisation() | o.RingOp() | o.Annotation()
+            ):  # fmt: skip
                 pass
+            case _:
+                assert_never(op)
     return tuple(found)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import assert_never
 
 from argus.ir import ops as o
 from argus.ir.memory import Ring
@@ -92,8 +93,14 @@ def _completes(op: o.AnyOp, wait: Waiting) -> bool:
             return isinstance(mine, o.Sync) and op.barrier == mine.barrier
         case o.ClusterSync():
             return isinstance(wait.op, o.ClusterSync)
-        case _:
+        case (
+            o.Structure() | o.Binding() | o.RegisterOp() | o.Dot() | o.Access()
+            | o.CopyOut() | o.Commit() | o.GroupWait() | o.BarrierWait() | o.Fence()
+            | o.SetMaxRegisters() | o.RingOp() | o.Annotation()
+        ):  # fmt: skip
             return False
+        case _:
+            assert_never(op)
 
 
 def _what(wait: Waiting) -> str:

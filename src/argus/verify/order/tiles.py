@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import assert_never
 
 from argus.ir import ops as o
-from argus.ir.expr import Binary, Const, Expr, Select, symbols
+from argus.ir.expr import Binary, Const, Expr, Select, Sym, symbols
 from argus.ir.program import Program
 from argus.ir.walk import walk
 from argus.verify.order.events import has_events
@@ -27,8 +28,14 @@ def units(program: Program, sizes: frozenset[str]) -> dict[str, int]:
                             _raise(units, sym.name, int(step.value))
             case o.Let():
                 found = [op.value]
-            case _:
+            case (
+                o.If() | o.Roles() | o.LoadScalar() | o.RegisterOp() | o.Dot()
+                | o.Access() | o.Copy() | o.Synchronisation() | o.RingOp()
+                | o.Annotation()
+            ):  # fmt: skip
                 continue
+            case _:
+                assert_never(op)
         for e in (*found, program.grid):
             for size, divisor in _divided(e):
                 _raise(units, size, divisor)
@@ -47,8 +54,10 @@ def _divided(e: Expr) -> Iterator[tuple[str, int]]:
         case Select():
             for part in (e.cond, e.then, e.other):
                 yield from _divided(part)
-        case _:
+        case Const() | Sym():
             return
+        case _:
+            assert_never(e)
 
 
 def _raise(units: dict[str, int], name: str, value: int) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from argus.diagnostics import Span
+from argus.ir.placement import VectorPlan
 from argus.ir.program import Program
 from argus.verify.evidence import Counterexample, Place
 from argus.verify.performance.bank_conflicts import conflicts_of
@@ -171,7 +172,7 @@ def _wide_enough(site: Site, width: Counted) -> Iterator[Obligation]:
     if not isinstance(width, Finding):
         return
     plan = site.op.plan
-    several = getattr(plan, "accesses", 1) > 1
+    several = isinstance(plan, VectorPlan) and plan.accesses > 1
     narrow = width.value < NARROW and several
     claim = f"at least {NARROW} bytes per thread and instruction"
     evidence = None

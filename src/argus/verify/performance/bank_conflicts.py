@@ -26,7 +26,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, TypeVar, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
@@ -176,8 +176,13 @@ def shared_access(site: Site) -> tuple[SharedView, VectorPlan] | None:
             return view, plan
         case o.CopyAsync(dst=view, plan=VectorPlan() as plan):
             return view, plan
-        case _:
+        case (
+            o.Structure() | o.Binding() | o.RegisterOp() | o.Dot() | o.Access()
+            | o.Copy() | o.Synchronisation() | o.RingOp() | o.Annotation()
+        ):  # fmt: skip
             return None
+        case _:
+            assert_never(site.op)
 
 
 def conflicts_of(site: Site, facts: Mapping[str, int]) -> Finding | None:

@@ -13,7 +13,7 @@ plan; the compiler may still join or split some.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,8 +85,13 @@ def global_access(site: Site) -> tuple[GlobalView, VectorPlan] | None:
             return view, plan
         case o.CopyAsync(src=view, plan=VectorPlan() as plan):
             return view, plan
-        case _:
+        case (
+            o.Structure() | o.Binding() | o.RegisterOp() | o.Dot() | o.Access()
+            | o.Copy() | o.Synchronisation() | o.RingOp() | o.Annotation()
+        ):  # fmt: skip
             return None
+        case _:
+            assert_never(site.op)
 
 
 def access_bytes(site: Site) -> int | None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import Any, assert_never
 
 from argus.ir import ops as o
 from argus.ir.expr import Const, Expr, Sym, evaluate, symbols
@@ -77,8 +77,13 @@ def _block(block: o.Block, role: str, env: dict[str, Any]) -> Iterator[Site]:
                 | o.CopyAsync()
             ):
                 yield Site(op, role, dict(env))
-            case _:
+            case (
+                o.RegisterOp() | o.Dot() | o.CopyOut() | o.Synchronisation()
+                | o.RingOp() | o.Annotation()
+            ):  # fmt: skip
                 pass
+            case _:
+                assert_never(op)
 
 
 def _value(e: Expr, env: Mapping[str, Any]) -> Any:

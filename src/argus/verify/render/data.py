@@ -24,6 +24,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from argus.diagnostics import Span, lookup
 from argus.verify.evidence import Counterexample, Event, Operand, Place, Step
 from argus.verify.verdict import (
@@ -94,8 +96,10 @@ def _plain(value: Any) -> Any:
             return [_plain(v) for v in value]  # pyright: ignore[reportUnknownVariableType]
         case bool() | int() | float() | str() | None:
             return value
-        case _:  # numpy integers of enumerated cases
-            return int(value)
+        case np.integer():  # of enumerated cases
+            return int(value)  # pyright: ignore[reportUnknownArgumentType]
+        case _:
+            raise TypeError(f"{type(value).__name__} in a counterexample")
 
 
 # ------------------------------------------------------------------------- and back

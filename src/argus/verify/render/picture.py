@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
@@ -144,8 +144,13 @@ def _values(op: o.AnyOp) -> tuple[o.Tile | SharedView, ...]:
             views = (op.src,)
         case o.Dot():
             views = tuple(x for x in (op.a, op.b) if isinstance(x, SharedView))
-        case _:
+        case (
+            o.Structure() | o.Binding() | o.RegisterOp() | o.LoadGlobal()
+            | o.StoreGlobal() | o.Synchronisation() | o.RingOp() | o.Annotation()
+        ):  # fmt: skip
             views = ()
+        case _:
+            assert_never(op)
     return (*views, *used(op), *defined(op))
 
 
@@ -325,8 +330,13 @@ def _source(program: Program, value: o.Tile | SharedView) -> GlobalView | None:
                 return src
             case o.LoadGlobal(result=result, view=view) if result is value:
                 return view
-            case _:
+            case (
+                o.Structure() | o.Binding() | o.RegisterOp() | o.Dot() | o.Access()
+                | o.Copy() | o.Synchronisation() | o.RingOp() | o.Annotation()
+            ):  # fmt: skip
                 pass
+            case _:
+                assert_never(op)
     return None
 
 

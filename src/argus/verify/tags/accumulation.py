@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from argus.ir import ops as o
 from argus.ir.expr import Const
+from argus.ir.functions import law
 from argus.verify.tags.scope import Scope
 from argus.verify.tags.sums import added, whole
 from argus.verify.tags.values import Flaw, Prior, Span, Sum, Value
@@ -83,7 +84,7 @@ def _sum(
     several = list(groups.values())
     either = one_of(several)
     product = any(s.fn == "prod" for s in either)
-    if product and fn in ("add", "sub", "mul", "div", "fdiv", "fma"):
+    if product and law(fn) in ("add", "sub", "mul", "div", "fma"):
         if fn == "mul" and len(several) == 2:
             return added(scope, *several)
         if fn == "mul" and any(v.kind == 1 for v in values):
@@ -93,7 +94,7 @@ def _sum(
         (at,) = groups
         begun = any(isinstance(t, Prior) for s in either for t in s.terms)
         return bent(scope, either, harm(fn, at, values, begun))
-    match fn:
+    match law(fn):
         case "add" | "sub":
             return added(scope, *several)
         case "fma" if 2 in groups and len(groups) == 2:
@@ -103,7 +104,10 @@ def _sum(
             return added(scope, made, groups[2])
         case "where" if 0 not in groups:
             return either
-        case _:
+        case (
+            "mul" | "div" | "fma" | "neg" | "maximum" | "minimum" | "floordiv"
+            | "mod" | "exp" | "log" | "power" | "where" | "none"
+        ):  # fmt: skip
             text = f"two parts of sums are combined by {fn}"
             return bent(scope, either, Flaw(text, False))
 
@@ -113,16 +117,16 @@ def harm(fn: str, at: int, values: Sequence[Value], begun: bool) -> Flaw | None:
 
     ``begun``: the part is what earlier iterations of a loop have added.
     """
-    match fn:
+    match law(fn):
         case "add" | "sub" | "neg":
             return None
         case "where" if at > 0:
             return None
         case "fma" if at == 2:
             return None
-        case "div" | "fdiv" if at == 1:
+        case "div" if at == 1:
             return Flaw("a part of a sum is a divisor", False)
-        case "mul" | "div" | "fdiv" | "fma":
+        case "mul" | "div" | "fma":
             other = values[1 - at]
             moves = other.shift is not None and other.shift.exp and other.shift.pure
             if not begun or moves or other.kind == 1:
@@ -131,7 +135,10 @@ def harm(fn: str, at: int, values: Sequence[Value], begun: bool) -> Flaw | None:
                 "what earlier iterations have added is multiplied in each iteration",
                 False,
             )
-        case _:
+        case (
+            "maximum" | "minimum" | "floordiv" | "mod" | "exp" | "log" | "power"
+            | "where" | "none"
+        ):  # fmt: skip
             text = f"{fn} is applied to a part of the sum, and the results are added"
             return Flaw(text, fn not in _INVERSES)
 
@@ -182,13 +189,16 @@ def partly(name: str) -> str:
 def _extras(
     state: State, op: o.Elementwise, values: Sequence[Value], sums: dict[str, Sums]
 ) -> dict[str, Sums]:
-    match op.fn:
+    match law(op.fn):
         case "add" | "sub":
             sides = (values[0], values[1])
         case "fma":
             product = values[0] if is_partial(state.scope, values[0]) else values[1]
             sides = (product, values[2])
-        case _:
+        case (
+            "mul" | "div" | "neg" | "maximum" | "minimum" | "floordiv" | "mod"
+            | "exp" | "log" | "power" | "where" | "none"
+        ):  # fmt: skip
             return sums
     for mine, other in (sides, sides[::-1]):
         if is_zero(other) or is_partial(state.scope, other):

@@ -7,11 +7,12 @@ that every launch checks (`Program.requirements`).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import assert_never
 
 import numpy as np
 
 from argus.ir import ops as o
-from argus.ir.expr import Binary, Const, Expr, Sym, binary, divisor
+from argus.ir.expr import Binary, Const, Expr, Select, Sym, binary, divisor
 from argus.ir.memory import GlobalTensor, GlobalView, SharedView
 from argus.ir.placement import TmaPlan, VectorPlan
 from argus.ir.program import Program
@@ -36,8 +37,10 @@ def divisors(program: Program) -> dict[str, int]:
                 right=Const(value=0),
             ) if d > 0:
                 found[name] = max(found.get(name, 1), d & -d)
-            case _:
+            case Const() | Sym() | Binary() | Select():
                 pass
+            case _:
+                assert_never(requirement.cond)
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import assert_never
 
 from argus.ir import ops as o
 from argus.ir.memory import BarrierAlloc, SharedAlloc
@@ -95,8 +96,13 @@ def _touched(role: o.Role, writing: bool) -> set[int]:
                 found.add(id(view.alloc))
             case o.Dot(a=a, b=b) if not writing:
                 found |= {id(x.alloc) for x in (a, b) if not isinstance(x, o.Tile)}
-            case _:
+            case (
+                o.Structure() | o.Binding() | o.RegisterOp() | o.Dot() | o.Access()
+                | o.Copy() | o.Synchronisation() | o.RingOp() | o.Annotation()
+            ):  # fmt: skip
                 pass
+            case _:
+                assert_never(op)
     return found
 
 

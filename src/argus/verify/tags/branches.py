@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import assert_never
 
 import numpy as np
 
-from argus.ir.expr import Binary, BinaryOp, Expr, Sym, binary, select
+from argus.ir.expr import Binary, BinaryOp, Const, Expr, Select, Sym, binary, select
 from argus.verify.tags.accumulation import EXTRA
 from argus.verify.tags.scope import Scope
 from argus.verify.tags.shifts import merged_shift
@@ -39,8 +40,10 @@ def negation(cond: Expr) -> Expr:
             return binary("or", negation(a), negation(b))
         case Binary(op="or", left=a, right=b):
             return binary("and", negation(a), negation(b))
-        case _:
+        case Const() | Sym() | Binary() | Select():
             return binary("==", cond, False)
+        case _:
+            assert_never(cond)
 
 
 def is_constant(value: Value) -> bool:

@@ -161,7 +161,7 @@ def not_accumulated(argument_: Value, yielded: Value, loop: int) -> set[str]:
         n
         for n, lane in argument_.lanes.items()
         if Prior(loop) in lane.terms
-        and Prior(loop) not in getattr(yielded.lanes.get(n), "terms", ())
+        and not (n in yielded.lanes and Prior(loop) in yielded.lanes[n].terms)
     }
     sums = {
         n
@@ -180,11 +180,9 @@ def row_before(scope: Scope, init: Value, yielded: Value, it: Sym) -> Alias | No
     start = shifted(scope.world, yielded, {it.name: Const(-1)})
     row = start.row
     if start.shift is not None and start.shift.pure and not start.shift.exp:
-        match start.shift.terms:
-            case (Term(row=number, factors=(), times=1.0),):
-                row = number
-            case _:
-                pass
+        terms = start.shift.terms
+        if len(terms) == 1 and not terms[0].factors and terms[0].times == 1.0:
+            row = terms[0].row
     if row is None:
         return None
     found = shift_of(scope, init)
@@ -251,7 +249,7 @@ def _joined(
             return Loaded(before.table, at, before.shift)
         case Vague(), _, _:
             return init
-        case _:
+        case Coord() | Loaded(), _, _:
             return Vague("the tag differs from one iteration to the next")
 
 

@@ -87,7 +87,7 @@ def _first(tag: Tag) -> tuple[int, ...]:
             return (0,) * tag.offs.ndim
         case Loaded() if tag.at:
             return _first(tag.at[0])
-        case _:
+        case Loaded() | Vague():
             return ()
 
 

@@ -44,7 +44,7 @@ def varies(tag: Tag | None) -> bool:
             return bool((tag.offs != tag.offs[..., :1]).any())
         case Loaded():
             return any(varies(x) for x in tag.at)
-        case _:
+        case Vague() | None:
             return False
 
 
@@ -158,7 +158,8 @@ def _pairs(x: Tag, y: Tag, scope: Scope, modulo: int) -> Outcome:
                 found = _pairs(*pair, scope.when(known.when), modulo)
                 if found.verdict is Verdict.REFUTED:
                     return found
-    return unknown(x.reason if isinstance(x, Vague) else getattr(y, "reason", ""))
+    first, second = (t.reason if isinstance(t, Vague) else "" for t in (x, y))
+    return unknown(first or second)
 
 
 def _report_pair(

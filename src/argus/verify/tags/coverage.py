@@ -15,7 +15,7 @@ of its entries name one row follows from what the author assumes of pairs of ent
 
 from __future__ import annotations
 
-from argus.ir.expr import Binary, Const, Expr, Sym, binary, symbols
+from argus.ir.expr import Binary, Const, Expr, Select, Sym, binary, symbols
 from argus.ir.memory import GlobalTensor
 from argus.ir.program import SM_COUNT, Program
 from argus.verify.decide import prove
@@ -31,7 +31,7 @@ from argus.verify.tags.scope import PROOF_MS
 from argus.verify.tags.split_sums import contributions, expressions
 from argus.verify.tags.state import State, Stored
 from argus.verify.tags.tables import apart
-from argus.verify.tags.values import Coord, Loaded, Tag
+from argus.verify.tags.values import Coord, Loaded, Tag, Vague
 from argus.verify.tags.world import Element, Total
 from argus.verify.verdict import Verdict
 
@@ -164,7 +164,7 @@ def _grid(state: State, program: Program) -> Expr:
     match program.grid:
         case Binary(op="*", left=x, right=Const(value=c)) if c == program.cluster:
             return x
-        case grid:
+        case Const() | Sym() | Binary() | Select() as grid:
             return grid if program.cluster == 1 else grid // program.cluster
 
 
@@ -239,7 +239,7 @@ def _axis(state: State, coord: Tag, extent: Expr) -> Axis | None:
             return None
         case Coord(base=base, offs=offs):
             return Axis(base, offs, state.close(extent))
-        case _:
+        case Loaded() | Vague():
             return None
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from argus.ir import ops as o
 from argus.ir.expr import Const, Expr, binary
+from argus.ir.functions import law
 from argus.verify.tags.accumulation import joined
 from argus.verify.tags.compare import agree, unknown
 from argus.verify.tags.findings import operand
@@ -191,7 +192,7 @@ def _number(op: o.Elementwise, values: list[Value]) -> Tag | None:
     numbers = [v.number for v in values]
     if op.result.dtype.kind != "int" or None in numbers:
         return None
-    match op.fn, numbers:
+    match law(op.fn), numbers:
         case "add" | "sub", [Coord() as a, Coord() as b]:
             sign = 1 if op.fn == "add" else -1
             return Coord(binary("+" if sign > 0 else "-", a.base, b.base),
@@ -207,7 +208,13 @@ def _number(op: o.Elementwise, values: list[Value]) -> Tag | None:
         ):
             c = int(b.base.value)
             return Coord(a.base, a.offs // c if op.fn == "floordiv" else a.offs % c)
-        case _:
+        case (
+            (
+                "add" | "sub" | "mul" | "div" | "fma" | "neg" | "maximum" | "minimum"
+                | "floordiv" | "mod" | "exp" | "log" | "power" | "where" | "none"
+            ),
+            _,
+        ):  # fmt: skip
             return None
 
 

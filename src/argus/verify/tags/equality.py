@@ -75,7 +75,7 @@ def _tag(scope: Scope, a: Tag, b: Tag) -> bool:
             )
         case Vague(), Vague():
             return a.reason == b.reason
-        case _:
+        case Coord() | Loaded() | Vague(), _:
             return False
 
 

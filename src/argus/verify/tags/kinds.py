@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from argus.ir.functions import FUNCTIONS
+from argus.ir.functions import FUNCTIONS, law
 from argus.verify.tags.values import MASKED, Kind
 
 __all__ = ["fold", "is_negative_infinity", "is_positive_infinity", "join", "neutral"]
@@ -49,7 +49,7 @@ def neutral(fn: str, kind: Kind) -> bool:
         case "prod":
             return kind == 1
         case _:
-            return False
+            raise ValueError(f"no reduction {fn}")
 
 
 def fold(fn: str, kinds: Sequence[Kind]) -> Kind:
@@ -83,18 +83,20 @@ def _mixed(fn: str, kinds: Sequence[Kind]) -> Kind:
     known = a if not isinstance(a, str) else b
     assert not isinstance(known, str)
     large = abs(known) >= MASKED
-    match fn:
+    match law(fn):
         case "mul":
             if known == 0:
                 return 0.0
             return math.copysign(math.inf, known) if large else "data"
-        case "div" | "fdiv":
+        case "div":
             if known is a and known == 0:
                 return 0.0
             return known if known is a and large else "data"
         case "add":
             return known if large else "data"
-        case "sub" if large:
+        case "sub":
+            if not large:
+                return "data"
             return known if known is a else -known
         case "maximum":
             if is_negative_infinity(known):
@@ -104,5 +106,8 @@ def _mixed(fn: str, kinds: Sequence[Kind]) -> Kind:
             if is_positive_infinity(known):
                 return "data"
             return known if is_negative_infinity(known) else "data"
-        case _:
+        case (
+            "fma" | "neg" | "floordiv" | "mod" | "exp" | "log" | "power" | "where"
+            | "none"
+        ):  # fmt: skip
             return "data"

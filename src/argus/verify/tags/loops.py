@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import assert_never
 
 from argus.ir import ops as o
 from argus.ir.expr import Binary, Const, Expr, Select, Sym, binary, select
@@ -153,8 +154,10 @@ def _solve(
             inside = binary("and", binary("<=", 0, init), binary("<", init, m))
             if scope.holds(inside):
                 return binary("%", binary("+", init, binary("*", it, d)), m)
-        case _:
+        case Const() | Sym() | Binary() | Select():
             pass
+        case _:
+            assert_never(y)
     return None
 
 
@@ -177,8 +180,10 @@ def _increment(y: Expr, a: Expr) -> Expr | None:
             if first is None or second is None:
                 return None
             return select(cond, first, second)
-        case _:
+        case Const() | Sym() | Binary():
             return None
+        case _:
+            assert_never(y)
 
 
 def _scalars(
@@ -199,8 +204,13 @@ def _scalars(
                 _scalars(world, op.then, scope, then, label, depth)
                 _scalars(world, op.other, scope, other, label, depth)
                 leave_if(world, op, then, other, env)
-            case _:
+            case (
+                o.Roles() | o.RegisterOp() | o.Dot() | o.Access() | o.Copy()
+                | o.Synchronisation() | o.RingOp() | o.Annotation()
+            ):  # fmt: skip
                 pass
+            case _:
+                assert_never(op)
 
 
 def number_of(stage: Expr, stages: int) -> Expr | None:
@@ -225,5 +235,7 @@ def number_of(stage: Expr, stages: int) -> Expr | None:
             op="-", left=Const(value=1), right=Binary(op="%", left=x, right=Const())
         ) if stages == 2:
             return binary("+", x, 1)
-        case _:
+        case Sym() | Binary() | Select():
             return None
+        case _:
+            assert_never(stage)

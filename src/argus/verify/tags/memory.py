@@ -18,11 +18,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import assert_never
 
 import numpy as np
 
 from argus.ir import ops as o
-from argus.ir.expr import Const, Expr, binary, select
+from argus.ir.expr import Binary, BinaryOp, Const, Expr, Select, Sym, binary, select
 from argus.ir.memory import SharedAlloc
 from argus.verify.tags.scope import Scope
 from argus.verify.tags.shifts import merged_shift
@@ -82,9 +83,11 @@ class Memory:
                 key = (made.role, made.alloc, stage)
                 before = self.current.get(key)
                 self.current[key] = overlay(before, made.content, made.scope)
-            case _:
+            case Const() | Sym() | Binary() | Select():
                 for stage in range(made.alloc.stages):
                     self.current.pop((made.role, made.alloc, stage), None)
+            case _:
+                assert_never(made.stage)
 
     def read(
         self,
@@ -162,12 +165,18 @@ def _matched(found: list[Write], number: Expr, scope: Scope) -> Source:
 
 
 def _negated(conditions: list[Expr]) -> Expr:
-    opposite = {"<": ">=", ">=": "<", "<=": ">", ">": "<=", "==": "!=", "!=": "=="}
+    opposite: dict[BinaryOp, BinaryOp] = {
+        "<": ">=",
+        ">=": "<",
+        "<=": ">",
+        ">": "<=",
+        "==": "!=",
+        "!=": "==",
+    }
     result: Expr = Const(False)
     for c in conditions:
-        op = getattr(c, "op", None)
-        if op in opposite:
-            c = binary(opposite[op], c.left, c.right)  # type: ignore[attr-defined]
+        if isinstance(c, Binary) and c.op in opposite:
+            c = binary(opposite[c.op], c.left, c.right)
         else:
             c = binary("==", c, False)
         result = binary("or", result, c)

@@ -20,6 +20,7 @@ not of these forms stays as it is, and nothing is concluded.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import assert_never
 
 from argus.ir.expr import Binary, Const, Expr, Select, Sym, binary, select
 from argus.ir.program import CLUSTER_RANK
@@ -55,8 +56,10 @@ def swapped(e: Expr, old: Expr, new: Expr) -> Expr:
         case Select(cond=c, then=a, other=b):
             return select(swapped(c, old, new), swapped(a, old, new),
                           swapped(b, old, new))  # fmt: skip
-        case _:
+        case Const() | Sym():
             return e
+        case _:
+            assert_never(e)
 
 
 class _Names:
@@ -118,8 +121,10 @@ def _strided(loop: Loop, scope: Scope) -> Expr | None:
             return work
         case Binary(op="max", left=inner, right=Const(value=0)):
             return _strided(Loop(loop.sym, inner, loop.name, loop.value), scope)
-        case _:
+        case Const() | Sym() | Binary() | Select():
             return None
+        case _:
+            assert_never(loop.trips)
 
 
 def _split(v: Sym, count: Expr, found: Decomposed, scope: Scope, names: _Names) -> None:
@@ -153,8 +158,10 @@ def _divisors(e: Expr, v: Sym) -> list[Expr]:
             return _divisors(a, v) + _divisors(b, v)
         case Select(cond=c, then=a, other=b):
             return _divisors(c, v) + _divisors(a, v) + _divisors(b, v)
-        case _:
+        case Const() | Sym():
             return []
+        case _:
+            assert_never(e)
 
 
 def _cofactor(count: Expr, divisor: Expr, scope: Scope) -> Expr | None:
@@ -174,8 +181,10 @@ def _factors(e: Expr) -> list[Expr]:
     match e:
         case Binary(op="*", left=a, right=b):
             return _factors(a) + _factors(b)
-        case _:
+        case Const() | Sym() | Binary() | Select():
             return [e]
+        case _:
+            assert_never(e)
 
 
 def _grouped(
@@ -193,8 +202,10 @@ def _grouped(
                     ) as rows,
                 ) if x == v:
                     pass
-                case _:
+                case Const() | Sym() | Binary() | Select():
                     continue
+                case _:
+                    assert_never(at)
             columns = _cofactor(per, Const(size), scope) if size > 1 else per
             if columns is None:
                 continue
@@ -219,5 +230,7 @@ def _subexpressions(e: Expr) -> list[Expr]:
             return [e, *_subexpressions(a), *_subexpressions(b)]
         case Select(cond=c, then=a, other=b):
             return [x for y in (c, a, b) for x in _subexpressions(y)]
-        case _:
+        case Const() | Sym():
             return [e]
+        case _:
+            assert_never(e)

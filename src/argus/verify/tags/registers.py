@@ -11,6 +11,7 @@ coordinate once (AG0304), padding takes part in none except as its neutral eleme
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import assert_never
 
 import numpy as np
 
@@ -34,15 +35,10 @@ from argus.verify.tags.values import (
 )
 from argus.verify.verdict import Verdict
 
-__all__ = ["RegisterOp", "run"]
-
-RegisterOp = (
-    o.Full | o.Index | o.Elementwise | o.Cast | o.Broadcast | o.Transpose | o.Reduce
-    | o.Split | o.Slice | o.Scan | o.Reinterpret | o.Convert
-)  # fmt: skip
+__all__ = ["run"]
 
 
-def run(state: State, op: RegisterOp) -> Value:
+def run(state: State, op: o.AnyRegisterOp) -> Value:
     """The value of the operation's result."""
     match op:
         case o.Full():
@@ -76,6 +72,8 @@ def run(state: State, op: RegisterOp) -> Value:
             return _running(state, op)
         case o.Reinterpret():
             return _reinterpreted(state, op)
+        case _:
+            assert_never(op)
 
 
 def _running(state: State, op: o.Scan) -> Value:

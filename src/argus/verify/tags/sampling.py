@@ -9,12 +9,12 @@ a counterexample (all facts hold at every point); that none does proves nothing.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
 
-from argus.ir.expr import Binary, Const, Expr, Sym, evaluate
+from argus.ir.expr import Binary, Const, Expr, Select, Sym, evaluate
 from argus.ir.memory import GlobalTensor
 from argus.ir.ops import Tile
 from argus.ir.program import CLUSTER_RANK, SM_COUNT, Program, ScalarParam
@@ -212,8 +212,10 @@ class _Maker:
                 if cond.op == "<":
                     inside = inside - 1
                 return points.plus(a, np.maximum(inside // step * step, step))
-            case _:
+            case Const() | Sym() | Binary() | Select():
                 return points
+            case _:
+                assert_never(cond)
 
     def _strides(self, points: Points) -> Points:
         """Contiguous tensors, rows padded to what the strides must divide by."""

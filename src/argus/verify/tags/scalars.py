@@ -21,7 +21,7 @@ from argus.verify.tags.values import (
     Value,
     uniform,
 )
-from argus.verify.tags.world import Element, Total, World
+from argus.verify.tags.world import Element, Opaque, Total, World
 
 __all__ = ["scalar_of_tensors"]
 
@@ -79,5 +79,5 @@ def _elements(
                 yield element, loops
             case Total(delta=delta, index=index, upto=upto):
                 yield from _elements(world, delta, ((index, upto), *loops))
-            case _:
+            case Element() | Opaque() | None:
                 pass

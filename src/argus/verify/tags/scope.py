@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import assert_never
 
 import numpy as np
 from numpy.typing import NDArray
 
-from argus.ir.expr import Binary, Const, Expr, Sym, binary
+from argus.ir.expr import Binary, Const, Expr, Select, Sym, binary
 from argus.verify.decide import prove
 from argus.verify.decide.conditions import context_of
 from argus.verify.decide.decision import Decision
@@ -206,8 +207,10 @@ class Scope:
                 return never_negative(a, self._leaf)
             case Binary(op="<", left=a, right=b) if depth(a) > 1:
                 return stays_below(a, b, self._leaf)
-            case _:
+            case Const() | Sym() | Binary() | Select():
                 return False
+            case _:
+                assert_never(goal)
 
     def _leaf(self, goal: Expr) -> bool:
         """Whether a condition on a part is proved, without looking at its sign."""

@@ -9,10 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 from argus.ir import ops as o
-from argus.ir.expr import Binary, Const, Expr, Sym
+from argus.ir.expr import Binary, Const, Expr, Select, Sym
+from argus.ir.functions import FUNCTIONS, law
 from argus.verify.tags.accumulation import is_zero
 from argus.verify.tags.compare import Outcome
 from argus.verify.tags.scope import Scope
@@ -104,13 +105,13 @@ def _of_function(
             return s
     a = shifts[0]
     b = shifts[1] if len(shifts) > 1 else None
-    match op.fn:
+    match law(op.fn):
         case "add" | "sub":
             sign = 1.0 if op.fn == "add" else -1.0
             return _added(state, op, values, (a, b), sign)
         case "mul":
             return _multiplied(state, op, values, (a, b), (0, 1), 1.0)
-        case "div" | "fdiv":
+        case "div":
             return _multiplied(state, op, values, (a, b), (0, 1), -1.0)
         case "fma":
             made = _multiplied(state, op, values, (a, b), (0, 1), 1.0)
@@ -124,16 +125,19 @@ def _of_function(
         case "neg":
             assert a is not None
             return a if a.exp else replace(a, terms=scaled_terms(a.terms, -1.0))
-        case "exp" | "exp2" if a is not None and not a.exp:
-            factor = _LN2 if op.fn == "exp2" else 1.0
+        case "exp" if a is not None and not a.exp:
+            factor = FUNCTIONS[op.fn].factor
             return replace(a, terms=scaled_terms(a.terms, factor), exp=True)
-        case "log" | "log2" if a is not None and a.exp:
-            factor = 1.0 / _LN2 if op.fn == "log2" else 1.0
+        case "log" if a is not None and a.exp:
+            factor = FUNCTIONS[op.fn].factor
             return replace(a, terms=scaled_terms(a.terms, factor), exp=False)
-        case "rcp" | "rsqrt" | "sqrt" if a is not None and a.exp:
-            factor = {"rcp": -1.0, "rsqrt": -0.5, "sqrt": 0.5}[op.fn]
+        case "power" if a is not None and a.exp:
+            factor = FUNCTIONS[op.fn].factor
             return replace(a, terms=scaled_terms(a.terms, factor))
-        case _:
+        case (
+            "maximum" | "minimum" | "floordiv" | "mod" | "exp" | "log" | "power"
+            | "none"
+        ):  # fmt: skip
             return lost(f"{op.fn} of a value that is relative to a part of its row")
 
 
@@ -256,8 +260,10 @@ def _factors(e: Expr) -> tuple[float, Factors]:
             return number, joined_factors(a, b, 1 if op == "*" else -1)
         case Sym(name=name):
             return 1.0, ((name, 1),)
-        case _:
+        case Binary() | Select():
             return 1.0, ((str(e), 1),)
+        case _:
+            assert_never(e)
 
 
 def _chosen(

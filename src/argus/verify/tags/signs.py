@@ -7,6 +7,7 @@ divisions), but its sign follows from the signs of the parts.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import assert_never
 
 from argus.ir.expr import Binary, Const, Expr, Select, Sym, binary
 
@@ -38,8 +39,10 @@ def never_negative(e: Expr, prove: Prover) -> bool:
             return prove(binary(">=", e, 0))
         case Select(then=a, other=b):
             return never_negative(a, prove) and never_negative(b, prove)
-        case _:
+        case Binary():
             return False
+        case _:
+            assert_never(e)
 
 
 def _positive(e: Expr, prove: Prover) -> bool:
@@ -56,8 +59,10 @@ def _positive(e: Expr, prove: Prover) -> bool:
             return _positive(a, prove) and _positive(b, prove)
         case Binary(op="max", left=a, right=b):
             return _positive(a, prove) or _positive(b, prove)
-        case _:
+        case Sym() | Binary() | Select():
             return prove(binary(">", e, 0))
+        case _:
+            assert_never(e)
 
 
 def stays_below(e: Expr, limit: Expr, prove: Prover) -> bool:
@@ -82,8 +87,10 @@ def stays_below(e: Expr, limit: Expr, prove: Prover) -> bool:
             exact = prove(binary("==", whole % part, 0))
             inside = stays_below(a, whole, prove) or prove(binary("<", a, whole))
             return exact and inside and _positive(Binary("//", whole, part), prove)
-        case _:
+        case Const() | Sym() | Binary() | Select():
             return False
+        case _:
+            assert_never(e)
 
 
 def minimands(e: Expr) -> tuple[Expr, ...]:
@@ -91,5 +98,7 @@ def minimands(e: Expr) -> tuple[Expr, ...]:
     match e:
         case Binary(op="min", left=a, right=b):
             return (*minimands(a), *minimands(b))
-        case _:
+        case Const() | Sym() | Binary() | Select():
             return (e,)
+        case _:
+            assert_never(e)

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import assert_never
 
 import numpy as np
 
-from argus.ir.expr import Binary, Const, Expr, Sym, binary, symbols
+from argus.ir.expr import Binary, Const, Expr, Select, Sym, binary, symbols
 from argus.ir.memory import GlobalView
 from argus.verify.tags.loops import close
 from argus.verify.tags.scope import Scope
@@ -106,8 +107,10 @@ def split(
             if op == "%":
                 return Const(0), a[1] % c
             return binary("//", a[0], c), a[1] // c
-        case _:
+        case Const() | Binary() | Select():
             return None
+        case _:
+            assert_never(e)
 
 
 def _without_constant(

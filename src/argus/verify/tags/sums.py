@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import assert_never
 
 import numpy as np
 
@@ -325,8 +326,10 @@ def _without_choice(span: Span, scope: Scope) -> list[tuple[Sym, Expr]]:
                 if scope.all_hold(inside).verdict is Verdict.PROVED:
                     left.remove(chosen)
                     left.remove(around)
-            case _:
+            case Const() | Sym() | Binary() | Select():
                 pass
+            case _:
+                assert_never(chosen[1])
     return left
 
 

@@ -18,7 +18,7 @@ from argus.verify.decide import prove
 from argus.verify.tags.compare import Outcome, agree, unknown
 from argus.verify.tags.scope import PROOF_MS
 from argus.verify.tags.state import State, Stored
-from argus.verify.tags.values import Coord, Loaded, Tag
+from argus.verify.tags.values import Coord, Loaded, Tag, Vague
 from argus.verify.tags.world import Element, World
 from argus.verify.verdict import Verdict
 
@@ -63,7 +63,7 @@ def _apart(state: State, stored: Stored, coord: Tag, limits: list[Expr]) -> Outc
             low, count = int(offs.min()), int(offs.max()) - int(offs.min()) + 1
             first, second = _pair(world, base, tables, Const(low), count, limits)
             return _decided(world, tuple(dict.fromkeys(tables.values())), first, second)
-        case _:
+        case Loaded() | Vague():
             return _PROVED  # what is not known is told elsewhere
 
 

@@ -282,10 +282,10 @@ def map_bases(tag: Tag, change: Callable[[Expr], Expr]) -> Tag:
         case Loaded():
             at = tuple(map_bases(x, change) for x in tag.at)
             return Loaded(tag.table, at, tag.shift)
-        case Vague(reason=reason, first=Coord() as first, when=Expr() as when):
+        case Vague(reason=reason, first=first, when=when):
+            if first is None or when is None:
+                return tag
             return Vague(reason, Coord(change(first.base), first.offs), change(when))
-        case Vague():
-            return tag
 
 
 def _map_tags(value: Value, change: Callable[[Tag], Tag]) -> Value:

@@ -254,8 +254,14 @@ def _written(op: o.For | o.If) -> set[SharedAlloc]:
         match x:
             case o.StoreShared(view=view) | o.CopyAsync(dst=view):
                 found.add(view.alloc)
-            case _:
+            case (
+                o.Structure() | o.Binding() | o.RegisterOp() | o.Dot()
+                | o.LoadGlobal() | o.StoreGlobal() | o.LoadShared() | o.CopyOut()
+                | o.Synchronisation() | o.RingOp() | o.Annotation()
+            ):  # fmt: skip
                 pass
+            case _:
+                assert_never(x)
     return found
 
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import assert_never
 
 from argus.ir.expr import (
     Binary,
@@ -142,10 +143,12 @@ class World:
         match grid:
             case Binary(op="*", left=x, right=Const(value=c)) if c == self.cluster:
                 grid = x
-            case _ if self.cluster > 1:
+            case Const() | Sym() | Binary() | Select() if self.cluster > 1:
                 grid = binary("//", grid, self.cluster)
-            case _:
+            case Const() | Sym() | Binary() | Select():
                 pass
+            case _:
+                assert_never(grid)
         found.append(binary("==", self.count, grid))
         if self.cluster > 1:
             found.append(binary("<", CLUSTER_RANK, self.cluster))
@@ -260,8 +263,10 @@ class World:
             case Select():
                 parts = [self.replace(x, env) for x in (e.cond, e.then, e.other)]
                 return select(*parts)
-            case _:
+            case Const():
                 return e
+            case _:
+                assert_never(e)
 
     def _quotient(self, left: Expr, right: Expr) -> Expr:
         """Left // right, with the index of a cluster recognised."""
@@ -274,8 +279,10 @@ class World:
                 c == right and c == Const(self.cluster) and r == CLUSTER_RANK
             ):
                 return x
-            case _:
+            case Const() | Sym() | Binary() | Select():
                 return binary("//", left, right)
+            case _:
+                assert_never(left)
 
     def _replace_inside(self, sym: Sym, env: Mapping[str, Operand]) -> Expr:
         match self.meanings.get(sym.name):
