@@ -11,8 +11,9 @@ The ways, by what the rule is about:
     value dependence   elements that end up elsewhere, sums that miss coordinates,
              padding that reaches an output, elements written twice: `dependence.py`
 
-A rule without such a way, a counterexample without sizes for every dimension, and one
-that is too large to run are left alone (``replayed`` stays None). A probe that shows
+A rule without such a way, a counterexample without sizes for every dimension, one that
+is too large to run and one whose grid cannot be had are left alone (``replayed`` stays
+None). A probe that shows
 nothing is no disagreement where later operations may hide the product; nor is an
 experiment of `dependence.py`.
 """
@@ -40,7 +41,7 @@ from argus.interpret.numbers import compute, rounded, storage
 from argus.ir import ops as o
 from argus.ir.expr import Sym, evaluate
 from argus.ir.memory import GlobalTensor
-from argus.ir.program import Program, ScalarParam
+from argus.ir.program import GRID_SIZE, Program, ScalarParam
 from argus.ir.walk import walk
 from argus.lang.kernel import literal
 from argus.verify.evidence import Counterexample, Operand
@@ -52,7 +53,9 @@ MOST_BLOCKS = 512
 """Blocks of a grid that is run as a whole."""
 SEEDS = (0, 1, 2)
 SM_COUNT = 4
-"""Multiprocessors, where the counterexample does not say how many."""
+"""Multiprocessors, where the counterexample says neither how many nor how many blocks.
+"""
+GRID = GRID_SIZE.name
 
 _FAULTS = {
     "AG0311", "AG0312", "AG0313", "AG0401", "AG0402", "AG0403", "AG0404", "AG0405",
@@ -175,7 +178,20 @@ class _Inputs:
         for param in program.params:
             if isinstance(param, ScalarParam):
                 scalars[param.name] = sizes.get(param.sym.name, 1)
-        return _Inputs(program, arrays, scalars, sizes.get("sm_count", SM_COUNT))
+        sm_count = sizes.get("sm_count", SM_COUNT)
+        made = _Inputs(program, arrays, scalars, sm_count)
+        return made.on_grid(sizes[GRID]) if GRID in sizes else made
+
+    def on_grid(self, blocks: int) -> _Inputs | None:
+        """The same with as many multiprocessors as give the grid that many blocks."""
+        for sm_count in (self.sm_count, blocks, *range(1, MOST_BLOCKS + 1)):
+            made = _Inputs(self.program, self.arrays, self.scalars, sm_count)
+            try:
+                if made.grid() == blocks:
+                    return made
+            except ZeroDivisionError:
+                return None
+        return None
 
     def copy(self) -> _Inputs:
         """Arrays of their own."""
