@@ -63,6 +63,10 @@ def test_check_right(argus) -> None:
     assert kernel["dtypes"] == {"X": "f16", "Y": "bf16"}
     assert kernel["statics"] == {"BN": "128"}
     assert (kernel["threads"], kernel["target"]) == (32, "sm_90a")
+    found = kernel["proof"]["specialised"]
+    assert found["count"] > len(found["programs"]) > 1
+    assert "divisible by 16, 8, 4, 2 or 1" in found["text"]
+    assert (found["refused"], found["left"]) == ([], [])
 
 
 def test_check_wrong(argus) -> None:

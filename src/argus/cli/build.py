@@ -73,6 +73,7 @@ def build(
 
 def _build(out: Output, subject: Subject, output: Path | None) -> Json:
     from argus import compiler
+    from argus.evaluation.specialised import specialisation_words
     from argus.files.writing import write_bytes
 
     built = compiler.build(subject.request)
@@ -84,6 +85,7 @@ def _build(out: Output, subject: Subject, output: Path | None) -> Json:
     out.line(f"built {subject.label} for {spec.target}", style="bold", indent=6)
     out.fields(
         [
+            ("  for", specialisation_words(subject.request)),
             ("  registers", f"{usage.registers} per thread"),
             ("  threads", f"{spec.threads} per block"),
             ("  shared", f"{spec.shared_bytes} bytes per block"),

@@ -146,6 +146,14 @@ def _few(words: Sequence[str]) -> str:
 
 def specialised_of(request: Request, verdict: Verdict) -> Specialised:
     """The one specialisation that a request is, as a report says it."""
+    text = specialisation_words(request)
+    dtypes = {name: dtype.name for name, dtype in request.dtypes.items()}
+    only = Placed(text, verdict, dtypes, dict(request.facts))
+    return Specialised(text, 1, (only,))
+
+
+def specialisation_words(request: Request) -> str:
+    """The one specialisation that a request is."""
     space = Space.of(request.kernel.signature)
     form, facts = request.dtypes, request.facts
     numbers: list[int] = []
@@ -156,10 +164,7 @@ def specialised_of(request: Request, verdict: Verdict) -> Specialised:
             numbers.append(min(strides))
         if row.extent is not None:
             numbers.append(facts.get(row.dim, row.extent))
-    text = box_words(space, Box(form, tuple(numbers), tuple(top)))
-    dtypes = {name: dtype.name for name, dtype in form.items()}
-    only = Placed(text, verdict, dtypes, dict(facts))
-    return Specialised(text, 1, (only,))
+    return box_words(space, Box(form, tuple(numbers), tuple(top)))
 
 
 def _tall(space: Space, row: Row) -> list[str]:
