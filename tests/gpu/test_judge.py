@@ -13,6 +13,7 @@ import pytest
 from argus.evaluation.device import find_device
 from argus.evaluation.judge import Judge, Limits, LocalJudge
 from argus.runs.records import Candidate, LibraryProblem, Verdict
+from judge.cheats import CHEATS
 from judge.corpus import Exploit, exploits
 from judge.problems import AFFINE, TASK
 
@@ -120,6 +121,23 @@ def test_no_exploit_is_accepted(judge: LocalJudge) -> None:
     assert statuses["stored_input"] == statuses["zeroed_input"] == "wrong"
     assert statuses["zeros"] == statuses["identity"] == "wrong"
     assert "failed" not in statuses.values()
+
+
+def test_kernels_that_read_their_outputs_are_seen(judge: LocalJudge) -> None:
+    """They are right where outputs hold NaN; timed rounds are poisoned, too."""
+    reading = [c for c in CHEATS if "outputs" in c.why]
+    assert len(reading) == 4
+    made = judge.evaluate(reading[0].problem, [c.candidate for c in reading])
+    for cheat, verdict in zip(reading, made, strict=True):
+        print(f"{cheat.why}: {verdict.status}/{verdict.stage}: {verdict.summary}")
+    assert {v.status for v in made} == {"wrong"}
+
+
+def test_cheats_of_large_sizes_are_seen(judge: LocalJudge) -> None:
+    """All that the problem's own sizes and usual numbers show."""
+    blocks = [c for c in CHEATS if c.base == "elements" and "block" in c.why]
+    made = judge.evaluate(blocks[0].problem, [c.candidate for c in blocks])
+    assert {v.status for v in made} == {"wrong"}, [v.summary for v in made]
 
 
 def test_the_device_still_works(judge: LocalJudge) -> None:

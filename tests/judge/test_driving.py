@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from argus.agent.spaces import SPACES
+from argus.agent.tasks.file import file_task
 from argus.compiler import placed_program, tile_program
 from argus.evaluation.arrays import NumpyArrays
 from argus.evaluation.judge.agreeing import least_tolerance
 from argus.evaluation.judge.candidate import environment, request_of
 from argus.evaluation.judge.drawing import MODES, drawn, specials
 from argus.evaluation.judge.driving import driven
+from argus.evaluation.judge.knobs import settled
 from argus.evaluation.judge.subject import Subject, own_request, subject_of
 from argus.evaluation.oracle import make_inputs
 from argus.evaluation.tiles import (
@@ -28,7 +33,7 @@ from argus.ir.dtypes import DTYPES
 from argus.ir.expr import evaluate
 from argus.ir.program import SM_COUNT
 from argus.kernels.library import LIBRARY, Case
-from argus.runs.records import Candidate, LibraryProblem
+from argus.runs.records import Candidate, FileProblem, LibraryProblem
 from judge.cheats import CHEATS, PROBLEMS
 from judge.problems import AFFINE, LARGE, TASK
 
@@ -182,3 +187,33 @@ def test_cases_have_other_sizes() -> None:
     case = Case("", {"M": 1 << 20, "N": 1 << 20})
     tensors = drawn(subject.entry, case, MODES[0], 1, (0.0,))
     assert tensors["X"].shape == (1 << 20, 1 << 20)
+
+
+def test_a_parameter_that_changes_the_result_is_no_knob() -> None:
+    problem = PROBLEMS["window"]
+    made = settled(problem, {"W": (512, 2048), "CAUSAL": (False,)})
+    assert made.keys() == {"W", "CAUSAL"}
+    assert "the result is another at W=512" in made["W"]
+    elements = PROBLEMS["elements"]
+    assert settled(elements, {"BM": (8, 32), "BN": (32, 128)}) == {}
+
+
+def test_what_is_not_decided_is_no_knob() -> None:
+    text = PROBLEMS["rows"].reference.replace("# HERE", "y = y + 0.0 * LEAST")
+    text = text.replace("BN: int = 1024", "BN: int = 1024, LEAST: int = 7")
+    odd = text.replace("y + 0.0 * LEAST", "ag.where(total == LEAST * 99.5, 0.0, y)")
+    problem = PROBLEMS["rows"].model_copy(update={"reference": text})
+    assert settled(problem, {"LEAST": (14,)}) == {}
+    unsure = PROBLEMS["rows"].model_copy(update={"reference": odd})
+    assert "is open (not driven" in settled(unsure, {"LEAST": (14,)})["LEAST"]
+
+
+def test_the_task_of_a_file_says_what_stays(tmp_path: Path) -> None:
+    path = tmp_path / "window.py"
+    text = PROBLEMS["window"].reference.replace("import numpy as np\n", "")
+    path.write_text(text)
+    task = file_task(path, {"S": 4096, "T": 4096})
+    assert isinstance(task.problem, FileProblem)
+    assert "the result is another" in task.problem.settled["W"]
+    assert not SPACES["statics"].searched(task.problem).keys() & {"W", "CAUSAL"}
+    assert "W" not in task.start.statics

@@ -1,8 +1,9 @@
 """The design space of any kernel file: its static parameters that are numbers.
 
 There is one form, the file as it is. Integers are tried at half and double of their
-default, two steps each way; truth values both ways. What a value means is not known,
-so nothing is ruled out beforehand but what is no positive integer.
+default, two steps each way; truth values both ways. What a value means is not known:
+ruled out are what is no positive integer, and parameters of which the task says that
+they change the result (``FileProblem.settled``).
 """
 
 from __future__ import annotations
@@ -36,12 +37,14 @@ class Statics(DesignSpace):
         Raises ArgusError for what reading the file finds.
         """
         of = file_problem(problem)
-        return _searched(of.name, of.reference, of.kernel)
+        found = _searched(of.name, of.reference, of.kernel)
+        return {k: v for k, v in found.items() if k not in of.settled}
 
     def start(self, problem: Problem) -> Design:
         """The defaults of the file."""
         of = file_problem(problem)
-        return dict(_defaults(of.name, of.reference, of.kernel))
+        found = _defaults(of.name, of.reference, of.kernel)
+        return {k: v for k, v in found.items() if k not in of.settled}
 
     def library(self, problem: Problem) -> Design:
         """The same as the start: nobody has chosen anything else."""
@@ -118,6 +121,18 @@ class Statics(DesignSpace):
         knobs, start = self.searched(problem), self.start(problem)
         for values in product(*(k.values for k in knobs.values())):
             yield {**start, **dict(zip(knobs, values, strict=True))}
+
+
+def tried(problem: FileProblem) -> dict[str, tuple[Value, ...]]:
+    """For each parameter that may be a knob the nearest values but its default."""
+    found: dict[str, tuple[Value, ...]] = {}
+    of = problem.name, problem.reference, problem.kernel
+    defaults = _defaults(*of)
+    for name, knob in _searched(*of).items():
+        at = knob.values.index(defaults[name])
+        near = knob.values[max(at - 1, 0) : at] + knob.values[at + 1 : at + 2]
+        found[name] = near
+    return found
 
 
 def domain(default: object) -> tuple[Value, ...]:

@@ -54,6 +54,8 @@ class FileProblem(Record):
 
     ``reference`` is the text of the file that holds the reference: the user's own code,
     which is executed (in the judge's process). A candidate's file never is.
+    ``settled``: static parameters that are not searched, and why: another value changes
+    the result, or it is not known whether it does.
     """
 
     kind: Literal["file"] = "file"
@@ -64,6 +66,7 @@ class FileProblem(Record):
     dtypes: dict[str, str] = {}
     scalars: dict[str, float] = {}
     target: str = "sm_90a"
+    settled: dict[str, str] = {}
 
 
 Problem = Annotated[LibraryProblem | FileProblem, Field(discriminator="kind")]

@@ -60,6 +60,7 @@ def description_of(task: Task) -> str:
             words.append(
                 f"what `{task.problem.kernel}` of {task.problem.name} computes"
             )
+            words += [f"{n} stays ({why})" for n, why in task.problem.settled.items()]
     own = docstring_of(task.start)
     text = ", ".join(words)
     return f"{text}. {own}" if own else f"{text}."

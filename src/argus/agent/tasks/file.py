@@ -11,8 +11,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from argus.agent.spaces import SPACES
+from argus.agent.statics import tried
 from argus.compiler import DEFAULT_TARGET, Request, target_named, tile_program
 from argus.diagnostics import fail
+from argus.evaluation.judge.knobs import settled
 from argus.evaluation.loose import arguments_of, scalars_of, sizes_of
 from argus.evaluation.requests import (
     contiguous_facts,
@@ -70,6 +72,10 @@ def file_task(
         scalars=values,
         target=name,
     )
+    _start(chosen, problem)
+    # A window or a mask is no size of a tile: what changes the result stays.
+    settled_ones = settled(problem, tried(problem))
+    problem = problem.model_copy(update={"settled": settled_ones})
     start = _start(chosen, problem)
     return Task(
         name=f"{where.name}:{chosen.name} "

@@ -12,6 +12,7 @@
                      small.py, and on blocks of the problem itself:
     driving.py       which blocks, sizes, scalars and numbers (drawing.py) drive every
                      condition; agreeing.py: two kernels on the same blocks
+    knobs.py         static parameters that change no result
     inspecting.py    what can be shown of a candidate: proof, stages, profile
     measuring.py     correctness and time on a GPU; health.py: does the GPU still work
     inputs.py, tolerance.py, speed.py: distributions, tolerances, speed of light

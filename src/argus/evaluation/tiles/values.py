@@ -32,7 +32,9 @@ def fitted(values: Any, dtype: DType) -> Array:
     """Results as a tile of a type holds them."""
     if dtype.name == "f32":
         return np.asarray(values, np.float32)
-    return compute(rounded(np.asarray(values), dtype), dtype)
+    held = np.asarray(values)
+    # Bit patterns have at least one axis.
+    return compute(rounded(held, dtype), dtype).reshape(held.shape)
 
 
 def computed(op: TileOp, tiles: Tiles, env: Mapping[str, Any]) -> Array:
