@@ -14,8 +14,8 @@ import pytest
 
 from argus.diagnostics import ArgusError
 from generate import FAMILIES, generate, mutate
+from generate.changes import KINDS
 from generate.examine import examine
-from generate.mutate import KINDS
 from generate.running import request_of
 
 COUNT = int(os.environ.get("ARGUS_RANDOM", "24"))
