@@ -42,6 +42,10 @@ class Function:
     """Defined on integers too."""
     law: Law = "none"
     """What the verifier may conclude from the function; "none": nothing."""
+    issue: float = 1.0
+    """Instructions per element, for the performance model."""
+    special: bool = False
+    """Needs the special function units once per element."""
     factor: float = 1.0
     """Of "exp", "log": exp(factor * x), factor * log(x); of "power": exponent."""
     real: bool = True
@@ -113,10 +117,26 @@ _ALL = (
         law="mul",
     ),
     Function(
-        "div", 2, "{0} / {1}", lambda a, b: a / b, "float", integer=False, law="div"
+        "div",
+        2,
+        "{0} / {1}",
+        lambda a, b: a / b,
+        "float",
+        integer=False,
+        law="div",
+        issue=9.0,
+        special=True,
     ),
     Function(
-        "fdiv", 2, "__fdividef({0}, {1})", lambda a, b: a / b, "float", False, law="div"
+        "fdiv",
+        2,
+        "__fdividef({0}, {1})",
+        lambda a, b: a / b,
+        "float",
+        False,
+        law="div",
+        issue=2.0,
+        special=True,
     ),
     Function(
         "floordiv",
@@ -125,8 +145,11 @@ _ALL = (
         np.floor_divide,
         real=False,
         law="floordiv",
+        issue=20.0,
     ),
-    Function("mod", 2, "argus_mod({0}, {1})", np.mod, real=False, law="mod"),
+    Function(
+        "mod", 2, "argus_mod({0}, {1})", np.mod, real=False, law="mod", issue=20.0
+    ),
     Function("fma", 3, "fmaf({0}, {1}, {2})", _fma, "float", False, law="fma"),
     Function("neg", 1, "-{0}", lambda a: -a, wrapping="argus_neg({0})", law="neg"),
     Function("abs", 1, "argus_abs({0})", np.abs),
@@ -136,7 +159,17 @@ _ALL = (
     Function(
         "minimum", 2, "argus_min({0}, {1})", _extreme(np.minimum, True), law="minimum"
     ),
-    Function("exp", 1, "__expf({0})", np.exp, "float", False, law="exp"),
+    Function(
+        "exp",
+        1,
+        "__expf({0})",
+        np.exp,
+        "float",
+        False,
+        law="exp",
+        issue=2.0,
+        special=True,
+    ),
     Function(
         "exp2",
         1,
@@ -146,8 +179,19 @@ _ALL = (
         False,
         law="exp",
         factor=math.log(2.0),
+        special=True,
     ),
-    Function("log", 1, "__logf({0})", np.log, "float", False, law="log"),
+    Function(
+        "log",
+        1,
+        "__logf({0})",
+        np.log,
+        "float",
+        False,
+        law="log",
+        issue=2.0,
+        special=True,
+    ),
     Function(
         "log2",
         1,
@@ -157,8 +201,20 @@ _ALL = (
         False,
         law="log",
         factor=1.0 / math.log(2.0),
+        special=True,
     ),
-    Function("sqrt", 1, "sqrtf({0})", np.sqrt, "float", False, law="power", factor=0.5),
+    Function(
+        "sqrt",
+        1,
+        "sqrtf({0})",
+        np.sqrt,
+        "float",
+        False,
+        law="power",
+        factor=0.5,
+        issue=4.0,
+        special=True,
+    ),
     Function(
         "rsqrt",
         1,
@@ -168,6 +224,7 @@ _ALL = (
         False,
         law="power",
         factor=-0.5,
+        special=True,
     ),
     Function(
         "rcp",
@@ -178,12 +235,15 @@ _ALL = (
         False,
         law="power",
         factor=-1.0,
+        special=True,
     ),
-    Function("tanh", 1, "tanhf({0})", np.tanh, "float", False),
-    Function("tanh_approx", 1, "argus_tanh({0})", np.tanh, "float", False),
-    Function("erf", 1, "erff({0})", _erf, "float", False),
-    Function("sin", 1, "sinf({0})", np.sin, "float", False),
-    Function("cos", 1, "cosf({0})", np.cos, "float", False),
+    Function("tanh", 1, "tanhf({0})", np.tanh, "float", False, issue=8.0, special=True),
+    Function(
+        "tanh_approx", 1, "argus_tanh({0})", np.tanh, "float", False, special=True
+    ),
+    Function("erf", 1, "erff({0})", _erf, "float", False, issue=20.0),
+    Function("sin", 1, "sinf({0})", np.sin, "float", False, issue=20.0),
+    Function("cos", 1, "cosf({0})", np.cos, "float", False, issue=20.0),
     Function("floor", 1, "floorf({0})", np.floor, "float", False),
     Function("ceil", 1, "ceilf({0})", np.ceil, "float", False),
     Function("round", 1, "rintf({0})", np.rint, "float", False),

@@ -20,6 +20,7 @@ from argus.ir import ops as o
 from argus.ir.access import element_offset, register_coords, vector_global
 from argus.ir.dtypes import DType
 from argus.ir.expr import Const, evaluate
+from argus.ir.functions import FUNCTIONS
 from argus.ir.memory import GlobalView, SharedAlloc, SharedView
 from argus.ir.placement import MmaPlan, TmaPlan, VectorPlan, WgmmaPlan
 from argus.ir.walk import used, walk
@@ -33,25 +34,6 @@ WARP = 32
 NOWHERE = Span("", 1, 1, 1, 1)
 LINE, SECTOR = 128, 32
 
-ISSUE: Mapping[str, float] = {
-    # argus.ir.functions; what is not listed is one instruction per element.
-    "div": 9.0,
-    "fdiv": 2.0,
-    "floordiv": 20.0,
-    "mod": 20.0,
-    "exp": 2.0,
-    "log": 2.0,
-    "sqrt": 4.0,
-    "tanh": 8.0,
-    "erf": 20.0,
-    "sin": 20.0,
-    "cos": 20.0,
-}
-SPECIAL = frozenset(
-    {"div", "fdiv", "exp", "exp2", "log", "log2", "sqrt", "rsqrt", "rcp"}
-    | {"tanh", "tanh_approx"}
-)
-"""Functions that need the special function units once per element."""
 ACCESS = 6.0
 """Instructions of a thread for a global access: its bounds, its address, itself."""
 SHUFFLE_LATENCY = 24.0
@@ -95,8 +77,9 @@ def in_registers(op: o.AnyOp, warps: int, joined: set[int]) -> Work | None:
             n = registers(op.result)
             if op.result.id in joined:
                 return Work()
-            issue = n * ISSUE.get(op.fn, 1.0)
-            special = float(n) if op.fn in SPECIAL else 0.0
+            function = FUNCTIONS[op.fn]
+            issue = n * function.issue
+            special = float(n) if function.special else 0.0
             latency = SPECIAL_LATENCY if special else ALU_LATENCY
             return _work(warps, issue, special, latency)
         case o.Cast():

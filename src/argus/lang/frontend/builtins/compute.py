@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argus.diagnostics import ArgusError
 from argus.ir.expr import Const, Expr, binary, select
+from argus.ir.functions import FUNCTIONS
 from argus.ir.memory import SharedView
 from argus.ir.ops import Dot, Full, Tile
 from argus.isa.matrix import ACCUMULATOR, ELEMENTS, element, element_names
@@ -26,10 +27,7 @@ from argus.lang.frontend.values import (
     number,
 )
 
-_UNARY = (
-    "exp", "exp2", "log", "log2", "sqrt", "rsqrt", "rcp", "tanh", "tanh_approx", "erf",
-    "sin", "cos", "floor", "ceil", "round",
-)  # fmt: skip
+_UNARY = tuple(f.name for f in FUNCTIONS.values() if f.arity == 1 and not f.integer)
 
 
 def full_tile(call: Call, value: Expr) -> Value:
