@@ -243,10 +243,12 @@ _DIVISION = "by zero it is 0, and the smallest number by -1 wraps (C++: undefine
 def _floordiv() -> Instruction:
     text = device(
         "auto argus_floordiv(A a, B b) -> decltype(a + b)",
-        "if (b == 0) return 0;\n"
-        "if (b == -1) return (decltype(a + b))(0 - (u64)a);\n"
-        "auto q = a / b, r = a % b;\n"
-        "return q - (r != 0 && (r < 0) != (b < 0));",
+        # Narrow types are computed in the one that they promote to.
+        "decltype(a + b) x = a, y = b;\n"
+        "if (y == 0) return 0;\n"
+        "if (y == -1) return (decltype(a + b))(0 - (u64)x);\n"
+        "auto q = x / y, r = x % y;\n"
+        "return q - (r != 0 && (r < 0) != (y < 0));",
         "template <class A, class B>",
     )
     return _record(
@@ -262,9 +264,10 @@ def _floordiv() -> Instruction:
 def _mod() -> Instruction:
     text = device(
         "auto argus_mod(A a, B b) -> decltype(a + b)",
-        "if (b == 0 || b == -1) return 0;\n"
-        "auto r = a % b;\n"
-        "return r != 0 && (r < 0) != (b < 0) ? r + b : r;",
+        "decltype(a + b) x = a, y = b;\n"
+        "if (y == 0 || y == -1) return 0;\n"
+        "auto r = x % y;\n"
+        "return r != 0 && (r < 0) != (y < 0) ? r + y : r;",
         "template <class A, class B>",
     )
     return _record(
