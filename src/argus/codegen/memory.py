@@ -26,7 +26,7 @@ from argus.codegen.code import (
 )
 from argus.codegen.context import TID, Context, Ints, Step
 from argus.codegen.errors import CodegenError
-from argus.codegen.registers import assign, at, both_halves, read, read_bits
+from argus.codegen.registers import assign, at, both_halves, encoded, raw, read
 from argus.codegen.storage import Array, layout_of
 from argus.codegen.vectors import Vector, vector_of
 from argus.ir import ops as o
@@ -127,6 +127,9 @@ def _vector_load(vector: Vector, pointer: Code, stream: bool) -> Code:
 
 
 def _fill(cx: Context, fill: Expr, dtype: DType) -> Code:
+    """The fill value as a register holds it; of a packed type, as a number."""
+    if dtype.encoded and not dtype.packed:
+        return _fill_bits(cx, fill, dtype, pair=False)
     return registers.scalar(cx, fill, dtype)
 
 
@@ -134,7 +137,7 @@ def _fill_component(cx: Context, fill: Expr, dtype: DType, vector: Vector) -> Co
     """The fill value in every element of one component."""
     if vector.unit == 1:
         return _fill(cx, fill, dtype)
-    if dtype.is_float:
+    if dtype.packed:
         return _fill_bits(cx, fill, dtype, pair=True)
     if isinstance(fill, Const) and int(fill.value) == 0:
         return name("0u")
@@ -144,14 +147,14 @@ def _fill_component(cx: Context, fill: Expr, dtype: DType, vector: Vector) -> Co
 
 
 def _fill_bits(cx: Context, fill: Expr, dtype: DType, *, pair: bool) -> Code:
-    """Bits of a 16-bit float fill value, once or in both halves of a word."""
+    """Bits of a fill value of an encoded type, once or in both halves of a word."""
     if isinstance(fill, Const):
         bits = bit_pattern(float(fill.value), dtype)
         return name(f"0x{bits << 16 | bits if pair else bits:x}u")
-    value = _fill(cx, fill, dtype)
+    value = registers.scalar(cx, fill, dtype)
     if pair:
         return registers.pack(dtype, value, value)
-    return converted("u32", call(f"argus_to_{dtype.name}", value))
+    return converted("u32", encoded(dtype, value))
 
 
 def spread(
@@ -174,7 +177,7 @@ def spread(
                 lines.append(assign(word, part))
                 continue
             low, high = (read(cx, mask, step, first + j) for j in (0, 1))
-            empty = converted("u32", call(f"argus_to_{target.dtype.name}", fill))
+            empty = converted("u32", encoded(target.dtype, fill))
             halves = [
                 chosen(low, binary("&", part, name("0xffffu")), empty),
                 chosen(
@@ -190,7 +193,7 @@ def spread(
             if vector.unit > 1:
                 shifted = binary(">>", part, name(str(8 * j))) if j else part
                 value = converted("unsigned char", shifted)
-                if target.dtype.name != "u8":
+                if target.dtype.memory != "unsigned char":
                     # A bool is its own byte, not whether any byte is set.
                     value = converted(target.dtype.memory, value)
             if mask is not None:
@@ -309,7 +312,7 @@ def _store(
     stream: bool,
 ) -> str:
     if width == 1:
-        value = _element(cx, source, step, regs)
+        value = raw(cx, source, step, regs)
         if stream:
             return f"{call('__stcs', pointer, value).bare};"
         return assign(place, value)
@@ -321,13 +324,6 @@ def _store(
     return f"{call('__stcs', address, value).bare};"
 
 
-def _element(cx: Context, source: Array, step: Step, regs: Ints) -> Code:
-    """One element as memory holds it."""
-    if source.packed:
-        return converted("u16", read_bits(cx, source, step, regs))
-    return read(cx, source, step, regs)
-
-
 def components(
     cx: Context, vector: Vector, source: Array, step: Step, regs: Ints
 ) -> list[Code]:
@@ -337,7 +333,7 @@ def components(
         first = regs + i * vector.unit
         if source.packed:
             if vector.unit == 1:
-                return [_element(cx, source, step, regs)]
+                return [raw(cx, source, step, regs)]
             if (first % 2).any():
                 raise CodegenError(f"a vector splits the words of {source.name}")
             found.append(at(cx, source, step, first // 2))

@@ -37,10 +37,28 @@ def at(cx: Context, array: Array | str, step: Step, table: Ints) -> Code:
 def read(cx: Context, array: Array, step: Step, regs: Ints) -> Code:
     """The element in register ``regs``, in its compute type."""
     if not array.packed:
-        return at(cx, array, step, regs)
+        held = at(cx, array, step, regs)
+        return decoded(array.dtype, held) if array.dtype.encoded else held
     side = "hi" if _half(regs) else "lo"
     function = f"argus_unpack_{side}_{array.dtype.name}"
     return call(function, at(cx, array, step, regs // 2))
+
+
+def raw(cx: Context, array: Array, step: Step, regs: Ints) -> Code:
+    """The element in register ``regs`` as memory holds it."""
+    if array.packed:
+        return converted("u16", read_bits(cx, array, step, regs))
+    return at(cx, array, step, regs)
+
+
+def decoded(dtype: DType, held: Code) -> Code:
+    """The number whose bits are ``held``, of an encoded type."""
+    return call(f"argus_from_{dtype.name}", held)
+
+
+def encoded(dtype: DType, value: Code) -> Code:
+    """The bits of a number, rounded to an encoded type."""
+    return call(f"argus_to_{dtype.name}", value)
 
 
 def read_bits(cx: Context, array: Array, step: Step, regs: Ints) -> Code:
@@ -87,18 +105,30 @@ def assign(place: Code, value: Code) -> str:
 
 def fill(cx: Context, array: Array, count: int, value: Value) -> None:
     """Set registers 0 .. count-1 of ``array``, each to its ``value``."""
-    if not array.packed:
-        # A packed operand reads the same half in each turn only if a turn has both.
-        group = 1
-        while group <= 4 and count % group == 0:
-            if _fill_in_groups(cx, array, count, value, group):
-                return
-            group *= 2
-        cx.loop(
-            count,
-            lambda s: [assign(at(cx, array, s, s.values), value(s, s.values))],
-        )
-        return
+    if array.packed:
+        _fill_pairs(cx, array, count, value)
+    elif array.dtype.encoded:
+        _fill(cx, array, count, lambda s, r: encoded(array.dtype, value(s, r)))
+    else:
+        _fill(cx, array, count, value)
+
+
+def _fill(cx: Context, array: Array, count: int, value: Value) -> None:
+    """Of an array with an element in each of its own."""
+    # A packed operand reads the same half in each turn only if a turn has both.
+    group = 1
+    while group <= 4 and count % group == 0:
+        if _fill_in_groups(cx, array, count, value, group):
+            return
+        group *= 2
+    cx.loop(
+        count,
+        lambda s: [assign(at(cx, array, s, s.values), value(s, s.values))],
+    )
+
+
+def _fill_pairs(cx: Context, array: Array, count: int, value: Value) -> None:
+    """Of an array with two elements in a word."""
 
     def pair(step: Step) -> list[str]:
         low, high = (value(step, 2 * step.values + half) for half in (0, 1))

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import assert_never
 
 from argus.codegen import matrix, memory, reduce, shared, sync, tiles
-from argus.codegen.code import binary, call, converted, item, name
+from argus.codegen.code import binary, converted, item, name
 from argus.codegen.context import Context, Group, in_group
 from argus.codegen.errors import CodegenError
 from argus.codegen.expressions import Range, interval
-from argus.codegen.registers import copy, parallel_copy
+from argus.codegen.registers import copy, decoded, parallel_copy
 from argus.diagnostics import source_text
 from argus.ir import ops as o
 from argus.ir.expr import Const, Expr, Sym, symbols
@@ -158,8 +158,8 @@ def _load_scalar(cx: Context, op: o.LoadScalar) -> None:
             wide = cx.opaque(converted("long long", cx.code(coord)), "long long")
         offset = offset + wide * stride
     value = item(cx.tensors[tensor.name], cx.code(offset))
-    if tensor.dtype.packed:
-        value = call(f"argus_from_{tensor.dtype.name}", value)
+    if tensor.dtype.encoded:
+        value = decoded(tensor.dtype, value)
     cx.out.line(f"const {cx.bind_scalar(op.sym)} = {value.bare};")
 
 

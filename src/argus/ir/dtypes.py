@@ -49,6 +49,11 @@ class DType:
         return self.register == "u32"
 
     @property
+    def encoded(self) -> bool:
+        """Whether memory and registers hold bits that C++ does not compute with."""
+        return self.is_float and self.bits < 32
+
+    @property
     def numpy(self) -> str:
         """Name of the numpy type that holds elements, or their bits."""
         return self.bits_of or self.foreign
