@@ -1,6 +1,6 @@
 """Element-wise operations on register tiles: element types, scalars, shapes.
 
-Types: bf16 or f16 with f32 gives f32, i32 with i64 gives i64; any other difference
+Types: a float with f32 gives f32, i32 with i64 gives i64; any other difference
 is an error, and integers become floats only by `.to`. A scalar takes the tile's type.
 """
 
@@ -33,11 +33,13 @@ _SYMBOLS = {
 """Functions that authors write as operators."""
 
 _BITWISE = {"and", "or", "xor"}
-_WIDER: dict[frozenset[DType], DType] = {
-    frozenset({d.bf16, d.f32}): d.f32,
-    frozenset({d.f16, d.f32}): d.f32,
-    frozenset({d.i32, d.i64}): d.i64,
-}
+
+
+def _wider(a: DType, b: DType) -> DType | None:
+    """The type in which two others meet: f32 of floats, i64 of i32; None for others."""
+    if a.is_float and b.is_float:
+        return d.f32 if d.f32 in (a, b) else None
+    return d.i64 if {a, b} == {d.i32, d.i64} else None
 
 
 def cast(e: Elaborator, t: Tile, dtype: DType, span: Span) -> Tile:
@@ -58,7 +60,7 @@ def common_dtype(e: Elaborator, tiles: Sequence[Tile], span: Span) -> DType:
     for t in tiles[1:]:
         if t.dtype == found:
             continue
-        wider = _WIDER.get(frozenset({found, t.dtype}))
+        wider = _wider(found, t.dtype)
         if wider is None:
             floats = [x for x in (found, t.dtype) if x.is_float]
             target = floats[0] if len(floats) == 1 else d.f32

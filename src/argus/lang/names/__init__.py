@@ -18,18 +18,11 @@ from argus.lang.names import (
     values,
 )
 from argus.lang.names.types import (
+    ElementType,
     Inline,
     any_type,
-    bf16,
-    boolean,
-    f16,
-    f32,
     float_type,
     half_type,
-    i8,
-    i32,
-    i64,
-    u8,
 )
 
 inf = float("inf")
@@ -77,14 +70,7 @@ METHODS: dict[str, Callable[..., object]] = {
 """Methods of values by `Class.method`."""
 
 DTYPES = {
-    "bf16": bf16,
-    "f16": f16,
-    "f32": f32,
-    "i8": i8,
-    "u8": u8,
-    "i32": i32,
-    "i64": i64,
-    "boolean": boolean,
+    name: value for name, value in vars(types).items() if isinstance(value, ElementType)
 }
 """Element types by the name that authors use."""
 
