@@ -60,7 +60,7 @@ def _commit() -> Instruction:
         scope="thread",
         function="argus_cp_async_commit",
         cuda=device("void argus_cp_async_commit()", asm("cp.async.commit_group;")),
-        effects=Effects(),
+        effects=Effects(commits="cp_async_group"),
         cost=Cost(1, "alu"),
         source=_SECTION + "cp.async.commit_group",
     )
@@ -78,7 +78,7 @@ def _wait() -> Instruction:
             asm("cp.async.wait_group %0;", inputs=['"n"(pending)']),
             "template <int pending>",
         ),
-        effects=Effects(completes="wait"),
+        effects=Effects(awaits=("cp_async_group",)),
         cost=Cost(1, "global"),
         source=_SECTION + "cp.async.wait_group",
         constraints=Constraints(

@@ -18,6 +18,7 @@ from argus.isa.record import (
     Cost,
     Effects,
     Instruction,
+    Scope,
 )
 from argus.isa.text import asm, device
 
@@ -102,12 +103,13 @@ def _record(
     result: str = "void",
     targets: tuple[str, ...] = HOPPER,
     cost: Cost | None = None,
+    scope: Scope = "thread",
 ) -> Instruction:
     return Instruction(
         name=name,
         family="mbarrier",
         targets=targets,
-        scope="thread",
+        scope=scope,
         function=function,
         cuda=device(f"{result} {function}({parameters})", body),
         effects=effects,
@@ -133,7 +135,7 @@ def _wait(function: str, scope: str) -> Instruction:
         name,
         "u32 bar, u32 parity",
         body,
-        Effects(("[bar]", "parity"), (), "generic", "wait"),
+        Effects(("[bar]", "parity"), (), "generic", awaits=("mbarrier",)),
         "returns once the phase of this parity has completed",
         f"acquires at scope {scope} what the arrivals released",
         "the waiting threads stay at most one completion behind",
@@ -175,6 +177,7 @@ def records() -> tuple[Instruction, ...]:
             ),
             touch,
             "one arrival, and `bytes` more bytes for the phase to complete",
+            scope="elected",
         ),
         _record(
             "argus_mbar_arrive",

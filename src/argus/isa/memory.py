@@ -5,6 +5,7 @@ Ordinary vector accesses are plain C++ on int, int2, int4 pointers and have no f
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from argus.ir.dtypes import DType, bf16, f16, f32, i32
@@ -15,10 +16,12 @@ from argus.isa.record import (
     Cost,
     Effects,
     Instruction,
+    Ordinary,
 )
 from argus.isa.text import asm, device
 
 __all__ = [
+    "ORDINARY",
     "REDUCTIONS",
     "VECTOR_SIZES",
     "Reduction",
@@ -28,6 +31,15 @@ __all__ = [
 
 VECTOR_SIZES = (1, 2, 4, 8, 16)
 """Bytes of one ordinary access of a thread, aligned to as many (PTX ISA, ld, st)."""
+
+ORDINARY: Mapping[str, Ordinary] = {
+    "ld.global": Ordinary(Effects(("[p]",), ("v",), "generic")),
+    "st.global": Ordinary(Effects(("v",), ("[p]",), "generic")),
+    "ld.shared": Ordinary(Effects(("[p]",), ("v",), "generic")),
+    "st.shared": Ordinary(Effects(("v",), ("[p]",), "generic")),
+}
+"""Accesses of `v` at the address `p` that are expressions of C++, as plans name them
+(PTX ISA, ld, st)."""
 
 _MOVE = "PTX ISA, Data Movement and Conversion Instructions: "
 

@@ -1,7 +1,7 @@
 """What one hardware instruction is, as one record for every reader.
 
     function, cuda   the device function that issues it       code generator
-    effects          what it touches, and when it completes   verifier, interpreter
+    effects, scope   what it touches, and when it completes   through `effects.py`: all
     constraints      alignment, shapes, rules in words        placing, error messages
     cost             issue cycles, bytes, flops, latency      performance model
     source           where the facts come from                people
@@ -20,12 +20,14 @@ from typing import Literal
 __all__ = [
     "ALL_TARGETS",
     "HOPPER",
+    "Awaits",
     "Completes",
     "Constraints",
     "Cost",
     "Effects",
     "Instruction",
     "Latency",
+    "Ordinary",
     "Proxy",
     "Scope",
 ]
@@ -41,10 +43,14 @@ Proxy = Literal["generic", "async", "none"]
 """How it reaches memory (PTX ISA, "Proxies"); "none": it touches no memory."""
 
 Completes = Literal[
-    "issue", "cp_async_group", "bulk_group", "wgmma_group", "mbarrier", "wait"
+    "issue", "cp_async_group", "bulk_read", "bulk_group", "wgmma_group", "mbarrier"
 ]
 """When its effects have happened: at issue (in program order), with a group of a kind,
-by counting on an mbarrier, or never later than its own return ("wait")."""
+or by counting on an mbarrier. "bulk_read" is a bulk group's reads of shared memory."""
+
+Awaits = Completes | Literal["threads", "registers"]
+"""What an instruction may wait for: "threads" are arrivals at a barrier of threads,
+"registers" those that other warps of the block give back."""
 
 Latency = Literal[
     "alu", "special", "shared", "global", "tensor", "barrier", "fence", "remote"
@@ -57,13 +63,31 @@ class Effects:
     """Operand names it reads and writes, through which proxy, complete when.
 
     Names are those of the device function's parameters, plus memory that they point to
-    in brackets: "[smem]" is what the address `smem` refers to.
+    in brackets: "[smem]" is what the address `smem` refers to. What it reads may be
+    overwritten when it is complete, or as soon as `released`.
+
+    `commits`: it closes the group of the operations of this kind issued so far.
+    `awaits`: it returns when these have happened, all but its `pending` latest groups.
+    `fence`: the generic proxy's accesses so far come before those of this proxy that
+    are ordered after it.
     """
 
     reads: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()
     proxy: Proxy = "none"
     completes: Completes = "issue"
+    released: Completes | None = None
+    commits: Completes | None = None
+    awaits: tuple[Awaits, ...] = ()
+    fence: Proxy | None = None
+
+
+@dataclass(frozen=True)
+class Ordinary:
+    """An instruction that C++ has an expression for: it needs no device function."""
+
+    effects: Effects
+    scope: Scope = "thread"
 
 
 @dataclass(frozen=True)

@@ -86,7 +86,7 @@ def _setmaxnreg(grow: bool) -> Instruction:
             ),
             "template <int count>",
         ),
-        effects=Effects(completes="wait" if kind == "inc" else "issue"),
+        effects=Effects(awaits=("registers",) if grow else ()),
         cost=Cost(1, "barrier"),
         source="PTX ISA, Miscellaneous Instructions: setmaxnreg",
         constraints=Constraints(rules=rules),

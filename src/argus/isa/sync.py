@@ -19,6 +19,7 @@ NAMED_BARRIERS = 16
 """Barriers of a block; number 0 is the one of __syncthreads (PTX ISA, bar)."""
 WARP = 32
 """Threads of a warp: named barriers count whole warps."""
+_NONE = Effects()
 CLUSTER_SIZES = (1, 2, 4, 8)
 """Blocks of a cluster, by powers of two up to the portable most (CUDA C++ Programming
 Guide, "Thread Block Clusters")."""
@@ -36,7 +37,7 @@ def _named(kind: str) -> Instruction:
             f"void argus_named_{kind}(int id, int threads)",
             asm(f"bar.{kind} %0, %1;", inputs=['"r"(id)', '"r"(threads)']),
         ),
-        effects=Effects(completes="wait" if waits else "issue"),
+        effects=Effects(awaits=("threads",) if waits else ()),
         cost=Cost(1, "barrier"),
         source="PTX ISA, Parallel Synchronization and Communication: bar, barrier",
         constraints=Constraints(
@@ -57,7 +58,7 @@ def _plain(
     section: str,
     *rules: str,
     scope: Scope = "thread",
-    waits: bool = False,
+    effects: Effects = _NONE,
     cost: Cost | None = None,
     targets: tuple[str, ...] = HOPPER,
     family: str = "sync",
@@ -69,7 +70,7 @@ def _plain(
         scope=scope,
         function=function,
         cuda=device(f"void {function}()", asm(ptx + ";")),
-        effects=Effects(completes="wait" if waits else "issue"),
+        effects=effects,
         cost=cost or Cost(1, "fence"),
         source=f"PTX ISA, Parallel Synchronization and Communication: {section}",
         constraints=Constraints(rules=rules),
@@ -141,12 +142,14 @@ def records() -> tuple[Instruction, ...]:
             "membar, fence",
             "this thread's earlier ordinary accesses to shared memory come before "
             "later asynchronous ones (TMA, wgmma) that are ordered after it",
+            effects=Effects(fence="async"),
         ),
         _plain(
             "argus_fence_proxy_async_all",
             "fence.proxy.async",
             "membar, fence",
             "as argus_fence_proxy_async, for global and shared memory",
+            effects=Effects(fence="async"),
         ),
         _plain(
             "argus_fence_mbarrier_init",
@@ -170,7 +173,7 @@ def records() -> tuple[Instruction, ...]:
             "returns when all threads of the cluster have arrived",
             scope="cluster",
             family="cluster",
-            waits=True,
+            effects=Effects(awaits=("threads",)),
             cost=Cost(1, "remote"),
         ),
         _cluster_rank(),

@@ -143,7 +143,9 @@ def _store(rank: int) -> Instruction:
         cuda=device(
             f"void {function}(TensorMap const* map, u32 smem, {parameters})", body
         ),
-        effects=Effects(("[smem]", "map"), ("[map]",), "async", "bulk_group"),
+        effects=Effects(
+            ("[smem]", "map"), ("[map]",), "async", "bulk_group", released="bulk_read"
+        ),
         cost=Cost(1, "global"),
         source=_SECTION + "cp.async.bulk.tensor",
         constraints=Constraints(
@@ -165,12 +167,12 @@ def _commit() -> Instruction:
         name="cp.async.bulk.commit_group",
         family="tma",
         targets=HOPPER,
-        scope="thread",
+        scope="elected",
         function="argus_tma_store_commit",
         cuda=device(
             "void argus_tma_store_commit()", asm("cp.async.bulk.commit_group;")
         ),
-        effects=Effects(),
+        effects=Effects(commits="bulk_group"),
         cost=Cost(1, "alu"),
         source=_SECTION + "cp.async.bulk.commit_group",
     )
@@ -184,14 +186,14 @@ def _wait(read: bool) -> Instruction:
         name=name,
         family="tma",
         targets=HOPPER,
-        scope="thread",
+        scope="elected",
         function=function,
         cuda=device(
             f"void {function}()",
             asm(f"{name} %0;", inputs=['"n"(pending)']),
             "template <int pending>",
         ),
-        effects=Effects(completes="wait"),
+        effects=Effects(awaits=("bulk_read",) if read else ("bulk_read", "bulk_group")),
         cost=Cost(1, "global"),
         source=_SECTION + "cp.async.bulk.wait_group",
         constraints=Constraints(

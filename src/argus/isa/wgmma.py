@@ -188,7 +188,7 @@ def _fence() -> Instruction:
         scope="warpgroup",
         function="argus_wgmma_fence",
         cuda=device("void argus_wgmma_fence()", asm("wgmma.fence.sync.aligned;"), ""),
-        effects=Effects(completes="issue"),
+        effects=Effects(),
         cost=Cost(1, "fence"),
         source=_SECTION + "wgmma.fence",
         constraints=Constraints(rules=("all threads of the warpgroup execute it",)),
@@ -205,7 +205,7 @@ def _commit() -> Instruction:
         cuda=device(
             "void argus_wgmma_commit()", asm("wgmma.commit_group.sync.aligned;")
         ),
-        effects=Effects(completes="issue"),
+        effects=Effects(commits="wgmma_group"),
         cost=Cost(1, "alu"),
         source=_SECTION + "wgmma.commit_group",
         constraints=Constraints(rules=("all threads of the warpgroup execute it",)),
@@ -224,7 +224,7 @@ def _wait() -> Instruction:
             asm("wgmma.wait_group.sync.aligned %0;", inputs=['"n"(pending)']),
             "template <int pending>",
         ),
-        effects=Effects(completes="wait"),
+        effects=Effects(awaits=("wgmma_group",)),
         cost=Cost(1, "tensor"),
         source=_SECTION + "wgmma.wait_group",
         constraints=Constraints(
