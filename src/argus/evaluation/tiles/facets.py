@@ -394,7 +394,19 @@ class Facets:
             return
         probe, said, when = made
         logic = op.result.dtype == boolean
-        self._add(op, probe, said, mark, scope, when, op.result.shape, compares=logic)
+        # Which of two data is larger is no choice of the author: a running maximum.
+        running = op.fn in ("minimum", "maximum") and args == [None, None]
+        self._add(
+            op,
+            probe,
+            said,
+            mark,
+            scope,
+            when,
+            op.result.shape,
+            decides=not running,
+            compares=logic,
+        )
         if when[0] is not None:
             self._flip(op, when[0], mark, scope, op.result.shape)
 
