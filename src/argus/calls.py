@@ -174,10 +174,10 @@ def specialisation(
 def _target_of_device(tensor: object) -> str:
     """The target for the device of a tensor (the first device without one)."""
     from argus.runtime.arguments import describe
-    from argus.runtime.driver import cuda_driver
+    from argus.runtime.driver import cuda_driver, target_of
 
     index = 0 if tensor is None else describe("tensor", tensor).device[1]
-    return "sm_90a" if cuda_driver().info(index).capability == (9, 0) else "sm_80"
+    return target_of(cuda_driver().info(index)).name
 
 
 def _split(

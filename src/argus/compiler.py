@@ -22,9 +22,10 @@ from typing import TYPE_CHECKING, Any
 from argus.diagnostics import fail
 from argus.files.settings import switch
 from argus.ir.dtypes import DType
-from argus.ir.program import TARGETS, Program, Target
+from argus.ir.program import Program
 from argus.lang.kernel import InlineFunction, Kernel
 from argus.specialisations import Specialisation, facts_of
+from argus.targets import DEFAULT_TARGET, TARGETS, Target
 
 if TYPE_CHECKING:
     from argus.codegen import CudaSource
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from argus.verify.expectations import Usage
     from argus.verify.verdict import Report
 
-DEFAULT_TARGET = "sm_90a"
 _PROOFS, _VERDICTS = "proofs", "verdicts"
 """Kinds of cache entries: a proof, and nothing but its verdict."""
 
@@ -139,7 +139,7 @@ def prove_placed(
 
     usage = _usage(request) if about_machine_code(program) else None
     report = verify(program, only=only, usage=usage)
-    return Proof(report, 32 * program.warps, program.shared_bytes, program.cluster)
+    return Proof(report, program.threads, program.shared_bytes, program.cluster)
 
 
 def kept_proof(request: Request, *of: str) -> Proof | None:

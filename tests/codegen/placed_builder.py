@@ -14,10 +14,11 @@ from argus.ir.memory import (
 from argus.ir.placement import (
     VectorPlan,
 )
-from argus.ir.program import TARGETS, Program, ScalarParam
+from argus.ir.program import Program, ScalarParam
 from argus.layout import (
     Fragment,
 )
+from argus.targets import TARGETS
 from pieces import FILE, at, tile
 
 

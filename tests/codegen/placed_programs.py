@@ -25,7 +25,7 @@ from argus.ir.placement import (
     VectorPlan,
     WgmmaPlan,
 )
-from argus.ir.program import TARGETS, Program, ScalarParam
+from argus.ir.program import Program, ScalarParam
 from argus.isa import wgmma
 from argus.layout import (
     Fragment,
@@ -36,6 +36,7 @@ from argus.layout import (
     mma_b_operand,
     wgmma_accumulator,
 )
+from argus.targets import TARGETS
 from pieces import at, shared, tensor, tile, whole, window
 
 

@@ -18,9 +18,9 @@ from argus.ir import ops as o
 from argus.ir.dtypes import bf16, f32
 from argus.ir.expr import Const, Sym
 from argus.ir.launch import LaunchSpec
-from argus.ir.program import TARGETS
 from argus.ir.walk import walk
 from argus.layout import blocked
+from argus.targets import TARGETS
 from pieces import at
 
 

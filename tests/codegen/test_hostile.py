@@ -41,19 +41,13 @@ from argus.ir.dtypes import f32
 from argus.ir.expr import Const, Expr, Sym, binary
 from argus.ir.memory import GlobalTensor
 from argus.ir.op import Op
-from argus.ir.program import (
-    HARDWARE,
-    TARGETS,
-    Program,
-    Requirement,
-    ScalarParam,
-    stride_symbol,
-)
+from argus.ir.program import HARDWARE, Program, Requirement, ScalarParam, stride_symbol
 from argus.ir.walk import walk
 from argus.lang.frontend import specialise
 from argus.lang.kernel import load_kernels
 from argus.layout import blocked
 from argus.lower import place
+from argus.targets import TARGETS
 from argus.verify.verdict import Verdict
 from argus.verify.verifier import verify
 

@@ -13,10 +13,10 @@ from nvrtc_compile import compiled
 
 from argus.codegen import CudaSource, emit
 from argus.ir.dtypes import DTYPES
-from argus.ir.program import TARGETS
 from argus.lang.frontend import specialise
 from argus.lang.kernel import load_kernels
 from argus.lower import place
+from argus.targets import TARGETS
 
 KERNELS = Path(__file__).parent / "kernels"
 pytestmark = pytest.mark.compiler

@@ -3,8 +3,8 @@
 import pytest
 
 from argus.diagnostics import ArgusError
-from argus.evaluation.device import find_device, require_device, target_of
-from argus.runtime.driver import DeviceInfo
+from argus.evaluation.device import find_device, require_device
+from argus.runtime.driver import DeviceInfo, target_of
 
 
 def _info(*capability: int) -> DeviceInfo:
@@ -12,9 +12,9 @@ def _info(*capability: int) -> DeviceInfo:
 
 
 def test_targets_of_devices() -> None:
-    assert target_of(_info(9, 0)) == "sm_90a"
-    assert target_of(_info(8, 0)) == "sm_80"
-    assert target_of(_info(8, 9)) == "sm_80"
+    assert target_of(_info(9, 0)).name == "sm_90a"
+    assert target_of(_info(8, 0)).name == "sm_80"
+    assert target_of(_info(8, 9)).name == "sm_80"
     for capability in ((7, 5), (10, 0), (12, 0)):
         with pytest.raises(ArgusError) as caught:
             target_of(_info(*capability))

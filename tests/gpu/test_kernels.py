@@ -6,8 +6,9 @@ Needs torch, and only `PYTHONPATH=src` beside this repository.
 
 import pytest
 
-from argus.evaluation.device import find_device, run_on_device, target_of
+from argus.evaluation.device import find_device, run_on_device
 from argus.kernels.library import LIBRARY, Case, Entry
+from argus.runtime.driver import target_of
 
 pytestmark = pytest.mark.gpu
 
@@ -25,7 +26,7 @@ def test_case(entry: Entry, one: Case, seed: int) -> None:
     torch = pytest.importorskip("torch")
     device = find_device()
     assert device is not None, "there is a device, but torch or a target is missing"
-    if target_of(device) not in entry.targets:
+    if target_of(device).name not in entry.targets:
         pytest.skip(f"{entry.name} has no form for {device.name}")
     verdict = run_on_device(entry, one, seed=seed)
     torch.cuda.empty_cache()

@@ -27,14 +27,10 @@ from argus.ir.placement import (
     VectorPlan,
     WgmmaPlan,
 )
-from argus.ir.program import (
-    BLOCK_INDEX,
-    TARGETS,
-    PointerAlignment,
-    Program,
-)
+from argus.ir.program import BLOCK_INDEX, PointerAlignment, Program
 from argus.isa import wgmma
 from argus.layout import blocked, wgmma_accumulator
+from argus.targets import TARGETS
 from pieces import at, shared, tensor, tile, whole, window
 
 

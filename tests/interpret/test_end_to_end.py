@@ -13,11 +13,12 @@ import pytest
 from argus.evaluation.requests import contiguous_facts
 from argus.interpret import InterpreterError, bf16_to_f32, f32_to_bf16, run
 from argus.ir import ops as o
-from argus.ir.program import TARGETS, Program
+from argus.ir.program import Program
 from argus.ir.walk import walk
 from argus.lang.frontend import specialise
 from argus.lang.kernel import load_kernels
 from argus.lower import place
+from argus.targets import TARGETS
 
 SOURCE = """
 import argus as ag

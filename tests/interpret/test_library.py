@@ -10,10 +10,11 @@ import argus.kernels
 from argus.evaluation.requests import contiguous_facts
 from argus.interpret import bf16_to_f32, f32_to_bf16, run
 from argus.ir.dtypes import DType, bf16, f32
-from argus.ir.program import TARGETS, Program
+from argus.ir.program import Program
 from argus.lang.frontend import specialise
 from argus.lang.kernel import load_kernels
 from argus.lower import place
+from argus.targets import TARGETS
 
 Arrays = dict[str, np.ndarray]
 FOLDER = Path(argus.kernels.__file__).parent

@@ -19,15 +19,10 @@ from argus.ir.memory import (
     SharedView,
 )
 from argus.ir.placement import TensorMap, TmaBox, TmaPlan, VectorPlan
-from argus.ir.program import (
-    BLOCK_INDEX,
-    TARGETS,
-    PointerAlignment,
-    Program,
-    Requirement,
-)
+from argus.ir.program import BLOCK_INDEX, PointerAlignment, Program, Requirement
 from argus.layout import blocked
 from argus.layout.shared import panels
+from argus.targets import TARGETS
 
 FILE = "/some/where/rows.py"
 

@@ -5,7 +5,6 @@ import re
 import pytest
 
 from argus.ir.dtypes import DTYPES
-from argus.ir.program import TARGETS
 from argus.isa import (
     cp_async,
     ldmatrix,
@@ -18,6 +17,7 @@ from argus.isa import (
     wgmma,
 )  # fmt: skip
 from argus.isa.record import ALL_TARGETS, Instruction
+from argus.targets import TARGETS
 
 EVERY = registry.all_instructions()
 FIXED = [r for r in EVERY if not r.function.startswith("argus_wgmma_m64")]

@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from argus.ir.check import check
-from argus.ir.program import TARGETS, Program
+from argus.ir.program import Program
 from argus.lang.frontend import specialise
 from argus.lang.kernel import Kernel, Module, load_kernels
+from argus.targets import TARGETS
 
 HERE = Path(__file__).parent
 KERNELS = HERE / "kernels"

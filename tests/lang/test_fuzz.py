@@ -19,9 +19,9 @@ from support import KERNELS, program
 
 from argus.codegen import emit
 from argus.diagnostics import ArgusError, render_all
-from argus.ir.program import TARGETS
 from argus.lang.kernel import Kernel, load_kernels
 from argus.lower import place
+from argus.targets import TARGETS
 
 ROOT = KERNELS.parents[2]
 FOLDERS = (

@@ -196,7 +196,7 @@ class TestSpecialisation:
 
     def test_wrong_dtype(self) -> None:
         from argus.ir.dtypes import f32 as ir_f32
-        from argus.ir.program import TARGETS
+        from argus.targets import TARGETS
 
         with pytest.raises(ArgusError) as caught:
             specialise(scaled, {"X": ir_f32}, {}, TARGETS["sm_90a"])

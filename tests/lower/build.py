@@ -8,7 +8,8 @@ from argus.ir import ops as o
 from argus.ir.dtypes import bf16, f32
 from argus.ir.expr import Const, Expr, Sym, cdiv
 from argus.ir.memory import Ring, SharedAlloc
-from argus.ir.program import BLOCK_INDEX, TARGETS, Program
+from argus.ir.program import BLOCK_INDEX, Program
+from argus.targets import TARGETS
 from pieces import tensor, whole, window
 
 AT = Span("kernel.py", 1, 1, 1, 2)

@@ -33,10 +33,11 @@ from argus.ir.memory import (
     SharedAlloc,
     SharedView,
 )
-from argus.ir.program import TARGETS, Program, stride_symbol
+from argus.ir.program import Program, stride_symbol
 from argus.ir.walk import walk
 from argus.layout import Fragment
 from argus.lower import place
+from argus.targets import TARGETS
 
 AT = Span("kernel.py", 1, 1, 1, 2)
 Op = TypeVar("Op", bound=o.Op)

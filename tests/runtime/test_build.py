@@ -3,11 +3,11 @@
 import pytest
 
 from argus.diagnostics import ArgusError
-from argus.ir.program import TARGETS
 from argus.isa.registers import at_launch
 from argus.runtime import log as logs
 from argus.runtime import nvrtc
 from argus.runtime.build import BuildOptions, build
+from argus.targets import TARGETS
 
 pytestmark = pytest.mark.compiler
 

@@ -17,6 +17,9 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 from argus.agent.operation import Numbers, Operation, Parameter, Values, Words, Written
+from argus.targets import TARGETS
+
+_TARGETS = " or ".join(reversed(TARGETS)) + "."
 
 MOST = 10**9
 """No limit or number of anything is larger."""
@@ -128,7 +131,7 @@ START = Operation(
             option="--dtype",
             metavar="NAME=TYPE",
         ),
-        Parameter("target", str | None, None, "sm_90a or sm_80.", metavar="ARCH"),
+        Parameter("target", str | None, None, _TARGETS, metavar="ARCH"),
         Parameter("part", str, "", "Which task of a PyTorch file, by its name."),
         _limit("trials", int | None, 1, "60 with a GPU, 24 without."),
         _limit("minutes", float | None),

@@ -50,10 +50,11 @@ def bench(
             parse_statics,
         )
         from argus.evaluation.bench import bench as measure
-        from argus.evaluation.device import require_device, target_of
+        from argus.evaluation.device import require_device
         from argus.evaluation.report import bench_json, environment
         from argus.files.writing import write_json
         from argus.kernels.entry import choose
+        from argus.runtime.driver import target_of
 
         entry = entry_named(name)
         selection = Selection(case=case, settings=settings or (), sizes=sizes or ())
@@ -62,7 +63,7 @@ def bench(
         out.line(f"{entry.name} on {device.name}", style="bold", indent=2)
         records: list[BenchRecord] = []
         for one in cases:
-            kernel = choose(entry, one, target_of(device)).kernel
+            kernel = choose(entry, one, target_of(device).name).kernel
             statics = parse_statics(kernel, selection.settings)
             record = measure(
                 entry, one, device.name, seed=seed, rounds=repeat, statics=statics

@@ -4,6 +4,10 @@ from typing import Annotated
 
 import typer
 
+from argus.targets import DEFAULT_TARGET, TARGETS
+
+_OTHERS = ", ".join(name for name in TARGETS if name != DEFAULT_TARGET)
+
 Source = Annotated[
     str,
     typer.Argument(
@@ -13,7 +17,9 @@ Source = Annotated[
 ]
 TargetOption = Annotated[
     str | None,
-    typer.Option("--target", metavar="ARCH", help="sm_90a (default) or sm_80."),
+    typer.Option(
+        "--target", metavar="ARCH", help=f"{DEFAULT_TARGET} (default) or {_OTHERS}."
+    ),
 ]
 KernelOption = Annotated[
     str | None,

@@ -56,13 +56,14 @@ def run(
     """
     with reporting("run", json_output) as out:
         from argus.cli.subjects import Selection, entry_named, is_file
-        from argus.evaluation.device import find_device, target_of
+        from argus.evaluation.device import find_device
+        from argus.runtime.driver import target_of
 
         selection = Selection(
             target, kernel, case, settings or (), dtypes or (), sizes or ()
         )
         device = None if interpret else find_device()
-        if device is not None and target not in (None, target_of(device)):
+        if device is not None and target not in (None, target_of(device).name):
             device = None  # it cannot run this target; the interpreter can
         where = "the interpreter" if device is None else device.name
         out.data["where"] = "interpreter" if device is None else "gpu"

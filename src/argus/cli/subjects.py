@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from argus.compiler import DEFAULT_TARGET, Request, target_named
+from argus.compiler import Request, target_named
 from argus.diagnostics import ArgusError, fail
 from argus.evaluation.bench import shown
 from argus.evaluation.loose import sizes_of
@@ -28,6 +28,7 @@ from argus.kernels.library import LIBRARY, Case, Entry
 from argus.lang import library as inlines
 from argus.lang.kernel import InlineFunction, Kernel, load_kernels
 from argus.specialisations import Space
+from argus.targets import DEFAULT_TARGET
 
 if TYPE_CHECKING:
     from argus.lang.frontend.signature import StaticParam

@@ -36,6 +36,7 @@ from argus.ir.launch import (
 from argus.ir.memory import GlobalTensor
 from argus.ir.placement import TensorMap
 from argus.ir.program import SM_COUNT, Program, ScalarParam
+from argus.targets import TARGETS
 
 
 def export(
@@ -66,8 +67,8 @@ def _usage(program: Program, spec: LaunchSpec) -> str:
 
 def nvcc_flags(target: str) -> str:
     """Flags for one target. ``-arch=sm_90a`` alone may also compile for plain sm_90."""
-    number = target.removeprefix("sm_")
-    return f"-std=c++17 -gencode arch=compute_{number},code={target}"
+    virtual = TARGETS[target].virtual
+    return f"-std=c++17 -gencode arch={virtual},code={target}"
 
 
 def host_program(

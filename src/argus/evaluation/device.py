@@ -17,7 +17,7 @@ from argus.evaluation.arrays import TorchArrays
 from argus.evaluation.oracle import Inputs, Verdict, judge, make_inputs
 from argus.kernels.entry import choose
 from argus.kernels.library import Case, Choice, Entry
-from argus.runtime.driver import DeviceInfo, cuda_driver
+from argus.runtime.driver import DeviceInfo, cuda_driver, target_of
 from argus.runtime.launch import Loaded, Prepared
 
 
@@ -85,19 +85,6 @@ def require_device(what: str) -> DeviceInfo:
     return info
 
 
-def target_of(info: DeviceInfo) -> str:
-    """The target whose binaries run on a device.
-
-    Raises ArgusError AG0905 for a device of another architecture.
-    """
-    if info.capability == (9, 0):
-        return "sm_90a"
-    if info.capability[0] == 8:
-        return "sm_80"
-    major, minor = info.capability
-    raise fail("AG0905", None, f"no target of this version runs on sm_{major}{minor}")
-
-
 def prepare(
     entry: Entry,
     case: Case,
@@ -109,7 +96,7 @@ def prepare(
 
     Raises ArgusError: what compiling and binding find, and see :func:`require_device`.
     """
-    target = target_of(require_device(f"running `{entry.name}`"))
+    target = target_of(require_device(f"running `{entry.name}`")).name
     choice = choose(entry, case, target)
     inputs = make_inputs(entry, case, TorchArrays(seed))
     named = {

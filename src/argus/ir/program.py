@@ -14,32 +14,10 @@ from argus.ir.expr import Const, Expr, Sym
 from argus.ir.memory import BarrierAlloc, GlobalTensor, Ring, SharedAlloc
 from argus.ir.ops import Block
 from argus.ir.placement import TensorMap
+from argus.targets import Target
 
 if TYPE_CHECKING:
     from argus.diagnostics import Span
-
-
-@dataclass(frozen=True)
-class Target:
-    """A GPU architecture and its sizes (CUDA C++ Programming Guide, capabilities).
-
-    ``shared_bytes``: most dynamic shared memory of a block. ``registers`` (of 32 bits),
-    ``resident_threads`` and ``resident_blocks`` are those of a multiprocessor. Which
-    instructions it has stands in their records (`argus.isa`), under its ``name``.
-    """
-
-    name: str
-    shared_bytes: int
-    registers: int = 65536
-    max_threads: int = 1024
-    resident_threads: int = 2048
-    resident_blocks: int = 32
-
-
-TARGETS: dict[str, Target] = {
-    "sm_80": Target("sm_80", 163 * 1024),
-    "sm_90a": Target("sm_90a", 227 * 1024),
-}
 
 
 @dataclass(frozen=True)
@@ -106,6 +84,11 @@ class Program:
     placed: bool = False
     shared_bytes: int = 0
     """Dynamic shared memory of a block; set by placing."""
+
+    @property
+    def threads(self) -> int:
+        """Threads of a block."""
+        return self.warps * self.target.warp_threads
 
 
 BLOCK_INDEX = Sym("block_x", "block")

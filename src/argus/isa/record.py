@@ -34,7 +34,7 @@ __all__ = [
 
 ALL_TARGETS = ("sm_80", "sm_90a")
 HOPPER = ("sm_90a",)
-"""Names of targets, as in `argus.ir.program.TARGETS`."""
+"""Names of targets, as in `argus.targets.TARGETS`."""
 
 Scope = Literal["thread", "elected", "warp", "warpgroup", "block", "cluster"]
 """Who executes it together: "elected" is meant for one thread of the group."""

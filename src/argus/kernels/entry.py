@@ -12,6 +12,7 @@ from typing import Any
 from argus.diagnostics import fail
 from argus.ir.dtypes import DType
 from argus.lang.kernel import Kernel
+from argus.targets import DEFAULT_TARGET
 
 Sizes = Mapping[str, int]
 Arrays = dict[str, Any]
@@ -88,7 +89,7 @@ class Entry:
     baselines: Callable[[Arrays, Case], dict[str, Callable[[], Any]]]
     beside: str
     line: str
-    targets: tuple[str, ...] = ("sm_90a",)
+    targets: tuple[str, ...] = (DEFAULT_TARGET,)
     tables: Callable[[Any, Arrays, Case], None] | None = None
     tolerance: float = 5e-3
     memory_bound: bool = False

@@ -5,9 +5,9 @@ Bounds are necessary, not sufficient: the compiler has the last word on register
 
 from __future__ import annotations
 
-from argus.ir.program import TARGETS
 from argus.isa.registers import at_launch
 from argus.runs.records import Value
+from argus.targets import TARGETS
 
 WARPGROUP = 128
 """Threads."""

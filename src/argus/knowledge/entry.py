@@ -12,14 +12,16 @@ from __future__ import annotations
 import re
 import tomllib
 from functools import cached_property
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from argus.knowledge.conditions import Condition, parse
+from argus.targets import DEFAULT_TARGET, known_target
 
 SECTIONS = ("Why", "How in the language", "Before", "After", "Pitfalls")
-TARGETS = ("sm_80", "sm_90a")
+
+TargetName = Annotated[str, AfterValidator(known_target)]
 
 _FENCE = re.compile(r"^```(\S[^\n]*)\n(.*?)^```$", re.M | re.S)
 
@@ -62,7 +64,7 @@ class Code(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     source: str
-    target: str = "sm_90a"
+    target: str = DEFAULT_TARGET
     build: bool = False
     """Whether what it shows needs machine code (registers, spills)."""
 
@@ -89,7 +91,7 @@ class Front(BaseModel):
     id: str = Field(pattern=r"^[a-z][a-z0-9-]*$")
     title: str
     category: Literal["global", "local", "isa"]
-    architectures: tuple[Literal["sm_80", "sm_90a"], ...] = Field(min_length=1)
+    architectures: tuple[TargetName, ...] = Field(min_length=1)
     applies_when: str
     """A condition (`argus.knowledge.conditions`) over features of task and design."""
     knobs: tuple[str, ...] = ()
@@ -160,9 +162,7 @@ def _options(info: str) -> dict[str, str]:
 
 def _code(info: str, source: str) -> Code:
     options = _options(info)
-    target = options.get("target", "sm_90a")
-    if target not in TARGETS:
-        raise ValueError(f"no target {target}")
+    target = known_target(options.get("target", DEFAULT_TARGET))
     return Code(source=source, target=target, build="build" in options)
 
 

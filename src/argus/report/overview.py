@@ -11,6 +11,7 @@ from argus.runs.conversations import requests
 from argus.runs.history import History
 from argus.runs.records import Budget, LibraryProblem, Verdict
 from argus.runs.store import Run, State
+from argus.targets import DEFAULT_TARGET
 
 _STATES: dict[State, str] = {
     "finished": "finished",
@@ -266,7 +267,7 @@ def _commands(name: str, found: History) -> list[tuple[str, str]]:
 def _task(found: History) -> list[str]:
     problem = found.started.task.problem
     sizes = [f"--size={k}={v}" for k, v in problem.sizes.items()]
-    target = ["--target", problem.target] if problem.target != "sm_90a" else []
+    target = ["--target", problem.target] if problem.target != DEFAULT_TARGET else []
     if isinstance(problem, LibraryProblem):
         words = [f"--option={k}" for k, v in problem.options.items() if v is True]
         return [problem.entry, *sizes, *words, *target]

@@ -13,6 +13,8 @@ from typing import Annotated, Any, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from argus.targets import DEFAULT_TARGET
+
 Value = bool | int | float | str
 """A static parameter or an option: a literal, or the name of an inline function."""
 
@@ -46,7 +48,7 @@ class LibraryProblem(Record):
     entry: str
     sizes: dict[str, int]
     options: dict[str, Value] = {}
-    target: str = "sm_90a"
+    target: str = DEFAULT_TARGET
 
 
 class FileProblem(Record):
@@ -65,7 +67,7 @@ class FileProblem(Record):
     sizes: dict[str, int]
     dtypes: dict[str, str] = {}
     scalars: dict[str, float] = {}
-    target: str = "sm_90a"
+    target: str = DEFAULT_TARGET
     settled: dict[str, str] = {}
 
 

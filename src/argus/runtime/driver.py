@@ -19,6 +19,7 @@ from typing import Protocol, cast
 from argus.diagnostics import fail
 from argus.runtime import cuda
 from argus.runtime.tensor_map import MapRequest, encode_tensor_map
+from argus.targets import TARGETS, Target, target_for_capability
 
 Launch = Callable[[int], None]
 """Starts a prepared kernel on a stream (its handle; 0 is the default stream)."""
@@ -360,20 +361,30 @@ def _torch_stream_reader() -> Callable[[int], int] | None:
     return lambda device: cast("int", torch.cuda.current_stream(device).cuda_stream)
 
 
-def _check_target(target: str, info: DeviceInfo) -> None:
-    """A cubin runs on its major version from its minor on, with "a" on exactly it.
+def target_of(info: DeviceInfo) -> Target:
+    """The target whose binaries run on a device.
 
-    CUDA C++ Programming Guide, "Binary compatibility".
+    Raises ArgusError AG0905 for a device of another architecture.
     """
-    digits = target.removeprefix("sm_")
-    exact = digits.endswith("a")
-    number = int(digits.rstrip("af"))
-    wanted, has = (number // 10, number % 10), info.capability
-    if has == wanted or (not exact and has[0] == wanted[0] and has[1] > wanted[1]):
+    target = target_for_capability(info.capability)
+    if target is None:
+        major, minor = info.capability
+        raise fail(
+            "AG0905",
+            None,
+            f"no target of this version runs on sm_{major}{minor}",
+            notes=[f"device {info.index}: {info.name}"],
+        )
+    return target
+
+
+def _check_target(name: str, info: DeviceInfo) -> None:
+    target, has = TARGETS.get(name), info.capability
+    if target is not None and target.runs_on(has):
         return
     raise fail(
         "AG0905",
         None,
-        f"the kernel is built for {target}, the device is sm_{has[0]}{has[1]}",
+        f"the kernel is built for {name}, the device is sm_{has[0]}{has[1]}",
         notes=[f"device {info.index}: {info.name}"],
     )

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from argus.diagnostics import ArgusError
-from argus.ir.program import TARGETS
+from argus.isa.registry import has_family
 from argus.runs.folder import data_folder
 from argus.runtime import nvrtc
 from argus.runtime.cache import cache_directory, default_cache
 from argus.runtime.driver import CudaDriver, DeviceInfo, cuda_driver
+from argus.targets import TARGETS, target_for_capability
 
 State = Literal["ok", "warn", "fail"]
 
@@ -92,8 +93,7 @@ def _nvrtc() -> Fact:
             "nvrtc", "fail", _words(error), "no kernel can be built: NVRTC is missing"
         )
     found = f"{major}.{minor} (wheel {nvrtc.installed_version() or 'not installed'})"
-    wanted = {name: int(name.removeprefix("sm_").rstrip("a")) for name in TARGETS}
-    lacking = [name for name, number in wanted.items() if number not in known]
+    lacking = [name for name, target in TARGETS.items() if target.number not in known]
     if lacking:
         return Fact("nvrtc", "warn", found, f"it cannot build for {', '.join(lacking)}")
     return Fact("nvrtc", "ok", found)
@@ -140,16 +140,21 @@ def _device(info: DeviceInfo) -> Fact:
         f"{info.memory / 2**30:.0f} GiB"
     )
     name = f"device {info.index}"
-    if info.capability == (9, 0):
+    target = target_for_capability(info.capability)
+    if target is None:
+        return Fact(name, "warn", found, "no target of this version runs on it")
+    lacking = [f"no {x}" for f, x in _PARTS.items() if not has_family(f, target.name)]
+    if not lacking:
         return Fact(name, "ok", found)
-    if major == 8:
-        return Fact(
-            name,
-            "warn",
-            found,
-            "kernels with target sm_80 only: it has no wgmma, no TMA and no clusters",
-        )
-    return Fact(name, "warn", found, "no target of this version runs on it")
+    *first, last = lacking
+    what = f"{', '.join(first)} and {last}" if first else last
+    return Fact(
+        name, "warn", found, f"kernels with target {target.name} only: it has {what}"
+    )
+
+
+_PARTS = {"wgmma": "wgmma", "tma": "TMA", "cluster": "clusters"}
+"""Families of instructions that kernels may want, and what people call them."""
 
 
 def _nvcc() -> Fact:

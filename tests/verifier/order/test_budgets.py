@@ -17,8 +17,9 @@ from argus.interpret import InterpreterError, run
 from argus.ir import ops as o
 from argus.ir.expr import Const, Sym
 from argus.ir.memory import BarrierAlloc, BarrierRef
-from argus.ir.program import TARGETS, Program
+from argus.ir.program import Program
 from argus.ir.walk import walk
+from argus.targets import TARGETS
 from argus.verify.verdict import Verdict
 from pieces import at
 from verifier.order.check_order import failing, told

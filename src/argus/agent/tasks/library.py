@@ -7,10 +7,11 @@ from collections.abc import Mapping
 
 from argus.agent.spaces import space_for
 from argus.agent.tasks.features import library_features
-from argus.compiler import DEFAULT_TARGET, target_named
+from argus.compiler import target_named
 from argus.diagnostics import fail
 from argus.kernels.library import LIBRARY, Entry
 from argus.runs.records import LibraryProblem, Task, Value
+from argus.targets import DEFAULT_TARGET
 
 
 def library_task(

@@ -6,12 +6,11 @@ from argus.diagnostics import ArgusError
 from argus.evaluation.device import (
     device_uuid,
     run_on_device,
-    target_of,
     torch_module,
 )
 from argus.evaluation.judge.turns import Turn
 from argus.kernels.library import LIBRARY, Case
-from argus.runtime.driver import cuda_driver
+from argus.runtime.driver import cuda_driver, target_of
 
 
 def devices() -> tuple[str, ...]:

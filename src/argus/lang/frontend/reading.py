@@ -14,7 +14,7 @@ from argus.ir.dtypes import DType
 from argus.ir.expr import Const, Expr, Sym
 from argus.ir.memory import GlobalTensor
 from argus.ir.ops import Block, Roles
-from argus.ir.program import HARDWARE, Program, ScalarParam, Target, stride_symbol
+from argus.ir.program import HARDWARE, Program, ScalarParam, stride_symbol
 from argus.lang.frontend import builtins
 from argus.lang.frontend.expressions import evaluate
 from argus.lang.frontend.grid import final_grid
@@ -40,6 +40,7 @@ from argus.lang.frontend.values import (
 )
 from argus.lang.frontend.withs import after_roles
 from argus.lang.kernel import Kernel
+from argus.targets import Target
 
 DEFAULT_DIVISOR = 16
 """What sizes and strides are taken to be multiples of where `facts` says nothing."""
