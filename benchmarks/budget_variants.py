@@ -1,7 +1,8 @@
 """Small kernels about setmaxnreg that no author can write; a part of `budgets.py`.
 
 They ask the hardware what the PTX ISA leaves open, and show in which way each rule of
-`verify/order/budgets.py` is needed. Block b stores 1 at ``out[b]`` once all is done.
+`verify/order/register_budgets.py` is needed. Block b stores 1 at ``out[b]`` once all is
+done.
 """
 
 from __future__ import annotations

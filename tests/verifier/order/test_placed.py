@@ -138,6 +138,6 @@ def test_a_fill_of_another_round_is_read() -> None:
 
 
 def test_every_rule_is_refuted_somewhere() -> None:
-    """AG0419 above, AG0425 in `test_budgets.py`."""
+    """AG0419 above, AG0425 in `test_register_budgets.py`."""
     rules = {x.rule for x in (*SEEDS, *MISTAKES)} | {"AG0419", "AG0425"}
     assert rules == set(CLAIMS)

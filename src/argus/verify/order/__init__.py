@@ -6,30 +6,34 @@ A placed program is walked with concrete sizes, all roles of a cluster together;
 each warp knows to have happened, in that one run, tells what is ordered in every
 schedule. A few trip counts stand for all, because the joint state of the roles repeats.
 
-control.py     what decides the course of a program, and what must be for it to repeat;
-               flips.py: conditions that change near the ends of a loop; events.py
-sizes.py       concrete sizes for trip counts; tiles.py: their steps
-relations.py   whether multiples of tiles stand for all sizes; lengths.py: how often
-               loops turn whose beginnings change; free.py: all trip counts
-varying.py     loops that turn differently often in each turn of another;
-               sequences.py: all sequences of their numbers, as a graph of states
-               joint.py      states of different walks, compared
-               families.py   numbers that grow together; alive.py: those that matter
-               choices.py    whether a loop turns once more
-prune.py       the operations that matter
-clock.py       moments, and who knows of them; state.py, queues.py: groups, barriers,
-               accesses, copies in flight
-walk.py        the walk: control flow; memory.py, syncs.py: its operations, in a
-               machine.py; scalars.py, footprint.py: values and bytes
-fills.py       which fill of a buffer an access belongs to
-accesses.py    what may be wrong with an access; barriers.py, registers.py, ending.py,
-               stuck.py: with a barrier, with registers in flight, at the end, for ever
-budgets.py     who waits for registers (setmaxnreg)
-snapshot.py    the joint state; watch.py, period.py: where it repeats
-arrays.py      tensors that are read and written; elsewhere.py: by different blocks
-limits.py      what a launch fixes and hardware counts
-rules.py       obligations
-axioms.py      what is taken for granted beyond the PTX memory model
+control_dependence.py     what decides the course of a program, and what must hold for
+                          it to repeat; events.py: which operations are ordered
+peeling.py                conditions that change in the first and last iterations
+sizes.py, size_steps.py   concrete sizes for trip counts, and their steps
+size_relations.py         whether multiples of tiles stand for all sizes
+trip_count.py             trip counts of loops whose bounds change with an outer loop;
+                          free_trip_counts.py: all trip counts instead of sizes
+dependent_trip_counts.py  trip counts that differ in each iteration of an outer loop;
+                          trip_count_sequences.py: all their sequences, as a graph of
+                          states (joint_state.py, counter_families.py, liveness.py);
+                          trip_count_choices.py: whether a loop iterates once more
+slicing.py                the operations that matter
+clock.py, state.py        moments, and who knows of them; groups, barriers, accesses;
+                          async_groups.py: copies and products in flight
+walk.py                   the walk: control flow; memory.py, syncs.py: its operations,
+                          in a machine.py; scalars.py, footprint.py: values and bytes
+fills.py                  which fill of a buffer an access belongs to
+accesses.py, barriers.py  what may be wrong with an access, and with a barrier;
+                          registers.py: with registers in flight; block_exit.py: at the
+                          end of a block; deadlock.py: where nobody can go on
+register_budgets.py       who waits for registers (setmaxnreg)
+snapshot.py               the joint state; recurrence.py: where it repeats;
+                          extrapolation.py: all trip counts from finitely many walks
+in_place.py               tensors that are read and written; cross_block.py: by
+                          different blocks
+limits.py                 what a launch fixes and hardware counts
+rules.py                  obligations
+axioms.py                 what is taken for granted beyond the PTX memory model
 """
 
 from argus.verify.order.axioms import AXIOMS, Axiom

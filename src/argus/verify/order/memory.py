@@ -14,10 +14,10 @@ from argus.ir.placement import TmaPlan, VectorPlan, WgmmaPlan
 from argus.isa.boxes import box_bytes
 from argus.verify.order import barriers, registers
 from argus.verify.order.accesses import access, report
+from argus.verify.order.async_groups import Queue
 from argus.verify.order.clock import CAUSE, ORDER
 from argus.verify.order.footprint import Unmodelled
 from argus.verify.order.machine import Machine
-from argus.verify.order.queues import Queue
 from argus.verify.order.state import Group
 
 __all__ = ["copies_arrive", "copy", "generic", "product", "store", "wait"]

@@ -1,7 +1,7 @@
 """Obligations of order, one for each rule at each place that it applies to.
 
 A finding of any walk refutes its obligation. What no walk refutes is proved when the
-walks stand for every trip count (`period.py`), else unknown, with the reason.
+walks stand for every trip count (`extrapolation.py`), else unknown, with the reason.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from argus.ir.placement import TmaPlan, WgmmaPlan
 from argus.ir.program import Program
 from argus.ir.walk import walk
 from argus.verify.evidence import Counterexample, Place
-from argus.verify.order.arrays import in_place
-from argus.verify.order.control import study
+from argus.verify.order.control_dependence import study
 from argus.verify.order.events import has_events
+from argus.verify.order.extrapolation import Explorer, Outcome
 from argus.verify.order.finding import Finding
+from argus.verify.order.in_place import in_place
 from argus.verify.order.limits import beyond
-from argus.verify.order.period import Explorer, Outcome
 from argus.verify.verdict import Obligation, Verdict
 
 __all__ = ["CLAIMS", "obligations"]

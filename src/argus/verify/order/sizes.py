@@ -11,7 +11,7 @@ from argus.ir import ops as o
 from argus.ir.expr import Expr, Sym, evaluate, symbols
 from argus.ir.memory import GlobalTensor
 from argus.ir.program import BLOCK_INDEX, CLUSTER_RANK, GRID_SIZE, SM_COUNT, Program
-from argus.verify.order.control import Control
+from argus.verify.order.control_dependence import Control
 from argus.verify.order.events import has_events
 
 __all__ = ["TURNS", "Sizes", "forced", "trips", "turns"]

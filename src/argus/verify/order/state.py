@@ -22,9 +22,9 @@ from argus.ir.ops import (
 )
 from argus.ir.program import Program
 from argus.verify.evidence import Event
+from argus.verify.order.async_groups import Queue
 from argus.verify.order.clock import CAUSE, ORDER, PARTS, Clock, Knowledge, Moments
 from argus.verify.order.footprint import Footprint, Pairs
-from argus.verify.order.queues import Queue
 
 __all__ = [
     "Accumulator",

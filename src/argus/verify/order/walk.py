@@ -18,18 +18,18 @@ from argus.diagnostics import Span
 from argus.ir import ops as o
 from argus.ir.expr import Sym
 from argus.ir.program import BLOCK_INDEX, CLUSTER_RANK, Program
-from argus.verify.order import budgets, memory, registers, syncs
-from argus.verify.order.choices import Choices
+from argus.verify.order import memory, register_budgets, registers, syncs
+from argus.verify.order.block_exit import leave, over
 from argus.verify.order.clock import Knowledge
-from argus.verify.order.ending import leave, over
+from argus.verify.order.deadlock import explain
 from argus.verify.order.fills import Fills
 from argus.verify.order.finding import Findings
 from argus.verify.order.footprint import Footprints, Unmodelled
 from argus.verify.order.machine import Machine
-from argus.verify.order.prune import Pruned
 from argus.verify.order.sizes import turns as turns_of
+from argus.verify.order.slicing import Pruned
 from argus.verify.order.state import Block, Group, Parting, Steps
-from argus.verify.order.stuck import explain
+from argus.verify.order.trip_count_choices import Choices
 
 __all__ = ["Table", "Walk"]
 
@@ -71,7 +71,7 @@ class Walk(Machine):
         """Branches that were taken."""
         self.partings: list[Parting] = []
         self.everyone: list[Group] = []
-        held = budgets.launched(program)
+        held = register_budgets.launched(program)
         for block in self.blocks:
             values = {
                 **env,
@@ -189,7 +189,9 @@ class Walk(Machine):
                 case o.ClusterSync():
                     yield from syncs.cluster(self, group, op)
                 case o.SetMaxRegisters():
-                    yield from budgets.change(self.findings, self.program, group, op)
+                    yield from register_budgets.change(
+                        self.findings, self.program, group, op
+                    )
                 case o.For():
                     yield from self._for(group, op)
                 case o.If():

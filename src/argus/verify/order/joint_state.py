@@ -2,19 +2,20 @@
 
 ``snapshot`` compares two moments of one walk, whose groups all went on by as many
 turns. Here the ways to the two may differ, so that everything is named alike in all
-walks, and numbers that grow are compared by family (`families.py`), loops by what is
-known of their turns (`choices.py`). What is left out: what only reports look at.
+walks, and numbers that grow are compared by family (`counter_families.py`), loops by
+what is known of their turns (`trip_count_choices.py`). What is left out: what only
+reports look at.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from argus.verify.order.choices import Choices
 from argus.verify.order.clock import PROLOGUE
-from argus.verify.order.families import Families, Member
+from argus.verify.order.counter_families import Families, Member
 from argus.verify.order.snapshot import known
 from argus.verify.order.state import Barrier, Block, Group, Record, Waiting
+from argus.verify.order.trip_count_choices import Choices
 from argus.verify.order.walk import Walk
 
 __all__ = ["joint"]

@@ -16,17 +16,17 @@ from argus.interpret import run
 from argus.ir import ops as o
 from argus.ir.expr import evaluate
 from argus.ir.program import GRID_SIZE, Program
-from argus.verify.order.choices import Choices
-from argus.verify.order.control import study
+from argus.verify.order.control_dependence import study
 from argus.verify.order.fills import Fills
 from argus.verify.order.finding import Findings
 from argus.verify.order.footprint import Footprints
-from argus.verify.order.joint import joint
-from argus.verify.order.prune import prune
+from argus.verify.order.joint_state import joint
 from argus.verify.order.scalars import Scalars
-from argus.verify.order.sequences import Sequences
 from argus.verify.order.sizes import Sizes
+from argus.verify.order.slicing import prune
 from argus.verify.order.state import Group
+from argus.verify.order.trip_count_choices import Choices
+from argus.verify.order.trip_count_sequences import Sequences
 from argus.verify.order.walk import Walk
 from argus.verify.verdict import Verdict
 from argus.verify.verifier import verify

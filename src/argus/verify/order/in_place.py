@@ -25,7 +25,7 @@ from argus.ir.placement import VectorPlan
 from argus.ir.program import Program
 from argus.ir.walk import defined, used, walk
 from argus.verify.evidence import Counterexample, Event, Place
-from argus.verify.order.elsewhere import Clash, clash
+from argus.verify.order.cross_block import Clash, clash
 from argus.verify.verdict import Obligation, Verdict
 
 __all__ = ["CLAIM", "RULE", "in_place"]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from argus.verify.order.relations import Alike
+from argus.verify.order.size_relations import Alike
 from argus.verify.order.sizes import Sizes, forced
 
 __all__ = ["FreeSizes"]

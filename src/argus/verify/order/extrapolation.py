@@ -6,8 +6,9 @@ period more is then the same walk with a piece repeated that was checked already
 trip counts 0, 1, ... up to one period past the first repetition stand for all. Sizes
 are taken from the innermost loops outwards, and all combinations are walked.
 
-No repetition within the limit, or control that does not shift (`control.py`): a gap,
-and the verdict of whatever was not refuted is unknown.
+No repetition within the limit, or control that does not shift
+(`control_dependence.py`): a gap, and the verdict of whatever was not refuted is
+unknown.
 """
 
 from __future__ import annotations
@@ -22,20 +23,20 @@ from argus.ir import ops as o
 from argus.ir.expr import evaluate
 from argus.ir.program import GRID_SIZE, SM_COUNT, Program
 from argus.ir.walk import walk as walk_ops
-from argus.verify.order.control import Control
-from argus.verify.order.ending import simple_tails
+from argus.verify.order.block_exit import simple_tails
+from argus.verify.order.control_dependence import Control
+from argus.verify.order.dependent_trip_counts import Kinds
 from argus.verify.order.events import has_events
 from argus.verify.order.fills import Fills
 from argus.verify.order.finding import Findings
 from argus.verify.order.footprint import Footprints, Unmodelled
-from argus.verify.order.free import FreeSizes
-from argus.verify.order.prune import prune
+from argus.verify.order.free_trip_counts import FreeSizes
+from argus.verify.order.recurrence import Watch
 from argus.verify.order.scalars import Scalars
-from argus.verify.order.sequences import Sequences
 from argus.verify.order.sizes import TURNS, Sizes, trips
-from argus.verify.order.varying import Kinds
+from argus.verify.order.slicing import prune
+from argus.verify.order.trip_count_sequences import Sequences
 from argus.verify.order.walk import Table, Walk
-from argus.verify.order.watch import Watch
 
 __all__ = ["Explorer", "Outcome"]
 

@@ -1,11 +1,12 @@
 """All sequences of numbers of turns, from finitely many walks.
 
-Whether a loop turns once more is a choice (`choices.py`); who comes later follows the
-one who came first. So a program is a graph: states in which somebody has to choose, and
-from each one two ways on. States that are alike (`joint.py`) have the same ways on.
-Rings hold roles together, so that there are few states. Once both ways from each were
-walked, and led to states that are known or to the end, every sequence of choices, and
-so every combination of numbers that sizes and tables can bring about, was seen.
+Whether a loop turns once more is a choice (`trip_count_choices.py`); who comes later
+follows the one who came first. So a program is a graph: states in which somebody has to
+choose, and from each one two ways on. States that are alike (`joint_state.py`) have the
+same ways on. Rings hold roles together, so that there are few states. Once both ways
+from each were walked, and led to states that are known or to the end, every sequence of
+choices, and so every combination of numbers that sizes and tables can bring about, was
+seen.
 
 A walk cannot go back. It goes to the nearest choice that was not made yet, for as long
 as there is one, and last of all to the ends. A finding may need numbers that no sizes
@@ -22,17 +23,17 @@ from argus.ir import ops as o
 from argus.ir.expr import Const
 from argus.ir.program import Program
 from argus.ir.walk import walk as walk_ops
-from argus.verify.order.alive import alive
-from argus.verify.order.choices import Choices, loops_of
+from argus.verify.order.counter_families import Families
+from argus.verify.order.dependent_trip_counts import Kinds
 from argus.verify.order.events import has_events
-from argus.verify.order.families import Families
 from argus.verify.order.fills import Fills, bodies
 from argus.verify.order.finding import Findings
 from argus.verify.order.footprint import Footprints, Unmodelled
-from argus.verify.order.joint import joint
-from argus.verify.order.prune import Pruned
+from argus.verify.order.joint_state import joint
+from argus.verify.order.liveness import alive
+from argus.verify.order.slicing import Pruned
 from argus.verify.order.state import Group
-from argus.verify.order.varying import Kinds
+from argus.verify.order.trip_count_choices import Choices, loops_of
 from argus.verify.order.walk import Walk
 
 __all__ = ["Sequences"]

@@ -10,7 +10,7 @@ from argus.ir.memory import Ring
 from argus.ir.program import Program
 from argus.ir.walk import blocks, walk
 from argus.verify.evidence import Event
-from argus.verify.order import budgets
+from argus.verify.order import register_budgets
 from argus.verify.order.accesses import event, report
 from argus.verify.order.finding import Findings
 from argus.verify.order.state import Barrier, Group, Waiting, Wanting
@@ -40,7 +40,7 @@ def explain(
         events += tuple(
             event(g, w.op, "waits for registers", g.iteration) for g, w in wanting
         )
-        budgets.refused(findings, program, wanting, everyone, events, notes)
+        register_budgets.refused(findings, program, wanting, everyone, events, notes)
         return
     causes = [x for x in waiting if _bytes(findings, *x, events)]
     causes += [x for x in waiting if _starved(findings, *x, waiting, events, program)]

@@ -1,8 +1,8 @@
 """How often loops turn, decided while they turn.
 
-In turn t of the loops around them, loops of one kind (`varying.py`) turn ``n`` times,
-less a constant each. Nobody knows ``n`` beforehand: whoever first asks whether it is
-more than ``m`` gets an answer, which from then on holds for all others.
+In turn t of the loops around them, loops of one kind (`dependent_trip_counts.py`) turn
+``n`` times, less a constant each. Nobody knows ``n`` beforehand: whoever first asks
+whether it is more than ``m`` gets an answer, which from then on holds for all others.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from argus.ir import ops as o
+from argus.verify.order.dependent_trip_counts import Kinds
 from argus.verify.order.events import has_events
 from argus.verify.order.state import Group
-from argus.verify.order.varying import Kinds
 
 if TYPE_CHECKING:
     from argus.verify.order.walk import Walk

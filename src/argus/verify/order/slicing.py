@@ -15,7 +15,7 @@ from argus.ir import ops as o
 from argus.ir.placement import WgmmaPlan
 from argus.ir.program import Program
 from argus.ir.walk import blocks, defined, used, walk
-from argus.verify.order.control import Control
+from argus.verify.order.control_dependence import Control
 from argus.verify.order.events import has_events
 from argus.verify.order.state import storage_key
 

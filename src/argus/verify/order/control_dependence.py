@@ -21,13 +21,13 @@ from argus.ir import ops as o
 from argus.ir.expr import Binary, Const, Expr, Select, Sym, binary, symbols
 from argus.ir.program import Program
 from argus.ir.walk import walk
-from argus.verify.order import budgets
+from argus.verify.order import register_budgets
+from argus.verify.order.dependent_trip_counts import Kinds, kinds
 from argus.verify.order.events import event_expressions, has_events
-from argus.verify.order.flips import flips
-from argus.verify.order.lengths import expanded, length
-from argus.verify.order.relations import Alike, Decision, relations
-from argus.verify.order.tiles import units
-from argus.verify.order.varying import Kinds, kinds
+from argus.verify.order.peeling import flips
+from argus.verify.order.size_relations import Alike, Decision, relations
+from argus.verify.order.size_steps import units
+from argus.verify.order.trip_count import expanded, length
 
 __all__ = ["Control", "study"]
 
@@ -147,7 +147,7 @@ class _Study:
     def result(self) -> Control:
         control = Control()
         roots: list[Expr] = []
-        gaps: list[str] = [*budgets.gaps(self.program)]
+        gaps: list[str] = [*register_budgets.gaps(self.program)]
         self._visit(self.program.body, (), control, roots, gaps)
         everything = self.closure(roots)
         self._quiet_branches({s.name for s in everything}, roots, gaps)

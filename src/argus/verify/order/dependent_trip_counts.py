@@ -10,7 +10,7 @@ form as a function of sizes and of *which turn* of the outer loop this is:
 
 Loops with one form but for a constant are of one *kind*: in turn t of the loops around
 them they turn n[t] times, and the constant less; what n[t] is may be anything from a
-least number on. `sequences.py` shows all of n[0], n[1], ... to be right.
+least number on. `trip_count_sequences.py` shows all of n[0], n[1], ... to be right.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from argus.verify.decide.facts import conjuncts
 from argus.verify.decide.normal import Normal
 from argus.verify.decide.polynomial import Poly
 from argus.verify.order.events import has_events
-from argus.verify.order.lengths import expanded
-from argus.verify.order.relations import Decision, forward, least_turns, turns_form
+from argus.verify.order.size_relations import Decision, forward, least_turns, turns_form
+from argus.verify.order.trip_count import expanded
 
 __all__ = ["Kinds", "kinds"]
 

@@ -19,7 +19,7 @@ from argus.verify.evidence import Event
 from argus.verify.order.accesses import event, report
 from argus.verify.order.clock import joined
 from argus.verify.order.finding import Findings
-from argus.verify.order.prune import Pruned
+from argus.verify.order.slicing import Pruned
 from argus.verify.order.state import Block, Group, Iteration, Parting, storage_key
 
 __all__ = ["ends_within", "leave", "over", "simple_tails"]

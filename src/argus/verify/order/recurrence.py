@@ -5,8 +5,8 @@ from __future__ import annotations
 from math import lcm
 
 from argus.ir import ops as o
-from argus.verify.order.control import Control
-from argus.verify.order.ending import ends_within
+from argus.verify.order.block_exit import ends_within
+from argus.verify.order.control_dependence import Control
 from argus.verify.order.snapshot import Position, position, snapshot
 from argus.verify.order.walk import Walk
 
@@ -16,7 +16,7 @@ __all__ = ["Watch"]
 class Watch:
     """Looks for a repetition of the joint state in each of some loops.
 
-    ``tails``: what groups do after these loops, if that is simple (`ending.py`).
+    ``tails``: what groups do after these loops, if that is simple (`block_exit.py`).
     """
 
     def __init__(
