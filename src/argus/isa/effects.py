@@ -60,9 +60,9 @@ class GlobalTouch:
 class OpEffects:
     """What an operation does, and who executes it together (``scope``).
 
-    ``sources`` and ``results`` are register tiles that its instruction reads and writes
-    until it is complete. ``commits``, ``awaits`` and ``fence`` are those of
-    :class:`~argus.isa.record.Effects`.
+    ``results`` are register tiles that its instruction writes until it is complete, and
+    ``sources`` those that it only reads. ``commits``, ``awaits`` and ``fence`` are
+    those of :class:`~argus.isa.record.Effects`.
     """
 
     scope: Scope = "thread"
@@ -200,7 +200,7 @@ def _does(record: Instruction | Ordinary, bound: Mapping[str, _Operand]) -> OpEf
         effects.completes,
         tuple(touches),
         tuple(elsewhere),
-        tuple(tiles[0]),
+        tuple(tile for tile in tiles[0] if tile not in tiles[1]),
         tuple(tiles[1]),
         effects.commits,
         effects.awaits,

@@ -21,17 +21,16 @@ from argus.diagnostics import Span
 from argus.ir import ops as o
 from argus.ir.memory import SharedView
 from argus.ir.program import Program
+from argus.isa.effects import Touch, effects_of
 from argus.lower.groups import groups, walk_group
 from argus.lower.touched import (
     NONE,
     State,
     Views,
     any_meets,
-    async_reads,
-    async_writes,
+    by_async_proxy,
     committed,
     stores_done,
-    touched,
 )
 
 
@@ -45,17 +44,17 @@ def insert_syncs(program: Program) -> None:
     )
     found = groups(program)
     asynchronous = frozenset(
-        id(v.alloc)
+        id(touch.view.alloc)
         for g in found
         for op in walk_group(g.block)
-        for v in (*async_reads(op), *async_writes(op))
+        for touch in by_async_proxy(op)
     )
     in_roles = frozenset(
-        id(v.alloc)
+        id(touch.view.alloc)
         for g in found
         if g.role is not None
         for op in walk_group(g.block)
-        for v in touched(op)
+        for touch in effects_of(op).touches
     )
     for group in found:
         pass_ = _Pass(between_roles, asynchronous, in_roles)
@@ -132,52 +131,39 @@ class _Pass:
         return state
 
     def _step(self, op: o.AnyOp, state: State, out: list[o.AnyOp]) -> State:
-        match op:
-            case o.StoreShared():
-                state = self._before_write(op.view, state, out, op.span)
-                state = self._written(op.view, state)
-            case o.CopyAsync():
-                shared = op.multicast > 1
-                state = self._before_write(op.dst, state, out, op.span, shared)
-                # A ring's wait, and a TMA copy's barrier, bring their own order.
-                if op.ring is None and op.via == "cp_async":
-                    state = self._written(op.dst, state)
-            case o.LoadShared():
-                state = self._before_read(op.view, state, out, op.span)
-                state = replace(state, read=state.read | self._seen(op.view))
-            case o.Dot():
-                for view in async_reads(op):
-                    state = self._before_read(view, state, out, op.span)
-                    state = replace(state, read=state.read | self._seen(view))
-            case o.CopyOut():
-                state = self._before_read(op.src, state, out, op.span)
-                state = replace(state, open=state.open | self._seen(op.src))
-            case o.CopyOutCommit():
-                state = committed(state)
-            case o.CopyOutWait():
-                state = stores_done(state, op.pending)
-            case o.Fence(kind="proxy.async"):
-                state = replace(state, unfenced=NONE)
-            case o.Sync(arrive_only=False, name=None) | o.ClusterSync():
-                state = self._sync(state, out, op.span)
-            case (
-                o.Structure() | o.Binding() | o.RegisterOp() | o.LoadGlobal()
-                | o.StoreGlobal() | o.CpAsyncCommit() | o.CpAsyncWait()
-                | o.BarrierOp() | o.Sync() | o.Fence() | o.WgmmaCommit()
-                | o.WgmmaWait() | o.SetMaxRegisters() | o.RingOp() | o.Annotation()
-            ):  # fmt: skip
-                pass
-            case _:
-                assert_never(op)
+        does = effects_of(op)
+        cluster = isinstance(op, o.CopyAsync) and op.multicast > 1
+        for touch in does.writes:
+            state = self._before_write(touch.view, state, out, op.span, cluster)
+            if not _ordered_elsewhere(op, touch):
+                state = self._written(touch, state)
+        for touch in does.reads:
+            state = self._before_read(touch.view, state, out, op.span)
+            seen = self._seen(touch.view)
+            if touch.over == "bulk_read":
+                state = replace(state, open=state.open | seen)
+            else:
+                state = replace(state, read=state.read | seen)
+        if does.commits == "bulk_group":
+            state = committed(state)
+        if "bulk_read" in does.awaits and isinstance(op, o.GroupWait):
+            state = stores_done(state, op.pending)
+        if does.fence == "async":
+            state = replace(state, unfenced=NONE)
+        # A named barrier may be one of other threads, too.
+        named = isinstance(op, o.Sync) and op.name is not None
+        if "threads" in does.awaits and not named:
+            state = self._sync(state, out, op.span)
         out.append(op)
         return state
 
     def _seen(self, view: SharedView) -> Views:
         return NONE if id(view.alloc) in self.ignored else frozenset({view})
 
-    def _written(self, view: SharedView, state: State) -> State:
-        seen = self._seen(view)
-        fence = seen if id(view.alloc) in self.asynchronous else NONE
+    def _written(self, touch: Touch, state: State) -> State:
+        seen = self._seen(touch.view)
+        mixed = touch.proxy == "generic" and id(touch.view.alloc) in self.asynchronous
+        fence = seen if mixed else NONE
         return replace(
             state, written=state.written | seen, unfenced=state.unfenced | fence
         )
@@ -252,3 +238,9 @@ class _Pass:
             return state
         out.append(o.CopyOutWait(pending=0, read=True, span=span, note=note))
         return stores_done(state, 0)
+
+
+def _ordered_elsewhere(op: o.AnyOp, touch: Touch) -> bool:
+    """Whether readers of a write wait for it: in a ring, or at an mbarrier."""
+    ring = isinstance(op, o.CopyAsync) and op.ring is not None
+    return ring or touch.over == "mbarrier"

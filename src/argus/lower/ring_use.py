@@ -11,10 +11,10 @@ from argus.ir import ops as o
 from argus.ir.memory import Ring
 from argus.ir.placement import TmaPlan
 from argus.ir.walk import blocks
+from argus.isa.effects import OpEffects, effects_of
 from argus.lower.affine import Linear, add, constant
 from argus.lower.counters import operations, pending_fills
 from argus.lower.groups import Group, walk_group
-from argus.lower.touched import async_reads
 
 
 @dataclass(eq=False)
@@ -65,20 +65,14 @@ def survey(ring: Ring, found: list[Group]) -> RingUse:
                         use.consumers.append(group)
                 case o.CopyAsync() if op.ring is ring:
                     ring.cluster = ring.cluster or op.multicast > 1
-                    use.cp_async = use.cp_async or not isinstance(op.plan, TmaPlan)
-                case o.StoreShared() if id(op.view.alloc) in fields:
-                    use.stores = True
-                case o.LoadShared() if id(op.view.alloc) in fields:
-                    use.by_loads.add(id(group))
+                    if effects_of(op).completes == "cp_async_group":
+                        use.cp_async = True
                 case (
                     o.Structure() | o.Binding() | o.RegisterOp() | o.Dot()
                     | o.Access() | o.Copy() | o.Synchronisation() | o.RingOp()
                     | o.Annotation()
                 ):  # fmt: skip
-                    if any(id(v.alloc) in fields for v in async_reads(op)):
-                        use.by_async = True
-                        if isinstance(op, o.CopyOut):
-                            use.by_stores.add(id(group))
+                    _note(use, fields, group, effects_of(op))
                 case _:
                     assert_never(op)
         _count_bytes(ring, group.block, use)
@@ -88,6 +82,21 @@ def survey(ring: Ring, found: list[Group]) -> RingUse:
             drained = operations(group.block, ring, o.RingWait)
             use.in_flight = constant(add(use.filled, drained, -1))
     return use
+
+
+def _note(use: RingUse, fields: set[int], group: Group, does: OpEffects) -> None:
+    """What an operation other than a fill's copies does with the slots of a ring."""
+    for touch in does.touches:
+        if id(touch.view.alloc) not in fields:
+            continue
+        if touch.write:
+            use.stores = True
+            continue
+        use.by_async = use.by_async or touch.proxy == "async"
+        if touch.over == "bulk_read":
+            use.by_stores.add(id(group))
+        elif does.scope != "warpgroup":
+            use.by_loads.add(id(group))
 
 
 def _count_bytes(ring: Ring, block: o.Block, use: RingUse) -> None:

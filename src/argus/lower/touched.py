@@ -7,14 +7,12 @@ be inserted, is in :mod:`argus.lower.hazards`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import assert_never
 
 from argus.ir import ops as o
 from argus.ir.expr import Const
 from argus.ir.memory import SharedView
-from argus.ir.placement import TmaPlan, WgmmaPlan
+from argus.isa.effects import Touch, effects_of
 
 Views = frozenset[SharedView]
 NONE: Views = frozenset()
@@ -52,45 +50,9 @@ class State:
         )
 
 
-def async_reads(op: o.AnyOp) -> Iterable[SharedView]:
-    """Shared views read through the asynchronous proxy."""
-    match op:
-        case o.CopyOut():
-            yield op.src
-        case o.Dot(plan=WgmmaPlan()):
-            for x in (op.a, op.b):
-                if isinstance(x, SharedView):
-                    yield x
-        case (
-            o.Structure() | o.Binding() | o.RegisterOp() | o.Dot() | o.Access()
-            | o.CopyAsync() | o.Synchronisation() | o.RingOp() | o.Annotation()
-        ):  # fmt: skip
-            return
-        case _:
-            assert_never(op)
-
-
-def async_writes(op: o.AnyOp) -> Iterable[SharedView]:
-    """Shared views written through the asynchronous proxy."""
-    if isinstance(op, o.CopyAsync) and isinstance(op.plan, TmaPlan):
-        yield op.dst
-
-
-def touched(op: o.AnyOp) -> Iterable[SharedView]:
-    """Every shared view that an operation reads or writes."""
-    match op:
-        case o.StoreShared() | o.LoadShared():
-            yield op.view
-        case o.CopyAsync():
-            yield op.dst
-        case (
-            o.Structure() | o.Binding() | o.RegisterOp() | o.Dot() | o.LoadGlobal()
-            | o.StoreGlobal() | o.CopyOut() | o.Synchronisation() | o.RingOp()
-            | o.Annotation()
-        ):  # fmt: skip
-            yield from async_reads(op)
-        case _:
-            assert_never(op)
+def by_async_proxy(op: o.AnyOp) -> list[Touch]:
+    """Accesses to shared memory through the asynchronous proxy."""
+    return [t for t in effects_of(op).touches if t.proxy == "async"]
 
 
 def _meet(a: SharedView, b: SharedView) -> bool:

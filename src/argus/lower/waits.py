@@ -19,10 +19,10 @@ from typing import assert_never
 
 from argus.diagnostics import Span
 from argus.ir import ops as o
-from argus.ir.memory import SharedView
-from argus.ir.placement import WgmmaPlan
+from argus.ir.memory import Ring
 from argus.ir.program import Program
 from argus.ir.walk import defined, used
+from argus.isa.effects import effects_of
 from argus.lower.affine import Relations
 from argus.lower.groups import groups
 from argus.lower.in_flight import (
@@ -74,7 +74,7 @@ class _Walker:
                     state = self._loop(op, state, out)
                 case o.If():
                     state = self._branch(op, state, out)
-                case o.Dot(plan=WgmmaPlan()):
+                case o.Dot() if effects_of(op).completes == "wgmma_group":
                     state = self._dot(op, state, out)
                 case o.WgmmaWait():
                     position = len(state) - 1 - op.pending
@@ -119,19 +119,16 @@ class _Walker:
                     for s in group.slots
                 ):
                     return "the slot must not be read any more"
-            case o.StoreShared():
-                if any(s.buffer == id(op.view.alloc) for s in group.slots):
-                    return "the buffer is overwritten next"
-            case o.CopyAsync(ring=None):
-                if any(s.buffer == id(op.dst.alloc) for s in group.slots):
-                    return "the buffer is overwritten next"
+            case o.CopyAsync(ring=Ring()):
+                pass  # its fill waits until the slot has been released
             case (
-                o.Structure() | o.Binding() | o.RegisterOp() | o.Dot()
-                | o.LoadGlobal() | o.StoreGlobal() | o.LoadShared() | o.Copy()
-                | o.Synchronisation() | o.RingAcquire() | o.RingPublish()
+                o.Structure() | o.Binding() | o.RegisterOp() | o.Dot() | o.Access()
+                | o.Copy() | o.Synchronisation() | o.RingAcquire() | o.RingPublish()
                 | o.RingWait() | o.Annotation()
             ):  # fmt: skip
-                pass
+                written = {id(t.view.alloc) for t in effects_of(op).writes}
+                if any(s.buffer in written for s in group.slots):
+                    return "the buffer is overwritten next"
             case _:
                 assert_never(op)
         return None
@@ -194,16 +191,21 @@ class _Walker:
         )
         if need >= 0:
             state = self._wait(state, need, out, op.span, "an operand is its result")
-        operands = frozenset({op.a.id} if isinstance(op.a, o.Tile) else set[int]())
-        for tile in (op.result, *(x for x in (op.a,) if isinstance(x, o.Tile))):
+        does = effects_of(op)
+        for tile in (*does.results, *does.sources):
             self.tiles[tile.id] = tile
-        slots = frozenset(Slot.of(v) for v in (op.a, op.b) if isinstance(v, SharedView))
+        made = frozenset(t.id for t in does.results)
+        operands = frozenset(t.id for t in does.sources)
+        slots = frozenset(Slot.of(t.view) for t in does.reads)
         out.append(op)
         out.append(o.WgmmaCommit(span=op.span, note="one group per dot"))
         if chained and acc is not None:
             # The old name of the accumulator is gone: waiting for it means the newest.
             state = tuple(g.without(acc.id) for g in state)
-        state = (*state, InFlight(frozenset({op.result.id}), operands, slots))
+        state = (
+            *state,
+            InFlight(made, operands, slots),
+        )
         if len(state) > _MOST:
             state = self._wait(state, 0, out, op.span, f"at most {_MOST} in flight")
         return state
