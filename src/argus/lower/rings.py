@@ -8,6 +8,10 @@ cp.async group: a drain waits until that group is done, then syncs. A group that
 its own slots needs no empty barriers: :mod:`argus.lower.hazards` syncs where somebody
 may still be reading.
 
+Where TMA alone fills, one thread issues it, and the warps of the role would not meet: a
+role of several warps syncs after it has waited for a slot, since a warp that falls two
+completions behind cannot tell them apart (`mbarrier` waits for a parity).
+
 A consumer whose slots are read by wgmma releases once per warpgroup, after the wait for
 the wgmma; one that reads by ordinary loads releases once per warp.
 """
@@ -74,7 +78,7 @@ def _expand(
 ) -> list[o.AnyOp] | None:
     match op:
         case o.RingAcquire() if op.ring is ring:
-            return _acquire(op, ring, use)
+            return _acquire(op, ring, use, group)
         case o.RingPublish() if op.ring is ring:
             return _publish(ring, use, op.n % ring.stages, op.span)
         case o.RingWait() if op.ring is ring:
@@ -94,13 +98,21 @@ def _expand(
             assert_never(op)
 
 
-def _acquire(op: o.RingAcquire, ring: Ring, use: RingUse) -> list[o.AnyOp]:
+def _acquire(
+    op: o.RingAcquire, ring: Ring, use: RingUse, group: Group
+) -> list[o.AnyOp]:
     slot, lap = op.n % ring.stages, op.n // ring.stages
     ops: list[o.AnyOp] = []
     if ring.empty is not None:
         wait = BarrierRef(ring.empty, slot)
         note = f"slot of {ring.name} is free"
         ops.append(o.BarrierWait(barrier=wait, n=lap - 1, span=op.span, note=note))
+        if group.warps > 1 and not (use.cp_async or use.stores):
+            # One thread copies for the role: nothing else would hold its warp until
+            # the others have seen this completion, and they would take a later one
+            # for an earlier one.
+            note = "no warp of the role falls a lap behind"
+            ops.append(o.Sync(threads=0, span=op.span, note=note))
     if ring.full is not None and use.tma:
         full = BarrierRef(ring.full, slot)
         expected = Const(use.bytes[id(op)])
