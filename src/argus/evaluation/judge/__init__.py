@@ -14,7 +14,8 @@
                      condition; agreeing.py: two kernels on the same blocks
     knobs.py         static parameters that change no result
     inspecting.py    what can be shown of a candidate: proof, stages, profile
-    measuring.py     correctness and time on a GPU; health.py: does the GPU still work
+    measuring.py     correctness and time on a GPU; gpu_lock.py: who may use it when;
+                     health.py: does the GPU still work
     inputs.py, tolerance.py, speed.py: distributions, tolerances, speed of light
 
 A kernel runs in no process but its own. A file of a candidate is parsed and never

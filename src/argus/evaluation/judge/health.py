@@ -8,7 +8,7 @@ from argus.evaluation.device import (
     run_on_device,
     torch_module,
 )
-from argus.evaluation.judge.turns import Turn
+from argus.evaluation.judge.gpu_lock import GpuLock
 from argus.kernels.library import LIBRARY, Case
 from argus.runtime.driver import cuda_driver, target_of
 
@@ -30,8 +30,8 @@ def healthy() -> bool:
     """Whether a kernel of the library gives the right result. An error is a no."""
     entry = LIBRARY["softmax"]
     try:
-        with Turn(device_uuid()) as turn:
-            turn.share()
+        with GpuLock(device_uuid()) as lock:
+            lock.shared()
             return run_on_device(entry, Case("health", {"M": 64, "N": 1024})).ok
     except ArgusError:
         return False

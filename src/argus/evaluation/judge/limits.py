@@ -24,7 +24,7 @@ class Limits(Record):
     with the prediction of the time). ``simulate``: seconds of the interpreter. ``run``:
     seconds of the stages on the GPU, with making inputs and the oracle. ``launch``:
     seconds of a first launch of the candidate, after which it counts as hung.
-    ``wait``: seconds that it may wait for its turn on a GPU that others use.
+    ``wait``: seconds that it may wait for the lock of a GPU that others use.
     ``memory``: address space that a process without a GPU may add to what it begins
     with (CUDA reserves terabytes, so that there can be no such limit with one).
     ``timing``: seconds of the device that timing may take; ``rounds`` is the largest,

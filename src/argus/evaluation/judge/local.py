@@ -1,7 +1,7 @@
 """Jobs on this machine: a process for each, workers in parallel, a few on each GPU.
 
 The stages without a GPU of a batch run side by side; what passes them queues for a GPU,
-where results are compared side by side, too, and times are taken alone (`turns`).
+where results are compared side by side, too, and times are taken alone (`gpu_lock.py`).
 After a hang or a fault a GPU is used again only when a known kernel works on it.
 """
 

@@ -26,13 +26,13 @@ from argus.evaluation.judge import findings as say
 from argus.evaluation.judge.candidate import request_of
 from argus.evaluation.judge.checking import Clock
 from argus.evaluation.judge.executor import failed
+from argus.evaluation.judge.gpu_lock import GpuLock
 from argus.evaluation.judge.inputs import DISTRIBUTIONS, Distribution, fill
 from argus.evaluation.judge.limits import Job
 from argus.evaluation.judge.results import wrong
 from argus.evaluation.judge.speed import speed_limit
 from argus.evaluation.judge.subject import Subject, subject_of
 from argus.evaluation.judge.tolerance import derived, representable, sensitivity
-from argus.evaluation.judge.turns import Turn
 from argus.evaluation.oracle import Inputs, compared, expected, reads
 from argus.evaluation.timing import median_interval, sample_interleaved, working
 from argus.ir.dtypes import DType
@@ -75,32 +75,32 @@ def measure(job: Job, clock: Clock) -> Verdict:
     """
     clock.begin("run", "run")
     torch = torch_module()
-    with Turn(device_uuid()) as turn:
+    with GpuLock(device_uuid()) as lock:
         try:
-            made = _measured(job, clock, turn)
+            made = _measured(job, clock, lock)
         except torch.OutOfMemoryError:
             # Perhaps because of the others.
             torch.cuda.empty_cache()
-            made = _measured_alone(job, clock, turn)
+            made = _measured_exclusively(job, clock, lock)
     clock.end()
     return made.model_copy(update={"seconds": dict(clock.seconds)})
 
 
-def _measured_alone(job: Job, clock: Clock, turn: Turn) -> Verdict:
+def _measured_exclusively(job: Job, clock: Clock, lock: GpuLock) -> Verdict:
     with clock.waiting("run"):
-        turn.alone()
+        lock.exclusive()
     torch = torch_module()
     try:
-        return _measured(job, clock, turn, shared=False)
+        return _measured(job, clock, lock, shared=False)
     except torch.OutOfMemoryError as error:
         why = "inputs and reference do not fit the memory of the device"
         return failed(clock.stage, why, (str(error).splitlines()[0],))
 
 
-def _measured(job: Job, clock: Clock, turn: Turn, shared: bool = True) -> Verdict:
+def _measured(job: Job, clock: Clock, lock: GpuLock, shared: bool = True) -> Verdict:
     if shared:
         with clock.waiting("run"):
-            turn.share()
+            lock.shared()
     clock.begin("run", "run")
     subject = subject_of(job.problem)
     request = request_of(job.candidate, subject)
@@ -121,14 +121,14 @@ def _measured(job: Job, clock: Clock, turn: Turn, shared: bool = True) -> Verdic
         if bad is not None:
             return bad
         with clock.waiting("time"):
-            turn.alone()
+            lock.exclusive()
         rounds = Rounds(placed)
         samples = _timed(job, clock, rounds, prepared)
         if rounds.bad is not None:
             return rounds.bad
         if shared:
             with clock.waiting("compare"):
-                turn.share()
+                lock.shared()
         # Once more, with other numbers: what ran while it was timed is what is right.
         bad, again = correct(placed, clock, ("normal",))
     except ArgusError as fault:

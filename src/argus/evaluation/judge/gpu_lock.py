@@ -1,18 +1,19 @@
-"""One GPU and several processes: results side by side, times alone.
+"""A lock on one GPU: shared to compare results, exclusive to measure times.
 
-    with Turn(uuid) as turn:
-        turn.share()             # others may compute meanwhile
+    with GpuLock(uuid) as lock:
+        lock.shared()            # other processes may compute meanwhile
         ...
-        turn.alone()             # nobody else who takes turns
+        lock.exclusive()         # no other process holds the lock
         ...
-        turn.share()
+        lock.shared()
 
 Advisory locks on files (flock), so that they hold between all judges of a machine, also
-of other runs and users, and fall with a process that is killed. Who does not ask is not
-kept out. The files lie where all users write, so that nothing is believed of them: they
-are opened for reading, hold nothing, and what is no file (a link, a pipe, one that may
-not be read) is told, and this user's processes then take turns among themselves. Who
-holds a lock for ever costs others the time that `Limits.wait` says.
+of other runs and users, and fall with a process that is killed. A process that does not
+take the lock is not kept out. The files lie where all users write, so that nothing is
+believed of them: they are opened for reading and hold nothing. What is no file (a link,
+a pipe, one that may not be read) is reported, and this user's processes then share a
+lock among themselves. A process that holds a lock for ever costs others the time that
+`Limits.wait` says.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ from argus.diagnostics.warning import warn
 from argus.files import owned
 
 
-class Turn:
-    """A place in the queue for one GPU, named by its UUID. Entering it takes no turn.
+class GpuLock:
+    """The lock of one GPU, named by its UUID. Entering the context locks nothing.
 
     Waits without a limit. Raises OSError where there can be no lock files at all.
     """
@@ -39,7 +40,7 @@ class Turn:
         self._name = "".join(c for c in gpu if c.isalnum() or c == "-")
         self._files: list[int] = []
 
-    def __enter__(self) -> Turn:
+    def __enter__(self) -> GpuLock:
         self._files = [self._opened("turn"), self._opened("gate")]
         return self
 
@@ -53,25 +54,26 @@ class Turn:
             os.close(file)
         self._files = []
 
-    def share(self) -> None:
-        """Wait until nobody is alone on the GPU."""
-        self._next(fcntl.LOCK_SH)
+    def shared(self) -> None:
+        """Take the shared GPU lock, in the place of the one that is held."""
+        self._lock(fcntl.LOCK_SH)
 
-    def alone(self) -> None:
-        """Wait until nobody else uses the GPU; those who come later wait for this."""
-        self._next(fcntl.LOCK_EX)
+    def exclusive(self) -> None:
+        """Take the exclusive GPU lock; requests that come later wait for this one."""
+        self._lock(fcntl.LOCK_EX)
 
-    def _next(self, how: int) -> None:
-        """Give back what there is, queue at the gate, and be the one who waits.
+    def _lock(self, operation: int) -> None:
+        """Release what is held, pass the gate, and take the lock.
 
-        Without the gate, sharers that come and go could keep out a lone one for ever.
-        Who kept its turn while it queues would wait for one who waits for it.
+        Without the gate, shared locks that come and go could keep out an exclusive one
+        for ever. A process that kept its lock while it waits at the gate could deadlock
+        with the process that passed the gate and waits for that lock.
         """
-        turn, gate = self._files
-        fcntl.flock(turn, fcntl.LOCK_UN)
+        lock, gate = self._files
+        fcntl.flock(lock, fcntl.LOCK_UN)
         fcntl.flock(gate, fcntl.LOCK_EX)
         try:
-            fcntl.flock(turn, how)
+            fcntl.flock(lock, operation)
         finally:
             fcntl.flock(gate, fcntl.LOCK_UN)
 

@@ -1,4 +1,4 @@
-"""Turns on a GPU between processes: files and locks only, no GPU."""
+"""The lock on a GPU between processes: files and locks only, no GPU."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from typing import Any
 import pytest
 
 from argus.diagnostics import ArgusWarning
+from argus.evaluation.judge.gpu_lock import GpuLock
 from argus.evaluation.judge.limits import Limits
 from argus.evaluation.judge.local import _without_verdict
 from argus.evaluation.judge.process import Outcome
-from argus.evaluation.judge.turns import Turn
 
 SPAWN = multiprocessing.get_context("fork")
 BRIEF = 0.3
 
 
 def _holder(folder: Path, kind: str, told: Connection) -> None:
-    """Take a turn, say so, and hold it until there is a message."""
-    with Turn("GPU-0", folder) as turn:
-        turn.alone() if kind == "alone" else turn.share()
+    """Take the lock, say so, and hold it until there is a message."""
+    with GpuLock("GPU-0", folder) as lock:
+        lock.exclusive() if kind == "exclusive" else lock.shared()
         told.send(kind)
         told.recv()
 
 
 class Holder:
-    """A process that wants a turn."""
+    """A process that wants the lock."""
 
     def __init__(self, folder: Path, kind: str) -> None:
         self.mine, theirs = SPAWN.Pipe()
@@ -64,14 +64,14 @@ def holders(tmp_path: Path) -> Any:
 
 
 def test_sharers_share(holders: Any) -> None:
-    assert holders("share").has_it()
-    assert holders("share").has_it()
+    assert holders("shared").has_it()
+    assert holders("shared").has_it()
 
 
-def test_nobody_else_while_one_is_alone(holders: Any) -> None:
-    first = holders("alone")
+def test_nobody_shares_an_exclusive_lock(holders: Any) -> None:
+    first = holders("exclusive")
     assert first.has_it()
-    sharer, other = holders("share"), holders("alone")
+    sharer, other = holders("shared"), holders("exclusive")
     assert not sharer.has_it(BRIEF)
     assert not other.has_it(BRIEF)
     first.end()
@@ -82,46 +82,46 @@ def test_nobody_else_while_one_is_alone(holders: Any) -> None:
     assert left.has_it()
 
 
-def test_one_who_waits_to_be_alone_is_next(holders: Any) -> None:
+def test_a_waiting_exclusive_lock_is_next(holders: Any) -> None:
     """Sharers who come later do not overtake for ever."""
-    first = holders("share")
+    first = holders("shared")
     assert first.has_it()
-    lone = holders("alone")
-    assert not lone.has_it(BRIEF)
-    late = holders("share")
+    writer = holders("exclusive")
+    assert not writer.has_it(BRIEF)
+    late = holders("shared")
     assert not late.has_it(BRIEF)
     first.end()
-    assert lone.has_it()
+    assert writer.has_it()
     assert not late.has_it(BRIEF)
-    lone.end()
+    writer.end()
     assert late.has_it()
 
 
-def test_a_killed_process_gives_its_turn_back(holders: Any) -> None:
-    first = holders("alone")
+def test_a_killed_process_gives_the_lock_back(holders: Any) -> None:
+    first = holders("exclusive")
     assert first.has_it()
-    second = holders("alone")
+    second = holders("exclusive")
     assert not second.has_it(BRIEF)
     os.kill(first.process.pid, signal.SIGKILL)
     assert second.has_it()
 
 
 def _candidate(folder: Path, log: Path, number: int) -> None:
-    """What a candidate does, many times: share, alone, share; noted in a file."""
+    """What a candidate does, many times: shared, exclusive, shared; noted in a file."""
     file = os.open(log, os.O_WRONLY | os.O_APPEND)
-    with Turn("GPU-0", folder) as turn:
+    with GpuLock("GPU-0", folder) as lock:
         for _ in range(20):
-            turn.share()
-            turn.alone()
+            lock.shared()
+            lock.exclusive()
             os.write(file, f"{number} in\n".encode())
             time.sleep(0.001)
             os.write(file, f"{number} out\n".encode())
-            turn.share()
+            lock.shared()
     os.close(file)
 
 
 def test_many_candidates_get_through(tmp_path: Path) -> None:
-    """Nobody keeps a turn while it queues for another: that would be a deadlock."""
+    """Nobody keeps a lock while it queues for another: that would be a deadlock."""
     log = tmp_path / "log"
     log.touch()
     processes = [
@@ -139,14 +139,14 @@ def test_many_candidates_get_through(tmp_path: Path) -> None:
     lines = log.read_text().splitlines()
     assert len(lines) == 6 * 20 * 2
     for into, out in zip(lines[::2], lines[1::2], strict=True):
-        assert into.split() == [out.split()[0], "in"], "two were alone"
+        assert into.split() == [out.split()[0], "in"], "two held it exclusively"
 
 
-def test_gpus_have_turns_of_their_own(tmp_path: Path) -> None:
-    with Turn("GPU-0", tmp_path) as one, Turn("GPU-1", tmp_path) as two:
-        one.alone()
-        two.alone()
-        one.share()
+def test_gpus_have_locks_of_their_own(tmp_path: Path) -> None:
+    with GpuLock("GPU-0", tmp_path) as one, GpuLock("GPU-1", tmp_path) as two:
+        one.exclusive()
+        two.exclusive()
+        one.shared()
 
 
 @pytest.mark.parametrize("kind", ["link", "dangling", "pipe", "folder"])
@@ -163,9 +163,9 @@ def test_what_is_no_lock_is_told_and_not_used(tmp_path: Path, kind: str) -> None
             os.mkfifo(way)
         case _:
             way.mkdir()
-    with pytest.warns(ArgusWarning, match="AG0914"), Turn("GPU-0", tmp_path) as turn:
-        turn.alone()
-        turn.share()
+    with pytest.warns(ArgusWarning, match="AG0914"), GpuLock("GPU-0", tmp_path) as lock:
+        lock.exclusive()
+        lock.shared()
     own = tmp_path / f"argus-{os.geteuid()}"
     assert (own / way.name).stat().st_mode & 0o777 == 0o600
     assert not target.exists() or target.read_text() == "mine"
@@ -174,8 +174,8 @@ def test_what_is_no_lock_is_told_and_not_used(tmp_path: Path, kind: str) -> None
 def test_other_users_can_lock_and_not_write(tmp_path: Path) -> None:
     before = os.umask(0o077)
     try:
-        with Turn("GPU-0", tmp_path) as turn:
-            turn.share()
+        with GpuLock("GPU-0", tmp_path) as lock:
+            lock.shared()
     finally:
         os.umask(before)
     made = sorted(tmp_path.iterdir())
