@@ -83,6 +83,7 @@ def _split(
 ) -> list[tuple[int, int | None]] | None:
     """Budgets that share out exactly what the warpgroups are launched with."""
     from argus.isa.registers import at_launch, held
+    from argus.targets import TARGETS
 
     groups = [-(-warps // 4) for warps in shape]
     # As placing deals out warps: budgets take whole warpgroups.
@@ -90,7 +91,7 @@ def _split(
     warps = padded + ((4 if front else extra) if extra else 0)
     if warps > 32 or warps * mb > 64:
         return None
-    entry = held(at_launch(warps, mb, 65536))
+    entry = held(at_launch(warps, mb, TARGETS["sm_90a"]))
     left = entry * sum(groups)
     counts: list[int] = []
     for at, n in enumerate(groups):

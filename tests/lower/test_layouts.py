@@ -34,19 +34,19 @@ def values(*shape: int, seed: int = 0) -> np.ndarray:
 def test_defaults_keep_lanes_and_warps_apart(
     shape: tuple[int, ...], warps: int
 ) -> None:
-    layout = default_layout(shape, 32 * warps, 4)
+    layout = default_layout(shape, warps, 32, 4)
     assert (layout.shape, layout.num_threads) == (shape, 32 * warps)
     for along in range(len(shape)):
-        inside = default_layout(shape, 32 * warps, 4, in_warp=frozenset({along}))
-        assert in_one_warp(inside, along) and scannable(inside, along)
-        digits = axis_digits(layout, along)
+        inside = default_layout(shape, warps, 32, 4, in_warp=frozenset({along}))
+        assert in_one_warp(inside, along, 32) and scannable(inside, along, 32)
+        digits = axis_digits(layout, along, 32)
         assert np.prod([d.size for d in digits], dtype=int) == shape[along]
 
 
 def test_a_digit_that_straddles_warps_is_across() -> None:
     three = blocked((32, 3), 96, 1)  # thread digits: 3 columns, then 32 rows
-    assert [d.across for d in axis_digits(three, 1)] == [True]
-    assert [d.across for d in axis_digits(three, 0)] == [True]
+    assert [d.across for d in axis_digits(three, 1, 32)] == [True]
+    assert [d.across for d in axis_digits(three, 0, 32)] == [True]
 
 
 # ----------------------------------------------------------------- reductions
@@ -71,7 +71,7 @@ def test_reductions(shape: tuple[int, int], fn: str, along: int, warps: int) -> 
     expected = {"sum": np.sum, "max": np.max, "argmax": np.argmax}[fn](x, axis=along)
     np.testing.assert_array_equal(arrays["Y"], expected)
     for op in ops(b.placed(), o.Reduce):
-        assert op.src.layout is not None and in_one_warp(op.src.layout, op.axis)
+        assert op.src.layout is not None and in_one_warp(op.src.layout, op.axis, 32)
 
 
 def test_a_reduction_within_warps_needs_no_memory() -> None:

@@ -146,7 +146,7 @@ extern "C" __global__ void __launch_bounds__({threads}, {blocks}) k(float* p) {{
 def test_what_budgets_share_out_is_what_ptxas_reserves(warps: int, blocks: int) -> None:
     """Whatever the code needs: the rule of `at_launch`, by the compiler itself."""
     source = BUDGETS.format(threads=32 * warps, blocks=blocks)
-    registers = at_launch(warps, blocks, TARGETS["sm_90a"].registers)
+    registers = at_launch(warps, blocks, TARGETS["sm_90a"])
     assert build(source, "sm_90a").usage.registers == registers
     build(source, "sm_90a", BuildOptions(registers=registers))
     assert failing(source, registers=registers - 8).code == "AG0711"

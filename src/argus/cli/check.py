@@ -135,8 +135,7 @@ class _Checker:
         from argus.compiler import placed_program
 
         program = placed_program(subject.request)
-        threads = 32 * program.warps
-        facts = _block(result, threads, program.shared_bytes, program.cluster)
+        facts = _block(result, program.threads, program.shared_bytes, program.cluster)
         self.out.line(f"placed  {subject.label}: {facts}", indent=8)
 
     def _prove(self, subject: Subject, result: dict[str, Json]) -> None:

@@ -110,7 +110,7 @@ def launch_spec(cx: Context, entry: str, args: list[Arg]) -> LaunchSpec:
         scalars=tuple(scalars(program)),
         args=tuple(args),
         grid=program.grid,
-        threads=program.warps * 32,
+        threads=program.threads,
         cluster=program.cluster,
         min_blocks=program.min_blocks,
         shared_bytes=program.shared_bytes,
@@ -127,4 +127,4 @@ def _registers(program: Program) -> int | None:
     """What threads are launched with, if budgets share it out."""
     if not any(isinstance(op, o.SetMaxRegisters) for op in walk(program.body)):
         return None
-    return at_launch(program.warps, program.min_blocks, program.target.registers)
+    return at_launch(program.warps, program.min_blocks, program.target)

@@ -85,6 +85,8 @@ class Group:
 
     name: str
     warps: int
+    lanes: int
+    """Threads of a warp."""
     place: Reserved
     """Where values that depend on the thread alone are declared."""
     tid: str
@@ -103,7 +105,7 @@ class Group:
     @property
     def threads(self) -> int:
         """Number of threads."""
-        return self.warps * 32
+        return self.warps * self.lanes
 
     def declare_tid(self) -> None:
         """Declare ``tid``, once, where the group begins."""

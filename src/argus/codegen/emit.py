@@ -54,7 +54,14 @@ def emit(program: Program) -> CudaSource:
     entry = names.unique(program.name.removesuffix("_kernel"), suffix="_kernel")
     out = Writer(depth=1)
     frame, tid_place = out.reserve(), out.reserve()
-    group = Group("block", program.warps, out.reserve(), "threadIdx.x", tid_place)
+    group = Group(
+        "block",
+        program.warps,
+        program.target.warp_threads,
+        out.reserve(),
+        "threadIdx.x",
+        tid_place,
+    )
     cx = Context(program, names, storage.Storage(), out, group)
     abi.bind_parameters(cx)
     _bind_hardware(cx)
@@ -97,7 +104,7 @@ def _bind_hardware(cx: Context) -> None:
 
 def _signature(cx: Context, entry: str, declared: list[str]) -> str:
     program = cx.program
-    bounds = f"__launch_bounds__({program.warps * 32}, {program.min_blocks})"
+    bounds = f"__launch_bounds__({program.threads}, {program.min_blocks})"
     if program.cluster > 1:
         bounds += f" __cluster_dims__({program.cluster}, 1, 1)"
     head = f'extern "C" __global__ void {bounds}\n{entry}('
@@ -115,8 +122,9 @@ def _frame(cx: Context, used: set[str], place: Reserved) -> None:
     if "smem_base" in used:
         place.line("const u32 smem_base = (u32)__cvta_generic_to_shared(smem);")
     if any(isinstance(op, Roles) for op in walk(cx.program.body)):
+        lanes = cx.program.target.warp_threads
         place.comment("the same in all lanes of a warp, and known to be")
-        place.line("const int warp = argus_shfl_idx((int)threadIdx.x / 32, 0);")
+        place.line(f"const int warp = argus_shfl_idx((int)threadIdx.x / {lanes}, 0);")
     if BLOCK_INDEX.name in cx.symbols:
         place.line("const int block_x = blockIdx.x;")
     if GRID_SIZE.name in cx.symbols:

@@ -26,10 +26,8 @@ from argus.ir.expr import Expr, lift
 from argus.ir.numerics import arithmetic
 from argus.layout import Fragment
 
-WARP = 32
 
-
-def _lanes(layout: Fragment, axis: int) -> list[tuple[int, int]]:
+def _lanes(layout: Fragment, axis: int, warp: int) -> list[tuple[int, int]]:
     """(lane weight, size) of the thread digits along an axis, fastest first.
 
     Raises CodegenError when a digit leaves the warp or is no power of two.
@@ -38,7 +36,7 @@ def _lanes(layout: Fragment, axis: int) -> list[tuple[int, int]]:
     for weight, mode in layout.thread_digits():
         if mode.axis != axis or mode.size == 1:
             continue
-        if weight * mode.size > WARP or mode.size & (mode.size - 1):
+        if weight * mode.size > warp or mode.size & (mode.size - 1):
             raise CodegenError(f"axis {axis} of {layout} is not inside a warp")
         found.append((weight, mode.size))
     return found
@@ -79,7 +77,7 @@ def reduce(cx: Context, op: o.Reduce) -> None:
     groups = order.reshape(count, -1)
     masks = [
         weight << bit
-        for weight, size in _lanes(source, op.axis)
+        for weight, size in _lanes(source, op.axis, cx.program.target.warp_threads)
         for bit in range(size.bit_length() - 1)
     ]
     if op.fn in ("argmax", "argmin"):
@@ -248,7 +246,8 @@ def scan(cx: Context, op: o.Scan) -> None:
     layout = layout_of(op.src)
     if not layout.same_as(layout_of(op.result)):
         raise CodegenError(f"the prefix sum of {op.src!r} changes its layout")
-    lanes = _lanes(layout, op.axis)
+    warp = cx.program.target.warp_threads
+    lanes = _lanes(layout, op.axis, warp)
     weight = lanes[0][0] if lanes else 1
     width = 1
     for lane_weight, size in lanes:
@@ -272,7 +271,7 @@ def scan(cx: Context, op: o.Scan) -> None:
     kind = dtype.register
     digit = cx.thread_value(lift(TID) // weight % width, "scan_lane")
     last = (
-        cx.thread_value(TID % WARP - digit * weight + (width - 1) * weight, "scan_last")
+        cx.thread_value(TID % warp - digit * weight + (width - 1) * weight, "scan_last")
         if width > 1
         else lift(0)
     )

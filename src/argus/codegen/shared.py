@@ -30,6 +30,7 @@ from argus.ir.expr import lift
 from argus.ir.memory import SharedView
 from argus.ir.placement import VectorPlan
 from argus.isa import ldmatrix
+from argus.layout import WARP_LANES
 
 
 def load_shared(cx: Context, op: o.LoadShared) -> None:
@@ -123,10 +124,10 @@ def _matrices(
     if not array.packed or matrices not in ldmatrix.COUNTS:
         raise CodegenError(f"{plan.instruction} of {plan.width} x {array.dtype}")
     layout = plan.layout
-    lane = TID % 32
+    lane = TID % WARP_LANES
     row, matrix = lane % 8, lane // 8 % matrices
     # Which (thread, register) holds the first element of the row: VectorPlan.
-    holder = TID // 32 * 32 + (row // 2 if trans else row * 4)
+    holder = TID // WARP_LANES * WARP_LANES + (row // 2 if trans else row * 4)
     register = matrix * 2 + (row % 2 if trans else 0)
     by_thread = tuple(
         lift(a) + lift(b)

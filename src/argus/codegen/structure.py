@@ -14,6 +14,7 @@ from argus.codegen.registers import copy, decoded, parallel_copy
 from argus.diagnostics import source_text
 from argus.ir import ops as o
 from argus.ir.expr import Const, Expr, Sym, symbols
+from argus.isa.registers import WARPGROUP
 
 
 def block(cx: Context, body: o.Block) -> None:
@@ -281,17 +282,18 @@ def roles(cx: Context, op: o.Roles) -> None:
             raise CodegenError(f"role {role.name} has no first warp")
         first, last = role.first_warp, role.first_warp + role.warps
         head = [x for x in role.body.ops[:1] if isinstance(x, o.SetMaxRegisters)]
-        partial = bool(head) and role.warps % 4 != 0
-        outer_last = -(-last // 4) * 4 if partial else last
+        partial = bool(head) and role.warps % WARPGROUP != 0
+        outer_first = first // WARPGROUP * WARPGROUP if partial else first
+        outer_last = -(-last // WARPGROUP) * WARPGROUP if partial else last
         if partial and any(
             r is not role and r.first_warp is not None
-            and r.first_warp < outer_last and r.first_warp + r.warps > first // 4 * 4
+            and r.first_warp < outer_last and r.first_warp + r.warps > outer_first
             for r in op.roles
         ):  # fmt: skip
             raise CodegenError(
                 f"role {role.name} shares the warpgroup whose budget it sets"
             )
-        condition = _warps(first // 4 * 4 if partial else first, outer_last)
+        condition = _warps(outer_first, outer_last)
         opening = f"if ({condition})" if number == 0 else f"else if ({condition})"
         cx.out.blank()
         cx.out.comment(f"role {role.name}: {_count(role.warps)} from warp {first}")
@@ -319,10 +321,17 @@ def _warps(first: int, last: int) -> str:
 
 def _role(cx: Context, role: o.Role, body: o.Block, skip: int) -> None:
     assert role.first_warp is not None
-    start = role.first_warp * 32
+    start = role.first_warp * cx.program.target.warp_threads
     tid = f"threadIdx.x - {start}" if start else "threadIdx.x"
     tid_place = cx.out.reserve()
-    group = Group(role.name, role.warps, cx.out.reserve(), tid, tid_place)
+    group = Group(
+        role.name,
+        role.warps,
+        cx.program.target.warp_threads,
+        cx.out.reserve(),
+        tid,
+        tid_place,
+    )
     with in_group(cx, group):
         if skip:
             rest = o.Block(body.ops[skip:])

@@ -55,9 +55,10 @@ def is_elected(op: o.AnyOp) -> bool:
 def elected(cx: Context) -> str:
     """The flag of the elected thread, declared once where the group begins."""
     key = (lift(0), "elected")
+    lanes = cx.program.target.warp_threads
     if key not in cx.group.values:
         flag = cx.names.unique(f"{cx.group.name}_elected")
-        first = f"{cx.code(TID).operand} < 32 && " if cx.group.warps > 1 else ""
+        first = f"{cx.code(TID).operand} < {lanes} && " if cx.group.warps > 1 else ""
         cx.group.place.line(f"const bool {flag} = {first}argus_elect();")
         cx.group.values[key] = Sym(flag, "thread", "bool")
     return cx.group.values[key].name
@@ -167,7 +168,8 @@ def barrier_expect(cx: Context, op: o.BarrierExpect) -> None:
 def barrier_arrive(cx: Context, op: o.BarrierArrive) -> None:
     """Arrive once per role, warpgroup, warp or thread; in all blocks if ``cluster``."""
     barrier = barrier_address(cx, op.barrier)
-    threads = {"role": cx.group.threads, "warpgroup": WARPGROUP, "warp": 32}
+    lanes = cx.program.target.warp_threads
+    threads = {"role": cx.group.threads, "warpgroup": WARPGROUP, "warp": lanes}
     if op.per == "thread":
         if not op.cluster:
             cx.out.line(f"argus_mbar_arrive({barrier.bare});")
@@ -216,12 +218,12 @@ def sync(cx: Context, op: o.Sync) -> None:
     """bar.sync, or its cheapest equal: __syncwarp, __syncthreads."""
     if op.barrier is not None and op.barrier >= NAMED_BARRIERS:
         raise CodegenError(f"a block has no barrier {op.barrier}")
-    block = cx.program.warps * 32
+    block = cx.program.threads
     if op.arrive_only:
         if op.barrier is None:
             raise CodegenError("bar.arrive needs a barrier number")
         cx.out.line(f"argus_named_arrive({op.barrier}, {op.threads});")
-    elif op.threads == 32 and op.name is None:
+    elif op.threads == cx.program.target.warp_threads and op.name is None:
         cx.out.line("__syncwarp();")
     elif op.barrier in (None, 0) and op.threads == block:
         cx.out.line("__syncthreads();")

@@ -248,8 +248,7 @@ class Cluster:
             Block(self, index, rank, env) for rank, (index, env) in enumerate(envs)
         ]
         self.groups: list[Group] = []
-        most = program.target.registers
-        registers = held(at_launch(program.warps, program.min_blocks, most))
+        registers = held(at_launch(program.warps, program.min_blocks, program.target))
         for block in self.blocks:
             self.start(
                 block,

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from argus.ir.expr import Expr, evaluate
 from argus.ir.memory import GlobalTensor, GlobalView, SharedView
 from argus.ir.placement import MatrixOperand, TmaBox, VectorPlan
-from argus.layout import Fragment, SharedLayout
+from argus.layout import WARP_LANES, Fragment, SharedLayout
 
 __all__ = [
     "Env",
@@ -76,8 +76,8 @@ def matrix_rows(plan: VectorPlan, view: SharedView, env: Env) -> Ints:
     Row i of matrix j comes from lane 8*j + i (PTX ISA, "ldmatrix", "stmatrix").
     """
     elements = vector_shared(plan, view, env)
-    warps = elements.shape[0] // 32
-    per_warp = elements.reshape(warps, 32, plan.accesses, plan.width // 2, 2)
+    warps = elements.shape[0] // WARP_LANES
+    per_warp = elements.reshape(warps, WARP_LANES, plan.accesses, plan.width // 2, 2)
     row = np.arange(8)
     if plan.instruction.endswith(".trans"):
         rows = per_warp[:, row // 2, :, :, row % 2]
@@ -95,7 +95,7 @@ def matrix_elements(plan: VectorPlan, view: SharedView, env: Env) -> Ints:
     elements from its address on (PTX ISA, "ldmatrix").
     """
     rows = matrix_rows(plan, view, env)
-    lane, half = np.arange(32)[:, None], np.arange(2)[None, :]
+    lane, half = np.arange(WARP_LANES)[:, None], np.arange(2)[None, :]
     row, column = lane // 4 + 0 * half, 2 * (lane % 4) + half
     if plan.instruction.endswith(".trans"):
         row, column = column, row

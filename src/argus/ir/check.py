@@ -53,7 +53,7 @@ def check(program: Program) -> None:
     if program.placed:
         check_memory(program, checker.need)
     checker.parameters()
-    scope = _Scope(set(), set(), program.warps * 32)
+    scope = _Scope(set(), set(), program.threads)
     checker.block(program.body, scope, top=True)
     if program.placed:
         checker.storages()
@@ -234,8 +234,9 @@ class _Checker:
         taken: set[int] = set()
         names = [role.name for role in op.roles]
         self.need(len(set(names)) == len(names), f"roles {names} share a name")
+        lanes = self.program.target.warp_threads
         for role in op.roles:
-            inner = _Scope(set(), set(scope.scalars), 32 * role.warps)
+            inner = _Scope(set(), set(scope.scalars), lanes * role.warps)
             if self.placed:
                 first = role.first_warp
                 end = 0 if first is None else first + role.warps

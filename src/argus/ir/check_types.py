@@ -132,11 +132,12 @@ class Types:
                 self.need(op.ring in self.program.rings, f"no ring {op.ring.name}")
                 self.need(not self.placed, "a ring operation in a placed program")
             case o.Sync():
+                lanes = self.program.target.warp_threads
                 if self.placed:
                     number = -1 if op.barrier is None else op.barrier
                     self.need(number >= 0, f"named barrier {op.barrier}")
                 self.need(
-                    op.threads > 0 and op.threads % 32 == 0,
+                    op.threads > 0 and op.threads % lanes == 0,
                     f"a sync of {op.threads} threads",
                 )
             case o.CopyOutWait() | o.CpAsyncWait() | o.WgmmaWait():

@@ -19,6 +19,7 @@ from argus.isa.record import (
     Instruction,
 )
 from argus.isa.text import asm, device
+from argus.layout import WARP_LANES
 
 __all__ = [
     "COUNTS",
@@ -50,7 +51,7 @@ def fragment(count: int, trans: bool = False) -> NDArray[np.int32]:
     directions (PTX ISA, ldmatrix and stmatrix).
     """
     lane, matrix, half = np.meshgrid(
-        np.arange(32), np.arange(count), np.arange(2), indexing="ij"
+        np.arange(WARP_LANES), np.arange(count), np.arange(2), indexing="ij"
     )
     row, column = lane // 4, lane % 4 * 2 + half
     if trans:
@@ -100,7 +101,7 @@ def _record(load: bool, count: int, trans: bool) -> Instruction:
             alignment=(("smem", ROW_BYTES),),
             shape=(("matrices", count), ("rows", 8), ("columns", 8)),
             rules=(
-                "all 32 lanes execute it together",
+                f"all {WARP_LANES} lanes execute it together",
                 f"lanes 0 to {8 * count - 1} supply row addresses",
             ),
         ),

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from argus.isa.matrix import ELEMENTS, MatrixElement
 from argus.isa.record import ALL_TARGETS, Constraints, Cost, Effects, Instruction
 from argus.isa.text import asm, device
+from argus.layout import WARP_LANES
 
 __all__ = [
     "COLUMNS",
@@ -27,7 +28,6 @@ ROWS = 16
 """M of one instruction."""
 COLUMNS = 8
 """N of one instruction."""
-_LANES = 32
 
 
 def function_name(of: MatrixElement) -> str:
@@ -38,7 +38,7 @@ def function_name(of: MatrixElement) -> str:
 def registers(of: MatrixElement) -> tuple[int, int, int]:
     """Elements per lane of the accumulator, of A and of B, for one instruction."""
     sizes = (ROWS * COLUMNS, ROWS * of.depth, COLUMNS * of.depth)
-    acc, a, b = (size // _LANES for size in sizes)
+    acc, a, b = (size // WARP_LANES for size in sizes)
     return acc, a, b
 
 
@@ -82,7 +82,7 @@ def _record(of: MatrixElement) -> Instruction:
         source="PTX ISA, Warp Level Matrix Multiply-Accumulate Instructions: mma",
         constraints=Constraints(
             shape=(("m", ROWS), ("n", COLUMNS), ("k", of.depth)),
-            rules=("all 32 lanes execute it together",),
+            rules=(f"all {WARP_LANES} lanes execute it together",),
         ),
     )
 

@@ -11,12 +11,12 @@ from argus.isa.record import (
     Instruction,
 )
 from argus.isa.text import asm, device
+from argus.layout import WARP_LANES
+from argus.targets import Target
 
 __all__ = [
     "BUDGETS",
     "BUDGETS_TEXT",
-    "MOST",
-    "PARTITIONS",
     "WARPGROUP",
     "at_launch",
     "held",
@@ -28,25 +28,21 @@ __all__ = [
 BUDGETS = range(24, 257, 8)
 """Registers per thread that setmaxnreg can set (PTX ISA, setmaxnreg)."""
 BUDGETS_TEXT = f"a multiple of {BUDGETS.step} from {BUDGETS[0]} to {BUDGETS[-1]}"
-MOST = 255
-"""Registers that a thread can name (CUDA C++ Programming Guide, capabilities)."""
 WARPGROUP = 4
 """Warps of a warpgroup, which execute setmaxnreg together."""
-PARTITIONS = 4
-"""Parts of a multiprocessor, each with a part of the registers; warps are dealt out to
-them in turn (CUDA C++ Programming Guide, "Compute Capability 9.0")."""
 
 
-def at_launch(warps: int, blocks: int, total: int) -> int:
+def at_launch(warps: int, blocks: int, target: Target) -> int:
     """Registers per thread of a kernel that uses setmaxnreg, when it is launched.
 
-    The most that launch bounds of ``warps`` warps and ``blocks`` resident blocks allow,
-    where a multiprocessor has ``total`` registers: ptxas reserves all of them, whatever
-    the code needs (measured with ptxas 13.0 for every number of warps and blocks; each
+    The most that launch bounds of ``warps`` warps and ``blocks`` resident blocks allow
+    on ``target``: ptxas reserves all registers of a multiprocessor, whatever the code
+    needs (measured with ptxas 13.0 for every number of warps and blocks; each
     build is held against it, AG0711).
     """
-    threads = -(-warps * blocks // PARTITIONS) * 32
-    return min(total // PARTITIONS // threads // BUDGETS.step * BUDGETS.step, MOST)
+    threads = -(-warps * blocks // target.partitions) * target.warp_threads
+    share = target.registers // target.partitions // threads
+    return min(share // BUDGETS.step * BUDGETS.step, target.thread_registers)
 
 
 def held(count: int) -> int:
@@ -110,7 +106,7 @@ def _shuffle(mode: str, builtin: str, lane: str, rule: str) -> Instruction:
         cost=Cost(2, "shared"),
         source="PTX ISA, Data Movement and Conversion Instructions: shfl.sync",
         constraints=Constraints(
-            rules=("all 32 lanes execute it; T is float, int or u32", rule)
+            rules=(f"all {WARP_LANES} lanes execute it; T is float, int or u32", rule)
         ),
     )
 
@@ -126,7 +122,7 @@ def shuffle_source(mode: str, lane: int, operand: int) -> int:
         case "up":
             return lane - operand if lane >= operand else lane
         case "idx":
-            return operand % 32
+            return operand % WARP_LANES
         case _:
             raise ValueError(f"no shuffle mode {mode!r}")
 

@@ -12,13 +12,12 @@ from argus.isa.record import (
     Scope,
 )
 from argus.isa.text import asm, device
+from argus.layout import WARP_LANES
 
-__all__ = ["CLUSTER_SIZES", "NAMED_BARRIERS", "WARP", "records"]
+__all__ = ["CLUSTER_SIZES", "NAMED_BARRIERS", "records"]
 
 NAMED_BARRIERS = 16
 """Barriers of a block; number 0 is the one of __syncthreads (PTX ISA, bar)."""
-WARP = 32
-"""Threads of a warp: named barriers count whole warps."""
 _NONE = Effects()
 CLUSTER_SIZES = (1, 2, 4, 8)
 """Blocks of a cluster, by powers of two up to the portable most (CUDA C++ Programming
@@ -43,7 +42,7 @@ def _named(kind: str) -> Instruction:
         constraints=Constraints(
             rules=(
                 f"id is 0 to {NAMED_BARRIERS - 1} (0 is the one of __syncthreads)",
-                f"threads counts all that arrive or wait, a multiple of {WARP}",
+                f"threads counts all that arrive or wait, a multiple of {WARP_LANES}",
                 "all lanes of a warp execute it together",
                 "orders generic memory accesses of the block among those threads"
                 + ("" if waits else ", once a bar.sync on the same id returns"),
@@ -126,7 +125,10 @@ def _elect() -> Instruction:
         cost=Cost(2, "alu"),
         source="PTX ISA, Parallel Synchronization and Communication: elect.sync",
         constraints=Constraints(
-            rules=("all 32 lanes execute it; true in exactly one, always the same",)
+            rules=(
+                f"all {WARP_LANES} lanes execute it; true in exactly one, "
+                "always the same",
+            )
         ),
     )
 

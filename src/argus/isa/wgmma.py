@@ -23,8 +23,9 @@ from numpy.typing import NDArray
 from argus.isa.descriptor import operand_addresses
 from argus.isa.matrix import ELEMENTS, MatrixElement
 from argus.isa.record import HOPPER, Constraints, Cost, Effects, Instruction
+from argus.isa.registers import WARPGROUP
 from argus.isa.text import asm, device, joined
-from argus.layout import WGMMA_MAX_N
+from argus.layout import WARP_LANES, WGMMA_MAX_N
 
 __all__ = [
     "COLUMNS",
@@ -44,7 +45,7 @@ ROWS = 64
 """M of one instruction."""
 COLUMNS = range(8, WGMMA_MAX_N + 1, 8)
 """Every N of one instruction (PTX ISA, wgmma.mma_async, "Matrix Shape")."""
-THREADS = 128
+THREADS = WARPGROUP * WARP_LANES
 """Threads of the warpgroup that executes it together."""
 DTYPES = tuple(e.dtype.name for e in ELEMENTS)
 """Names of the element types of A and B; their K is in `argus.isa.matrix`."""
@@ -109,7 +110,7 @@ def record(function: str) -> Instruction | None:
     a_bytes = 0 if ta is None else ROWS * k_bytes
     reads = ("d", "a", "[desc_b]") if ta is None else ("d", "[desc_a]", "[desc_b]")
     rules = [
-        "all 128 threads of a warpgroup execute it together",
+        f"all {THREADS} threads of a warpgroup execute it together",
         "argus_wgmma_fence comes between ordinary access to d (or a) and it",
         "d is not touched before a wait covers its group",
         "scale_d = 0 ignores the old value of d, 1 adds to it",

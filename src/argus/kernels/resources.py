@@ -5,14 +5,18 @@ Bounds are necessary, not sufficient: the compiler has the last word on register
 
 from __future__ import annotations
 
+from argus.isa import wgmma
 from argus.isa.registers import at_launch
 from argus.runs.records import Value
-from argus.targets import TARGETS
+from argus.targets import DEFAULT_TARGET, TARGETS
 
-WARPGROUP = 128
+WARPGROUP = wgmma.THREADS
 """Threads."""
-REGISTERS = 65536
-"""Of a multiprocessor, and the most of a block."""
+_USUAL = TARGETS[DEFAULT_TARGET]
+WARP = _USUAL.warp_threads
+"""Threads, on each target of the library."""
+REGISTERS = _USUAL.registers
+"""Of a multiprocessor, and the most of a block, on each target of the library."""
 OVERHEAD = 26
 """Registers that ptxas asks for beside a `wgmma` accumulator: it refuses 128 registers
 of accumulator below a target of 154 (C7602)."""
@@ -37,7 +41,7 @@ def shared_limit(target: str) -> int:
 
 def registers_per_thread(threads: int) -> int:
     """Most registers of a thread in a block of so many threads."""
-    return at_launch(threads // 32, 1, REGISTERS)
+    return at_launch(threads // WARP, 1, _USUAL)
 
 
 def ring_bytes(stages: int, rows: int, depth: int, itemsize: int = 2) -> int:
@@ -70,7 +74,8 @@ def naive_registers(bm: int, bn: int, bk: int, warps: int) -> str | None:
         return f"{warps} warps cannot divide a tile of {bm} x {bn}"
     operands = (bm // rows + bn // columns) * bk // 32 // 2
     # Next to the operands stand the addresses and predicates of their loads.
-    need = bm * bn // (32 * warps) + 3 * operands + 40
-    if need > 255:
-        return f"a thread needs about {need} registers and has 255"
+    need = bm * bn // (WARP * warps) + 3 * operands + 40
+    most = _USUAL.thread_registers
+    if need > most:
+        return f"a thread needs about {need} registers and has {most}"
     return None

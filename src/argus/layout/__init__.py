@@ -24,6 +24,7 @@ from argus.layout.algebra import (
 )
 from argus.layout.fragment import Fragment, Mode
 from argus.layout.fragments import (
+    WARP_LANES,
     WGMMA_MAX_N,
     blocked,
     mma_a_operand,
@@ -51,6 +52,7 @@ __all__ = [
     "SWIZZLE_64B",
     "SWIZZLE_128B",
     "SWIZZLE_NONE",
+    "WARP_LANES",
     "WGMMA_MAX_N",
     "Fragment",
     "Layout",

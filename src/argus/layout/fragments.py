@@ -32,6 +32,8 @@ __all__ = [
     "wgmma_inst_n",
 ]
 
+WARP_LANES = 32
+"""Lanes of the warp over which PTX deals out fragments (PTX ISA, WARP_SZ)."""
 WGMMA_MAX_N = 256
 """Largest N of one wgmma.mma_async (PTX ISA, "Matrix Shape": multiples of 8)."""
 

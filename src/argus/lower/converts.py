@@ -25,16 +25,18 @@ def split_reductions(program: Program) -> None:
     elements, registers stay); the rest is reduced in place; the warps' part is brought
     into each thread by a conversion and reduced there.
     """
+    lanes = program.target.warp_threads
     for group in groups(program):
         rewrite(
-            group.block, lambda op: _split(op) if isinstance(op, o.Reduce) else None
+            group.block,
+            lambda op: _split(op, lanes) if isinstance(op, o.Reduce) else None,
         )
 
 
-def _split(op: o.Reduce) -> list[o.AnyOp] | None:
+def _split(op: o.Reduce, lanes: int) -> list[o.AnyOp] | None:
     layout = op.src.layout
     assert layout is not None
-    digits = axis_digits(layout, op.axis)
+    digits = axis_digits(layout, op.axis, lanes)
     if not any(d.across for d in digits):
         return None
     if op.fn in ("argmax", "argmin"):

@@ -60,7 +60,7 @@ def _copy_in(program: Program, group: Group, op: o.CopyAsync) -> list[o.AnyOp] |
             help='write `via="cp_async"` if the role has enough threads to copy it',
         )
     op.via = "cp_async"
-    plan = copy_plan(program, op.src, op.dst, group.threads)
+    plan = copy_plan(program, op.src, op.dst, group.warps)
     if plan is not None:
         op.plan = plan
         return None

@@ -6,10 +6,11 @@ from argus.ir.memory import GlobalView
 from argus.isa.memory import VECTOR_SIZES
 from argus.layout import Fragment, Mode
 from argus.lower.views import contiguous_axis
-from argus.lower.warps import LANES
 
 
-def copy_layout(view: GlobalView, threads: int, vector: int | None = None) -> Fragment:
+def copy_layout(
+    view: GlobalView, warps: int, lanes: int, vector: int | None = None
+) -> Fragment:
     """Distribution of an asynchronous copy over (thread, step).
 
     ``vector`` elements at a time: the widest access unless given.
@@ -17,19 +18,22 @@ def copy_layout(view: GlobalView, threads: int, vector: int | None = None) -> Fr
     contiguous = contiguous_axis(view)
     width = vector or VECTOR_SIZES[-1] // view.dtype.bytes
     if contiguous is None:
-        return default_layout(view.shape, threads, 1)
+        return default_layout(view.shape, warps, lanes, 1)
     others = (a for a in reversed(range(len(view.shape))) if a != contiguous)
-    return default_layout(view.shape, threads, width, (contiguous, *others))
+    return default_layout(view.shape, warps, lanes, width, (contiguous, *others))
 
 
 def default_layout(
     shape: tuple[int, ...],
-    threads: int,
+    warps: int,
+    lanes: int,
     vector: int,
     order: tuple[int, ...] | None = None,
     in_warp: frozenset[int] = frozenset(),
 ) -> Fragment:
     """``vector`` elements per thread along the fastest axis, then lanes, then warps.
+
+    Of ``warps`` warps of ``lanes`` threads.
 
     ``order`` lists the axes fastest first (default: last axis first). Axes ``in_warp``
     get their lanes first and no warps; the rest of them is in registers. Lanes and
@@ -49,7 +53,6 @@ def default_layout(
 
     regs: list[Mode] = [take(order[0], vector)] if order else []
     held: list[Mode] = []
-    lanes, warps = LANES, threads // LANES
     for axis in sorted(order, key=lambda a: a not in in_warp):
         held.append(take(axis, lanes))
         lanes //= held[-1].size

@@ -12,40 +12,46 @@ from argus.diagnostics import Span
 from argus.ir import ops as o
 from argus.ir.program import Program
 from argus.ir.walk import blocks
+from argus.isa.registers import WARPGROUP
 
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """``threads`` threads running ``block``; ``role`` is None for common code."""
+    """``warps`` warps running ``block``; ``role`` is None for common code."""
 
     name: str
-    threads: int
+    warps: int
+    lanes: int
+    """Threads of a warp."""
     block: o.Block
     role: o.Role | None
     span: Span
 
     @property
-    def warps(self) -> int:
-        """Threads / 32."""
-        return self.threads // 32
+    def threads(self) -> int:
+        """Of all its warps."""
+        return self.warps * self.lanes
 
     @property
     def warpgroups(self) -> int:
         """Whole warpgroups in the group."""
-        return self.warps // 4
+        return self.warps // WARPGROUP
 
     @property
     def aligned(self) -> bool:
         """True when the group is made of whole warpgroups."""
-        return self.warps % 4 == 0
+        return self.warps % WARPGROUP == 0
 
 
 def groups(program: Program) -> list[Group]:
     """All groups of a program, common code first."""
-    found = [Group("block", program.warps * 32, program.body, None, program.span)]
+    lanes = program.target.warp_threads
+    found = [Group("block", program.warps, lanes, program.body, None, program.span)]
     for op in program.body.ops:
         if isinstance(op, o.Roles):
-            found += [Group(r.name, r.warps * 32, r.body, r, r.span) for r in op.roles]
+            found += [
+                Group(r.name, r.warps, lanes, r.body, r, r.span) for r in op.roles
+            ]
     return found
 
 

@@ -43,7 +43,7 @@ def infer_layouts(program: Program) -> None:
         _Inference(program, group).run()
 
 
-def _check_registers(tile: o.Tile) -> None:
+def _check_registers(tile: o.Tile, most: int) -> None:
     """Raises ArgusError AG0502 for a tile that takes the registers of two threads.
 
     A smaller one may still be too large beside others; that is for ptxas to say.
@@ -55,7 +55,7 @@ def _check_registers(tile: o.Tile) -> None:
             "AG0502",
             tile.span,
             f"this tile takes {needed} registers of each of {tile.layout.num_threads} "
-            f"threads, which have {registers.MOST}",
+            f"threads, which have {most}",
             help="make the tile smaller, or spread it over more warps: "
             "`ag.launch(warps=...)`",
         )
@@ -80,7 +80,7 @@ class _Inference:
         for cls in self.table.values():
             for tile in cls.tiles:
                 tile.layout = cls.layout
-                _check_registers(tile)
+                _check_registers(tile, self.program.target.thread_registers)
         insert_converts(self.group)
 
     def _of(self, tile: o.Tile) -> TileClass:
@@ -267,6 +267,11 @@ class _Inference:
         widest = 8 * memory.VECTOR_SIZES[-1]
         vector = max(1, min(widest, cls.vector_bits) // smallest)
         cls.layout = default_layout(
-            shape, self.group.threads, vector, cls.order, frozenset(cls.in_warp)
+            shape,
+            self.group.warps,
+            self.group.lanes,
+            vector,
+            cls.order,
+            frozenset(cls.in_warp),
         )
         return True

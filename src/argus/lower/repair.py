@@ -113,7 +113,9 @@ class _Repair:
 
     def _reduce(self, op: o.Reduce) -> None:
         layout = need(op.src)
-        if op.fn in ("argmax", "argmin") and not in_one_warp(layout, op.axis):
+        if op.fn in ("argmax", "argmin") and not in_one_warp(
+            layout, op.axis, self.group.lanes
+        ):
             layout = self._within_warp(op.src, op.axis)
             op.src = self.want(op.src, layout, f"{op.fn} within a warp")
         note = "the reduction leaves the slice's layout"
@@ -135,7 +137,7 @@ class _Repair:
         op.result = self.leave(op.result, window[0], "the window's layout")
 
     def _scan(self, op: o.Scan) -> None:
-        if scannable(need(op.src), op.axis):
+        if scannable(need(op.src), op.axis, self.group.lanes):
             return
         layout = self._within_warp(op.src, op.axis)
         op.src = self.want(op.src, layout, "prefix sum within a warp")
@@ -143,7 +145,11 @@ class _Repair:
 
     def _within_warp(self, tile: o.Tile, along: int) -> Fragment:
         return default_layout(
-            tile.shape, self.group.threads, 1, in_warp=frozenset({along})
+            tile.shape,
+            self.group.warps,
+            self.group.lanes,
+            1,
+            in_warp=frozenset({along}),
         )
 
     def _dot(self, op: o.Dot) -> None:

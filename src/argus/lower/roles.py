@@ -42,7 +42,7 @@ def place_roles(program: Program) -> None:
 
 
 def _check_threads(program: Program) -> None:
-    target, threads = program.target, program.warps * 32
+    target, threads = program.target, program.threads
     if threads > target.max_threads:
         raise fail(
             "AG0504",
@@ -81,8 +81,8 @@ def _set_registers(
                 f"role `{role.name}` asks for {count} registers",
                 help=f"`registers=` is {registers.BUDGETS_TEXT}",
             )
-    most = program.target.registers
-    entry = registers.held(registers.at_launch(program.warps, program.min_blocks, most))
+    launched = registers.at_launch(program.warps, program.min_blocks, program.target)
+    entry = registers.held(launched)
     _check_sum(program, split, budgets, entry)
     for role, count in budgets.items():
         if count != entry:

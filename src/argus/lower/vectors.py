@@ -17,7 +17,7 @@ from argus.ir.memory import GlobalView, SharedView
 from argus.ir.placement import VectorPlan
 from argus.ir.program import PointerAlignment, Program
 from argus.isa import cp_async, ldmatrix, memory, registry
-from argus.layout import Fragment
+from argus.layout import WARP_LANES, Fragment
 from argus.lower.defaults import copy_layout
 from argus.lower.groups import groups, walk_group
 from argus.lower.views import axis_start, contiguous_axis, uses_axis
@@ -116,17 +116,18 @@ def shared_alignment(program: Program, view: SharedView) -> int:
 
 
 def copy_plan(
-    program: Program, view: GlobalView, dst: SharedView, threads: int
+    program: Program, view: GlobalView, dst: SharedView, warps: int
 ) -> VectorPlan | None:
     """cp.async distribution, or None where no size of cp.async is aligned."""
-    wide = copy_layout(view, threads)
+    lanes = program.target.warp_threads
+    wide = copy_layout(view, warps, lanes)
     width = global_width(program, view, wide)
     if width > 1:
         rows_meet = contiguous_axis(view) == _row_axis(dst)
         width = min(width, shared_alignment(program, dst)) if rows_meet else 1
     if width * view.dtype.bytes not in cp_async.SIZES:
         return None
-    layout = copy_layout(view, threads, width)
+    layout = copy_layout(view, warps, lanes, width)
     _align(program, view, width)
     return VectorPlan(layout, width, "cp.async", unique=layout.replication > 1)
 
@@ -174,12 +175,12 @@ def matrix_width(layout: Fragment, axis: int, trans: bool) -> int:
     (PTX ISA, ldmatrix: lane L has columns 2*(L%4), +1 of row L/4; transposed: rows
     2*(L%4), +1 of column L/4).
     """
-    if layout.num_threads % 32 or layout.num_regs % 2:
+    if layout.num_threads % WARP_LANES or layout.num_regs % 2:
         return 0
     table = layout.table()
     widths = (2 * count for count in ldmatrix.COUNTS)
     width = max((w for w in widths if _same_shape(table[0], w)), default=0)
-    lane = np.arange(layout.num_threads) % 32
+    lane = np.arange(layout.num_threads) % WARP_LANES
     base = np.arange(layout.num_threads) - lane
     for e in range(2):
         held = table[:, e]

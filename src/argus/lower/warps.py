@@ -2,15 +2,13 @@
 
 Shuffles combine the lanes of one warp, and butterflies need powers of two. So a thread
 digit counts as inside a warp only where its weight and size are powers of two and it
-ends at the warp's 32 lanes; everything else is across warps, even if some of its
+ends at the warp's lanes; everything else is across warps, even if some of its
 threads happen to share one.
 """
 
 from dataclasses import dataclass
 
 from argus.layout import Fragment
-
-LANES = 32
 
 
 @dataclass(frozen=True)
@@ -23,13 +21,13 @@ class Digit:
     """Held by different warps."""
 
 
-def axis_digits(layout: Fragment, axis: int) -> list[Digit]:
-    """Digits of an axis, fastest first."""
+def axis_digits(layout: Fragment, axis: int, lanes: int) -> list[Digit]:
+    """Digits of an axis, fastest first, where a warp has so many lanes."""
     found: list[Digit] = []
     for weight, mode in layout.thread_digits():
         if mode.axis != axis or mode.size == 1:
             continue
-        inside = _inside(weight, mode.size)
+        inside = _inside(weight, mode.size, lanes)
         if inside > 1:
             found.append(Digit(inside, mode.step, False))
         if mode.size > inside:
@@ -38,27 +36,27 @@ def axis_digits(layout: Fragment, axis: int) -> list[Digit]:
     return sorted((d for d in found if d.size > 1), key=lambda d: d.step)
 
 
-def _inside(weight: int, size: int) -> int:
+def _inside(weight: int, size: int, lanes: int) -> int:
     """How much of a thread digit, from its fastest end, is lanes of one warp."""
-    if weight & (weight - 1) or weight >= LANES:
+    if weight & (weight - 1) or weight >= lanes:
         return 1
-    room = LANES // weight
+    room = lanes // weight
     if size <= room:
         return size if size & (size - 1) == 0 else 1
     return room if size % room == 0 else 1
 
 
-def in_one_warp(layout: Fragment, axis: int) -> bool:
+def in_one_warp(layout: Fragment, axis: int, lanes: int) -> bool:
     """True when lanes of one warp and registers hold the whole axis."""
-    return not any(d.across for d in axis_digits(layout, axis))
+    return not any(d.across for d in axis_digits(layout, axis, lanes))
 
 
-def scannable(layout: Fragment, axis: int) -> bool:
+def scannable(layout: Fragment, axis: int, lanes: int) -> bool:
     """True for an axis that runs over registers, then adjacent lanes, then registers.
 
     That is what a prefix sum by shuffles needs.
     """
-    if not in_one_warp(layout, axis):
+    if not in_one_warp(layout, axis, lanes):
         return False
     width, step = 1, 0
     first = 0

@@ -18,7 +18,7 @@ OVERHEAD = 26
 
 def estimate(program: Program) -> int:
     """Registers per thread, at most what launch bounds leave."""
-    bound = at_launch(program.warps, program.min_blocks, program.target.registers)
+    bound = at_launch(program.warps, program.min_blocks, program.target)
     most = max(16, bound)
     roles = [op for op in program.body.ops if isinstance(op, o.Roles)]
     if any(r.registers is not None for op in roles for r in op.roles):

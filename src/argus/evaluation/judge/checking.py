@@ -119,7 +119,7 @@ def check(job: Job, clock: Clock) -> Checked:
                 assumptions = "; ".join(a.text for a in proof.report.assumptions)
 
     clock.begin("build")
-    resources = Resources(threads=32 * program.warps, shared_bytes=program.shared_bytes)
+    resources = Resources(threads=program.threads, shared_bytes=program.shared_bytes)
     try:
         built = build(request)
     except ArgusError as error:

@@ -121,7 +121,7 @@ def _profile(request: Request, subject: Subject, enter: Enter) -> dict[str, Any]
             "limits": facts.occupancy.limits,
         },
         "resources": {
-            "threads": 32 * program.warps,
+            "threads": program.threads,
             "shared_bytes": program.shared_bytes,
             "registers": usage.registers,
             "spill_bytes": usage.spill_stores,

@@ -91,7 +91,7 @@ class If(Structure):
 class Role:
     """A group of warps with its own program.
 
-    ``warps`` counts the threads that run it / 32; ``first_warp`` is set by placing
+    ``warps`` run it; ``first_warp`` is set by placing
     (warpgroups start at a multiple of 4). ``registers`` is the setmaxnreg budget per
     thread or None.
     """

@@ -334,7 +334,7 @@ class _Reading:
                     help="leave `warps=` out",
                 )
         for sync in e.block_syncs:
-            sync.threads = p.warps * 32
+            sync.threads = p.threads
         if not p.outputs and not reporter.has_errors:
             reporter.report(
                 "AG0024",

@@ -23,7 +23,7 @@ from argus.ir.ops import (
     Sync,
 )
 from argus.ir.walk import walk
-from argus.isa.registers import BUDGETS, BUDGETS_TEXT
+from argus.isa.registers import BUDGETS, BUDGETS_TEXT, WARPGROUP
 from argus.lang.frontend.calls import Call
 from argus.lang.frontend.control import bind_name
 from argus.lang.frontend.expressions import bound_call, called
@@ -159,11 +159,12 @@ def _role(e: Elaborator, node: ast.With, call: Call) -> None:
     if any(r.name == name for r in roles.roles):
         raise e.fail("AG0411", span, f"there are two roles named `{name}`")
     total = sum(r.warps for r in roles.roles) + role.warps
-    if total * 32 > e.program.target.max_threads:
+    threads = total * e.program.target.warp_threads
+    if threads > e.program.target.max_threads:
         raise e.fail(
             "AG0504",
             span,
-            f"the roles have {total * 32} threads together, more than the "
+            f"the roles have {threads} threads together, more than the "
             f"{e.program.target.max_threads} of a block",
         )
     roles.roles.append(role)
@@ -224,8 +225,8 @@ def _warps(e: Elaborator, call: Call) -> int:
     if call.given("warps"):
         warps, where = call.int("warps"), call.where("warps")
     else:
-        warps, where = 4 * call.int("warpgroups"), call.where("warpgroups")
-    if not 1 <= warps <= 32:
+        warps, where = WARPGROUP * call.int("warpgroups"), call.where("warpgroups")
+    if not 1 <= warps <= e.program.target.max_warps:
         raise e.fail("AG0505", where, f"a role of {warps} warps is not possible")
     return warps
 
@@ -266,7 +267,7 @@ def open_turn(e: Elaborator, name: str, i: int, count: int, span: Span) -> None:
         return
     e.role_prologue.append(
         Sync(
-            2 * e.role.warps * 32,
+            2 * e.role.warps * e.program.target.warp_threads,
             arrive_only=True,
             name=key,
             span=span,

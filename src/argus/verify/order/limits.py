@@ -17,7 +17,7 @@ from argus.ir.walk import walk
 from argus.isa import registry
 from argus.isa.boxes import violations
 from argus.isa.mbarrier import MAX_COUNT
-from argus.isa.sync import CLUSTER_SIZES, NAMED_BARRIERS, WARP
+from argus.isa.sync import CLUSTER_SIZES, NAMED_BARRIERS
 from argus.verify.evidence import Counterexample, Place
 from argus.verify.verdict import Obligation, Verdict
 
@@ -81,7 +81,7 @@ def _copy(
 
 
 def _threads(program: Program) -> Iterator[Obligation]:
-    target, threads = program.target, WARP * program.warps
+    target, threads = program.target, program.threads
     if not 0 < threads <= target.max_threads:
         message = f"a block of {threads} threads"
         why = f"{target.name} runs 1 to {target.max_threads}"

@@ -25,8 +25,7 @@ __all__ = ["change", "gaps", "launched", "refused"]
 
 def launched(program: Program) -> int:
     """Registers that each thread holds when the block begins."""
-    total = program.target.registers
-    return held(at_launch(program.warps, program.min_blocks, total))
+    return held(at_launch(program.warps, program.min_blocks, program.target))
 
 
 def gaps(program: Program) -> Iterator[str]:

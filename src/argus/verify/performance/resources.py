@@ -16,14 +16,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from argus.ir.program import Program
-from argus.isa.registers import PARTITIONS
 
 __all__ = ["Occupancy", "occupancy"]
-
-RESERVED = 1024
-"""Shared memory that the system takes for each block."""
-UNIT = 256
-"""Registers are given to a warp in this unit."""
 
 
 @dataclass(frozen=True)
@@ -45,16 +39,16 @@ def occupancy(program: Program, registers: int | None = None) -> Occupancy:
     Without them, the number that is certain: launch bounds keep registers low enough
     for ``min_blocks``.
     """
-    threads = program.warps * 32
-    shared = program.target.shared_bytes + RESERVED
+    target, threads = program.target, program.threads
+    shared = target.shared_bytes + target.shared_reserved
     limits = {
-        "blocks": program.target.resident_blocks,
-        "threads": program.target.resident_threads // threads,
-        "shared memory": shared // (program.shared_bytes + RESERVED),
+        "blocks": target.resident_blocks,
+        "threads": target.resident_threads // threads,
+        "shared memory": shared // (program.shared_bytes + target.shared_reserved),
     }
     if registers is None:
         limits["registers (launch bounds)"] = max(
-            program.min_blocks, program.target.registers // (threads * 256)
+            program.min_blocks, target.registers // (threads * 256)
         )
     else:
         limits["registers"] = _by_registers(program, registers)
@@ -62,6 +56,8 @@ def occupancy(program: Program, registers: int | None = None) -> Occupancy:
 
 
 def _by_registers(program: Program, registers: int) -> int:
-    per_warp = -(-registers * 32 // UNIT) * UNIT
-    per_partition = program.target.registers // PARTITIONS // per_warp
-    return per_partition * PARTITIONS // program.warps
+    target = program.target
+    unit = target.register_unit
+    per_warp = -(-registers * target.warp_threads // unit) * unit
+    per_partition = target.registers // target.partitions // per_warp
+    return per_partition * target.partitions // program.warps

@@ -98,12 +98,16 @@ def launch(call: Call) -> Value:
     e.launch_span = call.span
     if call.given("warps"):
         warps = call.int("warps")
-        if not 1 <= warps <= 32:
+        target = e.program.target
+        if not 1 <= warps <= target.max_warps:
             raise e.fail(
                 "AG0504",
                 call.where("warps"),
                 f"a block of {warps} warps is not possible",
-                notes=("a block has 1 to 32 warps of 32 threads",),
+                notes=(
+                    f"a block has 1 to {target.max_warps} warps of "
+                    f"{target.warp_threads} threads",
+                ),
             )
         e.program.warps, e.launch_warps = warps, True
     e.program.min_blocks = call.positive("min_blocks", 1)

@@ -20,7 +20,6 @@ from argus.ir.ops import (
     WgmmaWait,
 )
 from argus.isa.mbarrier import MAX_COUNT
-from argus.isa.sync import WARP
 from argus.lang.frontend.calls import Call, builtin
 from argus.lang.frontend.values import (
     NOTHING,
@@ -112,7 +111,7 @@ def sync(call: Call) -> Value:
     if call.given("threads"):
         raise call.wrong("threads", "`threads` goes with the name of a barrier")
     if e.role is not None:
-        e.emit(Sync(e.role.warps * 32, span=call.span))
+        e.emit(Sync(e.role.warps * e.program.target.warp_threads, span=call.span))
         return NOTHING
     op = Sync(0, barrier=0, span=call.span)
     e.block_syncs.append(op)
@@ -130,12 +129,13 @@ def _threads(call: Call) -> int:
         )
     threads = call.int("threads")
     most = call.e.program.target.max_threads
-    if threads % WARP or not WARP <= threads <= most:
+    warp = call.e.program.target.warp_threads
+    if threads % warp or not warp <= threads <= most:
         raise call.e.fail(
             "AG0420",
             call.where("threads"),
             f"a named barrier of {threads} threads is not possible",
-            notes=(f"it counts whole warps: a multiple of {WARP} up to {most}",),
+            notes=(f"it counts whole warps: a multiple of {warp} up to {most}",),
         )
     return threads
 
@@ -175,7 +175,7 @@ def _turn(call: Call) -> tuple[TurnsValue, int, int]:
         )
     if e.role is None:
         raise e.fail("AG0422", call.span, "turns are taken by roles")
-    return own, i, 2 * e.role.warps * 32
+    return own, i, 2 * e.role.warps * e.program.target.warp_threads
 
 
 @builtin("Turns.wait")
