@@ -20,7 +20,7 @@ from argus.report.sources import DiffLine, Knob, difference, knobs
 from argus.runs.history import Trial
 from argus.runs.records import Candidate, Finding, Verdict
 from argus.verify.render.data import counterexample_of
-from argus.verify.render.page import Finding as View
+from argus.verify.render.page import FindingView as View
 from argus.verify.render.page import finding_of
 from argus.verify.verdict import Obligation
 from argus.verify.verdict import Verdict as Proved

@@ -23,7 +23,7 @@ from argus.ir.walk import walk
 from argus.model.hardware import H200
 from argus.model.scalars import launch_scalars
 from argus.verify.render import svg
-from argus.verify.render.picture import Grid, Region, grid_of
+from argus.verify.render.picture import ElementGrid, Region, grid_of
 
 MARKED = (5, 19)
 """The element of each tile that is followed; less in tiles that are smaller."""
@@ -178,7 +178,7 @@ def _holder(alloc: SharedAlloc) -> str:
     return f"{alloc.name} in shared memory{slots}"
 
 
-def _said(grid: Grid) -> str:
+def _said(grid: ElementGrid) -> str:
     """Of the marked element, and what colours mean."""
     r, c = grid.marked[0] - grid.row, grid.marked[1] - grid.column
     value, place = int(grid.cells[r, c]), int(grid.places[r, c])

@@ -47,7 +47,7 @@ class Usage:
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredFact:
     """One measured fact: the worst value, and the place where it is.
 
     ``uncounted`` says which accesses are not in it: then it may be worse.
@@ -62,7 +62,7 @@ class Measured:
 
 def judge(
     expects: Sequence[Expect],
-    measured: Mapping[Fact, Measured],
+    measured: Mapping[Fact, MeasuredFact],
     missing: Mapping[Fact, str],
 ) -> list[Obligation]:
     """An obligation (AG0513) for each expected fact.
@@ -101,7 +101,7 @@ def judge(
     return made
 
 
-def _shown(fact: Fact, bound: int, found: Measured) -> Counterexample:
+def _shown(fact: Fact, bound: int, found: MeasuredFact) -> Counterexample:
     relation = "at least" if fact in AT_LEAST else "at most"
     notes = (f"found at line {found.span.line}",) if found.span is not None else ()
     return Counterexample(

@@ -23,7 +23,7 @@ import numpy as np
 from argus.diagnostics import Span
 from argus.ir.annotations import Assume, Expect, Fact, Trust, annotations_of
 from argus.ir.program import Program
-from argus.verify.expectations import Measured, Usage, judge
+from argus.verify.expectations import MeasuredFact, Usage, judge
 from argus.verify.verdict import Assumption, Obligation, Report, Verdict
 
 ANALYSES = ("tags", "order", "performance")
@@ -128,17 +128,17 @@ def _expected(program: Program, usage: Usage | None) -> list[Obligation]:
 
 def _measured(
     program: Program, usage: Usage | None
-) -> tuple[dict[Fact, Measured], dict[Fact, str]]:
+) -> tuple[dict[Fact, MeasuredFact], dict[Fact, str]]:
     """What is known of each fact, and why the others are not."""
-    from argus.verify.performance import Finding, measure
+    from argus.verify.performance import PerformanceFinding, measure
 
     facts = measure(program, None if usage is None else usage.registers)
     by, blocks = facts.occupancy.by, facts.occupancy.blocks
-    known: dict[Fact, Measured] = {
-        "occupancy": Measured(blocks, "count", why=f"what limits it: {by}")
+    known: dict[Fact, MeasuredFact] = {
+        "occupancy": MeasuredFact(blocks, "count", why=f"what limits it: {by}")
     }
     missing: dict[Fact, str] = {}
-    counted: dict[Fact, Finding | None] = {
+    counted: dict[Fact, PerformanceFinding | None] = {
         "bank_conflicts": facts.bank_conflicts,
         "excess_sectors": facts.excess_sectors,
         "access_bytes": facts.access_bytes,
@@ -149,7 +149,7 @@ def _measured(
             missing[fact] = uncounted or "no access to global memory has a width"
             continue
         worst = facts.worst()[fact]
-        known[fact] = Measured(
+        known[fact] = MeasuredFact(
             worst,
             "enumeration",
             None if found is None else found.span,
@@ -159,8 +159,8 @@ def _measured(
     if usage is None:
         missing["spills"] = missing["registers"] = "it is known only after building"
     else:
-        known["spills"] = Measured(usage.spill_bytes, "machine code")
-        known["registers"] = Measured(usage.registers, "machine code")
+        known["spills"] = MeasuredFact(usage.spill_bytes, "machine code")
+        known["registers"] = MeasuredFact(usage.registers, "machine code")
     return known, missing
 
 

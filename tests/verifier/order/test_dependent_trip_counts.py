@@ -18,13 +18,13 @@ from argus.ir.expr import evaluate
 from argus.ir.program import GRID_SIZE, Program
 from argus.verify.order.control_dependence import study
 from argus.verify.order.fills import Fills
-from argus.verify.order.finding import Findings
+from argus.verify.order.finding import OrderFindings
 from argus.verify.order.footprint import Footprints
 from argus.verify.order.joint_state import joint
 from argus.verify.order.scalars import Scalars
 from argus.verify.order.sizes import Sizes
 from argus.verify.order.slicing import prune
-from argus.verify.order.state import Group
+from argus.verify.order.state import GroupState
 from argus.verify.order.trip_count_choices import Choices
 from argus.verify.order.trip_count_sequences import Sequences
 from argus.verify.order.walk import Walk
@@ -95,7 +95,7 @@ class _Sure(Sequences):
 
     compared = 0
 
-    def _state(self, walk: Walk, group: Group, op: o.For) -> int:
+    def _state(self, walk: Walk, group: GroupState, op: o.For) -> int:
         before = self.at
         known = before is not None and before[1] in self.graph.ways[before[0]]
         number = super()._state(walk, group, op)
@@ -127,7 +127,7 @@ def _wrong_for(program: Program, rng: Random) -> str:
     numbers: dict[object, int] = {}
     most = rng.choice((1, 2, 3, 5, 9))
 
-    def choose(walk: Walk, group: Group, op: o.For) -> bool:
+    def choose(walk: Walk, group: GroupState, op: o.For) -> bool:
         kind, less = kinds.of[op]
         around = group.turns[: len(group.loops) - 1]
         if (kind, around) not in numbers:
@@ -135,7 +135,7 @@ def _wrong_for(program: Program, rng: Random) -> str:
             numbers[kind, around] = max(number, kinds.least[kind])
         return numbers[kind, around] > group.turns[-1] - less
 
-    findings = Findings()
+    findings = OrderFindings()
     walk = Walk(
         program,
         sequences.env,

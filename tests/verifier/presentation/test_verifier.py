@@ -8,7 +8,7 @@ import pytest
 
 from argus.ir import ops as o
 from argus.verify import verifier
-from argus.verify.expectations import Measured, Usage, judge
+from argus.verify.expectations import MeasuredFact, Usage, judge
 from argus.verify.verdict import Obligation, Verdict
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -128,7 +128,7 @@ class TestExpectations:
         ],
     )
     def test_directions(self, fact, bound, value, met) -> None:
-        made = self.judged(fact, bound, Measured(value, "count"))
+        made = self.judged(fact, bound, MeasuredFact(value, "count"))
         assert made.verdict is (Verdict.PROVED if met else Verdict.REFUTED)
         assert (made.rule, made.slow) == ("AG0513", False)
         assert (made.counterexample is None) == met
@@ -138,7 +138,7 @@ class TestExpectations:
         assert (made.verdict, made.reason) == (Verdict.UNKNOWN, "not built")
 
     def test_what_is_partly_counted_is_not_met_either(self) -> None:
-        found = Measured(0, "count", uncounted="an access")
+        found = MeasuredFact(0, "count", uncounted="an access")
         assert self.judged("bank_conflicts", 0, found).verdict is Verdict.UNKNOWN
         worse = replace(found, value=3)
         assert self.judged("bank_conflicts", 0, worse).verdict is Verdict.REFUTED

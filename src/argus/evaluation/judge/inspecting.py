@@ -34,7 +34,7 @@ from argus.verify.performance import measure
 from argus.verify.render.data import report_json
 
 if TYPE_CHECKING:
-    from argus.verify.performance import Finding
+    from argus.verify.performance import PerformanceFinding
 
 _OPCODE = re.compile(r"/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][A-Z0-9_]*)")
 """An instruction in the text of nvdisasm: its address, maybe a predicate, its name."""
@@ -141,7 +141,7 @@ def _profile(request: Request, subject: Subject, enter: Enter) -> dict[str, Any]
     return told
 
 
-def _worst(found: Finding | None) -> dict[str, Any] | None:
+def _worst(found: PerformanceFinding | None) -> dict[str, Any] | None:
     """The worst access of a kind; None where the kernel has none."""
     if found is None:
         return None

@@ -22,14 +22,14 @@ from argus.verify.decide.evaluation import FLOATS, MISTYPED, Unmodelled
 from argus.verify.decide.facts import Skimmed, range_of, symbols_of
 from argus.verify.decide.polynomial import Interval
 
-__all__ = ["Answer", "has_xor", "solve"]
+__all__ = ["SolverAnswer", "has_xor", "solve"]
 
 XOR_BITS = 24
 """Widest bounded side of an xor on integers."""
 
 
 @dataclass(frozen=True)
-class Answer:
+class SolverAnswer:
     """What the solver says; a model where the goal does not hold."""
 
     holds: bool | None
@@ -62,7 +62,7 @@ def solve(
     known: Skimmed,
     timeout_ms: int,
     kinds: Sequence[str] = ("bits", "integers"),
-) -> Answer:
+) -> SolverAnswer:
     """Decide within a time limit in milliseconds.
 
     ``kinds``: bit vectors are used where an xor occurs and everything is bounded.
@@ -74,7 +74,7 @@ def solve(
         translations.append(_Bits(width, known.ranges))
     if "integers" in kinds:
         translations.append(_Integers(known.ranges))
-    answer = Answer(None, "z3", "no translation to the solver")
+    answer = SolverAnswer(None, "z3", "no translation to the solver")
     for numbers in translations:
         limit = max(1, timeout_ms // len(translations))
         answer = _ask(goal, facts, known, numbers, limit)
@@ -89,7 +89,7 @@ def _ask(
     known: Skimmed,
     numbers: _Numbers,
     timeout_ms: int,
-) -> Answer:
+) -> SolverAnswer:
     z3 = _z3()
     translation = _Translation(numbers)
     solver = z3.Solver()
@@ -100,7 +100,7 @@ def _ask(
             solver.add(z3.And(truth, defined))
         truth, defined = translation.condition(goal)
     except Unmodelled as why:
-        return Answer(None, numbers.method, str(why))
+        return SolverAnswer(None, numbers.method, str(why))
     solver.add(z3.Not(z3.And(truth, defined)))
     for sym in symbols_of(goal, facts):
         where = known.ranges[sym.name]
@@ -113,18 +113,18 @@ def _ask(
         solver.add(extra)
     found = solver.check()
     if found == z3.unsat:
-        return Answer(True, numbers.method)
+        return SolverAnswer(True, numbers.method)
     if found == z3.unknown:
         why = str(solver.reason_unknown())
         slow = why in ("timeout", "canceled")
         reason = f"timeout after {timeout_ms} ms" if slow else f"Z3 gave up: {why}"
-        return Answer(None, numbers.method, reason)
+        return SolverAnswer(None, numbers.method, reason)
     values = solver.model()
     model = {
         name: int(numbers.value(values.eval(x, model_completion=True)))
         for name, x in translation.symbols.items()
     }
-    return Answer(False, numbers.method, model=model)
+    return SolverAnswer(False, numbers.method, model=model)
 
 
 def _width(everything: Sequence[Expr], ranges: dict[str, Interval]) -> int | None:

@@ -13,9 +13,16 @@ from argus.ir import ops as o
 from argus.ir.memory import SharedAlloc
 from argus.verify.evidence import Event
 from argus.verify.order.clock import FENCED, ORDER
-from argus.verify.order.finding import Finding, Findings
+from argus.verify.order.finding import OrderFinding, OrderFindings
 from argus.verify.order.footprint import Footprint, Pairs
-from argus.verify.order.state import Barrier, Block, Did, Group, Iteration, Record
+from argus.verify.order.state import (
+    AccessRecord,
+    BarrierState,
+    BlockState,
+    Did,
+    GroupState,
+    Iteration,
+)
 
 __all__ = ["access", "event", "report"]
 
@@ -29,15 +36,15 @@ _WORDS = {
 }
 
 
-def event(group: Group, op: o.AnyOp, text: str, iteration: Iteration) -> Event:
+def event(group: GroupState, op: o.AnyOp, text: str, iteration: Iteration) -> Event:
     """An event of a group, as evidence."""
     return Event(group.who, text, op.span, dict(iteration))
 
 
 def report(
-    findings: Findings,
+    findings: OrderFindings,
     rule: str,
-    group: Group,
+    group: GroupState,
     op: o.AnyOp,
     message: str,
     label: str,
@@ -53,7 +60,7 @@ def report(
     if (rule, id(op)) in findings.found:
         return
     findings.add(
-        Finding(
+        OrderFinding(
             rule,
             op,
             message,
@@ -73,9 +80,9 @@ def report(
 
 
 def access(
-    findings: Findings,
-    group: Group,
-    block: Block,
+    findings: OrderFindings,
+    group: GroupState,
+    block: BlockState,
     op: o.AnyOp,
     footprint: Footprint,
     alloc: SharedAlloc,
@@ -85,7 +92,7 @@ def access(
     units: int,
     base: int,
     number: int,
-    fills: Barrier | None = None,
+    fills: BarrierState | None = None,
 ) -> None:
     """Check an access of a group to a block's shared memory, and remember it.
 
@@ -98,7 +105,7 @@ def access(
         return
     record = block.records.get((footprint, group, write))
     if record is None:
-        new = Record(kind, write, footprint, group, op, units, alloc)
+        new = AccessRecord(kind, write, footprint, group, op, units, alloc)
         record = block.enter(new)
     single = kind in ("tma", "store")
     know = group.know
@@ -158,7 +165,7 @@ def access(
 
 
 def _unknown(
-    group: Group, part: int, mine: Record, other: Record, meets: Pairs
+    group: GroupState, part: int, mine: AccessRecord, other: AccessRecord, meets: Pairs
 ) -> tuple[int, int] | None:
     """Two units that share a byte, of which mine does not know the other's access."""
     rows: dict[int, int] = {}
@@ -170,7 +177,7 @@ def _unknown(
     return None
 
 
-def _row(group: Group, part: int, mine: Record, unit: int) -> int:
+def _row(group: GroupState, part: int, mine: AccessRecord, unit: int) -> int:
     """What a unit knows when it starts."""
     if mine.stride == 1:
         return group.know.row(part, unit)
@@ -179,10 +186,10 @@ def _row(group: Group, part: int, mine: Record, unit: int) -> int:
 
 
 def _unordered(
-    findings: Findings,
-    group: Group,
-    mine: Record,
-    other: Record,
+    findings: OrderFindings,
+    group: GroupState,
+    mine: AccessRecord,
+    other: AccessRecord,
     unit: int,
     theirs: int,
 ) -> None:
@@ -257,10 +264,10 @@ def _unordered(
 
 
 def _visible(
-    findings: Findings,
-    group: Group,
-    mine: Record,
-    other: Record,
+    findings: OrderFindings,
+    group: GroupState,
+    mine: AccessRecord,
+    other: AccessRecord,
     meets: Pairs,
     fill: int | None,
 ) -> None:
@@ -313,10 +320,10 @@ def _visible(
 
 
 def _unfenced(
-    findings: Findings,
-    group: Group,
-    mine: Record,
-    other: Record,
+    findings: OrderFindings,
+    group: GroupState,
+    mine: AccessRecord,
+    other: AccessRecord,
     message: str,
     label: str,
     does: str,
@@ -339,7 +346,11 @@ def _unfenced(
 
 
 def _stale(
-    findings: Findings, group: Group, mine: Record, other: Record, fill: int
+    findings: OrderFindings,
+    group: GroupState,
+    mine: AccessRecord,
+    other: AccessRecord,
+    fill: int,
 ) -> None:
     """Ordered, but the stage has been filled again, or not yet."""
     name = mine.alloc.name
@@ -364,7 +375,11 @@ def _stale(
 
 
 def _overtaken(
-    findings: Findings, group: Group, mine: Record, other: Record, meets: Pairs
+    findings: OrderFindings,
+    group: GroupState,
+    mine: AccessRecord,
+    other: AccessRecord,
+    meets: Pairs,
 ) -> None:
     """A TMA load to bytes that ordinary stores have written: those may come later."""
     if not mine.footprint.whole & other.alive:
@@ -383,7 +398,9 @@ def _overtaken(
     )
 
 
-def _again(findings: Findings, mine: Record, other: Record, op: o.AnyOp) -> None:
+def _again(
+    findings: OrderFindings, mine: AccessRecord, other: AccessRecord, op: o.AnyOp
+) -> None:
     """A fill is written once more after it was read: which write was that?"""
     if mine.alloc is other.alloc:
         findings.gaps.append(
@@ -392,7 +409,9 @@ def _again(findings: Findings, mine: Record, other: Record, op: o.AnyOp) -> None
         )
 
 
-def _foreign(findings: Findings, group: Group, mine: Record, other: Record) -> None:
+def _foreign(
+    findings: OrderFindings, group: GroupState, mine: AccessRecord, other: AccessRecord
+) -> None:
     """Ordered, but what is there belongs to another buffer at the same place."""
     first, second = mine.alloc.name, other.alloc.name
     both = mine.footprint.whole & other.alive

@@ -12,17 +12,17 @@ from argus.ir import ops as o
 from argus.isa.mbarrier import MAX_TX
 from argus.verify.order.accesses import event, report
 from argus.verify.order.clock import CAUSE, Clock
-from argus.verify.order.finding import Findings
-from argus.verify.order.state import Barrier, Group, Steps, Waited, Waiting
+from argus.verify.order.finding import OrderFindings
+from argus.verify.order.state import BarrierState, GroupState, Steps, Waited, Waiting
 
 __all__ = ["arrive", "bytes_land", "expect", "meet", "wait"]
 
 
 def arrive(
-    findings: Findings,
-    group: Group,
+    findings: OrderFindings,
+    group: GroupState,
     op: o.AnyOp,
-    barrier: Barrier,
+    barrier: BarrierState,
     count: int,
     given: Clock,
     sure: int,
@@ -64,7 +64,11 @@ def arrive(
 
 
 def expect(
-    findings: Findings, group: Group, op: o.BarrierExpect, barrier: Barrier, nbytes: int
+    findings: OrderFindings,
+    group: GroupState,
+    op: o.BarrierExpect,
+    barrier: BarrierState,
+    nbytes: int,
 ) -> None:
     """One arrival, by the elected thread, that announces bytes."""
     barrier.tx += nbytes
@@ -85,7 +89,11 @@ def expect(
 
 
 def bytes_land(
-    findings: Findings, group: Group, op: o.CopyAsync, barrier: Barrier, nbytes: int
+    findings: OrderFindings,
+    group: GroupState,
+    op: o.CopyAsync,
+    barrier: BarrierState,
+    nbytes: int,
 ) -> None:
     """Bytes of a copy by the group's elected thread count on the barrier."""
     cause = group.know.row(CAUSE, 0)
@@ -114,7 +122,7 @@ def bytes_land(
     _complete(findings, barrier)
 
 
-def _complete(findings: Findings, barrier: Barrier) -> None:
+def _complete(findings: OrderFindings, barrier: BarrierState) -> None:
     if barrier.pending or barrier.tx:
         return
     cause = barrier.contribution[CAUSE]
@@ -147,7 +155,11 @@ def _complete(findings: Findings, barrier: Barrier) -> None:
 
 
 def wait(
-    findings: Findings, group: Group, op: o.BarrierWait, barrier: Barrier, n: int
+    findings: OrderFindings,
+    group: GroupState,
+    op: o.BarrierWait,
+    barrier: BarrierState,
+    n: int,
 ) -> Steps:
     """All warps wait for completion n, by parity as the hardware."""
     here = group.did(op, f"waits for completion {n} of {{}}", barrier)
@@ -187,10 +199,10 @@ def wait(
 
 
 def meet(
-    findings: Findings,
-    group: Group,
+    findings: OrderFindings,
+    group: GroupState,
     op: o.AnyOp,
-    barrier: Barrier,
+    barrier: BarrierState,
     threads: int,
     *,
     waits: bool,

@@ -18,9 +18,15 @@ from argus.ir.walk import walk
 from argus.verify.evidence import Event
 from argus.verify.order.accesses import event, report
 from argus.verify.order.clock import joined
-from argus.verify.order.finding import Findings
+from argus.verify.order.finding import OrderFindings
 from argus.verify.order.slicing import Pruned
-from argus.verify.order.state import Block, Group, Iteration, Parting, storage_key
+from argus.verify.order.state import (
+    BlockState,
+    GroupState,
+    Iteration,
+    Parting,
+    storage_key,
+)
 
 __all__ = ["ends_within", "leave", "over", "simple_tails"]
 
@@ -30,7 +36,7 @@ _TAIL = (
 _KINDS = {"cp": "cp.async copy", "store": "TMA store", "wgmma": "matrix instruction"}
 
 
-def leave(findings: Findings, parting: Parting, iteration: Iteration) -> None:
+def leave(findings: OrderFindings, parting: Parting, iteration: Iteration) -> None:
     """A group ends: its own asynchronous operations are over."""
     group = parting.group
     for (issued, covered, _), (kind, what) in zip(
@@ -64,7 +70,7 @@ def leave(findings: Findings, parting: Parting, iteration: Iteration) -> None:
 
 
 def over(
-    findings: Findings, blocks: Sequence[Block], partings: Sequence[Parting]
+    findings: OrderFindings, blocks: Sequence[BlockState], partings: Sequence[Parting]
 ) -> None:
     """All have ended: nothing may reach the memory of a block that is gone."""
     for block in blocks:
@@ -75,21 +81,21 @@ def over(
             _outlives(findings, block, parting, seen, partings)
 
 
-def _seen(block: Block, partings: Sequence[Parting]) -> int | None:
+def _seen(block: BlockState, partings: Sequence[Parting]) -> int | None:
     """What had happened for sure when the last thread of a block ended."""
     rows = [p.cause for p in partings if p.group.block is block]
     return joined(rows) if rows else None
 
 
-def _ends(block: Block, partings: Sequence[Parting]) -> list[Event]:
+def _ends(block: BlockState, partings: Sequence[Parting]) -> list[Event]:
     groups = [p.group for p in partings if p.group.block is block]
     left = [e for g in groups for e in g.loops_left()]
     return [*left, *(Event(g.who, "ends", g.span) for g in groups)]
 
 
 def _outlives(
-    findings: Findings,
-    block: Block,
+    findings: OrderFindings,
+    block: BlockState,
     parting: Parting,
     seen: int,
     partings: Sequence[Parting],
@@ -217,9 +223,9 @@ def _expanded(e: Expr, made: Mapping[str, Expr], cluster: int) -> Expr:
 
 
 def ends_within(
-    findings: Findings,
-    blocks: Sequence[Block],
-    groups: Sequence[Group],
+    findings: OrderFindings,
+    blocks: Sequence[BlockState],
+    groups: Sequence[GroupState],
     tails: dict[str, list[o.AnyOp]],
     least: int,
 ) -> bool:

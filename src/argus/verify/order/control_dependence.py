@@ -25,7 +25,7 @@ from argus.verify.order import register_budgets
 from argus.verify.order.dependent_trip_counts import Kinds, kinds
 from argus.verify.order.events import event_expressions, has_events
 from argus.verify.order.peeling import flips
-from argus.verify.order.size_relations import Alike, Decision, relations
+from argus.verify.order.size_relations import Alike, ControlDecision, relations
 from argus.verify.order.size_steps import units
 from argus.verify.order.trip_count import expanded, length
 
@@ -83,10 +83,10 @@ class Control:
 
 def study(program: Program) -> Control:
     """What decides the course of a placed program."""
-    return _Study(program).result()
+    return _ControlStudy(program).result()
 
 
-class _Study:
+class _ControlStudy:
     def __init__(self, program: Program) -> None:
         self.program = program
         self.made: dict[str, list[Expr]] = {}
@@ -101,7 +101,7 @@ class _Study:
         self.conditions: list[Expr] = []
         self.begun: list[Expr] = []
         """Bounds of loops that only say where they begin."""
-        self.decisions: list[Decision] = []
+        self.decisions: list[ControlDecision] = []
         self.uneven: list[str] = []
         """Loops whose number of turns no size says, or another one in each turn."""
         for op in walk(program.body):
@@ -287,7 +287,7 @@ class _Study:
         apart = binary("-", op.stop, op.start)
         whole = length(op, self.made, self.turning)
         apart = expanded(apart, self.made, self.turning) if whole is None else whole
-        self.decisions.append(Decision(op, apart))
+        self.decisions.append(ControlDecision(op, apart))
         if all(isinstance(e, Const) for e in bounds):
             return
         control.loops[op] = (
@@ -314,7 +314,7 @@ class _Study:
         self.conditions.append(op.cond)
         control.sized |= self._sized(op.cond)
         cond = expanded(op.cond, self.made, self.turning)
-        self.decisions.append(Decision(op, cond, around))
+        self.decisions.append(ControlDecision(op, cond, around))
         needed = self.closure([op.cond])
         if any(s.name in self.tables for s in needed):
             control.tables = True

@@ -12,16 +12,16 @@ from argus.ir.walk import blocks, walk
 from argus.verify.evidence import Event
 from argus.verify.order import register_budgets
 from argus.verify.order.accesses import event, report
-from argus.verify.order.finding import Findings
-from argus.verify.order.state import Barrier, Group, Waiting, Wanting
+from argus.verify.order.finding import OrderFindings
+from argus.verify.order.state import BarrierState, GroupState, Waiting, Wanting
 
 __all__ = ["explain"]
 
 
 def explain(
-    findings: Findings,
-    groups: Sequence[Group],
-    everyone: Sequence[Group],
+    findings: OrderFindings,
+    groups: Sequence[GroupState],
+    everyone: Sequence[GroupState],
     program: Program,
 ) -> None:
     """Report a deadlock: at each wait that cannot return, or at its evident cause.
@@ -65,7 +65,7 @@ def explain(
         )
 
 
-def _missing(group: Group, wait: Waiting, program: Program) -> Iterator[Event]:
+def _missing(group: GroupState, wait: Waiting, program: Program) -> Iterator[Event]:
     """Where somebody would arrive, or bring bytes."""
     bodies = [
         (role.name, role.body)
@@ -120,7 +120,7 @@ def _state(wait: Waiting) -> str:
 
 
 def _bytes(
-    findings: Findings, group: Group, wait: Waiting, events: tuple[Event, ...]
+    findings: OrderFindings, group: GroupState, wait: Waiting, events: tuple[Event, ...]
 ) -> bool:
     """All have arrived, but the bytes are not those that were expected."""
     barrier = wait.barrier
@@ -146,10 +146,10 @@ def _bytes(
 
 
 def _starved(
-    findings: Findings,
-    group: Group,
+    findings: OrderFindings,
+    group: GroupState,
     wait: Waiting,
-    waiting: Sequence[tuple[Group, Waiting]],
+    waiting: Sequence[tuple[GroupState, Waiting]],
     events: tuple[Event, ...],
     program: Program,
 ) -> bool:
@@ -186,7 +186,7 @@ def _starved(
     return True
 
 
-def _holds(group: Group, full: Barrier) -> bool:
+def _holds(group: GroupState, full: BarrierState) -> bool:
     """Whether a slot was taken in this turn of the loops around the innermost one."""
     around = group.iteration[:-1]
     return any(
@@ -222,7 +222,7 @@ def _releases_later(wait: Waiting, ring: Ring, program: Program) -> bool:
 
 
 def _rule(
-    group: Group, wait: Waiting, groups: Sequence[Group], program: Program
+    group: GroupState, wait: Waiting, groups: Sequence[GroupState], program: Program
 ) -> str:
     barrier = wait.barrier
     if barrier.alloc is None:
@@ -260,11 +260,11 @@ def _rule(
     return "AG0403"
 
 
-def _awaited(group: Group) -> Barrier | None:
+def _awaited(group: GroupState) -> BarrierState | None:
     return group.wait.barrier if isinstance(group.wait, Waiting) else None
 
 
-def _arrives(group: Group, program: Program, wait: Waiting) -> bool:
+def _arrives(group: GroupState, program: Program, wait: Waiting) -> bool:
     alloc = wait.barrier.alloc
     bodies = [
         role.body

@@ -28,7 +28,12 @@ from argus.verify.decide.facts import conjuncts
 from argus.verify.decide.normal import Normal
 from argus.verify.decide.polynomial import Poly
 from argus.verify.order.events import has_events
-from argus.verify.order.size_relations import Decision, forward, least_turns, turns_form
+from argus.verify.order.size_relations import (
+    ControlDecision,
+    forward,
+    least_turns,
+    turns_form,
+)
 from argus.verify.order.trip_count import expanded
 
 __all__ = ["Kinds", "kinds"]
@@ -53,7 +58,7 @@ class Kinds:
 
 @dataclass(frozen=True)
 class _Counted:
-    decision: Decision
+    decision: ControlDecision
     form: Poly
     """The number of turns, where the step is constant; else the length."""
     step: Poly | None
@@ -159,7 +164,9 @@ class _Forms:
             # Whoever is inside the loop has found that.
             inside = binary("<", value, self._whole(loop.stop, {}))
             facts = (*facts, *conjuncts([inside]))
-        decision = Decision(op, self._whole(binary("-", op.stop, op.start), turns))
+        decision = ControlDecision(
+            op, self._whole(binary("-", op.stop, op.start), turns)
+        )
         constant = isinstance(op.step, Const)
         step = None if constant else self.context.of(self._whole(op.step, turns))
         return _Counted(decision, turns_form(self.context, decision), step, facts)

@@ -28,17 +28,17 @@ from argus.verify.order.control_dependence import Control
 from argus.verify.order.dependent_trip_counts import Kinds
 from argus.verify.order.events import has_events
 from argus.verify.order.fills import Fills
-from argus.verify.order.finding import Findings
-from argus.verify.order.footprint import Footprints, Unmodelled
+from argus.verify.order.finding import OrderFindings
+from argus.verify.order.footprint import Footprints, OutOfModel
 from argus.verify.order.free_trip_counts import FreeSizes
-from argus.verify.order.recurrence import Watch
+from argus.verify.order.recurrence import RecurrenceDetector
 from argus.verify.order.scalars import Scalars
 from argus.verify.order.sizes import TURNS, Sizes, trips
 from argus.verify.order.slicing import prune
 from argus.verify.order.trip_count_sequences import Sequences
 from argus.verify.order.walk import Table, Walk
 
-__all__ = ["Explorer", "Outcome"]
+__all__ = ["SizeExplorer", "WalkOutcome"]
 
 _TILES = (1, 2, 3, 5)
 """In each dimension, where how often loops turn comes from several sizes together."""
@@ -47,10 +47,10 @@ Tails = dict[str, list[o.AnyOp]]
 
 
 @dataclass
-class Outcome:
+class WalkOutcome:
     """What the walks showed. ``gaps``: why they do not stand for all, if so."""
 
-    findings: Findings = field(default_factory=Findings)
+    findings: OrderFindings = field(default_factory=OrderFindings)
     sizes: dict[tuple[str, int], dict[str, int]] = field(
         default_factory=dict[tuple[str, int], dict[str, int]]
     )
@@ -61,7 +61,7 @@ class Outcome:
     turns: int = 0
 
 
-class Explorer:
+class SizeExplorer:
     """Chooses sizes and walks a program with them."""
 
     def __init__(
@@ -69,7 +69,7 @@ class Explorer:
     ) -> None:
         self.program = program
         self.control = control
-        self.outcome = Outcome(gaps=list(control.gaps))
+        self.outcome = WalkOutcome(gaps=list(control.gaps))
         self.fills = Fills(program, Scalars())
         self.footprints = Footprints(program.shared_bytes, self.fills.scalars)
         self.pruned = prune(program, control)
@@ -82,14 +82,14 @@ class Explorer:
         count = max((b.count for b in program.barriers), default=1)
         self.long = 3 * max(stages, count, min(control.modulus, 12)) + 6
 
-    def run(self) -> Outcome:
+    def run(self) -> WalkOutcome:
         """Walk every representative combination of trip counts."""
         outcome = self.outcome
         if self.control.kinds is not None:
             missing = self._sequences(self.control.kinds)
             if not missing:
                 # All that sizes decide is how often loops turn.
-                return Outcome()
+                return WalkOutcome()
             # Sizes may still show a mistake.
             outcome.gaps.extend(missing)
         try:
@@ -106,7 +106,7 @@ class Explorer:
                 self.sizes.varied
             ):
                 self._between()
-        except Unmodelled as reason:
+        except OutOfModel as reason:
             outcome.gaps.append(str(reason))
         except ZeroDivisionError:
             outcome.gaps.append("an index divides by zero for some sizes")
@@ -146,7 +146,7 @@ class Explorer:
         """Walk with all combinations of trip counts, whether sizes have them or not."""
         control = replace(self.control, classes=[], residues={}, between=False)
         sizes = FreeSizes(self.sizes, self.control.classes)
-        free = Explorer(self.program, control, sizes).run()
+        free = SizeExplorer(self.program, control, sizes).run()
         for found in free.findings.found.values():
             yield (
                 f"line {found.op.span.line}: {found.message}, if loops turn so often"
@@ -234,19 +234,19 @@ class Explorer:
 
     def _watched(
         self, chosen: Mapping[str, int], loops: list[o.For], tails: Tails
-    ) -> list[Watch]:
+    ) -> list[RecurrenceDetector]:
         """Walk blocks until loops repeat, in each course that branches differently."""
-        watches: dict[object, Watch] = {}
+        watches: dict[object, RecurrenceDetector] = {}
         for env, first, table in self._blocks(chosen, (_used,)):
             forks = self.control.forks
             kind = _kind(self._course(env, first, table)) if forks else None
             if kind not in watches:
-                watches[kind] = Watch(self.control, loops, tails)
+                watches[kind] = RecurrenceDetector(self.control, loops, tails)
             if not watches[kind].complete:
                 self._walk(env, first, table, watches[kind])
             if self.outcome.stuck:
                 break
-        return list(watches.values()) or [Watch(self.control, loops, {})]
+        return list(watches.values()) or [RecurrenceDetector(self.control, loops, {})]
 
     def _blocks(
         self, chosen: Mapping[str, int], tables: Iterable[Table]
@@ -278,7 +278,7 @@ class Explorer:
         env: Mapping[str, int | float],
         first: int,
         table: Table,
-        watch: Watch | None,
+        watch: RecurrenceDetector | None,
     ) -> None:
         outcome = self.outcome
         before = set(outcome.findings.found)

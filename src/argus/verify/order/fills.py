@@ -21,11 +21,11 @@ from argus.ir.memory import BarrierAlloc, SharedAlloc, SharedView
 from argus.ir.program import Program
 from argus.ir.walk import walk
 from argus.verify.order.scalars import Scalars
-from argus.verify.order.state import Group
+from argus.verify.order.state import GroupState
 
 __all__ = ["Fills", "bodies"]
 
-Number = Callable[[Group], int | None]
+Number = Callable[[GroupState], int | None]
 _Made = dict[int, tuple[SharedView, Number | None]]
 
 
@@ -83,7 +83,7 @@ class Fills:
 
     # ------------------------------------------------------------------ numbers
 
-    def number(self, group: Group, view: SharedView, write: bool) -> int | None:
+    def number(self, group: GroupState, view: SharedView, write: bool) -> int | None:
         """The fill that an access belongs to; None where it goes by program order."""
         mine = self._made.get(group.name)
         if mine is None:
@@ -107,7 +107,7 @@ class Fills:
             return None
         barrier = (self.empty if write else self.full).get(alloc)
 
-        def by_wait(group: Group) -> int | None:
+        def by_wait(group: GroupState) -> int | None:
             completion = None if barrier is None else group.waited.get(barrier)
             if completion is not None:
                 lap = (completion + write) * stages
@@ -214,7 +214,7 @@ class Fills:
             return None
         inside = sym == carry.arg
 
-        def number(group: Group) -> int | None:
+        def number(group: GroupState) -> int | None:
             turns = _turns(group, loop) if inside else group.left.get(loop)
             if turns is None:
                 return None
@@ -234,7 +234,7 @@ def bodies(program: Program) -> Iterator[tuple[str, o.Block]]:
             yield "block", o.Block([op])
 
 
-def _turns(group: Group, loop: o.For) -> int | None:
+def _turns(group: GroupState, loop: o.For) -> int | None:
     """Which turn of a loop a group is in."""
     for key, turn in zip(group.loops, group.turns, strict=True):
         if key == id(loop):
@@ -247,7 +247,7 @@ def _plus(number: Number | None, c: int) -> Number | None:
 
 
 def _sum(number: Number, c: int) -> Number:
-    def moved(group: Group) -> int | None:
+    def moved(group: GroupState) -> int | None:
         found = number(group)
         return None if found is None else found + c
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from argus.ir.ops import AnyOp
 from argus.verify.evidence import Event
 
-__all__ = ["Finding", "Findings"]
+__all__ = ["OrderFinding", "OrderFindings"]
 
 
 @dataclass(frozen=True)
-class Finding:
+class OrderFinding:
     """One rule that does not hold at one operation, in one concrete walk."""
 
     rule: str
@@ -28,16 +28,16 @@ class Finding:
 
 
 @dataclass
-class Findings:
+class OrderFindings:
     """The first finding of each rule at each operation, in the order of the walk."""
 
-    found: dict[tuple[str, int], Finding] = field(
-        default_factory=dict[tuple[str, int], Finding]
+    found: dict[tuple[str, int], OrderFinding] = field(
+        default_factory=dict[tuple[str, int], OrderFinding]
     )
 
     gaps: list[str] = field(default_factory=list[str])
     """What the walks met and cannot judge."""
 
-    def add(self, finding: Finding) -> None:
+    def add(self, finding: OrderFinding) -> None:
         """Keep it, unless the same was found before."""
         self.found.setdefault((finding.rule, id(finding.op)), finding)

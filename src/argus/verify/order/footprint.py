@@ -30,14 +30,14 @@ from argus.isa.boxes import box_offsets
 from argus.isa.descriptor import operand_addresses
 from argus.verify.order.scalars import Scalars
 
-__all__ = ["Footprint", "Footprints", "Pairs", "Unmodelled"]
+__all__ = ["Footprint", "Footprints", "OutOfModel", "Pairs"]
 
 Pairs = tuple[tuple[int, int], ...]
 _K = 16
 """Elements along K of one wgmma with 16-bit operands."""
 
 
-class Unmodelled(Exception):  # noqa: N818 - an outcome, not a mistake
+class OutOfModel(Exception):  # noqa: N818 - an outcome, not a mistake
     """Something that this analysis does not model; the message says what."""
 
 
@@ -141,7 +141,7 @@ class Footprints:
     ) -> Footprint:
         """An operand of wgmma: one unit per warpgroup.
 
-        Raises Unmodelled for a descriptor that the instruction does not accept.
+        Raises OutOfModel for a descriptor that the instruction does not accept.
         """
         key = (id(op), side, *self.scalars.values((view.stage, *view.origin), env))
         found = self._made.get(key)
@@ -194,7 +194,7 @@ def _relative(operand: MatrixOperand, starts: tuple[int, ...], rows: int) -> Int
                 _K,
             )
         except ValueError as error:
-            raise Unmodelled(f"a matrix descriptor: {error}") from error
+            raise OutOfModel(f"a matrix descriptor: {error}") from error
         parts.append(part.reshape(-1))
     result = np.concatenate(parts)
     result.setflags(write=False)

@@ -35,7 +35,7 @@ CLAIM = "nobody writes what is read here, unless it is read and written in place
 
 
 @dataclass(frozen=True)
-class Access:
+class GlobalAccess:
     """An operation on global memory: whose, in which loops, after how many others."""
 
     op: o.AnyOp
@@ -76,7 +76,7 @@ def in_place(program: Program) -> Iterator[Obligation]:
             )
 
 
-def _refuted(read: Access, wrong: Clash) -> Obligation:
+def _refuted(read: GlobalAccess, wrong: Clash) -> Obligation:
     name, line = read.tensor.name, wrong.write.span.line
     at = ", ".join(map(str, wrong.element))
     places = [f"block {wrong.reader}", f"block {wrong.writer}"]
@@ -104,7 +104,9 @@ def _refuted(read: Access, wrong: Clash) -> Obligation:
 # ---------------------------------------------------------------------- in place
 
 
-def _apart(read: Access, write: Access, syncs: dict[str, list[_Sync]]) -> str:
+def _apart(
+    read: GlobalAccess, write: GlobalAccess, syncs: dict[str, list[_Sync]]
+) -> str:
     """Why a write is not the same tile in place; "" if it is."""
     line = write.op.span.line
     if read.view is None or write.view is None or not isinstance(read.op, o.LoadGlobal):
@@ -121,7 +123,7 @@ def _apart(read: Access, write: Access, syncs: dict[str, list[_Sync]]) -> str:
     return "" if own else f"line {line} writes what another thread may still read"
 
 
-def _same(read: Access, write: Access) -> bool:
+def _same(read: GlobalAccess, write: GlobalAccess) -> bool:
     a, b = read.view, write.view
     assert a is not None
     assert b is not None
@@ -180,7 +182,9 @@ def _holders(plan: VectorPlan, shape: tuple[int, ...], size: int) -> Any:
     return found
 
 
-def _between(read: Access, write: Access, syncs: dict[str, list[_Sync]]) -> bool:
+def _between(
+    read: GlobalAccess, write: GlobalAccess, syncs: dict[str, list[_Sync]]
+) -> bool:
     low, high = sorted((read.place, write.place))
     return any(
         low < s.place < high and s.loops == read.loops for s in syncs.get(read.role, [])
@@ -237,7 +241,7 @@ def _syncs(program: Program) -> dict[str, list[_Sync]]:
     return found
 
 
-def _accesses(program: Program) -> Iterator[Access]:
+def _accesses(program: Program) -> Iterator[GlobalAccess]:
     outside = {
         op.sym.name: op.value for op in program.body.ops if isinstance(op, o.Let)
     }
@@ -265,7 +269,7 @@ def _accesses(program: Program) -> Iterator[Access]:
                 case _:
                     assert_never(op)
             idle = isinstance(op, o.LoadGlobal) and _idle(op, body)
-            yield Access(op, *what, role, loops, place, lets, idle)
+            yield GlobalAccess(op, *what, role, loops, place, lets, idle)
 
 
 def _idle(load: o.LoadGlobal, body: o.Block) -> bool:

@@ -14,7 +14,13 @@ from collections.abc import Iterator
 from argus.verify.order.clock import PROLOGUE
 from argus.verify.order.counter_families import Families, Member
 from argus.verify.order.snapshot import known
-from argus.verify.order.state import Barrier, Block, Group, Record, Waiting
+from argus.verify.order.state import (
+    AccessRecord,
+    BarrierState,
+    BlockState,
+    GroupState,
+    Waiting,
+)
 from argus.verify.order.trip_count_choices import Choices
 from argus.verify.order.walk import Walk
 
@@ -23,7 +29,7 @@ __all__ = ["joint"]
 
 def joint(
     walk: Walk,
-    asking: Group,
+    asking: GroupState,
     choices: Choices,
     families: Families,
     live: dict[int, frozenset[str]],
@@ -87,7 +93,7 @@ def joint(
     )
 
 
-def _record(record: Record, place: dict[Barrier, int]) -> tuple[object, ...]:
+def _record(record: AccessRecord, place: dict[BarrierState, int]) -> tuple[object, ...]:
     """A past access: what kind it was, and how far ago as its group counts."""
     whole = record.alive is record.footprint.whole
     group = record.group
@@ -114,7 +120,7 @@ def _record(record: Record, place: dict[Barrier, int]) -> tuple[object, ...]:
     )
 
 
-def _group(group: Group, place: dict[Barrier, int]) -> tuple[object, ...]:
+def _group(group: GroupState, place: dict[BarrierState, int]) -> tuple[object, ...]:
     products = group.products
     registers = frozenset(
         (
@@ -159,8 +165,8 @@ def _later(walk: Walk) -> Iterator[int]:
 
 def _numbers(
     walk: Walk,
-    block: Block,
-    records: list[Record],
+    block: BlockState,
+    records: list[AccessRecord],
     families: Families,
     live: dict[int, frozenset[str]],
 ) -> tuple[object, ...]:

@@ -10,9 +10,9 @@ from argus.ir.program import Program
 from argus.verify.order.accesses import event, report
 from argus.verify.order.clock import Moments
 from argus.verify.order.fills import Fills
-from argus.verify.order.finding import Findings
-from argus.verify.order.footprint import Footprints, Unmodelled
-from argus.verify.order.state import Barrier, Block, Group, make_block
+from argus.verify.order.finding import OrderFindings
+from argus.verify.order.footprint import Footprints, OutOfModel
+from argus.verify.order.state import BarrierState, BlockState, GroupState, make_block
 
 __all__ = ["Machine"]
 
@@ -24,7 +24,7 @@ class Machine:
         self,
         program: Program,
         first: int,
-        findings: Findings,
+        findings: OrderFindings,
         footprints: Footprints,
         fills: Fills,
     ) -> None:
@@ -34,34 +34,34 @@ class Machine:
         self.fills = fills
         self.scalars = fills.scalars
         self.moments = Moments()
-        self.blocks: list[Block] = [
+        self.blocks: list[BlockState] = [
             make_block(program, self.moments, first + rank, rank)
             for rank in range(program.cluster)
         ]
         self.cluster = self.threads_barrier("the cluster")
-        self.arrived: set[Group] = set()
+        self.arrived: set[GroupState] = set()
         """Groups that wait at the cluster's barrier."""
-        self.groups: list[Group] = []
+        self.groups: list[GroupState] = []
         """Those that have not ended."""
 
-    def threads_barrier(self, name: str) -> Barrier:
+    def threads_barrier(self, name: str) -> BarrierState:
         """A barrier of threads."""
-        return Barrier(name, -1, None, 0, self.moments)
+        return BarrierState(name, -1, None, 0, self.moments)
 
-    def integer(self, group: Group, e: Expr) -> int:
+    def integer(self, group: GroupState, e: Expr) -> int:
         """The value of an expression in a group."""
         return int(self.value(group, e))
 
-    def value(self, group: Group, e: Expr) -> int | float:
-        """The value of an expression. Raises Unmodelled if part of it is not known."""
+    def value(self, group: GroupState, e: Expr) -> int | float:
+        """The value of an expression. Raises OutOfModel if part of it is not known."""
         try:
             return self.scalars.value(e, group.env)
         except KeyError as missing:
-            raise Unmodelled(f"the value of {missing} is not followed") from missing
+            raise OutOfModel(f"the value of {missing} is not followed") from missing
 
     def barrier(
-        self, group: Group, ref: BarrierRef, block: Block | None = None
-    ) -> Barrier:
+        self, group: GroupState, ref: BarrierRef, block: BlockState | None = None
+    ) -> BarrierState:
         """The barrier that an operation names, in the group's block by default."""
         index = self.integer(group, ref.index)
         found = (block or group.block).barriers.get((ref.alloc, index))
@@ -69,7 +69,7 @@ class Machine:
             self._outside(group, ref, index)
         return found
 
-    def _outside(self, group: Group, ref: BarrierRef, index: int) -> NoReturn:
+    def _outside(self, group: GroupState, ref: BarrierRef, index: int) -> NoReturn:
         """There is no such barrier; nothing can be said of what comes after."""
         name, count = ref.alloc.name, ref.alloc.count
         assert group.op is not None
@@ -83,7 +83,7 @@ class Machine:
             f"number {index} of {count}",
             events=(event(group, group.op, "uses a barrier", group.iteration),),
         )
-        raise Unmodelled(f"{name} has no barrier number {index}")
+        raise OutOfModel(f"{name} has no barrier number {index}")
 
     def release_cluster(self) -> None:
         """Threads that have ended are not waited for (PTX ISA, barrier.cluster)."""

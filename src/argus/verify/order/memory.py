@@ -16,22 +16,22 @@ from argus.verify.order import barriers, registers
 from argus.verify.order.accesses import access, report
 from argus.verify.order.async_groups import Queue
 from argus.verify.order.clock import CAUSE, ORDER
-from argus.verify.order.footprint import Unmodelled
+from argus.verify.order.footprint import OutOfModel
 from argus.verify.order.machine import Machine
-from argus.verify.order.state import Group
+from argus.verify.order.state import GroupState
 
 __all__ = ["copies_arrive", "copy", "generic", "product", "store", "wait"]
 
 
 def generic(
     machine: Machine,
-    group: Group,
+    group: GroupState,
     op: o.LoadShared | o.StoreShared,
     write: bool,
 ) -> None:
     """An ordinary access by all threads of a group."""
     if op.plan is None:
-        raise Unmodelled("an access to shared memory without a plan")
+        raise OutOfModel("an access to shared memory without a plan")
     footprint = machine.footprints.vector(op, op.plan, op.view, group.env)
     fill = machine.fills.number(group, op.view, write)
     access(
@@ -40,7 +40,7 @@ def generic(
     )  # fmt: skip
 
 
-def product(machine: Machine, group: Group, op: o.Dot) -> None:
+def product(machine: Machine, group: GroupState, op: o.Dot) -> None:
     """A matrix product; one with `mma.sync` has its operands in registers."""
     plan = op.plan
     if not isinstance(plan, WgmmaPlan):
@@ -62,11 +62,11 @@ def product(machine: Machine, group: Group, op: o.Dot) -> None:
     sides = [("b", op.b, plan.b, plan.inst_n)]
     if isinstance(op.a, SharedView):
         if plan.a is None:
-            raise Unmodelled("a matrix operand in shared memory without descriptor")
+            raise OutOfModel("a matrix operand in shared memory without descriptor")
         sides.append(("a", op.a, plan.a, 64))
     for side, view, operand, rows in sides:
         if not isinstance(view, SharedView):
-            raise Unmodelled("wgmma with B in registers")
+            raise OutOfModel("wgmma with B in registers")
         footprint = machine.footprints.operand(
             op, side, operand, view, group.env, rows, warpgroups
         )
@@ -81,7 +81,7 @@ def product(machine: Machine, group: Group, op: o.Dot) -> None:
     registers.issue(machine.findings, group, op, count)
 
 
-def wait(group: Group, queue: Queue, pending: int) -> None:
+def wait(group: GroupState, queue: Queue, pending: int) -> None:
     """Each warp knows its own operations of a queue to be complete, but ``pending``."""
     for base in queue.wait(pending):
         for part in (ORDER, CAUSE):
@@ -96,7 +96,7 @@ def wait(group: Group, queue: Queue, pending: int) -> None:
         _together(group, queue.covered)
 
 
-def _together(group: Group, covered: int) -> None:
+def _together(group: GroupState, covered: int) -> None:
     """Four warps issue a product together (axiom "elected-arrival")."""
     latest = None
     while group.issue_causes and group.issue_causes[0][0] <= covered:
@@ -105,7 +105,7 @@ def _together(group: Group, covered: int) -> None:
         group.know.share(CAUSE, latest)
 
 
-def copy(machine: Machine, group: Group, op: o.CopyAsync) -> None:
+def copy(machine: Machine, group: GroupState, op: o.CopyAsync) -> None:
     """A copy to shared memory starts."""
     match op.plan:
         case TmaPlan():
@@ -119,14 +119,14 @@ def copy(machine: Machine, group: Group, op: o.CopyAsync) -> None:
                 "cp", True, group.warps, base, group.copies.issued,
             )  # fmt: skip
         case None:
-            raise Unmodelled("a copy without a plan")
+            raise OutOfModel("a copy without a plan")
         case _:
             assert_never(op.plan)
 
 
-def _tma(machine: Machine, group: Group, op: o.CopyAsync, plan: TmaPlan) -> None:
+def _tma(machine: Machine, group: GroupState, op: o.CopyAsync, plan: TmaPlan) -> None:
     if op.barrier is None:
-        raise Unmodelled("a TMA copy without a barrier")
+        raise OutOfModel("a TMA copy without a barrier")
     several = plan.multicast > 1
     receivers = machine.blocks[: plan.multicast] if several else [group.block]
     nbytes = box_bytes(plan.map.box, plan.map.tensor.dtype.bytes)
@@ -148,10 +148,10 @@ def _tma(machine: Machine, group: Group, op: o.CopyAsync, plan: TmaPlan) -> None
     group.tick()
 
 
-def store(machine: Machine, group: Group, op: o.CopyOut) -> None:
+def store(machine: Machine, group: GroupState, op: o.CopyOut) -> None:
     """A TMA store starts to read shared memory."""
     if op.plan is None:
-        raise Unmodelled("a TMA store without a plan")
+        raise OutOfModel("a TMA store without a plan")
     base = group.stores.issue(machine.moments)
     fill = machine.fills.number(group, op.src, write=False)
     for footprint in machine.footprints.boxes(op, op.plan, op.src, group.env):
@@ -161,7 +161,7 @@ def store(machine: Machine, group: Group, op: o.CopyOut) -> None:
         )  # fmt: skip
 
 
-def copies_arrive(machine: Machine, group: Group, op: o.CpAsyncArrive) -> None:
+def copies_arrive(machine: Machine, group: GroupState, op: o.CpAsyncArrive) -> None:
     """Every thread arrives once its copies so far have completed."""
     barrier = machine.barrier(group, op.barrier)
     copied = 0

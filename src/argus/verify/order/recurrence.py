@@ -10,10 +10,10 @@ from argus.verify.order.control_dependence import Control
 from argus.verify.order.snapshot import Position, position, snapshot
 from argus.verify.order.walk import Walk
 
-__all__ = ["Watch"]
+__all__ = ["RecurrenceDetector"]
 
 
-class Watch:
+class RecurrenceDetector:
     """Looks for a repetition of the joint state in each of some loops.
 
     ``tails``: what groups do after these loops, if that is simple (`block_exit.py`).

@@ -17,8 +17,8 @@ from argus.ir.walk import budgets, walk
 from argus.isa.registers import BUDGETS, BUDGETS_TEXT, WARPGROUP, at_launch, held
 from argus.verify.evidence import Event
 from argus.verify.order.accesses import report
-from argus.verify.order.finding import Findings
-from argus.verify.order.state import Group, Steps, Wanting
+from argus.verify.order.finding import OrderFindings
+from argus.verify.order.state import GroupState, Steps, Wanting
 
 __all__ = ["change", "gaps", "launched", "refused"]
 
@@ -40,7 +40,7 @@ def gaps(program: Program) -> Iterator[str]:
 
 
 def change(
-    findings: Findings, program: Program, group: Group, op: o.SetMaxRegisters
+    findings: OrderFindings, program: Program, group: GroupState, op: o.SetMaxRegisters
 ) -> Steps:
     """All warps of a group's warpgroups hold ``op.count`` registers from here on."""
     warps = _executing(program, group, op)
@@ -82,7 +82,9 @@ def change(
     group.registers = op.count
 
 
-def _executing(program: Program, group: Group, op: o.SetMaxRegisters) -> int | None:
+def _executing(
+    program: Program, group: GroupState, op: o.SetMaxRegisters
+) -> int | None:
     """How many warps execute it; None if they are not whole warpgroups."""
     if group.first % WARPGROUP:
         return None
@@ -106,10 +108,10 @@ def _executing(program: Program, group: Group, op: o.SetMaxRegisters) -> int | N
 
 
 def refused(
-    findings: Findings,
+    findings: OrderFindings,
     program: Program,
-    wanting: Sequence[tuple[Group, Wanting]],
-    everyone: Sequence[Group],
+    wanting: Sequence[tuple[GroupState, Wanting]],
+    everyone: Sequence[GroupState],
     events: Sequence[Event],
     notes: Sequence[str],
 ) -> None:
@@ -139,7 +141,7 @@ def refused(
         )
 
 
-def _warps(group: Group) -> str:
+def _warps(group: GroupState) -> str:
     last = group.first + group.warps - 1
     if group.warps == 1:
         return f"warp {last}"

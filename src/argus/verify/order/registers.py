@@ -14,13 +14,13 @@ from argus.ir import ops as o
 from argus.ir.placement import WgmmaPlan
 from argus.ir.walk import defined, used
 from argus.verify.order.accesses import event, report
-from argus.verify.order.finding import Findings
-from argus.verify.order.state import Accumulator, Group, storage_key
+from argus.verify.order.finding import OrderFindings
+from argus.verify.order.state import AccumulatorState, GroupState, storage_key
 
 __all__ = ["issue", "move", "touch", "waited"]
 
 
-def touch(findings: Findings, group: Group, op: o.AnyOp) -> None:
+def touch(findings: OrderFindings, group: GroupState, op: o.AnyOp) -> None:
     """An operation reads and writes registers; loops and branches do so by `move`."""
     match op:
         case o.For() | o.If() | o.Roles() | o.WgmmaWait() | o.Dot(plan=WgmmaPlan()):
@@ -40,8 +40,8 @@ def touch(findings: Findings, group: Group, op: o.AnyOp) -> None:
 
 
 def move(
-    findings: Findings,
-    group: Group,
+    findings: OrderFindings,
+    group: GroupState,
     op: o.AnyOp,
     pairs: Iterable[tuple[o.Tile, o.Tile]],
 ) -> None:
@@ -54,7 +54,7 @@ def move(
             _write(findings, group, op, target)
 
 
-def issue(findings: Findings, group: Group, op: o.Dot, number: int) -> None:
+def issue(findings: OrderFindings, group: GroupState, op: o.Dot, number: int) -> None:
     """A wgmma begins to use its registers."""
     result = storage_key(op.result)
     if op.acc is not None and storage_key(op.acc) != result:
@@ -65,11 +65,11 @@ def issue(findings: Findings, group: Group, op: o.Dot, number: int) -> None:
     if isinstance(op.a, o.Tile):
         _read(findings, group, op, op.a)
         group.operands[storage_key(op.a)] = (number, op)
-    group.accumulators[result] = Accumulator(number, op)
+    group.accumulators[result] = AccumulatorState(number, op)
     group.hot = True
 
 
-def waited(findings: Findings, group: Group, op: o.WgmmaWait) -> None:
+def waited(findings: OrderFindings, group: GroupState, op: o.WgmmaWait) -> None:
     """A wait covers products, and names the tiles that become readable."""
     covered = group.products.covered
     for tile in op.tiles:
@@ -96,7 +96,9 @@ def waited(findings: Findings, group: Group, op: o.WgmmaWait) -> None:
     group.hot = bool(group.operands or group.accumulators)
 
 
-def _read(findings: Findings, group: Group, op: o.AnyOp, tile: o.Tile) -> None:
+def _read(
+    findings: OrderFindings, group: GroupState, op: o.AnyOp, tile: o.Tile
+) -> None:
     held = group.accumulators.get(storage_key(tile))
     if held is None:
         return
@@ -122,7 +124,9 @@ def _read(findings: Findings, group: Group, op: o.AnyOp, tile: o.Tile) -> None:
     )
 
 
-def _write(findings: Findings, group: Group, op: o.AnyOp, tile: o.Tile) -> None:
+def _write(
+    findings: OrderFindings, group: GroupState, op: o.AnyOp, tile: o.Tile
+) -> None:
     key = storage_key(tile)
     if key in group.operands:
         _clash(findings, group, op, tile, group.operands[key][1])
@@ -135,7 +139,11 @@ def _write(findings: Findings, group: Group, op: o.AnyOp, tile: o.Tile) -> None:
 
 
 def _clash(
-    findings: Findings, group: Group, op: o.AnyOp, tile: o.Tile, running: o.AnyOp
+    findings: OrderFindings,
+    group: GroupState,
+    op: o.AnyOp,
+    tile: o.Tile,
+    running: o.AnyOp,
 ) -> None:
     report(
         findings,

@@ -17,8 +17,8 @@ from argus.ir.walk import walk
 from argus.verify.evidence import Counterexample, Place
 from argus.verify.order.control_dependence import study
 from argus.verify.order.events import has_events
-from argus.verify.order.extrapolation import Explorer, Outcome
-from argus.verify.order.finding import Finding
+from argus.verify.order.extrapolation import SizeExplorer, WalkOutcome
+from argus.verify.order.finding import OrderFinding
 from argus.verify.order.in_place import in_place
 from argus.verify.order.limits import beyond
 from argus.verify.verdict import Obligation, Verdict
@@ -60,11 +60,11 @@ def obligations(program: Program) -> Iterable[Obligation]:
     shown = tuple(in_place(program))
     if not has_events(program.body):
         return shown
-    outcome = Explorer(program, study(program)).run()
+    outcome = SizeExplorer(program, study(program)).run()
     return (*shown, *_judged(program, outcome))
 
 
-def _judged(program: Program, outcome: Outcome) -> Iterator[Obligation]:
+def _judged(program: Program, outcome: WalkOutcome) -> Iterator[Obligation]:
     findings = outcome.findings.found
     seen: set[tuple[str, int]] = set()
     for rule, op in _places(program):
@@ -79,7 +79,7 @@ def _judged(program: Program, outcome: Outcome) -> Iterator[Obligation]:
             yield _refuted(found, outcome)
 
 
-def _shown(rule: str, span: Span, outcome: Outcome) -> Obligation:
+def _shown(rule: str, span: Span, outcome: WalkOutcome) -> Obligation:
     if outcome.stuck:
         reason = "the walk ended where the roles wait for ever"
         return Obligation(rule, CLAIMS[rule], span, Verdict.UNKNOWN, "walk", reason)
@@ -89,7 +89,7 @@ def _shown(rule: str, span: Span, outcome: Outcome) -> Obligation:
     return Obligation(rule, CLAIMS[rule], span, Verdict.PROVED, "walk")
 
 
-def _refuted(found: Finding, outcome: Outcome) -> Obligation:
+def _refuted(found: OrderFinding, outcome: WalkOutcome) -> Obligation:
     sizes = outcome.sizes.get((found.rule, id(found.op)), {})
     place = Place(found.role, found.thread, found.block, found.iteration)
     counterexample = Counterexample(

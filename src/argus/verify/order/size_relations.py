@@ -43,8 +43,8 @@ from argus.verify.verdict import Verdict
 
 __all__ = [
     "Alike",
-    "Decision",
-    "Relations",
+    "ControlDecision",
+    "SizeRelations",
     "forward",
     "least_turns",
     "relations",
@@ -61,7 +61,7 @@ _SIZES = ("dim", "param", "stride", "block", "rank", "sms")
 
 
 @dataclass(frozen=True)
-class Decision:
+class ControlDecision:
     """What decides the course at an operation: a loop's length, or a condition.
 
     ``lets`` are expanded; ``around`` are the loops that a condition is in.
@@ -84,7 +84,7 @@ class Alike:
 
 
 @dataclass
-class Relations:
+class SizeRelations:
     """What of a size says more than how many tiles it has.
 
     ``residues``: numbers of elements beyond a multiple of ``units`` that lead to
@@ -99,7 +99,9 @@ class Relations:
     """Where there are gaps: loops that turn equally often, whatever the sizes."""
 
 
-def relations(decisions: Sequence[Decision], required: Iterable[Expr]) -> Relations:
+def relations(
+    decisions: Sequence[ControlDecision], required: Iterable[Expr]
+) -> SizeRelations:
     """Which sizes have to be walked between their tiles."""
     decisions = [d for d in decisions if _sizes(d.value)]
     facts = tuple(f for f in conjuncts(required) if not has_floats(f))
@@ -118,14 +120,14 @@ def relations(decisions: Sequence[Decision], required: Iterable[Expr]) -> Relati
     alike = len({form.varying for form in forms}) <= 1
     conditions = [d for d in decisions if isinstance(d.op, o.If)]
     if alike and not conditions:
-        return Relations({}, {}, [])
+        return SizeRelations({}, {}, [])
     for form in forms:
         seen.add(form)
     for d in conditions:
         if not seen.condition(d, steps):
             line = d.op.span.line
             gaps.append(f"line {line}: {d.value} is not followed for all sizes")
-    found = Relations({}, {}, gaps)
+    found = SizeRelations({}, {}, gaps)
     for size in seen.through:
         seen.divide(size, found)
     if found.gaps and not conditions:
@@ -134,10 +136,10 @@ def relations(decisions: Sequence[Decision], required: Iterable[Expr]) -> Relati
 
 
 def _classes(
-    loops: Sequence[Decision], forms: Sequence[Poly], facts: Sequence[Expr]
+    loops: Sequence[ControlDecision], forms: Sequence[Poly], facts: Sequence[Expr]
 ) -> list[Alike]:
     """Loops by their number of turns, but for a constant; [] where that is too many."""
-    several: dict[Poly, list[tuple[Decision, int]]] = {}
+    several: dict[Poly, list[tuple[ControlDecision, int]]] = {}
     for d, form in zip(loops, forms, strict=True):
         several.setdefault(form.varying, []).append((d, form.constant))
     if len(several) > _CLASSES:
@@ -151,7 +153,7 @@ def _classes(
     return found
 
 
-def least_turns(d: Decision, first: int, facts: Sequence[Expr]) -> int:
+def least_turns(d: ControlDecision, first: int, facts: Sequence[Expr]) -> int:
     """The largest number up to ``first`` of which it is shown that a loop reaches it.
 
     A loop that turns ``first`` times less often then turns 0 times, not fewer.
@@ -177,7 +179,7 @@ class _Seen:
             for size in self.context.reached(atom):
                 self.through.setdefault(size, set()).add(atom)
 
-    def condition(self, d: Decision, steps: Sequence[int]) -> bool:
+    def condition(self, d: ControlDecision, steps: Sequence[int]) -> bool:
         """What is > 0 or not, in steps of a loop where that adds no atom."""
         positive = _positive(d.value)
         if positive is None:
@@ -201,7 +203,7 @@ class _Seen:
             for size in self.context.reached(atom)
         )
 
-    def divide(self, size: int, into: Relations) -> None:
+    def divide(self, size: int, into: SizeRelations) -> None:
         """Which remainders of a size tell its atoms apart, where there are several."""
         atoms = sorted(self.through[size])
         name, factor = self._named(size)
@@ -252,7 +254,7 @@ class _Seen:
                 return None
 
 
-def turns_form(context: Normal, d: Decision) -> Poly:
+def turns_form(context: Normal, d: ControlDecision) -> Poly:
     """The number of turns, as long as there are any."""
     assert isinstance(d.op, o.For)
     # The step counts, too: with a grid of one block, a length that is one less makes

@@ -16,7 +16,7 @@ import numpy as np
 
 from argus.ir.memory import SharedAlloc
 from argus.verify.order.clock import CAUSE, PARTS, PROLOGUE, common
-from argus.verify.order.state import Barrier, Group, Waiting
+from argus.verify.order.state import BarrierState, GroupState, Waiting
 
 if TYPE_CHECKING:
     from argus.verify.order.walk import Walk
@@ -84,7 +84,7 @@ def snapshot(walk: Walk, counters: tuple[str, ...], modulus: int) -> object:
 
 def known(
     walk: Walk,
-    barriers: list[Barrier],
+    barriers: list[BarrierState],
     asked: list[int],
     events: int,
     causes: Sequence[int] = (),
@@ -115,14 +115,14 @@ def known(
     return np.packbits(first).tobytes(), np.packbits(second).tobytes()
 
 
-def _barriers(walk: Walk) -> Iterator[Barrier]:
+def _barriers(walk: Walk) -> Iterator[BarrierState]:
     for block in walk.blocks:
         yield from block.barriers.values()
         yield from block.named.values()
     yield walk.cluster
 
 
-def _group(group: Group, counters: tuple[str, ...], modulus: int) -> object:
+def _group(group: GroupState, counters: tuple[str, ...], modulus: int) -> object:
     covered = group.products.covered
     registers = frozenset(
         (key, group.products.issued - a.number if a.number > covered else -1)

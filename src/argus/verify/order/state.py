@@ -27,14 +27,14 @@ from argus.verify.order.clock import CAUSE, ORDER, PARTS, Clock, Knowledge, Mome
 from argus.verify.order.footprint import Footprint, Pairs
 
 __all__ = [
-    "Accumulator",
-    "Barrier",
-    "Block",
+    "AccessRecord",
+    "AccumulatorState",
+    "BarrierState",
+    "BlockState",
     "Did",
-    "Group",
+    "GroupState",
     "Iteration",
     "Parting",
-    "Record",
     "Steps",
     "Waited",
     "Waiting",
@@ -57,11 +57,11 @@ def storage_key(tile: Tile) -> object:
 class Did:
     """Something that a group did; an :class:`Event` only if it is reported."""
 
-    group: Group
+    group: GroupState
     op: AnyOp
     text: str
     """May name the barrier as "{}"."""
-    barrier: Barrier | None
+    barrier: BarrierState | None
     iteration: Iteration
 
     def event(self) -> Event:
@@ -71,7 +71,7 @@ class Did:
 
 
 @dataclass(eq=False, slots=True)
-class Record:
+class AccessRecord:
     """The latest access of one operation of one group to one footprint.
 
     ``kind``: "generic", "cp" (cp.async), "tma", "wgmma" or "store" (TMA). Unit u has
@@ -83,7 +83,7 @@ class Record:
     kind: str
     write: bool
     footprint: Footprint
-    group: Group
+    group: GroupState
     op: AnyOp
     units: int
     alloc: SharedAlloc
@@ -91,7 +91,7 @@ class Record:
     ones: int = 0
     """As many ones as units; 0 when the record no longer matters."""
     number: int = 0
-    filled: Barrier | None = None
+    filled: BarrierState | None = None
     """The barrier whose completion ``number`` the access (by TMA) is part of."""
     issued: int = 0
     iteration: Iteration = ()
@@ -99,8 +99,8 @@ class Record:
     """Which fill of its buffer it belongs to (`fills.py`)."""
     alive: int = 0
     """Bytes that nobody has written since, as a mask."""
-    near: list[tuple[Record, Pairs]] = field(
-        default_factory=list["tuple[Record, Pairs]"]
+    near: list[tuple[AccessRecord, Pairs]] = field(
+        default_factory=list["tuple[AccessRecord, Pairs]"]
     )
     """Records that share bytes with this one, where one of the two is a write."""
 
@@ -115,14 +115,14 @@ class Waited:
     """A wait for completion ``n`` returned at these moments of the group's warps."""
 
     op: AnyOp
-    group: Group
+    group: GroupState
     n: int
     base: int
     iteration: Iteration
 
 
 @dataclass(eq=False, slots=True)
-class Barrier:
+class BarrierState:
     """One mbarrier of one block (or, with ``alloc`` None, a barrier of threads)."""
 
     name: str
@@ -137,7 +137,7 @@ class Barrier:
     completions: list[int] = field(default_factory=list[int])
     """Moments of the completions, and of the one that is next."""
     waits: list[Waited] = field(default_factory=list[Waited])
-    expect: tuple[AnyOp, Group, Iteration] | None = None
+    expect: tuple[AnyOp, GroupState, Iteration] | None = None
     arrivals: list[Did] = field(default_factory=list[Did])
     """Who has arrived in the phase in progress, for reports."""
 
@@ -181,7 +181,7 @@ class Waiting:
     """What a group waits for: barrier completion ``n`` (a round of threads)."""
 
     op: AnyOp
-    barrier: Barrier
+    barrier: BarrierState
     n: int
     parity: bool = False
 
@@ -196,7 +196,7 @@ class Wanting:
     """A group waits until its block has so many free registers (of 32 bits)."""
 
     op: SetMaxRegisters
-    block: Block
+    block: BlockState
     registers: int
 
     def ready(self) -> bool:
@@ -205,7 +205,7 @@ class Wanting:
 
 
 @dataclass(slots=True)
-class Accumulator:
+class AccumulatorState:
     """Registers that a wgmma writes: its number, and whether a wait named them."""
 
     number: int
@@ -217,7 +217,7 @@ class Accumulator:
 class Parting:
     """A group at its end, or where it would end with fewer turns of its loop."""
 
-    group: Group
+    group: GroupState
     cause: int
     """Moments that have happened for some of its warps."""
     now: int
@@ -225,19 +225,19 @@ class Parting:
     queues: tuple[tuple[int, int, tuple[int, ...]], ...]
     """cp.async copies, TMA stores, products: issued, covered, committed groups."""
     handed: int
-    sent: dict[Barrier, tuple[CopyAsync, Iteration, int]]
-    reached: dict[Barrier, tuple[BarrierArrive, Iteration, int, int]]
+    sent: dict[BarrierState, tuple[CopyAsync, Iteration, int]]
+    reached: dict[BarrierState, tuple[BarrierArrive, Iteration, int, int]]
 
 
 @dataclass(eq=False)
-class Group:
+class GroupState:
     """Warps that run one sequence of operations, in lockstep here.
 
     Each warp knows what it waited for itself. Warp w of the group is now at moment
     ``base + w``.
     """
 
-    block: Block
+    block: BlockState
     name: str
     span: Span
     first: int
@@ -268,8 +268,8 @@ class Group:
     """Loops that it has left, and after how many turns the last time."""
     handed: int = 0
     """cp.async copies that an arrival on an mbarrier covers."""
-    accumulators: dict[object, Accumulator] = field(
-        default_factory=dict[object, Accumulator]
+    accumulators: dict[object, AccumulatorState] = field(
+        default_factory=dict[object, AccumulatorState]
     )
     operands: dict[object, tuple[int, AnyOp]] = field(
         default_factory=dict[object, tuple[int, AnyOp]]
@@ -280,7 +280,7 @@ class Group:
     """What the warps of each warpgroup knew when a product was issued."""
     hot: bool = False
     """Some registers may not be touched at the moment."""
-    holds: dict[Barrier, int] = field(default_factory=dict["Barrier", int])
+    holds: dict[BarrierState, int] = field(default_factory=dict["BarrierState", int])
     """Latest completion waited for, by barrier."""
     waited: dict[BarrierAlloc, int] = field(default_factory=dict[BarrierAlloc, int])
     """The same, of the array's barrier that was waited for last."""
@@ -288,12 +288,14 @@ class Group:
         default_factory=lambda: deque[tuple[int, AnyOp, Iteration]](maxlen=64)
     )
     """Moment, operation and iteration of what handed knowledge on."""
-    sent: dict[Barrier, tuple[CopyAsync, Iteration, int]] = field(
-        default_factory=dict["Barrier", "tuple[CopyAsync, Iteration, int]"]
+    sent: dict[BarrierState, tuple[CopyAsync, Iteration, int]] = field(
+        default_factory=dict["BarrierState", "tuple[CopyAsync, Iteration, int]"]
     )
     """Latest copy whose bytes count on each barrier, moment of its completion."""
-    reached: dict[Barrier, tuple[BarrierArrive, Iteration, int, int]] = field(
-        default_factory=dict["Barrier", "tuple[BarrierArrive, Iteration, int, int]"]
+    reached: dict[BarrierState, tuple[BarrierArrive, Iteration, int, int]] = field(
+        default_factory=dict[
+            "BarrierState", "tuple[BarrierArrive, Iteration, int, int]"
+        ]
     )
     """Latest arrival at each barrier of another block: moment of the completion, and
     the moments of the warps that arrive.
@@ -322,7 +324,7 @@ class Group:
         """The moments at which its warps are."""
         return self.ones << self.base
 
-    def did(self, op: AnyOp, text: str, barrier: Barrier | None = None) -> Did:
+    def did(self, op: AnyOp, text: str, barrier: BarrierState | None = None) -> Did:
         """What the group does now."""
         return Did(self, op, text, barrier, self.iteration)
 
@@ -365,16 +367,16 @@ class Group:
 
 
 @dataclass(eq=False)
-class Block:
+class BlockState:
     """One block of the cluster."""
 
     index: int
     rank: int
     clustered: bool
-    barriers: dict[tuple[BarrierAlloc, int], Barrier]
-    named: dict[int, Barrier]
-    records: dict[tuple[Footprint, Group, bool], Record] = field(
-        default_factory=dict["tuple[Footprint, Group, bool]", "Record"]
+    barriers: dict[tuple[BarrierAlloc, int], BarrierState]
+    named: dict[int, BarrierState]
+    records: dict[tuple[Footprint, GroupState, bool], AccessRecord] = field(
+        default_factory=dict["tuple[Footprint, GroupState, bool]", "AccessRecord"]
     )
     written: int = 0
     """Bytes that were written, as a mask."""
@@ -383,7 +385,7 @@ class Block:
     initialised: set[Footprint] = field(default_factory=set[Footprint])
     """Footprints all of whose bytes were written, or reported."""
 
-    def enter(self, new: Record) -> Record:
+    def enter(self, new: AccessRecord) -> AccessRecord:
         """Enter the first access of a group to a footprint."""
         for other in self.records.values():
             if not (other.write or new.write):
@@ -400,13 +402,13 @@ class Block:
         return new
 
 
-def make_block(program: Program, moments: Moments, index: int, rank: int) -> Block:
+def make_block(program: Program, moments: Moments, index: int, rank: int) -> BlockState:
     """A block with its barriers initialised (axiom "prologue")."""
-    barriers: dict[tuple[BarrierAlloc, int], Barrier] = {}
+    barriers: dict[tuple[BarrierAlloc, int], BarrierState] = {}
     for alloc in program.barriers:
         for i in range(alloc.count):
             name = f"{alloc.name}[{i}]" if alloc.count > 1 else alloc.name
-            made = Barrier(name, rank, alloc, alloc.arrivals, moments)
+            made = BarrierState(name, rank, alloc, alloc.arrivals, moments)
             made.pending = alloc.arrivals
             barriers[alloc, i] = made
-    return Block(index, rank, program.cluster > 1, barriers, {})
+    return BlockState(index, rank, program.cluster > 1, barriers, {})

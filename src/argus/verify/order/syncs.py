@@ -10,14 +10,14 @@ from typing import assert_never
 from argus.ir import ops as o
 from argus.verify.order import barriers
 from argus.verify.order.clock import CAUSE
-from argus.verify.order.footprint import Unmodelled
+from argus.verify.order.footprint import OutOfModel
 from argus.verify.order.machine import Machine
-from argus.verify.order.state import Group, Steps, Waiting
+from argus.verify.order.state import GroupState, Steps, Waiting
 
 __all__ = ["arrive", "cluster", "expect", "sync", "wait"]
 
 
-def arrive(machine: Machine, group: Group, op: o.BarrierArrive) -> None:
+def arrive(machine: Machine, group: GroupState, op: o.BarrierArrive) -> None:
     """Some threads of a group arrive at a barrier, of every block perhaps."""
     match op.per:
         case "role":
@@ -42,7 +42,7 @@ def arrive(machine: Machine, group: Group, op: o.BarrierArrive) -> None:
     group.tick()
 
 
-def expect(machine: Machine, group: Group, op: o.BarrierExpect) -> None:
+def expect(machine: Machine, group: GroupState, op: o.BarrierExpect) -> None:
     """One thread arrives and announces bytes."""
     barrier = machine.barrier(group, op.barrier)
     nbytes = machine.integer(group, op.bytes)
@@ -50,18 +50,18 @@ def expect(machine: Machine, group: Group, op: o.BarrierExpect) -> None:
     group.tick()
 
 
-def wait(machine: Machine, group: Group, op: o.BarrierWait) -> Steps:
+def wait(machine: Machine, group: GroupState, op: o.BarrierWait) -> Steps:
     """All warps of a group wait for a completion."""
     barrier = machine.barrier(group, op.barrier)
     n = machine.integer(group, op.n)
     return barriers.wait(machine.findings, group, op, barrier, n)
 
 
-def sync(machine: Machine, group: Group, op: o.Sync) -> Steps:
+def sync(machine: Machine, group: GroupState, op: o.Sync) -> Steps:
     """All threads of a group, or those that a named barrier counts."""
     if op.barrier is None:
         if op.threads != group.threads:
-            raise Unmodelled("a sync between roles without a barrier")
+            raise OutOfModel("a sync between roles without a barrier")
         group.know.meet(group.know.clock())
         group.tick()
         group.recent.append(group.did(op, "meets at a sync"))
@@ -80,7 +80,7 @@ def sync(machine: Machine, group: Group, op: o.Sync) -> Steps:
     )
 
 
-def cluster(machine: Machine, group: Group, op: o.ClusterSync) -> Steps:
+def cluster(machine: Machine, group: GroupState, op: o.ClusterSync) -> Steps:
     """All threads of the cluster that have not ended."""
     barrier = machine.cluster
     round_ = barrier.completed

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING
 from argus.ir import ops as o
 from argus.verify.order.dependent_trip_counts import Kinds
 from argus.verify.order.events import has_events
-from argus.verify.order.state import Group
+from argus.verify.order.state import GroupState
 
 if TYPE_CHECKING:
     from argus.verify.order.walk import Walk
 
 __all__ = ["Choices", "loops_of"]
 
-Choose = Callable[["Walk", Group, o.For], bool]
+Choose = Callable[["Walk", GroupState, o.For], bool]
 _Number = tuple[int, tuple[int, ...]]
 """A kind, and the turns of the loops around."""
 
@@ -46,11 +46,11 @@ class Choices:
         """By name of a group: its loops with events."""
         self.choose = choose
         self.known: dict[_Number, _Known] = {}
-        self.left: dict[tuple[Group, int], int] = {}
+        self.left: dict[tuple[GroupState, int], int] = {}
         """How often a group has left a loop, by the loop's identity."""
 
     def turns(
-        self, walk: Walk, group: Group, op: o.For, start: int, step: int
+        self, walk: Walk, group: GroupState, op: o.For, start: int, step: int
     ) -> Iterator[int]:
         """Values of the loop's variable, for as long as it is chosen to turn."""
         turn = 0
@@ -59,7 +59,7 @@ class Choices:
             turn += 1
         self.left[group, id(op)] = self.left.get((group, id(op)), 0) + 1
 
-    def _more(self, walk: Walk, group: Group, op: o.For, turn: int) -> bool:
+    def _more(self, walk: Walk, group: GroupState, op: o.For, turn: int) -> bool:
         kind, less = self.of[id(op)]
         outer = group.turns[: len(group.loops) - 1]
         group.turns = (*outer, turn)
@@ -79,15 +79,15 @@ class Choices:
 
     # -------------------------------------------------------------------- states
 
-    def entered(self, group: Group) -> bool:
+    def entered(self, group: GroupState) -> bool:
         """Whether a group will begin no outermost loop any more."""
         loops = self.mine.get(group.name, [])
         return bool(group.loops) or not loops or self._over(group, loops[0])
 
-    def _over(self, group: Group, op: o.For) -> bool:
+    def _over(self, group: GroupState, op: o.For) -> bool:
         return op in group.left
 
-    def state(self, groups: list[Group]) -> object:
+    def state(self, groups: list[GroupState]) -> object:
         """Where groups are in their loops, and what is known that they will ask for.
 
         Relative to what all have passed: equal states have the same answers to come.
@@ -110,7 +110,9 @@ class Choices:
         )
         return numbers, tuple(self._position(g, first, asked) for g in groups)
 
-    def _asks(self, group: Group, kind: int, outer: tuple[int, ...]) -> Iterator[int]:
+    def _asks(
+        self, group: GroupState, kind: int, outer: tuple[int, ...]
+    ) -> Iterator[int]:
         """The least that a group may still ask of a number, for each of its loops."""
         for op in self.mine.get(group.name, []):
             if self.of.get(id(op), (None,))[0] != kind:
@@ -122,7 +124,7 @@ class Choices:
             inside = id(op) in group.loops and group.turns[:depth] == outer
             yield (group.turns[depth] if inside else 0) - less
 
-    def _past(self, group: Group, op: o.For, outer: tuple[int, ...]) -> bool:
+    def _past(self, group: GroupState, op: o.For, outer: tuple[int, ...]) -> bool:
         """Whether a group is done with a loop, in a turn of the loop around it."""
         outermost = self.mine[group.name][0]
         if not group.loops:
@@ -138,7 +140,7 @@ class Choices:
         return 0 if op is self.mine[name][0] else 1
 
     def _position(
-        self, group: Group, first: int, asked: dict[_Number, int]
+        self, group: GroupState, first: int, asked: dict[_Number, int]
     ) -> tuple[int, ...]:
         """Which turn of each loop around it, relative to what matters."""
         found: list[int] = []

@@ -27,12 +27,12 @@ from argus.verify.order.counter_families import Families
 from argus.verify.order.dependent_trip_counts import Kinds
 from argus.verify.order.events import has_events
 from argus.verify.order.fills import Fills, bodies
-from argus.verify.order.finding import Findings
-from argus.verify.order.footprint import Footprints, Unmodelled
+from argus.verify.order.finding import OrderFindings
+from argus.verify.order.footprint import Footprints, OutOfModel
 from argus.verify.order.joint_state import joint
 from argus.verify.order.liveness import alive
 from argus.verify.order.slicing import Pruned
-from argus.verify.order.state import Group
+from argus.verify.order.state import GroupState
 from argus.verify.order.trip_count_choices import Choices, loops_of
 from argus.verify.order.walk import Walk
 
@@ -126,7 +126,7 @@ class Sequences:
         self.starts = 1 + sum(
             len(op.roles) for op in program.body.ops if isinstance(op, o.Roles)
         )
-        self.findings = Findings()
+        self.findings = OrderFindings()
         self.graph = _Graph()
         self.at: tuple[int, bool] | None = None
         """The latest state, and what was chosen there."""
@@ -148,7 +148,7 @@ class Sequences:
                 return ["loops turn differently often in too many ways"]
             try:
                 stuck = self._walk()
-            except Unmodelled as reason:
+            except OutOfModel as reason:
                 return [str(reason)]
             except ZeroDivisionError:
                 return ["an index divides by zero for some sizes"]
@@ -224,12 +224,12 @@ class Sequences:
         if self.at is not None:
             state, choice = self.at
             if self.graph.ways[state].setdefault(choice, _END) != _END:
-                raise Unmodelled(_DIFFERENT)
+                raise OutOfModel(_DIFFERENT)
         elif not self.graph.ways:
             self.graph.number("no choices", False)
             self.graph.ways[0] = {True: _END, False: _END}
 
-    def _choose(self, walk: Walk, group: Group, op: o.For) -> bool:
+    def _choose(self, walk: Walk, group: GroupState, op: o.For) -> bool:
         """Whether a loop turns once more: as it was not yet, if possible."""
         if self.findings.found or self._many():
             raise _EnoughError
@@ -252,7 +252,7 @@ class Sequences:
         self.at = at, more
         return more
 
-    def _state(self, walk: Walk, group: Group, op: o.For) -> int:
+    def _state(self, walk: Walk, group: GroupState, op: o.For) -> int:
         """The number of the state in which the walk is."""
         last = op in self.mine[group.name][:1]
         if self.at is None:
@@ -268,7 +268,7 @@ class Sequences:
             ways[choice] = self.graph.number(state, last)
             self.new += 1
         if ways[choice] == _END:
-            raise Unmodelled(_DIFFERENT)
+            raise OutOfModel(_DIFFERENT)
         return ways[choice]
 
 

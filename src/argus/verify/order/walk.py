@@ -6,7 +6,7 @@ schedule, so that one run in a fixed order is enough. Control flow is uniform an
 names the completion that it waits for; nothing a role does depends on the schedule.
 
 This file is control flow; `memory.py` and `syncs.py` are the operations. What it cannot
-walk raises :class:`~argus.verify.order.footprint.Unmodelled`.
+walk raises :class:`~argus.verify.order.footprint.OutOfModel`.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from argus.verify.order.block_exit import leave, over
 from argus.verify.order.clock import Knowledge
 from argus.verify.order.deadlock import explain
 from argus.verify.order.fills import Fills
-from argus.verify.order.finding import Findings
-from argus.verify.order.footprint import Footprints, Unmodelled
+from argus.verify.order.finding import OrderFindings
+from argus.verify.order.footprint import Footprints, OutOfModel
 from argus.verify.order.machine import Machine
 from argus.verify.order.sizes import turns as turns_of
 from argus.verify.order.slicing import Pruned
-from argus.verify.order.state import Block, Group, Parting, Steps
+from argus.verify.order.state import BlockState, GroupState, Parting, Steps
 from argus.verify.order.trip_count_choices import Choices
 
 __all__ = ["Table", "Walk"]
@@ -51,7 +51,7 @@ class Walk(Machine):
         program: Program,
         env: Mapping[str, int | float],
         first: int,
-        findings: Findings,
+        findings: OrderFindings,
         footprints: Footprints,
         fills: Fills,
         table: Table,
@@ -70,7 +70,7 @@ class Walk(Machine):
         self.taken: set[tuple[o.If, bool]] = set()
         """Branches that were taken."""
         self.partings: list[Parting] = []
-        self.everyone: list[Group] = []
+        self.everyone: list[GroupState] = []
         held = register_budgets.launched(program)
         for block in self.blocks:
             values = {
@@ -85,7 +85,7 @@ class Walk(Machine):
 
     def _start(
         self,
-        block: Block,
+        block: BlockState,
         name: str,
         span: Span,
         first: int,
@@ -94,7 +94,7 @@ class Walk(Machine):
         body: o.Block,
         held: int,
     ) -> None:
-        group = Group(
+        group = GroupState(
             block, name, span, first, know.warps, env, know, self.moments, held
         )
         group.tick()
@@ -121,7 +121,7 @@ class Walk(Machine):
                 return
         over(self.findings, self.blocks, self.partings)
 
-    def _go(self, group: Group) -> bool:
+    def _go(self, group: GroupState) -> bool:
         """Let a group go on until it waits or begins a turn of a loop."""
         if group.wait is not None and not group.wait.ready():
             return False
@@ -137,12 +137,12 @@ class Walk(Machine):
 
     # ------------------------------------------------------------- control flow
 
-    def _block(self, group: Group, block: o.Block) -> Steps:
+    def _block(self, group: GroupState, block: o.Block) -> Steps:
         for op in self.pruned.ops[id(block)]:
             group.op = op
             self.left -= 1
             if self.left < 0:
-                raise Unmodelled("a walk of representative sizes is too long")
+                raise OutOfModel("a walk of representative sizes is too long")
             if group.hot:
                 registers.touch(self.findings, group, op)
             match op:
@@ -210,11 +210,11 @@ class Walk(Machine):
                 case o.Tag() | o.Check() | o.Assume() | o.Expect() | o.Trust():
                     pass  # annotations do nothing
                 case o.RingAcquire() | o.RingPublish() | o.RingWait() | o.RingRelease():
-                    raise Unmodelled("a ring operation in a placed program")
+                    raise OutOfModel("a ring operation in a placed program")
                 case _:
                     assert_never(op)
 
-    def _for(self, group: Group, op: o.For) -> Steps:
+    def _for(self, group: GroupState, op: o.For) -> Steps:
         registers.move(self.findings, group, op, ((c.init, c.arg) for c in op.tiles))
         env = group.env
         carried = [c for c in op.scalars if self._matters(c.arg, c.result)]
@@ -222,7 +222,7 @@ class Walk(Machine):
         start, stop = self.integer(group, op.start), self.integer(group, op.stop)
         step = self.integer(group, op.step)
         if step < 1:
-            raise Unmodelled(f"a loop with step {step}")
+            raise OutOfModel(f"a loop with step {step}")
         choices = self.choices
         if choices is not None and id(op) in choices.of:
             values = choices.turns(self, group, op, start, step)
@@ -266,7 +266,7 @@ class Walk(Machine):
         for carry, number in zip(carried, scalars, strict=True):
             env[carry.result.name] = number
 
-    def _if(self, group: Group, op: o.If) -> Steps:
+    def _if(self, group: GroupState, op: o.If) -> Steps:
         taken = bool(self.value(group, op.cond))
         self.taken.add((op, taken))
         group.path.append(id(op.then if taken else op.other))
@@ -283,13 +283,13 @@ class Walk(Machine):
     def _matters(self, *scalars: Sym) -> bool:
         return any(s.name in self.pruned.scalars for s in scalars)
 
-    def _roles(self, group: Group, op: o.Roles) -> None:
+    def _roles(self, group: GroupState, op: o.Roles) -> None:
         for role in op.roles:
             first = role.first_warp
             if first is None:
-                raise Unmodelled(f"role {role.name} has no warps")
+                raise OutOfModel(f"role {role.name} has no warps")
             if first + role.warps > group.warps:
-                raise Unmodelled(f"role {role.name} has warps beyond the block's")
+                raise OutOfModel(f"role {role.name} has warps beyond the block's")
             know = group.know.of(first, role.warps)
             env = dict(group.env)
             self._start(

@@ -10,6 +10,6 @@ sites.py            the accesses, and the values of sizes at which they are coun
 """
 
 from argus.verify.performance.analysis import PerformanceFacts, measure, obligations
-from argus.verify.performance.findings import Finding
+from argus.verify.performance.findings import PerformanceFinding
 
-__all__ = ["Finding", "PerformanceFacts", "measure", "obligations"]
+__all__ = ["PerformanceFacts", "PerformanceFinding", "measure", "obligations"]

@@ -15,7 +15,7 @@ from argus.ir.program import Program
 from argus.verify.evidence import Counterexample, Place
 from argus.verify.performance.bank_conflicts import conflicts_of
 from argus.verify.performance.coalescing import access_bytes, sectors_of
-from argus.verify.performance.findings import Finding
+from argus.verify.performance.findings import PerformanceFinding
 from argus.verify.performance.resources import Occupancy, occupancy
 from argus.verify.performance.sites import Site, sites
 from argus.verify.verdict import Obligation, Verdict
@@ -36,9 +36,9 @@ class PerformanceFacts:
     numbers of their kind are lower bounds only.
     """
 
-    bank_conflicts: Finding | None
-    excess_sectors: Finding | None
-    access_bytes: Finding | None
+    bank_conflicts: PerformanceFinding | None
+    excess_sectors: PerformanceFinding | None
+    access_bytes: PerformanceFinding | None
     occupancy: Occupancy
     unknown: tuple[tuple[Span, str], ...] = field(default=())
 
@@ -54,7 +54,7 @@ class PerformanceFacts:
         return found
 
 
-def _excess(found: Finding | None) -> int:
+def _excess(found: PerformanceFinding | None) -> int:
     return 0 if found is None else found.value - found.ideal
 
 
@@ -63,15 +63,15 @@ def measure(program: Program, registers: int | None = None) -> PerformanceFacts:
 
     ``registers`` per thread, where machine code was built, makes the occupancy exact.
     """
-    conflicts: list[Finding] = []
-    sectors: list[Finding] = []
-    widths: list[Finding] = []
+    conflicts: list[PerformanceFinding] = []
+    sectors: list[PerformanceFinding] = []
+    widths: list[PerformanceFinding] = []
     unknown: list[tuple[Span, str]] = []
     for site in sites(program):
         shared, apart, width = _counted(program, site)
         for found, into in ((shared, conflicts), (apart, sectors), (width, widths)):
             match found:
-                case Finding():
+                case PerformanceFinding():
                     into.append(found)
                 case str():
                     unknown.append((site.op.span, found))
@@ -86,7 +86,7 @@ def measure(program: Program, registers: int | None = None) -> PerformanceFacts:
     )
 
 
-Counted = Finding | str | None
+Counted = PerformanceFinding | str | None
 """A finding; why there is none; None where the question does not arise."""
 
 
@@ -104,7 +104,7 @@ def _counted(program: Program, site: Site) -> tuple[Counted, Counted, Counted]:
     width = None
     if size is not None:
         what = "an access to global memory"
-        width = Finding(size, 16, site.op.span, site.role, what, "")
+        width = PerformanceFinding(size, 16, site.op.span, site.role, what, "")
     return shared, apart, width
 
 
@@ -139,7 +139,11 @@ _SECTOR = (
 
 
 def _judged(
-    rule: str, claim: str, site: Site, found: Finding | str, words: tuple[str, str]
+    rule: str,
+    claim: str,
+    site: Site,
+    found: PerformanceFinding | str,
+    words: tuple[str, str],
 ) -> Obligation:
     span = site.op.span
     if isinstance(found, str):
@@ -169,7 +173,7 @@ def _judged(
 
 def _wide_enough(site: Site, width: Counted) -> Iterator[Obligation]:
     """A narrow access where each thread makes several: they could be one."""
-    if not isinstance(width, Finding):
+    if not isinstance(width, PerformanceFinding):
         return
     plan = site.op.plan
     several = isinstance(plan, VectorPlan) and plan.accesses > 1

@@ -36,7 +36,7 @@ from argus.ir.access import Ints, matrix_rows, vector_shared
 from argus.ir.expr import Const, Expr, divisor
 from argus.ir.memory import SharedView
 from argus.ir.placement import VectorPlan
-from argus.verify.performance.findings import Finding
+from argus.verify.performance.findings import PerformanceFinding
 from argus.verify.performance.sites import Site
 
 __all__ = [
@@ -185,7 +185,7 @@ def shared_access(site: Site) -> tuple[SharedView, VectorPlan] | None:
             assert_never(site.op)
 
 
-def conflicts_of(site: Site, facts: Mapping[str, int]) -> Finding | None:
+def conflicts_of(site: Site, facts: Mapping[str, int]) -> PerformanceFinding | None:
     """The worst place of a shared access; None for an access elsewhere.
 
     ``facts`` are powers of two that divide symbols: a view that begins at a computed
@@ -210,7 +210,7 @@ def conflicts_of(site: Site, facts: Mapping[str, int]) -> Finding | None:
             f"threads {a} and {b} use different words of bank {worst.bank}"
             f" (bytes {v * WORD} and {w * WORD})"
         )
-    return Finding(
+    return PerformanceFinding(
         worst.wavefronts,
         worst.ideal,
         site.op.span,

@@ -27,7 +27,7 @@ from argus.ir.access import (
 )
 from argus.ir.memory import GlobalView
 from argus.ir.placement import VectorPlan
-from argus.verify.performance.findings import Finding
+from argus.verify.performance.findings import PerformanceFinding
 from argus.verify.performance.sites import Site
 
 __all__ = ["access_bytes", "count_sectors", "global_access", "sectors_of"]
@@ -100,7 +100,7 @@ def access_bytes(site: Site) -> int | None:
     return None if access is None else access[1].width * access[0].dtype.bytes
 
 
-def sectors_of(site: Site) -> Finding | None:
+def sectors_of(site: Site) -> PerformanceFinding | None:
     """The request with most sectors beyond its ideal; None for an access elsewhere.
 
     Raises KeyError where an address depends on a scalar that has no chosen value.
@@ -128,4 +128,6 @@ def sectors_of(site: Site) -> Finding | None:
         lanes = slice(32 * warp, 32 * warp + 32)
         why = _runs(addresses[lanes, at][active[lanes, at]], size)
     what = f"{plan.instruction} of {view.tensor.name}"
-    return Finding(value, best, site.op.span, site.role, what, why, 32 * warp)
+    return PerformanceFinding(
+        value, best, site.op.span, site.role, what, why, 32 * warp
+    )

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 from argus.diagnostics import Span
 
-__all__ = ["Finding"]
+__all__ = ["PerformanceFinding"]
 
 
 @dataclass(frozen=True)
-class Finding:
+class PerformanceFinding:
     """The worst value of one kind at one access.
 
     ``ideal`` is the value that the access would have in the best layout; ``thread`` one

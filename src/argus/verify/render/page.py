@@ -45,7 +45,7 @@ class SourceLine:
 
 
 @dataclass(frozen=True)
-class Moment:
+class EventView:
     """An event in a lane of the timeline."""
 
     lane: int
@@ -66,7 +66,7 @@ class PanelView:
 
 
 @dataclass(frozen=True)
-class Finding:
+class FindingView:
     """A refuted or undecided obligation."""
 
     anchor: str
@@ -83,7 +83,7 @@ class Finding:
     """(operand, ((what happened, where), ...))."""
     panels: tuple[PanelView, ...]
     lanes: tuple[str, ...]
-    moments: tuple[Moment, ...]
+    moments: tuple[EventView, ...]
     notes: tuple[str, ...]
     help: str | None
     disagrees: bool
@@ -99,7 +99,7 @@ class KernelView:
     verdict: str
     counts: tuple[tuple[str, int], ...]
     seconds: tuple[tuple[str, str], ...]
-    findings: tuple[Finding, ...]
+    findings: tuple[FindingView, ...]
     proved: tuple[tuple[str, str, int, str], ...]
     """(code, title, how many, lines) of what was proved."""
     assumptions: tuple[tuple[str, str, str], ...]
@@ -180,12 +180,12 @@ def _proved(report: Report) -> list[tuple[str, str, int, str]]:
 # ------------------------------------------------------------------------ findings
 
 
-def finding_of(anchor: str, o: Obligation, program: Program) -> Finding:
+def finding_of(anchor: str, o: Obligation, program: Program) -> FindingView:
     """What the page shows of an obligation that is not proved."""
     shown = next(iter(of_obligation(o)))
     found = o.counterexample
     lanes, moments = _timeline(found)
-    return Finding(
+    return FindingView(
         anchor,
         _state(o),
         shown.code,
@@ -248,17 +248,17 @@ def _drawn(program: Program, o: Obligation) -> list[PanelView]:
 
 def _timeline(
     found: Counterexample | None,
-) -> tuple[tuple[str, ...], tuple[Moment, ...]]:
+) -> tuple[tuple[str, ...], tuple[EventView, ...]]:
     if found is None or not found.interleaving:
         return (), ()
     events = found.interleaving
     lanes = tuple(dict.fromkeys(e.role for e in events))
-    moments: list[Moment] = []
+    moments: list[EventView] = []
     for i, e in enumerate(events, 1):
         when = f" ({words.values(e.iteration)})" if e.iteration else ""
         where = words.line(e.span) + when
         lane = lanes.index(e.role)
-        moments.append(Moment(lane, i, e.role, e.text, where, i == len(events)))
+        moments.append(EventView(lane, i, e.role, e.text, where, i == len(events)))
     return lanes, tuple(moments)
 
 

@@ -33,7 +33,7 @@ Cells = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Grid:
+class ElementGrid:
     """A part of a tile: ``cells[r][c]`` colours and numbers its elements."""
 
     level: str
@@ -72,7 +72,7 @@ class Panel:
     """The pictures of one element."""
 
     label: str
-    grids: tuple[Grid, ...]
+    grids: tuple[ElementGrid, ...]
     regions: tuple[Region, ...]
 
 
@@ -165,7 +165,7 @@ def _fits(value: o.Tile | SharedView, at: tuple[int, ...]) -> bool:
 # ------------------------------------------------------------------------- grids
 
 
-def grid_of(value: o.Tile | SharedView, at: tuple[int, ...]) -> Grid | None:
+def grid_of(value: o.Tile | SharedView, at: tuple[int, ...]) -> ElementGrid | None:
     """The part of a tile around the element ``at``; None where it has no layout."""
     shape = (1, *value.shape)[-2:]
     marked = (0, *at)[-2:]
@@ -200,7 +200,7 @@ def _shared(
     shape: tuple[int, ...],
     marked: tuple[int, ...],
     axes: tuple[str, str],
-) -> Grid | None:
+) -> ElementGrid | None:
     layout = view.alloc.layout
     if layout is None:
         return None
@@ -212,7 +212,7 @@ def _shared(
     here = int(offsets[marked[0] - row, marked[1] - column])
     swizzle = f"swizzle {layout.swizzle}" if layout.swizzle else "no swizzle"
     stages = f", one of {view.alloc.stages} stages" if view.alloc.stages > 1 else ""
-    return Grid(
+    return ElementGrid(
         "shared memory",
         f"{view.alloc.name} in shared memory",
         f"{swizzle}{stages}; each cell is an element, coloured by its bank; the marked "
@@ -236,7 +236,7 @@ def _registers(
     shape: tuple[int, ...],
     marked: tuple[int, ...],
     axes: tuple[str, str],
-) -> Grid | None:
+) -> ElementGrid | None:
     if tile.layout is None:
         return None
     table = tile.layout.table().astype(np.int64)
@@ -255,7 +255,7 @@ def _registers(
     cells = owner[index]
     here = (marked[0] - row, marked[1] - column)
     thread, reg = int(cells[here]), int(register[index][here])
-    return Grid(
+    return ElementGrid(
         "registers",
         f"{tile.name} in registers",
         f"each cell is an element, coloured and numbered by its thread; the marked one "

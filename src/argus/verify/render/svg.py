@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from html import escape
 
-from argus.verify.render.picture import Grid, Region
+from argus.verify.render.picture import ElementGrid, Region
 
 CELL = 25, 20
 """Width and height of a cell."""
 _LEFT, _TOP = 46, 30
 
 
-def grid(picture: Grid, cell: tuple[int, int] = CELL) -> str:
+def grid(picture: ElementGrid, cell: tuple[int, int] = CELL) -> str:
     """A part of a tile; the marked element has a thick frame. ``cell``: its size."""
     wide, high = cell
     rows, columns = picture.cells.shape
@@ -54,7 +54,7 @@ def grid(picture: Grid, cell: tuple[int, int] = CELL) -> str:
     return "".join([*parts, "</svg>"])
 
 
-def _place(picture: Grid, r: int, c: int) -> str:
+def _place(picture: ElementGrid, r: int, c: int) -> str:
     """Where the element of a cell is, for whoever points at it."""
     value, place = int(picture.cells[r, c]), int(picture.places[r, c])
     element = f"({picture.row + r}, {picture.column + c})"
