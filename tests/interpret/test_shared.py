@@ -381,3 +381,68 @@ def test_cp_async_writes_by_the_generic_proxy(kit: SimpleNamespace) -> None:
     with pytest.raises(InterpreterError) as caught:
         run(program, arrays)
     assert kinds(caught) == ["proxy_fence"]
+
+
+def overwritten(kit: SimpleNamespace, *, fence: bool) -> Program:
+    """Y = X by TMA, to a buffer in which ordinary stores have left something else."""
+    x, y = kit.tensor("X", bf16, "M N"), kit.tensor("Y", bf16, "M N")
+    buffer = kit.shared("buffer", bf16, (64, 64))
+    tensor_map = TensorMap(x, (64, 64), 0)
+    layout = blocked((64, 64), 128, 8)
+    full = BarrierAlloc("full", 1, 1, kit.at(1))
+    old, new = kit.tile("old", bf16, layout), kit.tile("new", bf16, layout)
+    box = TmaBox((Const(0), Const(0)), Const(0))
+    ops: list[o.AnyOp] = [
+        o.Full(result=old, value=Const(1.0), span=kit.at(2)),
+        o.StoreShared(
+            view=kit.whole(buffer),
+            src=old,
+            plan=VectorPlan(layout, 8, "st.shared"),
+            span=kit.at(3),
+        ),
+        o.Fence(kind="proxy.async", span=kit.at(4)),
+        o.Sync(threads=128, barrier=0, span=kit.at(5)),
+        o.BarrierExpect(barrier=BarrierRef(full), bytes=Const(8192), span=kit.at(6)),
+        o.CopyAsync(
+            dst=kit.whole(buffer),
+            src=kit.window(x, (64, 64), 0, 0),
+            barrier=BarrierRef(full),
+            via="tma",
+            plan=TmaPlan(tensor_map, (box,), 8192),
+            span=kit.at(7),
+        ),
+        o.BarrierWait(barrier=BarrierRef(full), n=Const(0), span=kit.at(8)),
+        o.LoadShared(
+            result=new,
+            view=kit.whole(buffer),
+            plan=VectorPlan(layout, 8, "ld.shared"),
+            span=kit.at(9),
+        ),
+        o.StoreGlobal(
+            view=kit.window(y, (64, 64), 0, 0),
+            src=new,
+            plan=VectorPlan(layout, 8, "st.global"),
+            span=kit.at(10),
+        ),
+    ]
+    if not fence:
+        ops = [op for op in ops if not isinstance(op, o.Fence)]
+    return kit.program(
+        ops, [x, y], buffers=[buffer], barriers=[full], maps=[tensor_map]
+    )
+
+
+@pytest.mark.parametrize("fence", [True, False])
+def test_a_tma_load_may_not_overtake_ordinary_stores(
+    kit: SimpleNamespace, fence: bool
+) -> None:
+    """PTX ISA, "Async proxy": accesses across proxies need a fence; so AG0408."""
+    program = overwritten(kit, fence=fence)
+    x, y = kit.half((64, 64), 3), np.zeros((64, 64), np.uint16)
+    if fence:
+        run(program, {"X": x, "Y": y})
+        np.testing.assert_array_equal(x, y)
+        return
+    with pytest.raises(InterpreterError, match="overwrites") as caught:
+        run(program, {"X": x, "Y": y})
+    assert kinds(caught) == ["proxy_fence"]

@@ -12,6 +12,7 @@ and `ops_sync.py`; this file has control flow and scheduling only.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -38,6 +39,8 @@ from argus.ir import ops as o
 from argus.ir.expr import Expr
 from argus.ir.memory import BarrierRef
 from argus.ir.program import Program
+from argus.isa.effects import OpEffects
+from argus.isa.record import Awaits, Completes
 from argus.isa.registers import at_launch, held
 
 __all__ = ["Block", "Cluster", "Group", "Schedule", "Steps", "Visit"]
@@ -121,12 +124,8 @@ class Group:
         self.op: o.AnyOp | None = None
         self.wait: Wait | None = None
         self.steps: Steps = iter_none()
-        self.products = Queue()
-        self.copies = Queue()
-        self.stores = Queue()
-        """TMA stores until they have read shared memory."""
-        self.writes = Queue()
-        """TMA stores until they have written global memory."""
+        self.queues: defaultdict[Awaits, Queue] = defaultdict(Queue)
+        """Asynchronous operations that complete in groups, by the kind of group."""
         self.product_count = 0
         self.store_count = 0
         self.operands: dict[object, Event] = {}
@@ -163,6 +162,29 @@ class Group:
             )
         return found
 
+    # ---------------------------------------------------------- completion in groups
+
+    def issue(self, event: Event, over: Completes) -> None:
+        """An operation of this group runs, until ``over`` happens."""
+        if over == "issue":
+            event.finish()
+            event.covered()
+            return
+        self.cluster.issue(event)
+        if over != "mbarrier":
+            self.queues[over].open.append(event)
+
+    def commit(self, does: OpEffects) -> None:
+        """Close the groups of operations issued so far."""
+        for kind in does.commits:
+            self.queues[kind].commit()
+
+    def wait_for_groups(self, does: OpEffects, pending: int) -> None:
+        """All groups but the latest are complete, and this group knows it."""
+        for kind in does.awaits:
+            for event in self.queues[kind].wait(pending):
+                event.covered()
+
     # ------------------------------------------------------------ register tiles
 
     def get(self, tile: o.Tile) -> Array:
@@ -173,7 +195,7 @@ class Group:
         if not held.readable:
             why = "no wait covers it" if not held.waited else "no wait names this tile"
             self.fault("accumulator", f"the result of a wgmma is used, but {why} yet")
-            for event in self.products.in_flight():
+            for event in self.queues["wgmma_group"].in_flight():
                 event.finish()
         if held.value is None:
             return self.poison(tile)
@@ -343,13 +365,13 @@ class Cluster:
     def _end(self, group: Group) -> None:
         """A role is over: no copy of its own may touch shared memory any more."""
         np.maximum(group.block.end, group.known.clock, out=group.block.end)
-        for event in group.stores.in_flight():
+        for event in group.queues["bulk_read"].in_flight():
             group.fault(
                 "unfinished",
                 "the role ends before a wait has seen its TMA store read shared memory",
                 op=event.op,
             )
-        for event in group.copies.in_flight():
+        for event in group.queues["cp_async_group"].in_flight():
             if not event.handed_on:
                 group.fault(
                     "unfinished",

@@ -21,6 +21,7 @@ from argus.interpret.numbers import Array, unsigned
 from argus.interpret.order import Order
 from argus.ir.access import Ints
 from argus.ir.memory import GlobalTensor
+from argus.isa.record import Proxy
 
 if TYPE_CHECKING:
     from argus.interpret.machine import Group
@@ -100,9 +101,10 @@ class SharedMemory:
 
     # ------------------------------------------------- ordinary (generic) access
 
-    def load(self, group: Group, access: Access) -> Array:
+    def load(self, group: Group, access: Access, proxy: Proxy) -> Array:
         """Bit patterns that the group's threads read."""
         at = self._inside(group, access, "read")
+        self._fenced(group, at, access.itemsize, proxy, "reads")
         size = access.itemsize
         self._never_written(group, at, size)
         self._report(
@@ -115,11 +117,12 @@ class SharedMemory:
         self.order.read(group, at, access.rows)
         return self.data.view(unsigned(size))[at // size]
 
-    def store(self, group: Group, access: Access, bits: Array) -> None:
+    def store(self, group: Group, access: Access, bits: Array, proxy: Proxy) -> None:
         """Bit patterns that the group's threads write."""
         at = self._inside(group, access, "written")
         size = access.itemsize
         self._not_in_use(group, at, size)
+        self._fenced(group, at, size, proxy, "overwrites")
         self.order.write(group, at, access.rows)
         self.data.view(unsigned(size))[at // size] = bits
         self._report(
@@ -130,7 +133,7 @@ class SharedMemory:
             "two threads write different values to the same place",
         )
         self.written.view(unsigned(size))[at // size] = _ones(size)
-        self.unfenced.view(unsigned(size))[at // size] = _ones(size)
+        self._mark(at, size, proxy)
 
     def fence(self, group: Group) -> None:
         """fence.proxy.async by all threads of a group: of writes that it knows of."""
@@ -139,9 +142,11 @@ class SharedMemory:
 
     # ---------------------------------------------------- asynchronous operations
 
-    def begin_read(self, group: Group, access: Access, agent: int, count: int) -> None:
+    def begin_read(
+        self, group: Group, access: Access, agent: int, count: int, proxy: Proxy
+    ) -> None:
         """Operation `count` of an agent, which will read these bytes, is issued."""
-        at = self._inside(group, access, "read by the async proxy")
+        at = self._inside(group, access, f"read by the {proxy} proxy")
         size = access.itemsize
         self._never_written(group, at, size)
         self._report(
@@ -152,13 +157,7 @@ class SharedMemory:
             "an asynchronous operation reads shared memory while a copy to it is in"
             " flight: a wait is missing",
         )
-        self._report(
-            group,
-            at,
-            self.unfenced.view(unsigned(size))[at // size] != 0,
-            "proxy_fence",
-            "the async proxy reads ordinary writes that no fence.proxy.async covers",
-        )
+        self._fenced(group, at, size, proxy, "reads")
         self.order.async_read(group, at, agent, count)
         self.reading.view(unsigned(size))[at // size] += _ones(size)
 
@@ -167,25 +166,24 @@ class SharedMemory:
         at, size = self._clipped(access), access.itemsize
         self.reading.view(unsigned(size))[at // size] -= _ones(size)
 
-    def begin_write(self, group: Group, access: Access, per_thread: bool) -> None:
+    def begin_write(
+        self, group: Group, access: Access, per_thread: bool, proxy: Proxy
+    ) -> None:
         """An asynchronous copy to these bytes is issued, by all threads or by one."""
         at = self._inside(group, access, "written by a copy")
         size = access.itemsize
         self._not_in_use(group, at, size)
+        self._fenced(group, at, size, proxy, "overwrites")
         threads = access.rows if per_thread else None
         self.order.async_write(group, at, threads)
         self.writing.view(unsigned(size))[at // size] += _ones(size)
 
-    def put(self, access: Access, bits: Array, by: Group | None = None) -> None:
-        """The bytes of an asynchronous copy are there, but no wait covers them yet.
-
-        `by` is the group of a cp.async, which writes through the generic proxy.
-        """
+    def put(self, access: Access, bits: Array, proxy: Proxy) -> None:
+        """The bytes of an asynchronous copy are there, but no wait covers them yet."""
         at, size = self._clipped(access), access.itemsize
         self.data.view(unsigned(size))[at // size] = bits
         self.written.view(unsigned(size))[at // size] = _ones(size)
-        mark = 0 if by is None else _ones(size)
-        self.unfenced.view(unsigned(size))[at // size] = mark
+        self._mark(at, size, proxy)
 
     def end_write(
         self, access: Access, agent: int, count: int, per_thread: bool
@@ -202,6 +200,24 @@ class SharedMemory:
         return self.data.view(unsigned(size))[at // size]
 
     # ------------------------------------------------------------------- checks
+
+    def _mark(self, at: Ints, size: int, proxy: Proxy) -> None:
+        mark = _ones(size) if proxy == "generic" else 0
+        self.unfenced.view(unsigned(size))[at // size] = mark
+
+    def _fenced(
+        self, group: Group, at: Ints, size: int, proxy: Proxy, verb: str
+    ) -> None:
+        """The async proxy comes to bytes that an ordinary write may still change."""
+        if proxy != "async":
+            return
+        self._report(
+            group,
+            at,
+            self.unfenced.view(unsigned(size))[at // size] != 0,
+            "proxy_fence",
+            f"the async proxy {verb} ordinary writes that no fence.proxy.async covers",
+        )
 
     def _inside(self, group: Group, access: Access, verb: str) -> Ints:
         at = access.addresses

@@ -22,6 +22,7 @@ from argus.ir.access import box_address, box_coords, vector_shared
 from argus.ir.memory import SharedView
 from argus.ir.placement import TensorMap, TmaBox, TmaPlan, VectorPlan
 from argus.isa import boxes, cp_async
+from argus.isa.effects import effects_of
 
 __all__ = ["CopyOp", "run"]
 
@@ -44,19 +45,10 @@ def run(group: Group, op: CopyOp) -> None:
                     raise ValueError(f"line {op.span.line}: a copy has no plan")
         case o.CopyOut():
             _tma_store(group, op)
-        case o.CopyOutCommit():
-            group.stores.commit()
-            group.writes.commit()
-        case o.CopyOutWait():
-            for event in group.stores.wait(op.pending):
-                event.covered()
-            if not op.read:
-                group.writes.wait(op.pending)
-        case o.CpAsyncCommit():
-            group.copies.commit()
-        case o.CpAsyncWait():
-            for event in group.copies.wait(op.pending):
-                event.covered()
+        case o.CopyOutCommit() | o.CpAsyncCommit():
+            group.commit(effects_of(op))
+        case o.CopyOutWait() | o.CpAsyncWait():
+            group.wait_for_groups(effects_of(op), op.pending)
         case o.CpAsyncArrive():
             _cp_async_arrive(group, op)
         case _:
@@ -112,6 +104,8 @@ def _tma_load(group: Group, op: o.CopyAsync, plan: TmaPlan) -> None:
     held = _tensor(group, plan.map)
     blocks = group.cluster.blocks
     receivers = blocks[: plan.multicast] if plan.multicast > 1 else [group.block]
+    does = effects_of(op)
+    (touch,) = does.writes
     counted = 0
     for box in plan.boxes:
         access = _box(group, plan.map, box, op.dst)
@@ -121,7 +115,9 @@ def _tma_load(group: Group, op: o.CopyAsync, plan: TmaPlan) -> None:
         for block in receivers:
             barrier = group.barrier(op.barrier, block)
             if barrier is not None:
-                block.shared.begin_write(group, access, per_thread=False)
+                block.shared.begin_write(
+                    group, access, does.scope == "thread", touch.proxy
+                )
                 targets.append((block, barrier))
 
         def arrive(
@@ -134,7 +130,7 @@ def _tma_load(group: Group, op: o.CopyAsync, plan: TmaPlan) -> None:
             data[part] = held.array[source]
             bits = to_bits(data, plan.map.tensor.dtype)
             for block, barrier in targets:
-                block.shared.put(access, bits)
+                block.shared.put(access, bits, touch.proxy)
                 phase = barrier.completed + 1
                 block.shared.end_write(access, barrier.agent, phase, per_thread=False)
                 block.visits.append(
@@ -143,7 +139,7 @@ def _tma_load(group: Group, op: o.CopyAsync, plan: TmaPlan) -> None:
                 nbytes = boxes.box_bytes(plan.map.box, access.itemsize)
                 barrier.complete_bytes(group, nbytes)
 
-        group.cluster.issue(Event(op, group, arrive))
+        group.issue(Event(op, group, arrive), touch.over)
     if counted * plan.multicast != plan.bytes:
         group.fault(
             "barrier",
@@ -157,13 +153,15 @@ def _tma_store(group: Group, op: o.CopyOut) -> None:
     if plan is None:
         raise ValueError(f"line {op.span.line}: a TMA store has no plan")
     held = _tensor(group, plan.map)
+    does = effects_of(op)
+    (touch,) = does.reads
     shared = group.block.shared
     for box in plan.boxes:
         access = _box(group, plan.map, box, op.src)
         start = tuple(int(c) for c in box_coords(box, group.env))
         group.store_count += 1
         count = group.store_count
-        shared.begin_read(group, access, group.known.stores, count)
+        shared.begin_read(group, access, group.known.stores, count, touch.proxy)
         taken: list[Array] = []
 
         def read(access: Access = access, taken: list[Array] = taken) -> None:
@@ -177,10 +175,9 @@ def _tma_store(group: Group, op: o.CopyOut) -> None:
             target, part = _inside(held.array.shape, start, plan.map.box)
             held.array[target] = from_bits(taken[0], plan.map.tensor.dtype)[part]
 
-        reading = group.cluster.issue(Event(op, group, read, covered))
-        writing = group.cluster.issue(Event(op, group, write, first=(reading,)))
-        group.stores.open.append(reading)
-        group.writes.open.append(writing)
+        reading = Event(op, group, read, covered)
+        group.issue(reading, touch.over)
+        group.issue(Event(op, group, write, first=(reading,)), does.completes)
 
 
 # ------------------------------------------------------------------ cp.async
@@ -203,23 +200,24 @@ def _cp_async(group: Group, op: o.CopyAsync, plan: VectorPlan) -> None:
     active = exists[threads]
     places = tuple(c[threads] for c in coords)
     shared = group.block.shared
-    shared.begin_write(group, access, per_thread=True)
+    does = effects_of(op)
+    (touch,) = does.writes
+    per_thread = does.scope == "thread"
+    shared.begin_write(group, access, per_thread, touch.proxy)
 
     def arrive() -> None:
         data = held.read(places, active)
-        shared.put(access, to_bits(data, op.src.dtype), by=group)
+        shared.put(access, to_bits(data, op.src.dtype), touch.proxy)
 
     def covered() -> None:
         known = group.known
-        shared.end_write(access, known.agent, known.now, per_thread=True)
+        shared.end_write(access, known.agent, known.now, per_thread)
 
     def counted(agent: int, phase: int) -> None:
         shared.end_write(access, agent, phase, per_thread=False)
 
     # A warp's cp.async end before the warp does: none outlives its block.
-    event = Event(op, group, arrive, covered, counted=counted)
-    group.cluster.issue(event)
-    group.copies.open.append(event)
+    group.issue(Event(op, group, arrive, covered, counted=counted), touch.over)
 
 
 def _cp_async_arrive(group: Group, op: o.CpAsyncArrive) -> None:
@@ -228,11 +226,12 @@ def _cp_async_arrive(group: Group, op: o.CpAsyncArrive) -> None:
     if barrier is None:
         return
     # Copies that an earlier arrival covers are counted by that one.
-    earlier = tuple(e for e in group.copies.in_flight() if not e.handed_on)
+    copies = group.queues["cp_async_group"]
+    earlier = tuple(e for e in copies.in_flight() if not e.handed_on)
     for event in earlier:
         event.handed_on = True
         event.covered = _nothing
-    group.copies.open = [e for e in group.copies.open if not e.handed_on]
+    copies.open = [e for e in copies.open if not e.handed_on]
     given = group.known.release()
 
     def arrive() -> None:

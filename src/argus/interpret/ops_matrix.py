@@ -24,6 +24,7 @@ from argus.ir.memory import SharedView
 from argus.ir.placement import MatrixOperand, MmaPlan, WgmmaPlan
 from argus.isa import mma, registry, wgmma
 from argus.isa.descriptor import operand_addresses, violations
+from argus.isa.effects import effects_of
 from argus.isa.matrix import element
 from argus.layout import (
     Fragment,
@@ -54,7 +55,7 @@ def run(group: Group, op: MatrixOp) -> None:
                 case _:
                     assert_never(op.plan)
         case o.WgmmaCommit():
-            group.products.commit()
+            group.commit(effects_of(op))
         case o.WgmmaWait():
             _wait(group, op)
         case _:
@@ -150,11 +151,12 @@ def _wgmma(group: Group, op: o.Dot, plan: WgmmaPlan) -> None:
         registers = group.get(op.a)
     group.product_count += 1
     count = group.product_count
-    for access in accesses:
-        shared.begin_read(group, access, group.known.products, count)
+    does = effects_of(op)
+    for access, touch in zip(accesses, reversed(does.reads), strict=True):
+        shared.begin_read(group, access, group.known.products, count, touch.proxy)
     before = None if op.acc is None else group.held(op.acc)
     after = Accumulator(op)
-    previous = tuple(group.products.in_flight()[-1:])
+    previous = tuple(group.queues["wgmma_group"].in_flight()[-1:])
 
     def multiply() -> None:
         b = _numbers(shared.peek(accesses[0]), dtype)
@@ -185,11 +187,12 @@ def _wgmma(group: Group, op: o.Dot, plan: WgmmaPlan) -> None:
             del group.operands[key]
 
     event = Event(op, group, multiply, covered, first=previous)
-    group.cluster.issue(event)
-    group.products.open.append(event)
-    if key is not None:
-        group.operands[key] = event
     group.put(op.result, after)
+    if key is not None and does.later:
+        group.operands[key] = event
+    group.issue(event, does.completes)
+    if not does.later:
+        after.readable = True
 
 
 def _numbers(bits: Array, dtype: DType) -> Array:
@@ -197,8 +200,7 @@ def _numbers(bits: Array, dtype: DType) -> Array:
 
 
 def _wait(group: Group, op: o.WgmmaWait) -> None:
-    for event in group.products.wait(op.pending):
-        event.covered()
+    group.wait_for_groups(effects_of(op), op.pending)
     for tile in op.tiles:
         held = group.held(tile)
         if isinstance(held, Accumulator):

@@ -31,6 +31,7 @@ from argus.ir.access import (
 )
 from argus.ir.memory import GlobalView, SharedView
 from argus.ir.placement import VectorPlan
+from argus.isa.effects import effects_of
 from argus.layout import Fragment
 
 __all__ = ["MemoryOp", "check_vectors", "gathered", "global_access", "run"]
@@ -226,7 +227,8 @@ def _shared(group: Group, plan: VectorPlan, view: SharedView) -> tuple[Ints, int
 
 def _load_shared(group: Group, op: o.LoadShared) -> None:
     addresses, itemsize = _shared(group, _vector(op.plan, op), op.view)
-    bits = group.block.shared.load(group, Access(addresses, itemsize))
+    proxy = effects_of(op).reads[0].proxy
+    bits = group.block.shared.load(group, Access(addresses, itemsize), proxy)
     values = from_bits(bits, op.view.dtype)
     group.put(op.result, values.reshape(group.threads, -1))
 
@@ -240,7 +242,8 @@ def _store_shared(group: Group, op: o.StoreShared) -> None:
         # Whole threads hold copies: what owns one element owns all of its own.
         threads = np.flatnonzero(plan.layout.owner_mask()[:, 0])
     access = Access(addresses[threads], itemsize, threads)
-    group.block.shared.store(group, access, bits[threads])
+    proxy = effects_of(op).writes[0].proxy
+    group.block.shared.store(group, access, bits[threads], proxy)
 
 
 def _vector(plan: VectorPlan | None, op: o.AnyOp) -> VectorPlan:

@@ -13,6 +13,7 @@ from argus.interpret.events import (
 )
 from argus.interpret.machine import Group, Steps, Visit
 from argus.ir import ops as o
+from argus.isa.effects import effects_of
 from argus.isa.registers import WARPGROUP
 
 __all__ = ["SyncOp", "run"]
@@ -40,7 +41,7 @@ def run(group: Group, op: SyncOp) -> Steps:
         case o.ClusterSync():
             yield from _meet_cluster(group)
         case o.Fence():
-            if op.kind == "proxy.async":
+            if effects_of(op).fence == "async":
                 group.block.shared.fence(group)
         case o.SetMaxRegisters():
             yield from _set_registers(group, op)

@@ -60,7 +60,7 @@ def _commit() -> Instruction:
         scope="thread",
         function="argus_cp_async_commit",
         cuda=device("void argus_cp_async_commit()", asm("cp.async.commit_group;")),
-        effects=Effects(commits="cp_async_group"),
+        effects=Effects(commits=("cp_async_group",)),
         cost=Cost(1, "alu"),
         source=_SECTION + "cp.async.commit_group",
     )

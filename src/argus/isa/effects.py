@@ -71,7 +71,7 @@ class OpEffects:
     elsewhere: tuple[GlobalTouch, ...] = ()
     sources: tuple[o.Tile, ...] = ()
     results: tuple[o.Tile, ...] = ()
-    commits: Completes | None = None
+    commits: tuple[Completes, ...] = ()
     awaits: tuple[Awaits, ...] = ()
     fence: Proxy | None = None
 

@@ -66,7 +66,7 @@ class Effects:
     in brackets: "[smem]" is what the address `smem` refers to. What it reads may be
     overwritten when it is complete, or as soon as `released`.
 
-    `commits`: it closes the group of the operations of this kind issued so far.
+    `commits`: it closes the groups, of these kinds, of operations issued so far.
     `awaits`: it returns when these have happened, all but its `pending` latest groups.
     `fence`: the generic proxy's accesses so far come before those of this proxy that
     are ordered after it.
@@ -77,7 +77,7 @@ class Effects:
     proxy: Proxy = "none"
     completes: Completes = "issue"
     released: Completes | None = None
-    commits: Completes | None = None
+    commits: tuple[Completes, ...] = ()
     awaits: tuple[Awaits, ...] = ()
     fence: Proxy | None = None
 

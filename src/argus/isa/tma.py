@@ -172,7 +172,7 @@ def _commit() -> Instruction:
         cuda=device(
             "void argus_tma_store_commit()", asm("cp.async.bulk.commit_group;")
         ),
-        effects=Effects(commits="bulk_group"),
+        effects=Effects(commits=("bulk_read", "bulk_group")),
         cost=Cost(1, "alu"),
         source=_SECTION + "cp.async.bulk.commit_group",
     )

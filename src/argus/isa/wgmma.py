@@ -206,7 +206,7 @@ def _commit() -> Instruction:
         cuda=device(
             "void argus_wgmma_commit()", asm("wgmma.commit_group.sync.aligned;")
         ),
-        effects=Effects(commits="wgmma_group"),
+        effects=Effects(commits=("wgmma_group",)),
         cost=Cost(1, "alu"),
         source=_SECTION + "wgmma.commit_group",
         constraints=Constraints(rules=("all threads of the warpgroup execute it",)),

@@ -144,7 +144,7 @@ class _Pass:
                 state = replace(state, open=state.open | seen)
             else:
                 state = replace(state, read=state.read | seen)
-        if does.commits == "bulk_group":
+        if "bulk_read" in does.commits:
             state = committed(state)
         if "bulk_read" in does.awaits and isinstance(op, o.GroupWait):
             state = stores_done(state, op.pending)

@@ -202,10 +202,7 @@ class _Walker:
         if chained and acc is not None:
             # The old name of the accumulator is gone: waiting for it means the newest.
             state = tuple(g.without(acc.id) for g in state)
-        state = (
-            *state,
-            InFlight(made, operands, slots),
-        )
+        state = (*state, InFlight(made, operands, slots))
         if len(state) > _MOST:
             state = self._wait(state, 0, out, op.span, f"at most {_MOST} in flight")
         return state
