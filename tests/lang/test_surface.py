@@ -1,6 +1,7 @@
 """What authors can write, how modules are read, and what is never executed."""
 
 import inspect
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ import argus as ag
 from argus import bf16, f32
 from argus.diagnostics import ArgusError
 from argus.ir import ops as o
+from argus.ir.functions import FUNCTIONS as ELEMENTWISE
 from argus.ir.walk import walk
 from argus.lang.frontend import builtins, specialise  # noqa: F401 - registers handlers
 from argus.lang.frontend.calls import HANDLERS, STUBS, signature_text
@@ -45,6 +47,11 @@ class TestTable:
         assert {
             n for n in FUNCTIONS if getattr(ag, n, None) is not FUNCTIONS[n]
         } == set()
+
+    def test_each_element_wise_function_is_in_the_language_reference(self) -> None:
+        text = (Path(__file__).parents[2] / "docs" / "language.md").read_text()
+        named = {f for f in ELEMENTWISE if f in FUNCTIONS}
+        assert {n for n in named if not re.search(rf"`[^`]*\b{n}\b", text)} == set()
 
     @pytest.mark.parametrize("name", sorted(STUBS))
     def test_stub_is_documented_and_typed(self, name: str) -> None:

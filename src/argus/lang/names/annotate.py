@@ -9,6 +9,14 @@ from collections.abc import Callable
 from argus.lang.names.outside import outside
 from argus.lang.names.values import SharedTile, Tensor, Tile
 
+__all__ = [
+    "assume",
+    "check",
+    "expect",
+    "tag",
+    "trust",
+]
+
 
 def tag(
     target: Tensor | Tile | SharedTile, components: Callable[..., dict[str, int]]

@@ -6,6 +6,49 @@ from argus.lang.names.outside import outside
 from argus.lang.names.types import ElementType
 from argus.lang.names.values import SharedTile, Tile
 
+__all__ = [
+    "abs",
+    "argmax",
+    "argmin",
+    "broadcast",
+    "cast",
+    "ceil",
+    "cos",
+    "cumsum",
+    "dot",
+    "erf",
+    "exp",
+    "exp2",
+    "fdiv",
+    "floor",
+    "fma",
+    "full",
+    "index",
+    "ldmatrix",
+    "log",
+    "log2",
+    "max",
+    "maximum",
+    "mean",
+    "min",
+    "minimum",
+    "mma",
+    "prod",
+    "rcp",
+    "reinterpret",
+    "rename",
+    "round",
+    "rsqrt",
+    "sin",
+    "sqrt",
+    "sum",
+    "tanh",
+    "tanh_approx",
+    "wgmma",
+    "where",
+    "zeros",
+]
+
 
 def zeros(
     shape: int | tuple[int, ...], dtype: ElementType, dims: str | None = None

@@ -6,6 +6,22 @@ from typing import Any
 
 from argus.lang.names.outside import outside
 
+__all__ = [
+    "block",
+    "block_tile",
+    "cdiv",
+    "cluster",
+    "cluster_rank",
+    "dim",
+    "launch",
+    "persistent",
+    "persistent_tiles",
+    "range",
+    "require",
+    "role",
+    "static_range",
+]
+
 
 def block(*extents: int) -> tuple[int, ...]:
     """One block for each index tuple, the last index fastest.

@@ -13,6 +13,19 @@ from argus.lang.names.values import (
     View,
 )
 
+__all__ = [
+    "atomic_add",
+    "barriers",
+    "load",
+    "ring",
+    "shared",
+    "store",
+    "tma_store",
+    "tma_store_wait",
+    "turns",
+    "view",
+]
+
 
 def load(
     view: View | SharedTile,

@@ -3,6 +3,17 @@
 from argus.lang.names.outside import outside
 from argus.lang.names.values import Barrier
 
+__all__ = [
+    "arrive",
+    "cluster_sync",
+    "cp_async_arrive",
+    "cp_async_commit",
+    "cp_async_wait",
+    "fence_async",
+    "sync",
+    "wgmma_wait",
+]
+
 
 def sync(name: str | None = None, *, threads: int | None = None) -> None:
     """All threads of the role wait for each other; with a name: a shared barrier."""

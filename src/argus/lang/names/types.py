@@ -12,6 +12,19 @@ from argus.ir import dtypes as ir
 from argus.ir.dtypes import DType
 from argus.lang.names.outside import outside
 
+__all__ = [
+    "ElementType",
+    "Inline",
+    "bf16",
+    "boolean",
+    "f16",
+    "f32",
+    "i8",
+    "i32",
+    "i64",
+    "u8",
+]
+
 
 @dataclass(frozen=True, slots=True)
 class TensorType:
