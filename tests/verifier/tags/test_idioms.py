@@ -73,7 +73,7 @@ def packed(X: bf16["M 2 N"], Y: bf16["M N"], *, BM: int = 4, BN: int = 128):
 """
 
 PIPELINED = (ROOT / "tests" / "lang" / "kernels" / "explicit.py").read_text()
-ATTENTION = (ROOT / "src" / "argus" / "kernels" / "attention.py").read_text()
+ATTENTION = (ROOT / "src" / "argus" / "kernels" / "attention" / "kernel.py").read_text()
 STORED = "        leave(o, O, b, h, q0, out, TMA_STORE)\n"
 assert STORED in ATTENTION
 GROUPS = ATTENTION.replace(

@@ -19,7 +19,7 @@ def scatter(X: bf16["P N"], Out: i32["P"], Y: bf16["M N"], *, BP: int = 32):
     rows = ag.load(Out[ip * BP :], BP, fill=-1)
     Y[rows, jn * 64 :] = ag.load(X[ip * BP :, jn * 64 :], (BP, 64))
 """
-GROUPED = (ROOT / "src" / "argus" / "kernels" / "grouped.py").read_text()
+GROUPED = (ROOT / "src" / "argus" / "kernels" / "grouped" / "kernel.py").read_text()
 SEGMENTS = "(s + BM <= s2) | (e <= s2) | (s2 + BM <= s) | (e2 <= s)"
 
 
