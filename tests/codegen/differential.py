@@ -36,28 +36,6 @@ Bound = tuple[float, float]
 """Relative and absolute error that an output may have, in f32."""
 
 EXACT: Bound = (0.0, 0.0)
-_LAST = 2.0**-22
-"""A few units in the last place of f32."""
-APPROXIMATE: dict[str, Bound] = {
-    # What is subnormal may be flushed to zero (.ftz).
-    "exp": (2.0**-15, 1e-37),  # the product with log2(e) is rounded before
-    "exp2": (_LAST, 1e-37),
-    "log": (2.0**-20, 2.0**-21),
-    "log2": (2.0**-20, 2.0**-21),
-    "rsqrt": (_LAST, 0.0),
-    "rcp": (_LAST, 1e-37),
-    "tanh": (2.0**-21, 1e-37),
-    "tanh_approx": (2.0**-10, 1e-37),
-    "erf": (2.0**-21, 1e-37),
-    "sin": (2.0**-21, 2.0**-21),
-    "cos": (2.0**-21, 2.0**-21),
-    "fdiv": (_LAST, 1e-37),
-}
-_DOMAIN: dict[str, tuple[float, float]] = {
-    "exp": (-80, 80), "exp2": (-120, 120), "log": (1e-30, 1e30), "log2": (1e-30, 1e30),
-    "rsqrt": (1e-30, 1e30), "rcp": (1e-30, 1e30), "sin": (-50, 50), "cos": (-50, 50),
-}  # fmt: skip
-"""Where an approximation is one: beyond, the PTX ISA promises another thing or less."""
 
 
 @dataclass(frozen=True)
@@ -293,10 +271,12 @@ def _elementwise(dtype: str) -> Iterator[Case]:
     inputs["B"] = ("bool", "N", special("bool", n, 9))
     loads = [f"{name.lower()} = ag.load({name}[0:], ({n},))" for name in inputs]
     exact = Case(f"elementwise_{dtype}", list(loads), inputs)
-    for fn, operator in _OPERATORS.items():
-        function = FUNCTIONS[fn]
-        if not _takes(kind, fn):
+    for fn, function in FUNCTIONS.items():
+        if function.error is not None or fn == "where" or not _takes(kind, fn):
             continue
+        operator = (
+            _OPERATORS.get(fn) or f"ag.{fn}({', '.join('xyz'[: function.arity])})"
+        )
         out = "bool" if function.result == "bool" else dtype
         exact.write(operator, "N", Output(out, (n,)))
         if kind.kind == "int" and "x" in operator and " " in operator:
@@ -311,11 +291,16 @@ def _elementwise(dtype: str) -> Iterator[Case]:
         return
     rounding = Case(f"functions_{dtype}", list(loads), dict(inputs))
     rounding.body += [f"{v} = {v}.to(ag.f32)" for v in "xyz"]
-    for fn, bound in APPROXIMATE.items():
-        low, high = _DOMAIN.get(fn, (-1e30, 1e30))
-        value = f"ag.where((x >= {low}) & (x <= {high}), x, 1.0)"
-        if fn == "fdiv":
-            value = f"{value}, ag.where((y > 0.001) & (y < 1000.0), y, 2.0)"
+    for fn, function in FUNCTIONS.items():
+        error = function.error
+        if error is None:
+            continue
+        ranges = [(-1e30, 1e30)] * (function.arity - 1) + [(error.low, error.high)]
+        value = ", ".join(
+            f"ag.where(({v} >= {low}) & ({v} <= {high}), {v}, 1.0)"
+            for v, (low, high) in zip("xyz", ranges, strict=False)
+        )
+        bound = error.relative, error.absolute
         result = f"ag.{fn}({value})"
         if dtype != "f32":
             result = f"{result}.to(ag.{dtype})"
@@ -325,14 +310,11 @@ def _elementwise(dtype: str) -> Iterator[Case]:
 
 _OPERATORS = {
     "add": "x + y", "sub": "x - y", "mul": "x * y", "div": "x / y",
-    "floordiv": "x // y", "mod": "x % y", "fma": "ag.fma(x, y, z)", "neg": "-x",
-    "abs": "ag.abs(x)", "maximum": "ag.maximum(x, y)", "minimum": "ag.minimum(x, y)",
-    "sqrt": "ag.sqrt(x)", "floor": "ag.floor(x)", "ceil": "ag.ceil(x)",
-    "round": "ag.round(x)", "eq": "x == y", "ne": "x != y", "lt": "x < y",
-    "le": "x <= y", "gt": "x > y", "ge": "x >= y", "and": "x & y", "or": "x | y",
-    "xor": "x ^ y", "not": "~x",
+    "floordiv": "x // y", "mod": "x % y", "neg": "-x", "eq": "x == y", "ne": "x != y",
+    "lt": "x < y", "le": "x <= y", "gt": "x > y", "ge": "x >= y", "and": "x & y",
+    "or": "x | y", "xor": "x ^ y", "not": "~x",
 }  # fmt: skip
-"""How authors write the functions whose result is exact."""
+"""How authors write the functions that are not called by their names."""
 
 
 def _takes(dtype: DType, fn: str) -> bool:

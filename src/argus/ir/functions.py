@@ -26,6 +26,25 @@ give equal results, and nothing else is known."""
 
 
 @dataclass(frozen=True)
+class Error:
+    """How far what the hardware computes in f32 may be from the result.
+
+    For a last operand from ``low`` to ``high``; beyond, what is promised is less, or
+    another thing (CUDA Programming Guide, "Mathematical Functions"; PTX ISA, "Floating
+    Point Instructions"). What is subnormal may be flushed to zero.
+    """
+
+    relative: float
+    absolute: float = 1e-37
+    low: float = -1e30
+    high: float = 1e30
+
+
+_LAST = 2.0**-22
+"""A few units in the last place of f32."""
+
+
+@dataclass(frozen=True)
 class Function:
     """``result`` is "same" (promoted operand type), "bool", or "float" (needs float).
 
@@ -50,6 +69,11 @@ class Function:
     """Of "exp", "log": exp(factor * x), factor * log(x); of "power": exponent."""
     real: bool = True
     """Defined on floats too."""
+    error: Error | None = None
+    """None: the result is the number that is nearest to the exact one."""
+    bends: bool = False
+    """What it makes of the parts of a sum, added up, is not what it makes of the sum.
+    False: not known; an algorithm may undo it later."""
     wrapping: str | None = None
     """The spelling on integers where that is another: C++ leaves overflow undefined."""
 
@@ -137,6 +161,7 @@ _ALL = (
         law="div",
         issue=2.0,
         special=True,
+        error=Error(_LAST, low=0.001, high=1000.0),
     ),
     Function(
         "floordiv",
@@ -146,6 +171,7 @@ _ALL = (
         real=False,
         law="floordiv",
         issue=20.0,
+        bends=True,
     ),
     Function(
         "mod", 2, "argus_mod({0}, {1})", np.mod, real=False, law="mod", issue=20.0
@@ -154,10 +180,20 @@ _ALL = (
     Function("neg", 1, "-{0}", lambda a: -a, wrapping="argus_neg({0})", law="neg"),
     Function("abs", 1, "argus_abs({0})", np.abs),
     Function(
-        "maximum", 2, "argus_max({0}, {1})", _extreme(np.maximum, False), law="maximum"
+        "maximum",
+        2,
+        "argus_max({0}, {1})",
+        _extreme(np.maximum, False),
+        law="maximum",
+        bends=True,
     ),
     Function(
-        "minimum", 2, "argus_min({0}, {1})", _extreme(np.minimum, True), law="minimum"
+        "minimum",
+        2,
+        "argus_min({0}, {1})",
+        _extreme(np.minimum, True),
+        law="minimum",
+        bends=True,
     ),
     Function(
         "exp",
@@ -169,6 +205,8 @@ _ALL = (
         law="exp",
         issue=2.0,
         special=True,
+        error=Error(2.0**-15, low=-80, high=80),
+        bends=True,
     ),
     Function(
         "exp2",
@@ -180,6 +218,8 @@ _ALL = (
         law="exp",
         factor=math.log(2.0),
         special=True,
+        error=Error(_LAST, low=-120, high=120),
+        bends=True,
     ),
     Function(
         "log",
@@ -191,6 +231,7 @@ _ALL = (
         law="log",
         issue=2.0,
         special=True,
+        error=Error(2.0**-20, 2.0**-21, 1e-30),
     ),
     Function(
         "log2",
@@ -202,6 +243,7 @@ _ALL = (
         law="log",
         factor=1.0 / math.log(2.0),
         special=True,
+        error=Error(2.0**-20, 2.0**-21, 1e-30),
     ),
     Function(
         "sqrt",
@@ -225,6 +267,7 @@ _ALL = (
         law="power",
         factor=-0.5,
         special=True,
+        error=Error(_LAST, 0.0, 1e-30),
     ),
     Function(
         "rcp",
@@ -236,28 +279,78 @@ _ALL = (
         law="power",
         factor=-1.0,
         special=True,
+        error=Error(_LAST, low=1e-30),
     ),
-    Function("tanh", 1, "tanhf({0})", np.tanh, "float", False, issue=8.0, special=True),
     Function(
-        "tanh_approx", 1, "argus_tanh({0})", np.tanh, "float", False, special=True
+        "tanh",
+        1,
+        "tanhf({0})",
+        np.tanh,
+        "float",
+        False,
+        issue=8.0,
+        special=True,
+        error=Error(2.0**-21),
+        bends=True,
     ),
-    Function("erf", 1, "erff({0})", _erf, "float", False, issue=20.0),
-    Function("sin", 1, "sinf({0})", np.sin, "float", False, issue=20.0),
-    Function("cos", 1, "cosf({0})", np.cos, "float", False, issue=20.0),
-    Function("floor", 1, "floorf({0})", np.floor, "float", False),
-    Function("ceil", 1, "ceilf({0})", np.ceil, "float", False),
-    Function("round", 1, "rintf({0})", np.rint, "float", False),
-    Function("eq", 2, "{0} == {1}", lambda a, b: a == b, "bool"),
-    Function("ne", 2, "{0} != {1}", lambda a, b: a != b, "bool"),
-    Function("lt", 2, "{0} < {1}", lambda a, b: a < b, "bool"),
-    Function("le", 2, "{0} <= {1}", lambda a, b: a <= b, "bool"),
-    Function("gt", 2, "{0} > {1}", lambda a, b: a > b, "bool"),
-    Function("ge", 2, "{0} >= {1}", lambda a, b: a >= b, "bool"),
+    Function(
+        "tanh_approx",
+        1,
+        "argus_tanh({0})",
+        np.tanh,
+        "float",
+        False,
+        special=True,
+        error=Error(2.0**-10),
+        bends=True,
+    ),
+    Function(
+        "erf",
+        1,
+        "erff({0})",
+        _erf,
+        "float",
+        False,
+        issue=20.0,
+        error=Error(2.0**-21),
+        bends=True,
+    ),
+    Function(
+        "sin",
+        1,
+        "sinf({0})",
+        np.sin,
+        "float",
+        False,
+        issue=20.0,
+        error=Error(2.0**-21, 2.0**-21, -50, 50),
+        bends=True,
+    ),
+    Function(
+        "cos",
+        1,
+        "cosf({0})",
+        np.cos,
+        "float",
+        False,
+        issue=20.0,
+        error=Error(2.0**-21, 2.0**-21, -50, 50),
+        bends=True,
+    ),
+    Function("floor", 1, "floorf({0})", np.floor, "float", False, bends=True),
+    Function("ceil", 1, "ceilf({0})", np.ceil, "float", False, bends=True),
+    Function("round", 1, "rintf({0})", np.rint, "float", False, bends=True),
+    Function("eq", 2, "{0} == {1}", lambda a, b: a == b, "bool", bends=True),
+    Function("ne", 2, "{0} != {1}", lambda a, b: a != b, "bool", bends=True),
+    Function("lt", 2, "{0} < {1}", lambda a, b: a < b, "bool", bends=True),
+    Function("le", 2, "{0} <= {1}", lambda a, b: a <= b, "bool", bends=True),
+    Function("gt", 2, "{0} > {1}", lambda a, b: a > b, "bool", bends=True),
+    Function("ge", 2, "{0} >= {1}", lambda a, b: a >= b, "bool", bends=True),
     Function("and", 2, "{0} & {1}", lambda a, b: a & b, real=False),
     Function("or", 2, "{0} | {1}", lambda a, b: a | b, real=False),
     Function("xor", 2, "{0} ^ {1}", lambda a, b: a ^ b, real=False),
     Function("not", 1, "!{0}", np.logical_not, "bool"),
-    Function("where", 3, "{0} ? {1} : {2}", np.where, law="where"),
+    Function("where", 3, "{0} ? {1} : {2}", np.where, law="where", bends=True),
 )
 
 FUNCTIONS: dict[str, Function] = {f.name: f for f in _ALL}

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from argus.ir import ops as o
 from argus.ir.expr import Const
-from argus.ir.functions import law
+from argus.ir.functions import FUNCTIONS, law
 from argus.verify.tags.scope import Scope
 from argus.verify.tags.sums import added, whole
 from argus.verify.tags.values import Flaw, Prior, Span, Sum, Value
@@ -33,8 +33,6 @@ RUNNING = "+running "
 EXTRA = "+"
 """First character of the name under which something added to a part is counted."""
 
-_INVERSES = frozenset({"rcp", "rsqrt", "sqrt", "log", "log2", "abs"})
-"""Functions of a part that an algorithm may undo later: unknown, not refuted."""
 _JOINS = {"maximum": "max", "minimum": "min"}
 
 Sums = tuple[Sum, ...]
@@ -140,7 +138,7 @@ def harm(fn: str, at: int, values: Sequence[Value], begun: bool) -> Flaw | None:
             | "where" | "none"
         ):  # fmt: skip
             text = f"{fn} is applied to a part of the sum, and the results are added"
-            return Flaw(text, fn not in _INVERSES)
+            return Flaw(text, FUNCTIONS[fn].bends)
 
 
 def bent(scope: Scope, several: Sums, flaw: Flaw | None) -> Sums:
