@@ -19,6 +19,7 @@ __all__ = [
     "erf",
     "exp",
     "exp2",
+    "expm1",
     "fdiv",
     "floor",
     "fma",
@@ -177,6 +178,11 @@ def cos(x: Tile) -> Tile:
 def abs(x: Tile) -> Tile:
     """Absolute value."""
     raise outside("abs")
+
+
+def expm1(x: Tile) -> Tile:
+    """E to the power of x, less 1: exact near 0, too."""
+    raise outside("expm1")
 
 
 def floor(x: Tile) -> Tile:
