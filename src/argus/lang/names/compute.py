@@ -27,6 +27,7 @@ __all__ = [
     "index",
     "ldmatrix",
     "log",
+    "log1p",
     "log2",
     "max",
     "maximum",
@@ -183,6 +184,11 @@ def abs(x: Tile) -> Tile:
 def expm1(x: Tile) -> Tile:
     """E to the power of x, less 1: exact near 0, too."""
     raise outside("expm1")
+
+
+def log1p(x: Tile) -> Tile:
+    """Natural logarithm of 1 + x: exact near 0, too."""
+    raise outside("log1p")
 
 
 def floor(x: Tile) -> Tile:
