@@ -10,6 +10,7 @@ __all__ = [
     "abs",
     "argmax",
     "argmin",
+    "atan",
     "broadcast",
     "cast",
     "ceil",
@@ -189,6 +190,11 @@ def expm1(x: Tile) -> Tile:
 def log1p(x: Tile) -> Tile:
     """Natural logarithm of 1 + x: exact near 0, too."""
     raise outside("log1p")
+
+
+def atan(x: Tile) -> Tile:
+    """Arc tangent of x, in radians."""
+    raise outside("atan")
 
 
 def floor(x: Tile) -> Tile:
