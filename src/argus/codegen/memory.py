@@ -139,7 +139,7 @@ def _fill_component(cx: Context, fill: Expr, dtype: DType, vector: Vector) -> Co
         return _fill(cx, fill, dtype)
     if dtype.packed:
         return _fill_bits(cx, fill, dtype, pair=True)
-    if isinstance(fill, Const) and int(fill.value) == 0:
+    if isinstance(fill, Const) and not dtype.is_float and int(fill.value) == 0:
         return name("0u")
     # The same byte in all bytes of a word.
     value = converted("u32", converted("unsigned char", _fill(cx, fill, dtype)))

@@ -18,6 +18,7 @@ from argus.codegen.storage import Array
 from argus.ir.dtypes import DType
 from argus.ir.expr import Const, Expr, Sym
 from argus.ir.numerics import arithmetic
+from argus.isa.conversions import encoding
 
 Value = Callable[[Step, Ints], Code]
 """C++ of the element in registers ``regs[i]`` (a table over the steps)."""
@@ -53,12 +54,12 @@ def raw(cx: Context, array: Array, step: Step, regs: Ints) -> Code:
 
 def decoded(dtype: DType, held: Code) -> Code:
     """The number whose bits are ``held``, of an encoded type."""
-    return call(f"argus_from_{dtype.name}", held)
+    return call(encoding(dtype.name)[1], held)
 
 
 def encoded(dtype: DType, value: Code) -> Code:
     """The bits of a number, rounded to an encoded type."""
-    return call(f"argus_to_{dtype.name}", value)
+    return call(encoding(dtype.name)[0], value)
 
 
 def read_bits(cx: Context, array: Array, step: Step, regs: Ints) -> Code:

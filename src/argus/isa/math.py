@@ -1,4 +1,4 @@
-"""Arithmetic: 16-bit packing, approximate functions, floor division, min and max.
+"""Arithmetic: approximate functions, wrapping sums, floor division, min and max.
 
 The approximate functions flush subnormal f32 operands and results to zero (.ftz). Their
 errors, as stated by the PTX ISA, are in `ERROR_BOUNDS`.
@@ -6,7 +6,8 @@ errors, as stated by the PTX ISA, are in `ERROR_BOUNDS`.
 
 from __future__ import annotations
 
-from argus.isa.record import ALL_TARGETS, Constraints, Cost, Effects, Instruction
+from argus.isa.conversions import record as _record
+from argus.isa.record import Instruction
 from argus.isa.text import asm, device
 
 __all__ = ["ERROR_BOUNDS", "records"]
@@ -19,103 +20,7 @@ ERROR_BOUNDS = {
 """Largest relative error over the normal range (PTX ISA, Floating Point Instructions:
 ex2.approx 2**-22 (2 ulp), rcp.approx 1 ulp, tanh.approx 2**-11)."""
 
-_CONVERT = "PTX ISA, Data Movement and Conversion Instructions: cvt"
 _FLOAT = "PTX ISA, Floating Point Instructions: "
-
-
-def _record(
-    function: str,
-    name: str,
-    text: str,
-    source: str,
-    issue: float = 1,
-    *,
-    special: bool = False,
-    rules: tuple[str, ...] = (),
-) -> Instruction:
-    return Instruction(
-        name=name,
-        family="math",
-        targets=ALL_TARGETS,
-        scope="thread",
-        function=function,
-        cuda=text,
-        effects=Effects(),
-        cost=Cost(issue, "special" if special else "alu"),
-        source=source,
-        constraints=Constraints(rules=rules),
-    )
-
-
-def _conversions(dtype: str) -> tuple[Instruction, ...]:
-    pack, lo, hi = (
-        f"argus_pack_{dtype}",
-        f"argus_unpack_lo_{dtype}",
-        f"argus_unpack_hi_{dtype}",
-    )
-    narrow, widen = f"argus_to_{dtype}", f"argus_from_{dtype}"
-    pack_text = device(
-        f"u32 {pack}(float lo, float hi)",
-        "u32 v;\n"
-        + asm(
-            f"cvt.rn.{dtype}x2.f32 %0, %1, %2;",
-            ['"=r"(v)'],
-            ['"f"(hi)', '"f"(lo)'],
-            volatile=False,
-            memory=False,
-        )
-        + "\nreturn v;",
-    )
-    narrow_text = device(
-        f"u16 {narrow}(float x)",
-        "u16 v;\n"
-        + asm(
-            f"cvt.rn.{dtype}.f32 %0, %1;",
-            ['"=h"(v)'],
-            ['"f"(x)'],
-            volatile=False,
-            memory=False,
-        )
-        + "\nreturn v;",
-    )
-    if dtype == "bf16":
-        # A bf16 is the upper half of an f32.
-        lo_text = device(f"float {lo}(u32 v)", "return __uint_as_float(v << 16);")
-        hi_text = device(
-            f"float {hi}(u32 v)", "return __uint_as_float(v & 0xffff0000u);"
-        )
-        widen_text = device(
-            f"float {widen}(u16 v)", "return __uint_as_float((u32)v << 16);"
-        )
-        widen_name = "shl.b32"
-    else:
-        widen_body = (
-            "float x;\n"
-            + asm(
-                "cvt.f32.f16 %0, %1;",
-                ['"=f"(x)'],
-                ['"h"({})'],
-                volatile=False,
-                memory=False,
-            )
-            + "\nreturn x;"
-        )
-        lo_text = device(f"float {lo}(u32 v)", widen_body.replace("{}", "(u16)v"))
-        hi_text = device(
-            f"float {hi}(u32 v)", widen_body.replace("{}", "(u16)(v >> 16)")
-        )
-        widen_text = device(f"float {widen}(u16 v)", widen_body.replace("{}", "v"))
-        widen_name = "cvt.f32.f16"
-    rounding = ("rounds to nearest even",)
-    return (
-        _record(pack, f"cvt.rn.{dtype}x2.f32", pack_text, _CONVERT, 2, rules=rounding),
-        _record(
-            narrow, f"cvt.rn.{dtype}.f32", narrow_text, _CONVERT, 2, rules=rounding
-        ),
-        _record(lo, widen_name, lo_text, _CONVERT),
-        _record(hi, widen_name, hi_text, _CONVERT),
-        _record(widen, widen_name, widen_text, _CONVERT),
-    )
 
 
 def _approximate(function: str, name: str) -> Instruction:
@@ -210,33 +115,6 @@ def _neg() -> Instruction:
     return _record("argus_neg", "neg.s32", text, _INTEGERS + "neg", rules=(_WRAPS,))
 
 
-def _whole(dtype: str, ctype: str, body: str) -> Instruction:
-    function = f"argus_whole_{dtype}"
-    bits = "64" if dtype == "i64" else "32"
-    return _record(
-        function,
-        f"cvt.rzi.s{bits}.f32",
-        device(f"{ctype} {function}(float x)", body),
-        _CONVERT,
-        2,
-        rules=(
-            "rounds to zero; what is too large becomes the extreme of the type",
-            "NaN becomes 0",
-        ),
-    )
-
-
-def _wholes() -> tuple[Instruction, ...]:
-    clamped = "int v = __float2int_rz(x);\nreturn v < {0} ? {0} : v > {1} ? {1} : v;"
-    return (
-        _whole("i8", "int", clamped.format(-128, 127)),
-        _whole("u8", "int", clamped.format(0, 255)),
-        _whole("i32", "int", "return __float2int_rz(x);"),
-        # cvt to 64 bits makes another number of NaN.
-        _whole("i64", "long long", "return x != x ? 0 : __float2ll_rz(x);"),
-    )
-
-
 _DIVISION = "by zero it is 0, and the smallest number by -1 wraps (C++: undefined)"
 
 
@@ -283,8 +161,6 @@ def _mod() -> Instruction:
 def records() -> tuple[Instruction, ...]:
     """All records of this family."""
     return (
-        *_conversions("bf16"),
-        *_conversions("f16"),
         _approximate("argus_exp2", "ex2.approx.ftz.f32"),
         _approximate("argus_rcp", "rcp.approx.ftz.f32"),
         _approximate("argus_tanh", "tanh.approx.f32"),
@@ -295,7 +171,6 @@ def records() -> tuple[Instruction, ...]:
         _wrapping("sub", "-"),
         _wrapping("mul", "*"),
         _neg(),
-        *_wholes(),
         _floordiv(),
         _mod(),
     )

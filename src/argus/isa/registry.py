@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from argus.isa import (
+    conversions,
     cp_async,
     ldmatrix,
     math,
@@ -35,6 +36,7 @@ __all__ = [
 ]
 
 _FAMILIES = (
+    conversions,
     math,
     registers,
     memory,

@@ -28,6 +28,9 @@ from argus.ir.expr import (
 from argus.ir.memory import SharedAlloc, SharedView
 from argus.ir.ops import AnyOp, Block, Let, LoadScalar, Sync, Tile
 from argus.ir.program import Program
+from argus.ir.walk import defined
+from argus.isa import registry
+from argus.isa.conversions import encoding
 from argus.lang.frontend.liveness import Liveness
 from argus.lang.frontend.module import FunctionDecl, ModuleEnv
 from argus.lang.frontend.values import SlotMode, Value
@@ -185,8 +188,29 @@ class Elaborator:
     # ------------------------------------------------------------------ output
 
     def emit(self, op: AnyOp) -> None:
-        """Append an operation to the current block."""
+        """Append an operation to the current block.
+
+        Raises ArgusError AG0602 for an element type that the target cannot convert.
+        """
+        for made in (
+            *defined(op),
+            *([op.tensor] if isinstance(op, LoadScalar) else []),
+        ):
+            if not self._computes(made.dtype):
+                raise self.fail(
+                    "AG0602",
+                    op.span,
+                    f"{self.program.target.name} has no conversions of {made.dtype}",
+                    help="choose another target, or another element type",
+                )
         self.block.ops.append(op)
+
+    def _computes(self, dtype: DType) -> bool:
+        """Whether threads can compute with numbers of a type."""
+        target = self.program.target.name
+        return not dtype.encoded or all(
+            registry.supports(function, target) for function in encoding(dtype.name)
+        )
 
     @contextmanager
     def into(self, block: Block) -> Generator[Block]:
