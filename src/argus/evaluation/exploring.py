@@ -3,22 +3,26 @@
 Most of them become the same program: a divisor that no access needs changes nothing,
 and bf16 and f16 differ in numbers only. `explore` places as few as it can:
 
+    a member of a form becomes what an earlier one became if it gives all that was
+    asked of the divisors then the same answers (`argus.ir.divisors`);
     a form with the fingerprint of an earlier one, everything divisible by the most,
     becomes what that one became;
     in between two divisors with one program lies no other one, since what is known of
     divisors only ever widens accesses and admits instructions (the decisions of
-    placing are monotone in it; `tests/evaluation/test_exploring.py` draws members and
-    compares).
+    placing are monotone in it; `tests/evaluation/test_specialisations.py` draws members
+    and compares).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cache
 from itertools import islice
 
 from argus.compiler import Request, placed_program, request_of
 from argus.diagnostics import ArgusError, Diagnostic
+from argus.ir.divisors import Given
 from argus.ir.fingerprint import fingerprint
 from argus.ir.program import Program
 from argus.lang.kernel import Kernel
@@ -100,14 +104,19 @@ class _Explorer:
         return self.refused.setdefault(key, Become())
 
     def _keys(self, form: Form) -> Callable[[Numbers], Key]:
-        known: dict[object, Key] = {}
+        placed: list[tuple[Given, Key]] = []
 
+        @cache
         def key_at(numbers: Numbers) -> Key:
             member = self.space.at(form, numbers)
-            if member.rows not in known:
-                request = request_of(self.kernel, self.statics, self.target, member)
-                known[member.rows] = self._key(request)
-            return known[member.rows]
+            request = request_of(self.kernel, self.statics, self.target, member)
+            for given, key in placed:
+                if given.answers_alike(request.facts):
+                    return key
+            given = Given(request.facts)
+            key = self._key(replace(request, facts=given))
+            placed.append((given, key))
+            return key
 
         return key_at
 

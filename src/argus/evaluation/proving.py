@@ -36,6 +36,7 @@ from argus.evaluation.specialised import (
     space_words,
     specialised_of,
 )
+from argus.ir.annotations import Expect, annotations_of
 from argus.lang.kernel import Kernel
 from argus.specialisations import Space
 from argus.verify.verdict import (
@@ -115,6 +116,7 @@ def proved_all(
 _Proofs = list[tuple[Placed, Proof]]
 _SPEED = ("AG0510", "AG0511", "AG0512", "AG0513")
 _EXPECTED = "AG0513"
+_COST = "performance"
 
 
 def _each(
@@ -124,7 +126,7 @@ def _each(
     found: _Proofs = []
     for became in list(explored.programs.values())[:MOST_PROGRAMS]:
         best = next((b for b in became.boxes if _is_best(explored.space, b)), None)
-        speed: list[Obligation] = []
+        speed: Report | None = None
         if best is not None:
             chosen = explored.space.at(best.form, best.high)
             speed = _speed(request_of(kernel, statics, target, chosen))
@@ -143,11 +145,19 @@ def _each(
 
 
 def _proof(request: Request) -> Proof:
-    """A proof that is kept only as a part of the one of all."""
-    proof = prove_placed(request, placed_program(request))
+    """A proof that is kept only as a part of the one of all.
+
+    What a program costs is not looked at here, but for what is expected of that.
+    """
+    from argus.verify.verifier import ANALYSES
+
+    program = placed_program(request)
+    expected = any(isinstance(op, Expect) for op in annotations_of(program))
+    only = ANALYSES if expected else tuple(a for a in ANALYSES if a != _COST)
+    proof = prove_placed(request, program, only=only)
     if not _replayable(proof.report):
         return proof
-    report = replayed(placed_program(request), request, proof.report)
+    report = replayed(program, request, proof.report)
     return replace(proof, report=report, replayed=True)
 
 
@@ -156,27 +166,32 @@ def _is_best(space: Space, box: Box) -> bool:
     return box.high == most
 
 
-def _speed(request: Request) -> list[Obligation]:
+def _speed(request: Request) -> Report:
     program = placed_program(request)
-    report = prove_placed(request, program, only=("performance",)).report
-    return list(report.obligations)
+    return prove_placed(request, program, only=(_COST,)).report
 
 
-def _with_remarks(proof: Proof, speed: list[Obligation]) -> Proof:
+def _with_remarks(proof: Proof, speed: Report | None) -> Proof:
     """What a program costs counts where everything is divisible by the most.
 
     Elsewhere accesses have to be narrower. What is expected there (AG0513) still
     counts where ``speed`` does not say that it holds.
     """
-    held = {(o.claim, o.span) for o in speed if o.rule == _EXPECTED}
+    remarks = () if speed is None else speed.obligations
+    held = {(o.claim, o.span) for o in remarks if o.rule == _EXPECTED}
     kept = [
         o
         for o in proof.report.obligations
         if not (o.slow and o.rule in _SPEED)
         and not (o.rule == _EXPECTED and (o.claim, o.span) in held)
     ]
-    both = tuple(kept + speed)
-    return replace(proof, report=replace(proof.report, obligations=both))
+    seconds = dict(proof.report.seconds)
+    for name, spent in () if speed is None else speed.seconds.items():
+        seconds[name] = seconds.get(name, 0.0) + spent
+    both = (*kept, *remarks)
+    return replace(
+        proof, report=replace(proof.report, obligations=both, seconds=seconds)
+    )
 
 
 def _accepted(found: _Proofs) -> tuple[_Proofs, list[Refused]]:

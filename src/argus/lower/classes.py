@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from argus.ir import ops as o
+from argus.ir.memory import GlobalView
 from argus.layout import Fragment
 
 
@@ -20,7 +21,9 @@ class TileClass:
     tiles: list[o.Tile] = field(default_factory=list[o.Tile])
     layout: Fragment | None = None
     vector_bits: int = 128
-    """Widest access any global view of the class can use is at most this."""
+    """Widest access that each global view can use that no vectors run along."""
+    views: list[GlobalView] = field(default_factory=list[GlobalView])
+    """The other global views; how they are aligned is asked where it counts."""
     order: tuple[int, ...] | None = None
     in_warp: set[int] = field(default_factory=set[int])
     """Axes that must stay within one warp (scan, argmax)."""

@@ -9,7 +9,7 @@ layouts of :mod:`argus.layout.shared` with a swizzle of S bytes (rows of S bytes
   (stride offset), panels along M or N one panel apart (leading offset).
 """
 
-from argus.ir.expr import divisor
+from argus.ir.divisors import divides
 from argus.ir.memory import SharedView
 from argus.ir.placement import MatrixOperand
 from argus.isa.descriptor import CHUNK, ROWS
@@ -45,7 +45,7 @@ def matrix_operand(
     swizzle = layout.swizzle
     width = swizzle // itemsize
     row_origin, column_origin = view.origin[row_axis], view.origin[inner]
-    if divisor(row_origin, facts) % ROWS:
+    if not divides(facts, ROWS, row_origin):
         return f"its first row is not known to be a multiple of {ROWS}"
     panel = layout.digits[inner][1][1] if len(layout.digits[inner]) > 1 else 0
     per_group = mn // warpgroups
@@ -54,9 +54,9 @@ def matrix_operand(
     step = of.depth
     steps = depth // step
     if view.axes[k_axis] == inner and view.axes[mn_axis] == row_axis:
-        if divisor(column_origin, facts) % step:
+        if not divides(facts, step, column_origin):
             return f"its first column is not known to be a multiple of {step}"
-        if depth > width and divisor(column_origin, facts) % width:
+        if depth > width and not divides(facts, width, column_origin):
             return "its columns straddle swizzle panels unevenly"
         offsets = tuple(
             tuple(
@@ -76,7 +76,7 @@ def matrix_operand(
             0 if shared else per_group * swizzle,
         )
     if view.axes[mn_axis] == inner and view.axes[k_axis] == row_axis:
-        if divisor(column_origin, facts) % width:
+        if not divides(facts, width, column_origin):
             return f"its first column is not known to be a multiple of {width}"
         if (rows % width and atoms > 1) or (per_group % width and warpgroups > 1):
             return f"instructions of {rows} rows do not fill panels of {width}"

@@ -5,9 +5,11 @@ scalars and what loops carry. Vector widths and TMA's alignment rules rest on th
 facts: those that were given become conditions of every launch, the others follow.
 """
 
+from functools import partial
 from typing import assert_never
 
 from argus.ir import ops as o
+from argus.ir.divisors import Facts, define, settled
 from argus.ir.expr import Sym, binary, divisor
 from argus.ir.memory import GlobalTensor
 from argus.ir.program import Program, Requirement
@@ -19,7 +21,11 @@ def derive_facts(program: Program) -> None:
 
 
 def require_facts(program: Program) -> None:
-    """Make every divisor that the specialisation was given a condition of launching."""
+    """Make every divisor that the specialisation was given a condition of launching.
+
+    Nothing else of the program follows from facts after that.
+    """
+    program.facts = settled(program.facts)
     program.requirements += fact_requirements(program)
 
 
@@ -47,7 +53,7 @@ def _block(block: o.Block, facts: dict[str, int]) -> None:
     for op in block.ops:
         match op:
             case o.Let():
-                facts[op.sym.name] = divisor(op.value, facts)
+                define(facts, op.sym.name, partial(divisor, op.value))
             case o.For():
                 _loop(op, facts)
             case o.If():
@@ -70,7 +76,12 @@ def _block(block: o.Block, facts: dict[str, int]) -> None:
 
 def _loop(op: o.For, facts: dict[str, int]) -> None:
     """A carried scalar keeps the divisor that its yielded value keeps, by induction."""
-    facts[op.var.name] = min(divisor(op.start, facts), divisor(op.step, facts))
+    start, step = op.start, op.step
+
+    def of_variable(known: Facts) -> int:
+        return min(divisor(start, known), divisor(step, known))
+
+    define(facts, op.var.name, of_variable)
     for c in op.scalars:
         facts[c.arg.name] = divisor(c.init, facts)
     while True:

@@ -154,10 +154,10 @@ class _Inference:
         self, cls: TileClass, view: GlobalView, mask: o.Tile | None
     ) -> None:
         contiguous = contiguous_axis(view)
-        width = 1 if mask is not None else global_alignment(self.program, view)
-        cls.vector_bits = min(cls.vector_bits, width * view.dtype.bits)
         if contiguous is None or mask is not None:
+            cls.vector_bits = min(cls.vector_bits, view.dtype.bits)
             return
+        cls.views.append(view)
         rank = len(view.shape)
         others = tuple(a for a in reversed(range(rank)) if a != contiguous)
         cls.order = cls.order or (contiguous, *others)
@@ -265,7 +265,12 @@ class _Inference:
         data = [t.dtype.bits for t in cls.tiles if t.dtype.kind != "bool"]
         smallest = min(data, default=32)
         widest = 8 * memory.VECTOR_SIZES[-1]
-        vector = max(1, min(widest, cls.vector_bits) // smallest)
+        bits = min(widest, cls.vector_bits)
+        for view in cls.views:
+            most = max(1, bits // view.dtype.bits)
+            aligned = global_alignment(self.program, view, most)
+            bits = min(bits, aligned * view.dtype.bits)
+        vector = max(1, bits // smallest)
         cls.layout = default_layout(
             shape,
             self.group.warps,

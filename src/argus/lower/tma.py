@@ -10,6 +10,7 @@ from typing import assert_never
 
 from argus.diagnostics import fail
 from argus.ir import ops as o
+from argus.ir.divisors import Facts, ask
 from argus.ir.expr import Const, Expr, binary, divisor, nonnegative
 from argus.ir.memory import GlobalView, SharedView
 from argus.ir.placement import TensorMap, TmaBox, TmaPlan
@@ -55,22 +56,28 @@ def why_not_tma(
     assert layout is not None
     facts, itemsize = program.facts, tensor.dtype.bytes
     box = _box(view, dst, axes, dst.shape[0])
-    broken = tma.broken(
-        box,
-        itemsize,
-        layout.swizzle,
-        dims=[divisor(extent, facts) for extent in tensor.shape],
-        strides=[divisor(stride, facts) * itemsize for stride in tensor.strides],
-        start=[
-            divisor(first, facts) * (1 if nonnegative(first) else -1)
-            for first in _starts(view, axes)
-        ],
-        store=store,
-    )
+    swizzle, starts = layout.swizzle, _starts(view, axes)
+
+    def rules(known: Facts) -> list[tma.Violation]:
+        return tma.broken(
+            box,
+            itemsize,
+            swizzle,
+            dims=[divisor(extent, known) for extent in tensor.shape],
+            strides=[divisor(stride, known) * itemsize for stride in tensor.strides],
+            start=[
+                divisor(first, known) * (1 if nonnegative(first) else -1)
+                for first in starts
+            ],
+            store=store,
+        )[:1]
+
+    broken = ask(facts, rules)
     if broken:
         return _in_words(broken[0], view, box, axes)
     pitch, unit = layout.digits[0][0][1], tma.box_alignment(layout.swizzle)
-    if divisor(dst.origin[0], facts) * pitch % unit:
+    origin = dst.origin[0]
+    if not ask(facts, lambda known: divisor(origin, known) * pitch % unit == 0):
         why = f"it is not known to begin at a multiple of {unit} bytes in shared memory"
         return BrokenRule("AG0608", why)
     return None

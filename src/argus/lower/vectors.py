@@ -6,13 +6,16 @@ specialisation), and the base pointer too (checked at launch). 16-bit tiles in a
 core fragment go through ldmatrix and stmatrix.
 """
 
+from collections.abc import Sequence
+from functools import partial
 from typing import assert_never
 
 import numpy as np
 from numpy.typing import NDArray
 
 from argus.ir import ops as o
-from argus.ir.expr import divisor
+from argus.ir.divisors import Facts, ask
+from argus.ir.expr import Expr, divisor
 from argus.ir.memory import GlobalView, SharedView
 from argus.ir.placement import VectorPlan
 from argus.ir.program import PointerAlignment, Program
@@ -71,14 +74,14 @@ def _align(program: Program, view: GlobalView, width: int) -> None:
             program.alignments.append(need)
 
 
-def global_alignment(program: Program, view: GlobalView) -> int:
-    """Most elements, up to 16 bytes, of one aligned access along contiguous memory.
+def global_alignment(program: Program, view: GlobalView, most: int) -> int:
+    """Most elements, up to ``most``, of one aligned access along contiguous memory.
 
     What starts, strides, extents and limits allow, whatever the layout; 1 where no tile
     axis is contiguous.
     """
     contiguous = contiguous_axis(view)
-    if contiguous is None:
+    if contiguous is None or most == 1:
         return 1
     tensor = view.tensor
     start = axis_start(view.coords[-1], contiguous)
@@ -90,8 +93,11 @@ def global_alignment(program: Program, view: GlobalView) -> int:
             if inner is None:
                 return 1
             terms += [inner, limit.extent]
-    most = _MAX_BYTES // view.dtype.bytes
-    return min(most, *(divisor(term, program.facts) for term in terms))
+    return ask(program.facts, partial(_aligned, terms, most))
+
+
+def _aligned(terms: Sequence[Expr], most: int, known: Facts) -> int:
+    return min(most, *(divisor(term, known) for term in terms))
 
 
 def global_width(program: Program, view: GlobalView, layout: Fragment) -> int:
@@ -99,7 +105,9 @@ def global_width(program: Program, view: GlobalView, layout: Fragment) -> int:
     contiguous = contiguous_axis(view)
     if contiguous is None:
         return 1
-    return layout.vector_width(contiguous, global_alignment(program, view))
+    # No more is asked than what makes a difference to this layout.
+    most = layout.vector_width(contiguous, _MAX_BYTES // view.dtype.bytes)
+    return global_alignment(program, view, most)
 
 
 def shared_alignment(program: Program, view: SharedView) -> int:
@@ -108,7 +116,7 @@ def shared_alignment(program: Program, view: SharedView) -> int:
     assert layout is not None
     inner = len(view.alloc.shape) - 1
     width = _MAX_BYTES // view.dtype.bytes
-    width = min(width, divisor(view.origin[inner], program.facts))
+    width = ask(program.facts, partial(_aligned, [view.origin[inner]], width))
     # A panel's width, or the row's where there are none: also the pitch of the rows.
     while layout.digits[inner][0][0] % width:
         width //= 2

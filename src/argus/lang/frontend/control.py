@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from argus.diagnostics import Span
+from argus.ir.divisors import define
 from argus.ir.expr import Const, Expr, Sym, divisor, nonnegative
 from argus.ir.ops import Block, For, If, ScalarMerge, TileMerge
 from argus.lang.frontend import coerce
@@ -242,11 +243,13 @@ def _read_body(e: Elaborator, node: ast.For, head: LoopHead, plan: CarryPlan) ->
     nonneg = nonnegative(head.start)
     name = node.target.id if isinstance(node.target, ast.Name) else head.name
     var = Sym(e.fresh(name), "loop", nonneg=nonneg)
-    power = min(
-        divisor(head.start, e.program.facts), divisor(head.step, e.program.facts)
+    start, step = head.start, head.step
+    define(
+        e.program.facts,
+        var.name,
+        lambda known: min(divisor(start, known), divisor(step, known)),
+        least=2,
     )
-    if power > 1:
-        e.program.facts[var.name] = power
     body = Block()
     e.control += 1
     try:

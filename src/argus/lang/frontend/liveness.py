@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from functools import lru_cache
 
 Names = frozenset[str]
 EMPTY: Names = frozenset()
@@ -108,6 +109,9 @@ def is_annotation(stmt: ast.stmt, variables: Names = EMPTY) -> bool:
             return False
 
 
+# A kernel is read once for each specialisation, and bodies of loops more often; its
+# syntax does not change.
+@lru_cache(maxsize=16384)
 def loads(node: ast.AST) -> Names:
     """Names that a piece of syntax reads."""
     return frozenset(
@@ -117,6 +121,7 @@ def loads(node: ast.AST) -> Names:
     )
 
 
+@lru_cache(maxsize=16384)
 def stores(node: ast.AST) -> Names:
     """Names that a piece of syntax assigns."""
     return frozenset(

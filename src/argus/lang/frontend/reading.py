@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from argus.diagnostics import Reporter, Span, fail
 from argus.ir import dtypes
+from argus.ir.divisors import take, working
 from argus.ir.dtypes import DType
 from argus.ir.expr import Const, Expr, Sym
 from argus.ir.memory import GlobalTensor
@@ -124,6 +125,7 @@ class _Reading:
     def run(self) -> Elaborator:
         """Bind the parameters, read the body, finish the program."""
         e, p = self.e, self.e.program
+        p.facts = working(self.facts)
         self._check_names()
         self._reserve_symbols()
         for static in self.signature.statics:
@@ -309,8 +311,7 @@ class _Reading:
                 )
 
     def _fact(self, name: str) -> None:
-        known = self.facts.get(name, DEFAULT_DIVISOR)
-        self.e.program.facts[name] = max(known & -known, 1)
+        take(self.e.program.facts, self.facts, name, DEFAULT_DIVISOR)
 
     def _scalar(self, param: ScalarParamDecl) -> Value:
         kind = "float" if param.dtype == dtypes.f32 else "int"

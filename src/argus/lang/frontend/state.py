@@ -11,8 +11,10 @@ import unicodedata
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 
 from argus.diagnostics import ArgusError, Label, Reporter, Span, fail
+from argus.ir.divisors import define
 from argus.ir.dtypes import DType
 from argus.ir.expr import (
     Binary,
@@ -268,9 +270,8 @@ class Elaborator:
         """Remember what a named scalar stands for, and what divides it."""
         self.definitions[sym.name] = value
         if value.type == "int":
-            power = divisor(value, self.program.facts)
-            if power > 1:
-                self.program.facts[sym.name] = power
+            rule = partial(divisor, value)
+            define(self.program.facts, sym.name, rule, least=2)
 
     def load_scalar(self, op: LoadScalar) -> Expr:
         """Emit a scalar load and return its symbol."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from argus.ir.divisors import define
 from argus.ir.expr import Binary, Const, Expr, Sym, symbols
 from argus.ir.program import CLUSTER_RANK, Requirement
 from argus.isa import registry
@@ -157,7 +158,7 @@ def _learn(call: Call, cond: Expr) -> None:
             left=Binary(op="%", left=Sym(name=name), right=Const(value=int(n))),
             right=Const(value=0),
         ) if n > 0:
-            facts[name] = max(facts.get(name, 1), n & -n)
+            define(facts, name, lambda known: max(known.get(name, 1), n & -n))
         case Binary(op="and", left=a, right=b):
             _learn(call, a)
             _learn(call, b)
