@@ -21,8 +21,9 @@ from typing import Any
 
 import numpy as np
 
-from argus.compiler import Request
+from argus.compiler import Request, placed_program
 from argus.evaluation.requests import contiguous_facts
+from argus.interpret import run
 from argus.interpret.numbers import bf16_to_f32, f32_to_bf16, storage
 from argus.ir.dtypes import DTYPES
 from argus.lang.kernel import load_kernels
@@ -111,6 +112,16 @@ def reference_of(g: Generated, sizes: Mapping[str, int], arrays: Arrays) -> Arra
     with np.errstate(all="ignore"):
         results = names[g.reference](**given, **g.scalars, **sizes)
     return dict(zip(g.outputs, results, strict=True))
+
+
+def interpreted(g: Generated, sizes: Mapping[str, int], arrays: Arrays) -> Arrays:
+    """What the interpreter leaves in the outputs, by name, as exact numbers."""
+    program = placed_program(request_of(g))
+    copies = {name: array.copy() for name, array in arrays.items()}
+    with np.errstate(all="ignore"):
+        run(program, copies, g.scalars)
+    types = {t.name: t.dtype for t in g.tensors}
+    return {name: exact(types[name], copies[name]) for name in g.outputs}
 
 
 def compared(g: Generated, got: Arrays, expected: Arrays) -> list[str]:
