@@ -95,7 +95,7 @@ def counts(program: Program) -> dict[str, Counts]:
         if access is None:
             continue
         view, plan = access
-        here = conflict_at(plan, view, site.env)
+        here = conflict_at(plan, view, site.env, program.target)
         way = "ld" if plan.instruction.startswith("ld") else "st"
         found[way] = Counts(
             found[way].wavefronts + here.all_wavefronts,

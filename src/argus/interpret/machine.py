@@ -75,7 +75,12 @@ class Block:
         self.index = index
         self.rank = rank
         self.env = env
-        order = Order(program.shared_bytes, cluster.clocks, cluster.faults)
+        order = Order(
+            program.shared_bytes,
+            cluster.clocks,
+            cluster.faults,
+            program.target.warp_threads,
+        )
         self.shared = SharedMemory(program.shared_bytes, cluster.faults, order)
         # Barriers are initialised, in all blocks of the cluster, before the program's
         # first operation: the prologue of every kernel does so and syncs.
@@ -114,7 +119,8 @@ class Group:
         self.cluster = block.cluster
         self.name = name
         self.warps = warps
-        self.threads = 32 * warps
+        self.lanes = block.cluster.program.target.warp_threads
+        self.threads = self.lanes * warps
         self.first = 0
         """The first of its warps, counted from that of the block."""
         self.registers = registers

@@ -143,7 +143,7 @@ def _modes(fragment: Fragment) -> list[Mode]:
 
 def _within_a_warp(group: Group, fragment: Fragment, axis: int, what: str) -> None:
     for weight, mode in fragment.thread_digits():
-        if mode.axis == axis and mode.size > 1 and weight * mode.size > 32:
+        if mode.axis == axis and mode.size > 1 and weight * mode.size > group.lanes:
             group.fault("layout", f"a {what} along axis {axis} leaves the warp")
 
 

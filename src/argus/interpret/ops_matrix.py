@@ -130,7 +130,7 @@ def _wgmma(group: Group, op: o.Dot, plan: WgmmaPlan) -> None:
     if group.threads % wgmma.THREADS:
         group.fault("layout", f"wgmma by {group.threads} threads, not by warpgroups")
         return
-    if 32 * group.first % wgmma.THREADS:
+    if group.lanes * group.first % wgmma.THREADS:
         group.fault("layout", f"wgmma from warp {group.first} on, not by warpgroups")
         return
     if not isinstance(op.b, SharedView):

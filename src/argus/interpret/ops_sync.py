@@ -61,7 +61,7 @@ def _set_registers(group: Group, op: o.SetMaxRegisters) -> Steps:
         )
         return
     warps = -(-group.warps // WARPGROUP) * WARPGROUP
-    waiting = RegistersWaiting(group.block.registers, 32 * warps * more)
+    waiting = RegistersWaiting(group.block.registers, group.lanes * warps * more)
     while not waiting.ready():
         yield waiting
     group.block.registers.free -= waiting.wanted
@@ -73,7 +73,7 @@ def _arrive(group: Group, op: o.BarrierArrive) -> None:
         case "role":
             count = 1
         case "warpgroup":
-            count = max(group.warps // 4, 1)
+            count = max(group.warps // WARPGROUP, 1)
         case "warp":
             count = group.warps
         case "thread":

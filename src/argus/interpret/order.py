@@ -105,7 +105,8 @@ class Knowledge:
 class Order:
     """The accesses to one block's shared memory, element by element."""
 
-    def __init__(self, size: int, clocks: Clocks, faults: Faults) -> None:
+    def __init__(self, size: int, clocks: Clocks, faults: Faults, lanes: int) -> None:
+        self._lanes = lanes
         self.clocks = clocks
         self.faults = faults
         self._size = -(-max(size, 16) // 16) * 16
@@ -117,7 +118,7 @@ class Order:
 
     def read(self, group: Group, at: Ints, threads: Ints) -> None:
         """An ordinary read of elements [threads, ...] by the group's threads."""
-        warp = _warps(at, threads)
+        warp = self._warps(at, threads)
         self._after_write(group, at, warp)
         known = group.known
         clock, reader = self._reader(known.agent)
@@ -130,7 +131,7 @@ class Order:
 
     def write(self, group: Group, at: Ints, threads: Ints) -> None:
         """An ordinary write of elements [threads, ...] by the group's threads."""
-        warp = _warps(at, threads)
+        warp = self._warps(at, threads)
         self._after_write(group, at, warp)
         self._after_reads(group, at, warp)
         self._stamp(at, group.known.agent, int(group.known.now), warp)
@@ -142,13 +143,13 @@ class Order:
 
     def async_write(self, group: Group, at: Ints, threads: Ints | None) -> None:
         """A copy is issued, each element by its thread, or (None) all by one."""
-        warp = _one_warp(group) if threads is None else _warps(at, threads)
+        warp = _one_warp(group) if threads is None else self._warps(at, threads)
         self._after_write(group, at, warp)
         self._after_reads(group, at, warp, elected=threads is None)
 
     def completed(self, at: Ints, agent: int, count: int, threads: Ints | None) -> None:
         """Elements were written by an agent as of its clock `count`."""
-        warp = _SEVERAL if threads is None else _warps(at, threads)
+        warp = _SEVERAL if threads is None else self._warps(at, threads)
         self._stamp(at, agent, count, warp)
 
     def sees(self, group: Group, at: Ints) -> NDArray[np.bool_]:
@@ -214,11 +215,10 @@ class Order:
             byte=int(at[first]),
         )
 
-
-def _warps(at: Ints, threads: Ints) -> Any:
-    """Warp of each element of [threads, ...], broadcastable to it."""
-    warp = (threads // 32).astype(np.uint8)
-    return np.broadcast_to(warp.reshape(-1, *[1] * (at.ndim - 1)), at.shape)
+    def _warps(self, at: Ints, threads: Ints) -> Any:
+        """Warp of each element of [threads, ...], broadcastable to it."""
+        warp = (threads // self._lanes).astype(np.uint8)
+        return np.broadcast_to(warp.reshape(-1, *[1] * (at.ndim - 1)), at.shape)
 
 
 def _one_warp(group: Group) -> int:

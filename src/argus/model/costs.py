@@ -28,11 +28,10 @@ from argus.isa import registry
 from argus.layout import SharedLayout
 from argus.model.hardware import Hardware
 from argus.model.steps import Product, Work
+from argus.targets import Target
 from argus.verify.performance.bank_conflicts import conflict_at
 
-WARP = 32
 NOWHERE = Span("", 1, 1, 1, 1)
-LINE, SECTOR = 128, 32
 
 ACCESS = 6.0
 """Instructions of a thread for a global access: its bounds, its address, itself."""
@@ -70,7 +69,7 @@ def registers(tile: o.Tile) -> int:
     return tile.layout.num_regs
 
 
-def in_registers(op: o.AnyOp, warps: int, joined: set[int]) -> Work | None:
+def in_registers(op: o.AnyOp, warps: int, joined: set[int], lanes: int) -> Work | None:
     """Cost of an operation on register tiles; None for another kind of operation."""
     match op:
         case o.Elementwise():
@@ -91,9 +90,9 @@ def in_registers(op: o.AnyOp, warps: int, joined: set[int]) -> Work | None:
         case o.Broadcast() | o.Transpose() | o.Split() | o.Slice() | o.Reinterpret():
             return Work()
         case o.Reduce():
-            return _reduction(op.src, op.result, op.axis, warps)
+            return _reduction(op.src, op.result, op.axis, warps, lanes)
         case o.Scan():
-            once = _reduction(op.src, op.result, op.axis, warps)
+            once = _reduction(op.src, op.result, op.axis, warps, lanes)
             more = _work(warps, registers(op.result), 0.0, ALU_LATENCY)
             return added(once, more)
         case (
@@ -122,14 +121,14 @@ def added(a: Work, b: Work) -> Work:
     )
 
 
-def _reduction(src: o.Tile, result: o.Tile, axis: int, warps: int) -> Work:
+def _reduction(src: o.Tile, result: o.Tile, axis: int, warps: int, lanes: int) -> Work:
     """In each thread, then by shuffles over the lanes that hold the axis."""
     layout = src.layout
     assert layout is not None
     seen, stages = 1, 0
     for mode in layout.threads:
-        if seen < WARP and mode.axis == axis:
-            stages += max(0, min(mode.size, WARP // seen).bit_length() - 1)
+        if seen < lanes and mode.axis == axis:
+            stages += max(0, min(mode.size, lanes // seen).bit_length() - 1)
         seen *= mode.size
     shuffles = stages * registers(result)
     inside = registers(src)
@@ -139,10 +138,12 @@ def _reduction(src: o.Tile, result: o.Tile, axis: int, warps: int) -> Work:
     return Work(warps * issue, 0.0, float(warps * shuffles), issue, latency)
 
 
-def shared_access(plan: VectorPlan, view: SharedView, warps: int) -> Work:
+def shared_access(
+    plan: VectorPlan, view: SharedView, warps: int, target: Target
+) -> Work:
     """A load from or store to shared memory by all threads of a role."""
     here = (view.alloc.layout, view.alloc.dtype, view.axes, view.shape)
-    waves = _wavefronts(plan, *here, view.alloc.stage_bytes)
+    waves = _wavefronts(plan, *here, view.alloc.stage_bytes, target)
     issue = float(plan.accesses)
     return Work(warps * issue, 0.0, float(waves), issue, SHARED_LATENCY)
 
@@ -155,6 +156,7 @@ def _wavefronts(
     axes: tuple[int, ...],
     shape: tuple[int, ...],
     _: int,
+    target: Target,
 ) -> int:
     """Of all warps, at the beginning of the buffer: elsewhere they are as many."""
     rank = len(layout.shape)
@@ -162,17 +164,22 @@ def _wavefronts(
     alloc.layout, alloc.offset = layout, 0
     origin = tuple(Const(0) for _ in range(rank))
     view = SharedView(alloc, Const(0), origin, axes, shape, (None,) * len(shape))
-    return conflict_at(plan, view, {}).all_wavefronts
+    return conflict_at(plan, view, {}, target).all_wavefronts
 
 
 def requests(
-    plan: VectorPlan, view: GlobalView, env: Mapping[str, Any], *, stores: bool = False
+    plan: VectorPlan,
+    view: GlobalView,
+    env: Mapping[str, Any],
+    target: Target,
+    *,
+    stores: bool = False,
 ) -> tuple[float, float]:
     """Of one access by all threads: bytes of its sectors, and lines.
 
-    ``lines``: 128-byte lines summed over warp requests, which the load/store unit does
-    one after the other. Sectors that several loads share count once (L1 keeps them);
-    stores are written through, each with its own.
+    ``lines``: lines of the L1 cache summed over warp requests, which the load/store
+    unit does one after the other. Sectors that several loads share count once (L1
+    keeps them); stores are written through, each with its own.
     """
     view = replace(view, limits=())  # they depend on tables, which nobody knows here
     coords = register_coords(plan)
@@ -186,14 +193,16 @@ def requests(
     first = addresses[:, :, 0]
     some: Any = active.any(axis=2)
     threads = first.shape[0]
-    warps = threads / WARP
-    lines = _different(first[:WARP] // LINE, some[:WARP]) * warps
+    lanes, sector = target.warp_threads, target.sector_bytes
+    warps = threads / lanes
+    line = target.line_bytes
+    lines = _different(first[:lanes] // line, some[:lanes]) * warps
     width = plan.width * size
     if stores:
-        sectors = _different(first[:WARP] // SECTOR, some[:WARP]) * warps
+        sectors = _different(first[:lanes] // sector, some[:lanes]) * warps
     else:
-        sectors = float(np.unique((first // SECTOR)[some]).size)
-    return sectors * max(SECTOR, width), lines
+        sectors = float(np.unique((first // sector)[some]).size)
+    return sectors * max(sector, width), lines
 
 
 def _different(values: Any, some: Any) -> float:
@@ -203,16 +212,18 @@ def _different(values: Any, some: Any) -> float:
     return float((new & (column >= 0)).sum())
 
 
-def straddling(view: GlobalView, plan: TmaPlan, env: Mapping[str, Any]) -> float:
+def straddling(
+    view: GlobalView, plan: TmaPlan, env: Mapping[str, Any], line: int
+) -> float:
     """Lines that the rows of a box touch, over those of rows that begin with a line."""
     size = view.dtype.bytes
     row = plan.map.box[-1] * size
     if view.tensor.rank < 2:
         return 1.0
     pitch = int(evaluate(view.tensor.strides[-2], env)) * size
-    begins = np.arange(LINE) * pitch % LINE
-    touched = -(-(begins + row) // LINE)
-    return float(touched.mean()) / -(-row // LINE)
+    begins = np.arange(line) * pitch % line
+    touched = -(-(begins + row) // line)
+    return float(touched.mean()) / -(-row // line)
 
 
 def product(op: o.Dot, warps: int, groups: int, hardware: Hardware) -> Product:

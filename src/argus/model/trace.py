@@ -21,13 +21,13 @@ from argus.ir.memory import BarrierRef, GlobalView
 from argus.ir.placement import TmaPlan, VectorPlan
 from argus.ir.program import BLOCK_INDEX, CLUSTER_RANK, Program
 from argus.ir.walk import walk
+from argus.isa.registers import WARPGROUP
 from argus.model import costs
 from argus.model import steps as s
 from argus.model.hardware import Hardware
 from argus.model.scalars import closure
 from argus.model.traffic import Footprint, Read, origin_share, present
 
-GROUP_WARPS = 4
 TMA_ISSUE = 24.0
 """Cycles of the one thread that issues a TMA instruction."""
 
@@ -43,6 +43,7 @@ class Tracer:
         hardware: Hardware,
     ) -> None:
         self._program = program
+        self._lanes = program.target.warp_threads
         self._footprint = footprint
         self._hardware = hardware
         self._joined = costs.fused(program.body)
@@ -83,8 +84,8 @@ class Tracer:
 
     def _enter(self, role: o.Role) -> None:
         self._warps, self._role = role.warps, role.name
-        whole = role.warps % GROUP_WARPS == 0
-        self._groups = role.warps // GROUP_WARPS if whole else 1
+        whole = role.warps % WARPGROUP == 0
+        self._groups = role.warps // WARPGROUP if whole else 1
 
     # ------------------------------------------------------------------ structure
 
@@ -169,7 +170,7 @@ class Tracer:
 
     def _op(self, op: o.AnyOp, depth: int) -> list[s.Step]:
         need = self._needs(op)
-        simple = costs.in_registers(op, self._warps, self._joined)
+        simple = costs.in_registers(op, self._warps, self._joined, self._lanes)
         if simple is not None:
             return [*need, self._each(simple)]
         return [*need, *self._other(op, depth)]
@@ -202,7 +203,8 @@ class Tracer:
             case o.LoadShared() | o.StoreShared():
                 if op.plan is None:
                     raise ValueError("a shared access without a plan: not placed")
-                work = costs.shared_access(op.plan, op.view, self._warps)
+                target = self._program.target
+                work = costs.shared_access(op.plan, op.view, self._warps, target)
                 return [self._each(work)]
             case o.CopyAsync():
                 return self._copy(op)
@@ -224,7 +226,7 @@ class Tracer:
             case o.WgmmaWait():
                 return [s.GroupWait("wgmma", op.pending)]
             case o.CpAsyncArrive():
-                weight = 32.0 * self._warps / self._groups
+                weight = float(self._lanes * self._warps) / self._groups
                 return [s.Arrive(self._barrier(op.barrier), weight, True)]
             case o.BarrierExpect():
                 barrier = self._barrier(op.barrier)
@@ -235,7 +237,7 @@ class Tracer:
             case o.BarrierWait():
                 return [s.Wait(self._barrier(op.barrier), closure(op.n))]
             case o.Sync():
-                mine = 32 * self._warps // self._groups
+                mine = self._lanes * self._warps // self._groups
                 name = f"{op.barrier}"
                 return [s.Sync(name, op.threads, mine, op.arrive_only)]
             case o.ClusterSync():
@@ -320,7 +322,9 @@ class Tracer:
             raise ValueError("a global access without a plan: not placed")
         env = {**self._one, **self._gathered(op.view)}
         stores = isinstance(op, o.StoreGlobal)
-        spread, lines = costs.requests(op.plan, op.view, env, stores=stores)
+        spread, lines = costs.requests(
+            op.plan, op.view, env, self._program.target, stores=stores
+        )
         asked = self._bytes(op.view)
         n = costs.ACCESS * op.plan.accesses
         traffic = s.Traffic(spread, asked, lines, n * self._warps, n)
@@ -345,7 +349,8 @@ class Tracer:
             case TmaPlan():
                 # What is multicast is fetched once, but enters every multiprocessor.
                 shared = size / op.multicast
-                lines = shared * costs.straddling(op.src, op.plan, self._one)
+                line = self._program.target.line_bytes
+                lines = shared * costs.straddling(op.src, op.plan, self._one, line)
                 boxes = float(len(op.plan.boxes))
                 traffic = s.Traffic(
                     max(size, lines), 0.0, 0.0, boxes, boxes * TMA_ISSUE
@@ -355,7 +360,9 @@ class Tracer:
                 return [s.Copy(self._of_group(traffic), barrier, received, True)]
             case VectorPlan():
                 env = {**self._one, **self._gathered(op.src)}
-                spread, lines = costs.requests(op.plan, op.src, env)
+                spread, lines = costs.requests(
+                    op.plan, op.src, env, self._program.target
+                )
                 n = costs.ACCESS * op.plan.accesses
                 traffic = s.Traffic(spread, 0.0, lines, n * self._warps, n)
                 self._read(op.src, traffic, size)
@@ -374,11 +381,11 @@ class Tracer:
             case "role":
                 weight = 1.0 / self._groups
             case "warpgroup":
-                weight = max(1.0, warps / GROUP_WARPS)
+                weight = max(1.0, warps / WARPGROUP)
             case "warp":
                 weight = warps
             case "thread":
-                weight = 32.0 * warps
+                weight = self._lanes * warps
             case _:
                 assert_never(op.per)
         # The other blocks of the cluster do the same at about the same time.

@@ -22,6 +22,7 @@ from argus.ir.program import BLOCK_INDEX, CLUSTER_RANK, GRID_SIZE, Program
 from argus.ir.walk import walk
 from argus.model.hardware import H200
 from argus.model.scalars import launch_scalars
+from argus.targets import Target
 from argus.verify.render import svg
 from argus.verify.render.picture import ElementGrid, Region, grid_of
 
@@ -79,38 +80,41 @@ def ways(program: Program, arguments: Mapping[str, int | float]) -> list[Way]:
     def way(name: str) -> Way:
         return found.setdefault(name, Way(name))
 
+    def tile(value: o.Tile | SharedView, how: str) -> Stop | None:
+        return _tile(value, how, program.target)
+
     for op in walk(program.body):
         match op:
             case o.CopyAsync(src=src, dst=dst):
                 how = "TMA" if op.via == "tma" else "cp.async"
                 way(src.tensor.name).add(_global(src, env, "read"))
-                way(src.tensor.name).add(_tile(dst, how))
+                way(src.tensor.name).add(tile(dst, how))
             case o.LoadGlobal(view=view, result=result):
                 way(view.tensor.name).add(_global(view, env, "read"))
                 how = op.plan.instruction if op.plan else "ld.global"
-                way(view.tensor.name).add(_tile(result, how))
+                way(view.tensor.name).add(tile(result, how))
             case o.LoadShared(view=view, result=result):
                 how = op.plan.instruction if op.plan else "ld.shared"
                 name = holders.get(id(view.alloc))
                 if name is not None:
-                    way(name).add(_tile(result, how))
-            case o.StoreShared(view=view, src=tile):
+                    way(name).add(tile(result, how))
+            case o.StoreShared(view=view, src=stored):
                 how = op.plan.instruction if op.plan else "st.shared"
                 name = holders.get(id(view.alloc))
                 if name is not None:
-                    way(name).add(_tile(tile, "as computed"))
-                    way(name).add(_tile(view, how))
+                    way(name).add(tile(stored, "as computed"))
+                    way(name).add(tile(view, how))
             case o.Dot():
                 for operand in (op.a, op.b):
                     if isinstance(operand, SharedView) and id(operand.alloc) in holders:
                         way(holders[id(operand.alloc)]).multiplied = True
-                way("accumulators").add(_tile(op.result, _instruction(op)))
+                way("accumulators").add(tile(op.result, _instruction(op)))
             case o.CopyOut(src=src, dst=dst):
-                way(dst.tensor.name).add(_tile(src, "stored before"))
+                way(dst.tensor.name).add(tile(src, "stored before"))
                 way(dst.tensor.name).add(_global(dst, env, "TMA writes"))
-            case o.StoreGlobal(view=view, src=tile):
+            case o.StoreGlobal(view=view, src=stored):
                 how = op.plan.instruction if op.plan else "st.global"
-                way(view.tensor.name).add(_tile(tile, "as computed"))
+                way(view.tensor.name).add(tile(stored, "as computed"))
                 way(view.tensor.name).add(_global(view, env, how))
             case _:
                 pass
@@ -145,11 +149,11 @@ def _element(shape: tuple[int, ...]) -> tuple[int, ...]:
     )
 
 
-def _tile(value: o.Tile | SharedView, how: str) -> Stop | None:
+def _tile(value: o.Tile | SharedView, how: str, target: Target) -> Stop | None:
     """A tile in shared memory or in registers; None where it has no shape to draw."""
     if not value.shape:
         return None
-    grid = grid_of(value, _element(value.shape))
+    grid = grid_of(value, _element(value.shape), target)
     if grid is None:
         return None
     shown = "×".join(map(str, value.shape))
@@ -187,7 +191,7 @@ def _said(grid: ElementGrid) -> str:
             "coloured and numbered by bank. The marked element is byte "
             f"{place}, in bank {value}."
         )
-    warp, lane = divmod(value, 32)
+    warp, lane = divmod(value, grid.lanes)
     return (
         "coloured and numbered by thread. The marked element is in thread "
         f"{value} (warp {warp}, lane {lane}), register {place}."

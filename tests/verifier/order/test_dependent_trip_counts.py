@@ -59,7 +59,7 @@ def _sequences(program: Program, kind: type[Sequences] = Sequences) -> Sequences
     assert control.kinds is not None, control.gaps
     env = _sizes(program)
     fills = Fills(program, Scalars())
-    footprints = Footprints(program.shared_bytes, fills.scalars)
+    footprints = Footprints(program.shared_bytes, fills.scalars, 32)
     pruned = prune(program, control)
     return kind(
         program, control.kinds, control.deciding, env, footprints, fills, pruned

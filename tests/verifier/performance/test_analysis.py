@@ -10,10 +10,13 @@ import pytest
 from argus.compiler import Request, placed_program
 from argus.evaluation.requests import default_dtypes
 from argus.lang.kernel import load_kernels
+from argus.targets import TARGETS
 from argus.verify.performance import measure, obligations
 from argus.verify.performance.coalescing import count_sectors
 from argus.verify.performance.resources import occupancy
 from argus.verify.verdict import Verdict
+
+TARGET = TARGETS["sm_90a"]
 
 ROOT = Path(__file__).parents[3]
 
@@ -85,13 +88,17 @@ def test_direct_stores_of_an_accumulator_touch_half_sectors():
 )
 def test_sectors_by_stride(step, sectors, ideal):
     addresses = np.arange(32, dtype=np.int64).reshape(32, 1, 1) * step
-    found, best = count_sectors(addresses, 4, np.ones(addresses.shape, np.bool_))
+    found, best = count_sectors(
+        addresses, 4, np.ones(addresses.shape, np.bool_), TARGET
+    )
     assert (int(found[0, 0]), int(best[0, 0])) == (sectors, ideal)
 
 
 def test_a_row_that_begins_within_a_sector():
     addresses = np.arange(32, dtype=np.int64).reshape(32, 1, 1) * 4 + 4
-    found, best = count_sectors(addresses, 4, np.ones(addresses.shape, np.bool_))
+    found, best = count_sectors(
+        addresses, 4, np.ones(addresses.shape, np.bool_), TARGET
+    )
     assert (int(found[0, 0]), int(best[0, 0])) == (5, 4)
 
 

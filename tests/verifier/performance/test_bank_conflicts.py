@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from argus.targets import TARGETS
 from argus.verify.performance.bank_conflicts import count_rows, count_vectors
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "gpu"))
@@ -20,11 +21,13 @@ from argus.codegen import emit
 from argus.evaluation.disassembly import disassembler, sass
 from argus.runtime.build import build
 
+TARGET = TARGETS["sm_90a"]
+
 LANES = np.arange(32, dtype=np.int64)[:, None]
 
 
 def wavefronts(addresses: np.ndarray, size: int) -> tuple[int, int]:
-    found = count_vectors(addresses, size, np.ones(addresses.shape, np.bool_))
+    found = count_vectors(addresses, size, np.ones(addresses.shape, np.bool_), TARGET)
     return found.wavefronts, found.ideal
 
 
@@ -53,7 +56,7 @@ def test_strides(stride, size, expected):
 
 
 def test_the_threads_that_collide_are_named():
-    found = count_vectors(LANES * 64, 4, np.ones((32, 1), np.bool_))
+    found = count_vectors(LANES * 64, 4, np.ones((32, 1), np.bool_), TARGET)
     assert (found.wavefronts, found.ideal) == (16, 1)
     a, b = found.threads
     assert a != b
@@ -64,9 +67,9 @@ def test_the_threads_that_collide_are_named():
 def test_inactive_threads_collide_with_none():
     active = np.zeros((32, 1), np.bool_)
     active[5] = True
-    found = count_vectors(LANES * 128, 4, active)
+    found = count_vectors(LANES * 128, 4, active, TARGET)
     assert (found.wavefronts, found.ideal, found.conflicts) == (1, 1, 0)
-    nothing = count_vectors(LANES * 128, 4, np.zeros((32, 1), np.bool_))
+    nothing = count_vectors(LANES * 128, 4, np.zeros((32, 1), np.bool_), TARGET)
     assert nothing.wavefronts == 0
 
 
@@ -74,7 +77,7 @@ def test_the_worst_access_of_the_worst_warp():
     one = LANES * 4
     two = LANES * 8
     addresses = np.concatenate([np.hstack([one, one]), np.hstack([one, two])])
-    found = count_vectors(addresses, 4, np.ones((64, 2), np.bool_))
+    found = count_vectors(addresses, 4, np.ones((64, 2), np.bool_), TARGET)
     assert (found.wavefronts, found.all_wavefronts, found.all_conflicts) == (2, 5, 1)
     assert min(found.threads) >= 32
 
@@ -82,7 +85,7 @@ def test_the_worst_access_of_the_worst_warp():
 @pytest.mark.parametrize(("pitch", "expected"), [(128, 8), (64, 4), (32, 2), (144, 1)])
 def test_rows_of_a_matrix(pitch, expected):
     rows = np.arange(8, dtype=np.int64).reshape(1, 1, 1, 8) * pitch
-    found = count_rows(np.repeat(rows, 4, axis=2))
+    found = count_rows(np.repeat(rows, 4, axis=2), TARGET)
     assert (found.wavefronts, found.ideal) == (4 * expected, 4)
 
 
@@ -110,7 +113,7 @@ def slow_count(addresses, size, active) -> int:
 def test_against_the_definition(size, places, active):
     addresses = np.array(places, np.int64).reshape(32, 2) * size
     used = np.array(active).reshape(32, 2)
-    found = count_vectors(addresses, size, used)
+    found = count_vectors(addresses, size, used, TARGET)
     slow = [slow_count(addresses[:, i], size, used[:, i]) for i in range(2)]
     assert found.all_wavefronts == sum(slow)
     assert found.wavefronts in slow

@@ -58,7 +58,7 @@ def of_report(report: Report, wanted: Proved) -> tuple[Finding, ...]:
             continue
         assert isinstance(record, dict)
         evidence = record["counterexample"]
-        for diagnostic in list(of_obligation(obligation))[:1]:
+        for diagnostic in list(of_obligation(obligation, report.target))[:1]:
             made = finding(diagnostic)
             if isinstance(evidence, dict):
                 made = made.model_copy(update={"counterexample": dict(evidence)})

@@ -17,6 +17,7 @@ from argus.ir.expr import Expr
 from argus.ir.memory import BarrierAlloc, BarrierRef, Ring, SharedAlloc
 from argus.ir.program import Program
 from argus.ir.walk import walk
+from argus.isa.registers import WARPGROUP
 
 __all__ = ["Block", "Env", "Meeting", "Order", "Role", "Steps", "SyncOp"]
 
@@ -96,6 +97,7 @@ class Order:
     def __init__(self, program: Program, blocks: list[Block]) -> None:
         self.blocks = blocks
         self.consumers = _consumers(program)
+        self.lanes = program.target.warp_threads
         self.met = Meeting()
 
     def barrier(self, role: Role, ref: BarrierRef) -> Barrier:
@@ -127,14 +129,16 @@ class Order:
             case o.BarrierArrive():
                 self._arrive(role, op, number(op.barrier.index))
             case o.CpAsyncArrive():
-                self.barrier(role, op.barrier).change(32 * role.warps, 0)
+                self.barrier(role, op.barrier).change(self.lanes * role.warps, 0)
             case o.BarrierWait():
                 barrier, n = self.barrier(role, op.barrier), number(op.n)
                 yield lambda: barrier.completed > n
             case o.Sync():
                 if op.name is not None:
                     met = role.block.named.setdefault(op.name, Meeting())
-                    yield from _meet(met, 32 * role.warps, op.threads, op.arrive_only)
+                    yield from _meet(
+                        met, self.lanes * role.warps, op.threads, op.arrive_only
+                    )
             case o.ClusterSync():
                 yield from _meet(self.met, 1, roles, False)
 
@@ -143,11 +147,11 @@ class Order:
             case "role":
                 count = 1
             case "warpgroup":
-                count = max(role.warps // 4, 1)
+                count = max(role.warps // WARPGROUP, 1)
             case "warp":
                 count = role.warps
             case "thread":
-                count = 32 * role.warps
+                count = self.lanes * role.warps
         for block in self.blocks if op.cluster else [role.block]:
             block.barriers[op.barrier.alloc, index].change(count, 0)
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from argus.ir import ops as o
 from argus.ir.memory import SharedAlloc
+from argus.isa.registers import WARPGROUP
 from argus.verify.evidence import Event
 from argus.verify.order.clock import FENCED, ORDER
 from argus.verify.order.finding import OrderFinding, OrderFindings
@@ -204,8 +205,8 @@ def _unordered(
         event(group, mine.op, f"{verb} the same bytes", group.iteration),
     )
     line = other.op.span.line
-    warp = 4 * unit if mine.kind == "wgmma" else unit
-    thread = 32 * warp
+    warp = WARPGROUP * unit if mine.kind == "wgmma" else unit
+    thread = group.lanes * warp
     if other.kind == "wgmma" and issued:
         release = next(
             (

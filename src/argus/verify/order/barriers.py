@@ -212,7 +212,7 @@ def meet(
     rule = "AG0410" if isinstance(op, o.ClusterSync) else "AG0420"
     if barrier.pending == 0:
         barrier.count = barrier.pending = threads
-    if threads % 32:
+    if threads % group.lanes:
         message = f"a barrier of {threads} threads, which are no whole warps"
         report(findings, "AG0420", group, op, message, f"{threads} threads")
     elif threads != barrier.count:

@@ -19,6 +19,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from argus.isa.registers import WARPGROUP
+
 __all__ = [
     "CAUSE",
     "FENCED",
@@ -140,7 +142,7 @@ class Knowledge:
             self.together[part] |= known[0]
         else:
             own = self.own[part]
-            self.own[part] = [x | known[w // 4] for w, x in enumerate(own)]
+            self.own[part] = [x | known[w // WARPGROUP] for w, x in enumerate(own)]
 
     def fence(self) -> None:
         """Ordinary accesses known in order are visible to the async proxy, too."""

@@ -71,7 +71,9 @@ class SizeExplorer:
         self.control = control
         self.outcome = WalkOutcome(gaps=list(control.gaps))
         self.fills = Fills(program, Scalars())
-        self.footprints = Footprints(program.shared_bytes, self.fills.scalars)
+        self.footprints = Footprints(
+            program.shared_bytes, self.fills.scalars, program.target.warp_threads
+        )
         self.pruned = prune(program, control)
         self.sizes = sizes or Sizes(program, control)
         self.seen: set[object] = set()

@@ -83,8 +83,9 @@ class Footprint:
 class Footprints:
     """Footprints of a program's accesses, each made once."""
 
-    def __init__(self, size: int, scalars: Scalars) -> None:
+    def __init__(self, size: int, scalars: Scalars, lanes: int) -> None:
         self.size = size
+        self.lanes = lanes
         self.scalars = scalars
         self._made: dict[tuple[object, ...], Footprint] = {}
         self._boxes: dict[tuple[object, ...], tuple[Footprint, ...]] = {}
@@ -108,7 +109,7 @@ class Footprints:
         if plan.unique:
             owner = plan.layout.owner_mask().reshape(places.shape)
             places = np.where(owner, places, -(1 << 40))
-        warps = max(threads // 32, 1)
+        warps = max(threads // self.lanes, 1)
         return self._of(places.reshape(warps, -1), view.dtype.bytes)
 
     def boxes(

@@ -12,6 +12,7 @@ from argus.ir import ops as o
 from argus.ir.memory import SharedView
 from argus.ir.placement import TmaPlan, VectorPlan, WgmmaPlan
 from argus.isa.boxes import box_bytes
+from argus.isa.registers import WARPGROUP
 from argus.verify.order import barriers, registers
 from argus.verify.order.accesses import access, report
 from argus.verify.order.async_groups import Queue
@@ -45,7 +46,7 @@ def product(machine: Machine, group: GroupState, op: o.Dot) -> None:
     plan = op.plan
     if not isinstance(plan, WgmmaPlan):
         return
-    if group.warps % 4 or group.first % 4:
+    if group.warps % WARPGROUP or group.first % WARPGROUP:
         report(
             machine.findings,
             "AG0419",
@@ -56,7 +57,7 @@ def product(machine: Machine, group: GroupState, op: o.Dot) -> None:
             "not whole warpgroups",
         )
         return
-    warpgroups = group.warps // 4
+    warpgroups = group.warps // WARPGROUP
     base = group.products.issue(machine.moments)
     count = group.products.issued
     sides = [("b", op.b, plan.b, plan.inst_n)]
@@ -76,7 +77,8 @@ def product(machine: Machine, group: GroupState, op: o.Dot) -> None:
             "wgmma", False, warpgroups, base, count,
         )  # fmt: skip
     know = group.know
-    causes = [know.any(CAUSE, slice(4 * g, 4 * g + 4)) for g in range(warpgroups)]
+    firsts = range(0, group.warps, WARPGROUP)
+    causes = [know.any(CAUSE, slice(w, w + WARPGROUP)) for w in firsts]
     group.issue_causes.append((count, causes))
     registers.issue(machine.findings, group, op, count)
 

@@ -74,7 +74,7 @@ def change(
             " thread holds already is not known"
         )
         return
-    more = (op.count - now) * 32 * warps
+    more = (op.count - now) * group.lanes * warps
     wanting = Wanting(op, group.block, more)
     while not wanting.ready():
         yield wanting

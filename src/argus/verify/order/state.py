@@ -21,6 +21,7 @@ from argus.ir.ops import (
     Tile,
 )
 from argus.ir.program import Program
+from argus.isa.registers import WARPGROUP
 from argus.verify.evidence import Event
 from argus.verify.order.async_groups import Queue
 from argus.verify.order.clock import CAUSE, ORDER, PARTS, Clock, Knowledge, Moments
@@ -242,6 +243,8 @@ class GroupState:
     span: Span
     first: int
     warps: int
+    lanes: int
+    """Threads of a warp."""
     env: dict[str, int | float]
     know: Knowledge
     moments: Moments
@@ -303,7 +306,7 @@ class GroupState:
     recent: deque[Did] = field(default_factory=lambda: deque["Did"](maxlen=6))
 
     def __post_init__(self) -> None:
-        self.products = Queue(max(self.warps // 4, 1))
+        self.products = Queue(max(self.warps // WARPGROUP, 1))
         self.copies = Queue(self.warps)
         self.stores = Queue(1)
         self.ones = (1 << self.warps) - 1
@@ -317,7 +320,7 @@ class GroupState:
     @property
     def threads(self) -> int:
         """Threads of the group."""
-        return 32 * self.warps
+        return self.lanes * self.warps
 
     @property
     def now(self) -> int:

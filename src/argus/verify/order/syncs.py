@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import assert_never
 
 from argus.ir import ops as o
+from argus.isa.registers import WARPGROUP
 from argus.verify.order import barriers
 from argus.verify.order.clock import CAUSE
 from argus.verify.order.footprint import OutOfModel
@@ -23,7 +24,7 @@ def arrive(machine: Machine, group: GroupState, op: o.BarrierArrive) -> None:
         case "role":
             rows, count = slice(0, 1), 1
         case "warpgroup":
-            rows, count = slice(0, None, 4), max(group.warps // 4, 1)
+            rows, count = slice(0, None, WARPGROUP), max(group.warps // WARPGROUP, 1)
         case "warp":
             rows, count = slice(None), group.warps
         case "thread":

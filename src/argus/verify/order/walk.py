@@ -94,8 +94,9 @@ class Walk(Machine):
         body: o.Block,
         held: int,
     ) -> None:
+        lanes = self.program.target.warp_threads
         group = GroupState(
-            block, name, span, first, know.warps, env, know, self.moments, held
+            block, name, span, first, know.warps, lanes, env, know, self.moments, held
         )
         group.tick()
         group.steps = self._block(group, body)

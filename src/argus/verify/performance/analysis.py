@@ -93,11 +93,11 @@ Counted = PerformanceFinding | str | None
 def _counted(program: Program, site: Site) -> tuple[Counted, Counted, Counted]:
     """Bank conflicts, sectors and width of an access."""
     try:
-        shared: Counted = conflicts_of(site, program.facts)
+        shared: Counted = conflicts_of(site, program.facts, program.target)
     except KeyError as missing:
         shared = _depends(missing)
     try:
-        apart: Counted = sectors_of(site)
+        apart: Counted = sectors_of(site, program.target)
     except KeyError as missing:
         apart = _depends(missing)
     size = access_bytes(site)

@@ -36,6 +36,8 @@ from argus.ir.access import Ints, matrix_rows, vector_shared
 from argus.ir.expr import Const, Expr, divisor
 from argus.ir.memory import SharedView
 from argus.ir.placement import VectorPlan
+from argus.layout import WARP_LANES
+from argus.targets import Target
 from argus.verify.performance.findings import PerformanceFinding
 from argus.verify.performance.sites import Site
 
@@ -48,8 +50,6 @@ __all__ = [
     "shared_access",
 ]
 
-BANKS = 32
-WORD = 4
 ROW = 16
 """Bytes of a row of an 8x8 matrix."""
 PLACES = 64
@@ -78,42 +78,49 @@ class Conflict:
         return self.wavefronts - self.ideal
 
 
-def count_vectors(addresses: Ints, size: int, active: NDArray[np.bool_]) -> Conflict:
+def count_vectors(
+    addresses: Ints, size: int, active: NDArray[np.bool_], target: Target
+) -> Conflict:
     """Count for vector accesses.
 
     ``addresses`` [threads, accesses] of the first byte of each; ``size`` bytes of one
     access (1, 2, 4, 8, 16); ``active`` [threads, accesses]. The number of threads is a
-    multiple of 32.
+    multiple of a warp's.
     """
-    per_phase = {8: 16, 16: 8}.get(size, 32)
+    lanes, word = target.warp_threads, target.bank_bytes
+    per_phase = min(lanes, target.banks * word // max(size, word))
     threads, accesses = addresses.shape
-    words = -(-size // WORD)
+    words = -(-size // word)
     # [warps, phases, lanes of a phase, accesses]
-    shape = (threads // 32, 32 // per_phase, per_phase, accesses, words)
-    touched = (addresses // WORD).reshape(*shape[:4], 1) + np.arange(words)
+    shape = (threads // lanes, lanes // per_phase, per_phase, accesses, words)
+    touched = (addresses // word).reshape(*shape[:4], 1) + np.arange(words)
     who = np.arange(threads, dtype=np.int64).reshape(*shape[:3], 1, 1)
     used = active.reshape(*shape[:4], 1)
     return _count(
         _by_phase(np.broadcast_to(touched, shape)),
         _by_phase(np.broadcast_to(who, shape)),
         _by_phase(np.broadcast_to(used, shape)),
+        target.banks,
     )
 
 
-def count_rows(rows: Ints) -> Conflict:
+def count_rows(rows: Ints, target: Target) -> Conflict:
     """Count for ldmatrix and stmatrix: ``rows`` [warps, accesses, matrices, 8] bytes.
 
     The threads are those that supply the addresses.
     """
     warps, accesses, matrices, _ = rows.shape
-    shape = (*rows.shape, ROW // WORD)
-    touched = (rows // WORD)[..., None] + np.arange(ROW // WORD)
+    word = target.bank_bytes
+    shape = (*rows.shape, ROW // word)
+    touched = (rows // word)[..., None] + np.arange(ROW // word)
     warp = np.arange(warps, dtype=np.int64).reshape(warps, 1, 1, 1, 1)
     lane = np.arange(8 * matrices, dtype=np.int64).reshape(1, 1, matrices, 8, 1)
-    who = np.broadcast_to(32 * warp + lane, shape)
+    who = np.broadcast_to(WARP_LANES * warp + lane, shape)
     flat = (warps * accesses, matrices, -1)
     used = np.ones(touched.shape, np.bool_)
-    return _count(touched.reshape(flat), who.reshape(flat), used.reshape(flat))
+    return _count(
+        touched.reshape(flat), who.reshape(flat), used.reshape(flat), target.banks
+    )
 
 
 S = TypeVar("S", bound=np.generic)
@@ -125,7 +132,7 @@ def _by_phase(x: NDArray[S]) -> NDArray[S]:
     return moved.reshape(moved.shape[0] * moved.shape[1], moved.shape[2], -1)
 
 
-def _count(words: Ints, who: Ints, used: NDArray[np.bool_]) -> Conflict:
+def _count(words: Ints, who: Ints, used: NDArray[np.bool_], banks: int) -> Conflict:
     """Count over [instruction, phase, word touched]."""
     instructions, phases = words.shape[:2]
     if not used.any():
@@ -135,9 +142,9 @@ def _count(words: Ints, who: Ints, used: NDArray[np.bool_]) -> Conflict:
     # Different words of each bank in each phase.
     keys = np.unique(np.stack([group[used], words[used]], axis=1), axis=0)
     bins = np.bincount(
-        keys[:, 0] * BANKS + keys[:, 1] % BANKS,
-        minlength=instructions * phases * BANKS,
-    ).reshape(instructions, phases, BANKS)
+        keys[:, 0] * banks + keys[:, 1] % banks,
+        minlength=instructions * phases * banks,
+    ).reshape(instructions, phases, banks)
     per_phase = bins.max(axis=2)
     wavefronts = per_phase.sum(axis=1)
     ideal = (per_phase > 0).sum(axis=1)
@@ -153,7 +160,7 @@ def _count(words: Ints, who: Ints, used: NDArray[np.bool_]) -> Conflict:
         return found
     phase = int(np.argmax(per_phase[worst]))
     bank = int(np.argmax(bins[worst, phase]))
-    here = used[worst, phase] & (words[worst, phase] % BANKS == bank)
+    here = used[worst, phase] & (words[worst, phase] % banks == bank)
     at, by = words[worst, phase][here], who[worst, phase][here]
     other = int(np.argmax(at != at[0]))
     return replace(
@@ -185,7 +192,9 @@ def shared_access(site: Site) -> tuple[SharedView, VectorPlan] | None:
             assert_never(site.op)
 
 
-def conflicts_of(site: Site, facts: Mapping[str, int]) -> PerformanceFinding | None:
+def conflicts_of(
+    site: Site, facts: Mapping[str, int], target: Target
+) -> PerformanceFinding | None:
     """The worst place of a shared access; None for an access elsewhere.
 
     ``facts`` are powers of two that divide symbols: a view that begins at a computed
@@ -197,7 +206,7 @@ def conflicts_of(site: Site, facts: Mapping[str, int]) -> PerformanceFinding | N
     view, plan = access
     worst: Conflict | None = None
     for place in _places(view, facts):
-        found = conflict_at(plan, place, site.env)
+        found = conflict_at(plan, place, site.env, target)
         if worst is None or found.conflicts > worst.conflicts:
             worst = found
     if worst is None:
@@ -205,10 +214,10 @@ def conflicts_of(site: Site, facts: Mapping[str, int]) -> PerformanceFinding | N
     why = ""
     if worst.conflicts:
         a, b = worst.threads
-        v, w = worst.words
+        v, w = (word * target.bank_bytes for word in worst.words)
         why = (
             f"threads {a} and {b} use different words of bank {worst.bank}"
-            f" (bytes {v * WORD} and {w * WORD})"
+            f" (bytes {v} and {w})"
         )
     return PerformanceFinding(
         worst.wavefronts,
@@ -221,15 +230,17 @@ def conflicts_of(site: Site, facts: Mapping[str, int]) -> PerformanceFinding | N
     )
 
 
-def conflict_at(plan: VectorPlan, view: SharedView, env: Mapping[str, Any]) -> Conflict:
+def conflict_at(
+    plan: VectorPlan, view: SharedView, env: Mapping[str, Any], target: Target
+) -> Conflict:
     """Count for one access at one place; ``env`` has the values of its scalars."""
     if "matrix" in plan.instruction:
-        return count_rows(matrix_rows(plan, view, env))
+        return count_rows(matrix_rows(plan, view, env), target)
     addresses = vector_shared(plan, view, env)[:, :, 0]
     active = np.ones(addresses.shape, np.bool_)
     if plan.unique:
         active = plan.layout.owner_mask()[:, :: plan.width]
-    return count_vectors(addresses, plan.width * view.dtype.bytes, active)
+    return count_vectors(addresses, plan.width * view.dtype.bytes, active, target)
 
 
 def _places(view: SharedView, facts: Mapping[str, int]) -> Iterator[SharedView]:

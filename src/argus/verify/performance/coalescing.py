@@ -27,33 +27,33 @@ from argus.ir.access import (
 )
 from argus.ir.memory import GlobalView
 from argus.ir.placement import VectorPlan
+from argus.targets import Target
 from argus.verify.performance.findings import PerformanceFinding
 from argus.verify.performance.sites import Site
 
 __all__ = ["access_bytes", "count_sectors", "global_access", "sectors_of"]
 
-SECTOR = 32
-
 
 def count_sectors(
-    addresses: Ints, size: int, active: NDArray[np.bool_]
+    addresses: Ints, size: int, active: NDArray[np.bool_], target: Target
 ) -> tuple[Ints, Ints]:
     """Sectors and ideal sectors of each request, both [warps, accesses].
 
     ``addresses`` [threads, accesses, width] in bytes of elements of ``size`` bytes;
-    ``active`` of the same shape. The number of threads is a multiple of 32.
+    ``active`` of the same shape. The number of threads is a multiple of a warp's.
     """
     threads, accesses, width = addresses.shape
-    warps = threads // 32
+    lanes, sector = target.warp_threads, target.sector_bytes
+    warps = threads // lanes
 
     def by_request(x: Any) -> Any:
-        moved = x.reshape(warps, 32, accesses, width).transpose(0, 2, 1, 3)
-        return moved.reshape(warps * accesses, 32 * width)
+        moved = x.reshape(warps, lanes, accesses, width).transpose(0, 2, 1, 3)
+        return moved.reshape(warps * accesses, lanes * width)
 
     first, used = by_request(addresses), by_request(active)
-    touched = np.where(used, first // SECTOR, -1)
+    touched = np.where(used, first // sector, -1)
     sectors = _different(touched)
-    ideal = -(-_different(np.where(used, first, -1)) * size // SECTOR)
+    ideal = -(-_different(np.where(used, first, -1)) * size // sector)
     return sectors.reshape(warps, accesses), ideal.reshape(warps, accesses)
 
 
@@ -100,7 +100,7 @@ def access_bytes(site: Site) -> int | None:
     return None if access is None else access[1].width * access[0].dtype.bytes
 
 
-def sectors_of(site: Site) -> PerformanceFinding | None:
+def sectors_of(site: Site, target: Target) -> PerformanceFinding | None:
     """The request with most sectors beyond its ideal; None for an access elsewhere.
 
     Raises KeyError where an address depends on a scalar that has no chosen value.
@@ -118,16 +118,14 @@ def sectors_of(site: Site) -> PerformanceFinding | None:
     if plan.unique:
         owners = plan.layout.owner_mask().reshape(active.shape)
         active = active & owners
-    sectors, ideal = count_sectors(addresses, size, active)
+    sectors, ideal = count_sectors(addresses, size, active, target)
     warp, at = (
         int(i) for i in np.unravel_index(np.argmax(sectors - ideal), sectors.shape)
     )
     value, best = int(sectors[warp, at]), int(ideal[warp, at])
-    why = ""
+    why, thread = "", target.warp_threads * warp
     if value > best:
-        lanes = slice(32 * warp, 32 * warp + 32)
-        why = _runs(addresses[lanes, at][active[lanes, at]], size)
+        some = slice(thread, thread + target.warp_threads)
+        why = _runs(addresses[some, at][active[some, at]], size)
     what = f"{plan.instruction} of {view.tensor.name}"
-    return PerformanceFinding(
-        value, best, site.op.span, site.role, what, why, 32 * warp
-    )
+    return PerformanceFinding(value, best, site.op.span, site.role, what, why, thread)

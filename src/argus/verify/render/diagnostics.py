@@ -20,6 +20,7 @@ from dataclasses import replace
 
 from argus.diagnostics import Diagnostic
 from argus.diagnostics.catalogue import lookup
+from argus.targets import TARGETS
 from argus.verify.evidence import Counterexample
 from argus.verify.render import words
 from argus.verify.verdict import Obligation, Report, Verdict
@@ -43,7 +44,7 @@ def diagnostics(report: Report) -> tuple[Diagnostic, ...]:
     for x in report.obligations:
         alike = by_reason.get(x.reason, [])
         if x.verdict is not Verdict.UNKNOWN or x.slow or len(alike) <= _TOLD:
-            found += of_obligation(x)
+            found += of_obligation(x, report.target)
         elif x is alike[0]:
             found.append(_and_more(unknown(x), alike[1:]))
     return tuple(found)
@@ -60,22 +61,25 @@ def _and_more(first: Diagnostic, others: list[Obligation]) -> Diagnostic:
     return replace(first, notes=(*first.notes, note))
 
 
-def of_obligation(obligation: Obligation) -> Iterable[Diagnostic]:
-    """Its diagnostic; none if it is proved, a second one if a replay disagrees."""
+def of_obligation(obligation: Obligation, target: str) -> Iterable[Diagnostic]:
+    """Its diagnostic; none if it is proved, a second one if a replay disagrees.
+
+    ``target``: the name of that which the program is for.
+    """
     match obligation.verdict:
         case Verdict.PROVED:
             return
         case Verdict.UNKNOWN:
             yield unknown(obligation)
         case Verdict.REFUTED:
-            yield refuted(obligation)
+            yield refuted(obligation, TARGETS[target].warp_threads)
             found = obligation.counterexample
             if found is not None and found.replayed is False:
                 yield _disagreement(obligation, found)
 
 
-def refuted(obligation: Obligation) -> Diagnostic:
-    """A counterexample, for people."""
+def refuted(obligation: Obligation, lanes: int) -> Diagnostic:
+    """A counterexample, for people; a warp has so many ``lanes``."""
     found = obligation.counterexample
     severity = "slow" if obligation.slow else "error"
     if found is None:
@@ -95,7 +99,7 @@ def refuted(obligation: Obligation) -> Diagnostic:
         notes=found.notes,
         help=found.help,
         severity=severity,
-        evidence=(*evidence(found), *_specialisation(obligation)),
+        evidence=(*evidence(found, lanes), *_specialisation(obligation)),
     )
 
 
@@ -104,9 +108,9 @@ def _specialisation(obligation: Obligation) -> Iterable[tuple[str, str]]:
         yield "specialisation", obligation.specialisation
 
 
-def evidence(found: Counterexample) -> Iterable[tuple[str, str]]:
+def evidence(found: Counterexample, lanes: int) -> Iterable[tuple[str, str]]:
     """The concrete case, line by line."""
-    yield "", words.place(found.place)
+    yield "", words.place(found.place, lanes)
     for one in found.operands:
         yield one.label, words.operand(one)
     for i, event in enumerate(found.interleaving, 1):

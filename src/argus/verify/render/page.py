@@ -182,7 +182,7 @@ def _proved(report: Report) -> list[tuple[str, str, int, str]]:
 
 def finding_of(anchor: str, o: Obligation, program: Program) -> FindingView:
     """What the page shows of an obligation that is not proved."""
-    shown = next(iter(of_obligation(o)))
+    shown = next(iter(of_obligation(o, program.target.name)))
     found = o.counterexample
     lanes, moments = _timeline(found)
     return FindingView(
@@ -195,7 +195,7 @@ def finding_of(anchor: str, o: Obligation, program: Program) -> FindingView:
         shown.label or "",
         words.line(o.span),
         _source(o.span, found),
-        _case(found, o.specialisation),
+        _case(found, o.specialisation, program.target.warp_threads),
         _chains(found),
         tuple(_drawn(program, o)),
         lanes,
@@ -207,11 +207,11 @@ def finding_of(anchor: str, o: Obligation, program: Program) -> FindingView:
 
 
 def _case(
-    found: Counterexample | None, specialisation: str
+    found: Counterexample | None, specialisation: str, lanes: int
 ) -> tuple[tuple[str, str], ...]:
     if found is None:
         return (("specialisation", specialisation),) if specialisation else ()
-    rows = [("where", words.place(found.place))]
+    rows = [("where", words.place(found.place, lanes))]
     for one in found.operands:
         tag = words.values(one.tag) or "no tag"
         rows.append((one.label, f"{tag}, element {words.coordinate(one.coordinate)}"))

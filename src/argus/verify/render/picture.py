@@ -21,10 +21,10 @@ from argus.ir.expr import Const, Expr
 from argus.ir.memory import GlobalTensor, GlobalView, SharedView
 from argus.ir.program import Program
 from argus.ir.walk import defined, used, walk
+from argus.targets import Target
 from argus.verify.evidence import Operand
 from argus.verify.verdict import Obligation
 
-BANKS = 32
 """Banks of shared memory, 4 bytes wide (CUDA C++ Programming Guide)."""
 ROWS, COLUMNS = 16, 24
 """Most cells of a picture: a part of the tile around the element."""
@@ -52,6 +52,8 @@ class ElementGrid:
     axes: tuple[str, str]
     places: Cells
     """Of each element: byte of its stage, or register of its thread."""
+    lanes: int
+    """Threads of a warp."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,7 @@ def panels(program: Program, obligation: Obligation) -> tuple[Panel, ...]:
         value = _value(ops, operand, position)
         if value is None:
             continue
-        grid = grid_of(value, operand.coordinate)
+        grid = grid_of(value, operand.coordinate, program.target)
         region = _region(program, value, operand, found.sizes)
         if grid is None and region is None:
             continue
@@ -165,7 +167,9 @@ def _fits(value: o.Tile | SharedView, at: tuple[int, ...]) -> bool:
 # ------------------------------------------------------------------------- grids
 
 
-def grid_of(value: o.Tile | SharedView, at: tuple[int, ...]) -> ElementGrid | None:
+def grid_of(
+    value: o.Tile | SharedView, at: tuple[int, ...], target: Target
+) -> ElementGrid | None:
     """The part of a tile around the element ``at``; None where it has no layout."""
     shape = (1, *value.shape)[-2:]
     marked = (0, *at)[-2:]
@@ -180,8 +184,8 @@ def grid_of(value: o.Tile | SharedView, at: tuple[int, ...]) -> ElementGrid | No
     names = [d or f"axis {i}" for i, d in enumerate(value.dims)]
     axes = (names[-2] if len(names) > 1 else "", names[-1])
     if isinstance(value, SharedView):
-        return _shared(value, coords, row, column, shape, marked, axes)
-    return _registers(value, coords, row, column, shape, marked, axes)
+        return _shared(value, coords, row, column, shape, marked, axes, target)
+    return _registers(value, coords, row, column, shape, marked, axes, target)
 
 
 def _part(at: int, extent: int, most: int, before: int) -> tuple[int, int]:
@@ -200,6 +204,7 @@ def _shared(
     shape: tuple[int, ...],
     marked: tuple[int, ...],
     axes: tuple[str, str],
+    target: Target,
 ) -> ElementGrid | None:
     layout = view.alloc.layout
     if layout is None:
@@ -208,15 +213,16 @@ def _shared(
     for axis, coord in zip(view.axes, coords, strict=True):
         whole[axis] = coord + whole[axis]
     offsets = np.asarray(np.broadcast_to(layout.offset(whole), coords[-1].shape))
-    banks = offsets // 4 % BANKS
+    banks = offsets // target.bank_bytes % target.banks
     here = int(offsets[marked[0] - row, marked[1] - column])
+    bank = here // target.bank_bytes % target.banks
     swizzle = f"swizzle {layout.swizzle}" if layout.swizzle else "no swizzle"
     stages = f", one of {view.alloc.stages} stages" if view.alloc.stages > 1 else ""
     return ElementGrid(
         "shared memory",
         f"{view.alloc.name} in shared memory",
         f"{swizzle}{stages}; each cell is an element, coloured by its bank; the marked "
-        f"one is byte {here} of its stage, bank {here // 4 % BANKS}",
+        f"one is byte {here} of its stage, bank {bank}",
         "bank",
         banks,
         row,
@@ -225,6 +231,7 @@ def _shared(
         (marked[0], marked[1]),
         axes,
         offsets,
+        target.warp_threads,
     )
 
 
@@ -236,6 +243,7 @@ def _registers(
     shape: tuple[int, ...],
     marked: tuple[int, ...],
     axes: tuple[str, str],
+    target: Target,
 ) -> ElementGrid | None:
     if tile.layout is None:
         return None
@@ -255,11 +263,12 @@ def _registers(
     cells = owner[index]
     here = (marked[0] - row, marked[1] - column)
     thread, reg = int(cells[here]), int(register[index][here])
+    warp, lane = divmod(thread, target.warp_threads)
     return ElementGrid(
         "registers",
         f"{tile.name} in registers",
         f"each cell is an element, coloured and numbered by its thread; the marked one "
-        f"is in thread {thread} (warp {thread // 32}, lane {thread % 32}), element "
+        f"is in thread {thread} (warp {warp}, lane {lane}), element "
         f"{reg} of its registers",
         "thread",
         cells,
@@ -269,6 +278,7 @@ def _registers(
         (marked[0], marked[1]),
         axes,
         register[index],
+        target.warp_threads,
     )
 
 

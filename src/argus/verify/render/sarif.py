@@ -31,7 +31,7 @@ def sarif(reports: Sequence[Report], version: str) -> dict[str, Json]:
         (report, obligation, diagnostic)
         for report in reports
         for obligation in report.obligations
-        for diagnostic in of_obligation(obligation)
+        for diagnostic in of_obligation(obligation, report.target)
     ]
     rules = list(dict.fromkeys(d.code for _, _, d in pairs))
     driver: dict[str, Json] = {

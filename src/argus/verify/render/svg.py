@@ -60,7 +60,7 @@ def _place(picture: ElementGrid, r: int, c: int) -> str:
     element = f"({picture.row + r}, {picture.column + c})"
     if picture.kind == "bank":
         return f"{element}: byte {place}, bank {value}"
-    warp, lane = divmod(value, 32)
+    warp, lane = divmod(value, picture.lanes)
     return f"{element}: thread {value} (warp {warp}, lane {lane}), register {place}"
 
 
@@ -102,10 +102,13 @@ def _span(picture: Region, axis: int) -> tuple[int, int]:
     return low, high - low
 
 
+HUES = 32
+
+
 def colour(value: int) -> str:
-    """One of 32 colours; neighbours differ in hue and every other one in lightness."""
-    index = value % 32
-    hue = index * 360 / 32
+    """One of `HUES`; neighbours differ in hue and every other one in lightness."""
+    index = value % HUES
+    hue = index * 360 / HUES
     light = 74 if index % 2 else 84
     return f"hsl({hue:.0f} 62% {light}%)"
 

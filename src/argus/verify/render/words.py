@@ -19,13 +19,16 @@ def line(span: Span) -> str:
     return f"{Path(span.file).name}:{span.line}"
 
 
-def place(who: Place) -> str:
-    """`thread 165 (role math, warp 1 of it, lane 5), block 0, k = 64`."""
+def place(who: Place, lanes: int) -> str:
+    """`thread 165 (role math, warp 1 of it, lane 5), block 0, k = 64`.
+
+    ``lanes``: threads of a warp.
+    """
     parts: list[str] = []
     if who.thread is None:
         parts.append(f"role {who.role}")
     else:
-        warp, lane = divmod(who.thread, 32)
+        warp, lane = divmod(who.thread, lanes)
         parts.append(f"thread {who.thread} (role {who.role}, warp {warp}, lane {lane})")
     if who.block is not None:
         parts.append(f"block {who.block}")
