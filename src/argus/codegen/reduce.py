@@ -18,7 +18,7 @@ from argus.codegen.context import (
     num_regs,
 )
 from argus.codegen.errors import CodegenError
-from argus.codegen.registers import assign, at, read
+from argus.codegen.registers import assign, at, decoded, read
 from argus.codegen.storage import Array, layout_of
 from argus.ir import ops as o
 from argus.ir.dtypes import DTYPES, DType
@@ -156,7 +156,8 @@ def _nested_read(
     cx: Context, array: Array, step: Step, inner: Step, table: Ints
 ) -> Code:
     if not array.packed:
-        return item(array.name, cx.code(step.nested(inner, table)))
+        held = item(array.name, cx.code(step.nested(inner, table)))
+        return decoded(array.dtype, held) if array.dtype.encoded else held
     halves = table % 2
     if not (halves == halves.flat[0]).all():
         raise Irregular
@@ -168,9 +169,9 @@ def _nested_read(
 def _wide(
     cx: Context, result: o.Tile, computed: DType
 ) -> tuple[Array, Callable[[], None]]:
-    """Where results go, and what to print after: packed results need a stop-over."""
+    """Where results go, and what to print after: encoded results need a stop-over."""
     array = cx.array(result)
-    if not array.packed:
+    if not array.dtype.encoded:
         return array, lambda: None
     (fresh,) = cx.fresh_arrays(f"{array.name}_wide")
     wide = Array(fresh, DTYPES["f32"], array.regs)
