@@ -168,11 +168,12 @@ class TorchArrays:
     def normal(self, dtype: DType, shape: tuple[int, ...]) -> Any:
         """See :class:`Arrays`."""
         # Drawn in the element type: a fp32 copy of a large operand is not needed.
-        drawn = self._type(dtype if dtype.is_float else DTYPES["f32"])
+        wide = dtype.is_float and dtype.bits >= 16  # torch draws none that are narrower
+        drawn = self._type(dtype if wide else DTYPES["f32"])
         made = self.module.randn(
             shape, generator=self.generator, device=self.device, dtype=drawn
         )
-        return made.to(self._type(dtype))
+        return self.rounded(made, dtype)
 
     def integers(self, dtype: DType, shape: tuple[int, ...], high: int) -> Any:
         """See :class:`Arrays`."""
@@ -202,7 +203,12 @@ class TorchArrays:
 
     def rounded(self, values: Any, dtype: DType) -> Any:
         """See :class:`Arrays`."""
-        return values.to(self._type(dtype))
+        kind = self._type(dtype)
+        if dtype.finite:
+            values = values.clamp(
+                -self.module.finfo(kind).max, self.module.finfo(kind).max
+            )
+        return values.to(kind)
 
     def copy(self, array: Any) -> Any:
         """See :class:`Arrays`."""

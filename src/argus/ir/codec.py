@@ -39,8 +39,13 @@ def numbers(stored: Array, dtype: DType) -> Array:
 
 def rounded(values: Array, dtype: DType) -> Array:
     """Numbers as stored elements, rounded to nearest even."""
+    kind = _values(dtype)
     with np.errstate(over="ignore", invalid="ignore"):
-        found = np.ascontiguousarray(values).astype(_values(dtype))
+        if dtype.finite:
+            last = np.array([(1 << dtype.bits - 1) - 2], storage(dtype))  # before NaN
+            largest = numbers(last, dtype)[0]
+            values = np.clip(values, -largest, largest)
+        found = np.ascontiguousarray(values).astype(kind)
     if dtype.bits_of is None:
         return found
     bits = found.view(storage(dtype))

@@ -20,6 +20,7 @@ class DType:
     elements. ``memory`` and ``register``: C++ types of an element in memory, and of
     what holds it in registers: a ``u32`` packs two floats of 16 bits.
     ``bits_of``: the numpy type of its bit patterns where numpy has no such numbers.
+    ``finite``: it has no infinities; what is too large becomes the largest number.
     """
 
     name: str
@@ -32,6 +33,7 @@ class DType:
     tensor_map: str | None
     precision: int = 0
     bits_of: str | None = None
+    finite: bool = False
 
     @property
     def bytes(self) -> int:
