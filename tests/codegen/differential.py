@@ -19,7 +19,8 @@ import numpy as np
 
 from argus.compiler import Request
 from argus.interpret import run
-from argus.interpret.numbers import bf16_to_f32, f32_to_bf16, storage
+from argus.interpret.numbers import storage
+from argus.ir import codec
 from argus.ir.dtypes import DTYPES, DType
 from argus.ir.functions import FUNCTIONS
 from argus.ir.numerics import accumulated
@@ -28,7 +29,7 @@ from argus.lang.kernel import load_kernels
 from argus.specialisations import divisor
 
 NAMES = tuple(DTYPES)
-FLOATS = ("bf16", "f16", "f32")
+FLOATS = tuple(d for d in NAMES if DTYPES[d].is_float)
 WHOLE = ("i8", "u8", "i32", "i64")
 
 Array = np.ndarray
@@ -161,9 +162,8 @@ class Case:
 
 def numbers(stored: Array, dtype: str) -> Array:
     """Stored elements as numbers."""
-    if dtype == "bf16":
-        return bf16_to_f32(stored)
-    return stored.astype(np.float32) if dtype == "f16" else stored
+    values = codec.numbers(stored, DTYPES[dtype])
+    return values.astype(np.float32) if dtype in FLOATS else values
 
 
 def _unequal(left: Array, right: Array, output: Output) -> Array:
@@ -174,9 +174,10 @@ def _unequal(left: Array, right: Array, output: Output) -> Array:
     relative, absolute = output.bound
     if output.bound == EXACT:
         return ~(both | ((a == b) & (np.signbit(a) == np.signbit(b))))
-    # A rounding to 16 bits may go the other way.
-    relative += {"bf16": 2.0**-7, "f16": 2.0**-10, "f32": 0.0}[output.dtype]
-    absolute += {"bf16": 0.0, "f16": 2.0**-24, "f32": 0.0}[output.dtype]
+    # A rounding to fewer bits may go the other way.
+    kind = DTYPES[output.dtype]
+    relative += 0.0 if kind.name == "f32" else 2 * kind.roundoff
+    absolute += {"f16": 2.0**-24, "e4m3": 2.0**-9}.get(kind.name, 0.0)
     with np.errstate(invalid="ignore", over="ignore"):
         near = np.abs(a.astype(np.float64) - b) <= absolute + relative * np.abs(b)
     return ~(both | (a == b) | near)
@@ -199,8 +200,9 @@ _SPECIAL = (
 def stored(values: Array, dtype: DType) -> Array:
     """Numbers as elements of a type."""
     with np.errstate(all="ignore"):
-        if dtype.name == "bf16":
-            return f32_to_bf16(values.astype(np.float32)).reshape(np.shape(values))
+        if dtype.is_float:
+            held = codec.rounded(values.astype(np.float32), dtype)
+            return held.reshape(np.shape(values))
         return values.astype(storage(dtype))
 
 
@@ -493,7 +495,7 @@ def _scalars() -> Case:
         "r": ("f32", 0.1),
         "big": ("f32", 3e38),
     }
-    for name, dtype in zip("ABCDEFGH", NAMES, strict=True):
+    for name, dtype in zip("ABCDEFGHI", NAMES, strict=True):
         case.inputs[name] = (dtype, "N", special(dtype, 64, 31)[:64])
         if dtype != "bool":
             case.body.append(f"{name.lower()} = {name}[3]")

@@ -106,6 +106,26 @@ static u32 argus_pack_f16(float a, float b) {
 }
 static float argus_unpack_lo_f16(u32 v) { return argus_from_f16((u16)v); }
 static float argus_unpack_hi_f16(u32 v) { return argus_from_f16(v >> 16); }
+// PTX ISA, cvt.satfinite of e4m3: 4 bits of exponent (bias 7), 3 of the fraction; no
+// infinities, the largest number is 448, NaN is 0x7f.
+static unsigned char argus_to_e4m3(float f) {
+  if (f != f) return 0x7f;
+  int sign = std::signbit(f) ? 0x80 : 0, e;
+  float a = std::fabs(f);
+  if (a >= 448) return sign | 0x7e;
+  std::frexp(a, &e);
+  int unit = std::max(e - 4, -9);
+  a = std::ldexp(std::nearbyint(std::ldexp(a, -unit)), unit);
+  if (a < 0x1p-6f) return sign | (int)(a * 512);
+  std::frexp(a, &e);
+  return sign | (e + 6) << 3 | ((int)std::ldexp(a, 4 - e) - 8);
+}
+static float argus_from_e4m3(unsigned char v) {
+  int e = v >> 3 & 15, m = v & 7;
+  if ((v & 127) == 127) return NAN;
+  float a = e ? std::ldexp(8.0f + m, e - 10) : std::ldexp((float)m, -9);
+  return v & 128 ? -a : a;
+}
 static float rsqrtf(float x) { return 1 / std::sqrt(x); }
 static float argus_exp2(float x) { return std::exp2(x); }
 static float argus_rcp(float x) { return 1 / x; }

@@ -188,7 +188,7 @@ def test_element_types() -> None:
     assert matrix.element(DTYPES["f32"]) is None
     for dtype in DTYPES.values():
         form = memory.reduction(dtype)
-        assert (form is None) == (dtype.name in ("i8", "u8", "i64", "bool"))
+        assert (form is None) == (dtype.name in ("e4m3", "i8", "u8", "i64", "bool"))
         if form is not None:
             record = registry.lookup(form.function)
             assert record.cost.bytes == form.width * dtype.bytes

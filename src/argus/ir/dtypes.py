@@ -69,12 +69,17 @@ class DType:
         return self.name
 
 
-_INT, _UINT, _FLOAT, _BFLOAT, _BOOL = 0, 1, 2, 4, 6
+_INT, _UINT, _FLOAT, _BFLOAT, _BOOL, _E4M3 = 0, 1, 2, 4, 6, 10
 
 bf16 = DType(
     "bf16", "bfloat16", 16, "float", "u16", "u32", _BFLOAT, "BFLOAT16", 8, "uint16"
 )
 f16 = DType("f16", "float16", 16, "float", "u16", "u32", _FLOAT, "FLOAT16", 11)
+e4m3 = DType(
+    *("e4m3", "float8_e4m3fn", 8, "float", "unsigned char", "unsigned char"),
+    *(_E4M3, "UINT8", 4, "uint8"),
+    finite=True,
+)
 f32 = DType("f32", "float32", 32, "float", "float", "float", _FLOAT, "FLOAT32", 24)
 i8 = DType("i8", "int8", 8, "int", "signed char", "signed char", _INT, None)
 u8 = DType("u8", "uint8", 8, "int", "unsigned char", "unsigned char", _UINT, "UINT8")
@@ -83,7 +88,7 @@ i64 = DType("i64", "int64", 64, "int", "long long", "long long", _INT, "INT64")
 boolean = DType("bool", "bool", 8, "bool", "bool", "bool", _BOOL, None)
 
 DTYPES: dict[str, DType] = {
-    d.name: d for d in (bf16, f16, f32, i8, u8, i32, i64, boolean)
+    d.name: d for d in (bf16, f16, e4m3, f32, i8, u8, i32, i64, boolean)
 }
 """All element types by name."""
 

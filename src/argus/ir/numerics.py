@@ -2,6 +2,7 @@
 
     type        computed in   sums and products   what does not fit
     bf16, f16   f32           f32                 rounds to nearest even, then infinity
+    e4m3        f32           f32                 rounds to nearest even, then 448
     f32         f32           f32                 infinity
     i8, u8      i32           i32                 wraps
     i32         i32           i32                 wraps
@@ -14,8 +15,8 @@ and keep the type where they choose.
 
 Conversions: a float becomes a whole number by rounding to zero; what is too large
 becomes the largest or smallest value of the type (also of i8 and u8), NaN becomes 0.
-Whole numbers wrap to narrower ones and are rounded to nearest even to f32; to bf16 and
-f16 they go by way of f32. Anything but zero becomes true, NaN too.
+Whole numbers wrap to narrower ones and are rounded to nearest even to f32; to
+narrower floats they go by way of f32. Anything but zero becomes true, NaN too.
 
 Division of whole numbers rounds down; by zero, quotient and remainder are 0. The
 extremes propagate NaN, and -0 is less than +0. `argmax` and `argmin` find the first NaN

@@ -5,7 +5,14 @@ What conversions mean stands in `argus.ir.numerics`.
 
 from __future__ import annotations
 
-from argus.isa.record import ALL_TARGETS, Constraints, Cost, Effects, Instruction
+from argus.isa.record import (
+    ALL_TARGETS,
+    HOPPER,
+    Constraints,
+    Cost,
+    Effects,
+    Instruction,
+)
 from argus.isa.text import asm, device
 
 __all__ = ["encoding", "record", "records"]
@@ -116,6 +123,48 @@ def _conversions(dtype: str) -> tuple[Instruction, ...]:
     )
 
 
+def _byte_conversions(dtype: str) -> tuple[Instruction, ...]:
+    """A float of 8 bits that has no infinities to f32 and back."""
+    narrow, widen = encoding(dtype)
+    narrow_text = device(
+        f"unsigned char {narrow}(float x)",
+        "u16 v;\n"
+        + asm(
+            f"cvt.rn.satfinite.{dtype}x2.f32 %0, %1, %2;",
+            ['"=h"(v)'],
+            ['"f"(0.0f)', '"f"(x)'],
+            volatile=False,
+            memory=False,
+        )
+        + "\nreturn (unsigned char)v;",
+    )
+    widen_text = device(
+        f"float {widen}(unsigned char v)",
+        "u32 pair;\n"
+        + asm(
+            f"cvt.rn.f16x2.{dtype}x2 %0, %1;",
+            ['"=r"(pair)'],
+            ['"h"((u16)v)'],
+            volatile=False,
+            memory=False,
+        )
+        + "\nreturn argus_from_f16((u16)pair);",
+    )
+    rounding = ("rounds to nearest even", "what is too large becomes the largest")
+    return (
+        record(
+            *(narrow, f"cvt.rn.satfinite.{dtype}x2.f32", narrow_text, _CONVERT, 2),
+            rules=rounding,
+            targets=HOPPER,
+        ),
+        record(
+            *(widen, f"cvt.rn.f16x2.{dtype}x2", widen_text, _CONVERT, 2),
+            needs=("argus_from_f16",),
+            targets=HOPPER,
+        ),
+    )
+
+
 def _whole(dtype: str, ctype: str, body: str) -> Instruction:
     function = f"argus_whole_{dtype}"
     bits = "64" if dtype == "i64" else "32"
@@ -145,4 +194,9 @@ def _wholes() -> tuple[Instruction, ...]:
 
 def records() -> tuple[Instruction, ...]:
     """All records of this family."""
-    return (*_conversions("bf16"), *_conversions("f16"), *_wholes())
+    return (
+        *_conversions("bf16"),
+        *_conversions("f16"),
+        *_byte_conversions("e4m3"),
+        *_wholes(),
+    )

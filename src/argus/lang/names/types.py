@@ -17,6 +17,7 @@ __all__ = [
     "Inline",
     "bf16",
     "boolean",
+    "e4m3",
     "f16",
     "f32",
     "i8",
@@ -94,6 +95,7 @@ class Inline:
 
 bf16 = ElementType(ir.bf16)
 f16 = ElementType(ir.f16)
+e4m3 = ElementType(ir.e4m3)
 f32 = ElementType(ir.f32)
 i8 = ElementType(ir.i8)
 u8 = ElementType(ir.u8)
