@@ -16,6 +16,8 @@ _USUAL = TARGETS[DEFAULT_TARGET]
 WARP = _USUAL.warp_threads
 """Threads, on each target of the library."""
 REGISTERS = _USUAL.registers
+RESIDENT = _USUAL.resident_threads
+"""Threads that are resident on a multiprocessor, likewise."""
 """Of a multiprocessor, and the most of a block, on each target of the library."""
 OVERHEAD = 26
 """Registers that ptxas asks for beside a `wgmma` accumulator: it refuses 128 registers

@@ -10,8 +10,11 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from argus.isa.registry import has_family
 from argus.kernels.attention.entry import ENTRIES
 from argus.kernels.resources import (
+    REGISTERS,
+    WARP,
     WARPGROUP,
     number,
     registers_per_thread,
@@ -234,14 +237,14 @@ def _threads(design: Design, problem: LibraryProblem) -> str | None:
     d = problem.sizes["D"]
     if bq % (16 * warps):
         return f"{warps} warps cannot share {bq} queries in parts of 16"
-    output, scores = bq * d // (32 * warps), bq * bt // (32 * warps)
+    output, scores = bq * d // (WARP * warps), bq * bt // (WARP * warps)
     if design["form"] == "naive":
         if bq != 16 * warps:
             return "more than 16 queries of a warp do not fit its registers"
         # The operand of queries stays; each warp loads all keys, later all values.
         operands = output // 2 + max(bt * d // 64, scores // 2)
         need = output + scores + operands + 50
-        room = registers_per_thread(32 * warps)
+        room = registers_per_thread(WARP * warps)
         if need > room:
             return f"a thread needs about {need} registers and has {room}"
         return None
@@ -251,7 +254,7 @@ def _threads(design: Design, problem: LibraryProblem) -> str | None:
     if d % 8:
         return f"cp.async needs rows of 16-byte steps; D is {d}"
     need = output + scores + scores // 2 + 40
-    room = registers_per_thread(32 * warps)
+    room = registers_per_thread(WARP * warps)
     if need > room:
         return f"a thread needs about {need} registers and has {room}"
     shared = ring_bytes(stages, 2 * bt, d) + ring_bytes(1, bq, d)
@@ -259,7 +262,7 @@ def _threads(design: Design, problem: LibraryProblem) -> str | None:
 
 
 def _hopper(design: Design, problem: LibraryProblem) -> str | None:
-    if problem.target != "sm_90a":
+    if not has_family("tma", problem.target):
         return f"{problem.target} has no TMA"
     bq, bt, d = number(design["BQ"]), number(design["BT"]), problem.sizes["D"]
     warpgroups, stages = number(design["WARPGROUPS"]), number(design["STAGES"])
@@ -279,7 +282,7 @@ def _hopper(design: Design, problem: LibraryProblem) -> str | None:
         room = budget - 16
     if need > room:
         return f"a thread needs about {need} registers and has {room}"
-    if budget and WARPGROUP * (24 + warpgroups * budget) > 65536:
+    if budget and WARPGROUP * (24 + warpgroups * budget) > REGISTERS:
         return f"{warpgroups} warpgroups cannot have {budget} registers a thread"
     shared = ring_bytes(stages, 2 * bt, d) + ring_bytes(1, bq, d) + 32 * stages + 16
     if design.get("TMA_STORE"):

@@ -3,6 +3,7 @@
 from typing import Any
 
 from argus.ir.dtypes import bf16, f32
+from argus.isa.registry import has_family
 from argus.kernels.entry import Argument, Arrays, Case, Choice, Entry, Work
 from argus.kernels.gemm.kernel import gemm_sm80, gemm_sm90
 from argus.lang.library import relu
@@ -53,7 +54,7 @@ def _choose(case: Case, target: str) -> Choice:
     statics: dict[str, object] = {}
     if "relu" in case.options:
         statics["ACTIVATION"] = relu
-    if target == "sm_90a" and k % 8 == 0:
+    if has_family("wgmma", target) and k % 8 == 0:
         epilogue = bool({"bias", "residual", "relu"} & set(case.options))
         statics |= hopper_statics(m, tma_store=n % 8 == 0, epilogue=epilogue)
         return Choice(gemm_sm90, {**statics, **_small(case)})

@@ -10,9 +10,12 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from argus.isa.registry import has_family
 from argus.kernels.gemm.entry import ENTRIES
 from argus.kernels.resources import (
     OVERHEAD,
+    REGISTERS,
+    WARP,
     WARPGROUP,
     cdiv,
     naive_registers,
@@ -211,7 +214,11 @@ class Gemm(DesignSpace):
         of = library_problem(problem)
         if form in ("naive", "ring"):
             return True
-        return of.entry == "gemm" and of.target == "sm_90a" and of.sizes["K"] % 8 == 0
+        return (
+            of.entry == "gemm"
+            and has_family("tma", of.target)
+            and of.sizes["K"] % 8 == 0
+        )
 
     def fixed(self, design: Design, problem: Problem) -> dict[str, Value]:
         """The activation; whether `cp.async` can copy rows."""
@@ -312,10 +319,10 @@ def _ring(design: Design, problem: LibraryProblem) -> str | None:
         return "one slot would be filled while it is read"
     if warp_grid(bm, bn, warps) == (0, 0):
         return f"{warps} warps cannot divide a tile of {bm} x {bn}"
-    accumulator = bm * bn // (32 * warps)
-    room = registers_per_thread(32 * warps)
+    accumulator = bm * bn // (WARP * warps)
+    room = registers_per_thread(WARP * warps)
     extra = 64 if _epilogue(problem) else 40
-    copied = (bm + bn) * bk // (32 * warps)
+    copied = (bm + bn) * bk // (WARP * warps)
     if problem.sizes["K"] % 2:
         extra += 3 * copied  # through registers, an element at a time
     elif problem.sizes["K"] % 8:
@@ -326,7 +333,7 @@ def _ring(design: Design, problem: LibraryProblem) -> str | None:
 
 
 def _hopper(design: Design, problem: LibraryProblem) -> str | None:
-    if problem.target != "sm_90a":
+    if not has_family("tma", problem.target):
         return f"{problem.target} has no TMA"
     if problem.entry != "gemm":
         return f"{problem.entry} is without Hopper's instructions"
@@ -345,7 +352,7 @@ def _hopper(design: Design, problem: LibraryProblem) -> str | None:
         return f"{warpgroups} warpgroups cannot hold a tile of {bm} x {bn}"
     if design["REGISTERS"] != 0:
         budget = number(design["REGISTERS"])
-        if WARPGROUP * (24 + warpgroups * budget) > 65536:
+        if WARPGROUP * (24 + warpgroups * budget) > REGISTERS:
             return f"{warpgroups} warpgroups cannot have {budget} registers a thread"
     if design["AHEAD"] and number(design["STAGES"]) < 2:
         return "a slot is held while the next is awaited: there must be two"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from argus.isa.registry import has_family
 from argus.kernels.entry import Case
 from argus.kernels.grouped.entry import ENTRIES, tile_rows
 from argus.kernels.resources import (
@@ -156,7 +157,7 @@ def _rows(problem: Problem) -> int:
 
 
 def _hopper(design: Design, problem: LibraryProblem, bm: int) -> str | None:
-    if problem.target != "sm_90a":
+    if not has_family("tma", problem.target):
         return f"{problem.target} has no TMA"
     if problem.sizes["K"] % 8:
         return f"TMA needs rows of 16-byte steps; K is {problem.sizes['K']}"

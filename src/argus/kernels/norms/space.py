@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from argus.kernels.norms.entry import RMSNORM, SOFTMAX, row_statics
-from argus.kernels.resources import number
+from argus.kernels.resources import REGISTERS, RESIDENT, WARP, number
 from argus.kernels.space import (
     Design,
     DesignSpace,
@@ -131,8 +131,8 @@ class RowSpace(DesignSpace):
     def repaired(self, design: Design, pinned: frozenset[str]) -> Design:
         """Spills where nothing else can hold the row; blocks that fit together."""
         new = dict(design)
-        threads = 32 * number(new["WARPS"])
-        most = 2048 // threads
+        threads = WARP * number(new["WARPS"])
+        most = RESIDENT // threads
         if number(new["MIN_BLOCKS"]) > most and "MIN_BLOCKS" not in pinned:
             new["MIN_BLOCKS"] = max(v for v in _blocks(self, new) if v <= most)
         if "SPILL" in new and "SPILL" not in pinned:
@@ -147,11 +147,11 @@ class RowSpace(DesignSpace):
         warps, blocks = number(design["WARPS"]), number(design["MIN_BLOCKS"])
         if rows > m:
             return f"{rows} rows of a block, and there are {m}"
-        if 32 * warps * blocks > 2048:
-            return f"{blocks} blocks of {warps} warps are more than 2048 threads"
-        if columns % (32 * warps):
-            return f"{32 * warps} threads cannot share {columns} columns evenly"
-        elements = rows * columns // (32 * warps)
+        if WARP * warps * blocks > RESIDENT:
+            return f"{blocks} blocks of {warps} warps are more than {RESIDENT} threads"
+        if columns % (WARP * warps):
+            return f"{WARP * warps} threads cannot share {columns} columns evenly"
+        elements = rows * columns // (WARP * warps)
         if elements > 128:
             return f"a thread would hold {elements} elements"
         held = design["form"] == "held"
@@ -159,7 +159,7 @@ class RowSpace(DesignSpace):
             return f"a row of {n} columns is held in a tile of {columns}"
         if columns > max(256, 2 * n - 1):
             return f"a tile of {columns} columns is mostly outside rows of {n}"
-        room = min(255, 65536 // (32 * warps * blocks) // 8 * 8)
+        room = min(255, REGISTERS // (WARP * warps * blocks) // 8 * 8)
         need = _registers(self, design, n)
         if need > room:
             return f"a thread needs about {need} registers and has {room}"
@@ -173,9 +173,9 @@ def _blocks(family: DesignSpace, design: Design) -> list[int]:
 def _registers(family: RowSpace, design: Design, n: int) -> int:
     """About what a thread needs; elements in f32, weights in 16 bits."""
     columns, rows = number(design["BN"]), number(design["ROWS"])
-    elements = rows * columns // (32 * number(design["WARPS"]))
+    elements = rows * columns // (WARP * number(design["WARPS"]))
     need = elements + 22 + (elements // 3 if family.weighted else 0)
-    each = columns // (32 * number(design["WARPS"]))
+    each = columns // (WARP * number(design["WARPS"]))
     if n % 8 or each % 8:
         # Narrower loads: an address or a predicate for each.
         need += elements if n % 8 == 0 and each % 4 == 0 else 3 * elements // 2
