@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import assert_never
 
 from argus.ir import ops as o
@@ -32,7 +33,14 @@ from argus.isa.record import (
 )
 from argus.isa.registers import setmaxnreg_function
 
-__all__ = ["GlobalTouch", "OpEffects", "Touch", "effects_of"]
+__all__ = [
+    "EffectsTable",
+    "GlobalTouch",
+    "OpEffects",
+    "Touch",
+    "effects_of",
+    "waiting_scopes",
+]
 
 _Operand = SharedView | GlobalView | GlobalTensor | o.Tile | None
 
@@ -167,6 +175,34 @@ _FENCES = {
     "mbarrier_init": "argus_fence_mbarrier_init",
     "wgmma": "argus_wgmma_fence",
 }
+
+
+@lru_cache(maxsize=1)
+def waiting_scopes() -> Mapping[Awaits, Scope]:
+    """Who executes operations that complete in groups, and waits for these, by kind."""
+    records = map(registry.lookup, _GROUP_WAITS)
+    return {r.effects.awaits[0]: r.scope for r in records}
+
+
+_GROUP_WAITS = (
+    "argus_cp_async_wait",
+    "argus_tma_store_wait_read",
+    "argus_wgmma_wait",
+)
+
+
+class EffectsTable:
+    """Effects of the operations of a program, each found once: nobody changes them."""
+
+    def __init__(self) -> None:
+        self._found: dict[o.AnyOp, OpEffects] = {}
+
+    def of(self, op: o.AnyOp) -> OpEffects:
+        """What an operation does."""
+        found = self._found.get(op)
+        if found is None:
+            found = self._found[op] = effects_of(op)
+        return found
 
 
 def _named(function: str) -> OpEffects:

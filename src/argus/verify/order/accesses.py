@@ -23,17 +23,18 @@ from argus.verify.order.state import (
     Did,
     GroupState,
     Iteration,
+    Kind,
 )
 
 __all__ = ["access", "event", "report"]
 
 _WORDS = {
-    ("generic", False): "reads",
-    ("generic", True): "writes",
-    ("cp", True): "copies (cp.async) to",
-    ("tma", True): "loads by TMA to",
-    ("wgmma", False): "multiplies from",
-    ("store", False): "stores by TMA from",
+    ("issue", False): "reads",
+    ("issue", True): "writes",
+    ("cp_async_group", True): "copies (cp.async) to",
+    ("mbarrier", True): "loads by TMA to",
+    ("wgmma_group", False): "multiplies from",
+    ("bulk_read", False): "stores by TMA from",
 }
 
 
@@ -88,7 +89,7 @@ def access(
     footprint: Footprint,
     alloc: SharedAlloc,
     fill: int | None,
-    kind: str,
+    kind: Kind,
     write: bool,
     units: int,
     base: int,
@@ -108,7 +109,7 @@ def access(
     if record is None:
         new = AccessRecord(kind, write, footprint, group, op, units, alloc)
         record = block.enter(new)
-    single = kind in ("tma", "store")
+    single = kind.scope == "elected"
     know = group.know
     known = know.row(ORDER, 0) if single else know.every(ORDER)
     for other, meets in record.near:
@@ -127,7 +128,7 @@ def access(
         if not other.write:
             if fill is not None and fill == other.fill:
                 _again(findings, record, other, op)
-        elif single and other.kind != "tma":
+        elif kind.proxy == "async" and other.kind.proxy == "generic":
             _overtaken(findings, group, record, other, meets)
         # Who is ordered after this write is ordered after the other, too.
         if footprint.covers(other.footprint):
@@ -196,8 +197,8 @@ def _unordered(
 ) -> None:
     issuer = other.issued + other.stride * theirs
     issued = bool(_row(group, ORDER, mine, unit) >> issuer & 1)
-    verb = _WORDS[mine.kind, mine.write]
-    before = _WORDS[other.kind, other.write]
+    verb = _WORDS[mine.kind.over, mine.write]
+    before = _WORDS[other.kind.over, other.write]
     low = max(mine.footprint.low, other.footprint.low)
     events = (
         event(other.group, other.op, f"{before} shared memory", other.iteration),
@@ -205,9 +206,9 @@ def _unordered(
         event(group, mine.op, f"{verb} the same bytes", group.iteration),
     )
     line = other.op.span.line
-    warp = WARPGROUP * unit if mine.kind == "wgmma" else unit
+    warp = mine.stride * unit
     thread = group.lanes * warp
-    if other.kind == "wgmma" and issued:
+    if other.kind.over == "wgmma_group" and issued:
         release = next(
             (
                 r
@@ -237,7 +238,7 @@ def _unordered(
             help="wait for the matrix instruction (ag.wgmma_wait) before the release",
         )
         return
-    if other.kind in ("cp", "store", "tma") and issued and mine.write:
+    if other.kind.over != "issue" and issued and mine.write:
         report(
             findings,
             "AG0421",
@@ -250,7 +251,7 @@ def _unordered(
             events=events,
         )
         return
-    late = " (which may still be running)" if other.kind != "generic" else ""
+    late = " (which may still be running)" if other.kind.over != "issue" else ""
     report(
         findings,
         "AG0401",
@@ -279,7 +280,7 @@ def _visible(
     if mine.alloc is not other.alloc:
         _foreign(findings, group, mine, other)
         return
-    if other.kind == "tma":
+    if other.kind.over == "mbarrier":
         phase = other.number
         held = None if other.filled is None else group.holds.get(other.filled)
         if held is not None and held != phase:
@@ -304,7 +305,7 @@ def _visible(
     if fill is not None and other.fill is not None and fill != other.fill:
         _stale(findings, group, mine, other, fill)
         return
-    if mine.kind not in ("wgmma", "store") or other.kind not in ("generic", "cp"):
+    if mine.kind.proxy != "async" or other.kind.proxy != "generic":
         return
     if _unknown(group, FENCED, mine, other, meets) is None:
         return

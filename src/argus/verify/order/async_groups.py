@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 
+from argus.isa.record import Scope
 from argus.verify.order.clock import Moments
 
 __all__ = ["Queue"]
@@ -14,10 +15,12 @@ __all__ = ["Queue"]
 class Queue:
     """Numbered asynchronous operations of a group, and its committed groups.
 
-    ``units``: how many moments each operation has.
+    ``scope``: who executes each operation together; ``units``: how many of these there
+    are, each with a moment of its own.
     """
 
     units: int
+    scope: Scope
     issued: int = 0
     covered: int = 0
     committed: deque[int] = field(default_factory=deque[int])

@@ -15,6 +15,8 @@ from argus.ir import ops as o
 from argus.ir.expr import Binary, Const, Expr, Select, Sym, symbols
 from argus.ir.program import BLOCK_INDEX, GRID_SIZE, Program
 from argus.ir.walk import walk
+from argus.isa.effects import effects_of
+from argus.isa.record import Awaits
 from argus.verify.evidence import Event
 from argus.verify.order.accesses import event, report
 from argus.verify.order.clock import joined
@@ -33,22 +35,25 @@ __all__ = ["ends_within", "leave", "over", "simple_tails"]
 _TAIL = (
     o.CopyOutCommit | o.CopyOutWait | o.CpAsyncCommit | o.CpAsyncWait | o.ClusterSync
 )
-_KINDS = {"cp": "cp.async copy", "store": "TMA store", "wgmma": "matrix instruction"}
+_WORDS: Mapping[Awaits, str] = {
+    "cp_async_group": "cp.async copy",
+    "bulk_read": "TMA store",
+    "wgmma_group": "matrix instruction",
+}
 
 
 def leave(findings: OrderFindings, parting: Parting, iteration: Iteration) -> None:
     """A group ends: its own asynchronous operations are over."""
     group = parting.group
-    for (issued, covered, _), (kind, what) in zip(
-        parting.queues, _KINDS.items(), strict=True
-    ):
-        done = max(covered, parting.handed if kind == "cp" else 0)
+    for kind, (issued, covered, _) in parting.queues.items():
+        what = _WORDS[kind]
+        done = max(covered, parting.handed if kind == "cp_async_group" else 0)
         if issued <= done:
             continue
         late = [
             r
             for r in group.block.records.values()
-            if r.group is group and r.kind == kind and r.ones and r.number > done
+            if r.group is group and r.kind.over == kind and r.ones and r.number > done
         ]
         at = max(late, key=lambda r: r.number) if late else None
         if at is None:
@@ -260,18 +265,20 @@ def ends_within(
 
 def _after(head: Parting, tail: Sequence[o.AnyOp], together: int) -> Parting:
     """A group that leaves its loop here and does what comes after it."""
-    queues = [(i, c, list(done)) for i, c, done in head.queues]
+    queues: dict[Awaits, tuple[int, int, list[int]]] = {
+        k: (i, c, list(done)) for k, (i, c, done) in head.queues.items()
+    }
     cause = head.cause
     for op in tail:
         match op:
-            case o.CpAsyncCommit():
-                queues[0][2].append(queues[0][0])
-            case o.CopyOutCommit():
-                queues[1][2].append(queues[1][0])
-            case o.CpAsyncWait():
-                queues[0] = _wait(queues[0], op.pending)
-            case o.CopyOutWait():
-                queues[1] = _wait(queues[1], op.pending)
+            case o.CpAsyncCommit() | o.CopyOutCommit():
+                for kind in effects_of(op).commits:
+                    if kind in queues:
+                        queues[kind][2].append(queues[kind][0])
+            case o.CpAsyncWait() | o.CopyOutWait():
+                for kind in effects_of(op).awaits:
+                    if kind in queues:
+                        queues[kind] = _wait(queues[kind], op.pending)
             case o.ClusterSync():
                 cause = together
             case _:
@@ -280,7 +287,7 @@ def _after(head: Parting, tail: Sequence[o.AnyOp], together: int) -> Parting:
         head.group,
         cause,
         head.now,
-        tuple((i, c, tuple(done)) for i, c, done in queues),
+        {k: (i, c, tuple(done)) for k, (i, c, done) in queues.items()},
         head.handed,
         head.sent,
         head.reached,

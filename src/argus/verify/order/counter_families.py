@@ -22,9 +22,9 @@ from typing import assert_never
 from argus.ir import ops as o
 from argus.ir.expr import Binary, Const, Expr, Select, Sym, symbols
 from argus.ir.memory import BarrierAlloc, SharedView
-from argus.ir.placement import WgmmaPlan
 from argus.ir.program import Program
 from argus.ir.walk import walk
+from argus.isa.effects import effects_of
 from argus.verify.order.events import event_expressions, has_events
 from argus.verify.order.fills import Fills, bodies
 
@@ -242,27 +242,8 @@ class Families:
         else:
             for e in event_expressions(op):
                 self._stays(e)
-        match op:
-            case o.LoadShared():
-                self._numbered(role, op.view, write=False)
-            case o.StoreShared():
-                self._numbered(role, op.view, write=True)
-            case o.CopyAsync():
-                self._numbered(role, op.dst, write=True)
-            case o.CopyOut():
-                self._numbered(role, op.src, write=False)
-            case o.Dot(plan=WgmmaPlan()):
-                for side in (op.a, op.b):
-                    if isinstance(side, SharedView):
-                        self._numbered(role, side, write=False)
-            case (
-                o.Structure() | o.Binding() | o.RegisterOp() | o.Dot()
-                | o.LoadGlobal() | o.StoreGlobal() | o.Synchronisation() | o.RingOp()
-                | o.Annotation()
-            ):  # fmt: skip
-                pass
-            case _:
-                assert_never(op)
+        for touch in effects_of(op).touches:
+            self._numbered(role, touch.view, write=touch.write)
 
     def _stays(self, e: Expr) -> None:
         """A value that has to be the same in states that are alike."""

@@ -6,9 +6,9 @@ from typing import assert_never
 
 from argus.ir import ops as o
 from argus.ir.expr import Expr
-from argus.ir.memory import SharedView
 from argus.ir.placement import TmaPlan
 from argus.ir.walk import blocks
+from argus.isa.effects import effects_of
 
 __all__ = ["event_expressions", "has_events"]
 
@@ -36,23 +36,16 @@ def has_events(block: o.Block) -> bool:
 
 def event_expressions(op: o.AnyOp) -> list[Expr]:
     """What decides the bytes, the barrier or the phase of an operation."""
-
-    def shared(v: SharedView) -> list[Expr]:
-        return [v.stage, *v.origin]
-
+    views = [touch.view for touch in effects_of(op).touches]
+    where = [e for v in views for e in (v.stage, *v.origin)]
     match op:
-        case o.Dot():
-            views = [x for x in (op.a, op.b) if isinstance(x, SharedView)]
-            return [e for v in views for e in shared(v)]
-        case o.LoadShared() | o.StoreShared():
-            return shared(op.view)
         case o.CopyAsync():
             index = [op.barrier.index] if op.barrier is not None else []
             boxes = op.plan.boxes if isinstance(op.plan, TmaPlan) else ()
-            return [*shared(op.dst), *index, *(b.offset for b in boxes)]
+            return [*where, *index, *(b.offset for b in boxes)]
         case o.CopyOut():
             boxes = op.plan.boxes if op.plan is not None else ()
-            return [*shared(op.src), *(b.offset for b in boxes)]
+            return [*where, *(b.offset for b in boxes)]
         case o.CpAsyncArrive() | o.BarrierArrive():
             return [op.barrier.index]
         case o.BarrierExpect():
@@ -60,11 +53,10 @@ def event_expressions(op: o.AnyOp) -> list[Expr]:
         case o.BarrierWait():
             return [op.barrier.index, op.n]
         case (
-            o.Structure() | o.Binding() | o.RegisterOp() | o.LoadGlobal()
-            | o.StoreGlobal() | o.Commit() | o.GroupWait() | o.Sync()
-            | o.ClusterSync() | o.Fence() | o.SetMaxRegisters() | o.RingOp()
-            | o.Annotation()
+            o.Structure() | o.Binding() | o.RegisterOp() | o.Dot() | o.Access()
+            | o.Commit() | o.GroupWait() | o.Sync() | o.ClusterSync() | o.Fence()
+            | o.SetMaxRegisters() | o.RingOp() | o.Annotation()
         ):  # fmt: skip
-            return []
+            return where
         case _:
             assert_never(op)

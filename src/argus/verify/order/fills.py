@@ -20,6 +20,7 @@ from argus.ir.expr import Binary, Const, Expr, Select, Sym, binary, symbols
 from argus.ir.memory import BarrierAlloc, SharedAlloc, SharedView
 from argus.ir.program import Program
 from argus.ir.walk import walk
+from argus.isa.effects import effects_of
 from argus.verify.order.scalars import Scalars
 from argus.verify.order.state import GroupState
 
@@ -54,6 +55,8 @@ class Fills:
 
     def _study(self, role: str, body: o.Block) -> None:
         for op in walk(body):
+            for touch in effects_of(op).writes:
+                self._written(role, touch.view)
             match op:
                 case o.Let():
                     self.lets[op.sym.name] = op.value
@@ -61,16 +64,12 @@ class Fills:
                     for carry in op.scalars:
                         self.turning[carry.arg.name] = (op, carry)
                         self.turning[carry.result.name] = (op, carry)
-                case o.StoreShared():
-                    self._written(role, op.view)
-                case o.CopyAsync():
-                    self._written(role, op.dst)
-                    if op.barrier is not None:
-                        self.full.setdefault(op.dst.alloc, op.barrier.alloc)
+                case o.CopyAsync() if op.barrier is not None:
+                    self.full.setdefault(op.dst.alloc, op.barrier.alloc)
                 case (
                     o.If() | o.Roles() | o.LoadScalar() | o.RegisterOp() | o.Dot()
-                    | o.LoadGlobal() | o.StoreGlobal() | o.LoadShared() | o.CopyOut()
-                    | o.Synchronisation() | o.RingOp() | o.Annotation()
+                    | o.Access() | o.Copy() | o.Synchronisation() | o.RingOp()
+                    | o.Annotation()
                 ):  # fmt: skip
                     pass
                 case _:

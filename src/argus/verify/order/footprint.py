@@ -28,6 +28,7 @@ from argus.ir.memory import SharedView
 from argus.ir.placement import MatrixOperand, TmaPlan, VectorPlan
 from argus.isa.boxes import box_offsets
 from argus.isa.descriptor import operand_addresses
+from argus.isa.effects import EffectsTable
 from argus.verify.order.scalars import Scalars
 
 __all__ = ["Footprint", "Footprints", "OutOfModel", "Pairs"]
@@ -87,6 +88,7 @@ class Footprints:
         self.size = size
         self.lanes = lanes
         self.scalars = scalars
+        self.effects = EffectsTable()
         self._made: dict[tuple[object, ...], Footprint] = {}
         self._boxes: dict[tuple[object, ...], tuple[Footprint, ...]] = {}
 

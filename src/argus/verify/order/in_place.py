@@ -24,6 +24,7 @@ from argus.ir.memory import GlobalTensor, GlobalView
 from argus.ir.placement import VectorPlan
 from argus.ir.program import Program
 from argus.ir.walk import defined, used, walk
+from argus.isa.effects import effects_of
 from argus.verify.evidence import Counterexample, Event, Place
 from argus.verify.order.cross_block import Clash, clash
 from argus.verify.verdict import Obligation, Verdict
@@ -115,7 +116,7 @@ def _apart(
         return f"line {line} writes to {read.tensor.name} at another time"
     if not _same(read, write):
         return f"line {line} writes other elements of {read.tensor.name}, or the same"
-    if isinstance(write.op, o.CopyOut) and write.place < read.place:
+    if effects_of(write.op).later and write.place < read.place:
         return f"line {line} stores by TMA, and nothing waits for its completion"
     if _between(read, write, syncs):
         return ""
@@ -249,25 +250,14 @@ def _accesses(program: Program) -> Iterator[GlobalAccess]:
         lets = {op.sym.name: op.value for op in walk(body) if isinstance(op, o.Let)}
         lets = {**outside, **lets}
         for place, (op, loops, _) in enumerate(_ordered(body)):
-            match op:
-                case o.LoadGlobal():
-                    what = (op.view.tensor, op.view, False, False)
-                case o.CopyAsync():
-                    what = (op.src.tensor, op.src, False, False)
-                case o.LoadScalar():
-                    what = (op.tensor, None, False, False)
-                case o.StoreGlobal():
-                    what = (op.view.tensor, op.view, True, op.atomic is not None)
-                case o.CopyOut():
-                    what = (op.dst.tensor, op.dst, True, False)
-                case (
-                    o.Structure() | o.Let() | o.RegisterOp() | o.Dot()
-                    | o.LoadShared() | o.StoreShared() | o.Synchronisation()
-                    | o.RingOp() | o.Annotation()
-                ):  # fmt: skip
-                    continue
-                case _:
-                    assert_never(op)
+            does = effects_of(op)
+            # What an atomic reads is for itself alone.
+            found = [t for t in does.elsewhere if t.write] or does.elsewhere
+            if not found:
+                continue
+            (touch,) = found
+            atomic = isinstance(op, o.StoreGlobal) and op.atomic is not None
+            what = (touch.tensor, touch.view, touch.write, atomic)
             idle = isinstance(op, o.LoadGlobal) and _idle(op, body)
             yield GlobalAccess(op, *what, role, loops, place, lets, idle)
 

@@ -103,9 +103,8 @@ def _record(record: AccessRecord, place: dict[BarrierState, int]) -> tuple[objec
             place[record.filled],
             len(record.filled.completions) - record.number,
         )
-    elif record.kind != "generic":
-        queue = {"cp": group.copies, "store": group.stores, "wgmma": group.products}
-        mine = queue[record.kind]
+    elif record.kind.over != "issue":
+        mine = group.queues[record.kind.over]
         behind = (
             mine.issued - record.number if record.number > mine.covered else -1,
             record.number <= group.handed,
@@ -145,7 +144,7 @@ def _group(group: GroupState, place: dict[BarrierState, int]) -> tuple[object, .
         group.registers,
         products.shape(),
         group.copies.shape(group.handed),
-        group.stores.shape(),
+        group.queues["bulk_read"].shape(),
         tuple(products.issued - count for count, _ in group.issue_causes),
         registers,
         operands,

@@ -31,6 +31,7 @@ class Machine:
         self.program = program
         self.findings = findings
         self.footprints = footprints
+        self.effects = footprints.effects
         self.fills = fills
         self.scalars = fills.scalars
         self.moments = Moments()

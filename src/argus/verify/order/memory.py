@@ -11,33 +11,59 @@ from typing import assert_never
 from argus.ir import ops as o
 from argus.ir.memory import SharedView
 from argus.ir.placement import TmaPlan, VectorPlan, WgmmaPlan
+from argus.isa import wgmma
 from argus.isa.boxes import box_bytes
+from argus.isa.effects import Touch
 from argus.isa.registers import WARPGROUP
 from argus.verify.order import barriers, registers
 from argus.verify.order.accesses import access, report
 from argus.verify.order.async_groups import Queue
 from argus.verify.order.clock import CAUSE, ORDER
-from argus.verify.order.footprint import OutOfModel
+from argus.verify.order.footprint import Footprint, OutOfModel
 from argus.verify.order.machine import Machine
-from argus.verify.order.state import GroupState
+from argus.verify.order.state import GroupState, Kind, units
 
-__all__ = ["copies_arrive", "copy", "generic", "product", "store", "wait"]
+__all__ = ["commit", "copies_arrive", "copy", "generic", "product", "store", "wait"]
+
+CommitOp = o.WgmmaCommit | o.CopyOutCommit | o.CpAsyncCommit
+GroupWaitOp = o.WgmmaWait | o.CopyOutWait | o.CpAsyncWait
 
 
 def generic(
-    machine: Machine,
-    group: GroupState,
-    op: o.LoadShared | o.StoreShared,
-    write: bool,
+    machine: Machine, group: GroupState, op: o.LoadShared | o.StoreShared
 ) -> None:
     """An ordinary access by all threads of a group."""
     if op.plan is None:
         raise OutOfModel("an access to shared memory without a plan")
     footprint = machine.footprints.vector(op, op.plan, op.view, group.env)
-    fill = machine.fills.number(group, op.view, write)
+    (touch,) = machine.effects.of(op).touches
+    _touch(machine, group, op, touch, footprint, *_start(machine, group, touch))
+
+
+def _start(machine: Machine, group: GroupState, touch: Touch) -> tuple[int, int]:
+    """The moment by which an access is over, and what its group calls it."""
+    if touch.over == "issue":
+        return group.base, 0
+    queue = group.queues[touch.over]
+    return queue.issue(machine.moments), queue.issued
+
+
+def _touch(
+    machine: Machine,
+    group: GroupState,
+    op: o.AnyOp,
+    touch: Touch,
+    footprint: Footprint,
+    base: int,
+    number: int,
+) -> None:
+    """An access that the group itself starts, and itself waits for."""
+    scope = machine.effects.of(op).scope
+    kind = Kind(touch.proxy, touch.over, scope)
+    fill = machine.fills.number(group, touch.view, touch.write)
     access(
-        machine.findings, group, group.block, op, footprint, op.view.alloc, fill,
-        "generic", write, group.warps, group.base, 0,
+        machine.findings, group, group.block, op, footprint, touch.view.alloc, fill,
+        kind, touch.write, units(scope, group.warps), base, number,
     )  # fmt: skip
 
 
@@ -58,43 +84,56 @@ def product(machine: Machine, group: GroupState, op: o.Dot) -> None:
         )
         return
     warpgroups = group.warps // WARPGROUP
-    base = group.products.issue(machine.moments)
-    count = group.products.issued
-    sides = [("b", op.b, plan.b, plan.inst_n)]
-    if isinstance(op.a, SharedView):
-        if plan.a is None:
-            raise OutOfModel("a matrix operand in shared memory without descriptor")
-        sides.append(("a", op.a, plan.a, 64))
-    for side, view, operand, rows in sides:
-        if not isinstance(view, SharedView):
-            raise OutOfModel("wgmma with B in registers")
+    does = machine.effects.of(op)
+    if not isinstance(op.b, SharedView):
+        raise OutOfModel("wgmma with B in registers")
+    if isinstance(op.a, SharedView) and plan.a is None:
+        raise OutOfModel("a matrix operand in shared memory without descriptor")
+    (*first, last) = does.reads
+    sides = [("b", last, plan.b, plan.inst_n)]
+    if plan.a is not None:
+        sides += [("a", touch, plan.a, wgmma.ROWS) for touch in first]
+    base, number = _start(machine, group, last)
+    for side, touch, operand, rows in sides:
         footprint = machine.footprints.operand(
-            op, side, operand, view, group.env, rows, warpgroups
+            op, side, operand, touch.view, group.env, rows, warpgroups
         )
-        fill = machine.fills.number(group, view, write=False)
-        access(
-            machine.findings, group, group.block, op, footprint, view.alloc, fill,
-            "wgmma", False, warpgroups, base, count,
-        )  # fmt: skip
+        _touch(machine, group, op, touch, footprint, base, number)
+    if not does.later:
+        return
     know = group.know
     firsts = range(0, group.warps, WARPGROUP)
     causes = [know.any(CAUSE, slice(w, w + WARPGROUP)) for w in firsts]
-    group.issue_causes.append((count, causes))
-    registers.issue(machine.findings, group, op, count)
+    group.issue_causes.append((number, causes))
+    registers.issue(machine.findings, group, op, does, number)
 
 
-def wait(group: GroupState, queue: Queue, pending: int) -> None:
-    """Each warp knows its own operations of a queue to be complete, but ``pending``."""
+def commit(machine: Machine, group: GroupState, op: CommitOp) -> None:
+    """Groups are closed of what was issued so far."""
+    for kind in machine.effects.of(op).commits:
+        if kind in group.queues:
+            group.queues[kind].commit()
+    if isinstance(op, o.CpAsyncCommit):
+        group.recent.append(group.did(op, "closes a group of copies"))
+
+
+def wait(machine: Machine, group: GroupState, op: GroupWaitOp) -> None:
+    """Each warp knows its own operations to be complete, but those of some groups."""
+    for kind in machine.effects.of(op).awaits:
+        if kind in group.queues:
+            _wait(group, group.queues[kind], op.pending)
+    text = f"waits until at most {op.pending} groups are left"
+    group.recent.append(group.did(op, text))
+
+
+def _wait(group: GroupState, queue: Queue, pending: int) -> None:
     for base in queue.wait(pending):
         for part in (ORDER, CAUSE):
-            if queue is group.stores:
+            if queue.scope == "elected":
                 group.know.tell_first(part, base)
             else:
                 group.know.learn(part, base, queue.units)
-    assert group.op is not None
-    text = f"waits until at most {pending} groups are left"
-    group.recent.append(group.did(group.op, text))
-    if queue is group.products:
+    if queue.scope == "warpgroup":
         _together(group, queue.covered)
 
 
@@ -114,12 +153,8 @@ def copy(machine: Machine, group: GroupState, op: o.CopyAsync) -> None:
             _tma(machine, group, op, op.plan)
         case VectorPlan():
             footprint = machine.footprints.vector(op, op.plan, op.dst, group.env)
-            fill = machine.fills.number(group, op.dst, write=True)
-            base = group.copies.issue(machine.moments)
-            access(
-                machine.findings, group, group.block, op, footprint, op.dst.alloc, fill,
-                "cp", True, group.warps, base, group.copies.issued,
-            )  # fmt: skip
+            (touch,) = machine.effects.of(op).touches
+            _touch(machine, group, op, touch, footprint, *_start(machine, group, touch))
         case None:
             raise OutOfModel("a copy without a plan")
         case _:
@@ -134,13 +169,16 @@ def _tma(machine: Machine, group: GroupState, op: o.CopyAsync, plan: TmaPlan) ->
     nbytes = box_bytes(plan.map.box, plan.map.tensor.dtype.bytes)
     footprints = machine.footprints.boxes(op, plan, op.dst, group.env)
     fill = machine.fills.number(group, op.dst, write=True)
+    does = machine.effects.of(op)
+    (touch,) = does.touches
+    kind = Kind(touch.proxy, touch.over, does.scope)
     brought = [(b, machine.barrier(group, op.barrier, b)) for b in receivers]
     for block, barrier in brought:
         phase = barrier.completions[-1]
         for footprint in footprints:
             access(
                 machine.findings, group, block, op, footprint, op.dst.alloc, fill,
-                "tma", True, 1, phase, barrier.completed, barrier,
+                kind, True, 1, phase, barrier.completed, barrier,
             )  # fmt: skip
         group.sent[barrier] = (op, group.iteration, phase)
     for _, barrier in brought:
@@ -154,13 +192,10 @@ def store(machine: Machine, group: GroupState, op: o.CopyOut) -> None:
     """A TMA store starts to read shared memory."""
     if op.plan is None:
         raise OutOfModel("a TMA store without a plan")
-    base = group.stores.issue(machine.moments)
-    fill = machine.fills.number(group, op.src, write=False)
+    (touch,) = machine.effects.of(op).touches
+    base, number = _start(machine, group, touch)
     for footprint in machine.footprints.boxes(op, op.plan, op.src, group.env):
-        access(
-            machine.findings, group, group.block, op, footprint, op.src.alloc, fill,
-            "store", False, 1, base, group.stores.issued,
-        )  # fmt: skip
+        _touch(machine, group, op, touch, footprint, base, number)
 
 
 def copies_arrive(machine: Machine, group: GroupState, op: o.CpAsyncArrive) -> None:

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from typing import assert_never
 
 from argus.ir import ops as o
-from argus.ir.placement import WgmmaPlan
 from argus.ir.walk import defined, used
+from argus.isa.effects import OpEffects, effects_of
 from argus.verify.order.accesses import event, report
 from argus.verify.order.finding import OrderFindings
 from argus.verify.order.state import AccumulatorState, GroupState, storage_key
@@ -23,7 +23,9 @@ __all__ = ["issue", "move", "touch", "waited"]
 def touch(findings: OrderFindings, group: GroupState, op: o.AnyOp) -> None:
     """An operation reads and writes registers; loops and branches do so by `move`."""
     match op:
-        case o.For() | o.If() | o.Roles() | o.WgmmaWait() | o.Dot(plan=WgmmaPlan()):
+        case o.For() | o.If() | o.Roles() | o.WgmmaWait():
+            return
+        case o.Dot() if effects_of(op).later:
             return
         case (
             o.Binding() | o.RegisterOp() | o.Dot() | o.Access() | o.Copy()
@@ -54,7 +56,9 @@ def move(
             _write(findings, group, op, target)
 
 
-def issue(findings: OrderFindings, group: GroupState, op: o.Dot, number: int) -> None:
+def issue(
+    findings: OrderFindings, group: GroupState, op: o.Dot, does: OpEffects, number: int
+) -> None:
     """A wgmma begins to use its registers."""
     result = storage_key(op.result)
     if op.acc is not None and storage_key(op.acc) != result:
@@ -62,9 +66,9 @@ def issue(findings: OrderFindings, group: GroupState, op: o.Dot, number: int) ->
         _write(findings, group, op, op.result)
     elif result in group.operands:
         _clash(findings, group, op, op.result, group.operands[result][1])
-    if isinstance(op.a, o.Tile):
-        _read(findings, group, op, op.a)
-        group.operands[storage_key(op.a)] = (number, op)
+    for tile in does.sources:
+        _read(findings, group, op, tile)
+        group.operands[storage_key(tile)] = (number, op)
     group.accumulators[result] = AccumulatorState(number, op)
     group.hot = True
 

@@ -11,9 +11,9 @@ from typing import assert_never
 
 from argus.diagnostics import Span
 from argus.ir import ops as o
-from argus.ir.placement import TmaPlan, WgmmaPlan
 from argus.ir.program import Program
 from argus.ir.walk import walk
+from argus.isa.effects import OpEffects, effects_of
 from argus.verify.evidence import Counterexample, Place
 from argus.verify.order.control_dependence import study
 from argus.verify.order.events import has_events
@@ -120,18 +120,8 @@ def _places(program: Program) -> Iterator[tuple[str, o.AnyOp]]:
 
 def _rules(op: o.AnyOp) -> tuple[str, ...]:
     match op:
-        case o.LoadShared():
-            return ("AG0311", "AG0401", "AG0402")
-        case o.StoreShared():
-            return ("AG0401",)
-        case o.Dot(plan=WgmmaPlan()):
-            return ("AG0311", "AG0401", "AG0402", "AG0407", "AG0408", "AG0419")
-        case o.CopyAsync(plan=TmaPlan()):
-            return ("AG0401", "AG0408", "AG0410", "AG0421", "AG0423")
-        case o.CopyAsync():
-            return ("AG0401", "AG0421")
-        case o.CopyOut():
-            return ("AG0311", "AG0401", "AG0402", "AG0408", "AG0421")
+        case o.Access() | o.Copy() | o.Dot():
+            return _of_accesses(effects_of(op))
         case o.CpAsyncArrive():
             return ("AG0409", "AG0423")
         case o.BarrierExpect():
@@ -154,8 +144,7 @@ def _rules(op: o.AnyOp) -> tuple[str, ...]:
             o.For() | o.If() | o.Roles() | o.Let() | o.LoadScalar() | o.Full()
             | o.Index() | o.Elementwise() | o.Cast() | o.Broadcast() | o.Transpose()
             | o.Reduce() | o.Split() | o.Slice() | o.Scan() | o.Reinterpret()
-            | o.Convert() | o.Dot() | o.LoadGlobal() | o.StoreGlobal()
-            | o.CopyOutCommit() | o.CopyOutWait() | o.CpAsyncCommit()
+            | o.Convert() | o.CopyOutCommit() | o.CopyOutWait() | o.CpAsyncCommit()
             | o.CpAsyncWait() | o.Fence() | o.WgmmaCommit()
             | o.RingAcquire() | o.RingPublish() | o.RingWait() | o.RingRelease()
             | o.Tag() | o.Check() | o.Assume() | o.Expect() | o.Trust()
@@ -163,3 +152,21 @@ def _rules(op: o.AnyOp) -> tuple[str, ...]:
             return ()
         case _:
             assert_never(op)
+
+
+def _of_accesses(does: OpEffects) -> tuple[str, ...]:
+    """The rules about accesses to shared memory, and about registers in flight."""
+    if not does.touches:
+        return ()
+    found = {"AG0401"}
+    if does.reads:
+        found |= {"AG0311", "AG0402"}
+    if any(touch.proxy == "async" for touch in does.touches):
+        found.add("AG0408")
+    if does.scope == "warpgroup":
+        found.add("AG0419")
+    if does.completes == "mbarrier":
+        found |= {"AG0410", "AG0423"}
+    if does.later:
+        found.add("AG0407" if does.results else "AG0421")
+    return tuple(sorted(found))

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from argus.ir import ops as o
-from argus.ir.placement import WgmmaPlan
 from argus.ir.program import Program
 from argus.ir.walk import blocks, defined, used, walk
+from argus.isa.effects import effects_of
 from argus.verify.order.control_dependence import Control
 from argus.verify.order.events import has_events
 from argus.verify.order.state import storage_key
@@ -38,9 +38,8 @@ def prune(program: Program, control: Control) -> Pruned:
     """The operations to look at in each block of a program."""
     keys: set[object] = set()
     for op in walk(program.body):
-        if isinstance(op, o.Dot) and isinstance(op.plan, WgmmaPlan):
-            tiles = (op.result, op.a, op.acc)
-            keys.update(storage_key(t) for t in tiles if isinstance(t, o.Tile))
+        if isinstance(op, o.Dot) and effects_of(op).later:
+            keys.update(storage_key(t) for t in (*used(op), *defined(op)))
     kept: dict[int, list[o.AnyOp]] = {}
     _block(program.body, control, keys, kept)
     return Pruned(kept, control.scalars)

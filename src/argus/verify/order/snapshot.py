@@ -144,7 +144,7 @@ def _group(group: GroupState, counters: tuple[str, ...], modulus: int) -> object
         group.registers,
         group.products.shape(),
         group.copies.shape(group.handed),
-        group.stores.shape(),
+        group.queues["bulk_read"].shape(),
         registers,
         operands,
         values,

@@ -7,8 +7,9 @@ Nothing here executes operations (`walk.py`) or decides what is wrong with an ac
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple, assert_never
 
 from argus.diagnostics import Span
 from argus.ir.memory import BarrierAlloc, SharedAlloc
@@ -21,6 +22,8 @@ from argus.ir.ops import (
     Tile,
 )
 from argus.ir.program import Program
+from argus.isa.effects import waiting_scopes
+from argus.isa.record import Awaits, Completes, Proxy, Scope
 from argus.isa.registers import WARPGROUP
 from argus.verify.evidence import Event
 from argus.verify.order.async_groups import Queue
@@ -35,6 +38,7 @@ __all__ = [
     "Did",
     "GroupState",
     "Iteration",
+    "Kind",
     "Parting",
     "Steps",
     "Waited",
@@ -42,6 +46,7 @@ __all__ = [
     "Wanting",
     "make_block",
     "storage_key",
+    "units",
 ]
 
 Iteration = tuple[tuple[str, int], ...]
@@ -71,17 +76,24 @@ class Did:
         return Event(self.group.who, text, self.op.span, dict(self.iteration))
 
 
+class Kind(NamedTuple):
+    """How an access is made: by which proxy, until what, and by whom together."""
+
+    proxy: Proxy
+    over: Completes
+    scope: Scope
+
+
 @dataclass(eq=False, slots=True)
 class AccessRecord:
     """The latest access of one operation of one group to one footprint.
 
-    ``kind``: "generic", "cp" (cp.async), "tma", "wgmma" or "store" (TMA). Unit u has
-    completed for those who know moment ``base + u``; ``number`` counts these accesses
-    where the group does. It was issued for those who know moment ``issued`` plus the
-    number of the unit's first warp.
+    Unit u has completed for those who know moment ``base + u``; ``number`` counts these
+    accesses where the group does. It was issued for those who know moment ``issued``
+    plus the number of the unit's first warp.
     """
 
-    kind: str
+    kind: Kind
     write: bool
     footprint: Footprint
     group: GroupState
@@ -108,7 +120,7 @@ class AccessRecord:
     @property
     def stride(self) -> int:
         """Warps of a unit."""
-        return 4 if self.kind == "wgmma" else 1
+        return 4 if self.kind.scope == "warpgroup" else 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,8 +235,8 @@ class Parting:
     """Moments that have happened for some of its warps."""
     now: int
     """The moments of its warps."""
-    queues: tuple[tuple[int, int, tuple[int, ...]], ...]
-    """cp.async copies, TMA stores, products: issued, covered, committed groups."""
+    queues: Mapping[Awaits, tuple[int, int, tuple[int, ...]]]
+    """By kind of group what was issued, what is covered, and the committed groups."""
     handed: int
     sent: dict[BarrierState, tuple[CopyAsync, Iteration, int]]
     reached: dict[BarrierState, tuple[BarrierArrive, Iteration, int, int]]
@@ -306,9 +318,13 @@ class GroupState:
     recent: deque[Did] = field(default_factory=lambda: deque["Did"](maxlen=6))
 
     def __post_init__(self) -> None:
-        self.products = Queue(max(self.warps // WARPGROUP, 1))
-        self.copies = Queue(self.warps)
-        self.stores = Queue(1)
+        self.queues: dict[Awaits, Queue] = {
+            kind: Queue(units(scope, self.warps), scope)
+            for kind, scope in waiting_scopes().items()
+        }
+        """Operations on shared memory that complete in groups, by kind of group."""
+        self.products = self.queues["wgmma_group"]
+        self.copies = self.queues["cp_async_group"]
         self.ones = (1 << self.warps) - 1
         self.who = (
             f"{self.name} of block {self.block.rank}"
@@ -353,10 +369,10 @@ class GroupState:
             self,
             self.know.any(CAUSE),
             self.now,
-            tuple(
-                (q.issued, q.covered, tuple(q.committed))
-                for q in (self.copies, self.stores, self.products)
-            ),
+            {
+                kind: (q.issued, q.covered, tuple(q.committed))
+                for kind, q in self.queues.items()
+            },
             self.handed,
             dict(self.sent),
             dict(self.reached),
@@ -367,6 +383,21 @@ class GroupState:
         base = self.base = self.moments.take(self.warps)
         for part in (ORDER, CAUSE):
             self.know.learn(part, base, self.warps)
+
+
+def units(scope: Scope, warps: int) -> int:
+    """How many parts of a group execute an operation, each by itself."""
+    match scope:
+        case "elected":
+            return 1
+        case "warpgroup":
+            return max(warps // WARPGROUP, 1)
+        case "thread" | "warp":
+            return warps
+        case "block" | "cluster":
+            raise ValueError(f"a {scope} starts nothing that completes in groups")
+        case _:
+            assert_never(scope)
 
 
 @dataclass(eq=False)

@@ -151,10 +151,10 @@ class Walk(Machine):
                     group.env[op.sym.name] = self.value(group, op.value)
                 case o.Dot():
                     memory.product(self, group, op)
-                case o.WgmmaCommit():
-                    group.products.commit()
+                case o.WgmmaCommit() | o.CopyOutCommit() | o.CpAsyncCommit():
+                    memory.commit(self, group, op)
                 case o.WgmmaWait():
-                    memory.wait(group, group.products, op.pending)
+                    memory.wait(self, group, op)
                     registers.waited(self.findings, group, op)
                 case o.CopyAsync():
                     memory.copy(self, group, op)
@@ -166,25 +166,16 @@ class Walk(Machine):
                     yield from syncs.wait(self, group, op)
                 case o.Sync():
                     yield from syncs.sync(self, group, op)
-                case o.LoadShared():
-                    memory.generic(self, group, op, write=False)
-                case o.StoreShared():
-                    memory.generic(self, group, op, write=True)
+                case o.LoadShared() | o.StoreShared():
+                    memory.generic(self, group, op)
                 case o.CopyOut():
                     memory.store(self, group, op)
-                case o.CopyOutCommit():
-                    group.stores.commit()
-                case o.CopyOutWait():
-                    memory.wait(group, group.stores, op.pending)
-                case o.CpAsyncCommit():
-                    group.copies.commit()
-                    group.recent.append(group.did(op, "closes a group of copies"))
-                case o.CpAsyncWait():
-                    memory.wait(group, group.copies, op.pending)
+                case o.CopyOutWait() | o.CpAsyncWait():
+                    memory.wait(self, group, op)
                 case o.CpAsyncArrive():
                     memory.copies_arrive(self, group, op)
                 case o.Fence():
-                    if op.kind == "proxy.async":
+                    if self.effects.of(op).fence == "async":
                         group.know.fence()
                         group.tick()
                 case o.ClusterSync():
