@@ -251,7 +251,7 @@ def _product(op: o.Dot) -> OpEffects:
         case MmaPlan():
             bound = {"d": op.result, "a": op.a, "b": op.b}
         case None:
-            raise ValueError(f"line {op.span.line}: a dot has no plan")
+            raise ValueError(f"line {op.span.line}: a dot is not placed")
         case _:
             assert_never(op.plan)
     return _does(registry.lookup(op.plan.instruction), bound)
@@ -268,7 +268,7 @@ def _copy(op: o.CopyAsync) -> OpEffects:
             function = cp_async.function_name(width * op.src.dtype.bytes)
             bound = {"smem": op.dst, "gmem": op.src}
         case None:
-            raise ValueError(f"line {op.span.line}: a copy has no plan")
+            raise ValueError(f"line {op.span.line}: a copy is not placed")
         case _:
             assert_never(op.plan)
     return _does(registry.lookup(function), bound)

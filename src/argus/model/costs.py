@@ -25,6 +25,7 @@ from argus.ir.memory import GlobalView, SharedAlloc, SharedView
 from argus.ir.placement import MmaPlan, TmaPlan, VectorPlan, WgmmaPlan
 from argus.ir.walk import used, walk
 from argus.isa import registry
+from argus.isa.effects import effects_of
 from argus.layout import SharedLayout
 from argus.model.hardware import Hardware
 from argus.model.steps import Product, Work
@@ -229,18 +230,19 @@ def straddling(
 def product(op: o.Dot, warps: int, groups: int, hardware: Hardware) -> Product:
     """A dot of one of ``groups`` thread groups of a role of ``warps`` warps."""
     plan = op.plan
+    over = effects_of(op).completes
     match plan:
         case WgmmaPlan():
             record = registry.lookup(plan.instruction)
             count = plan.m_atoms * plan.n_atoms * plan.k_steps * warps / 4 / groups
             tensor = count * record.cost.flops / hardware.tensor_flops
             waves = count * record.cost.bytes / hardware.shared_bytes
-            return Product(tensor, waves, 4.0 * count, True, count)
+            return Product(tensor, waves, 4.0 * count, over, count)
         case MmaPlan():
             record = registry.lookup(plan.instruction)
             count = len(plan.steps) * warps / groups
             tensor = count * record.cost.flops / hardware.tensor_flops
-            return Product(tensor, 0.0, count, False, count)
+            return Product(tensor, 0.0, count, over, count)
         case None:
             raise ValueError("a dot without a plan: the program is not placed")
         case _:

@@ -19,6 +19,7 @@ from typing import Any
 
 from argus.diagnostics import fail
 from argus.ir.program import BLOCK_INDEX, CLUSTER_RANK
+from argus.isa.record import Awaits
 from argus.model import steps as s
 from argus.model.hardware import Hardware
 from argus.model.scalars import CLUSTER_SIZE
@@ -36,8 +37,8 @@ class Thread:
         self.block, self.role, self.time = block, role, time
         self.env: s.Env = {}
         self.arrival: dict[int, float] = {}
-        self.open: dict[str, float] = {}
-        self.closed: dict[str, list[tuple[float, float]]] = {}
+        self.open: dict[Awaits, float] = {}
+        self.closed: dict[Awaits, list[float]] = {}
         self.run: Run | None = None
 
 
@@ -249,7 +250,7 @@ class Machine:
                     phases = self._phases(t, step.barrier)
                     at = t.time
                     if step.copies:
-                        at = max(at, t.open.get("copy", 0.0))
+                        at = max(at, t.open.get("cp_async_group", 0.0))
                     self._arrive(phases, step.barrier.arrivals, step.weight, at)
                     t.time += 4.0
                 case s.Expect():
@@ -258,15 +259,15 @@ class Machine:
                     self._arrive(phases, step.barrier.arrivals, step.weight, t.time)
                     t.time += 4.0
                 case s.Group():
-                    found = t.open.pop(step.kind, 0.0)
-                    read = t.open.pop(step.kind + " read", 0.0)
-                    t.closed.setdefault(step.kind, []).append((found, read))
+                    for kind in step.kinds:
+                        done = t.open.pop(kind, 0.0)
+                        t.closed.setdefault(kind, []).append(done)
                 case s.GroupWait():
-                    groups = t.closed.get(step.kind, [])
-                    count = max(0, len(groups) - step.pending)
-                    for done, read in groups[:count]:
-                        t.time = max(t.time, read if step.read else done)
-                    del groups[:count]
+                    for kind in step.kinds:
+                        groups = t.closed.get(kind, [])
+                        count = max(0, len(groups) - step.pending)
+                        t.time = max(t.time, *groups[:count], 0.0)
+                        del groups[:count]
                     t.time += 4.0
                     yield None
                 case s.Loop():
@@ -298,8 +299,8 @@ class Machine:
                     self._issue(t, step.traffic, self._hw.stored_lines)
                     end = self._move(t.time, step.traffic, 0.0)
                     # Read when the path to L2 has taken it.
-                    t.open["out"] = max(t.open.get("out", 0.0), end)
-                    t.open["out read"] = max(t.open.get("out read", 0.0), end)
+                    for kind in step.over:
+                        t.open[kind] = max(t.open.get(kind, 0.0), end)
                     yield None
                 case s.Sync():
                     yield from self._sync(t, step)
@@ -333,8 +334,8 @@ class Machine:
 
     def _product(self, t: Thread, step: s.Product) -> None:
         at, hw = t.time, self._hw
-        wgmma = step.asynchronous
-        if wgmma:
+        later = step.over != "issue"
+        if later:
             cycles = step.tensor / hw.wgmma_efficiency
             cycles += step.instructions * hw.wgmma_cycles
         else:
@@ -342,9 +343,9 @@ class Machine:
         end = self._serve(TENSOR, at, cycles)
         if step.shared:
             end = max(end, self._serve(SHARED, at, step.shared))
-        if wgmma:
+        if later:
             done = end + hw.wgmma_latency
-            t.open["wgmma"] = max(t.open.get("wgmma", 0.0), done)
+            t.open[step.over] = max(t.open.get(step.over, 0.0), done)
             t.time += step.issue
         else:
             self._serve(ISSUE, at, step.issue / hw.issue_slots)
@@ -353,10 +354,11 @@ class Machine:
     def _copy(self, t: Thread, step: s.Copy) -> None:
         hw = self._hw
         self._issue(t, step.traffic, hw.lines)
-        extra = hw.tma_latency if step.tma else hw.copy_latency
+        counted = step.over == "mbarrier"
+        extra = hw.tma_latency if counted else hw.copy_latency
         end = self._move(t.time, step.traffic, hw.l2_latency + extra)
-        if step.barrier is None or not step.tma:
-            t.open["copy"] = max(t.open.get("copy", 0.0), end)
+        if step.barrier is None or not counted:
+            t.open[step.over] = max(t.open.get(step.over, 0.0), end)
             return
         phases = self._phases(t, step.barrier)
         phases.bytes -= step.received

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from argus.isa.record import Awaits, Completes
+
 Env = dict[str, Any]
 Value = Callable[[Env], Any]
 
@@ -97,28 +99,27 @@ class Barrier:
 
 @dataclass(frozen=True)
 class Copy:
-    """Global to shared memory, asynchronously. ``barrier`` None: by cp.async groups."""
+    """Global to shared memory; it is complete by ``over``, of ``barrier`` perhaps."""
 
     traffic: Traffic
     barrier: Barrier | None
     received: float
-    tma: bool
+    over: Completes
 
 
 @dataclass(frozen=True)
 class Group:
-    """Close the group of copies ("copy"), stores ("out") or products ("wgmma")."""
+    """Close the groups of these kinds."""
 
-    kind: str
+    kinds: tuple[Completes, ...]
 
 
 @dataclass(frozen=True)
 class GroupWait:
-    """Until at most ``pending`` groups of a kind remain; ``read``: have been read."""
+    """Until at most ``pending`` groups of each of these kinds remain."""
 
-    kind: str
+    kinds: tuple[Awaits, ...]
     pending: int
-    read: bool = False
 
 
 @dataclass(frozen=True)
@@ -131,15 +132,16 @@ class Product:
     tensor: float
     shared: float
     issue: float
-    asynchronous: bool
+    over: Completes
     instructions: float
 
 
 @dataclass(frozen=True)
 class Out:
-    """Shared to global memory by TMA."""
+    """Shared to global memory by TMA: read by the first kind of group, then written."""
 
     traffic: Traffic
+    over: tuple[Completes, Completes]
 
 
 @dataclass(frozen=True)

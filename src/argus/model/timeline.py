@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from argus.ir.program import Program
+from argus.isa.record import Awaits
 from argus.model import steps as s
 from argus.model.hardware import H200, Hardware
 from argus.model.predict import Usage, memory_rate, prepare
@@ -272,8 +273,11 @@ def _kind(step: s.Step, roles: Mapping[int, str]) -> Kind | None:
         case s.Product():
             return "product"
         case s.GroupWait():
-            found: dict[str, Kind] = {"wgmma": "product", "copy": "wait data"}
-            return found.get(step.kind, "store")
+            found: dict[Awaits, Kind] = {
+                "wgmma_group": "product",
+                "cp_async_group": "wait data",
+            }
+            return found.get(step.kinds[0], "store")
         case s.Sync():
             return "sync"
         case s.Store() | s.Out():

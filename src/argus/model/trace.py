@@ -21,6 +21,7 @@ from argus.ir.memory import BarrierRef, GlobalView
 from argus.ir.placement import TmaPlan, VectorPlan
 from argus.ir.program import BLOCK_INDEX, CLUSTER_RANK, Program
 from argus.ir.walk import walk
+from argus.isa.effects import effects_of
 from argus.isa.registers import WARPGROUP
 from argus.model import costs
 from argus.model import steps as s
@@ -212,19 +213,13 @@ class Tracer:
                 size = self._bytes(op.dst)
                 self._footprint.stored += size * self._inner[-1]
                 traffic = s.Traffic(size, size, 0.0, 0.0, TMA_ISSUE)
-                return [s.Out(self._of_group(traffic))]
-            case o.CopyOutCommit():
-                return [s.Group("out")]
-            case o.CopyOutWait():
-                return [s.GroupWait("out", op.pending, op.read)]
-            case o.CpAsyncCommit():
-                return [s.Group("copy")]
-            case o.CpAsyncWait():
-                return [s.GroupWait("copy", op.pending)]
-            case o.WgmmaCommit():
-                return [s.Group("wgmma")]
-            case o.WgmmaWait():
-                return [s.GroupWait("wgmma", op.pending)]
+                does = effects_of(op)
+                over = (does.reads[0].over, does.completes)
+                return [s.Out(self._of_group(traffic), over)]
+            case o.CopyOutCommit() | o.CpAsyncCommit() | o.WgmmaCommit():
+                return [s.Group(effects_of(op).commits)]
+            case o.CopyOutWait() | o.CpAsyncWait() | o.WgmmaWait():
+                return [s.GroupWait(effects_of(op).awaits, op.pending)]
             case o.CpAsyncArrive():
                 weight = float(self._lanes * self._warps) / self._groups
                 return [s.Arrive(self._barrier(op.barrier), weight, True)]
@@ -345,6 +340,7 @@ class Tracer:
     def _copy(self, op: o.CopyAsync) -> list[s.Step]:
         barrier = None if op.barrier is None else self._barrier(op.barrier)
         size = self._bytes(op.src)
+        over = effects_of(op).completes
         match op.plan:
             case TmaPlan():
                 # What is multicast is fetched once, but enters every multiprocessor.
@@ -357,7 +353,7 @@ class Tracer:
                 )
                 self._read(op.src, traffic, shared)
                 received = op.plan.bytes / self._groups
-                return [s.Copy(self._of_group(traffic), barrier, received, True)]
+                return [s.Copy(self._of_group(traffic), barrier, received, over)]
             case VectorPlan():
                 env = {**self._one, **self._gathered(op.src)}
                 spread, lines = costs.requests(
@@ -366,7 +362,7 @@ class Tracer:
                 n = costs.ACCESS * op.plan.accesses
                 traffic = s.Traffic(spread, 0.0, lines, n * self._warps, n)
                 self._read(op.src, traffic, size)
-                return [s.Copy(self._of_group(traffic), barrier, 0.0, False)]
+                return [s.Copy(self._of_group(traffic), barrier, 0.0, over)]
             case None:
                 raise ValueError("a copy without a plan: the program is not placed")
             case _:
