@@ -7,8 +7,6 @@ to the thread that issued them, are waited for by the same thread.
 
 from __future__ import annotations
 
-from typing import assert_never
-
 import numpy as np
 
 from argus.codegen.addresses import (
@@ -28,28 +26,15 @@ from argus.ir import ops as o
 from argus.ir.expr import Const, Expr, Sym, lift
 from argus.ir.placement import TmaBox, TmaPlan, VectorPlan
 from argus.isa import cp_async, registers, tma
+from argus.isa.effects import effects_of
 from argus.isa.sync import NAMED_BARRIERS
 
 
 def is_elected(op: o.AnyOp) -> bool:
     """True when one elected thread of the group carries out ``op``."""
-    match op:
-        case o.CopyOut() | o.CopyOutCommit() | o.CopyOutWait() | o.BarrierExpect():
-            return True
-        case o.CopyAsync():
-            return isinstance(op.plan, TmaPlan)
-        case o.BarrierArrive():
-            return op.per == "role" and not op.cluster
-        case (
-            o.Structure() | o.Binding() | o.RegisterOp() | o.Dot() | o.Access()
-            | o.CpAsyncCommit() | o.CpAsyncWait() | o.CpAsyncArrive()
-            | o.BarrierWait() | o.Sync() | o.ClusterSync() | o.Fence()
-            | o.WgmmaCommit() | o.WgmmaWait() | o.SetMaxRegisters() | o.RingOp()
-            | o.Annotation()
-        ):  # fmt: skip
-            return False
-        case _:
-            assert_never(op)
+    # An arrival in each block of the cluster is made by as many lanes.
+    apart = isinstance(op, o.BarrierArrive) and op.cluster
+    return effects_of(op).scope == "elected" and not apart
 
 
 def elected(cx: Context) -> str:

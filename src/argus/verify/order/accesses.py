@@ -11,7 +11,6 @@ from collections.abc import Sequence
 
 from argus.ir import ops as o
 from argus.ir.memory import SharedAlloc
-from argus.isa.registers import WARPGROUP
 from argus.verify.evidence import Event
 from argus.verify.order.clock import FENCED, ORDER
 from argus.verify.order.finding import OrderFinding, OrderFindings

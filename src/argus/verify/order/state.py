@@ -120,7 +120,7 @@ class AccessRecord:
     @property
     def stride(self) -> int:
         """Warps of a unit."""
-        return 4 if self.kind.scope == "warpgroup" else 1
+        return WARPGROUP if self.kind.scope == "warpgroup" else 1
 
 
 @dataclass(frozen=True, slots=True)
