@@ -54,6 +54,77 @@ def test_usage(argus, words: list[str], code: str) -> None:
     assert data.json["ok"] is False
 
 
+LONG = "9" * 5000
+"""More digits than Python converts to a number (`sys.get_int_max_str_digits`)."""
+ODD = ["", ".", "/", "a\0b", "x" * 300, "x" * 5000, "/".join(["x" * 200] * 30)]
+"""Paths that no file has."""
+NUMBERS = ["", "-1", "1.5", "²", "٣", "1_0", "0x", "nan", "inf", "1e999", LONG]
+
+
+@pytest.mark.parametrize("option", ["--size", "--set", "--case", "--shape", "runs"])
+@pytest.mark.usefixtures("no_gpu")
+def test_no_number(argus, run: str, option: str) -> None:
+    """What somebody types for a number is refused, or is one; never a bug."""
+    scalars = ["run", "scalars.py", "--interpret", "--size", "N=8"]
+    for text in NUMBERS:
+        commands = {
+            "--size": [["run", "scale.py", "--interpret", "--size", f"M={text}"]],
+            "--set": [
+                ["check", "scale.py", "--no-proof", "--set", f"BN={text}"],
+                [*scalars, "--set", f"n={text}"],
+                [*scalars, "--set", f"a={text}"],
+            ],
+            "--case": [["check", "gemm", "--no-proof", "--case", text or "?"]],
+            "--shape": [["session", "start", "gemm", "--shape", text or "?"]],
+            "runs": [["runs", "diff", f"{run}:{text or '?'}", run]],
+        }[option]
+        for words in commands:
+            ran = argus(*words)
+            assert ran.code in (0, 1, 2), (words, ran.err)
+            assert "AG0913" not in ran.err + ran.out, (words, ran.err)
+
+
+def test_whole_numbers_are_exact(argus) -> None:
+    words = ["run", "scalars.py", "--interpret", "--size", "N=8", "--json"]
+    ran = argus(*words, "--set", f"big={2**53 + 1}")
+    assert ran.json["kernels"][0]["scalars"]["big"] == 2**53 + 1
+    for name, value in (("n", 2**31), ("big", -(2**63) - 1), ("a", "1e39")):
+        refused = argus(*words, "--set", f"{name}={value}")
+        assert refused.json["diagnostics"][0]["code"] == "AG0813"
+
+
+@pytest.mark.parametrize("path", ODD, ids=range(len(ODD)))
+@pytest.mark.usefixtures("no_gpu")
+def test_odd_paths(argus, path: str) -> None:
+    """Wherever a path is read or written, one that cannot be is a mistake."""
+    reading = [["check", path], ["check", f"{path}.py"], ["explain", f"./{path}.py"]]
+    reading += [["report", path or "?"]]
+    writing = [
+        ["check", "scale.py", "--html", path],
+        ["check", "scale.py", "--sarif", path],
+    ]
+    if "x" in path or "\0" in path:
+        writing.append(["export", "scale.py", "--out", path])
+        reading.append(["mcp", "--root", path])
+    for words in reading + writing:
+        ran = argus(*words)
+        assert ran.code == 2, (words, ran.err)
+        assert "AG0913" not in ran.err
+
+
+def test_tensors_larger_than_the_machine(argus) -> None:
+    """Not by asking for the memory: a grant that is written to ends the process."""
+    for sizes in (["M=2147483647", "N=2147483647"], ["M=1048576", "N=1048576"]):
+        options = [word for size in sizes for word in ("--size", size)]
+        ran = argus("run", "scale.py", "--interpret", *options)
+        assert ran.code == 2
+        assert "AG0908" in ran.err
+    options = [word for d in "MNK" for word in ("--size", f"{d}=2000000000")]
+    ran = argus("run", "gemm", "--interpret", *options)
+    assert ran.code == 2
+    assert "AG0908" in ran.err
+
+
 def test_sizes_that_the_kernel_refuses(argus) -> None:
     ran = argus("run", "softmax", "--interpret", "--case", "2", "--set", "BN=256")
     assert ran.code == 2

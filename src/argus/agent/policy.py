@@ -250,7 +250,7 @@ def forget(path: Path) -> bool:
 
     Also one that cannot be read: forgetting is the way out of that.
     """
-    if not path.exists():
+    if not os.path.exists(path):
         return False
     try:
         with owned.opened(path.parent) as folder, _locked(folder, path):

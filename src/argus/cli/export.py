@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -50,7 +51,7 @@ def export(
         selection = Selection(
             target, kernel, case, settings or (), dtypes or (), sizes or ()
         )
-        if output.exists() and not output.is_dir():
+        if os.path.exists(output) and not os.path.isdir(output):
             raise fail("AG0902", None, f"`{output}` is a file, not a folder")
         written: list[dict[str, str]] = []
         for subject in one_or_all(source, selection):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -43,7 +44,7 @@ def mcp(
                 "the tool server needs the package `mcp`",
                 help="pip install 'argus-gpu[mcp]'",
             )
-        if root is not None and not root.is_dir():
+        if root is not None and not os.path.isdir(root):
             raise fail("AG0901", None, f"there is no folder `{root}`")
         if root is None and Path.cwd() == Path("/"):
             raise fail(

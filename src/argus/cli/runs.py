@@ -197,13 +197,15 @@ def _trial_of(found: History, number: int, name: str) -> Trial:
 def _side(text: str) -> tuple[str, Candidate, Trial]:
     """A name to show, the kernel, and its trial, of RUN or RUN:TRIAL."""
     from argus.diagnostics import fail
+    from argus.files.typed import natural
 
     name, _, number = text.partition(":")
-    if number and not number.isdigit():
+    wanted = natural(number)
+    if number and wanted is None:
         raise fail("AG0908", None, f"`{number}` is not the number of a trial")
     with _store().read(name) as run:
         found = _history(run)
-        trial = _trial_of(found, int(number), run.id) if number else found.best
+        trial = found.best if wanted is None else _trial_of(found, wanted, run.id)
         if trial is None or trial.candidate is None:
             raise fail("AG1001", None, f"`{text}` has no kernel")
         return f"{run.id}:{trial.number}", _candidate(run, trial.candidate), trial

@@ -7,9 +7,10 @@ its kernels with default parameters. Options override both alike.
 from __future__ import annotations
 
 import difflib
+import os
+import struct
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from argus.compiler import Request, target_named
@@ -23,6 +24,7 @@ from argus.evaluation.requests import (
     request_for,
     with_statics,
 )
+from argus.files.typed import natural
 from argus.ir.dtypes import DTYPES, DType
 from argus.kernels.library import LIBRARY, Case, Entry
 from argus.lang import library as inlines
@@ -92,7 +94,7 @@ def is_file(source: str) -> bool:
     """Whether FILE|NAME is meant as a file."""
     if source in LIBRARY:
         return False
-    return source.endswith(".py") or "/" in source or Path(source).is_file()
+    return source.endswith(".py") or "/" in source or os.path.isfile(source)
 
 
 def entry_named(name: str) -> Entry:
@@ -117,8 +119,9 @@ def cases_of(entry: Entry) -> tuple[Case, ...]:
 def case_named(entry: Entry, text: str) -> Case:
     """A case by number or name. Raises ArgusError AG0908 for one that there is not."""
     cases = cases_of(entry)
-    if text.isascii() and text.isdigit() and int(text) < len(cases):
-        return cases[int(text)]
+    number = natural(text)
+    if number is not None and number < len(cases):
+        return cases[number]
     for case in cases:
         if case.name == text:
             return case
@@ -203,8 +206,7 @@ def file_subjects(source: str, selection: Selection) -> list[Subject]:
     Raises ArgusError: AG0901 (no file), AG0011 (no such kernel in it), AG0908 and
     AG0813 (options that do not fit), and what reading finds.
     """
-    path = Path(source)
-    if not path.is_file():
+    if not os.path.isfile(source):
         raise fail("AG0901", None, f"there is no file `{source}`")
     if selection.case is not None:
         raise fail("AG0908", None, "a file has no cases", help="use --size DIM=N")
@@ -222,10 +224,10 @@ def file_subjects(source: str, selection: Selection) -> list[Subject]:
 
 
 def _file_subject(kernel: Kernel, selection: Selection) -> Subject:
-    scalar_names = {s.name for s in kernel.signature.scalars}
+    declared = {s.name: s.dtype for s in kernel.signature.scalars}
     given = _pairs(selection.settings, "--set")
-    scalars = {n: _number(n, t) for n, t in given.items() if n in scalar_names}
-    settings = [f"{n}={t}" for n, t in given.items() if n not in scalar_names]
+    scalars = {n: _scalar(n, t, declared[n]) for n, t in given.items() if n in declared}
+    settings = [f"{n}={t}" for n, t in given.items() if n not in declared]
     statics = parse_statics(kernel, settings)
     types = parse_dtypes(kernel, selection.dtypes)
     dtypes = default_dtypes(kernel, types)
@@ -300,11 +302,12 @@ def parse_sizes(texts: Sequence[str]) -> dict[str, int]:
     """Sizes by dimension. Raises ArgusError AG0908 for what is no positive integer."""
     sizes: dict[str, int] = {}
     for name, text in _pairs(texts, "--size").items():
-        if not (text.isascii() and text.isdigit() and 0 < int(text) < 2**31):
+        number = natural(text)
+        if number is None or not 0 < number < 2**31:
             raise fail(
                 "AG0908", None, f"the size `{name}={text}` is no positive integer"
             )
-        sizes[name] = int(text)
+        sizes[name] = number
     return sizes
 
 
@@ -349,6 +352,17 @@ def _static(param: StaticParam, text: str) -> object:
             return _inline(param.name, text)
         case "any":
             return _guess(text)
+
+
+def _scalar(name: str, text: str, dtype: DType) -> float:
+    """A run-time scalar of this type, as a launch would take it."""
+    value = _number(name, text) if dtype.is_float else _integer(name, text)
+    try:
+        struct.pack({"i32": "<i", "i64": "<q", "f32": "<f"}[dtype.name], value)
+    except (struct.error, OverflowError):
+        wanted = f"a number that {dtype} can hold"
+        raise _misfit(name, text, wanted) from None
+    return value
 
 
 def _misfit(name: str, text: str, wanted: str) -> ArgusError:

@@ -277,11 +277,12 @@ def _statistics(xp: Any, values: Any) -> Statistics:
     total, count = int(flat.shape[0]), int(written.shape[0])
     if count == 0:
         return Statistics(total, total, 0.0, 0.0, 0.0, 0.0)
-    return Statistics(
-        total,
-        total - count,
-        float(written.min()),
-        float(written.max()),
-        float(written.mean()),
-        float((written * written).mean()) ** 0.5,
-    )
+    with np.errstate(invalid="ignore", over="ignore"):  # infinities of both signs
+        return Statistics(
+            total,
+            total - count,
+            float(written.min()),
+            float(written.max()),
+            float(written.mean()),
+            float((written * written).mean()) ** 0.5,
+        )

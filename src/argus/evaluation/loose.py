@@ -14,7 +14,7 @@ from argus.compiler import Request, placed_program
 from argus.diagnostics import fail
 from argus.evaluation.arrays import NumpyArrays, Statistics, TorchArrays
 from argus.evaluation.device import launch_and_wait
-from argus.evaluation.oracle import Inputs, draw, reads
+from argus.evaluation.oracle import Inputs, draw, reads, require_memory
 from argus.evaluation.simulate import interpret
 from argus.interpret import Fault
 from argus.kernels.library import Argument
@@ -115,6 +115,8 @@ def observe(
     """
     program = placed_program(request)
     arguments = arguments_of(request, sizes, program.outputs)
+    if not on_device:
+        require_memory(arguments)
     library = TorchArrays(seed) if on_device else NumpyArrays(seed)
     arrays = {a.name: draw(a, library) for a in arguments}
     kept = {a.name: library.copy(arrays[a.name]) for a in arguments if reads(a)}

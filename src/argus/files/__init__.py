@@ -4,6 +4,7 @@
     below.py      reading below one folder, for whoever names paths from outside
     writing.py    results appear whole or not at all, through no link
     documents.py  JSON that is read back: bounded, strict, told where it is wrong
+    typed.py      numbers that somebody typed
     settings.py   variables of the environment; an empty one is one that is not set
 
 Knows nothing of kernels. All that Argus keeps on a disk goes through here.

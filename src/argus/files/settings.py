@@ -7,6 +7,7 @@ import pwd
 from pathlib import Path
 
 from argus.diagnostics import fail
+from argus.files.typed import natural
 
 _DIGITS = 9
 """Digits of a number; more are no setting that anybody means."""
@@ -35,7 +36,8 @@ def whole(name: str, unit: str) -> int | None:
     text = setting(name)
     if text is None:
         return None
-    if not (text.isascii() and text.isdecimal() and len(text) <= _DIGITS):
+    number = natural(text, _DIGITS)
+    if number is None:
         text = text if len(text) <= 40 else f"{text[:40]}..."
         raise fail(
             "AG0908",
@@ -43,7 +45,7 @@ def whole(name: str, unit: str) -> int | None:
             f"{name} is {text!r}",
             help=f"set it to a whole number of {unit} of at most {_DIGITS} digits",
         )
-    return int(text)
+    return number
 
 
 def folder(name: str) -> Path | None:

@@ -26,9 +26,9 @@ def write_bytes(path: Path, data: bytes) -> None:
     The folder may be one in which others write: the draft has a name that nobody
     foresees, and is made new.
     """
-    draft = path.with_name(f".{path.name}.{os.urandom(8).hex()}.tmp")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
+        draft = path.with_name(f".{path.name}.{os.urandom(8).hex()}.tmp")
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             with os.fdopen(os.open(draft, flags, 0o666), "wb") as file:
@@ -36,7 +36,7 @@ def write_bytes(path: Path, data: bytes) -> None:
             os.replace(draft, path)
         finally:
             draft.unlink(missing_ok=True)
-    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+    except (OSError, ValueError) as error:  # ValueError: no name, or one with a NUL
         raise fail(
             "AG0902", None, f"`{path}` cannot be written", notes=[str(error)]
         ) from error

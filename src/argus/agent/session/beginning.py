@@ -23,6 +23,7 @@ from argus.agent.session.results import (
 )
 from argus.agent.tasks.named import require_allowed, tasks_named
 from argus.diagnostics import fail
+from argus.files.typed import natural
 from argus.runs import records
 from argus.runs.records import Budget, Task
 
@@ -105,8 +106,9 @@ def start(desk: Desk, asked: Asked) -> Started:
 
 
 def _one(tasks: tuple[Task, ...], part: str) -> Task:
-    if part.isdigit() and 1 <= int(part) <= len(tasks):
-        return tasks[int(part) - 1]
+    number = natural(part)
+    if number is not None and 1 <= number <= len(tasks):
+        return tasks[number - 1]
     found = [t for t in tasks if part == t.name] or [t for t in tasks if part in t.name]
     if len(found) == 1:
         return found[0]

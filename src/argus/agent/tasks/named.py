@@ -14,6 +14,7 @@ from argus.agent.tasks.file import file_task
 from argus.agent.tasks.library import library_task
 from argus.diagnostics import ArgusError, fail
 from argus.files.reading import Reader
+from argus.files.typed import natural
 from argus.kernels.library import LIBRARY
 
 if TYPE_CHECKING:
@@ -114,12 +115,13 @@ def _forbidden(what: str) -> ArgusError:
 
 
 def _shape(names: list[str], shape: str) -> dict[str, int]:
-    parts = shape.lower().split("x")
-    if len(parts) > len(names) or not all(p.isdigit() and int(p) > 0 for p in parts):
+    parts = [natural(part) for part in shape.lower().split("x")]
+    sizes = [n for n in parts if n is not None and 0 < n < 2**31]
+    if len(parts) > len(names) or sizes != parts:
         raise fail(
             "AG0908",
             None,
             f"`--shape {shape}` is not a shape of the task",
             help=f"give {'x'.join(names)}",
         )
-    return dict(zip(names, map(int, parts), strict=False))
+    return dict(zip(names, sizes, strict=False))
