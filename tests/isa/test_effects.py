@@ -1,14 +1,17 @@
 """What operations do: each has effects, and those of its instruction's record."""
 
-from dataclasses import dataclass
+import ast
+from dataclasses import dataclass, fields
+from pathlib import Path
 from traceback import extract_tb
 
 import pytest
 
+import argus
 from argus.diagnostics import Span
 from argus.ir import ops as o
 from argus.isa import cp_async, ldmatrix, memory, registry
-from argus.isa.effects import OpEffects, effects_of
+from argus.isa.effects import OpEffects, Touch, effects_of
 from argus.isa.record import Effects
 
 
@@ -69,3 +72,16 @@ def test_an_operation_that_nobody_knows_is_an_error() -> None:
 
     with pytest.raises(AssertionError):
         effects_of(New(span=Span("", 1, 1, 1, 1)))  # type: ignore[arg-type]
+
+
+def test_every_effect_is_read() -> None:
+    """By somebody outside of the package that states it."""
+    read: set[str] = set()
+    for package in ("lower", "verify", "interpret", "model", "codegen"):
+        for path in (Path(argus.__file__).parent / package).rglob("*.py"):
+            text = path.read_text()
+            if "argus.isa.effects" in text or "effects.of(" in text:
+                nodes = ast.walk(ast.parse(text))
+                read |= {n.attr for n in nodes if isinstance(n, ast.Attribute)}
+    stated = {f.name for kind in (OpEffects, Touch) for f in fields(kind)}
+    assert stated <= read
