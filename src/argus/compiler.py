@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from argus.ir.launch import LaunchSpec
     from argus.runtime.build import Cubin
     from argus.verify.expectations import Usage
+    from argus.verify.order.sharing import SharedOrder
     from argus.verify.verdict import Report
 
 _PROOFS, _VERDICTS = "proofs", "verdicts"
@@ -131,14 +132,18 @@ def prove(request: Request, *, fresh: bool = False) -> Proof:
 
 
 def prove_placed(
-    request: Request, program: Program, *, only: Sequence[str] | None = None
+    request: Request,
+    program: Program,
+    *,
+    only: Sequence[str] | None = None,
+    shared: SharedOrder | None = None,
 ) -> Proof:
-    """Verify what a request was placed to; nothing is kept. ``only``: see `verify`."""
+    """Verify what a request was placed to; nothing is kept. Options: see `verify`."""
     from argus.verify.expectations import about_machine_code
     from argus.verify.verifier import verify
 
     usage = _usage(request) if about_machine_code(program) else None
-    report = verify(program, only=only, usage=usage)
+    report = verify(program, only=only, usage=usage, shared=shared)
     return Proof(report, program.threads, program.shared_bytes, program.cluster)
 
 

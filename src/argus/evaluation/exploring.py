@@ -22,11 +22,10 @@ from itertools import islice
 
 from argus.compiler import Request, placed_program, request_of
 from argus.diagnostics import ArgusError, Diagnostic
-from argus.ir.divisors import Given
+from argus.ir.divisors import Given, fact_requirements
 from argus.ir.fingerprint import fingerprint
 from argus.ir.program import Program
 from argus.lang.kernel import Kernel
-from argus.lower.facts import fact_requirements
 from argus.specialisations import Form, Space
 
 MOST_FORMS = 1024

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from argus.compiler import (
     Proof,
@@ -28,7 +29,14 @@ from argus.compiler import (
     request_of,
 )
 from argus.diagnostics import ErrorList
-from argus.evaluation.exploring import Become, Box, Explored, explore, never_accepted
+from argus.evaluation.exploring import (
+    Become,
+    Box,
+    Explored,
+    Numbers,
+    explore,
+    never_accepted,
+)
 from argus.evaluation.replay import replayed
 from argus.evaluation.specialised import (
     box_words,
@@ -48,6 +56,9 @@ from argus.verify.verdict import (
     Specialised,
     Verdict,
 )
+
+if TYPE_CHECKING:
+    from argus.verify.order.sharing import SharedOrder
 
 MOST_PROGRAMS = 128
 """Different programs that are proved; the others are named as left out."""
@@ -123,28 +134,39 @@ def _each(
     kernel: Kernel, statics: Mapping[str, object], target: str, explored: Explored
 ) -> _Proofs:
     """Every different program, proved where least is known of the divisors."""
-    found: _Proofs = []
-    for became in list(explored.programs.values())[:MOST_PROGRAMS]:
+    from argus.verify.order.sharing import SharedOrder
+
+    def at(box: Box, numbers: Numbers) -> Request:
+        chosen = explored.space.at(box.form, numbers)
+        return request_of(kernel, statics, target, chosen)
+
+    programs = list(explored.programs.values())[:MOST_PROGRAMS]
+    boxes = [(box, became) for became in programs for box in least(became)]
+    shared = SharedOrder()
+    proofs: dict[int, Proof] = {}
+    # What is proved where least is known holds for the others, too.
+    for box, _ in sorted(boxes, key=lambda pair: sum(pair[0].low)):
+        proofs[id(box)] = _proof(at(box, box.low), shared)
+    speed: dict[int, Report] = {}
+    for became in programs:
         best = next((b for b in became.boxes if _is_best(explored.space, b)), None)
-        speed: Report | None = None
         if best is not None:
-            chosen = explored.space.at(best.form, best.high)
-            speed = _speed(request_of(kernel, statics, target, chosen))
-        for box in least(became):
-            chosen = explored.space.at(box.form, box.low)
-            request = request_of(kernel, statics, target, chosen)
-            proof = _with_remarks(_proof(request), speed)
-            said = Placed(
-                box_words(explored.space, box),
-                proof.report.verdict,
-                {n: d.name for n, d in request.dtypes.items()},
-                dict(request.facts),
-            )
-            found.append((said, proof))
+            speed[id(became)] = _speed(at(best, best.high))
+    found: _Proofs = []
+    for box, became in boxes:
+        proof = _with_remarks(proofs[id(box)], speed.get(id(became)))
+        request = at(box, box.low)
+        said = Placed(
+            box_words(explored.space, box),
+            proof.report.verdict,
+            {n: d.name for n, d in request.dtypes.items()},
+            dict(request.facts),
+        )
+        found.append((said, proof))
     return found
 
 
-def _proof(request: Request) -> Proof:
+def _proof(request: Request, shared: SharedOrder) -> Proof:
     """A proof that is kept only as a part of the one of all.
 
     What a program costs is not looked at here, but for what is expected of that.
@@ -154,7 +176,7 @@ def _proof(request: Request) -> Proof:
     program = placed_program(request)
     expected = any(isinstance(op, Expect) for op in annotations_of(program))
     only = ANALYSES if expected else tuple(a for a in ANALYSES if a != _COST)
-    proof = prove_placed(request, program, only=only)
+    proof = prove_placed(request, program, only=only, shared=shared)
     if not _replayable(proof.report):
         return proof
     report = replayed(program, request, proof.report)

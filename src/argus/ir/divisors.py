@@ -19,7 +19,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from argus.ir.expr import Expr, divisor
+from argus.ir.expr import Expr, Sym, binary, divisor
+from argus.ir.memory import GlobalTensor
+from argus.ir.program import Program, Requirement
 
 Facts = Mapping[str, int]
 _T = TypeVar("_T")
@@ -65,6 +67,39 @@ def settled(facts: dict[str, int]) -> dict[str, int]:
 def divides(facts: Facts, number: int, value: Expr) -> bool:
     """Whether a number is known to divide a scalar."""
     return ask(facts, lambda known: divisor(value, known) % number == 0)
+
+
+# ----------------------------------------------------------------------- of programs
+
+
+def fact_requirements(program: Program) -> list[Requirement]:
+    """The conditions that say no more than the divisors of sizes and strides."""
+    named = _symbols(program)
+    return [
+        Requirement(
+            binary("==", named[name] % factor, 0),
+            f"the kernel was specialised to multiples of {factor}",
+            program.span,
+        )
+        for name, factor in sorted(program.facts.items())
+        if name in named and factor > 1
+    ]
+
+
+def given_of(program: Program) -> dict[str, int]:
+    """What divides sizes and strides; what divides all else follows from that."""
+    return {name: program.facts.get(name, 1) for name in _symbols(program)}
+
+
+def _symbols(program: Program) -> dict[str, Sym]:
+    """Sizes and strides of tensors that are no numbers, by name."""
+    return {
+        s.name: s
+        for p in program.params
+        if isinstance(p, GlobalTensor)
+        for s in (*p.shape, *p.strides)
+        if isinstance(s, Sym)
+    }
 
 
 # ------------------------------------------------------------------------ the record

@@ -9,10 +9,9 @@ from functools import partial
 from typing import assert_never
 
 from argus.ir import ops as o
-from argus.ir.divisors import Facts, define, settled
-from argus.ir.expr import Sym, binary, divisor
-from argus.ir.memory import GlobalTensor
-from argus.ir.program import Program, Requirement
+from argus.ir.divisors import Facts, define, fact_requirements, settled
+from argus.ir.expr import divisor
+from argus.ir.program import Program
 
 
 def derive_facts(program: Program) -> None:
@@ -27,26 +26,6 @@ def require_facts(program: Program) -> None:
     """
     program.facts = settled(program.facts)
     program.requirements += fact_requirements(program)
-
-
-def fact_requirements(program: Program) -> list[Requirement]:
-    """The conditions that say no more than the divisors of sizes and strides."""
-    named = {
-        s.name: s
-        for p in program.params
-        if isinstance(p, GlobalTensor)
-        for s in (*p.shape, *p.strides)
-        if isinstance(s, Sym)
-    }
-    return [
-        Requirement(
-            binary("==", named[name] % factor, 0),
-            f"the kernel was specialised to multiples of {factor}",
-            program.span,
-        )
-        for name, factor in sorted(program.facts.items())
-        if name in named and factor > 1
-    ]
 
 
 def _block(block: o.Block, facts: dict[str, int]) -> None:

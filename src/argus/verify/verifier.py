@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -26,21 +27,29 @@ from argus.ir.program import Program
 from argus.verify.expectations import MeasuredFact, Usage, judge
 from argus.verify.verdict import Assumption, Obligation, Report, Verdict
 
+if TYPE_CHECKING:
+    from argus.verify.order.sharing import SharedOrder
+
 ANALYSES = ("tags", "order", "performance")
 """In the order in which they run."""
 
-Analysis = Callable[[Program], Iterable[Obligation]]
+Analysis = Callable[..., Iterable[Obligation]]
 
 
 def verify(
-    program: Program, *, only: Sequence[str] | None = None, usage: Usage | None = None
+    program: Program,
+    *,
+    only: Sequence[str] | None = None,
+    usage: Usage | None = None,
+    shared: SharedOrder | None = None,
 ) -> Report:
     """Prove or refute everything that must hold for a placed program.
 
     ``only`` names the analyses to run (default: all); the report speaks of no other,
     and its ``seconds`` name those that ran. ``usage`` is
     what the machine code uses, if it was built; expectations about it are unknown
-    without. Raises ValueError for a program that is not placed, and for an unknown
+    without. ``shared``: what was proved of the order of other specialisations.
+    Raises ValueError for a program that is not placed, and for an unknown
     analysis.
     """
     if not program.placed:
@@ -54,7 +63,7 @@ def verify(
     with _rarely_collected(), np.errstate(divide="ignore", invalid="ignore"):
         for name in names:
             begin = time.perf_counter()
-            found += _run(name, program)
+            found += _run(name, program, shared)
             seconds[name] = time.perf_counter() - begin
     if "performance" in names:
         found += _expected(program, usage)
@@ -95,7 +104,7 @@ def available(name: str) -> Analysis | None:
     return importlib.import_module(module).obligations
 
 
-def _run(name: str, program: Program) -> list[Obligation]:
+def _run(name: str, program: Program, shared: SharedOrder | None) -> list[Obligation]:
     analysis = available(name)
     if analysis is None:
         claim = f"the {name} analysis has nothing to object"
@@ -106,6 +115,8 @@ def _run(name: str, program: Program) -> list[Obligation]:
                 slow=name == "performance",
             )
         ]  # fmt: skip
+    if name == "order" and shared is not None:
+        return list(analysis(program, shared))
     return list(analysis(program))
 
 

@@ -32,11 +32,12 @@ snapshot.py               the joint state; recurrence.py: where it repeats;
 in_place.py               tensors that are read and written; cross_block.py: by
                           different blocks
 limits.py                 what a launch fixes and hardware counts
-rules.py                  obligations
+rules.py                  obligations; sharing.py: of programs with the same order
 axioms.py                 what is taken for granted beyond the PTX memory model
 """
 
 from argus.verify.order.axioms import AXIOMS, Axiom
 from argus.verify.order.rules import obligations
+from argus.verify.order.sharing import SharedOrder
 
-__all__ = ["AXIOMS", "Axiom", "obligations"]
+__all__ = ["AXIOMS", "Axiom", "SharedOrder", "obligations"]

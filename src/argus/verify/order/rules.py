@@ -21,6 +21,7 @@ from argus.verify.order.extrapolation import SizeExplorer, WalkOutcome
 from argus.verify.order.finding import OrderFinding
 from argus.verify.order.in_place import in_place
 from argus.verify.order.limits import beyond
+from argus.verify.order.sharing import SharedOrder
 from argus.verify.verdict import Obligation, Verdict
 
 __all__ = ["CLAIMS", "obligations"]
@@ -47,9 +48,12 @@ CLAIMS = {
 """What each rule says of the place where it holds."""
 
 
-def obligations(program: Program) -> Iterable[Obligation]:
+def obligations(
+    program: Program, shared: SharedOrder | None = None
+) -> Iterable[Obligation]:
     """Show the order of a placed program for every size that it admits.
 
+    ``shared`` has what was proved of other programs; it is believed, and added to.
     Raises ValueError for a program that is not placed.
     """
     if not program.placed:
@@ -60,8 +64,12 @@ def obligations(program: Program) -> Iterable[Obligation]:
     shown = tuple(in_place(program))
     if not has_events(program.body):
         return shown
-    outcome = SizeExplorer(program, study(program)).run()
-    return (*shown, *_judged(program, outcome))
+    proved = None if shared is None else shared.proved(program, _walked)
+    return (*shown, *(_walked(program) if proved is None else proved))
+
+
+def _walked(program: Program) -> Iterable[Obligation]:
+    return _judged(program, SizeExplorer(program, study(program)).run())
 
 
 def _judged(program: Program, outcome: WalkOutcome) -> Iterator[Obligation]:

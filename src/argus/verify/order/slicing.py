@@ -19,7 +19,7 @@ from argus.verify.order.control_dependence import Control
 from argus.verify.order.events import has_events
 from argus.verify.order.state import storage_key
 
-__all__ = ["Pruned", "prune"]
+__all__ = ["Pruned", "prune", "registers_in_flight", "touches"]
 
 
 @dataclass(frozen=True)
@@ -36,13 +36,23 @@ class Pruned:
 
 def prune(program: Program, control: Control) -> Pruned:
     """The operations to look at in each block of a program."""
+    kept: dict[int, list[o.AnyOp]] = {}
+    _block(program.body, control, registers_in_flight(program), kept)
+    return Pruned(kept, control.scalars)
+
+
+def registers_in_flight(program: Program) -> set[object]:
+    """Storage that matrix instructions use while they are in flight."""
     keys: set[object] = set()
     for op in walk(program.body):
         if isinstance(op, o.Dot) and effects_of(op).later:
             keys.update(storage_key(t) for t in (*used(op), *defined(op)))
-    kept: dict[int, list[o.AnyOp]] = {}
-    _block(program.body, control, keys, kept)
-    return Pruned(kept, control.scalars)
+    return keys
+
+
+def touches(op: o.AnyOp, keys: set[object]) -> bool:
+    """Whether an operation reads or defines a tile in some storage."""
+    return any(storage_key(t) in keys for t in (*used(op), *defined(op)))
 
 
 def _block(
@@ -78,7 +88,4 @@ def _matters(op: o.AnyOp, control: Control, keys: set[object]) -> bool:
                 return True
         case _:
             assert_never(op)
-    touched = (*used(op), *defined(op))
-    return any(n in control.scalars for n in names) or any(
-        storage_key(t) in keys for t in touched
-    )
+    return any(n in control.scalars for n in names) or touches(op, keys)
