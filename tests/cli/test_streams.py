@@ -47,3 +47,19 @@ def test_a_command_on_an_ascii_terminal(tmp_path) -> None:
     shown = (done.stdout + done.stderr).decode("ascii")
     assert "error[AG0101]" in shown
     assert "AG0913" not in shown
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-"])
+def test_closed_streams(tmp_path, closed: str) -> None:
+    """What nobody reads is not printed, and the exit code is as ever."""
+    path = tmp_path / "k.py"
+    path.write_text(
+        "import argus as ag\nfrom argus import f32\n\n\n@ag.kernel\n"
+        'def k(X: f32["M"]):\n    X[0:] = ag.zeros((3,), nothing)\n'
+    )
+    code = "from argus.cli import main; main()"
+    command = f'"$0" -c "{code}" check "$1" {closed}'
+    words = ["sh", "-c", command, sys.executable, str(path)]
+    done = subprocess.run(words, capture_output=True, check=False)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert b"AG0913" not in done.stdout + done.stderr

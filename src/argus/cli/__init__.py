@@ -13,8 +13,9 @@ import sys
 def main() -> None:
     """Run the command line of this process; does not return."""
     from argus.cli.app import app
-    from argus.cli.streams import speak
+    from argus.cli.streams import ensure, speak
 
+    ensure()
     speak(sys.stdout, sys.stderr)
     app(prog_name="argus")
 

@@ -7,6 +7,8 @@ Nothing that is printed raises for the sake of its text.
 
 import codecs
 import io
+import os
+import sys
 import unicodedata
 
 _SPELT = {
@@ -34,6 +36,16 @@ def _spell(error: UnicodeError) -> tuple[str, int]:
         raise error
     wrong = error.object[error.start : error.end]
     return "".join(map(spelt, wrong)), error.end
+
+
+def ensure() -> None:
+    """Streams where the caller closed some, as `argus check FILE >&-` does.
+
+    Python has None for them, which nothing can be printed to.
+    """
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
 
 
 def speak(*streams: object) -> None:
