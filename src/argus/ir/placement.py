@@ -15,6 +15,12 @@ from argus.ir.memory import GlobalTensor
 from argus.ir.op import Planned
 from argus.layout import Fragment
 
+VECTOR_INSTRUCTIONS = (
+    "ld.global", "st.global", "red.global", "ld.shared", "st.shared", "cp.async",
+    "ldmatrix", "ldmatrix.trans", "stmatrix", "stmatrix.trans",
+)  # fmt: skip
+"""Kinds of instructions that a :class:`VectorPlan` may name."""
+
 
 @dataclass(frozen=True)
 class VectorPlan:

@@ -2,105 +2,51 @@
 
     print_program(program)
 
+:mod:`argus.ir.parser` reads the text back. It has three parts, with a blank line
+between them: declarations, operations, and what would make their lines too long.
+
 Tiles are named in order of appearance (`%acc`, then `%acc.1`), never by their global
 ids, and layouts are listed once and referred to (`L0`), so that the text of a program
 does not depend on what was compiled before it. The number on the left is the source
-line, printed where it changes; `# ...` is the reason why an operation was inserted.
+line, printed where it changes, with a letter for another file than the program's;
+`# ...` is the reason why an operation was inserted.
 
-Nothing reads this text back, and it prints programs that `check.py` would reject.
+It prints programs that `check.py` would reject.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import PurePath
-from typing import assert_never
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, assert_never
 
+from argus.diagnostics import Span
 from argus.ir import memory as m
 from argus.ir import ops as o
-from argus.ir.annotations import AnyAnnotation
-from argus.ir.expr import Const
-from argus.ir.program import Program, ScalarParam
-from argus.ir.text import (
-    bare,
-    extents,
-    fragment_text,
-    indexed,
-    listed,
-    plan_text,
-    shared_layout_text,
-)
-from argus.layout import Fragment
+from argus.ir import placement as p
+from argus.ir import walk as w
+from argus.ir.equality import identical
+from argus.ir.expr import Binary, Const, Select, Sym
+from argus.ir.program import Program
+from argus.ir.text.declarations import declarations
+from argus.ir.text.names import Names
+from argus.ir.text.plans import plan_text
+from argus.ir.text.syntax import Field, Flag, Kind, Word, default, items
+from argus.ir.text.words import comment, dim, extents, listed, quoted, word
 
 __all__ = ["Names", "print_op", "print_program"]
-
-
-class Names:
-    """Names of tiles, layouts and allocations, given out in order of appearance."""
-
-    def __init__(self) -> None:
-        self._names: dict[object, str] = {}
-        self._taken: dict[str, int] = {}
-        self.layouts: dict[Fragment, str] = {}
-
-    def of(self, thing: o.Tile | m.SharedAlloc | m.BarrierAlloc | m.Ring) -> str:
-        """The name of a tile or an allocation; the second `acc` becomes `acc.1`."""
-        if thing not in self._names:
-            count = self._taken.get(thing.name, 0)
-            self._taken[thing.name] = count + 1
-            self._names[thing] = f"{thing.name}.{count}" if count else thing.name
-        return self._names[thing]
-
-    def layout(self, layout: Fragment) -> str:
-        """The name of a register layout; equal layouts share it."""
-        return self.layouts.setdefault(layout, f"L{len(self.layouts)}")
-
-    def tile(self, tile: o.Tile) -> str:
-        """A use of a tile."""
-        return "%" + self.of(tile)
-
-    def definition(self, tile: o.Tile) -> str:
-        """A tile with its type, layout and storage."""
-        text = f"{self.tile(tile)}: {tile.dtype}{extents(tile.dims, tile.shape)}"
-        if tile.layout is not None:
-            text += f" {self.layout(tile.layout)}"
-        if tile.storage is not None:
-            text += f" @{tile.storage}"
-        return text
 
 
 def print_program(program: Program) -> str:
     """The text of a program, placed or not; ends with a newline."""
     names = Names()
+    names.place(program.span)
     for alloc in (*program.rings, *program.shared, *program.barriers):
         names.of(alloc)
     body = list(_Lines(names).block(program.body, 1))
-    head = [
-        f"program {program.name} ({PurePath(program.file).name})"
-        f" target {program.target.name}{' placed' if program.placed else ''}",
-        f"grid {bare(program.grid)}, cluster {program.cluster}, warps {program.warps},"
-        f" min_blocks {program.min_blocks}",
-    ]
-    if program.placed:
-        head.append(f"shared memory {program.shared_bytes} bytes")
-    if program.statics:
-        values = sorted(program.statics.items())
-        head.append("statics " + ", ".join(f"{k}={v}" for k, v in values))
-    if program.spill_bytes:
-        head.append(f"spills up to {program.spill_bytes} bytes")
-    head += [_param(x, x.name in program.outputs) for x in program.params]
-    head += [_ring(names, ring) for ring in program.rings]
-    head += [_shared(names, alloc) for alloc in program.shared]
-    head += [_barrier(names, alloc) for alloc in program.barriers]
-    head += [
-        f"map {i}: {x.tensor.name} box {listed(x.box)} swizzle {x.swizzle}"
-        for i, x in enumerate(program.tensor_maps)
-    ]
-    head += [f"require {bare(x.cond)}  # {x.why}" for x in program.requirements]
-    head += [f"align {x.tensor} {x.bytes}" for x in program.alignments]
-    head += [f"fact {name} % {d} == 0" for name, d in sorted(program.facts.items())]
-    head += [f"layout {name}: {fragment_text(x)}" for x, name in names.layouts.items()]
-    return "\n".join([*head, "", *body]) + "\n"
+    tail = list(_details(names, program))
+    head = list(declarations(names, program))
+    parts = [head, body, tail] if tail else [head, body]
+    return "\n\n".join("\n".join(lines) for lines in parts) + "\n"
 
 
 def print_op(op: o.AnyOp, names: Names | None = None) -> str:
@@ -108,98 +54,72 @@ def print_op(op: o.AnyOp, names: Names | None = None) -> str:
     return _Lines(names or Names()).head(op)
 
 
-# ------------------------------------------------------------- declarations
-
-
-def _param(param: m.GlobalTensor | ScalarParam, output: bool) -> str:
-    if isinstance(param, ScalarParam):
-        return f"param {param.name}: {param.dtype} = {param.sym}"
-    pairs = zip(param.dims, param.shape, strict=True)
-    dims = " ".join(d if d == str(e) else f"{d}={e}" for d, e in pairs)
-    strides = ", ".join(str(s) for s in param.strides)
-    kind = "out" if output else "param"
-    return f"{kind} {param.name}: {param.dtype}[{dims}] strides ({strides})"
-
-
-def _ring(names: Names, ring: m.Ring) -> str:
-    fields = ", ".join(
-        f"{field}: {alloc.dtype}{extents(alloc.dims, alloc.shape)}"
-        for field, alloc in ring.fields.items()
-    )
-    cluster = " cluster" if ring.cluster else ""
-    return f"ring {names.of(ring)} x{ring.stages}{cluster} ({fields})"
-
-
-def _shared(names: Names, alloc: m.SharedAlloc) -> str:
-    text = f"shared {names.of(alloc)}: {alloc.dtype}{extents(alloc.dims, alloc.shape)}"
-    text += f" x{alloc.stages}" if alloc.stages > 1 else ""
-    text += " scratch" if alloc.scratch else ""
-    if alloc.layout is None:
-        return text + ("" if alloc.swizzle is None else f" swizzle {alloc.swizzle}")
-    return f"{text} at {alloc.offset} ({shared_layout_text(alloc.layout)})"
-
-
-def _barrier(names: Names, alloc: m.BarrierAlloc) -> str:
-    where = "" if alloc.offset is None else f" at {alloc.offset}"
-    return (
-        f"barrier {names.of(alloc)} x{alloc.count} arrivals {alloc.arrivals}"
-        f"{where} ({alloc.role})"
-    )
-
-
-# --------------------------------------------------------------- operations
+def _details(names: Names, program: Program) -> Iterator[str]:
+    """Tiles that stand on other lines than their operations, and steps of mma."""
+    elsewhere: dict[str, list[str]] = {}
+    steps: list[str] = []
+    for op in w.walk(program.body):
+        for tile in (*w.arguments(op), *w.defined(op)):
+            if (place := names.place(tile.span)) != names.place(op.span):
+                elsewhere.setdefault(place, []).append(names.tile(tile))
+        if isinstance(op, o.Dot) and isinstance(op.plan, p.MmaPlan):
+            each = " ".join(f"({x.acc} {x.a} {x.b})" for x in op.plan.steps)
+            steps.append(f"steps {names.tile(op.result)}: {each}")
+    for place, tiles in elsewhere.items():
+        yield f"from line {place}: {', '.join(tiles)}"
+    yield from steps
 
 
 class _Lines:
     def __init__(self, names: Names) -> None:
         self.names = names
-        self.line = 0
+        self.place = ""
 
     def block(self, block: o.Block, depth: int) -> Iterator[str]:
         if not block.ops:
             yield self.margin(None, depth) + "pass"
         for op in block.ops:
-            note = "" if op.note is None else f"  # {op.note}"
-            plan = f"  [{text}]" if (text := plan_text(op)) else ""
-            yield self.margin(op, depth) + self.head(op) + plan + note
+            note = "" if op.note is None else f"  # {comment(op.note)}"
+            plan = f"  [{text}]" if (text := plan_text(op, self.names)) else ""
+            margin = self.margin(op.span, depth)
+            yield margin + self.head(op) + plan + note
             yield from self.nested(op, depth + 1)
 
-    def margin(self, op: o.AnyOp | None, depth: int) -> str:
+    def margin(self, span: Span | None, depth: int) -> str:
         number = ""
-        if op is not None and op.span.line != self.line:
-            self.line = op.span.line
-            number = str(self.line)
+        if span is not None and self.names.place(span) != self.place:
+            self.place = number = self.names.place(span)
         return f"{number:>4} {'  ' * (depth - 1)}"
 
     def nested(self, op: o.AnyOp, depth: int) -> Iterator[str]:
+        n = self.names
         match op:
             case o.For():
                 yield from self.block(op.body, depth)
-                yields = [self.names.tile(c.yielded) for c in op.tiles]
-                yields += [bare(c.yielded) for c in op.scalars]
-                results = [self.names.definition(c.result) for c in op.tiles]
-                results += [str(c.result) for c in op.scalars]
-                yield from self.ending(yields, results, depth)
+                yields = [n.tile(c.yielded) for c in op.tiles]
+                yields += [n.expr(c.yielded) for c in op.scalars]
+                yield from self.ending(yields, self.results(op), depth)
             case o.If():
                 yield from self.block(op.then, depth)
-                yields = [self.names.tile(x.then) for x in op.tiles]
-                yields += [bare(x.then) for x in op.scalars]
+                yields = [n.tile(x.then) for x in op.tiles]
+                yields += [n.expr(x.then) for x in op.scalars]
                 yield from self.ending(yields, [], depth)
                 if op.other.ops or op.tiles or op.scalars:
                     yield self.margin(None, depth - 1) + "else"
                     yield from self.block(op.other, depth)
-                others = [self.names.tile(x.other) for x in op.tiles]
-                others += [bare(x.other) for x in op.scalars]
-                results = [self.names.definition(x.result) for x in op.tiles]
-                results += [str(x.result) for x in op.scalars]
-                yield from self.ending(others, results, depth)
+                others = [n.tile(x.other) for x in op.tiles]
+                others += [n.expr(x.other) for x in op.scalars]
+                yield from self.ending(others, self.results(op), depth)
             case o.Roles():
                 for role in op.roles:
                     first = "" if role.first_warp is None else f" at {role.first_warp}"
-                    registers = f" registers {role.registers}" if role.registers else ""
+                    budget = role.registers
+                    registers = "" if budget is None else f" registers {budget}"
                     yield (
-                        self.margin(None, depth)
-                        + f"role {role.name} warps {role.warps}{first}{registers}"
+                        self.margin(role.span, depth)
+                        + f"role {quoted(role.name)} warps {role.warps}"
+                        + first
+                        + registers
                     )
                     yield from self.block(role.body, depth + 1)
             case (
@@ -210,6 +130,10 @@ class _Lines:
             case _:
                 assert_never(op)
 
+    def results(self, op: o.For | o.If) -> list[str]:
+        tiles = [self.names.definition(x.result) for x in op.tiles]
+        return tiles + [self.names.symbol(x.result) for x in op.scalars]
+
     def ending(
         self, yields: list[str], results: list[str], depth: int
     ) -> Iterator[str]:
@@ -219,221 +143,108 @@ class _Lines:
             yield self.margin(None, depth - 1) + "-> " + ", ".join(results)
 
     def head(self, op: o.AnyOp) -> str:
+        """An operation by its template, and what a loop carries."""
+        text = ""
+        for item in items(type(op)):
+            match item:
+                case Word():
+                    text += item.text
+                case Flag():
+                    text += item.yes if getattr(op, item.name) else item.no
+                case Field():
+                    text += self.field(op, item)
+                case _:
+                    assert_never(item)
+        return text + (self.carried(op) if isinstance(op, o.For) else "")
+
+    def carried(self, op: o.For) -> str:
         n = self.names
-        match op:
-            case o.For():
-                carried = [
-                    f"{n.definition(c.arg)} = {n.tile(c.init)}" for c in op.tiles
-                ]
-                carried += [f"{c.arg} = {bare(c.init)}" for c in op.scalars]
-                tail = f" carry {', '.join(carried)}" if carried else ""
-                unroll = f" unroll {op.unroll}" if op.unroll else ""
-                return (
-                    f"for {op.var} in {bare(op.start)} .. {bare(op.stop)}"
-                    f" step {bare(op.step)}"
-                    f"{unroll}{tail}"
-                )
-            case o.If():
-                return f"if {bare(op.cond)}"
-            case o.Roles():
-                return "roles"
-            case o.Let():
-                return f"let {op.sym} = {bare(op.value)}"
-            case o.LoadScalar():
-                return f"let {op.sym} = load {op.tensor.name}{indexed(op.coords)}"
-            case o.Full():
-                return f"{n.definition(op.result)} = full {bare(op.value)}"
-            case o.Index():
-                return f"{n.definition(op.result)} = index {op.axis}"
-            case o.Elementwise():
-                args = (
-                    n.tile(a) if isinstance(a, o.Tile) else bare(a) for a in op.args
-                )
-                return f"{n.definition(op.result)} = {op.fn} {', '.join(args)}"
-            case o.Cast() | o.Reinterpret() | o.Convert():
-                word = type(op).__name__.lower()
-                return f"{n.definition(op.result)} = {word} {n.tile(op.src)}"
-            case o.Broadcast() | o.Transpose():
-                word = type(op).__name__.lower()
-                return (
-                    f"{n.definition(op.result)} = {word} {n.tile(op.src)}"
-                    f" axes {listed(op.axes)}"
-                )
-            case o.Reduce():
-                return (
-                    f"{n.definition(op.result)} = reduce {op.fn} {n.tile(op.src)}"
-                    f" axis {op.axis}"
-                )
-            case o.Split():
-                return (
-                    f"{n.definition(op.result)} = split {n.tile(op.src)}"
-                    f" axis {op.axis} inner {op.inner}"
-                )
-            case o.Slice():
-                stop = op.start + op.result.shape[op.axis]
-                return (
-                    f"{n.definition(op.result)} = slice {n.tile(op.src)}"
-                    f" axis {op.axis} [{op.start}, {stop})"
-                )
-            case o.Scan():
-                return (
-                    f"{n.definition(op.result)} = scan {n.tile(op.src)} axis {op.axis}"
-                )
-            case o.Dot():
-                a, b = (
-                    n.tile(x) if isinstance(x, o.Tile) else self.shared(x)
-                    for x in (op.a, op.b)
-                )
-                acc = "" if op.acc is None else f" + {n.tile(op.acc)}"
-                return f"{n.definition(op.result)} = dot {a}, {b}{acc}"
-            case (
-                o.Access() | o.Copy() | o.Synchronisation() | o.RingOp()
-                | o.Annotation()
-            ):  # fmt: skip
-                return self.memory(op)
-            case _:
-                assert_never(op)
+        each = [f"{n.definition(c.arg)} = {n.tile(c.init)}" for c in op.tiles]
+        each += [f"{n.symbol(c.arg)} = {n.expr(c.init)}" for c in op.scalars]
+        return f" carry {', '.join(each)}" if each else ""
 
-    def memory(self, op: _MemoryOp) -> str:
+    def field(self, op: o.AnyOp, item: Field) -> str:
+        value = getattr(op, item.name)
+        if item.prefix is None:
+            return self.show(item.kind, value)
+        if identical(value, default(type(op), item.name)):
+            return ""
+        prefix = f"{item.prefix} " if item.prefix else ""
+        return f" {prefix}{self.show(item.kind, value)}"
+
+    def show(self, kind: Kind, value: Any) -> str:
+        """A value of a kind."""
         n = self.names
-        match op:
-            case o.LoadGlobal():
-                fill = "" if op.fill == Const(0) else f" fill {op.fill}"
-                return (
-                    f"{n.definition(op.result)} = load {self.view(op.view)}{fill}"
-                    + self.options(mask=op.mask, evict=op.evict)
-                )
-            case o.StoreGlobal():
-                return f"store {self.view(op.view)}, {n.tile(op.src)}" + self.options(
-                    mask=op.mask, atomic=op.atomic, evict=op.evict
-                )
-            case o.LoadShared():
-                return f"{n.definition(op.result)} = load {self.shared(op.view)}"
-            case o.StoreShared():
-                return f"store {self.shared(op.view)}, {n.tile(op.src)}"
-            case o.CopyAsync():
-                return (
-                    f"copy {self.shared(op.dst)} <- {self.view(op.src)}"
-                    + self.options(
-                        via=op.via,
-                        barrier=None if op.barrier is None else self.ref(op.barrier),
-                        multicast=None if op.multicast == 1 else op.multicast,
-                        evict=op.evict,
-                        ring=None if op.ring is None else n.of(op.ring),
-                    )
-                )
-            case o.CopyOut():
-                return f"copy_out {self.view(op.dst)} <- {self.shared(op.src)}"
-            case o.CopyOutCommit():
-                return "copy_out_commit"
-            case o.CopyOutWait():
-                return f"copy_out_wait {op.pending}{' read' if op.read else ''}"
-            case o.CpAsyncCommit():
-                return "cp_async_commit"
-            case o.CpAsyncWait():
-                return f"cp_async_wait {op.pending}"
-            case o.CpAsyncArrive():
-                return f"cp_async_arrive {self.ref(op.barrier)}"
-            case o.BarrierExpect():
-                return f"expect {self.ref(op.barrier)} bytes {bare(op.bytes)}"
-            case o.BarrierArrive():
-                cluster = " cluster" if op.cluster else ""
-                return f"arrive {self.ref(op.barrier)} per {op.per}{cluster}"
-            case o.BarrierWait():
-                return f"wait {self.ref(op.barrier)} completion {bare(op.n)}"
-            case o.Sync():
-                word = "sync_arrive" if op.arrive_only else "sync"
-                return f"{word} {op.threads} threads" + self.options(
-                    barrier=op.barrier, name=op.name
-                )
-            case o.ClusterSync():
-                return "cluster_sync"
-            case o.Fence():
-                return f"fence {op.kind}"
-            case o.WgmmaCommit():
-                return "wgmma_commit"
-            case o.WgmmaWait():
-                tiles = ", ".join(n.tile(t) for t in op.tiles)
-                return f"wgmma_wait {op.pending}" + (f" ({tiles})" if tiles else "")
-            case o.SetMaxRegisters():
-                return f"setmaxnreg {'inc' if op.grow else 'dec'} {op.count}"
-            case o.RingAcquire() | o.RingPublish() | o.RingWait() | o.RingRelease():
-                word = type(op).__name__.removeprefix("Ring").lower()
-                return f"ring_{word} {n.of(op.ring)} fill {bare(op.n)}"
-            case o.Tag() | o.Check() | o.Assume() | o.Expect() | o.Trust():
-                return self.annotation(op)
+        simple: dict[str, Callable[[Any], str]] = {
+            "definition": n.definition, "tile": n.tile, "symbol": n.symbol,
+            "expr": n.expr, "int": str, "choice": str, "word": word, "dim": dim,
+            "tensor": self.tensor, "global": self.view, "shared": self.shared,
+            "barrier": self.barrier, "ring": n.of, "span": self.span,
+            "either": self.either,
+        }  # fmt: skip
+        if kind.name in simple:
+            return simple[kind.name](value)
+        return self.several(kind, value)
+
+    def tensor(self, tensor: m.GlobalTensor) -> str:
+        return quoted(tensor.name)
+
+    def barrier(self, ref: m.BarrierRef) -> str:
+        return f"{self.names.of(ref.alloc)}[{self.names.expr(ref.index)}]"
+
+    def span(self, span: Span) -> str:
+        first = f"{self.names.place(span)}:{span.column}"
+        return f"{first} - {span.end_line}:{span.end_column}"
+
+    def either(self, value: Any) -> str:
+        """A value that may be of several kinds, which its class tells apart."""
+        match value:
+            case o.Tile():
+                return self.names.tile(value)
+            case m.SharedView():
+                return self.shared(value)
+            case m.GlobalTensor():
+                return self.tensor(value)
+            case Const() | Sym() | Binary() | Select():
+                return self.names.expr(value)
             case _:
-                assert_never(op)
+                raise TypeError(f"no text for {value!r}")
 
-    def annotation(self, op: AnyAnnotation) -> str:
-        match op:
-            case o.Tag():
-                target = (
-                    op.target.name
-                    if isinstance(op.target, m.GlobalTensor)
-                    else self.value(op.target)
-                )
-                parts = (f"{name}: {bare(e)}" for name, e in op.components)
-                return f"tag {target} {{{', '.join(parts)}}}"
-            case o.Check():
-                args = ", ".join(
-                    f"{self.value(x)} axes {listed(axes)}"
-                    for x, axes in zip(op.args, op.axes, strict=True)
-                )
-                shape = extents(op.dims, op.shape)
-                return f"check {bare(op.cond)} for {shape} of {args}"
-            case o.Assume():
-                names = ", ".join(t.name for t in op.tables)
-                tables = f" for all of {names}" if names else ""
-                pairs = ", in pairs" if op.others else ""
-                return f"assume {bare(op.cond)}{tables}{pairs}"
-            case o.Expect():
-                return "expect" + self.options(**dict(op.facts))
-            case o.Trust():
-                whole = " and the kernel" if op.whole else ""
-                lines = f"{op.covers.line}-{op.covers.end_line}"
-                return f"trust lines {lines}{whole}: {op.reason!r}"
+    def several(self, kind: Kind, values: Sequence[Any]) -> str:
+        if kind.name == "pairs":
+            first, second = kind.parts
+            each = (f"{self.show(first, a)}: {self.show(second, b)}" for a, b in values)
+            return "{" + ", ".join(each) + "}"
+        (part,) = kind.parts
+        texts = [self.show(part, x) for x in values]
+        match kind.name:
+            case "listed":
+                return listed(texts)
+            case "indexed":
+                return f"[{', '.join(texts)}]"
+            case "bare":
+                return ", ".join(texts)
             case _:
-                assert_never(op)
-
-    def value(self, x: o.Tile | m.SharedView) -> str:
-        return self.names.tile(x) if isinstance(x, o.Tile) else self.shared(x)
-
-    def options(self, **values: object) -> str:
-        """Options that are set, as ` name value`."""
-        return "".join(
-            f" {key} {self.names.tile(v) if isinstance(v, o.Tile) else v}"
-            for key, v in values.items()
-            if v is not None
-        )
-
-    def ref(self, ref: m.BarrierRef) -> str:
-        return f"{self.names.of(ref.alloc)}[{bare(ref.index)}]"
+                raise ValueError(f"no text for {kind}")
 
     def view(self, view: m.GlobalView) -> str:
-        text = f"{view.tensor.name}{indexed(view.coords)}"
+        n = self.names
+        coords = ", ".join(n.expr(x) for x in view.coords)
+        text = f"{quoted(view.tensor.name)}[{coords}]"
         text += extents(view.dims, view.shape)
         for gather in view.gathers:
-            text += f" {gather.symbol}={self.names.tile(gather.tile)}[%{gather.axis}]"
-        limits = " and ".join(f"0 <= {x.value} < {x.extent}" for x in view.limits)
+            text += f" {n.symbol(gather.symbol)}={n.tile(gather.tile)}[%{gather.axis}]"
+        limits = " and ".join(
+            f"0 <= {n.part(x.value)} < {n.part(x.extent)}" for x in view.limits
+        )
         return text + (f" where {limits}" if limits else "")
 
     def shared(self, view: m.SharedView) -> str:
         text = f"${self.names.of(view.alloc)}"
-        if view.alloc.stages > 1 or view.stage != Const(0):
-            text += f"({bare(view.stage)})"
-        if any(x != Const(0) for x in view.origin):
-            text += indexed(view.origin)
+        if view.alloc.stages > 1 or not identical(view.stage, Const(0)):
+            text += f"({self.names.expr(view.stage)})"
+        if not all(identical(x, Const(0)) for x in view.origin):
+            text += f"[{', '.join(map(self.names.expr, view.origin))}]"
         if view.axes != tuple(range(len(view.alloc.shape))):
             text += f".axes{listed(view.axes)}"
         return text + extents(view.dims, view.shape)
-
-
-_MemoryOp = (
-    o.LoadGlobal | o.StoreGlobal | o.LoadShared | o.StoreShared | o.CopyAsync
-    | o.CopyOut | o.CopyOutCommit | o.CopyOutWait | o.CpAsyncCommit | o.CpAsyncWait
-    | o.CpAsyncArrive | o.BarrierExpect | o.BarrierArrive | o.BarrierWait | o.Sync
-    | o.ClusterSync | o.Fence | o.WgmmaCommit | o.WgmmaWait | o.SetMaxRegisters
-    | o.RingAcquire | o.RingPublish | o.RingWait | o.RingRelease
-    | o.Tag | o.Check | o.Assume | o.Expect | o.Trust
-)  # fmt: skip
