@@ -1,5 +1,6 @@
 """Mistakes of users: a diagnostic and an exit code, never a traceback."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -104,12 +105,29 @@ def test_odd_paths(argus, path: str) -> None:
         ["check", "scale.py", "--sarif", path],
     ]
     if "x" in path or "\0" in path:
-        writing.append(["export", "scale.py", "--out", path])
+        writing.append(["export", "scale.py", "-o", path])
         reading.append(["mcp", "--root", path])
     for words in reading + writing:
         ran = argus(*words)
         assert ran.code == 2, (words, ran.err)
         assert "AG0913" not in ran.err
+
+
+def test_names_that_are_not_utf8(argus, tmp_path: Path) -> None:
+    """Such a name of a kernel's file reaches pages, SARIF, JSON and exports."""
+    source = (Path(__file__).parent / "kernels" / "scale.py").read_bytes()
+    path = os.fsdecode(os.fsencode(tmp_path) + b"/bad\xff.py")
+    Path(path).write_bytes(source)
+    out = tmp_path / "out"
+    for words in (
+        ["check", path, "--html", f"{out}/k.html", "--sarif", f"{out}/k.sarif"],
+        ["check", path, "--json"],
+        ["export", path, "-o", str(out)],
+    ):
+        ran = argus(*words)
+        assert ran.code == 0, ran.err
+    for name in ("k.html", "k.sarif", "scale.cu"):
+        (out / name).read_text("utf-8")
 
 
 def test_tensors_larger_than_the_machine(argus) -> None:

@@ -16,8 +16,11 @@ def write_json(path: Path, data: Mapping[str, Json]) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text file in UTF-8. Raises ArgusError AG0902."""
-    write_bytes(path, text.encode())
+    """Write a text file in UTF-8. Raises ArgusError AG0902.
+
+    A file name need not be UTF-8; what stands for its other bytes is escaped.
+    """
+    write_bytes(path, text.encode("utf-8", "backslashreplace"))
 
 
 def write_bytes(path: Path, data: bytes) -> None:
