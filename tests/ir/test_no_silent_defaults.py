@@ -43,7 +43,9 @@ from argus.model.predict import predict
 from argus.verify.verifier import verify
 
 SOURCES = Path(argus.__file__).parent
-PACKAGES = ("ir", "lower", "verify", "interpret", "codegen", "model")
+PACKAGES = (
+    "ir", "lower", "verify", "interpret", "codegen", "model", "evaluation/tiles",
+)  # fmt: skip
 OPS = {cls.__name__ for base in o.OPS for cls in base.__mro__ if issubclass(cls, Op)}
 CLOSED = OPS | {"Const", "Sym", "Binary", "Select"}
 CLOSED |= {cls.__name__ for cls in (p.VectorPlan, p.TmaPlan, p.WgmmaPlan, p.MmaPlan)}

@@ -219,6 +219,11 @@ RIGHT = [
     _made("elements", "another order", "HERE: y = w + alpha * x"),
     _made("product", "other tiles", "", BM=128, BN=64, BK=64),
     _made(
+        "product",
+        "sums in two parts",
+        "acc = ag.dot(a, b.T, acc) => acc = acc + ag.dot(a, b.T)",
+    ),
+    _made(
         "product", "a mask that does nothing", "HERE: acc = ag.where(m < M, acc, 0.0)"
     ),
     _made("rows", "a product with the inverse", "HERE: y = e * (1.0 / total)"),

@@ -1,6 +1,11 @@
-"""No kernel of the table of cheats is accepted, and every right one is; no GPU."""
+"""No kernel of the table of cheats is accepted, and every right one is; no GPU.
+
+By default one cheat in eight of each problem; all with ``ARGUS_CHEATS=all``.
+"""
 
 from __future__ import annotations
+
+import os
 
 import pytest
 
@@ -13,7 +18,21 @@ from argus.evaluation.judge.subject import subject_of
 from argus.runs.records import Verdict
 from judge.cheats import CHEATS, PROBLEMS, RIGHT, Cheat
 
+STEP = 1 if os.environ.get("ARGUS_CHEATS") == "all" else 8
 PASSED = Verdict(status="correct", stage="build")
+
+
+UNDECIDED = {
+    # That a sum of exponentials is exactly one number is beyond what is tried.
+    "flat rows",
+    # For no element is it known where a number that follows from its place is large.
+    "a bump at one row",
+    "a bump that multiplies",
+    "a bump at a step",
+    "a pole at one row",
+    # No finite numbers make the sum so much less than a part of it.
+    "a running extreme",
+}
 
 
 def judged(cheat: Cheat) -> Verdict:
@@ -26,16 +45,15 @@ def judged(cheat: Cheat) -> Verdict:
 
 
 def test_there_are_enough() -> None:
-    assert len({(c.base, c.why) for c in CHEATS}) == len(CHEATS) >= 60
+    assert len({(c.base, c.why) for c in CHEATS}) == len(CHEATS) >= 100
 
 
 @pytest.mark.parametrize("base", PROBLEMS)
 def test_no_cheat_is_accepted(base: str) -> None:
     accepted: list[str] = []
     undecided: list[str] = []
-    for cheat in CHEATS:
-        if cheat.base != base:
-            continue
+    of_base = [c for c in CHEATS if c.base == base]
+    for cheat in of_base[::STEP]:
         made = judged(cheat)
         if made.status == "correct":
             accepted.append(f"{cheat.why}: {made.summary}")
@@ -45,8 +63,7 @@ def test_no_cheat_is_accepted(base: str) -> None:
         else:
             assert made.status == "wrong", (cheat.why, made.summary)
     assert not accepted, "\n".join(accepted)
-    # That a sum of exponentials is exactly one number is beyond what is tried.
-    assert set(undecided) <= {"flat rows"}
+    assert set(undecided) <= UNDECIDED
 
 
 @pytest.mark.parametrize("cheat", RIGHT, ids=lambda c: f"{c.base}-{c.why}")

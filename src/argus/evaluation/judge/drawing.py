@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, assert_never
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from argus.evaluation.tiles.values import fitted
 from argus.interpret.numbers import storage
 from argus.ir import ops as o
 from argus.ir.dtypes import DType
-from argus.ir.expr import Binary, Const, Expr, Select
+from argus.ir.expr import Binary, Const, Expr, Select, Sym
 from argus.ir.program import Program
 from argus.ir.walk import expressions, walk
 from argus.kernels.library import Argument, Case, Entry
@@ -40,7 +40,8 @@ _MOST = 256
 class Mode:
     """How inputs are drawn: ``scale * N(shift, 1)``; ``every``: of special numbers.
 
-    ``poison``: what outputs hold before: NaN, or finite numbers.
+    ``poison``: what outputs hold before: NaN, or finite numbers. ``finite``: whether no
+    element is infinite or NaN.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Mode:
     """Some are special, those that are not large."""
     every: bool = False
     poison: bool = True
+    finite: bool = True
 
 
 MODES = (
@@ -65,6 +67,7 @@ EXTREME = (
     Mode("small", scale=1 / 1024, special=False),
     Mode("huge", scale=8192.0, special=False, poison=False),
     Mode("sums", scale=16.0, shift=4.0),
+    Mode("not finite", finite=False, poison=False),
 )
 """What is tried where the others leave a condition that depends on data."""
 
@@ -75,16 +78,19 @@ def constants(programs: Iterable[Program]) -> tuple[float, ...]:
 
     def visit(e: Expr) -> None:
         match e:
-            case Const(value=value) if not isinstance(value, bool):
-                found[float(value)] = None
+            case Const(value=value):
+                if not isinstance(value, bool):
+                    found[float(value)] = None
             case Binary():
                 visit(e.left)
                 visit(e.right)
             case Select():
                 for part in (e.cond, e.then, e.other):
                     visit(part)
-            case _:
+            case Sym():
                 pass
+            case _:
+                assert_never(e)
 
     for program in programs:
         for op in walk(program.body):
@@ -174,6 +180,10 @@ def _entries(
             some = some[abs(some) <= _LARGEST]
         places = rng.integers(0, TABLE, TABLE // _SPECIAL)
         values[places] = rng.choice(some, places.size)
+    if dtype.is_float and not mode.finite:
+        places = rng.integers(0, TABLE, TABLE // _SPECIAL)
+        odd = np.array([np.nan, np.inf, -np.inf, -0.0], np.float32)
+        values[places] = rng.choice(odd, places.size)
     with np.errstate(over="ignore"):
         return fitted(values, dtype)
 
@@ -188,5 +198,6 @@ def _poison(dtype: DType, mode: Mode, rng: np.random.Generator) -> Any:
     if not dtype.is_float:
         return fitted(rng.integers(0, 2, TABLE), dtype)
     # As likely to be near a result as far from it.
-    sizes = np.float32(10.0) ** rng.integers(-4, 2, TABLE).astype(np.float32)
+    orders = np.logspace(-4, 1, 6, dtype=np.float32)
+    sizes = orders[rng.integers(0, 6, TABLE)]
     return fitted(rng.standard_normal(TABLE, np.float32) * sizes, dtype)

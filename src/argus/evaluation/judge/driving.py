@@ -54,11 +54,16 @@ from argus.evaluation.tiles import (
     places,
 )
 from argus.ir.expr import evaluate, symbols
-from argus.ir.program import SM_COUNT, Program, ScalarParam
+from argus.ir.program import GRID_SIZE, SM_COUNT, Program, ScalarParam
+from argus.ir.walk import expressions, walk
 from argus.kernels.library import Case
 
 __all__ = ["Driven", "Effort", "driven"]
 
+_TILES = 3
+"""Tiles that a persistent block goes through, for each candidate that is persistent."""
+_DEVICE = 132
+"""Multiprocessors of the device whose persistent blocks are searched (H100, H200)."""
 _SMALL = 1 << 22
 """Products of sizes up to which all blocks of a small case are run."""
 
@@ -128,7 +133,10 @@ class _Drive:
         self.begin = time.monotonic()
         self.latest = self.begin + effort.most
         self.known: dict[Facet, Place] = {}
-        self.stuck: str = ""
+        self.stuck: list[str] = []
+        self.slowest = 0.0
+        self.counts: dict[Facet, int] = {}
+        """Multiprocessors of those that not every number of them shows."""
         self.directed: list[int] = []
 
     def run(self) -> Driven:
@@ -181,9 +189,12 @@ class _Drive:
                     continue
                 if facet in side.facets.seen or time.monotonic() > self.latest:
                     continue
-                tried.add((of_own, place))
-                self._pair(self._setting(MODES[0]), [place], of_own)
-                if not of_own:
+                count = self.counts.get(facet, MANY)
+                if count == MANY:
+                    tried.add((of_own, place))
+                setting = self._setting(MODES[0], multiprocessors=count)
+                self._pair(setting, [place], of_own)
+                if not of_own and count == MANY:
                     self.directed.append(place)
         grid = self._grid(self.candidate)
         rng = np.random.default_rng(self.seed)
@@ -196,6 +207,18 @@ class _Drive:
                 tried.add((False, block))
                 self._pair(self._setting(next(modes)), [block], False)
         self._pair(self._setting(LARGE, slack=8.0), [grid // 2], False)
+        self._persistent()
+
+    def _persistent(self) -> None:
+        """A block that goes through three tiles, if it asks for the multiprocessors.
+
+        Where tiles are slow the small sizes must do, whose blocks have several, too.
+        """
+        quick = self.slowest * 2 * _TILES < self.effort.usual * 4
+        if quick and _asks_for_device(self.candidate.program):
+            some = -(-self._grid(self.candidate) // _TILES)
+            setting = self._setting(MODES[0], multiprocessors=some)
+            self._pair(setting, [int(self.seed) % some], False)
 
     def _different(self, side: Side) -> list[Facet]:
         """The facets of a kernel; of the problem's own what the candidate has not."""
@@ -213,16 +236,29 @@ class _Drive:
     def _search(self) -> None:
         """Where each facet is to be found at the problem's own sizes."""
         deadline = time.monotonic() + self.effort.search
+        setting = self._setting(MODES[0])
+        tensors = setting.tensors()
         for side in (self.candidate, self.own):
-            setting = self._setting(MODES[0])
-            env = setting.env(side.program)
-            self.known |= places(
-                side.program,
-                self._different(side),
-                setting.tensors(),
-                env,
-                deadline,
-            )
+            program, facets = side.program, self._different(side)
+            env = setting.env(program)
+            self.known |= places(program, facets, tensors, env, deadline)
+            if not _asks_for_device(program):
+                continue
+            tiles = int(evaluate(program.grid, env))
+            for count in dict.fromkeys((-(-tiles // _TILES), _DEVICE)):
+                left = [
+                    f
+                    for f in facets
+                    if f.decides and self.known.get(f) in ("never", "unknown")
+                ]
+                env[SM_COUNT.name] = count
+                found = places(program, left, tensors, env, deadline)
+                for facet in left:
+                    place = found.get(facet, "unknown")
+                    if place != "never":
+                        self.known[facet] = place
+                    if isinstance(place, int):
+                        self.counts[facet] = count
 
     def _data(self) -> None:
         """Extreme numbers, while conditions on data are left."""
@@ -272,7 +308,7 @@ class _Drive:
             self._pair(setting, [0], of_own)
             return
         free = self._free()
-        if not free:
+        if not free or self._doubled(side, facet, free):
             return
         kept = {
             p.sym.name: int(self.subject.scalars[p.name])
@@ -289,6 +325,23 @@ class _Drive:
             grid_ok = self._admitted(case)
             if grid_ok:
                 self._pair(self._setting(MODES[0], case), [found.block], of_own)
+
+    def _doubled(self, side: Side, facet: Facet, free: Iterable[str]) -> bool:
+        """Whether twice or half the sizes show it: no solver is needed then."""
+        for up, down in ((2, 1), (1, 2)):
+            sizes = {n: v * up // down for n, v in self.subject.case.sizes.items()}
+            own = self.subject.case.sizes
+            case = self._case({**own, **{n: sizes[n] for n in free}})
+            if case is None or not self._admitted(case):
+                continue
+            setting = self._setting(MODES[0], case)
+            env, deadline = setting.env(side.program), time.monotonic() + 0.3
+            found = places(side.program, [facet], setting.tensors(), env, deadline)
+            place = found.get(facet)
+            if isinstance(place, int):
+                self._pair(setting, [place], side is self.own)
+                return True
+        return False
 
     def _scalars(self, side: Side, facet: Facet) -> dict[str, int | float] | None:
         """Scalars for which a condition that depends on them alone flips."""
@@ -371,6 +424,7 @@ class _Drive:
     # ---------------------------------------------------------------------- runs
 
     def _pair(self, setting: Setting, blocks: list[int], of_own: bool) -> None:
+        begin = time.monotonic()
         try:
             made = agree(
                 self.candidate,
@@ -382,8 +436,13 @@ class _Drive:
                 seconds=self.effort.usual,
             )
         except Stuck as why:
-            self.stuck = f"{why}, {setting.where()}"
+            self.candidate.facets.keep(False)
+            self.own.facets.keep(False)
+            if setting.case is self.subject.case:
+                shown = ", ".join(map(str, blocks[:4]))
+                self.stuck.append(f"block {shown} cannot be run: {why}")
             return
+        self.slowest = max(self.slowest, time.monotonic() - begin)
         self.made.elements += made.elements
         self.made.runs.append(setting.where())
         if made.found is not None:
@@ -395,7 +454,8 @@ class _Drive:
 
     def _say(self) -> None:
         if not self.made.elements:
-            self.made.why = self.stuck or "no element is written by blocks of both"
+            nothing = "no element is written by blocks of both"
+            self.made.why = self.stuck[0] if self.stuck else nothing
             return
         theirs = {f.mark for f in self.own.facets.all}
         never = {f for f, place in self.known.items() if place == "never"}
@@ -407,13 +467,21 @@ class _Drive:
         theirs_left = {
             f for f in self.own.facets.unseen() if f not in never and f.decides
         }
-        self.made.missed = _texts(f for f in missed if f.mark not in theirs)
+        own = _texts(f for f in missed if f.mark not in theirs)
+        self.made.missed = (*own, *dict.fromkeys(self.stuck))
         self.made.own = _texts(
             [
                 *(f for f in missed if f.mark in theirs),
                 *(f for f in self._different(self.own) if f in theirs_left),
             ]
         )
+
+
+def _asks_for_device(program: Program) -> bool:
+    """Whether it depends on the number of multiprocessors: a persistent grid."""
+    own = (e for op in walk(program.body) for e in expressions(op))
+    every = (s for e in (program.grid, *own) for s in symbols(e))
+    return any(s.name in (SM_COUNT.name, GRID_SIZE.name) for s in every)
 
 
 def _texts(facets: Iterable[Facet]) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import assert_never
 
 from argus.evaluation.judge.candidate import environment
 from argus.evaluation.judge.subject import Subject
@@ -90,8 +91,8 @@ def _tiles(program: Program) -> tuple[dict[str, int], frozenset[str]]:
     kept: set[str] = set()
     inner: set[str] = set()
     for param in program.params:
-        dims: tuple[str, ...] = getattr(param, "dims", ())
-        (kept if param.name in program.outputs else inner).update(dims)
+        if isinstance(param, GlobalTensor):
+            (kept if param.name in program.outputs else inner).update(param.dims)
     return tiles, frozenset(inner - kept)
 
 
@@ -104,8 +105,13 @@ def _views(program: Program) -> Iterator[GlobalView]:
                 yield op.src
             case o.CopyOut():
                 yield op.dst
-            case _:
+            case (
+                o.Structure() | o.Binding() | o.RegisterOp() | o.Dot() | o.LoadShared()
+                | o.StoreShared() | o.Synchronisation() | o.RingOp() | o.Annotation()
+            ):  # fmt: skip
                 pass
+            case _:
+                assert_never(op)
 
 
 def _shrunk(

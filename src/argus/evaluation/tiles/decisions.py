@@ -10,7 +10,7 @@ Each way is an expression over symbols and axes where it can be said so.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, assert_never
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from argus.ir.expr import (
     Const,
     Expr,
     Select,
+    Sym,
     binary,
     evaluate,
     select,
@@ -83,8 +84,13 @@ def first(op: o.AnyOp) -> tuple[Expr, ...]:
             return (op.start, op.stop, op.step, *(c.init for c in op.scalars))
         case o.If():
             return (op.cond,)
-        case _:
+        case (
+            o.Roles() | o.Binding() | o.RegisterOp() | o.Access() | o.Synchronisation()
+            | o.RingOp() | o.Annotation()
+        ):  # fmt: skip
             return expressions(op)
+        case _:
+            assert_never(op)
 
 
 def _of_view(view: GlobalView) -> tuple[Expr, ...]:
@@ -98,8 +104,13 @@ def last(op: o.AnyOp) -> tuple[Expr, ...]:
             return tuple(c.yielded for c in op.scalars)
         case o.If():
             return tuple(e for m in op.scalars for e in (m.then, m.other))
-        case _:
+        case (
+            o.Roles() | o.Binding() | o.RegisterOp() | o.Dot() | o.Access() | o.Copy()
+            | o.Synchronisation() | o.RingOp() | o.Annotation()
+        ):  # fmt: skip
             return ()
+        case _:
+            assert_never(op)
 
 
 def nodes(e: Expr) -> Iterator[Binary]:
@@ -113,8 +124,10 @@ def nodes(e: Expr) -> Iterator[Binary]:
         case Select():
             for part in (e.cond, e.then, e.other):
                 yield from nodes(part)
-        case _:
+        case Const() | Sym():
             pass
+        case _:
+            assert_never(e)
 
 
 def sides(e: Binary) -> tuple[tuple[Expr, Expr], tuple[str, str]] | None:
@@ -133,8 +146,12 @@ def sides(e: Binary) -> tuple[tuple[Expr, Expr], tuple[str, str]] | None:
                 (binary("!=", quotient, 0), binary("==", quotient, 0)),
                 ("of a quotient but 0", "of a quotient 0"),
             )
-        case _:
+        case "+" | "-" | "*" | "/" | "^" | "==" | "!=" | "<" | "<=" | ">" | ">=":
             return None
+        case "and" | "or":
+            return None
+        case _:
+            assert_never(e.op)
 
 
 def inverted(e: Expr) -> Expr:
@@ -153,8 +170,13 @@ def axes_of(op: o.AnyOp, e: Expr) -> tuple[int, ...]:
             return op.src.shape
         case o.CopyOut():
             return op.dst.shape
-        case _:
+        case (
+            o.Structure() | o.Binding() | o.RegisterOp() | o.Dot() | o.LoadShared()
+            | o.StoreShared() | o.Synchronisation() | o.RingOp() | o.Annotation()
+        ):  # fmt: skip
             return ()
+        case _:
+            assert_never(op)
 
 
 def value_of(e: Expr, env: Env) -> Any:
@@ -173,21 +195,21 @@ def expression(op: o.Elementwise, args: list[Expr | None]) -> Expr | None:
     known = [a for a in args if a is not None]
     if len(known) < len(args):
         return None
-    match op.fn, known:
-        case "neg", [a]:
-            return 0 - a
-        case "not", [a]:
-            return inverted(a)
-        case "where", [c, a, b]:
-            return select(c, a, b)
-        case fn, [a, b] if fn in _LOGIC and op.result.dtype == boolean:
-            return binary(_LOGIC[fn], a, b)
-        case fn, [a, b] if fn in _ARITHMETIC:
-            if fn in ("floordiv", "mod") and isinstance(b, Const) and b.value == 0:
-                return None
-            return binary(_ARITHMETIC[fn], a, b)
-        case _:
-            return None
+    fn = op.fn
+    if fn == "neg":
+        return 0 - known[0]
+    if fn == "not":
+        return inverted(known[0])
+    if fn == "where":
+        return select(*known)
+    if len(known) != 2:
+        return None
+    a, b = known
+    if fn in _LOGIC and op.result.dtype == boolean:
+        return binary(_LOGIC[fn], a, b)
+    if fn in ("floordiv", "mod") and isinstance(b, Const) and b.value == 0:
+        return None
+    return binary(_ARITHMETIC[fn], a, b) if fn in _ARITHMETIC else None
 
 
 def element_choice(op: o.Elementwise, args: list[Expr | None]) -> Choice | None:
@@ -203,28 +225,32 @@ def element_choice(op: o.Elementwise, args: list[Expr | None]) -> Choice | None:
         return _probe(op, _truth(fn)), said, (made, _maybe_not(made))
     integer = not op.result.dtype.is_float
     zero = _ways(made, "!=", Const(0)), _ways(made, "==", Const(0))
-    match fn:
-        case "minimum" | "maximum":
-            said = "the left side is less somewhere", "the right side is less somewhere"
-            return _probe(op, _order), said, (_less(left, right), _less(right, left))
-        case "floordiv" | "floor" | "ceil" | "round":
-            said = f"`{fn}` is not 0 somewhere", f"`{fn}` is 0 somewhere"
-            return _probe(op, _zero(fn)), said, zero
-        case "mod" if integer:
-            wraps = None if left is None else _ways(made, "!=", left)
-            same = None if left is None else _ways(made, "==", left)
-            said = "`mod` wraps somewhere", "`mod` changes nothing somewhere"
-            return _probe(op, _wraps), said, (wraps, same)
-        case "mul" if any(_decides(a) for a in args if a is not None):
-            if not integer and made is None:
-                return None  # a mask times data: the mask has facets of its own
-            said = "the product is not 0 somewhere", "the product is 0 somewhere"
-            return _probe(op, _zero(fn)), said, zero
-        case "abs":
-            said = "the argument is negative somewhere", "it is positive somewhere"
-            return _probe(op, _sign), said, (None, None)
-        case _:
-            return None
+    if fn in ("minimum", "maximum"):
+        said = "the left side is less somewhere", "the right side is less somewhere"
+        return _probe(op, _order), said, (_less(left, right), _less(right, left))
+    if fn in ("floordiv", "floor", "ceil", "round"):
+        said = f"`{fn}` is not 0 somewhere", f"`{fn}` is 0 somewhere"
+        return _probe(op, _zero(fn)), said, zero
+    if fn == "mod":
+        wraps = None if left is None else _ways(made, "!=", left)
+        same = None if left is None else _ways(made, "==", left)
+        said = "`mod` wraps somewhere", "`mod` changes nothing somewhere"
+        return _probe(op, _wraps), said, (wraps, same)
+    if fn == "mul" and any(_decides(a) for a in args if a is not None):
+        if not integer and made is None:
+            return None  # a mask times data: the mask has facets of its own
+        said = "the product is not 0 somewhere", "the product is 0 somewhere"
+        return _probe(op, _zero(fn)), said, zero
+    if fn in ("and", "or", "xor"):
+        said = f"`{fn}` is not 0 somewhere", f"`{fn}` is 0 somewhere"
+        return _probe(op, _zero(fn)), said, zero
+    if fn == "abs":
+        said = "the argument is negative somewhere", "it is positive somewhere"
+        below, above = (None, None) if args[0] is None else (
+            binary("<", args[0], 0), binary(">", args[0], 0)
+        )  # fmt: skip
+        return _probe(op, _sign), said, (below, above)
+    return None
 
 
 def _probe(op: o.Elementwise, test: Test) -> Probe:

@@ -13,7 +13,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, assert_never
 
 import numpy as np
 
@@ -184,6 +184,8 @@ class _Cluster:
                     | o.Trust()
                 ):  # fmt: skip
                     pass  # of order, cost and elements; values do not show them
+                case _:
+                    assert_never(op)
 
     def _for(self, role: Role, op: o.For) -> Steps:
         env = role.env
@@ -270,6 +272,8 @@ class _Cluster:
                     self.order.barrier(role, op.barrier).change(0, -nbytes)
             case o.CopyOut():
                 self._write(role, op, op.dst, self._read_shared(role, op.src))
+            case _:
+                assert_never(op)
 
     def _places(
         self, role: Role, op: o.AnyOp, view: GlobalView, mask: Array | None

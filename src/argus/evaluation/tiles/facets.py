@@ -20,7 +20,7 @@ import linecache
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, assert_never
 
 import numpy as np
 
@@ -29,7 +29,6 @@ from argus.evaluation.tiles.decisions import (
     Ways,
     axes_of,
     element_choice,
-    expression,
     first,
     inverted,
     last,
@@ -37,10 +36,11 @@ from argus.evaluation.tiles.decisions import (
     sides,
     value_of,
 )
+from argus.evaluation.tiles.meaning import Meaning
 from argus.interpret.numbers import Array
 from argus.ir import ops as o
 from argus.ir.dtypes import boolean
-from argus.ir.expr import Binary, Const, Expr, Sym, binary, substitute, symbols
+from argus.ir.expr import Binary, Const, Expr, binary, symbols
 from argus.ir.program import Program
 
 __all__ = ["Facet", "Facets", "Scope"]
@@ -69,6 +69,8 @@ class Facet:
     decides: bool = True
     compares: bool = False
     """A comparison, or a combination of comparisons."""
+    drivable: bool = True
+    """Whether a run can show it."""
 
 
 @dataclass(eq=False)
@@ -87,11 +89,11 @@ class Facets:
         self._ends: dict[o.AnyOp, list[_Pair]] = {}
         self._views: dict[o.AnyOp, tuple[Facet, Facet]] = {}
         self._seen: set[Facet] = set()
+        self._kept: set[Facet] = set()
         self.all: list[Facet] = []
         self.flips: list[Facet] = []
         """Where comparisons flip: they are searched for, and not seen."""
-        self._marks: dict[o.Tile, str] = {}
-        self._known: dict[o.Tile, Expr | None] = {}
+        self._meaning = Meaning(program)
         self._collect(program.body, ())
 
     def before(self, op: o.AnyOp, tiles: Mapping[o.Tile, Array], env: Env) -> None:
@@ -111,27 +113,31 @@ class Facets:
         tiles: Mapping[o.Tile, Array],
         env: Env,
     ) -> None:
-        left: list[_Pair] = []
+        table[op] = [p for p in table[op] if not self._kept.issuperset(p.facets)]
         for pair in table[op]:
+            if self._seen.issuperset(pair.facets):
+                continue
             for facet, there in zip(pair.facets, pair.probe(tiles, env), strict=True):
                 if there:
                     self._seen.add(facet)
-            if not self._seen.issuperset(pair.facets):
-                left.append(pair)
-        table[op] = left
+
+    def keep(self, compared: bool) -> None:
+        """A run is over: what it has shown counts if all it wrote was compared."""
+        if compared:
+            self._kept = set(self._seen)
+        else:
+            self._seen = set(self._kept)
 
     def existed(self, op: o.AnyOp, exists: Array) -> None:
         """See :class:`argus.evaluation.tiles.execute.Watch`."""
         pair = self._views.get(op)
-        if pair is None:
+        if pair is None or self._seen.issuperset(pair):
             return
         inside, outside = pair
         if exists.any():
             self._seen.add(inside)
         if not exists.all():
             self._seen.add(outside)
-        if self._seen.issuperset(pair):
-            del self._views[op]
 
     @property
     def seen(self) -> AbstractSet[Facet]:
@@ -149,37 +155,44 @@ class Facets:
             for e in first(op):
                 for node in nodes(e):
                     self._scalar(op, node, scope, self._pairs)
-            for e in last(op):
-                for node in nodes(e):
-                    self._scalar(op, node, scope, self._ends)
             match op:
-                case o.Let() | o.LoadScalar():
-                    scope = (*scope, op)
                 case o.For():
                     self._loop(op, scope)
-                    for c in op.tiles:
-                        self._marks[c.arg] = f"carried {self._mark(c.init)}"
+                    self._meaning.enter(op)
                     self._collect(op.body, (*scope, op))
-                    for c in op.tiles:
-                        self._marks[c.result] = f"loop {self._mark(c.init)}"
+                    self._last(op, scope)
+                    self._meaning.leave(op)
                 case o.If():
                     if not isinstance(op.cond, Binary):
                         self._truth(op, op.cond, scope, self._pairs)
                     self._collect(op.then, (*scope, (op.cond, True)))
                     self._collect(op.other, (*scope, (op.cond, False)))
-                    for m in op.tiles:
-                        both = f"{self._mark(m.then)}, {self._mark(m.other)}"
-                        self._marks[m.result] = f"branch({both})"
+                    self._last(op, scope)
+                    self._meaning.merge(op)
                 case o.Roles():
                     for role in op.roles:
                         self._collect(role.body, scope)
+                case o.Let() | o.LoadScalar():
+                    scope = (*scope, op)
+                    self._meaning.define(op)
                 case (
                     o.LoadGlobal() | o.StoreGlobal() | o.CopyAsync() | o.CopyOut()
                 ):  # fmt: skip
                     self._view(op, scope)
+                    self._meaning.define(op)
+                case (
+                    o.RegisterOp() | o.Dot() | o.Access() | o.Synchronisation()
+                    | o.RingOp() | o.Annotation()
+                ):  # fmt: skip
+                    self._meaning.define(op)
                 case _:
-                    pass
+                    assert_never(op)
             self._tile(op, scope)
+
+    def _last(self, op: o.For | o.If, scope: Scope) -> None:
+        for e in last(op):
+            for node in nodes(e):
+                self._scalar(op, node, scope, self._ends)
 
     def _add(
         self,
@@ -198,7 +211,7 @@ class Facets:
             Facet(
                 op,
                 _sentence(op, words),
-                f"{mark} {words}",
+                f"{mark} way {i}",
                 scope,
                 None if when is None else when[i],
                 shape,
@@ -238,12 +251,13 @@ class Facets:
                 return False, False
             return bool(np.any(value)), not bool(np.all(value))
 
+        mark = f"scalar {self._meaning.scalar(e)}"
         said = f"`{e}` is true", f"`{e}` is false"
         when = e, inverted(e)
         self._add(
-            op, probe, said, "scalar", scope, when, axes_of(op, e), table, compares=True
+            op, probe, said, mark, scope, when, axes_of(op, e), table, compares=True
         )
-        self._flip(op, e, f"scalar {e}", scope, axes_of(op, e))
+        self._flip(op, e, mark, scope, axes_of(op, e))
 
     def _scalar(
         self, op: o.AnyOp, e: Binary, scope: Scope, table: dict[o.AnyOp, list[_Pair]]
@@ -267,7 +281,8 @@ class Facets:
             )
 
         said, axes = (first, second), axes_of(op, e)
-        self._add(op, probe, said, "scalar", scope, condition, axes, table)
+        mark = f"scalar {self._meaning.scalar(e)}"
+        self._add(op, probe, said, mark, scope, condition, axes, table)
 
     def _loop(self, op: o.For, scope: Scope) -> None:
         turns = (op.stop - op.start + op.step - 1) // op.step
@@ -287,7 +302,7 @@ class Facets:
                 f"the loop over `{name}` turns {('', 'never', 'at most once')[least]}",
             )
             when = binary(">=", turns, least), binary("<", turns, least)
-            mark = f"loop {op.start} {op.stop} {op.step}"
+            mark = f"loop {self._meaning.scalar(turns)} {least}"
             self._add(op, probe, said, mark, scope, when, decides=False)
 
     def _view(
@@ -330,51 +345,28 @@ class Facets:
 
     # --------------------------------------------------------------------- tiles
 
-    def _mark(self, tile: o.Tile) -> str:
-        return self._marks.get(tile, "?")
-
     def _tile(self, op: o.AnyOp, scope: Scope) -> None:
-        """What a tile is: its mark, its expression if it has one; and its facets."""
+        """Facets of what an operation computes, element by element."""
+        for mark in self._meaning.places(op):
+            words = "a number that follows from a position enters what is computed"
+            text = _sentence(op, words)
+            facet = Facet(op, text, f"place {mark}", scope, None, drivable=False)
+            self.all.append(facet)
         match op:
-            case o.Index():
-                self._name(op.result, "index", Sym(f"%{op.axis}", "axis"))
-            case o.Full():
-                self._name(op.result, f"full {op.value}", op.value)
-            case o.Broadcast():
-                axes = {f"%{i}": Sym(f"%{a}", "axis") for i, a in enumerate(op.axes)}
-                e = self._known.get(op.src)
-                known = None if e is None else substitute(e, axes)
-                self._name(op.result, self._mark(op.src), known)
             case o.Cast():
                 self._cast(op, scope)
             case o.Elementwise():
                 self._elementwise(op, scope)
-            case o.LoadGlobal():
-                self._name(op.result, f"element of {op.view.tensor.name}", None)
-            case o.LoadShared():
-                self._name(op.result, "shared", None)
-            case o.Reduce():
-                self._name(op.result, f"{op.fn}({self._mark(op.src)})", None)
-            case o.Transpose():
-                self._name(op.result, self._mark(op.src), None)
-            case o.Slice() | o.Split() | o.Scan() | o.Reinterpret() | o.Convert():
-                what = f"{type(op).__name__}({self._mark(op.src)})"
-                self._name(op.result, what, None)
-            case o.Dot():
-                self._name(op.result, "dot", None)
+            case (
+                o.Structure() | o.Binding() | o.RegisterOp() | o.Dot() | o.Access()
+                | o.Copy() | o.Synchronisation() | o.RingOp() | o.Annotation()
+            ):  # fmt: skip
+                pass  # it chooses nothing
             case _:
-                pass
-
-    def _name(self, tile: o.Tile, mark: str, known: Expr | None) -> None:
-        self._marks[tile] = mark if len(mark) < 400 else f"{mark[:200]}{hash(mark)}"
-        self._known[tile] = known
+                assert_never(op)
 
     def _cast(self, op: o.Cast, scope: Scope) -> None:
-        mark = f"{op.result.dtype}({self._mark(op.src)})"
-        source, target = op.src.dtype, op.result.dtype
-        e = self._known.get(op.src)
-        self._name(op.result, mark, None if source.is_float else e)
-        if not source.is_float or target.is_float:
+        if not op.src.dtype.is_float or op.result.dtype.is_float:
             return
 
         def probe(tiles: Mapping[o.Tile, Array], _: Env) -> tuple[bool, bool]:
@@ -382,20 +374,14 @@ class Facets:
             return bool(there.any()), not bool(there.all())
 
         said = "the cast gives some number but 0", "the cast gives 0"
-        self._add(op, probe, said, mark, scope, None)
+        self._add(op, probe, said, self._meaning.tile(op.result), scope, None)
 
     def _elementwise(self, op: o.Elementwise, scope: Scope) -> None:
-        parts = [self._mark(a) if isinstance(a, o.Tile) else str(a) for a in op.args]
-        mark = f"{op.fn}({', '.join(parts)})"
-        args = [self._known.get(a) if isinstance(a, o.Tile) else a for a in op.args]
-        self._name(op.result, mark, expression(op, args))
-        made = element_choice(op, args)
+        mark = self._meaning.tile(op.result)
+        made = element_choice(op, [self._meaning.known(a) for a in op.args])
         if made is None:
             return
         probe, said, when = made
-        logic = op.result.dtype == boolean
-        # Which of two data is larger is no choice of the author: a running maximum.
-        running = op.fn in ("minimum", "maximum") and args == [None, None]
         self._add(
             op,
             probe,
@@ -404,8 +390,9 @@ class Facets:
             scope,
             when,
             op.result.shape,
-            decides=not running,
-            compares=logic,
+            # Which turn of a loop has the largest number is no choice of the author.
+            decides=not self._meaning.running(op),
+            compares=op.result.dtype == boolean,
         )
         if when[0] is not None:
             self._flip(op, when[0], mark, scope, op.result.shape)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, assert_never
 
 from argus.interpret.numbers import Array
 from argus.interpret.scalars import scalar_value
@@ -141,6 +141,8 @@ class Order:
                     )
             case o.ClusterSync():
                 yield from _meet(self.met, 1, roles, False)
+            case _:
+                assert_never(op)
 
     def _arrive(self, role: Role, op: o.BarrierArrive, index: int) -> None:
         match op.per:

@@ -11,7 +11,7 @@ import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, assert_never
 
 import numpy as np
 
@@ -72,7 +72,7 @@ def places(
     chosen: dict[int, None] = {}
     for facet in facets:
         if facet.when is None:
-            found[facet] = "data"
+            found[facet] = "data" if facet.drivable else "unknown"
             continue
         search = _Search(program, facet, tensors, {**env, GRID_SIZE.name: grid})
         with np.errstate(all="ignore"):
@@ -162,8 +162,13 @@ def stores(program: Program) -> list[tuple[o.StoreGlobal | o.CopyOut, Scope]]:
                 case o.Roles():
                     for role in op.roles:
                         visit(role.body, scope)
-                case _:
+                case (
+                    o.RegisterOp() | o.Dot() | o.Access() | o.Copy()
+                    | o.Synchronisation() | o.RingOp() | o.Annotation()
+                ):  # fmt: skip
                     pass
+                case _:
+                    assert_never(op)
 
     visit(program.body, ())
     return found
@@ -267,7 +272,8 @@ class _Search:
                     valid, all_turns = self._turns(env, step, depth)
                     holds = holds & valid
                     complete = complete and all_turns
-                case (cond, taken):
+                case tuple():
+                    cond, taken = step
                     value = self._maybe(cond, env)
                     if value is None:
                         complete = False  # whether it is reached is not known
@@ -384,7 +390,8 @@ def _goal(program: Program, facet: Facet, known: Mapping[str, Expr]) -> Goal | N
                 value = binary("+", start, binary("*", turn, by))
                 meaning[step.var.name] = value
                 given += [binary(">=", turn, 0), binary("<", value, stop)]
-            case (cond, taken):
+            case tuple():
+                cond, taken = step
                 made = substitute(cond, meaning)
                 given.append(made if taken else negate(made))
     axes = {f"%{i}": Sym(f"axis_{i}", "loop") for i in range(len(facet.shape))}

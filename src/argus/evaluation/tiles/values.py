@@ -7,7 +7,7 @@ floats are float32 numbers that were rounded to their type.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, assert_never
 
 import numpy as np
 
@@ -86,6 +86,8 @@ def computed(op: TileOp, tiles: Tiles, env: Mapping[str, Any]) -> Array:
         case o.Scan():
             held = tiles[op.src]
             return fitted(held.cumsum(op.axis, dtype=held.dtype), op.result.dtype)
+        case _:
+            assert_never(op)
 
 
 def _reduced(op: o.Reduce, values: Array) -> Array:
