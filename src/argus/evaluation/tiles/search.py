@@ -280,6 +280,8 @@ class _Search:
                         continue
                     value = np.asarray(value, np.bool_)
                     holds = holds & (value if taken else ~value)
+                case _:
+                    assert_never(step)
         # Where accesses end, the corners of a tile show; they decide nothing.
         ends = not self.facet.decides
         for axis, extent in enumerate(self.facet.shape):
@@ -394,6 +396,8 @@ def _goal(program: Program, facet: Facet, known: Mapping[str, Expr]) -> Goal | N
                 cond, taken = step
                 made = substitute(cond, meaning)
                 given.append(made if taken else negate(made))
+            case _:
+                assert_never(step)
     axes = {f"%{i}": Sym(f"axis_{i}", "loop") for i in range(len(facet.shape))}
     for i, extent in enumerate(facet.shape):
         given.append(binary("<", axes[f"%{i}"], extent))
