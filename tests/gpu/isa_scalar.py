@@ -285,20 +285,6 @@ def divisions() -> Iterator[Form]:
                 exactly(meaning),
             )
 
-        def halves(rng: np.random.Generator) -> list[np.ndarray]:
-            x = rng.integers(-4096, 4096, COUNT) / 4
-            y = rng.choice([-4.0, -2.0, -0.5, 0.25, 1.0, 8.0], COUNT)
-            return [x.astype(np.float32), y.astype(np.float32)]
-
-        yield map_form(
-            f"argus_{name} float",
-            f"argus_{name}",
-            f"argus_{name}(x, y) + 0.0f",
-            halves,
-            np.float32,
-            exactly(lambda x, y, m=meaning: m(x, y) + np.float32(0)),
-        )
-
 
 def shuffles() -> Iterator[Form]:
     for mode, name in (("bfly", "xor"), ("up", "up"), ("idx", "idx")):

@@ -25,6 +25,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent))
 
 import isa_matrix
+import isa_numbers
 import isa_scalar
 import isa_sync
 import isa_tma
@@ -52,7 +53,7 @@ Outcome = dict[str, Any]
 def group_forms(group: str) -> list[Form]:
     match group.split():
         case ["scalar"]:
-            return list(isa_scalar.forms())
+            return [*isa_scalar.forms(), *isa_numbers.forms()]
         case ["sync"]:
             return list(isa_sync.forms())
         case ["matrix"]:

@@ -1,0 +1,128 @@
+"""Forms of whole numbers that wrap, and of conversions: what C++ leaves open."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from isa_device import Form
+from isa_scalar import COUNT, CTYPES, Inputs, exactly, floats, map_form
+
+from argus.interpret.numbers import convert
+from argus.ir.codec import numbers, rounded
+from argus.ir.dtypes import DTYPES, f32
+
+CTYPES["uint8"] = "unsigned char"
+
+
+def ends(kind: type[np.signedinteger]) -> Inputs:
+    """Numbers of all sizes and the ends of the type, in pairs, zero among them."""
+
+    def inputs(rng: np.random.Generator) -> list[np.ndarray]:
+        info = np.iinfo(kind)
+        x = rng.integers(info.min, info.max, COUNT, dtype=kind, endpoint=True)
+        special = np.array([info.min, info.max, -1, 0, 1], kind)
+        x[: special.size**2] = np.repeat(special, special.size)
+        y = rng.permutation(x)
+        y[: special.size**2] = np.tile(special, special.size)
+        return [x, y]
+
+    return inputs
+
+
+def wrapping() -> Iterator[Form]:
+    table: list[tuple[str, Callable[..., np.ndarray]]] = [
+        ("add", np.add), ("sub", np.subtract), ("mul", np.multiply),
+    ]  # fmt: skip
+    for kind in (np.int32, np.int64):
+        for name, meaning in table:
+            yield map_form(
+                f"argus_{name} {kind.__name__}",
+                f"argus_{name}",
+                f"argus_{name}(x, y)",
+                ends(kind),
+                kind,
+                exactly(meaning),
+            )
+        yield map_form(
+            f"argus_neg {kind.__name__}",
+            "argus_neg",
+            "argus_neg(x)",
+            lambda rng, k=kind: ends(k)(rng)[:1],
+            kind,
+            exactly(np.negative),
+        )
+        for name, meaning in (("floordiv", np.floor_divide), ("mod", np.mod)):
+
+            def divided(
+                x: np.ndarray, y: np.ndarray, m: Callable[..., np.ndarray] = meaning
+            ) -> np.ndarray:
+                # By zero it is 0; the smallest number by -1 wraps.
+                with np.errstate(all="ignore"):
+                    return np.where(y == 0, 0, m(x, np.where(y == 0, 1, y)))
+
+            yield map_form(
+                f"argus_{name} {kind.__name__} at its ends",
+                f"argus_{name}",
+                f"argus_{name}(x, y)",
+                ends(kind),
+                kind,
+                exactly(divided),
+            )
+
+
+def with_nan(rng: np.random.Generator) -> list[np.ndarray]:
+    x = floats(rng)
+    x[::13] = np.nan
+    near = rng.uniform(-300, 300, COUNT).astype(np.float32)
+    return [np.concatenate([x, near])]
+
+
+def whole() -> Iterator[Form]:
+    for name in ("i8", "u8", "i32", "i64"):
+        dtype = DTYPES[name]
+        kind = np.int64 if name == "i64" else np.int32
+        function = f"argus_whole_{name}"
+        yield map_form(
+            function,
+            function,
+            f"{function}(x)",
+            with_nan,
+            kind,
+            exactly(lambda x, d=dtype, k=kind: convert(x, f32, d).astype(k)),
+        )
+
+
+def eight_bits() -> Iterator[Form]:
+    e4m3 = DTYPES["e4m3"]
+    every = np.arange(256, dtype=np.uint8)
+    kept = np.where(np.isnan(numbers(every, e4m3)), np.uint8(0), every)
+
+    def magnitudes(rng: np.random.Generator) -> list[np.ndarray]:
+        x = rng.standard_normal(COUNT) * np.exp2(rng.integers(-12, 12, COUNT))
+        special = [0.0, -0.0, 448.0, 464.0, -500.0, np.inf, -np.inf, 2.0**-10]
+        return [np.concatenate([special, x]).astype(np.float32)]
+
+    yield map_form(
+        "argus_to_e4m3",
+        "argus_to_e4m3",
+        "argus_to_e4m3(x)",
+        magnitudes,
+        np.uint8,
+        exactly(lambda x: rounded(x, e4m3)),
+    )
+    yield map_form(
+        "argus_from_e4m3",
+        "argus_from_e4m3",
+        "argus_from_e4m3(x)",
+        lambda _: [kept],
+        np.float32,
+        exactly(lambda x: numbers(x, e4m3)),
+    )
+
+
+def forms() -> Iterator[Form]:
+    """All forms of this file."""
+    yield from wrapping()
+    yield from whole()
+    yield from eight_bits()
