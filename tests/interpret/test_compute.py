@@ -153,7 +153,7 @@ def test_broadcast_and_index_follow_the_layout(kit: SimpleNamespace) -> None:
 @pytest.mark.parametrize("name", ["wgmma", "mma", "copies"])
 def test_a_slice_keeps_registers(kit: SimpleNamespace, name: str) -> None:
     layout = LAYOUTS[name]
-    window = layout.window(1, 16, 16)
+    window = layout.window(1, range(16, 32))
     assert window is not None
     loaded, part = kit.tile("x", f32, layout), kit.tile("y", f32, window[0])
     x = np.random.default_rng(0).standard_normal(layout.shape).astype(np.float32)

@@ -134,7 +134,7 @@ def assign(program_body: o.Block, names: Names) -> Storage:
                 classes.alias(op.result, op.src)
             case (
                 o.Structure() | o.Binding() | o.Full() | o.Index() | o.Elementwise()
-                | o.Cast() | o.Broadcast() | o.Reduce() | o.Slice() | o.Scan()
+                | o.Cast() | o.Broadcast() | o.Reduce() | o.Selection() | o.Scan()
                 | o.Convert() | o.Dot() | o.Access() | o.Copy() | o.Synchronisation()
                 | o.RingOp() | o.Annotation()
             ):  # fmt: skip

@@ -86,8 +86,8 @@ def _one(cx: Context, op: o.AnyOp) -> None:
             tiles.broadcast(cx, op)
         case o.Transpose() | o.Split() | o.Reinterpret():
             tiles.rename(cx, op)
-        case o.Slice():
-            tiles.cut(cx, op)
+        case o.Selection():
+            tiles.select(cx, op)
         case o.Reduce():
             reduce.reduce(cx, op)
         case o.Scan():

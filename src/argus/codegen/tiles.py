@@ -111,12 +111,11 @@ def convert(cx: Context, op: o.Convert) -> None:
     registers.move(cx, cx.array(op.result), cx.array(op.src), found)
 
 
-def cut(cx: Context, op: o.Slice) -> None:
-    """A window of a tile: some of its registers."""
-    size = op.result.shape[op.axis]
-    window = layout_of(op.src).window(op.axis, op.start, size)
+def select(cx: Context, op: o.Selection) -> None:
+    """Some elements of a tile: some of its registers."""
+    window = layout_of(op.src).window(op.axis, op.elements)
     if window is None:
-        raise CodegenError(f"slice of {op.src!r} is not made of registers")
+        raise CodegenError(f"selection of {op.src!r} is not made of registers")
     registers.move(cx, cx.array(op.result), cx.array(op.src), window[1])
 
 

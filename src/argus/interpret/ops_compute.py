@@ -53,11 +53,10 @@ def run(group: Group, op: ComputeOp) -> None:
             group.put(op.result, _moved(group, op.src, op.result, axes))
         case o.Transpose() | o.Split() | o.Reinterpret():
             group.put(op.result, group.get(op.src))
-        case o.Slice():
-            size = op.result.shape[op.axis]
-            window = layout_of(group, op.src).window(op.axis, op.start, size)
+        case o.Selection():
+            window = layout_of(group, op.src).window(op.axis, op.elements)
             if window is None:
-                raise ValueError(f"slice of {op.src!r} is not made of registers")
+                raise ValueError(f"selection of {op.src!r} is not made of registers")
             group.put(op.result, group.get(op.src)[:, window[1]])
         case o.Reduce():
             group.put(op.result, _reduce(group, op))

@@ -27,11 +27,7 @@ def run_block(group: Group, block: o.Block) -> Steps:
                 yield from _if(group, op)
             case o.Roles():
                 _roles(group, op)
-            case (
-                o.Let() | o.Full() | o.Index() | o.Elementwise() | o.Cast()
-                | o.Broadcast() | o.Transpose() | o.Reduce() | o.Split() | o.Slice()
-                | o.Scan() | o.Reinterpret() | o.Convert()
-            ):  # fmt: skip
+            case o.Let() | o.RegisterOp():
                 compute.run(group, op)
             case (
                 o.LoadScalar() | o.LoadGlobal() | o.StoreGlobal() | o.LoadShared()

@@ -70,13 +70,11 @@ class _Rules:
                 self.equal(op.result, sliced, "a reduction leaves another layout")
             case o.Split():
                 self.split(op)
-            case o.Slice():
-                window = self.layout(op.src).window(
-                    op.axis, op.start, op.result.shape[op.axis]
-                )
-                self.need(window is not None, "the slice splits a register digit")
+            case o.Selection():
+                window = self.layout(op.src).window(op.axis, op.elements)
+                self.need(window is not None, "a selection splits a register digit")
                 if window is not None:
-                    self.equal(op.result, window[0], "a slice moves registers")
+                    self.equal(op.result, window[0], "a selection moves registers")
             case o.Broadcast():
                 self.within_threads(op.src, op.result, op.axes)
             case o.Convert():

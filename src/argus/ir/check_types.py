@@ -80,16 +80,17 @@ class Types:
                 parts = (shape[op.axis] // op.inner, op.inner)
                 whole = (*shape[: op.axis], *parts, *shape[op.axis + 1 :])
                 self.need(whole == op.result.shape, f"splitting gives {whole}")
-            case o.Slice():
+            case o.Selection():
                 shape = list(op.src.shape)
                 self.need(0 <= op.axis < len(shape), "no such axis")
-                size = op.result.shape[op.axis]
+                kept = op.elements
                 self.need(
-                    0 <= op.start <= shape[op.axis] - size,
-                    "the slice is outside",
+                    len(kept) > 0 and kept[0] >= 0 and kept[-1] < shape[op.axis],
+                    "what is selected is outside",
                 )
-                shape[op.axis] = size
-                self.need(tuple(shape) == op.result.shape, f"slicing gives {shape}")
+                shape[op.axis] = len(kept)
+                self.need(tuple(shape) == op.result.shape, f"selecting gives {shape}")
+                self.need(op.src.dtype == op.result.dtype, "types differ")
             case o.Scan() | o.Convert():
                 self.need(
                     (op.src.shape, op.src.dtype) == (op.result.shape, op.result.dtype),

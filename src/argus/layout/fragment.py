@@ -168,15 +168,18 @@ class Fragment:
         )
 
     def window(
-        self, axis: int, start: int, size: int
+        self, axis: int, elements: range
     ) -> tuple[Fragment, NDArray[np.int32]] | None:
-        """Fragment of elements start .. start+size-1 along `axis`, and its registers.
+        """Fragment of some elements along `axis`, which count by 1, and its registers.
 
         The second item maps each register of the result to the register of this
         fragment that holds the same element. None where the window is not made of whole
         steps of the slowest digit along the axis, or that digit belongs to threads.
         """
         _check_axis(axis, self.rank)
+        start, size = elements.start, len(elements)
+        if elements.step != 1:
+            return None
         digits = [m for m in self.threads + self.regs if m.axis == axis and m.size > 1]
         top = max(digits, key=lambda m: m.step, default=None)
         if top is None or start < 0 or size < 1 or start + size > self.shape[axis]:

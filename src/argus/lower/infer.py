@@ -117,7 +117,7 @@ class _Inference:
                 self.union.add(op.src)
             case (
                 o.Broadcast() | o.Transpose() | o.Reduce() | o.Reinterpret()
-                | o.Convert() | o.Split() | o.Slice()
+                | o.Convert() | o.Split() | o.Selection()
             ):  # fmt: skip
                 self.union.add(op.result)
                 self.union.add(op.src)
@@ -142,7 +142,7 @@ class _Inference:
             case (
                 o.Structure() | o.Binding() | o.Full() | o.Index() | o.Elementwise()
                 | o.Cast() | o.Broadcast() | o.Transpose() | o.Reduce() | o.Split()
-                | o.Slice() | o.Reinterpret() | o.Convert() | o.Dot()
+                | o.Selection() | o.Reinterpret() | o.Convert() | o.Dot()
                 | o.LoadShared() | o.StoreShared() | o.Copy() | o.Synchronisation()
                 | o.RingOp() | o.Annotation()
             ):  # fmt: skip
@@ -219,10 +219,9 @@ class _Inference:
             case o.Reduce():
                 if (layout := known(op.src)) is not None:
                     yield op.result, layout.slice(op.axis)
-            case o.Slice():
+            case o.Selection():
                 if (layout := known(op.src)) is not None:
-                    size = op.result.shape[op.axis]
-                    window = layout.window(op.axis, op.start, size)
+                    window = layout.window(op.axis, op.elements)
                     if window is not None:
                         yield op.result, window[0]
             case o.Transpose():

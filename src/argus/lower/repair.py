@@ -45,6 +45,11 @@ def need(tile: o.Tile) -> Fragment:
     return tile.layout
 
 
+def _counted(elements: range) -> str:
+    by = "" if elements.step == 1 else f" by {elements.step}"
+    return f"{elements[0]} to {elements[-1]}{by}"
+
+
 class _Repair:
     def __init__(self, group: Group, op: o.AnyOp) -> None:
         self.group = group
@@ -61,8 +66,8 @@ class _Repair:
                 op.src = self.want(op.src, layout, "broadcast needs the slice's layout")
             case o.Reduce():
                 self._reduce(op)
-            case o.Slice():
-                self._slice(op)
+            case o.Selection():
+                self._select(op)
             case o.Scan():
                 self._scan(op)
             case o.Transpose():
@@ -121,14 +126,13 @@ class _Repair:
         note = "the reduction leaves the slice's layout"
         op.result = self.leave(op.result, layout.slice(op.axis), note)
 
-    def _slice(self, op: o.Slice) -> None:
-        size = op.result.shape[op.axis]
-        window = need(op.src).window(op.axis, op.start, size)
+    def _select(self, op: o.Selection) -> None:
+        window = need(op.src).window(op.axis, op.elements)
         if window is None:
             raise fail(
                 "AG0607",
                 op.span,
-                f"elements {op.start} to {op.start + size - 1} are not whole registers "
+                f"elements {_counted(op.elements)} are not whole registers "
                 "of the tile's layout",
                 help="slice at multiples of what one register step covers, for a wgmma "
                 f"accumulator multiples of {wgmma.COLUMNS.step} columns of its last "

@@ -88,7 +88,9 @@ def in_registers(op: o.AnyOp, warps: int, joined: set[int], lanes: int) -> Work 
             return _work(warps, 0.5 * registers(op.result), 0.0, ALU_LATENCY)
         case o.Full() | o.Convert():
             return _work(warps, 0.25 * registers(op.result), 0.0, 0.0)
-        case o.Broadcast() | o.Transpose() | o.Split() | o.Slice() | o.Reinterpret():
+        case (
+            o.Broadcast() | o.Transpose() | o.Split() | o.Selection() | o.Reinterpret()
+        ):
             return Work()
         case o.Reduce():
             return _reduction(op.src, op.result, op.axis, warps, lanes)

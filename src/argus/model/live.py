@@ -57,7 +57,7 @@ def _peak(block: o.Block, outside: dict[int, float]) -> float:
             peak = max(peak, _peak(inner, around))
         for tile in defined(op):
             # A view of registers that are live already takes none of its own.
-            if not isinstance(op, o.Broadcast | o.Transpose | o.Split | o.Slice):
+            if not isinstance(op, o.Broadcast | o.Transpose | o.Split | o.Selection):
                 live[_key(tile)] = _size(tile)
         peak = max(peak, sum(live.values()))
         for key in [k for k in live if k not in outside and last.get(k, -1) <= at]:

@@ -250,11 +250,7 @@ class Tracer:
                 raise ValueError("a ring operation: the program is not placed")
             case o.Roles():
                 raise ValueError("roles within roles")
-            case (
-                o.Full() | o.Index() | o.Elementwise() | o.Cast() | o.Broadcast()
-                | o.Transpose() | o.Reduce() | o.Split() | o.Slice() | o.Scan()
-                | o.Reinterpret() | o.Convert()
-            ):  # fmt: skip
+            case o.RegisterOp():
                 raise ValueError(f"{type(op).__name__} has no cost")
             case _:
                 assert_never(op)

@@ -158,11 +158,7 @@ class _Cluster:
                         self.running.append(self._block(own, part.body))
                 case o.Let():
                     role.env[op.sym.name] = scalar_value(op.value, role.env)
-                case (
-                    o.Full() | o.Index() | o.Elementwise() | o.Cast() | o.Broadcast()
-                    | o.Transpose() | o.Reduce() | o.Split() | o.Slice() | o.Scan()
-                    | o.Reinterpret() | o.Convert()
-                ):  # fmt: skip
+                case o.RegisterOp():
                     self._compute(role, op)
                 case o.Dot():
                     role.tiles[op.result] = self._dot(role, op)

@@ -22,10 +22,7 @@ from argus.ir.numerics import common
 __all__ = ["TileOp", "Tiles", "computed", "fitted"]
 
 Tiles = Mapping[o.Tile, Array]
-TileOp = (
-    o.Full | o.Index | o.Elementwise | o.Cast | o.Broadcast | o.Transpose | o.Reduce
-    | o.Split | o.Slice | o.Scan | o.Reinterpret | o.Convert
-)  # fmt: skip
+TileOp = o.AnyRegisterOp
 
 
 def fitted(values: Any, dtype: DType) -> Array:
@@ -76,10 +73,10 @@ def computed(op: TileOp, tiles: Tiles, env: Mapping[str, Any]) -> Array:
             return tiles[op.src]
         case o.Split():
             return tiles[op.src].reshape(op.result.shape)
-        case o.Slice():
+        case o.Selection():
             window = [slice(None)] * len(op.src.shape)
-            end = op.start + op.result.shape[op.axis]
-            window[op.axis] = slice(op.start, end)
+            kept = op.elements
+            window[op.axis] = slice(kept.start, kept.stop, kept.step)
             return tiles[op.src][tuple(window)]
         case o.Reduce():
             return fitted(_reduced(op, tiles[op.src]), op.result.dtype)

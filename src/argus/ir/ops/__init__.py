@@ -58,6 +58,7 @@ from argus.ir.ops.registers import Reduce as Reduce
 from argus.ir.ops.registers import RegisterOp as RegisterOp
 from argus.ir.ops.registers import Reinterpret as Reinterpret
 from argus.ir.ops.registers import Scan as Scan
+from argus.ir.ops.registers import Selection as Selection
 from argus.ir.ops.registers import Slice as Slice
 from argus.ir.ops.registers import Split as Split
 from argus.ir.ops.registers import Transpose as Transpose

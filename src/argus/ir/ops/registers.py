@@ -120,16 +120,32 @@ class Split(RegisterOp):
 
 
 @dataclass(eq=False)
-class Slice(RegisterOp):
-    """Elements ``start .. start + n - 1`` along ``axis``, n being the result's extent.
+class Selection(RegisterOp):
+    """Some elements along ``axis``, in order: each thread keeps some of its registers.
 
-    The window is made of whole register digits (``Fragment.window``): each thread keeps
-    some of its registers.
+    Readers know no more of it than its ``elements``, and that the result's layout is
+    the ``Fragment.window`` of the source's.
     """
 
     src: Operand[Tile]
     axis: int
+
+    @property
+    def elements(self) -> range:
+        """Coordinates in the source along the axis."""
+        raise NotImplementedError
+
+
+@dataclass(eq=False)
+class Slice(Selection):
+    """Elements ``start .. start + n - 1`` along ``axis``, n from the result."""
+
     start: int
+
+    @property
+    def elements(self) -> range:
+        """See :class:`Selection`."""
+        return range(self.start, self.start + self.result.shape[self.axis])
 
 
 @dataclass(eq=False)

@@ -275,7 +275,7 @@ def _idle(load: o.LoadGlobal, body: o.Block) -> bool:
                 pass
             case (
                 o.Structure() | o.Binding() | o.Full() | o.Index() | o.Broadcast()
-                | o.Transpose() | o.Reduce() | o.Split() | o.Slice() | o.Scan()
+                | o.Transpose() | o.Reduce() | o.Split() | o.Selection() | o.Scan()
                 | o.Reinterpret() | o.Convert() | o.Dot() | o.Access() | o.Copy()
                 | o.Synchronisation() | o.RingOp() | o.Annotation()
             ):  # fmt: skip

@@ -149,10 +149,8 @@ def _rules(op: o.AnyOp) -> tuple[str, ...]:
         case o.SetMaxRegisters():
             return ("AG0403", "AG0419", "AG0425")
         case (
-            o.For() | o.If() | o.Roles() | o.Let() | o.LoadScalar() | o.Full()
-            | o.Index() | o.Elementwise() | o.Cast() | o.Broadcast() | o.Transpose()
-            | o.Reduce() | o.Split() | o.Slice() | o.Scan() | o.Reinterpret()
-            | o.Convert() | o.CopyOutCommit() | o.CopyOutWait() | o.CpAsyncCommit()
+            o.For() | o.If() | o.Roles() | o.Let() | o.LoadScalar() | o.RegisterOp()
+            | o.CopyOutCommit() | o.CopyOutWait() | o.CpAsyncCommit()
             | o.CpAsyncWait() | o.Fence() | o.WgmmaCommit()
             | o.RingAcquire() | o.RingPublish() | o.RingWait() | o.RingRelease()
             | o.Tag() | o.Check() | o.Assume() | o.Expect() | o.Trust()

@@ -193,11 +193,7 @@ class Walk(Machine):
                 case o.LoadScalar():
                     coords = tuple(self.integer(group, c) for c in op.coords)
                     group.env[op.sym.name] = self.table(op.tensor.name, coords)
-                case (
-                    o.Full() | o.Index() | o.Elementwise() | o.Cast() | o.Broadcast()
-                    | o.Transpose() | o.Reduce() | o.Split() | o.Slice() | o.Scan()
-                    | o.Reinterpret() | o.Convert() | o.LoadGlobal() | o.StoreGlobal()
-                ):  # fmt: skip
+                case o.RegisterOp() | o.LoadGlobal() | o.StoreGlobal():
                     pass
                 case o.Tag() | o.Check() | o.Assume() | o.Expect() | o.Trust():
                     pass  # annotations do nothing

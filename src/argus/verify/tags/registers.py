@@ -57,11 +57,12 @@ def run(state: State, op: o.AnyRegisterOp) -> Value:
             return _transposed(state, op)
         case o.Reduce():
             return reduced(state, op)
-        case o.Slice():
-            layout = state.layout(op.src)
-            window = layout.window(op.axis, op.start, op.result.shape[op.axis])
+        case o.Selection():
+            window = state.layout(op.src).window(op.axis, op.elements)
             if window is None:
-                return state.vague(op.result, "a slice that splits a register digit")
+                return state.vague(
+                    op.result, "a selection that splits a register digit"
+                )
             held = window[1]
             source = state.get(op.src)
             shape = (source.shape[0], len(held))

@@ -59,11 +59,7 @@ def _operation(state: State, op: o.AnyOp) -> None:
             loops.let(state.world, op, state.env)
             if isinstance(op, o.LoadScalar):
                 transfers.load_scalar(state, op)
-        case (
-            o.Full() | o.Index() | o.Elementwise() | o.Cast() | o.Broadcast()
-            | o.Transpose() | o.Reduce() | o.Split() | o.Slice() | o.Scan()
-            | o.Reinterpret() | o.Convert()
-        ):  # fmt: skip
+        case o.RegisterOp():
             state.values[op.result] = registers.run(state, op)
         case o.Dot():
             state.values[op.result] = products.dot(state, op)
