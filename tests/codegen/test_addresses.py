@@ -19,13 +19,21 @@ from argus.ir.dtypes import bf16, f32
 from argus.ir.expr import Const, Expr, Sym, evaluate, lift
 from argus.ir.memory import SharedView
 from argus.ir.placement import VectorPlan
-from argus.layout import Fragment, blocked, mma_accumulator, wgmma_accumulator
+from argus.layout import (
+    WARP_LANES,
+    Fragment,
+    blocked,
+    mma_accumulator,
+    wgmma_accumulator,
+)
 
 
 def context(warps: int) -> Context:
     program = programs.scaled_add()
     out = Writer()
-    group = Group("block", warps, out.reserve(), "threadIdx.x", out.reserve())
+    group = Group(
+        "block", warps, WARP_LANES, out.reserve(), "threadIdx.x", out.reserve()
+    )
     return Context(program, Names(), Storage(), out, group)
 
 

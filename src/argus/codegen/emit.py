@@ -27,7 +27,11 @@ from argus.ir.launch import LaunchSpec
 from argus.ir.ops import Roles
 from argus.ir.program import BLOCK_INDEX, CLUSTER_RANK, GRID_SIZE, Program
 from argus.ir.walk import walk
-from argus.isa.registry import UnsupportedInstructionError, cuda_prelude
+from argus.isa.registry import (
+    UnknownInstructionError,
+    UnsupportedInstructionError,
+    cuda_prelude,
+)
 
 SHARED_ALIGNMENT = 1024
 """Of dynamic shared memory: a 128-byte swizzle repeats every 1024 bytes."""
@@ -68,7 +72,10 @@ def emit(program: Program) -> CudaSource:
     cx.types = scalars.infer(program.body, cx.types)
     cx.storage = storage.assign(program.body, names)
     prefetch = _barriers(cx)
-    structure.block(cx, program.body)
+    try:
+        structure.block(cx, program.body)
+    except UnknownInstructionError as error:
+        raise CodegenError(str(error)) from error
     if prefetch is not None:
         for index in sorted(cx.maps):
             name = cx.spelled[map_symbol(index)]

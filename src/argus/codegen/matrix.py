@@ -38,10 +38,7 @@ def dot(cx: Context, op: o.Dot) -> None:
 
 def _record(plan: WgmmaPlan | MmaPlan, family: str) -> Instruction:
     """The record that the plan names. Raises CodegenError for one that cannot be."""
-    try:
-        record = registry.lookup(plan.instruction)
-    except registry.UnknownInstructionError as unknown:
-        raise CodegenError(str(unknown)) from unknown
+    record = registry.lookup(plan.instruction)
     if record.family != family:
         raise CodegenError(f"{record.function} in a plan for {family}")
     return record

@@ -77,7 +77,8 @@ def run_blocks(
 
     Stops before a second cluster that would begin after ``deadline`` (of
     `time.monotonic`). Raises :class:`Stuck`, also where one takes longer than
-    ``limit`` seconds, and :class:`Unmodelled`.
+    ``limit`` seconds of this thread, which others on the machine do not change, and
+    :class:`Unmodelled`.
     """
     grid = int(evaluate(program.grid, env))
     done: list[int] = []
@@ -95,7 +96,7 @@ def run_blocks(
             for i in members
         ]
         with np.errstate(all="ignore"):
-            latest = time.monotonic() + limit
+            latest = time.thread_time() + limit
             _Cluster(program, tensors, envs, watch, latest).run()
         done.extend(members)
     return Run(tuple(done), grid)
@@ -189,7 +190,7 @@ class _Cluster:
         scalars = [scalar_value(c.init, env) for c in op.scalars]
         ends = (int(scalar_value(e, env)) for e in (op.start, op.stop, op.step))
         for value in range(*ends):
-            if time.monotonic() > self.latest:
+            if time.thread_time() > self.latest:
                 raise Stuck("a block takes too long")
             env[op.var.name] = value
             role.tiles.update(zip((c.arg for c in op.tiles), tiles, strict=True))
