@@ -167,6 +167,8 @@ def run_worker(group: str, done: list[str], cache: Path) -> tuple[list[Outcome],
     worker.wait()
     for thread in threads:
         thread.join(5)
+    worker.stdout.close()
+    worker.stderr.close()
     why += "".join(f"\n{line.rstrip()}" for line in stderr[-5:])
     if current is not None:
         outcomes.append(failed(group, current, why))

@@ -7,21 +7,23 @@ from argus.agent.model.prompts import instructions, proposal_prompt
 from argus.agent.model.reference import language_reference
 from argus.agent.spaces import SPACES
 from argus.agent.tasks import library_task
+from argus.lang.names import DTYPES
 
 # Decorators of references, names of types, and what users of Argus call from Python.
 NOT_IN_KERNELS = set(
     re.findall(
         r"\w+",
         "ElementType Inline InlineFunction Kernel Module load_kernels layouts inf "
-        "dtype any float half bf16 boolean f16 f32 i8 i32 i64 u8 mma wgmma",
+        "dtype any float half mma wgmma",
     )
-)
+) | set(DTYPES)
 
 
 def test_the_reference_has_every_name_of_the_language():
     text = language_reference()
     listed = set(re.findall(r"^ag\.(\w+)\(", text, re.M))
     assert set(argus.__all__) - NOT_IN_KERNELS - listed == set()
+    assert set(DTYPES) <= set(re.findall(r"\w+", instructions()))
     # And none that there is not.
     assert {n for n in listed if not hasattr(argus, n)} == set()
 

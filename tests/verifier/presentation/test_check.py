@@ -47,7 +47,7 @@ def analyses(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
         yield Obligation("AG0305", "it is right", span, verdict, "z3", reason, found)
 
     def available(name: str):
-        return find if name == "tags" else lambda program: []
+        return find if name == "tags" else lambda program, *more: []
 
     monkeypatch.setattr(verifier, "available", available)
     monkeypatch.setenv("ARGUS_CACHE_DIR", str(tmp_path / "cache"))
