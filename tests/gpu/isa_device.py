@@ -4,7 +4,7 @@ A form is a kernel built around one or more device functions of the registry, an
 check that launches it with random data and compares with the meaning. Kernels of many
 forms are compiled together. Buffers that a kernel writes start out poisoned.
 
-This uses the driver and NVRTC directly, so that it tests nothing but the instructions.
+This uses the driver directly, so that it tests nothing but the instructions.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from cuda.bindings import driver, nvrtc
+from cuda.bindings import driver
 
 from argus.isa.registry import cuda_prelude
+from argus.runtime.nvrtc import compile_source
 
 POISON = 0x7FFF_7FFF
 """A NaN as f32 and in both halves as bf16 and f16."""
@@ -57,7 +58,7 @@ class Form:
 
 
 def called(result: tuple[Any, ...]) -> Any:
-    """The value of a driver or NVRTC call; raises DeviceError."""
+    """The value of a driver call; raises DeviceError."""
     status, *values = result
     if int(status) != 0:
         raise DeviceError(status.name)
@@ -72,19 +73,11 @@ def build(forms: Sequence[Form], target: str, cache: Path) -> bytes:
     path = cache / hashlib.sha256((target + source).encode()).hexdigest()
     if path.exists():
         return path.read_bytes()
-    handle = called(nvrtc.nvrtcCreateProgram(source.encode(), b"isa.cu", 0, [], []))
-    options = [f"--gpu-architecture={target}".encode()]
-    (status,) = nvrtc.nvrtcCompileProgram(handle, len(options), options)
-    log = b" " * called(nvrtc.nvrtcGetProgramLogSize(handle))
-    called(nvrtc.nvrtcGetProgramLog(handle, log))
-    message = log.decode(errors="replace").strip("\0 \n")
-    if int(status) != 0 or any(bad in message for bad in BAD_LOGS):
-        raise DeviceError(f"{status.name}: {message}")
-    cubin = b" " * called(nvrtc.nvrtcGetCUBINSize(handle))
-    called(nvrtc.nvrtcGetCUBIN(handle, cubin))
-    called(nvrtc.nvrtcDestroyProgram(handle))
-    path.write_bytes(cubin)
-    return cubin
+    built = compile_source(source, "isa.cu", [f"--gpu-architecture={target}"])
+    if built.image is None or any(bad in built.log for bad in BAD_LOGS):
+        raise DeviceError(f"{built.status}: {built.log}")
+    path.write_bytes(built.image)
+    return built.image
 
 
 def build_all(

@@ -141,23 +141,32 @@ def compile_source(source: str, name: str, options: Sequence[str]) -> Compilatio
         flags = [option.encode() for option in options]
         (status,) = nvrtc.nvrtcCompileProgram(program, len(flags), flags)
         _, size = nvrtc.nvrtcGetProgramLogSize(program)
-        log = bytes(bytearray(size))  # a fresh object: it is written in place
+        log = _buffer(size)
         nvrtc.nvrtcGetProgramLog(program, log)
         text = log.decode(errors="replace").replace("\0", "").strip()
         if status != 0:
             return Compilation(False, _name(status), text, None, None)
         _, size = nvrtc.nvrtcGetCUBINSize(program)
-        image = bytes(bytearray(size))
+        image = _buffer(size)
         (status,) = nvrtc.nvrtcGetCUBIN(program, image)
-        if status != 0 or not image:
+        if status != 0 or not size:
             return Compilation(False, _name(status), text, None, None)
         _, size = nvrtc.nvrtcGetPTXSize(program)
-        ptx = bytes(bytearray(size))
+        ptx = _buffer(size)
         nvrtc.nvrtcGetPTX(program, ptx)
         listing = ptx.decode(errors="replace").replace("\0", "")
         return Compilation(True, _name(status), text, image, listing)
     finally:
         nvrtc.nvrtcDestroyProgram(program)
+
+
+def _buffer(size: int) -> bytes:
+    """Zeros that NVRTC overwrites in place: an object that nobody else has.
+
+    Python shares the bytes objects of length 0 and 1 (``b" " * 1 is b" "``), so that
+    a write into one changes a constant of the whole process.
+    """
+    return bytes(bytearray(max(size, 2)))
 
 
 def _name(status: int) -> str:
