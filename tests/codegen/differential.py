@@ -442,7 +442,10 @@ def _moves(dtype: str) -> Case:
     whole = Output(dtype, shape)
     case.write("ag.where(b, x, ag.broadcast(v, x))", "M N", whole)
     case.write("ag.where(b, ag.broadcast(w, x), x)", "M N", whole)
-    case.write('x[:, 32:64].rename("M K")', "M K", Output(dtype, (rows, 32)))
+    for first, last in ((32, 64), (4, 8), (60, 63), (0, 1)):
+        part = Output(dtype, (rows, last - first))
+        case.write(f'x[:, {first}:{last}].rename("M K{last}")', f"M K{last}", part)
+    case.write('x[2:3, 1:].rename("J L")', "J L", Output(dtype, (1, columns - 1)))
     case.write(f"ag.load(X[missing, 0:], {shape})", "M N", whole)
     case.write("x", "M N", whole, at="order, 0:")
     one = "True" if dtype == "bool" else "1"

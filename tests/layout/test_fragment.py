@@ -118,6 +118,35 @@ def test_slice_drops_an_axis(fragment: Fragment, data: st.DataObject) -> None:
 
 
 @given(fragments(), st.data())
+def test_a_window_is_found_where_threads_keep_the_same_registers(
+    fragment: Fragment, data: st.DataObject
+) -> None:
+    if fragment.rank == 0:
+        return
+    axis = data.draw(st.integers(0, fragment.rank - 1))
+    extent = fragment.shape[axis]
+    first = data.draw(st.integers(0, extent - 1))
+    elements = range(first, data.draw(st.integers(first + 1, extent)))
+    where = fragment.table()[:, :, axis]
+    selected = (where[:, :, None] == np.array(elements)).any(2)
+    window = fragment.window(axis, elements)
+    assert (window is not None) == bool((selected == selected[0]).all())
+    if window is None:
+        return
+    made, held = window
+    assert made.shape[axis] == len(elements)
+    needed = made.table().copy()
+    needed[:, :, axis] = np.array(elements)[needed[:, :, axis]]
+    assert np.array_equal(fragment.table()[:, held], needed)
+
+
+def test_a_window_outside_is_none() -> None:
+    fragment = Fragment((8,), (Mode(2, 0, 4),), (Mode(4, 0, 1),))
+    for elements in (range(8, 9), range(-2, 2), range(7, 10), range(3, 3)):
+        assert fragment.window(0, elements) is None
+
+
+@given(fragments(), st.data())
 def test_permute_moves_axes(fragment: Fragment, data: st.DataObject) -> None:
     axes = tuple(data.draw(st.permutations(range(fragment.rank))))
     moved = fragment.permute(axes)

@@ -14,7 +14,7 @@ from argus.layout import (
     mma_b_operand,
     wgmma_accumulator,
 )
-from argus.lower.defaults import default_layout
+from argus.lower.defaults import Spread, default_layout
 from argus.lower.vectors import matrix_width
 from argus.lower.warps import axis_digits, in_one_warp, scannable
 
@@ -41,6 +41,30 @@ def test_defaults_keep_lanes_and_warps_apart(
         assert in_one_warp(inside, along, 32) and scannable(inside, along, 32)
         digits = axis_digits(layout, along, 32)
         assert np.prod([d.size for d in digits], dtype=int) == shape[along]
+
+
+@pytest.mark.parametrize("warps", [1, 3, 4])
+@pytest.mark.parametrize("vector", [1, 2, 8])
+@pytest.mark.parametrize("extent", [5, 48, 64])
+def test_threads_keep_the_same_registers_of_what_is_selected(
+    extent: int, vector: int, warps: int
+) -> None:
+    for first in range(0, extent, 3):
+        for last in range(first + 1, extent + 1, 2):
+            elements = range(first, last)
+            for along, shape in enumerate(((extent, 16), (16, extent))):
+                spread = {along: Spread.keeping(elements, extent)}
+                layout = default_layout(shape, warps, 32, vector, spread=spread)
+                assert layout.window(along, elements) is not None
+
+
+def test_several_selections_share_a_layout() -> None:
+    halves, part = range(32, 64), range(8, 24)
+    both = Spread.keeping(halves, 64).both(Spread.keeping(part, 64), 64)
+    layout = default_layout((16, 64), 4, 32, 8, spread={1: both})
+    assert layout.window(1, halves) is not None
+    assert layout.window(1, part) is not None
+    assert both.reach == 8  # no smaller than it must be
 
 
 def test_a_digit_that_straddles_warps_is_across() -> None:
@@ -226,6 +250,60 @@ def test_the_authors_layout_is_honoured(layout: Fragment | None) -> None:
     arrays = {"X": value, "Y": np.zeros_like(value)}
     b.run(arrays)
     np.testing.assert_array_equal(arrays["Y"], 2 * value)
+
+
+def sliced(
+    b: Builder, source: o.Tile, elements: range, *others: range
+) -> dict[str, np.ndarray]:
+    """Stores a slice of rows of 64, and others; runs that."""
+    arrays: dict[str, np.ndarray] = {}
+    for i, kept in enumerate((elements, *others)):
+        out = b.tensor(f"Y{i}", f"M K{i}", source.dtype, fact=1)
+        part = b.tile(source.dtype, (source.shape[0], len(kept)))
+        b.emit(o.Slice(part, source, 1, kept.start, span=b.program.span))
+        b.store(out, part, 0, 0)
+        arrays[f"Y{i}"] = np.zeros(part.shape, np.float32)
+    return arrays
+
+
+@pytest.mark.parametrize(
+    ("elements", "warps", "converted"),
+    [
+        (range(32, 64), 1, False), (range(32, 64), 4, False),
+        (range(4, 8), 1, False), (range(1, 64), 1, False),
+        (range(4, 8), 4, True), (range(1, 64), 4, True),
+    ],
+)  # fmt: skip
+def test_a_load_is_laid_out_for_its_slices(
+    elements: range, warps: int, converted: bool
+) -> None:
+    """Threads hold what all slices take whole, unless 64 rows are too few for them."""
+    b = Builder(warps=warps)
+    x = b.load(b.tensor("X", "M N"), (64, 64), 0, 0)
+    arrays = sliced(b, x, elements, range(8, 16))
+    given = values(64, 64)
+    b.run({"X": given, **arrays})
+    np.testing.assert_array_equal(arrays["Y0"], given[:, elements])
+    np.testing.assert_array_equal(arrays["Y1"], given[:, 8:16])
+    assert bool(ops(b.placed(), o.LoadShared)) == converted
+
+
+@pytest.mark.parametrize("elements", [range(2, 6), range(8, 16), range(63, 64)])
+@pytest.mark.parametrize(
+    "required", [blocked((64, 64), 128, 8), wgmma_accumulator(64, 64)]
+)
+def test_a_slice_of_a_given_layout_is_converted(
+    required: Fragment, elements: range
+) -> None:
+    """Where the layout lets threads keep other registers, the data moves first."""
+    b = Builder()
+    x = b.load(b.tensor("X", "M N"), (64, 64), 0, 0, required=required)
+    arrays = sliced(b, x, elements)
+    given = values(64, 64)
+    b.run({"X": given, **arrays})
+    np.testing.assert_array_equal(arrays["Y0"], given[:, elements])
+    moved = bool(ops(b.placed(), o.LoadShared))
+    assert moved == (required.window(1, elements) is None)
 
 
 def code(b: Builder) -> str:

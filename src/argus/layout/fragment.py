@@ -173,33 +173,26 @@ class Fragment:
         """Fragment of some elements along `axis`, which count by 1, and its registers.
 
         The second item maps each register of the result to the register of this
-        fragment that holds the same element. None where the window is not made of whole
-        steps of the slowest digit along the axis, or that digit belongs to threads.
+        fragment that holds the same element. None where an element is outside of the
+        axis, or where threads would have to keep different registers: the elements
+        cut a digit that belongs to threads, or one below such a digit.
         """
         _check_axis(axis, self.rank)
-        start, size = elements.start, len(elements)
-        if elements.step != 1:
+        if elements == range(self.shape[axis]):
+            return self, np.arange(self.num_regs, dtype=np.int32)
+        if not elements or min(elements) < 0 or max(elements) >= self.shape[axis]:
             return None
-        digits = [m for m in self.threads + self.regs if m.axis == axis and m.size > 1]
-        top = max(digits, key=lambda m: m.step, default=None)
-        if top is None or start < 0 or size < 1 or start + size > self.shape[axis]:
-            return None if start or size != self.shape[axis] else _whole(self)
-        if start == 0 and size == self.shape[axis]:
-            return _whole(self)
-        if top not in self.regs or start % top.step or size % top.step:
+        kept = _selected(self.threads, self.regs, axis, elements)
+        if kept is None:
             return None
-        regs = tuple(
-            Mode(size // top.step, axis, top.step) if m is top else m for m in self.regs
-        )
-        made = Fragment(
-            (*self.shape[:axis], size, *self.shape[axis + 1 :]),
-            self.threads,
-            regs,
-        )
-        at = np.asarray(self.reg_part(np.arange(self.num_regs))[axis])
-        at = np.broadcast_to(at, self.num_regs)
-        held = np.nonzero((at >= start) & (at < start + size))[0]
-        return made, held.astype(np.int32)
+        shape = (*self.shape[:axis], len(elements), *self.shape[axis + 1 :])
+        made = Fragment(shape, *kept)
+        # Threads keep their digits, so that what is right for thread 0 is for all.
+        held = {tuple(c): r for r, c in enumerate(self.table()[0].tolist())}
+        needed: list[list[int]] = made.table()[0].tolist()
+        for coord in needed:
+            coord[axis] = elements[coord[axis]]
+        return made, np.array([held[tuple(c)] for c in needed], dtype=np.int32)
 
     def permute(self, axes: tuple[int, ...]) -> Fragment:
         """Fragment of the transposed tile: its axis i is axis `axes[i]` of this one."""
@@ -272,13 +265,43 @@ class Fragment:
         return width
 
 
-def _whole(fragment: Fragment) -> tuple[Fragment, NDArray[np.int32]]:
-    return fragment, np.arange(fragment.num_regs, dtype=np.int32)
-
-
 def _check_axis(axis: int, rank: int) -> None:
     if not 0 <= axis < rank:
         raise ValueError(f"axis {axis} of a tile with {rank} axes")
+
+
+def _selected(
+    threads: tuple[Mode, ...], regs: tuple[Mode, ...], axis: int, elements: range
+) -> tuple[tuple[Mode, ...], tuple[Mode, ...]] | None:
+    """Digits of the elements of an axis: those of the axis one by one, fastest first.
+
+    Each that stays whole leaves of start and number what the slower digits count. When
+    all that are left belong to registers, any choice of elements is one digit.
+    """
+    along = sorted(
+        (m.step, i, m)
+        for i, m in enumerate(threads + regs)
+        if m.axis == axis and m.size > 1
+    )
+    made: dict[int, Mode | None] = {}
+    start, count, step = elements.start, len(elements), 1
+    for position, (_, i, mode) in enumerate(along):
+        rest = [at for _, at, _ in along[position:]]
+        whole = start % mode.size == 0 and count % mode.size == 0
+        if min(rest) >= len(threads) and (len(rest) == 1 or not whole):
+            made |= dict.fromkeys(rest)
+            made[i] = Mode(count, axis, step)
+            break
+        if not whole:
+            return None
+        made[i] = Mode(mode.size, axis, step)
+        start, count, step = start // mode.size, count // mode.size, step * mode.size
+    kept = [made.get(i, m) for i, m in enumerate(threads + regs)]
+    split = len(threads)
+    return (
+        tuple(m for m in kept[:split] if m is not None),
+        tuple(m for m in kept[split:] if m is not None),
+    )
 
 
 def _weighted(modes: tuple[Mode, ...]) -> Iterator[tuple[int, Mode]]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from argus.ir import ops as o
 from argus.ir.memory import GlobalView
 from argus.layout import Fragment
+from argus.lower.defaults import Spread
 
 
 @dataclass(eq=False)
@@ -27,6 +28,15 @@ class TileClass:
     order: tuple[int, ...] | None = None
     in_warp: set[int] = field(default_factory=set[int])
     """Axes that must stay within one warp (scan, argmax)."""
+    spread: dict[int, Spread] = field(default_factory=dict[int, Spread])
+    """What threads may hold of axes along which elements are selected."""
+
+    def keep(self, axis: int, elements: range) -> None:
+        """Elements that are to be the same registers of all threads."""
+        extent = self.tiles[0].shape[axis]
+        made = Spread.keeping(elements, extent)
+        before = self.spread.get(axis)
+        self.spread[axis] = made if before is None else made.both(before, extent)
 
 
 class Classes:

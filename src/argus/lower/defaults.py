@@ -1,11 +1,40 @@
 """Layouts of tiles that nothing else decides: coalesced, vectors first."""
 
-from math import gcd
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import gcd, lcm
 
 from argus.ir.memory import GlobalView
 from argus.isa.memory import VECTOR_SIZES
 from argus.layout import Fragment, Mode
 from argus.lower.views import contiguous_axis
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Which digits of an axis threads may hold: steps from ``low`` to below ``reach``.
+
+    The others are registers. ``low`` divides ``reach``, and that the axis.
+    """
+
+    low: int
+    reach: int
+
+    @classmethod
+    def keeping(cls, elements: range, extent: int) -> Spread:
+        """One under which elements of an axis are the same registers of all threads."""
+        step = elements.step
+        if extent % step:
+            return cls(extent, extent)
+        windows = gcd(elements.start // step, len(elements), extent // step)
+        return cls(step, step * windows)
+
+    def both(self, other: Spread, extent: int) -> Spread:
+        """What this and another allow."""
+        low, reach = lcm(self.low, other.low), gcd(self.reach, other.reach)
+        return Spread(extent, extent) if reach % low else Spread(low, reach)
 
 
 def copy_layout(
@@ -30,17 +59,20 @@ def default_layout(
     vector: int,
     order: tuple[int, ...] | None = None,
     in_warp: frozenset[int] = frozenset(),
+    spread: Mapping[int, Spread] | None = None,
 ) -> Fragment:
     """``vector`` elements per thread along the fastest axis, then lanes, then warps.
 
     Of ``warps`` warps of ``lanes`` threads.
 
     ``order`` lists the axes fastest first (default: last axis first). Axes ``in_warp``
-    get their lanes first and no warps; the rest of them is in registers. Lanes and
-    warps are dealt out apart, so that no digit straddles a warp's end: shuffles along
-    any axis stay possible with any number of warps.
+    get their lanes first and no warps; the rest of them is in registers. ``spread``
+    limits what threads get of some axes. Lanes and warps are dealt out apart, so that
+    no digit straddles a warp's end: shuffles along any axis stay possible with any
+    number of warps.
     """
     order = order or tuple(reversed(range(len(shape))))
+    limits = {a: Spread(1, n) for a, n in enumerate(shape)} | dict(spread or {})
     rest = list(shape)
     step = [1] * len(shape)
 
@@ -51,15 +83,22 @@ def default_layout(
         step[axis] *= size
         return mode
 
-    regs: list[Mode] = [take(order[0], vector)] if order else []
+    def deal(axis: int, budget: int) -> Mode:
+        return take(axis, gcd(budget, limits[axis].reach // step[axis]))
+
+    regs: list[Mode] = []
+    for axis in order:
+        low = limits[axis].low
+        wanted = vector // low if axis == order[0] else 1
+        regs.append(take(axis, low * gcd(max(1, wanted), limits[axis].reach // low)))
     held: list[Mode] = []
     for axis in sorted(order, key=lambda a: a not in in_warp):
-        held.append(take(axis, lanes))
+        held.append(deal(axis, lanes))
         lanes //= held[-1].size
     held.append(Mode(lanes))
     for axis in order:
         if axis not in in_warp:
-            held.append(take(axis, warps))
+            held.append(deal(axis, warps))
             warps //= held[-1].size
     held.append(Mode(warps))
     regs += [take(axis, rest[axis]) for axis in order]

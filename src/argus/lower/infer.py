@@ -139,12 +139,14 @@ class _Inference:
                 self._of(op.src).in_warp.add(op.axis)
             case o.Reduce(fn="argmax" | "argmin"):
                 self._of(op.src).in_warp.add(op.axis)
+            case o.Selection():
+                self._of(op.src).keep(op.axis, op.elements)
             case (
                 o.Structure() | o.Binding() | o.Full() | o.Index() | o.Elementwise()
                 | o.Cast() | o.Broadcast() | o.Transpose() | o.Reduce() | o.Split()
-                | o.Selection() | o.Reinterpret() | o.Convert() | o.Dot()
-                | o.LoadShared() | o.StoreShared() | o.Copy() | o.Synchronisation()
-                | o.RingOp() | o.Annotation()
+                | o.Reinterpret() | o.Convert() | o.Dot() | o.LoadShared()
+                | o.StoreShared() | o.Copy() | o.Synchronisation() | o.RingOp()
+                | o.Annotation()
             ):  # fmt: skip
                 pass
             case _:
@@ -270,12 +272,18 @@ class _Inference:
             aligned = global_alignment(self.program, view, most)
             bits = min(bits, aligned * view.dtype.bits)
         vector = max(1, bits // smallest)
-        cls.layout = default_layout(
-            shape,
-            self.group.warps,
-            self.group.lanes,
-            vector,
-            cls.order,
-            frozenset(cls.in_warp),
+        plain, spread = (
+            default_layout(
+                shape,
+                self.group.warps,
+                self.group.lanes,
+                vector,
+                cls.order,
+                frozenset(cls.in_warp),
+                limits,
+            )
+            for limits in (None, cls.spread)
         )
+        # Copies in more threads would cost more than the conversions that they save.
+        cls.layout = spread if spread.num_regs == plain.num_regs else plain
         return True

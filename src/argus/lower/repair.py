@@ -8,7 +8,7 @@ decided in :mod:`argus.lower.converts`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import assert_never
 
@@ -16,9 +16,8 @@ from argus.diagnostics import fail
 from argus.ir import ops as o
 from argus.ir.memory import GlobalView
 from argus.ir.placement import VectorPlan
-from argus.isa import wgmma
 from argus.layout import Fragment
-from argus.lower.defaults import default_layout
+from argus.lower.defaults import Spread, default_layout
 from argus.lower.dots import accumulator_layout, operand_layouts
 from argus.lower.groups import Group, rewrite
 from argus.lower.warps import in_one_warp, scannable
@@ -29,8 +28,7 @@ _Want = Callable[[o.Tile, Fragment, str], o.Tile]
 def insert_converts(group: Group) -> None:
     """Insert a Convert wherever an operation needs another layout than is there.
 
-    Raises ArgusError: AG0213 for a reinterpretation of a different number of registers,
-    AG0607 for a slice that is no whole number of registers.
+    Raises ArgusError: AG0213 for a reinterpretation of a different number of registers.
     """
 
     def rule(op: o.AnyOp) -> list[o.AnyOp] | None:
@@ -43,11 +41,6 @@ def need(tile: o.Tile) -> Fragment:
     """The layout of a tile that has one by now."""
     assert tile.layout is not None, tile
     return tile.layout
-
-
-def _counted(elements: range) -> str:
-    by = "" if elements.step == 1 else f" by {elements.step}"
-    return f"{elements[0]} to {elements[-1]}{by}"
 
 
 class _Repair:
@@ -121,7 +114,7 @@ class _Repair:
         if op.fn in ("argmax", "argmin") and not in_one_warp(
             layout, op.axis, self.group.lanes
         ):
-            layout = self._within_warp(op.src, op.axis)
+            layout = self._default(op.src, in_warp=frozenset({op.axis}))
             op.src = self.want(op.src, layout, f"{op.fn} within a warp")
         note = "the reduction leaves the slice's layout"
         op.result = self.leave(op.result, layout.slice(op.axis), note)
@@ -129,31 +122,29 @@ class _Repair:
     def _select(self, op: o.Selection) -> None:
         window = need(op.src).window(op.axis, op.elements)
         if window is None:
-            raise fail(
-                "AG0607",
-                op.span,
-                f"elements {_counted(op.elements)} are not whole registers "
-                "of the tile's layout",
-                help="slice at multiples of what one register step covers, for a wgmma "
-                f"accumulator multiples of {wgmma.COLUMNS.step} columns of its last "
-                "instruction",
-            )
+            spread = Spread.keeping(op.elements, op.src.shape[op.axis])
+            layout = self._default(op.src, spread={op.axis: spread})
+            op.src = self.want(op.src, layout, "the same registers of all threads")
+            window = layout.window(op.axis, op.elements)
+            assert window is not None, op
         op.result = self.leave(op.result, window[0], "the window's layout")
 
     def _scan(self, op: o.Scan) -> None:
         if scannable(need(op.src), op.axis, self.group.lanes):
             return
-        layout = self._within_warp(op.src, op.axis)
+        layout = self._default(op.src, in_warp=frozenset({op.axis}))
         op.src = self.want(op.src, layout, "prefix sum within a warp")
         op.result = self.leave(op.result, layout, "prefix sum within a warp")
 
-    def _within_warp(self, tile: o.Tile, along: int) -> Fragment:
+    def _default(
+        self,
+        tile: o.Tile,
+        in_warp: frozenset[int] = frozenset(),
+        spread: Mapping[int, Spread] | None = None,
+    ) -> Fragment:
+        warps, lanes = self.group.warps, self.group.lanes
         return default_layout(
-            tile.shape,
-            self.group.warps,
-            self.group.lanes,
-            1,
-            in_warp=frozenset({along}),
+            tile.shape, warps, lanes, 1, in_warp=in_warp, spread=spread
         )
 
     def _dot(self, op: o.Dot) -> None:

@@ -42,8 +42,8 @@ CODES = (
         "AG0607",
         "a register layout that does not fit its tile",
         "A layout places each element of a tile of one shape in the registers of a "
-        "number of threads. Here the shape or the threads are others, two layouts are "
-        "asked for one tile, or a slice cuts through a register.",
+        "number of threads. Here the shape or the threads are others, or two layouts "
+        "are asked for one tile.",
     ),
     Code(
         "AG0608",
