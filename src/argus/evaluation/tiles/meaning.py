@@ -244,9 +244,8 @@ class Meaning:
             case o.Transpose():
                 text = f"turned {op.axes} {self.tile(op.src)}"
                 self._name(op.result, text, None, self.origin(op.src))
-            case o.Slice():
-                text = f"part {op.axis} {op.start} {op.result.shape}"
-                text = f"{text} {self.tile(op.src)}"
+            case o.Selection():
+                text = f"part {op.axis} {op.elements} {self.tile(op.src)}"
                 self._name(op.result, text, None, self.origin(op.src))
             case o.Split() | o.Scan() | o.Reinterpret() | o.Convert():
                 text = f"{type(op).__name__}({self.tile(op.src)})"
