@@ -1,6 +1,7 @@
 """The layout algebra: where things are, as functions that compose.
 
     Fragment    (thread, register) -> tile coordinate         fragment.py, fragments.py
+    Mode        a digit of thread or register                 modes.py
     Layout      index or coordinate -> offset                 layout.py, algebra.py
     Swizzle     offset -> offset, by xor                      swizzle.py
     SharedLayout  tile coordinate -> byte in shared memory    shared.py
@@ -22,7 +23,7 @@ from argus.layout.algebra import (
     tiled_divide,
     zipped_divide,
 )
-from argus.layout.fragment import Fragment, Mode
+from argus.layout.fragment import Fragment
 from argus.layout.fragments import (
     WARP_LANES,
     WGMMA_MAX_N,
@@ -36,6 +37,7 @@ from argus.layout.fragments import (
     wgmma_inst_n,
 )
 from argus.layout.layout import Layout, from_table
+from argus.layout.modes import Mode
 from argus.layout.shared import SharedLayout
 from argus.layout.swizzle import (
     SWIZZLE_32B,

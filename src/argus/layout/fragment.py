@@ -33,30 +33,11 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from argus.layout import modes
+from argus.layout.modes import Mode
 from argus.layout.operand import T, add, digit, scaled
 
-__all__ = ["Fragment", "Mode"]
-
-
-@dataclass(frozen=True)
-class Mode:
-    """One digit of a mixed-radix index: `digit * step` along `axis`.
-
-    `axis` None means the digit does not move the coordinate (a replicated digit); its
-    step is 0. Raises ValueError for a size below 1 or a step that contradicts the axis.
-    """
-
-    size: int
-    axis: int | None = None
-    step: int = 0
-
-    def __post_init__(self) -> None:
-        if self.size < 1:
-            raise ValueError(f"a mode has size {self.size}; it must be at least 1")
-        if self.axis is None and self.step != 0:
-            raise ValueError(f"a replicated mode has step 0, not {self.step}")
-        if self.axis is not None and self.step < 1:
-            raise ValueError(f"a mode along axis {self.axis} has step {self.step} < 1")
+__all__ = ["Fragment"]
 
 
 @dataclass(frozen=True)
@@ -75,7 +56,7 @@ class Fragment:
     regs: tuple[Mode, ...]
 
     def __post_init__(self) -> None:
-        _validate(self.shape, self.threads, self.regs)
+        modes.validate(self.shape, self.threads, self.regs)
 
     @property
     def rank(self) -> int:
@@ -104,15 +85,15 @@ class Fragment:
 
     def thread_digits(self) -> Iterator[tuple[int, Mode]]:
         """Yield each thread digit with its weight: digit = t // weight % mode.size."""
-        return _weighted(self.threads)
+        return modes.weighted(self.threads)
 
     def thread_part(self, t: T) -> tuple[T | int, ...]:
         """Contribution of thread `t`, 0 <= t < num_threads, to each axis."""
-        return _contributions(self.threads, self.rank, t)
+        return modes.contributions(self.threads, self.rank, t)
 
     def reg_part(self, r: T) -> tuple[T | int, ...]:
         """Contribution of register `r`, 0 <= r < num_regs, to each axis."""
-        return _contributions(self.regs, self.rank, r)
+        return modes.contributions(self.regs, self.rank, r)
 
     def coord(self, t: T, r: T | int) -> tuple[T | int, ...]:
         """Coordinate held by thread `t` in register `r`; operands must be in range."""
@@ -124,7 +105,7 @@ class Fragment:
 
         Copy 0 is the owner's: the lowest thread among those that hold an element.
         """
-        top = _top(self.threads)
+        top = modes.top(self.threads)
         terms: list[T | int] = []
         weight = 1
         for position, (thread_weight, mode) in enumerate(self.thread_digits()):
@@ -182,7 +163,7 @@ class Fragment:
             return self, np.arange(self.num_regs, dtype=np.int32)
         if not elements or min(elements) < 0 or max(elements) >= self.shape[axis]:
             return None
-        kept = _selected(self.threads, self.regs, axis, elements)
+        kept = modes.selected(self.threads, self.regs, axis, elements)
         if kept is None:
             return None
         shape = (*self.shape[:axis], len(elements), *self.shape[axis + 1 :])
@@ -216,7 +197,7 @@ class Fragment:
         Two fragments are the same function exactly when their canonical forms are
         equal (`same_as` says so by table).
         """
-        return Fragment(self.shape, _merged(self.threads), _merged(self.regs))
+        return Fragment(self.shape, modes.merged(self.threads), modes.merged(self.regs))
 
     def same_as(self, other: Fragment) -> bool:
         """Whether both are the same function on the same tile, compared by table."""
@@ -254,7 +235,7 @@ class Fragment:
         _check_axis(axis, self.rank)
         if maximum < 1:
             raise ValueError(f"a vector has at least 1 element, not {maximum}")
-        merged = _merged(self.regs)
+        merged = modes.merged(self.regs)
         if not merged or merged[0].axis != axis or merged[0].step != 1:
             return 1
         # Every other digit along the axis steps by a multiple of this digit's size, so
@@ -268,109 +249,6 @@ class Fragment:
 def _check_axis(axis: int, rank: int) -> None:
     if not 0 <= axis < rank:
         raise ValueError(f"axis {axis} of a tile with {rank} axes")
-
-
-def _selected(
-    threads: tuple[Mode, ...], regs: tuple[Mode, ...], axis: int, elements: range
-) -> tuple[tuple[Mode, ...], tuple[Mode, ...]] | None:
-    """Digits of the elements of an axis: those of the axis one by one, fastest first.
-
-    Each that stays whole leaves of start and number what the slower digits count. When
-    all that are left belong to registers, any choice of elements is one digit.
-    """
-    along = sorted(
-        (m.step, i, m)
-        for i, m in enumerate(threads + regs)
-        if m.axis == axis and m.size > 1
-    )
-    made: dict[int, Mode | None] = {}
-    start, count, step = elements.start, len(elements), 1
-    for position, (_, i, mode) in enumerate(along):
-        rest = [at for _, at, _ in along[position:]]
-        whole = start % mode.size == 0 and count % mode.size == 0
-        if min(rest) >= len(threads) and (len(rest) == 1 or not whole):
-            made |= dict.fromkeys(rest)
-            made[i] = Mode(count, axis, step)
-            break
-        if not whole:
-            return None
-        made[i] = Mode(mode.size, axis, step)
-        start, count, step = start // mode.size, count // mode.size, step * mode.size
-    kept = [made.get(i, m) for i, m in enumerate(threads + regs)]
-    split = len(threads)
-    return (
-        tuple(m for m in kept[:split] if m is not None),
-        tuple(m for m in kept[split:] if m is not None),
-    )
-
-
-def _weighted(modes: tuple[Mode, ...]) -> Iterator[tuple[int, Mode]]:
-    weight = 1
-    for mode in modes:
-        yield weight, mode
-        weight *= mode.size
-
-
-def _top(modes: tuple[Mode, ...]) -> int:
-    """Position of the slowest digit that can be other than 0, or -1."""
-    return max((i for i, mode in enumerate(modes) if mode.size > 1), default=-1)
-
-
-def _contributions(modes: tuple[Mode, ...], rank: int, index: T) -> tuple[T | int, ...]:
-    top = _top(modes)
-    terms: list[list[T | int]] = [[] for _ in range(rank)]
-    for position, (weight, mode) in enumerate(_weighted(modes)):
-        if mode.axis is None or mode.size == 1:
-            continue
-        value = digit(index, weight, mode.size, position == top)
-        terms[mode.axis].append(scaled(value, mode.step))
-    return tuple(add(axis_terms) for axis_terms in terms)
-
-
-def _merged(modes: tuple[Mode, ...]) -> tuple[Mode, ...]:
-    merged: list[Mode] = []
-    for mode in modes:
-        if mode.size == 1:
-            continue
-        if merged:
-            last = merged[-1]
-            # For two replicated modes this reads 0 == last.size * 0: they merge.
-            if mode.axis == last.axis and mode.step == last.size * last.step:
-                merged[-1] = Mode(last.size * mode.size, last.axis, last.step)
-                continue
-        merged.append(mode)
-    return tuple(merged)
-
-
-@lru_cache(maxsize=4096)
-def _validate(
-    shape: tuple[int, ...], threads: tuple[Mode, ...], regs: tuple[Mode, ...]
-) -> None:
-    """Check each axis by itself: digits are independent, so axes are, too."""
-    if any(extent < 1 for extent in shape):
-        raise ValueError(f"a tile has positive extents, not {shape}")
-    for mode in threads + regs:
-        if mode.axis is not None and not 0 <= mode.axis < len(shape):
-            raise ValueError(f"{mode} names no axis of a tile of shape {shape}")
-    if any(mode.axis is None for mode in regs):
-        raise ValueError("a register mode must have an axis: threads hold the copies")
-    for axis, extent in enumerate(shape):
-        where = f"axis {axis} of a tile of shape {shape}"
-        along = [mode for mode in threads + regs if mode.axis == axis]
-        last = sum((mode.size - 1) * mode.step for mode in along)
-        if last >= extent:
-            raise ValueError(f"{where}: coordinate {last} is outside")
-        held = np.zeros(1, dtype=np.int64)
-        for mode in along:
-            steps = np.arange(mode.size, dtype=np.int64) * mode.step
-            held = np.add.outer(steps, held).ravel()
-        count = np.bincount(held, minlength=extent)
-        if not count.all():
-            missing = int(np.argmin(count))
-            raise ValueError(f"{where}: coordinate {missing} is held by no thread")
-        if count.max() > 1:
-            twice = int(np.argmax(count))
-            raise ValueError(f"{where}: coordinate {twice} is held more than once")
 
 
 @lru_cache(maxsize=512)

@@ -18,7 +18,8 @@ from __future__ import annotations
 
 import math
 
-from argus.layout.fragment import Fragment, Mode
+from argus.layout.fragment import Fragment
+from argus.layout.modes import Mode
 
 __all__ = [
     "WGMMA_MAX_N",
