@@ -72,6 +72,18 @@ def packed(X: bf16["M 2 N"], Y: bf16["M N"], *, BM: int = 4, BN: int = 128):
     Y[i * BM :, j * BN :] = (ag.silu(gate) * up).to(bf16)
 """
 
+EVERY_OTHER = """
+@ag.kernel
+def every_other(X: f32["M N"], Y: f32["R N"], *, BM: int = 16, BN: int = 64):
+    R, N = Y.shape
+    ag.require(ag.dim("M") == 2 * R, "every other row")
+    ag.require(R % BM == 0, "whole tiles")
+    i, j = ag.block(R // BM, ag.cdiv(N, BN))
+    tile = ag.zeros((BM,), i32).rename("M")
+    x = ag.load(X[2 * (i * BM + ag.index(tile, "M")) + 1, j * BN :], (BM, BN))
+    Y[i * BM :, j * BN :] = x.rename("R N")
+"""
+
 PIPELINED = (ROOT / "tests" / "lang" / "kernels" / "explicit.py").read_text()
 ATTENTION = (ROOT / "src" / "argus" / "kernels" / "attention" / "kernel.py").read_text()
 STORED = "        leave(o, O, b, h, q0, out, TMA_STORE)\n"
@@ -85,6 +97,7 @@ RIGHT = {
     "reinterpret": (HEAD + REINTERPRET, None),
     "checked": (HEAD + CHECKED, None),
     "packed": (HEAD + PACKED, None),
+    "every other": (HEAD + EVERY_OTHER, None),
     "pipelined": (PIPELINED, "pipelined"),
     "explicit": (PIPELINED, "explicit"),
     "groups": (GROUPS, None),
@@ -122,6 +135,9 @@ WRONG = [
     ("groups", "b, h // (H // G), steps", "AG0314", "b, h % G, steps"),
     ("packed", "1, j * BN :]", "AG0303", "1, j * BN + 1 :]"),
     ("packed", "X[i * BM :, 1", "AG0303", "X[i * BM + 4 :, 1"),
+    ("every other", '"M")) + 1', "AG0305", '"M")) + 2'),
+    ("every other", "2 * (i", "AG0305", "(i"),
+    ("every other", 'index(tile, "M"))', "AG0305", 'index(tile, "M") % 8)'),
 ]  # fmt: skip
 
 

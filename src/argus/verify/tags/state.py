@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from argus.diagnostics import Span
 from argus.ir import ops as o
-from argus.ir.expr import Const, Expr, binary
+from argus.ir.expr import Const, Expr, binary, evaluate, symbols
 from argus.ir.memory import BarrierAlloc, GlobalTensor, SharedAlloc, SharedView
 from argus.layout import Fragment
 from argus.verify.evidence import Operand
@@ -20,6 +22,7 @@ from argus.verify.tags.shared_tags import Tagged
 from argus.verify.tags.values import (
     UNNAMED,
     Compare,
+    Coord,
     Ints,
     Shape,
     Tag,
@@ -27,6 +30,7 @@ from argus.verify.tags.values import (
     Value,
 )
 from argus.verify.tags.world import World
+from argus.verify.verdict import Verdict
 
 __all__ = ["State", "Stored"]
 
@@ -122,8 +126,9 @@ class State:
         """Components under the names that the result's axes have.
 
         A renamed axis may begin at another whole tile: its coordinate is known up to a
-        multiple of its extent (`ag.rename` is that claim). An axis that loses its name
-        keeps its coordinate, which nothing then claims.
+        multiple of its extent (`ag.rename` is that claim). One along which the old
+        coordinate goes by k counts every k-th. An axis that loses its name keeps its
+        coordinate, which nothing then claims.
         """
         tags, extents = dict(value.tags), dict(value.extents)
         sets, loose = dict(value.sets), dict(value.loose)
@@ -134,7 +139,7 @@ class State:
             if new is None:
                 loose[old] = UNNAMED
                 continue
-            tag = value.tags[old]
+            step, first, tag = self._counted(value.tags[old], result, target)
             if new in value.tags:
                 self.report(
                     "AG0315",
@@ -145,11 +150,32 @@ class State:
             tags.pop(old, None)
             tags[new] = tag
             if old in extents:
-                extents[new] = extents.pop(old)
+                rest = binary("-", extents.pop(old), Const(first - step + 1))
+                extents[new] = binary("//", rest, Const(step))
             if old in sets:
                 sets[new] = sets.pop(old)
             loose[new] = result.shape[target]
         return replace(value, tags=tags, extents=extents, sets=sets, loose=loose)
+
+    def _counted(self, tag: Tag, tile: o.Tile, axis: int) -> tuple[int, int, Tag]:
+        """By how much a coordinate goes along an axis, from where, and it, counted."""
+        if not isinstance(tag, Coord) or tile.shape[axis] == 1:
+            return 1, 0, tag
+        at = self.table(tile)[:, :, axis]
+        step = int(tag.offs[at == 1][0] - tag.offs[at == 0][0])
+        begin = tag.offs - step * at
+        if step < 2 or (begin != begin.flat[0]).any():
+            return 1, 0, tag
+        begins = binary("+", tag.base, Const(int(begin.flat[0])))
+        model = self.scope.some_point()
+        if all(x.name in model for x in symbols(begins)):
+            first = int(evaluate(begins, model)) % step
+            start = binary("-", begins, Const(first))
+            whole = binary("==", binary("%", start, Const(step)), Const(0))
+            if self.scope.decide(whole).verdict is Verdict.PROVED:
+                base = binary("//", start, Const(step))
+                return step, first, Coord(base, at.astype(np.int64))
+        return 1, 0, Vague(f"one element of {step} was renamed, and which is not known")
 
     # -------------------------------------------------------------- obligations
 
