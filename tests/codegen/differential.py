@@ -251,6 +251,7 @@ def cases() -> Iterator[Case]:
         yield from _elementwise(dtype)
         yield _casts(dtype)
         yield _moves(dtype)
+        yield _selections(dtype)
         yield _widths(dtype)
         yield _fills(dtype)
         if dtype != "bool":
@@ -445,6 +446,11 @@ def _moves(dtype: str) -> Case:
     for first, last in ((32, 64), (4, 8), (60, 63), (0, 1)):
         part = Output(dtype, (rows, last - first))
         case.write(f'x[:, {first}:{last}].rename("M K{last}")', f"M K{last}", part)
+    steps = ((0, 2), (1, 2), (3, 4), (5, 16), (0, 3), (40, 7), (1, 63))
+    for number, (first, step) in enumerate(steps):
+        part = Output(dtype, (rows, len(range(first, columns, step))))
+        case.write(f'x[:, {first}::{step}].rename("M S{number}")', f"M S{number}", part)
+    case.write('x[1::5, 2:62:4].rename("P Q")', "P Q", Output(dtype, (3, 15)))
     case.write('x[2:3, 1:].rename("J L")', "J L", Output(dtype, (1, columns - 1)))
     case.write(f"ag.load(X[missing, 0:], {shape})", "M N", whole)
     case.write("x", "M N", whole, at="order, 0:")
@@ -452,6 +458,33 @@ def _moves(dtype: str) -> Case:
     case.write(f"ag.load(X[0:, 0:], {shape}, mask=b, fill={one})", "M N", whole)
     case.write("x", "M N", whole)
     case.body[-1] = f"ag.store(O{len(case.outputs) - 1}[0:, 0:], x, mask=b)"
+    return case
+
+
+def _selections(dtype: str) -> Case:
+    """Slices with steps, of tiles that are laid out for something else."""
+    shape = rows, columns = 64, 32
+    layouts = {
+        "a": f"blocked({shape}, 128, 8)",
+        "b": f"wgmma_accumulator({rows}, {columns})",
+        "c": f"mma_accumulator({rows}, {columns}, 2, 2)",
+    }
+    case = Case(
+        f"selections_{dtype}",
+        [
+            f"{name} = ag.load(X[0:, 0:], {shape}, layout=ag.layouts.{layout})"
+            for name, layout in layouts.items()
+        ],
+        {"X": (dtype, "M N", special(dtype, rows * columns, 16).reshape(shape))},
+        warps=4,
+    )
+    steps = ((1, 32, 2), (2, 6, 2), (16, 24, 1), (5, 32, 16), (0, 32, 24))
+    for name in layouts:
+        for first, last, step in steps:
+            dim = f"{name.upper()}{first}"
+            part = Output(dtype, (rows, len(range(first, last, step))))
+            text = f'{name}[:, {first}:{last}:{step}].rename("M {dim}")'
+            case.write(text, f"M {dim}", part)
     return case
 
 

@@ -162,6 +162,22 @@ def test_a_slice_keeps_registers(kit: SimpleNamespace, name: str) -> None:
     np.testing.assert_array_equal(y, x[:, 16:])
 
 
+@pytest.mark.parametrize("name", ["wgmma", "mma", "copies"])
+@pytest.mark.parametrize("start", [0, 1])
+def test_every_other_element_keeps_registers(
+    kit: SimpleNamespace, name: str, start: int
+) -> None:
+    layout = LAYOUTS[name]
+    elements = range(start, layout.shape[1], 2)
+    window = layout.window(1, elements)
+    assert window is not None
+    loaded, part = kit.tile("x", f32, layout), kit.tile("y", f32, window[0])
+    x = np.random.default_rng(0).standard_normal(layout.shape).astype(np.float32)
+    kept = o.StridedSlice(part, loaded, axis=1, start=start, step=2, span=kit.at(3))
+    y = apply(kit, layout, part, [kept], x, loaded)
+    np.testing.assert_array_equal(y, x[:, elements])
+
+
 def test_bf16_arithmetic_is_f32_rounded_once(kit: SimpleNamespace) -> None:
     layout = blocked((32, 32), 128, 4)
     loaded, result = kit.tile("x", bf16, layout), kit.tile("r", bf16, layout)

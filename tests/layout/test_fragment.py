@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from argus.layout import Fragment, Mode
+from argus.layout import Fragment, Mode, wgmma_accumulator
 
 
 @st.composite
@@ -126,7 +126,8 @@ def test_a_window_is_found_where_threads_keep_the_same_registers(
     axis = data.draw(st.integers(0, fragment.rank - 1))
     extent = fragment.shape[axis]
     first = data.draw(st.integers(0, extent - 1))
-    elements = range(first, data.draw(st.integers(first + 1, extent)))
+    last = data.draw(st.integers(first + 1, extent))
+    elements = range(first, last, data.draw(st.integers(1, extent)))
     where = fragment.table()[:, :, axis]
     selected = (where[:, :, None] == np.array(elements)).any(2)
     window = fragment.window(axis, elements)
@@ -142,8 +143,18 @@ def test_a_window_is_found_where_threads_keep_the_same_registers(
 
 def test_a_window_outside_is_none() -> None:
     fragment = Fragment((8,), (Mode(2, 0, 4),), (Mode(4, 0, 1),))
-    for elements in (range(8, 9), range(-2, 2), range(7, 10), range(3, 3)):
+    for elements in (range(8, 9), range(-2, 2), range(7, 10, 2), range(3, 3)):
         assert fragment.window(0, elements) is None
+    assert fragment.window(0, range(7, -1, -1)) is None
+
+
+def test_every_other_column_of_an_accumulator() -> None:
+    """Interleaved pairs: each thread has both of a pair, and keeps one of them."""
+    window = wgmma_accumulator(64, 32).window(1, range(1, 32, 2))
+    assert window is not None
+    made, held = window
+    assert (made.shape, held.tolist()) == ((64, 16), [1, 3, 5, 7, 9, 11, 13, 15])
+    assert wgmma_accumulator(64, 32).window(1, range(0, 32, 4)) is None
 
 
 @given(fragments(), st.data())

@@ -46,12 +46,13 @@ def test_defaults_keep_lanes_and_warps_apart(
 @pytest.mark.parametrize("warps", [1, 3, 4])
 @pytest.mark.parametrize("vector", [1, 2, 8])
 @pytest.mark.parametrize("extent", [5, 48, 64])
+@pytest.mark.parametrize("step", [1, 2, 3, 8])
 def test_threads_keep_the_same_registers_of_what_is_selected(
-    extent: int, vector: int, warps: int
+    step: int, extent: int, vector: int, warps: int
 ) -> None:
     for first in range(0, extent, 3):
         for last in range(first + 1, extent + 1, 2):
-            elements = range(first, last)
+            elements = range(first, last, step)
             for along, shape in enumerate(((extent, 16), (16, extent))):
                 spread = {along: Spread.keeping(elements, extent)}
                 layout = default_layout(shape, warps, 32, vector, spread=spread)
@@ -260,7 +261,12 @@ def sliced(
     for i, kept in enumerate((elements, *others)):
         out = b.tensor(f"Y{i}", f"M K{i}", source.dtype, fact=1)
         part = b.tile(source.dtype, (source.shape[0], len(kept)))
-        b.emit(o.Slice(part, source, 1, kept.start, span=b.program.span))
+        where = b.program.span
+        if kept.step == 1:
+            b.emit(o.Slice(part, source, 1, kept.start, span=where))
+        else:
+            step = kept.step
+            b.emit(o.StridedSlice(part, source, 1, kept.start, step, span=where))
         b.store(out, part, 0, 0)
         arrays[f"Y{i}"] = np.zeros(part.shape, np.float32)
     return arrays
@@ -272,6 +278,8 @@ def sliced(
         (range(32, 64), 1, False), (range(32, 64), 4, False),
         (range(4, 8), 1, False), (range(1, 64), 1, False),
         (range(4, 8), 4, True), (range(1, 64), 4, True),
+        (range(1, 64, 2), 4, False), (range(3, 64, 16), 4, True),
+        (range(0, 64, 5), 4, True),
     ],
 )  # fmt: skip
 def test_a_load_is_laid_out_for_its_slices(
@@ -288,7 +296,10 @@ def test_a_load_is_laid_out_for_its_slices(
     assert bool(ops(b.placed(), o.LoadShared)) == converted
 
 
-@pytest.mark.parametrize("elements", [range(2, 6), range(8, 16), range(63, 64)])
+@pytest.mark.parametrize(
+    "elements",
+    [range(2, 6), range(8, 16), range(63, 64), range(1, 64, 2), range(2, 64, 16)],
+)
 @pytest.mark.parametrize(
     "required", [blocked((64, 64), 128, 8), wgmma_accumulator(64, 64)]
 )

@@ -421,6 +421,10 @@ def slice_start(program: Program) -> Iterator[Site]:
         if n < size:
             start = op.start + n if op.start + 2 * n <= size else op.start - n
             yield op.span.line, _set(op, start=start)
+    for op in _ops(program, o.StridedSlice):
+        start = op.start + 1 if (op.start + 1) % op.step else op.start - op.step + 1
+        if op.step > 1:
+            yield op.span.line, _set(op, start=start)
 
 
 def index_axis(program: Program) -> Iterator[Site]:

@@ -151,7 +151,7 @@ class Fragment:
     def window(
         self, axis: int, elements: range
     ) -> tuple[Fragment, NDArray[np.int32]] | None:
-        """Fragment of some elements along `axis`, which count by 1, and its registers.
+        """Fragment of some elements along `axis`, in rising order, and its registers.
 
         The second item maps each register of the result to the register of this
         fragment that holds the same element. None where an element is outside of the
@@ -161,7 +161,8 @@ class Fragment:
         _check_axis(axis, self.rank)
         if elements == range(self.shape[axis]):
             return self, np.arange(self.num_regs, dtype=np.int32)
-        if not elements or min(elements) < 0 or max(elements) >= self.shape[axis]:
+        outside = not elements or elements[0] < 0 or elements[-1] >= self.shape[axis]
+        if outside or elements.step < 1:
             return None
         kept = modes.selected(self.threads, self.regs, axis, elements)
         if kept is None:

@@ -86,8 +86,10 @@ def selected(
 ) -> tuple[tuple[Mode, ...], tuple[Mode, ...]] | None:
     """Digits of the elements of an axis: those of the axis one by one, fastest first.
 
-    Each that stays whole leaves of start and number what the slower digits count. When
-    all that are left belong to registers, any choice of elements is one digit.
+    A digit below the step has one value in all elements, and is gone. Any other that
+    is taken whole, or at every so many of its values, leaves of start and number what
+    the slower digits count. When all that are left belong to registers, any choice of
+    elements is one digit.
     """
     along = sorted(
         (m.step, i, m)
@@ -95,18 +97,25 @@ def selected(
         if m.axis == axis and m.size > 1
     )
     made: dict[int, Mode | None] = {}
-    start, count, step = elements.start, len(elements), 1
+    start, every, count, step = elements.start, elements.step, len(elements), 1
     for position, (_, i, mode) in enumerate(along):
-        rest = [at for _, at, _ in along[position:]]
-        whole = start % mode.size == 0 and count % mode.size == 0
-        if min(rest) >= len(threads) and (len(rest) == 1 or not whole):
+        rest, size = [at for _, at, _ in along[position:]], mode.size
+        gone = every % size == 0
+        parted = size % every == start // every * every % size == 0
+        parted = parted and count * every % size == 0
+        if min(rest) >= len(threads) and (len(rest) == 1 or not (gone or parted)):
             made |= dict.fromkeys(rest)
             made[i] = Mode(count, axis, step)
             break
-        if not whole:
+        if not (gone or parted) or (every > 1 and i < len(threads)):
             return None
-        made[i] = Mode(mode.size, axis, step)
-        start, count, step = start // mode.size, count // mode.size, step * mode.size
+        start //= size
+        if gone:
+            made[i] = None
+            every //= size
+            continue
+        made[i] = Mode(size // every, axis, step)
+        count, step, every = count * every // size, step * size // every, 1
     kept = [made.get(i, m) for i, m in enumerate(threads + regs)]
     split = len(threads)
     return (

@@ -61,6 +61,7 @@ from argus.ir.ops.registers import Scan as Scan
 from argus.ir.ops.registers import Selection as Selection
 from argus.ir.ops.registers import Slice as Slice
 from argus.ir.ops.registers import Split as Split
+from argus.ir.ops.registers import StridedSlice as StridedSlice
 from argus.ir.ops.registers import Transpose as Transpose
 from argus.ir.ops.structure import Block as Block
 from argus.ir.ops.structure import For as For
@@ -90,7 +91,7 @@ from argus.ir.ops.tile import Tile as Tile
 
 AnyRegisterOp = (
     Full | Index | Elementwise | Cast | Broadcast | Transpose | Reduce | Split | Slice
-    | Scan | Reinterpret | Convert
+    | StridedSlice | Scan | Reinterpret | Convert
 )  # fmt: skip
 """Every operation that is a RegisterOp."""
 

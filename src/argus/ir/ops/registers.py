@@ -149,6 +149,20 @@ class Slice(Selection):
 
 
 @dataclass(eq=False)
+class StridedSlice(Selection):
+    """Every ``step``-th element from ``start`` on along ``axis``; n from the result."""
+
+    start: int
+    step: int
+
+    @property
+    def elements(self) -> range:
+        """See :class:`Selection`."""
+        count = self.result.shape[self.axis]
+        return range(self.start, self.start + count * self.step, self.step)
+
+
+@dataclass(eq=False)
 class Scan(RegisterOp):
     """Inclusive prefix sum along ``axis`` (``cumsum``)."""
 

@@ -65,6 +65,7 @@ SYNTAX: dict[type[Op], str] = {
     o.Reduce: "{result} = reduce {fn} {src} axis {axis}",
     o.Split: "{result} = split {src} axis {axis} inner {inner}",
     o.Slice: "{result} = slice {src} axis {axis} from {start}",
+    o.StridedSlice: "{result} = slice {src} axis {axis} from {start} step {step}",
     o.Scan: "{result} = scan {src} axis {axis}",
     o.Reinterpret: "{result} = reinterpret {src}",
     o.Convert: "{result} = convert {src}",

@@ -8,7 +8,7 @@ from dataclasses import replace
 from argus.diagnostics import Span
 from argus.ir.expr import Const, Expr, binary
 from argus.ir.memory import SharedAlloc, SharedView
-from argus.ir.ops import Slice, Tile
+from argus.ir.ops import Slice, StridedSlice, Tile
 from argus.lang.frontend import coerce
 from argus.lang.frontend.state import Elaborator
 from argus.lang.frontend.values import (
@@ -117,10 +117,10 @@ def shared_subscript(
 
 
 def tile_subscript(e: Elaborator, tile: Tile, node: ast.Subscript) -> Value:
-    """A window of a register tile: static slices, one for each axis.
+    """A part of a register tile: static slices, one for each axis.
 
     Raises ArgusError: an index that is no static slice (AG0108, AG0116), one outside
-    the tile (AG0206), too many or too few (AG0203).
+    the tile (AG0206), too many or too few (AG0203), a step below 1 (AG0210).
     """
     items = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
     span = e.span(node)
@@ -139,16 +139,22 @@ def tile_subscript(e: Elaborator, tile: Tile, node: ast.Subscript) -> Value:
                 "a register tile is not indexed by element",
                 help="slice it with static bounds, `x[:, 0:64]`, or reduce it",
             )
-        start, extent = _window(e, item, tile.shape[axis], e.span(item))
-        if extent == tile.shape[axis]:
+        window = ast.Slice(item.lower, item.upper)
+        start, extent = _window(e, window, tile.shape[axis], e.span(item))
+        step = _step(e, item)
+        count = len(range(0, extent, step))
+        if count == tile.shape[axis]:
             continue
         if not isinstance(start, Const) or not isinstance(start.value, int):
             raise e.fail(
                 "AG0108", e.span(item), "a register tile is sliced at static places"
             )
-        shape = (*tile.shape[:axis], extent, *tile.shape[axis + 1 :])
+        shape = (*tile.shape[:axis], count, *tile.shape[axis + 1 :])
         made = e.tile(tile.dtype, shape, tile.dims, span)
-        e.emit(Slice(made, tile, axis, start.value, span=span))
+        if step == 1:
+            e.emit(Slice(made, tile, axis, start.value, span=span))
+        else:
+            e.emit(StridedSlice(made, tile, axis, start.value, step, span=span))
         tile = made
     return TileValue(tile)
 
@@ -184,6 +190,16 @@ def _window(e: Elaborator, node: ast.Slice, size: int, span: Span) -> tuple[Expr
         raise e.fail("AG0208", span, f"the slice has {extent} elements")
     _check(e, start, extent, size, span)
     return start, extent
+
+
+def _step(e: Elaborator, node: ast.Slice) -> int:
+    if node.step is None:
+        return 1
+    span = e.span(node.step)
+    step = coerce.static_int(e, e.evaluate(node.step), span, "the step of a slice")
+    if step < 1:
+        raise e.fail("AG0210", span, f"a slice has a step of at least 1, not {step}")
+    return step
 
 
 def _check(e: Elaborator, start: Expr, extent: int, size: int, span: Span) -> None:

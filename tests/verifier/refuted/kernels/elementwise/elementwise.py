@@ -80,6 +80,43 @@ def rope(
 
 
 @ag.kernel
+def rope_pairs(
+    X: f16["T H D"],
+    Cos: f32["T F"],
+    Sin: f32["T F"],
+    Y: f16["T H D"],
+    *,
+    D: int = 64,
+    BH: int = 4,
+):
+    """Neighbours are a pair in X; in Y the halves of a head are."""
+    F = D // 2
+    T, H, _ = X.shape
+    ag.require(ag.dim("F") == F, "an angle for each pair of a head")
+    t, h = ag.block(T, ag.cdiv(H, BH))
+    x = ag.load(X[t, h * BH :, 0:D], (BH, D)).to(f32)
+    even = x[:, 0::2].rename("H F")
+    # or AG0303 (off-by-one element): even = x[:, 1 : F + 1].rename("H F")
+    # or AG0303 (off-by-one pair):
+    #   even = ag.load(X[t, h * BH :, 2 : D + 2], (BH, D)).to(f32)[:, 0::2]
+    #   even = even.rename("H F")
+    odd = x[:, 1::2].rename("H F")
+    # or AG0303 (wrong head):
+    #   odd = ag.load(X[t, (h + 1) * BH :, 0:D], (BH, D)).to(f32)[:, 1::2]
+    #   odd = odd.rename("H F")
+    cos = ag.load(Cos[t, 0:F])
+    # or AG0303 (rotary angle): cos = ag.load(Cos[t, 1 : F + 1])
+    sin = ag.load(Sin[t, 0:F])
+    first = even * cos - odd * sin  # shows AG0303
+    second = odd * cos + even * sin  # shows AG0303
+    Y[t, h * BH :, 0:F] = first.rename("H D").to(f16)  # shows AG0305, AG0306
+    # or AG0305 (off-by-one element):
+    #   Y[t, h * BH :, 1 : F + 1] = first.rename("H D").to(f16)
+    # or AG0305 (not renamed): Y[t, h * BH :, 0:F] = x[:, 0::2].to(f16)
+    Y[t, h * BH :, F : 2 * F] = second.rename("H D").to(f16)
+
+
+@ag.kernel
 def transpose(X: f32["M N"], Y: f32["N M"], *, T: int = 32):
     M, N = X.shape
     i, j = ag.block(ag.cdiv(M, T), ag.cdiv(N, T))
