@@ -1,0 +1,134 @@
+"""Asynchronous copies: what they write where is what their views name.
+
+A TMA copy is a list of boxes. Its boxes, those of all blocks of a multicast together,
+must bring each element of the shared view once, from the place in the tensor that the
+global view gives it. A coordinate of a view that TMA can copy is a start plus one axis
+of the tile; equality of starts is decided for all sizes (`verify/decide`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from argus.ir import ops as o
+from argus.ir.expr import Const, Expr, axis, binary, evaluate, substitute, symbols
+from argus.ir.memory import GlobalView, SharedView
+from argus.ir.placement import TmaBox, TmaPlan, VectorPlan
+from argus.ir.program import CLUSTER_RANK
+from argus.isa.boxes import box_offsets
+from argus.verify.decide import equal
+from argus.verify.refinement.gaps import Gap
+from argus.verify.refinement.shared_tiles import elements_at, fixed_view, vector_gap
+from argus.verify.verdict import Verdict
+
+__all__ = ["copy_gaps"]
+
+
+def copy_gaps(op: o.CopyAsync | o.CopyOut, cluster: int) -> list[Gap]:
+    """What is not shown of a copy; ``cluster``: blocks of a cluster."""
+    match op.plan:
+        case VectorPlan():
+            assert isinstance(op, o.CopyAsync)
+            reason = vector_gap(op.plan, op.dst)
+            return [Gap(op.span, *reason)] if reason else []
+        case TmaPlan():
+            views = (op.dst, op.src) if isinstance(op, o.CopyOut) else (op.src, op.dst)
+            reason = _boxes(op.plan, *views, cluster)
+            return [Gap(op.span, *reason)] if reason else []
+        case None:
+            return [Gap(op.span, "a copy without a plan")]
+
+
+def _boxes(
+    plan: TmaPlan, view: GlobalView, shared: SharedView, cluster: int
+) -> tuple[str, bool] | None:
+    """Why the boxes are not shown to be the view; the second value: they are not."""
+    fixed = fixed_view(shared)
+    if fixed is None:
+        return (
+            f"a view of {shared.alloc.name} with an origin that is not constant",
+            False,
+        )
+    if view.limits or view.gathers:
+        return "a view with limits or gathered coordinates", False
+    if plan.multicast not in (1, cluster):
+        return f"a copy for {plan.multicast} of {cluster} blocks", False
+    ranks: list[Mapping[str, Expr]] = [{}]
+    if plan.multicast > 1:
+        if any(s.name == CLUSTER_RANK.name for c in view.coords for s in symbols(c)):
+            return "a multicast of a view that depends on the block", False
+        ranks = [{CLUSTER_RANK.name: Const(r)} for r in range(plan.multicast)]
+    axes = _axes(view)
+    if axes is None:
+        return "a coordinate that is no start plus one axis of the tile", False
+    brought = np.zeros(view.shape, np.int64)
+    for rank in ranks:
+        for box in plan.boxes:
+            why = _box(plan, box, view, fixed, rank, axes, brought)
+            if why is not None:
+                return why
+    if (brought != 1).any():
+        return "the boxes do not bring each element once", True
+    return None
+
+
+def _axes(view: GlobalView) -> list[int | None] | None:
+    """The tile axis that each coordinate moves with, by 1; None for none.
+
+    None where a coordinate depends on the tile in another way.
+    """
+    found: list[int | None] = []
+    for coord in view.coords:
+        mine = {s.name for s in symbols(coord) if s.kind == "axis"}
+        if not mine:
+            found.append(None)
+            continue
+        number = next(i for i in range(len(view.shape)) if axis(i).name in mine)
+        start = substitute(coord, {axis(number).name: Const(0)})
+        moved = binary("+", start, axis(number))
+        if len(mine) > 1 or equal(coord, moved).verdict is not Verdict.PROVED:
+            return None
+        found.append(number)
+    return found
+
+
+def _box(
+    plan: TmaPlan,
+    box: TmaBox,
+    view: GlobalView,
+    shared: SharedView,
+    rank: Mapping[str, Expr],
+    axes: list[int | None],
+    brought: np.ndarray,
+) -> tuple[str, bool] | None:
+    """Count what one box brings; a reason where it brings something else."""
+    offset = substitute(box.offset, rank)
+    if any(True for _ in symbols(offset)):
+        return "a box at a place that is not constant", False
+    start, extents = int(evaluate(offset, {})), plan.map.box
+    if start % max(8 * plan.map.swizzle, 1):
+        return "a box that begins inside a swizzle", True
+    offsets = box_offsets(extents, view.dtype.bytes, plan.map.swizzle) + start
+    elements = elements_at(shared, offsets)
+    if elements is None:
+        return f"a box leaves the view of {shared.alloc.name}", True
+    steps = np.indices(extents, dtype=np.int64)
+    first = {
+        axis(i).name: Const(int(x))
+        for i, x in enumerate(elements.reshape(-1, len(view.shape))[0])
+    }
+    origin = elements[(0,) * len(extents)]
+    for d, (coord, along) in enumerate(zip(view.coords, axes, strict=True)):
+        wanted = substitute(coord, first)
+        if equal(substitute(box.coords[d], rank), wanted).verdict is not Verdict.PROVED:
+            return (
+                f"a box that is not shown to begin where {view.tensor.dims[d]} does",
+                False,
+            )
+        moved = 0 if along is None else elements[..., along] - origin[along]
+        if (steps[d] != moved).any():
+            return f"a box runs otherwise along {view.tensor.dims[d]}", True
+    np.add.at(brought, tuple(elements.reshape(-1, len(view.shape)).T), 1)
+    return None

@@ -1,0 +1,150 @@
+"""Shared tiles: every element has bytes of its own, and accesses touch those.
+
+A shared tile is refined by a stage of bytes if its layout is injective on them. An
+access by registers names, for each (thread, register), an element; ordinary loads and
+stores go to the address that the layout gives that element by definition, vectors need
+its neighbours behind it, and the matrix forms exchange elements between lanes, which is
+enumerated.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from argus.ir import ops as o
+from argus.ir.access import matrix_elements, vector_shared
+from argus.ir.expr import Const, symbols
+from argus.ir.memory import SharedAlloc, SharedView
+from argus.ir.placement import VectorPlan
+from argus.ir.program import Program
+from argus.layout import SharedLayout
+from argus.verify.refinement.gaps import Gap
+
+__all__ = ["access_gaps", "elements_at", "fixed_view", "tile_gaps", "vector_gap"]
+
+Ints = NDArray[np.int64]
+
+
+def tile_gaps(placed: Program) -> list[Gap]:
+    """Shared tiles of which two elements share bytes, or one leaves its stage."""
+    found: list[Gap] = []
+    for alloc in placed.shared:
+        if alloc.layout is None:
+            found.append(Gap(alloc.span, f"{alloc.name} has no layout"))
+        elif _inverse(alloc.layout, alloc.dtype.bytes, alloc.stage_bytes) is None:
+            text = f"two elements of {alloc.name} share bytes, or one leaves its stage"
+            found.append(Gap(alloc.span, text, wrong=True))
+    return found
+
+
+def fixed_view(view: SharedView) -> SharedView | None:
+    """The view in stage 0; None where its origin is not constant.
+
+    Stages differ by a multiple of the alignment of the layout (`ir/check_memory.py`),
+    so that what holds in one holds in all.
+    """
+    if any(True for x in view.origin for _ in symbols(x)):
+        return None
+    return replace(view, stage=Const(0))
+
+
+def elements_at(view: SharedView, offsets: Ints) -> Ints | None:
+    """Which element of a view lies at each byte offset of its stage.
+
+    Returns the coordinates in the view, shape [*offsets.shape, axes]; None where an
+    offset is the beginning of no element of the view. The view has a constant origin.
+    """
+    alloc = view.alloc
+    layout = alloc.layout
+    if layout is None:
+        return None
+    inverse = _inverse(layout, alloc.dtype.bytes, alloc.stage_bytes)
+    if inverse is None or (offsets < 0).any() or (offsets >= inverse.size).any():
+        return None
+    flat = inverse[offsets]
+    if (flat < 0).any():
+        return None
+    coords = np.stack(np.unravel_index(flat, alloc.shape), axis=-1).astype(np.int64)
+    origin = np.array([_constant(x) for x in view.origin], np.int64)
+    apart = coords - origin
+    outside = [axis for axis in range(len(alloc.shape)) if axis not in view.axes]
+    if apart[..., outside].any():
+        return None
+    found = apart[..., list(view.axes)]
+    if (found < 0).any() or (found >= np.array(view.shape)).any():
+        return None
+    return found
+
+
+def access_gaps(op: o.AnyOp) -> list[Gap]:
+    """What is not shown of an access by registers; nothing for other operations."""
+    match op:
+        case o.LoadShared() | o.StoreShared() if op.plan is not None:
+            reason = vector_gap(op.plan, op.view)
+            return [Gap(op.span, *reason)] if reason else []
+        case o.StoreGlobal() if op.plan is not None and op.atomic is not None:
+            if op.plan.layout.replication > 1 and not op.plan.unique:
+                text = "several threads add the same element"
+                return [Gap(op.span, text, wrong=True)]
+            return []
+        case (
+            o.Structure() | o.Binding() | o.RegisterOp() | o.Dot() | o.Access()
+            | o.Copy() | o.Synchronisation() | o.Annotation()
+        ):  # fmt: skip
+            return []
+        case _:
+            return [Gap(op.span, f"{type(op).__name__} in a placed program")]
+
+
+def vector_gap(plan: VectorPlan, view: SharedView) -> tuple[str, bool] | None:
+    """Why the access is not shown to touch the elements that its layout names.
+
+    The second value says that it was shown not to.
+    """
+    if plan.width == 1 and "matrix" not in plan.instruction:
+        return None  # each element by itself, at its own address
+    fixed = fixed_view(view)
+    if fixed is None:
+        return f"a view of {view.alloc.name} with an origin that is not constant", False
+    wanted = vector_shared(plan, fixed, {})
+    if "matrix" in plan.instruction:
+        if np.array_equal(matrix_elements(plan, fixed, {}), wanted):
+            return None
+        return f"{plan.instruction} exchanges other elements than it should", True
+    steps = wanted - wanted[:, :, :1]
+    if (steps == np.arange(plan.width) * view.dtype.bytes).all():
+        return None
+    return f"{plan.width} elements of {view.alloc.name} are not contiguous", True
+
+
+@lru_cache(maxsize=256)
+def _inverse(layout: SharedLayout, itemsize: int, size: int) -> Ints | None:
+    """Byte offset -> flat index of the element that begins there, -1 for none.
+
+    None if elements overlap or leave ``size`` bytes.
+    """
+    offsets = np.asarray(layout.offset(tuple(np.indices(layout.shape))))
+    offsets = np.broadcast_to(offsets, layout.shape).ravel()
+    if (offsets < 0).any() or (offsets + itemsize > size).any():
+        return None
+    if (offsets % itemsize).any() or np.unique(offsets).size != offsets.size:
+        return None
+    found = np.full(size, -1, np.int64)
+    found[offsets] = np.arange(offsets.size)
+    found.setflags(write=False)
+    return found
+
+
+def _constant(x: object) -> int:
+    assert isinstance(x, Const), x
+    return int(x.value)
+
+
+def base_of(alloc: SharedAlloc) -> int:
+    """Byte offset of stage 0 in the block's shared memory."""
+    assert alloc.offset is not None, alloc.name
+    return alloc.offset

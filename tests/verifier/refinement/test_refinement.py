@@ -1,0 +1,230 @@
+"""Placed programs refine their tile programs, and mistakes of placing are found."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import argus
+from argus.compiler import Request, tile_program
+from argus.diagnostics import ArgusError
+from argus.evaluation.requests import default_dtypes
+from argus.ir import ops as o
+from argus.ir.expr import Const, binary
+from argus.ir.placement import MmaPlan, TmaPlan, WgmmaPlan
+from argus.ir.program import Program
+from argus.ir.walk import blocks, walk
+from argus.lang.kernel import Kernel, load_kernels
+from argus.lower import place
+from argus.verify.refinement import gaps
+
+KERNELS = Path(argus.__file__).parent / "kernels"
+FILES = sorted([*KERNELS.glob("*/kernel.py"), *KERNELS.glob("*/forms/*.py")])
+
+
+def programs() -> Iterator[tuple[str, Kernel, str]]:
+    for file in FILES:
+        for name, kernel in load_kernels(str(file)).kernels.items():
+            for target in ("sm_90a", "sm_80"):
+                yield f"{file.parent.name}-{name}-{target}", kernel, target
+
+
+ACROSS_WARPS = """
+import argus as ag
+from argus import f32
+
+@ag.kernel
+def norm(X: f32["M N"], Y: f32["M N"]):
+    M, N = X.shape
+    i = ag.block(M)
+    x = ag.load(X[i:, 0:], (1, 4096))
+    y = x - ag.broadcast(ag.max(x, "N"), x)
+    Y[i:, 0:] = y / ag.broadcast(ag.sum(y, "N"), x)
+"""
+"""Rows that are spread over several warps: placing takes the reductions apart."""
+
+ALL = {name: (kernel, target) for name, kernel, target in programs()}
+
+
+def both(name: str) -> tuple[Program, Program]:
+    """Tile program and placed program; skips what the target cannot do."""
+    kernel, target = ALL[name]
+    return placed(kernel, target)
+
+
+def placed(kernel: Kernel, target: str) -> tuple[Program, Program]:
+    """The same of a kernel."""
+    try:
+        tile = tile_program(Request(kernel, default_dtypes(kernel, {}), {}, target))
+        return tile, place(copy.deepcopy(tile))
+    except ArgusError as error:
+        pytest.skip(str(error).splitlines()[0])
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_library_programs_refine_their_tile_programs(name: str):
+    assert gaps(*both(name)) == ()
+
+
+# ------------------------------------------------------------------- mutations
+
+Change = Callable[[], None]
+
+
+def _lists(block: o.Block) -> Iterator[list[o.AnyOp]]:
+    yield block.ops
+    for op in block.ops:
+        for inner in blocks(op):
+            yield from _lists(inner)
+
+
+def dropped(placed: Program) -> Iterator[Change]:
+    """Each operation that moves data or computes is taken out."""
+    for ops in _lists(placed.body):
+        for op in ops:
+            if isinstance(op, o.RegisterOp | o.Dot | o.Access | o.Copy):
+                yield lambda ops=ops, op=op: ops.remove(op)
+
+
+def plans(placed: Program) -> Iterator[Change]:
+    """Plans of matrix products and copies, each wrong in one number."""
+    for op in walk(placed.body):
+        match op:
+            case o.Dot(plan=WgmmaPlan() as plan):
+                rows = plan.b.offsets
+                swapped = ((*rows[0][1:], rows[0][0]), *rows[1:])
+                moved = replace(plan.b, offsets=swapped)
+                for wrong in (
+                    replace(plan, b=replace(plan.b, stride=plan.b.stride + 16)),
+                    replace(plan, b=replace(plan.b, mn_major=not plan.b.mn_major)),
+                ):
+                    yield lambda op=op, wrong=wrong: setattr(op, "plan", wrong)
+                if len(rows[0]) > 1:
+                    wrong = replace(plan, b=moved)
+                    yield lambda op=op, wrong=wrong: setattr(op, "plan", wrong)
+            case o.Dot(plan=MmaPlan() as plan):
+                first, *rest = plan.steps
+                for step in (
+                    replace(first, b=plan.steps[-1].b),
+                    replace(first, a=plan.steps[-1].a),
+                    replace(first, acc=plan.steps[-1].acc),
+                ):
+                    if step != first:
+                        wrong = replace(plan, steps=(step, *rest))
+                        yield lambda op=op, wrong=wrong: setattr(op, "plan", wrong)
+            case (
+                o.CopyAsync(plan=TmaPlan() as plan) | o.CopyOut(plan=TmaPlan() as plan)
+            ):
+                first, *rest = plan.boxes
+                ahead = replace(
+                    first, coords=(*first.coords[:-1], binary("+", first.coords[-1], 1))
+                )
+                later = replace(first, offset=binary("+", first.offset, 1024))
+                for boxes in ((ahead, *rest), (later, *rest), (first, first, *rest)):
+                    wrong = replace(plan, boxes=boxes)
+                    yield lambda op=op, wrong=wrong: setattr(op, "plan", wrong)
+                if rest:
+                    wrong = replace(plan, boxes=tuple(rest))
+                    yield lambda op=op, wrong=wrong: setattr(op, "plan", wrong)
+            case _:
+                pass
+
+
+def fields(placed: Program) -> Iterator[Change]:
+    """Single fields of operations: constants, functions, axes, fills of rings."""
+    for op in walk(placed.body):
+        match op:
+            case o.Full():
+                yield lambda op=op: setattr(op, "value", Const(7.0))
+            case o.Reduce(fn="sum" | "max"):
+                fn = "max" if op.fn == "sum" else "sum"
+                yield lambda op=op, fn=fn: setattr(op, "fn", fn)
+            case o.Slice():
+                yield lambda op=op: setattr(op, "start", op.start + 1)
+            case o.BarrierWait() if op.note and "free" not in op.note:
+                wrong = binary("+", op.n, 1)
+                yield lambda op=op, wrong=wrong: setattr(op, "n", wrong)
+            case o.LoadGlobal():
+                view = op.view
+                coords = (binary("+", view.coords[0], 1), *view.coords[1:])
+                wrong = replace(view, coords=coords)
+                yield lambda op=op, wrong=wrong: setattr(op, "view", wrong)
+            case o.LoadShared():
+                view = op.view
+                wrong = replace(view, stage=binary("+", view.stage, 1))
+                yield lambda op=op, wrong=wrong: setattr(op, "view", wrong)
+            case o.Elementwise(args=[o.Tile() as a, o.Tile() as b]) if (
+                op.fn in ("sub", "div") and a is not b
+            ):
+                yield lambda op=op, a=a, b=b: setattr(op, "args", (b, a))
+            case _:
+                pass
+
+
+def storages(placed: Program) -> Iterator[Change]:
+    """Operands of one operation that would share registers."""
+    for op in walk(placed.body):
+        match op:
+            case o.Elementwise(args=[o.Tile() as a, o.Tile() as b]) if a is not b:
+
+                def share(a: o.Tile = a, b: o.Tile = b) -> None:
+                    a.storage = b.storage = 10_000
+
+                yield share
+            case _:
+                pass
+
+
+def layouts(placed: Program) -> Iterator[Change]:
+    """Shared tiles whose rows lie upon each other."""
+    for alloc in placed.shared:
+        layout = alloc.layout
+        if layout is not None and layout.shape[0] > 1:
+            wrong = replace(
+                layout, digits=(((layout.shape[0], 0),), *layout.digits[1:])
+            )
+            yield lambda alloc=alloc, wrong=wrong: setattr(alloc, "layout", wrong)
+
+
+MUTATED = [
+    name
+    for name in ALL
+    if any(k in name for k in ("gemm_sm", "-attention-", "-softmax-", "layernorm"))
+]
+
+
+@pytest.mark.parametrize("mutation", [dropped, plans, fields, storages, layouts])
+@pytest.mark.parametrize("name", MUTATED)
+def test_every_mistake_of_placing_is_a_gap(
+    name: str, mutation: Callable[[Program], Iterator[Change]]
+):
+    assert missed(*both(name), mutation) == []
+
+
+@pytest.mark.parametrize("mutation", [dropped, fields, storages, layouts])
+def test_reductions_across_warps_are_followed(
+    tmp_path: Path, mutation: Callable[[Program], Iterator[Change]]
+):
+    file = tmp_path / "norm.py"
+    file.write_text(ACROSS_WARPS)
+    tile, made = placed(load_kernels(str(file)).kernels["norm"], "sm_90a")
+    assert any(isinstance(op, o.Split) for op in walk(made.body))
+    assert gaps(tile, made) == ()
+    assert missed(tile, made, mutation) == []
+
+
+def missed(
+    tile: Program, placed: Program, mutation: Callable[[Program], Iterator[Change]]
+) -> list[str]:
+    """Mutations after which no gap is found."""
+    found: list[str] = []
+    for number in range(len(list(mutation(placed)))):
+        mutant = copy.deepcopy(placed)
+        list(mutation(mutant))[number]()
+        if not gaps(tile, mutant):
+            found.append(f"{mutation.__name__} {number}")
+    return found
