@@ -1,9 +1,14 @@
 """The registry: every record complete and consistent, lookup, the prelude's text."""
 
+import ast
+import dataclasses
 import re
+import types
+from pathlib import Path
 
 import pytest
 
+import argus
 from argus.ir.dtypes import DTYPES
 from argus.isa import (
     cp_async,
@@ -16,7 +21,7 @@ from argus.isa import (
     tma,
     wgmma,
 )  # fmt: skip
-from argus.isa.record import ALL_TARGETS, Instruction
+from argus.isa.record import ALL_TARGETS, Constraints, Cost, Effects, Instruction
 from argus.targets import TARGETS
 
 EVERY = registry.all_instructions()
@@ -45,7 +50,6 @@ def check_record(record: Instruction) -> None:
     assert record.source.startswith("PTX ISA")
     assert record.targets
     assert set(record.targets) <= set(ALL_TARGETS)
-    assert record.cost.issue >= 0
     assert len(re.findall(rf"\b{record.function}\(", record.cuda)) >= 1
     assert "__device__ __forceinline__" in record.cuda
     # An opcode cannot be broken, however long it is.
@@ -136,7 +140,7 @@ def test_names_of_device_functions_are_those_of_records() -> None:
         assert shape.constraints.shape == (("m", 16), ("n", 8), ("k", e.depth))
     for size in cp_async.SIZES:
         record = registry.lookup(cp_async.function_name(size))
-        assert record.constraints.align("smem") == record.cost.bytes == size
+        assert dict(record.constraints.alignment)["smem"] == record.cost.bytes == size
     for count in ldmatrix.COUNTS:
         for load in (True, False):
             for trans in (True, False):
@@ -171,6 +175,42 @@ def test_what_a_target_has() -> None:
     assert not registry.supports(registers.setmaxnreg_function(grow=True), "sm_80")
     with pytest.raises(registry.UnknownInstructionError, match="tmma"):
         registry.has_family("tmma", "sm_80")
+
+
+def test_what_must_hold_is_told_to_who_reads_the_text() -> None:
+    """Each alignment and rule stands above its function, and no line is too long."""
+    names = [record.function for record in FIXED]
+    text = registry.cuda_prelude(names)
+    comments = [x for x in text.splitlines() if x.startswith("//")]
+    assert max(len(line) for line in comments) <= 88
+    words = " ".join(" ".join(line[2:].split()) for line in comments)
+    for record in FIXED:
+        for said in record.constraints.in_words():
+            assert said in words, said
+    assert "smem is a multiple of 128 bytes" in words
+
+
+@pytest.mark.parametrize(
+    "cls", [Instruction, Effects, Cost, Constraints], ids=lambda c: c.__name__
+)
+def test_each_field_of_a_record_has_a_reader(cls: type) -> None:
+    """In the package; of costs and constraints by way of the record that has them."""
+    owner = {Cost: "cost", Constraints: "constraints"}.get(cls)
+    reads = set[str]()
+    for path in Path(argus.__file__).parent.rglob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.Attribute):
+                continue
+            of = node.value.attr if isinstance(node.value, ast.Attribute) else None
+            if owner is None or of == owner:
+                reads.add(node.attr)
+    # What a method says of a field is read where the method is.
+    for name in set(reads):
+        method = vars(cls).get(name)
+        if isinstance(method, types.FunctionType):
+            reads |= set(method.__code__.co_names)
+    assert {field.name for field in dataclasses.fields(cls)} <= reads
 
 
 def test_prelude_refuses_what_the_target_has_not() -> None:

@@ -9,11 +9,10 @@ from argus.isa.record import (
     ALL_TARGETS,
     HOPPER,
     Constraints,
-    Cost,
     Effects,
     Instruction,
 )
-from argus.isa.text import asm, device
+from argus.isa.text import computed, device
 
 __all__ = ["encoding", "record", "records"]
 
@@ -30,9 +29,7 @@ def record(
     name: str,
     text: str,
     source: str,
-    issue: float = 1,
     *,
-    special: bool = False,
     rules: tuple[str, ...] = (),
     targets: tuple[str, ...] = ALL_TARGETS,
     needs: tuple[str, ...] = (),
@@ -46,7 +43,6 @@ def record(
         function=function,
         cuda=text,
         effects=Effects(),
-        cost=Cost(issue, "special" if special else "alu"),
         source=source,
         constraints=Constraints(rules=rules),
         needs=needs,
@@ -61,29 +57,13 @@ def _conversions(dtype: str) -> tuple[Instruction, ...]:
         f"argus_unpack_hi_{dtype}",
     )
     narrow, widen = encoding(dtype)
-    pack_text = device(
+    pack_text = computed(
         f"u32 {pack}(float lo, float hi)",
-        "u32 v;\n"
-        + asm(
-            f"cvt.rn.{dtype}x2.f32 %0, %1, %2;",
-            ['"=r"(v)'],
-            ['"f"(hi)', '"f"(lo)'],
-            volatile=False,
-            memory=False,
-        )
-        + "\nreturn v;",
+        f"cvt.rn.{dtype}x2.f32 %0, %1, %2",
+        *("u32 r", '"f"(hi)', '"f"(lo)'),
     )
-    narrow_text = device(
-        f"u16 {narrow}(float x)",
-        "u16 v;\n"
-        + asm(
-            f"cvt.rn.{dtype}.f32 %0, %1;",
-            ['"=h"(v)'],
-            ['"f"(x)'],
-            volatile=False,
-            memory=False,
-        )
-        + "\nreturn v;",
+    narrow_text = computed(
+        f"u16 {narrow}(float x)", f"cvt.rn.{dtype}.f32 %0, %1", "u16 h", '"f"(x)'
     )
     if dtype == "bf16":
         # A bf16 is the upper half of an f32.
@@ -96,27 +76,20 @@ def _conversions(dtype: str) -> tuple[Instruction, ...]:
         )
         widen_name = "shl.b32"
     else:
-        widen_body = (
-            "float x;\n"
-            + asm(
-                "cvt.f32.f16 %0, %1;",
-                ['"=f"(x)'],
-                ['"h"({})'],
-                volatile=False,
-                memory=False,
-            )
-            + "\nreturn x;"
-        )
-        lo_text = device(f"float {lo}(u32 v)", widen_body.replace("{}", "(u16)v"))
-        hi_text = device(
-            f"float {hi}(u32 v)", widen_body.replace("{}", "(u16)(v >> 16)")
-        )
-        widen_text = device(f"float {widen}(u16 v)", widen_body.replace("{}", "v"))
         widen_name = "cvt.f32.f16"
+        line = f"{widen_name} %0, %1"
+        lo_text, hi_text, widen_text = (
+            computed(f"float {function}({given} v)", line, "float f", f'"h"({half})')
+            for function, given, half in (
+                (lo, "u32", "(u16)v"),
+                (hi, "u32", "(u16)(v >> 16)"),
+                (widen, "u16", "v"),
+            )
+        )
     rounding = ("rounds to nearest even",)
     return (
-        record(pack, f"cvt.rn.{dtype}x2.f32", pack_text, _CONVERT, 2, rules=rounding),
-        record(narrow, f"cvt.rn.{dtype}.f32", narrow_text, _CONVERT, 2, rules=rounding),
+        record(pack, f"cvt.rn.{dtype}x2.f32", pack_text, _CONVERT, rules=rounding),
+        record(narrow, f"cvt.rn.{dtype}.f32", narrow_text, _CONVERT, rules=rounding),
         record(lo, widen_name, lo_text, _CONVERT),
         record(hi, widen_name, hi_text, _CONVERT),
         record(widen, widen_name, widen_text, _CONVERT),
@@ -126,39 +99,27 @@ def _conversions(dtype: str) -> tuple[Instruction, ...]:
 def _byte_conversions(dtype: str) -> tuple[Instruction, ...]:
     """A float of 8 bits that has no infinities to f32 and back."""
     narrow, widen = encoding(dtype)
-    narrow_text = device(
+    narrow_text = computed(
         f"unsigned char {narrow}(float x)",
-        "u16 v;\n"
-        + asm(
-            f"cvt.rn.satfinite.{dtype}x2.f32 %0, %1, %2;",
-            ['"=h"(v)'],
-            ['"f"(0.0f)', '"f"(x)'],
-            volatile=False,
-            memory=False,
-        )
-        + "\nreturn (unsigned char)v;",
+        f"cvt.rn.satfinite.{dtype}x2.f32 %0, %1, %2",
+        *("u16 h", '"f"(0.0f)', '"f"(x)'),
+        gives="(unsigned char)y",
     )
-    widen_text = device(
+    widen_text = computed(
         f"float {widen}(unsigned char v)",
-        "u32 pair;\n"
-        + asm(
-            f"cvt.rn.f16x2.{dtype}x2 %0, %1;",
-            ['"=r"(pair)'],
-            ['"h"((u16)v)'],
-            volatile=False,
-            memory=False,
-        )
-        + "\nreturn argus_from_f16((u16)pair);",
+        f"cvt.rn.f16x2.{dtype}x2 %0, %1",
+        *("u32 r", '"h"((u16)v)'),
+        gives="argus_from_f16((u16)y)",
     )
     rounding = ("rounds to nearest even", "what is too large becomes the largest")
     return (
         record(
-            *(narrow, f"cvt.rn.satfinite.{dtype}x2.f32", narrow_text, _CONVERT, 2),
+            *(narrow, f"cvt.rn.satfinite.{dtype}x2.f32", narrow_text, _CONVERT),
             rules=rounding,
             targets=HOPPER,
         ),
         record(
-            *(widen, f"cvt.rn.f16x2.{dtype}x2", widen_text, _CONVERT, 2),
+            *(widen, f"cvt.rn.f16x2.{dtype}x2", widen_text, _CONVERT),
             needs=("argus_from_f16",),
             targets=HOPPER,
         ),
@@ -173,7 +134,6 @@ def _whole(dtype: str, ctype: str, body: str) -> Instruction:
         f"cvt.rzi.s{bits}.f32",
         device(f"{ctype} {function}(float x)", body),
         _CONVERT,
-        2,
         rules=(
             "rounds to zero; what is too large becomes the extreme of the type",
             "NaN becomes 0",

@@ -43,7 +43,7 @@ def _copy(size: int) -> Instruction:
         function=function,
         cuda=device(f"void {function}(u32 smem, void const* gmem, bool valid)", body),
         effects=Effects(("[gmem]",), ("[smem]",), "generic", "cp_async_group"),
-        cost=Cost(1, "global", size),
+        cost=Cost(bytes=size),
         source=_SECTION + "cp.async (src-size)",
         constraints=Constraints(
             alignment=(("smem", size), ("gmem", size)),
@@ -61,7 +61,6 @@ def _commit() -> Instruction:
         function="argus_cp_async_commit",
         cuda=device("void argus_cp_async_commit()", asm("cp.async.commit_group;")),
         effects=Effects(commits=("cp_async_group",)),
-        cost=Cost(1, "alu"),
         source=_SECTION + "cp.async.commit_group",
     )
 
@@ -79,7 +78,6 @@ def _wait() -> Instruction:
             "template <int pending>",
         ),
         effects=Effects(awaits=("cp_async_group",)),
-        cost=Cost(1, "global"),
         source=_SECTION + "cp.async.wait_group",
         constraints=Constraints(
             rules=(
@@ -102,7 +100,6 @@ def _arrive() -> Instruction:
             asm("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];", inputs=['"r"(bar)']),
         ),
         effects=Effects(("bar",), ("[bar]",), "generic", "mbarrier"),
-        cost=Cost(1, "global"),
         source=_SECTION + "cp.async.mbarrier.arrive",
         constraints=Constraints(
             alignment=(("bar", 8),),

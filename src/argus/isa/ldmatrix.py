@@ -95,7 +95,7 @@ def _record(load: bool, count: int, trans: bool) -> Instruction:
         cuda=device(signature, body),
         effects=effects,
         # One wavefront of 128 bytes per matrix when its rows lie in distinct banks.
-        cost=Cost(count, "shared", 128 * count),
+        cost=Cost(bytes=128 * count),
         source=f"PTX ISA, Warp Level Matrix Load/Store Instructions: {verb}",
         constraints=Constraints(
             alignment=(("smem", ROW_BYTES),),

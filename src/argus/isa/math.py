@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from argus.isa.conversions import record as _record
 from argus.isa.record import Instruction
-from argus.isa.text import asm, device
+from argus.isa.text import computed, device
 
 __all__ = ["ERROR_BOUNDS", "records"]
 
@@ -24,43 +24,24 @@ _FLOAT = "PTX ISA, Floating Point Instructions: "
 
 
 def _approximate(function: str, name: str) -> Instruction:
-    body = (
-        "float y;\n"
-        + asm(
-            f"{name} %0, %1;",
-            ['"=f"(y)'],
-            ['"f"(x)'],
-            volatile=False,
-            memory=False,
-        )
-        + "\nreturn y;"
-    )
     bound = ERROR_BOUNDS[function]
     return _record(
         function,
         name,
-        device(f"float {function}(float x)", body),
+        computed(f"float {function}(float x)", f"{name} %0, %1", "float f", '"f"(x)'),
         _FLOAT + name.split(".")[0],
-        # 16 lanes per cycle and SM; a warp takes 2 cycles of 4 partitions' units.
-        8,
-        special=True,
         rules=(f"relative error at most {bound:.3g} (normal range)",),
     )
 
 
 def _extreme(name: str) -> Instruction:
     function = f"argus_{name}"
-    text = device(
+    text = computed(
         f"float {function}(float a, float b)",
-        "float y;\n"
-        + asm(
-            f"{name}.NaN.f32 %0, %1, %2;",
-            ['"=f"(y)'],
-            ['"f"(a)', '"f"(b)'],
-            volatile=False,
-            memory=False,
-        )
-        + "\nreturn y;",
+        f"{name}.NaN.f32 %0, %1, %2",
+        "float f",
+        '"f"(a)',
+        '"f"(b)',
     )
     sign = "<" if name == "min" else ">"
     integers = "".join(
@@ -72,7 +53,6 @@ def _extreme(name: str) -> Instruction:
         f"{name}.NaN.f32, {name}.s32",
         text + integers,
         _FLOAT + name,
-        2,
         rules=("NaN if either operand is, as np.maximum and np.minimum",),
     )
 
@@ -134,7 +114,6 @@ def _floordiv() -> Instruction:
         "div.s32, rem.s32",
         text,
         _INTEGERS + "div, rem",
-        20,
         rules=("rounds down, as Python's //", _DIVISION),
     )
 
@@ -153,7 +132,6 @@ def _mod() -> Instruction:
         "rem.s32",
         text,
         _INTEGERS + "rem",
-        20,
         rules=("has the sign of b, as Python's %; by zero it is 0",),
     )
 

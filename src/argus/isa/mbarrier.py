@@ -15,7 +15,6 @@ from argus.isa.record import (
     ALL_TARGETS,
     HOPPER,
     Constraints,
-    Cost,
     Effects,
     Instruction,
     Scope,
@@ -102,7 +101,6 @@ def _record(
     *rules: str,
     result: str = "void",
     targets: tuple[str, ...] = HOPPER,
-    cost: Cost | None = None,
     scope: Scope = "thread",
 ) -> Instruction:
     return Instruction(
@@ -113,7 +111,6 @@ def _record(
         function=function,
         cuda=device(f"{result} {function}({parameters})", body),
         effects=effects,
-        cost=cost or Cost(1, "shared"),
         source=f"{_SECTION}, {'.'.join(name.split('.')[:2])}",
         constraints=Constraints(alignment=(("bar", 8),), rules=rules),
     )
@@ -139,7 +136,6 @@ def _wait(function: str, scope: str) -> Instruction:
         "returns once the phase of this parity has completed",
         f"acquires at scope {scope} what the arrivals released",
         "the waiting threads stay at most one completion behind",
-        cost=Cost(2, "barrier"),
     )
 
 
@@ -204,7 +200,6 @@ def records() -> tuple[Instruction, ...]:
             "cluster, which may be this block; orders nothing for ordinary accesses of "
             "other blocks (release at cluster scope costs a GPU-wide fence), which no "
             "slot handed back to a TMA producer needs",
-            cost=Cost(1, "remote"),
         ),
         _wait("argus_mbar_wait", "cta"),
         _wait("argus_mbar_wait_cluster", "cluster"),

@@ -76,9 +76,7 @@ def _record(of: MatrixElement) -> Instruction:
         function=function,
         cuda=device(f"void {function}(float* d, u32 const* a, u32 const* b)", body),
         effects=Effects(("d", "a", "b"), ("d",)),
-        # 256 multiply-adds per cycle and tensor core (NVIDIA A100 white paper: 312
-        # TFLOP/s at 108 SMs, 1.41 GHz); sm_90 does little better this way.
-        cost=Cost(8, "tensor", 0, 2 * ROWS * COLUMNS * of.depth),
+        cost=Cost(flops=2 * ROWS * COLUMNS * of.depth),
         source="PTX ISA, Warp Level Matrix Multiply-Accumulate Instructions: mma",
         constraints=Constraints(
             shape=(("m", ROWS), ("n", COLUMNS), ("k", of.depth)),

@@ -2,8 +2,8 @@
 
     function, cuda   the device function that issues it       code generator
     effects, scope   what it touches, and when it completes   through `effects.py`: all
-    constraints      alignment, shapes, rules in words        placing, error messages
-    cost             issue cycles, bytes, flops, latency      performance model
+    constraints      shapes; alignment, rules in words        interpreter, printed code
+    cost             bytes, flops                             performance model
     source           where the facts come from                people
 
 What an instruction does to arrays is not in the record: it is a function in the module
@@ -26,7 +26,6 @@ __all__ = [
     "Cost",
     "Effects",
     "Instruction",
-    "Latency",
     "Ordinary",
     "Proxy",
     "Scope",
@@ -51,11 +50,6 @@ or by counting on an mbarrier. "bulk_read" is a bulk group's reads of shared mem
 Awaits = Completes | Literal["threads", "registers"]
 """What an instruction may wait for: "threads" are arrivals at a barrier of threads,
 "registers" those that other warps of the block give back."""
-
-Latency = Literal[
-    "alu", "special", "shared", "global", "tensor", "barrier", "fence", "remote"
-]
-"""Latency class; the performance model has the cycles for each."""
 
 
 @dataclass(frozen=True)
@@ -92,19 +86,24 @@ class Ordinary:
 
 @dataclass(frozen=True)
 class Constraints:
-    """What must hold at each use, for machines and in words.
+    """What must hold at each use.
 
     `alignment` pairs an operand with the bytes its address is a multiple of; `shape`
-    names the extents of the matrices; `rules` say the rest to people.
+    names the extents of the matrices; `rules` say the rest. All but the shape is told
+    to who reads printed code (:meth:`in_words`).
     """
 
     alignment: tuple[tuple[str, int], ...] = ()
     shape: tuple[tuple[str, int], ...] = ()
     rules: tuple[str, ...] = ()
 
-    def align(self, operand: str) -> int:
-        """Bytes the address `operand` is a multiple of; 1 where nothing is said."""
-        return dict(self.alignment).get(operand, 1)
+    def in_words(self) -> tuple[str, ...]:
+        """Alignment and rules as sentences."""
+        aligned = [
+            f"{operand} is a multiple of {size} bytes"
+            for operand, size in self.alignment
+        ]
+        return (*aligned, *self.rules)
 
     def extent(self, name: str) -> int:
         """Extent `name` of the shape; raises KeyError when there is none."""
@@ -115,13 +114,10 @@ class Constraints:
 class Cost:
     """What one execution takes.
 
-    `issue`: cycles during which the issuing warp's scheduler (tensor instructions: the
-    tensor core of the SM partition) is busy, per warp. `bytes`: moved by the whole
-    group; `flops`: by the whole group, a multiply-add being two.
+    `bytes`: moved by the whole group; `flops`: by the whole group, a multiply-add being
+    two. How long that takes is a matter of the device: `argus.model.hardware`.
     """
 
-    issue: float
-    latency: Latency
     bytes: int = 0
     flops: int = 0
 
@@ -142,7 +138,7 @@ class Instruction:
     function: str
     cuda: str
     effects: Effects
-    cost: Cost
     source: str
+    cost: Cost = Cost()
     constraints: Constraints = Constraints()
     needs: tuple[str, ...] = ()

@@ -6,7 +6,6 @@ from argus.isa.record import (
     ALL_TARGETS,
     HOPPER,
     Constraints,
-    Cost,
     Effects,
     Instruction,
 )
@@ -83,7 +82,6 @@ def _setmaxnreg(grow: bool) -> Instruction:
             "template <int count>",
         ),
         effects=Effects(awaits=("registers",) if grow else ()),
-        cost=Cost(1, "barrier"),
         source="PTX ISA, Miscellaneous Instructions: setmaxnreg",
         constraints=Constraints(rules=rules),
     )
@@ -103,7 +101,6 @@ def _shuffle(mode: str, builtin: str, lane: str, rule: str) -> Instruction:
             "template <class T>",
         ),
         effects=Effects(("value", lane)),
-        cost=Cost(2, "shared"),
         source="PTX ISA, Data Movement and Conversion Instructions: shfl.sync",
         constraints=Constraints(
             rules=(f"all {WARP_LANES} lanes execute it; T is float, int or u32", rule)

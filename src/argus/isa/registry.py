@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
+from textwrap import wrap
 
 from argus.isa import (
     conversions,
@@ -128,8 +129,16 @@ def cuda_prelude(functions: Iterable[str], target: str | None = None) -> str:
             pending.extend(wanted[name].needs)
     ordered = sorted(wanted.values(), key=_position)
     texts = [TYPEDEFS] + ([TENSOR_MAP] if tensor_map else [])
-    texts += [f"// {record.source}\n{record.cuda}" for record in ordered]
+    texts += [_explained(record) + record.cuda for record in ordered]
     return "\n".join(texts)
+
+
+def _explained(record: Instruction) -> str:
+    """Where an instruction is described, and what must hold where it is used."""
+    lines = [record.source]
+    for rule in record.constraints.in_words():
+        lines += wrap(rule, 82, initial_indent="  ", subsequent_indent="    ")
+    return "".join(f"// {line}\n" for line in lines)
 
 
 @lru_cache(maxsize=1)

@@ -6,12 +6,11 @@ from argus.isa.record import (
     ALL_TARGETS,
     HOPPER,
     Constraints,
-    Cost,
     Effects,
     Instruction,
     Scope,
 )
-from argus.isa.text import asm, device
+from argus.isa.text import asm, computed, device
 from argus.layout import WARP_LANES
 
 __all__ = ["CLUSTER_SIZES", "NAMED_BARRIERS", "records"]
@@ -37,7 +36,6 @@ def _named(kind: str) -> Instruction:
             asm(f"bar.{kind} %0, %1;", inputs=['"r"(id)', '"r"(threads)']),
         ),
         effects=Effects(awaits=("threads",) if waits else ()),
-        cost=Cost(1, "barrier"),
         source="PTX ISA, Parallel Synchronization and Communication: bar, barrier",
         constraints=Constraints(
             rules=(
@@ -58,7 +56,6 @@ def _plain(
     *rules: str,
     scope: Scope = "thread",
     effects: Effects = _NONE,
-    cost: Cost | None = None,
     targets: tuple[str, ...] = HOPPER,
     family: str = "sync",
 ) -> Instruction:
@@ -70,7 +67,6 @@ def _plain(
         function=function,
         cuda=device(f"void {function}()", asm(ptx + ";")),
         effects=effects,
-        cost=cost or Cost(1, "fence"),
         source=f"PTX ISA, Parallel Synchronization and Communication: {section}",
         constraints=Constraints(rules=rules),
     )
@@ -83,19 +79,10 @@ def _cluster_rank() -> Instruction:
         targets=HOPPER,
         scope="thread",
         function="argus_cluster_rank",
-        cuda=device(
-            "u32 argus_cluster_rank()",
-            "u32 rank;\n"
-            + asm(
-                "mov.u32 %0, %%cluster_ctarank;",
-                ['"=r"(rank)'],
-                volatile=False,
-                memory=False,
-            )
-            + "\nreturn rank;",
+        cuda=computed(
+            "u32 argus_cluster_rank()", "mov.u32 %0, %%cluster_ctarank", "u32 r"
         ),
         effects=Effects(),
-        cost=Cost(1, "alu"),
         source="PTX ISA, Special Registers: %cluster_ctarank",
     )
 
@@ -122,7 +109,6 @@ def _elect() -> Instruction:
             + "\nreturn chosen != 0;",
         ),
         effects=Effects(),
-        cost=Cost(2, "alu"),
         source="PTX ISA, Parallel Synchronization and Communication: elect.sync",
         constraints=Constraints(
             rules=(
@@ -166,7 +152,6 @@ def records() -> tuple[Instruction, ...]:
             "every thread of every block of the cluster arrives, then waits",
             scope="cluster",
             family="cluster",
-            cost=Cost(1, "remote"),
         ),
         _plain(
             "argus_cluster_wait",
@@ -176,7 +161,6 @@ def records() -> tuple[Instruction, ...]:
             scope="cluster",
             family="cluster",
             effects=Effects(awaits=("threads",)),
-            cost=Cost(1, "remote"),
         ),
         _cluster_rank(),
         _elect(),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-__all__ = ["TENSOR_MAP", "TYPEDEFS", "asm", "device", "joined"]
+__all__ = ["TENSOR_MAP", "TYPEDEFS", "asm", "computed", "device", "joined"]
 
 TYPEDEFS = """\
 typedef unsigned short u16;
@@ -35,6 +35,19 @@ def device(signature: str, body: str, template: str = "") -> str:
         parameters, end = rest.rsplit(")", 1)
         opening = f"{start}(\n    {joined(parameters.split(', '), '    ')}){end}"
     return f"{head}{opening}\n{indented}}}\n"
+
+
+def computed(
+    signature: str, ptx: str, made: str, *inputs: str, gives: str = "y"
+) -> str:
+    """Text of a device function: one instruction, from registers to a register.
+
+    `made` is the register's type and constraint ("float f"), `inputs` are operands
+    ("f"(x)); `gives` is what is returned of the register `y`.
+    """
+    kind, constraint = made.split()
+    line = asm(f"{ptx};", [f'"={constraint}"(y)'], inputs, volatile=False, memory=False)
+    return device(signature, f"{kind} y;\n{line}\nreturn {gives};")
 
 
 def asm(

@@ -24,7 +24,7 @@ from argus.isa.boxes import (
     violations,
 )
 from argus.isa.record import HOPPER, Constraints, Cost, Effects, Instruction
-from argus.isa.text import asm, device
+from argus.isa.text import asm, computed, device
 
 __all__ = [
     "CHUNK",
@@ -115,7 +115,6 @@ def _load(rank: int, multicast: bool = False, hint: bool = False) -> Instruction
             body,
         ),
         effects=Effects(reads, ("[smem]", "[bar]"), "async", "mbarrier"),
-        cost=Cost(1, "global"),
         source=_SECTION + "cp.async.bulk.tensor",
         constraints=Constraints(
             alignment=(("smem", 128), ("bar", 8), ("map", 64)),
@@ -146,7 +145,6 @@ def _store(rank: int) -> Instruction:
         effects=Effects(
             ("[smem]", "map"), ("[map]",), "async", "bulk_group", released="bulk_read"
         ),
-        cost=Cost(1, "global"),
         source=_SECTION + "cp.async.bulk.tensor",
         constraints=Constraints(
             alignment=(("smem", 128), ("map", 64)),
@@ -173,7 +171,6 @@ def _commit() -> Instruction:
             "void argus_tma_store_commit()", asm("cp.async.bulk.commit_group;")
         ),
         effects=Effects(commits=("bulk_read", "bulk_group")),
-        cost=Cost(1, "alu"),
         source=_SECTION + "cp.async.bulk.commit_group",
     )
 
@@ -194,7 +191,6 @@ def _wait(read: bool) -> Instruction:
             "template <int pending>",
         ),
         effects=Effects(awaits=("bulk_read",) if read else ("bulk_read", "bulk_group")),
-        cost=Cost(1, "global"),
         source=_SECTION + "cp.async.bulk.wait_group",
         constraints=Constraints(
             rules=(f"all but the latest `pending` groups of this thread {done}",)
@@ -214,7 +210,7 @@ def _prefetch() -> Instruction:
             asm("prefetch.tensormap [%0];", inputs=['"l"(map)']),
         ),
         effects=Effects(("[map]",)),
-        cost=Cost(1, "global", 128),
+        cost=Cost(bytes=128),
         source=_SECTION + "prefetch.tensormap",
         constraints=Constraints(alignment=(("map", 64),), rules=(_MAP_RULE,)),
         needs=("TensorMap",),
@@ -230,14 +226,8 @@ def _policy(priority: str) -> Instruction:
         targets=("sm_80", "sm_90a"),
         scope="thread",
         function=function,
-        cuda=device(
-            f"u64 {function}()",
-            "u64 policy;\n"
-            + asm(f"{name} %0, 1.0;", ['"=l"(policy)'], volatile=False, memory=False)
-            + "\nreturn policy;",
-        ),
+        cuda=computed(f"u64 {function}()", f"{name} %0, 1.0", "u64 l"),
         effects=Effects(),
-        cost=Cost(1, "alu"),
         source=_SECTION + "createpolicy",
     )
 

@@ -128,9 +128,7 @@ def record(function: str) -> Instruction | None:
             shape=(("m", ROWS), ("n", n), ("k", of.depth)),
             rules=tuple(rules),
         ),
-        # 512 dense 16-bit multiply-adds per cycle and tensor core, 4 of them per SM
-        # (NVIDIA H100 architecture white paper: 989 TFLOP/s at 132 SMs, 1.83 GHz).
-        cost=Cost(n / 2, "tensor", a_bytes + b_bytes, 2 * ROWS * n * of.depth),
+        cost=Cost(a_bytes + b_bytes, 2 * ROWS * n * of.depth),
         source=_SECTION + "wgmma.mma_async",
     )
 
@@ -190,7 +188,6 @@ def _fence() -> Instruction:
         function="argus_wgmma_fence",
         cuda=device("void argus_wgmma_fence()", asm("wgmma.fence.sync.aligned;"), ""),
         effects=Effects(),
-        cost=Cost(1, "fence"),
         source=_SECTION + "wgmma.fence",
         constraints=Constraints(rules=("all threads of the warpgroup execute it",)),
     )
@@ -207,7 +204,6 @@ def _commit() -> Instruction:
             "void argus_wgmma_commit()", asm("wgmma.commit_group.sync.aligned;")
         ),
         effects=Effects(commits=("wgmma_group",)),
-        cost=Cost(1, "alu"),
         source=_SECTION + "wgmma.commit_group",
         constraints=Constraints(rules=("all threads of the warpgroup execute it",)),
     )
@@ -226,7 +222,6 @@ def _wait() -> Instruction:
             "template <int pending>",
         ),
         effects=Effects(awaits=("wgmma_group",)),
-        cost=Cost(1, "tensor"),
         source=_SECTION + "wgmma.wait_group",
         constraints=Constraints(
             rules=(
@@ -254,7 +249,6 @@ def _tie() -> Instruction:
         function="argus_wgmma_tie",
         cuda=_tie_text("float", "f") + _tie_text("u32", "r"),
         effects=Effects(("d",), ("d",)),
-        cost=Cost(0, "alu"),
         source=_SECTION + "wgmma.wait_group",
         constraints=Constraints(
             rules=("without it the compiler may read d before the wait",)
@@ -279,7 +273,6 @@ return (u64)((smem & 0x3ffff) >> 4) | (u64)((leading & 0x3ffff) >> 4) << 16 |
             "u64 argus_desc(u32 smem, u32 leading, u32 stride, u32 swizzle)", body
         ),
         effects=Effects(("smem", "leading", "stride", "swizzle")),
-        cost=Cost(4, "alu"),
         source=_SECTION + "Matrix Descriptor Format",
         constraints=Constraints(
             alignment=(("smem", 16),),
