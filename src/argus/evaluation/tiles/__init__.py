@@ -11,15 +11,23 @@ order are right is shown elsewhere.
     execute.py     blocks, roles, control flow, memory
     order.py       rings, barriers, named syncs
     values.py      what the operations on tiles compute
-    facets.py      the ways in which conditions of a program can turn out
+    facets.py      which ways of conditions to turn out were seen; one is a facet.py
+    collecting.py  the facets of a program; meaning.py: which are the same in another
     decisions.py   what decides in a scalar expression, and element by element
     search.py      a block in which a condition turns out in a given way
+    solving.py     the same, and other sizes, by the verifier's procedures
+    writers.py     blocks that store an element
+    clock.py       the clock of all limits and deadlines
 """
 
+from argus.evaluation.tiles.clock import now
 from argus.evaluation.tiles.execute import Run, Stuck, Unmodelled, run_blocks
-from argus.evaluation.tiles.facets import Facet, Facets
-from argus.evaluation.tiles.search import Place, Sizes, other_sizes, places, writers
+from argus.evaluation.tiles.facet import Facet
+from argus.evaluation.tiles.facets import Facets
+from argus.evaluation.tiles.search import Place, places
+from argus.evaluation.tiles.solving import Sizes, other_sizes
 from argus.evaluation.tiles.tensors import Drawn, Held, Tensor, Written
+from argus.evaluation.tiles.writers import writers
 
 __all__ = [
     "Drawn",
@@ -33,6 +41,7 @@ __all__ = [
     "Tensor",
     "Unmodelled",
     "Written",
+    "now",
     "other_sizes",
     "places",
     "run_blocks",

@@ -10,13 +10,13 @@ each role runs until it must wait. Clusters run together.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, assert_never
 
 import numpy as np
 
+from argus.evaluation.tiles.clock import now
 from argus.evaluation.tiles.order import Block, Env, Order, Role, Steps
 from argus.evaluation.tiles.tensors import Tensor
 from argus.evaluation.tiles.values import TileOp, computed, fitted
@@ -76,7 +76,7 @@ def run_blocks(
     """Run blocks, with their whole clusters; ``env`` gives sizes, strides, scalars.
 
     Stops before a second cluster that would begin after ``deadline`` (of
-    `time.monotonic`). Raises :class:`Stuck`, also where one takes longer than
+    `clock.now`). Raises :class:`Stuck`, also where one takes longer than
     ``limit`` seconds of this thread, which others on the machine do not change, and
     :class:`Unmodelled`.
     """
@@ -85,7 +85,7 @@ def run_blocks(
     seen: set[int] = set()
     for block in blocks:
         number = block // program.cluster
-        if number in seen or (done and time.monotonic() > deadline):
+        if number in seen or (done and now() > deadline):
             continue
         seen.add(number)
         first = number * program.cluster
@@ -96,7 +96,7 @@ def run_blocks(
             for i in members
         ]
         with np.errstate(all="ignore"):
-            latest = time.thread_time() + limit
+            latest = now() + limit
             _Cluster(program, tensors, envs, watch, latest).run()
         done.extend(members)
     return Run(tuple(done), grid)
@@ -190,7 +190,7 @@ class _Cluster:
         scalars = [scalar_value(c.init, env) for c in op.scalars]
         ends = (int(scalar_value(e, env)) for e in (op.start, op.stop, op.step))
         for value in range(*ends):
-            if time.thread_time() > self.latest:
+            if now() > self.latest:
                 raise Stuck("a block takes too long")
             env[op.var.name] = value
             role.tiles.update(zip((c.arg for c in op.tiles), tiles, strict=True))

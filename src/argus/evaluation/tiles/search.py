@@ -8,23 +8,21 @@ for few, then the verifier's procedures are asked, then for as many as time allo
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, assert_never
 
 import numpy as np
 
-from argus.evaluation.tiles.facets import Facet, Scope
+from argus.evaluation.tiles.clock import now
+from argus.evaluation.tiles.facet import Facet
+from argus.evaluation.tiles.solving import decided, goal_of
 from argus.evaluation.tiles.tensors import Tensor
 from argus.interpret.numbers import Array
 from argus.ir import ops as o
-from argus.ir.expr import Const, Expr, Sym, binary, evaluate, substitute, symbols
+from argus.ir.expr import Const, Expr, evaluate
 from argus.ir.program import BLOCK_INDEX, CLUSTER_RANK, GRID_SIZE, Program
-from argus.verify.decide import negate, prove
-from argus.verify.verdict import Verdict
 
-__all__ = ["Place", "Sizes", "other_sizes", "places", "writers"]
+__all__ = ["Place", "Search", "places"]
 
 _CHEAP = 1 << 21
 """Elements up to which everything is evaluated before a solver is asked."""
@@ -32,18 +30,9 @@ _AT_ONCE = 1 << 19
 """Elements that are evaluated at once."""
 _TURNS = 32
 """Turns of a loop that are tried, where it turns more often."""
-_SOLVER_MS = 250
 
 Place = int | Literal["never", "data", "unknown"]
 Env = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Sizes:
-    """Sizes at which a condition turns out in a given way, and a block of them."""
-
-    sizes: Mapping[str, int]
-    block: int
 
 
 class _Unknown(Exception):  # noqa: N818 - a result, not a fault
@@ -61,20 +50,20 @@ def places(
 
     ``env`` gives sizes, strides, scalars and ``sm_count``. "data" where it depends on
     what a block reads or counts, "unknown" where nothing was found before ``deadline``
-    (of `time.monotonic`).
+    (of `clock.now`).
     """
     grid = int(evaluate(program.grid, env))
     rng = np.random.default_rng(grid)
     few = np.unique([0, 1, grid // 2, grid - 1, *rng.integers(0, grid, 12)])
     few = few[few < grid]
     found: dict[Facet, Place] = {}
-    searches: list[tuple[Facet, _Search]] = []
+    searches: list[tuple[Facet, Search]] = []
     chosen: dict[int, None] = {}
     for facet in facets:
         if facet.when is None:
             found[facet] = "data" if facet.drivable else "unknown"
             continue
-        search = _Search(program, facet, tensors, {**env, GRID_SIZE.name: grid})
+        search = Search(program, facet, tensors, {**env, GRID_SIZE.name: grid})
         with np.errstate(all="ignore"):
             # As few blocks as will do: those that are run anyway come first.
             place: Place = "unknown"
@@ -92,7 +81,7 @@ def places(
             searches.append((facet, search))
     searches.sort(key=lambda x: not x[0].compares)
     for facet, search in searches:
-        if time.monotonic() > deadline:
+        if now() > deadline:
             break
         place = "unknown"
         if chosen:
@@ -109,72 +98,7 @@ def places(
     return found
 
 
-def writers(
-    program: Program,
-    tensors: Mapping[str, Tensor],
-    env: Mapping[str, int | float],
-    wanted: Mapping[str, Array],
-) -> Array:
-    """Blocks that may write one of the elements: flat indices by output.
-
-    By the corners of what each block stores, so that where a coordinate is no sum of
-    products some may be missing, and others too many.
-    """
-    grid = int(evaluate(program.grid, env))
-    found = np.zeros(grid, np.bool_)
-    for op, scope in stores(program):
-        view = op.dst if isinstance(op, o.CopyOut) else op.view
-        at = wanted.get(view.tensor.name)
-        if at is None or not at.size:
-            continue
-        shape = tensors[view.tensor.name].shape
-        places = np.unravel_index(at, shape)
-        inside = np.ones(grid, np.bool_)
-        for coord, extent, place in zip(view.coords, shape, places, strict=True):
-            facet = Facet(op, "", "", scope, coord, view.shape, decides=False)
-            search = _Search(program, facet, tensors, {**env, GRID_SIZE.name: grid})
-            with np.errstate(all="ignore"):
-                span = search.span(np.arange(grid))
-            if span is None:
-                continue
-            least, most = span
-            inside &= (least <= place.max()) & (most >= place.min()) & (least < extent)
-        found |= inside
-    return np.flatnonzero(found)
-
-
-def stores(program: Program) -> list[tuple[o.StoreGlobal | o.CopyOut, Scope]]:
-    """Stores to global memory, and what is known there."""
-    found: list[tuple[o.StoreGlobal | o.CopyOut, Scope]] = []
-
-    def visit(block: o.Block, scope: Scope) -> None:
-        for op in block.ops:
-            match op:
-                case o.StoreGlobal() | o.CopyOut():
-                    found.append((op, scope))
-                case o.Let() | o.LoadScalar():
-                    scope = (*scope, op)
-                case o.For():
-                    visit(op.body, (*scope, op))
-                case o.If():
-                    visit(op.then, (*scope, (op.cond, True)))
-                    visit(op.other, (*scope, (op.cond, False)))
-                case o.Roles():
-                    for role in op.roles:
-                        visit(role.body, scope)
-                case (
-                    o.RegisterOp() | o.Dot() | o.Access() | o.Copy()
-                    | o.Synchronisation() | o.RingOp() | o.Annotation()
-                ):  # fmt: skip
-                    pass
-                case _:
-                    assert_never(op)
-
-    visit(program.body, ())
-    return found
-
-
-class _Search:
+class Search:
     """One facet, for blocks at given sizes."""
 
     def __init__(
@@ -208,7 +132,7 @@ class _Search:
         starts = np.arange(0, grid, step)
         rng.shuffle(starts)
         for start in starts:
-            if time.monotonic() > deadline:
+            if now() > deadline:
                 return "unknown"
             blocks = np.arange(start, min(grid, start + step))
             made = self.among(blocks, whole=True)
@@ -349,10 +273,10 @@ class _Search:
             for name, value in self.env.items()
             if isinstance(value, int) and not isinstance(value, bool)
         }
-        goal = _goal(self.program, self.facet, known)
+        goal = goal_of(self.program, self.facet, known)
         if goal is None:
             return "unknown"
-        model, impossible = _decided(goal, grid)
+        model, impossible = decided(goal, grid)
         if impossible:
             return "never"
         if model is None:
@@ -366,94 +290,3 @@ class _Search:
 def _length(values: Array) -> int:
     """Extent along blocks, which 1 stands for where it makes no difference."""
     return values.shape[0] if values.ndim else 1
-
-
-Goal = tuple[Expr, list[Expr]]
-
-
-def _goal(program: Program, facet: Facet, known: Mapping[str, Expr]) -> Goal | None:
-    """The condition over blocks, turns and axes, and what is known of these."""
-    assert facet.when is not None
-    meaning: dict[str, Expr] = dict(known)
-    block = BLOCK_INDEX
-    meaning[CLUSTER_RANK.name] = binary("%", block, program.cluster)
-    given: list[Expr] = []
-    for step in facet.scope:
-        match step:
-            case o.Let():
-                meaning[step.sym.name] = substitute(step.value, meaning)
-            case o.LoadScalar():
-                meaning.pop(step.sym.name, None)
-            case o.For():
-                start, stop, by = (
-                    substitute(e, meaning) for e in (step.start, step.stop, step.step)
-                )
-                turn = Sym(f"turn_{step.var.name}", "loop")
-                value = binary("+", start, binary("*", turn, by))
-                meaning[step.var.name] = value
-                given += [binary(">=", turn, 0), binary("<", value, stop)]
-            case tuple():
-                cond, taken = step
-                made = substitute(cond, meaning)
-                given.append(made if taken else negate(made))
-            case _:
-                assert_never(step)
-    axes = {f"%{i}": Sym(f"axis_{i}", "loop") for i in range(len(facet.shape))}
-    for i, extent in enumerate(facet.shape):
-        given.append(binary("<", axes[f"%{i}"], extent))
-    goal = substitute(substitute(facet.when, meaning), axes)
-    free = {s.name for e in (goal, *given) for s in symbols(e)}
-    own = {block.name, *(s.name for s in axes.values())}
-    own |= {s.name for e in given for s in symbols(e) if s.name.startswith("turn_")}
-    dims = {s.name for e in (goal, *given) for s in symbols(e) if s.kind == "dim"}
-    return (goal, given) if free <= own | dims else None
-
-
-def _decided(goal: Goal, grid: int | Expr) -> tuple[dict[str, int] | None, bool]:
-    """Values for which a condition holds; whether there are none."""
-    condition, given = goal
-    inside = [binary(">=", BLOCK_INDEX, 0), binary("<", BLOCK_INDEX, grid), *given]
-    try:
-        made = prove(negate(condition), inside, timeout_ms=_SOLVER_MS)
-    except (ZeroDivisionError, ValueError, TypeError):
-        return None, False
-    if made.verdict is Verdict.PROVED:
-        return None, True
-    return made.model if made.verdict is Verdict.REFUTED else None, False
-
-
-def other_sizes(
-    program: Program,
-    facet: Facet,
-    known: Mapping[str, int],
-    free: Mapping[str, tuple[int, int]],
-) -> Sizes | None:
-    """Sizes at which a facet is there, where those of the problem never show it.
-
-    ``known``: what stays, by name; ``free``: a divisor and the largest value of each
-    size that may change. None where none was found.
-    """
-    meaning = {name: Const(value) for name, value in known.items()}
-    goal = _goal(program, facet, meaning)
-    if goal is None:
-        return None
-    condition, given = goal
-    dims = {s.name for e in (condition, *given) for s in symbols(e) if s.kind == "dim"}
-    if not dims or not dims <= free.keys():
-        return None
-    own = [*given]
-    for name, (step, most) in free.items():
-        sym = Sym(name, "dim")
-        own.append(binary("<=", sym, most))
-        own.append(binary(">=", sym, 1))
-        if step > 1:
-            own.append(binary("==", binary("%", sym, step), 0))
-    own += [substitute(r.cond, meaning) for r in program.requirements]
-    grid = substitute(program.grid, meaning)
-    if any(s.name not in free for s in symbols(grid)):
-        return None
-    model, _ = _decided((condition, own), grid)
-    if model is None:
-        return None
-    sizes = {name: int(model.get(name, step)) for name, (step, _) in free.items()}
-    return Sizes(sizes, int(model.get(BLOCK_INDEX.name, 0)))

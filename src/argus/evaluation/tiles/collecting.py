@@ -1,0 +1,304 @@
+"""The facets of a program: a reader of its operations, in their order."""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Mapping
+from typing import Any, assert_never
+
+import numpy as np
+
+from argus.evaluation.tiles.decisions import (
+    Probe,
+    Ways,
+    axes_of,
+    element_choice,
+    first,
+    inverted,
+    last,
+    nodes,
+    sides,
+    value_of,
+)
+from argus.evaluation.tiles.facet import Facet, Pair, Scope
+from argus.evaluation.tiles.meaning import Meaning
+from argus.interpret.numbers import Array
+from argus.ir import ops as o
+from argus.ir.dtypes import boolean
+from argus.ir.expr import Binary, Const, Expr, binary, symbols
+from argus.ir.program import Program
+
+__all__ = ["Collected"]
+
+Env = dict[str, Any]
+
+
+class Collected:
+    """All facets of a typed program, in its order.
+
+    ``pairs`` are looked at before an operation, ``ends`` after what it contains,
+    ``views`` when an access knows which of its elements exist.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self.pairs: dict[o.AnyOp, list[Pair]] = {}
+        self.ends: dict[o.AnyOp, list[Pair]] = {}
+        self.views: dict[o.AnyOp, tuple[Facet, Facet]] = {}
+        self.all: list[Facet] = []
+        self.flips: list[Facet] = []
+        self._meaning = Meaning(program)
+        self._collect(program.body, ())
+
+    def _collect(self, block: o.Block, scope: Scope) -> None:
+        for op in block.ops:
+            for e in first(op):
+                for node in nodes(e):
+                    self._scalar(op, node, scope, self.pairs)
+            match op:
+                case o.For():
+                    self._loop(op, scope)
+                    self._meaning.enter(op)
+                    self._collect(op.body, (*scope, op))
+                    self._last(op, scope)
+                    self._meaning.leave(op)
+                case o.If():
+                    if not isinstance(op.cond, Binary):
+                        self._truth(op, op.cond, scope, self.pairs)
+                    self._collect(op.then, (*scope, (op.cond, True)))
+                    self._collect(op.other, (*scope, (op.cond, False)))
+                    self._last(op, scope)
+                    self._meaning.merge(op)
+                case o.Roles():
+                    for role in op.roles:
+                        self._collect(role.body, scope)
+                case o.Let() | o.LoadScalar():
+                    scope = (*scope, op)
+                    self._meaning.define(op)
+                case (
+                    o.LoadGlobal() | o.StoreGlobal() | o.CopyAsync() | o.CopyOut()
+                ):  # fmt: skip
+                    self._view(op, scope)
+                    self._meaning.define(op)
+                case (
+                    o.RegisterOp() | o.Dot() | o.Access() | o.Synchronisation()
+                    | o.RingOp() | o.Annotation()
+                ):  # fmt: skip
+                    self._meaning.define(op)
+                case _:
+                    assert_never(op)
+            self._tile(op, scope)
+
+    def _last(self, op: o.For | o.If, scope: Scope) -> None:
+        for e in last(op):
+            for node in nodes(e):
+                self._scalar(op, node, scope, self.ends)
+
+    def _add(
+        self,
+        op: o.AnyOp,
+        probe: Probe,
+        said: tuple[str, str],
+        mark: str,
+        scope: Scope,
+        when: Ways | None,
+        shape: tuple[int, ...] = (),
+        table: dict[o.AnyOp, list[Pair]] | None = None,
+        decides: bool = True,
+        compares: bool = False,
+    ) -> None:
+        first, second = (
+            Facet(
+                op,
+                _sentence(op, words),
+                f"{mark} way {i}",
+                scope,
+                None if when is None else when[i],
+                shape,
+                decides,
+                compares,
+            )
+            for i, words in enumerate(said)
+        )
+        table = self.pairs if table is None else table
+        table.setdefault(op, []).append(Pair(probe, (first, second)))
+        self.all += [first, second]
+
+    def _flip(
+        self, op: o.AnyOp, e: Expr, mark: str, scope: Scope, shape: tuple[int, ...]
+    ) -> None:
+        """Where a comparison flips: its sides are the same, or neighbours."""
+        if not isinstance(e, Binary) or e.op not in ("<", "<=", ">", ">="):
+            return
+        off = binary("-", e.left, e.right)
+        if off.type != "int":
+            return
+        for by in (0, -1, 1):
+            words = f"`{e}` is {abs(by)} from where it flips"
+            self.flips.append(
+                Facet(
+                    op, _sentence(op, words), f"{mark} flip {by}", scope,
+                    binary("==", off, by), shape, compares=True,
+                )
+            )  # fmt: skip
+
+    def _truth(
+        self, op: o.AnyOp, e: Expr, scope: Scope, table: dict[o.AnyOp, list[Pair]]
+    ) -> None:
+        def probe(_: Mapping[o.Tile, Array], env: Env) -> tuple[bool, bool]:
+            value = value_of(e, env)
+            if value is None:
+                return False, False
+            return bool(np.any(value)), not bool(np.all(value))
+
+        mark = f"scalar {self._meaning.scalar(e)}"
+        said = f"`{e}` is true", f"`{e}` is false"
+        when = e, inverted(e)
+        self._add(
+            op, probe, said, mark, scope, when, axes_of(op, e), table, compares=True
+        )
+        self._flip(op, e, mark, scope, axes_of(op, e))
+
+    def _scalar(
+        self, op: o.AnyOp, e: Binary, scope: Scope, table: dict[o.AnyOp, list[Pair]]
+    ) -> None:
+        if any(s.kind == "gather" for s in symbols(e)):
+            return
+        if e.type == "bool":
+            self._truth(op, e, scope, table)
+            return
+        when = sides(e)
+        if when is None:
+            return
+        condition, names = when
+        first, second = (f"`{e}` is {name}" for name in names)
+
+        def probe(_: Mapping[o.Tile, Array], env: Env) -> tuple[bool, bool]:
+            found = [value_of(c, env) for c in condition]
+            return (
+                found[0] is not None and bool(np.any(found[0])),
+                found[1] is not None and bool(np.any(found[1])),
+            )
+
+        said, axes = (first, second), axes_of(op, e)
+        mark = f"scalar {self._meaning.scalar(e)}"
+        self._add(op, probe, said, mark, scope, condition, axes, table)
+
+    def _loop(self, op: o.For, scope: Scope) -> None:
+        turns = (op.stop - op.start + op.step - 1) // op.step
+        name = op.var.name
+        for least in (1, 2):
+
+            def probe(
+                _: Mapping[o.Tile, Array], env: Env, least: int = least
+            ) -> tuple[bool, bool]:
+                count = value_of(turns, env)
+                return count is not None and count >= least, (
+                    count is not None and count < least
+                )
+
+            said = (
+                f"the loop over `{name}` turns {('', 'once', 'twice')[least]} or more",
+                f"the loop over `{name}` turns {('', 'never', 'at most once')[least]}",
+            )
+            when = binary(">=", turns, least), binary("<", turns, least)
+            mark = f"loop {self._meaning.scalar(turns)} {least}"
+            self._add(op, probe, said, mark, scope, when, decides=False)
+
+    def _view(
+        self, op: o.LoadGlobal | o.StoreGlobal | o.CopyAsync | o.CopyOut, scope: Scope
+    ) -> None:
+        view = op.src if isinstance(op, o.CopyAsync) else (
+            op.dst if isinstance(op, o.CopyOut) else op.view
+        )  # fmt: skip
+        masked = isinstance(op, o.LoadGlobal | o.StoreGlobal) and op.mask is not None
+        when: tuple[Expr, Expr] | None = None
+        if not view.gathers and not masked:
+            outside: Expr = Const(False)
+            for coord, extent in zip(view.coords, view.tensor.shape, strict=True):
+                outside = binary("or", outside, binary("<", coord, 0))
+                outside = binary("or", outside, binary(">=", coord, extent))
+            for limit in view.limits:
+                outside = binary("or", outside, binary("<", limit.value, 0))
+                outside = binary("or", outside, binary(">=", limit.value, limit.extent))
+            when = inverted(outside), outside
+        name = view.tensor.name
+        said = (
+            f"an element of this access of `{name}` is there",
+            f"an element of this access of `{name}` is not there",
+        )
+        mark = f"access {name}"
+        made = tuple(
+            Facet(
+                op,
+                _sentence(op, words),
+                f"{mark} {words}",
+                scope,
+                when[i] if when else None,
+                view.shape,
+                decides=False,
+            )
+            for i, words in enumerate(said)
+        )
+        self.views[op] = (made[0], made[1])
+        self.all += made
+
+    # --------------------------------------------------------------------- tiles
+
+    def _tile(self, op: o.AnyOp, scope: Scope) -> None:
+        """Facets of what an operation computes, element by element."""
+        for mark in self._meaning.places(op):
+            words = "a number that follows from a position enters what is computed"
+            text = _sentence(op, words)
+            facet = Facet(op, text, f"place {mark}", scope, None, drivable=False)
+            self.all.append(facet)
+        match op:
+            case o.Cast():
+                self._cast(op, scope)
+            case o.Elementwise():
+                self._elementwise(op, scope)
+            case (
+                o.Structure() | o.Binding() | o.RegisterOp() | o.Dot() | o.Access()
+                | o.Copy() | o.Synchronisation() | o.RingOp() | o.Annotation()
+            ):  # fmt: skip
+                pass  # it chooses nothing
+            case _:
+                assert_never(op)
+
+    def _cast(self, op: o.Cast, scope: Scope) -> None:
+        if not op.src.dtype.is_float or op.result.dtype.is_float:
+            return
+
+        def probe(tiles: Mapping[o.Tile, Array], _: Env) -> tuple[bool, bool]:
+            there = abs(tiles[op.src]) >= 1
+            return bool(there.any()), not bool(there.all())
+
+        said = "the cast gives some number but 0", "the cast gives 0"
+        self._add(op, probe, said, self._meaning.tile(op.result), scope, None)
+
+    def _elementwise(self, op: o.Elementwise, scope: Scope) -> None:
+        mark = self._meaning.tile(op.result)
+        made = element_choice(op, [self._meaning.known(a) for a in op.args])
+        if made is None:
+            return
+        probe, said, when = made
+        self._add(
+            op,
+            probe,
+            said,
+            mark,
+            scope,
+            when,
+            op.result.shape,
+            # Which turn of a loop has the largest number is no choice of the author.
+            decides=not self._meaning.running(op),
+            compares=op.result.dtype == boolean,
+        )
+        if when[0] is not None:
+            self._flip(op, when[0], mark, scope, op.result.shape)
+
+
+def _sentence(op: o.AnyOp, words: str) -> str:
+    line = op.span.line
+    source = linecache.getline(op.span.file, line).strip()
+    shown = f" (`{source[:80]}`)" if source else ""
+    return f"line {line}{shown}: {words}"

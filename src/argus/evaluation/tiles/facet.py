@@ -1,0 +1,45 @@
+"""One way in which a condition of a program can turn out, and what looks for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from argus.evaluation.tiles.decisions import Probe
+from argus.ir import ops as o
+from argus.ir.expr import Expr
+
+__all__ = ["Facet", "Pair", "Scope"]
+
+Scope = tuple["o.Let | o.LoadScalar | o.For | tuple[Expr, bool]", ...]
+"""What is known at an operation, outermost first; pairs are branches taken."""
+
+
+@dataclass(frozen=True, eq=False)
+class Facet:
+    """One way in which something turns out.
+
+    ``text`` says it as a sentence; ``mark`` is the same for the same condition of
+    another program; ``shape`` are the extents of the axes in ``when``. ``decides``:
+    what is computed may depend on it by a choice of the author; accesses at the end of
+    a tensor and turns of loops do not, whose proofs are others' business.
+    """
+
+    op: o.AnyOp
+    text: str
+    mark: str
+    scope: Scope
+    when: Expr | None
+    shape: tuple[int, ...] = ()
+    decides: bool = True
+    compares: bool = False
+    """A comparison, or a combination of comparisons."""
+    drivable: bool = True
+    """Whether a run can show it."""
+
+
+@dataclass(eq=False)
+class Pair:
+    """Two facets of one condition, and what looks which of them are there."""
+
+    probe: Probe
+    facets: tuple[Facet, Facet]

@@ -1,0 +1,119 @@
+"""Conditions as the verifier's procedures take them: a block, or sizes, at which one
+holds, or that there are none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import assert_never
+
+from argus.evaluation.tiles.facet import Facet
+from argus.ir import ops as o
+from argus.ir.expr import Const, Expr, Sym, binary, substitute, symbols
+from argus.ir.program import BLOCK_INDEX, CLUSTER_RANK, Program
+from argus.verify.decide import negate, prove
+from argus.verify.verdict import Verdict
+
+__all__ = ["Goal", "Sizes", "decided", "goal_of", "other_sizes"]
+
+_SOLVER_MS = 250
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Sizes at which a condition turns out in a given way, and a block of them."""
+
+    sizes: Mapping[str, int]
+    block: int
+
+
+Goal = tuple[Expr, list[Expr]]
+
+
+def goal_of(program: Program, facet: Facet, known: Mapping[str, Expr]) -> Goal | None:
+    """The condition over blocks, turns and axes, and what is known of these."""
+    assert facet.when is not None
+    meaning: dict[str, Expr] = dict(known)
+    block = BLOCK_INDEX
+    meaning[CLUSTER_RANK.name] = binary("%", block, program.cluster)
+    given: list[Expr] = []
+    for step in facet.scope:
+        match step:
+            case o.Let():
+                meaning[step.sym.name] = substitute(step.value, meaning)
+            case o.LoadScalar():
+                meaning.pop(step.sym.name, None)
+            case o.For():
+                start, stop, by = (
+                    substitute(e, meaning) for e in (step.start, step.stop, step.step)
+                )
+                turn = Sym(f"turn_{step.var.name}", "loop")
+                value = binary("+", start, binary("*", turn, by))
+                meaning[step.var.name] = value
+                given += [binary(">=", turn, 0), binary("<", value, stop)]
+            case tuple():
+                cond, taken = step
+                made = substitute(cond, meaning)
+                given.append(made if taken else negate(made))
+            case _:
+                assert_never(step)
+    axes = {f"%{i}": Sym(f"axis_{i}", "loop") for i in range(len(facet.shape))}
+    for i, extent in enumerate(facet.shape):
+        given.append(binary("<", axes[f"%{i}"], extent))
+    goal = substitute(substitute(facet.when, meaning), axes)
+    free = {s.name for e in (goal, *given) for s in symbols(e)}
+    own = {block.name, *(s.name for s in axes.values())}
+    own |= {s.name for e in given for s in symbols(e) if s.name.startswith("turn_")}
+    dims = {s.name for e in (goal, *given) for s in symbols(e) if s.kind == "dim"}
+    return (goal, given) if free <= own | dims else None
+
+
+def decided(goal: Goal, grid: int | Expr) -> tuple[dict[str, int] | None, bool]:
+    """Values for which a condition holds; whether there are none."""
+    condition, given = goal
+    inside = [binary(">=", BLOCK_INDEX, 0), binary("<", BLOCK_INDEX, grid), *given]
+    try:
+        made = prove(negate(condition), inside, timeout_ms=_SOLVER_MS)
+    except (ZeroDivisionError, ValueError, TypeError):
+        return None, False
+    if made.verdict is Verdict.PROVED:
+        return None, True
+    return made.model if made.verdict is Verdict.REFUTED else None, False
+
+
+def other_sizes(
+    program: Program,
+    facet: Facet,
+    known: Mapping[str, int],
+    free: Mapping[str, tuple[int, int]],
+) -> Sizes | None:
+    """Sizes at which a facet is there, where those of the problem never show it.
+
+    ``known``: what stays, by name; ``free``: a divisor and the largest value of each
+    size that may change. None where none was found.
+    """
+    meaning = {name: Const(value) for name, value in known.items()}
+    goal = goal_of(program, facet, meaning)
+    if goal is None:
+        return None
+    condition, given = goal
+    dims = {s.name for e in (condition, *given) for s in symbols(e) if s.kind == "dim"}
+    if not dims or not dims <= free.keys():
+        return None
+    own = [*given]
+    for name, (step, most) in free.items():
+        sym = Sym(name, "dim")
+        own.append(binary("<=", sym, most))
+        own.append(binary(">=", sym, 1))
+        if step > 1:
+            own.append(binary("==", binary("%", sym, step), 0))
+    own += [substitute(r.cond, meaning) for r in program.requirements]
+    grid = substitute(program.grid, meaning)
+    if any(s.name not in free for s in symbols(grid)):
+        return None
+    model, _ = decided((condition, own), grid)
+    if model is None:
+        return None
+    sizes = {name: int(model.get(name, step)) for name, (step, _) in free.items()}
+    return Sizes(sizes, int(model.get(BLOCK_INDEX.name, 0)))
