@@ -177,7 +177,7 @@ def test_each_judgement_draws_other_numbers() -> None:
     subject = subject_of(AFFINE)
     request = request_of(Candidate(source=TASK, kernel="affine"), subject)
     seeds = {
-        driven(subject, request, least_tolerance(subject)).runs[0] for _ in range(3)
+        driven(subject, request, least_tolerance(subject)).tried[0] for _ in range(3)
     }
     assert len(seeds) == 3
 

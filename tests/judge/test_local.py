@@ -10,6 +10,7 @@ import pytest
 
 from argus.evaluation.judge import Judge, LocalExecutor, local
 from argus.evaluation.judge.limits import Job, Limits
+from argus.evaluation.judge.plans import Plan
 from argus.evaluation.judge.process import Outcome
 from argus.runs.records import Candidate, Measured, Predicted, Verdict
 from judge.problems import AFFINE, TASK
@@ -40,6 +41,7 @@ class Processes:
 
     def __init__(self, measure: Outcome, health: Outcome = HEALTHY) -> None:
         self.asked: list[tuple[str, str | None]] = []
+        self.jobs: dict[str, Job | None] = {}
         self.measure = measure
         self.health = health
         self.check = [DONE]
@@ -56,7 +58,8 @@ class Processes:
     ) -> Outcome:
         with self._lock:
             self.asked.append((task, gpu))
-            if task == "check":
+            self.jobs[task] = job
+            if task in ("check", "plan"):
                 return self.check.pop(0) if len(self.check) > 1 else self.check[0]
         return {"measure": self.measure, "health": self.health}[task]
 
@@ -89,7 +92,7 @@ def test_a_measured_candidate_keeps_what_was_known(made: Made) -> None:
     assert verdict.predicted == CHECKED.predicted
     assert verdict.program == CHECKED.program
     assert verdict.seconds == {"build": 1.0, "run": 0.5}
-    assert processes.asked == [("check", None), ("measure", "0")]
+    assert processes.asked == [("plan", None), ("measure", "0")]
     judge.check(AFFINE, [GOOD])
     assert processes.asked[2:] == [("check", None)]
 
@@ -105,7 +108,7 @@ def test_a_hang_on_the_gpu(made: Made) -> None:
     processes.asked.clear()
     (verdict,) = judge.evaluate(AFFINE, [other(1)])
     assert verdict.status == "hung" and "not run again" in verdict.summary
-    assert processes.asked == [("check", None)]
+    assert processes.asked == [("plan", None)]
     # Nor by the judge of a resumed run.
     resumed = Judge(judge.executor.__class__(gpus=(0,)), hung=[CHECKED.program])
     (verdict,) = resumed.evaluate(AFFINE, [other(2)])
@@ -193,4 +196,27 @@ def test_what_is_refused_does_not_reach_the_gpu(made: Made) -> None:
     refused = CHECKED.model_copy(update={"status": "refuted"})
     processes.check = [Outcome("done", "verify", "verify", 1.0, refused)]
     assert judge.evaluate(AFFINE, [GOOD])[0].status == "refuted"
-    assert processes.asked == [("check", None)]
+    assert processes.asked == [("plan", None)]
+
+
+def test_what_was_planned_is_what_is_measured(made: Made) -> None:
+    plan = Plan(trials=(), drives=(), tolerances={"Y": 0.5})
+    judge, processes = made(Outcome("done", "time", "time", 1.0, MEASURED))
+    checked = CHECKED.model_copy(update={"not_driven": ("a condition",)})
+    told = {"plan": plan.model_dump(mode="json")}
+    processes.check = [Outcome("done", "build", "build", 1.0, checked, told)]
+    (verdict,) = judge.evaluate(AFFINE, [GOOD])
+    assert [task for task, _ in processes.asked] == ["plan", "measure"]
+    measured = processes.jobs["measure"]
+    assert measured is not None and measured.plan == plan
+    assert verdict.not_driven == ("a condition",) and verdict.measured is not None
+
+
+def test_without_proofs_nothing_is_planned(made: Made) -> None:
+    """Tests want wrong kernels to reach the device."""
+    judge, processes = made(Outcome("done", "time", "time", 1.0, MEASURED))
+    bare = Judge(judge.executor, prove=False)
+    bare.evaluate(AFFINE, [GOOD])
+    assert [task for task, _ in processes.asked] == ["check", "measure"]
+    measured = processes.jobs["measure"]
+    assert measured is not None and measured.plan is None

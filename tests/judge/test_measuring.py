@@ -16,18 +16,17 @@ import pytest
 from argus.compiler import placed_program
 from argus.evaluation.arrays import NumpyArrays, TorchArrays
 from argus.evaluation.judge.candidate import request_of
-from argus.evaluation.judge.checking import Clock
-from argus.evaluation.judge.inputs import DISTRIBUTIONS, allocated, fill
+from argus.evaluation.judge.checking import Checked, Clock
+from argus.evaluation.judge.inputs import DISTRIBUTIONS, Distribution, allocated, fill
+from argus.evaluation.judge.launching import GUARD, Placed, correct, guarded
 from argus.evaluation.judge.limits import Job
 from argus.evaluation.judge.measuring import (
-    GUARD,
-    Placed,
     Rounds,
     _believed,
-    chosen,
-    correct,
-    guarded,
+    own_trials,
 )
+from argus.evaluation.judge.planning import planned
+from argus.evaluation.judge.plans import in_turns
 from argus.evaluation.judge.speed import speed_limit
 from argus.evaluation.judge.subject import Subject, subject_of
 from argus.evaluation.judge.tolerance import (
@@ -41,7 +40,7 @@ from argus.evaluation.timing import median_interval
 from argus.interpret import run
 from argus.ir.dtypes import DTYPES
 from argus.ir.program import Program
-from argus.runs.records import Candidate, LibraryProblem
+from argus.runs.records import Candidate, LibraryProblem, Verdict
 from judge.problems import AFFINE, GEMM, TASK
 
 KERNELS = Path(__file__).parents[2] / "src/argus/kernels"
@@ -56,7 +55,16 @@ def placed(
     library = TorchArrays(seed, "cpu")
     arrays, guards = guarded(subject.arguments(), library)
     return (
-        Placed(subject, library, arrays, guards, lambda: launch(arrays), seed),
+        Placed(
+            subject,
+            subject.case,
+            library,
+            arrays,
+            guards,
+            lambda: launch(arrays),
+            lambda: launch(arrays),
+            seed,
+        ),
         arrays,
     )
 
@@ -75,7 +83,7 @@ def affine(arrays: dict[str, Any]) -> Any:
 
 def test_a_right_kernel() -> None:
     made, _ = placed(right)
-    bad, error = correct(made, CLOCK, DISTRIBUTIONS)
+    bad, error = correct(made, CLOCK, in_turns({}, DISTRIBUTIONS))
     assert bad is None
     assert 0 < error < 1e-6
 
@@ -129,7 +137,7 @@ def test_a_wrong_kernel(
     change: Callable[[dict[str, Any]], None], code: str, words: str
 ) -> None:
     made, _ = placed(_writes(change))
-    bad, _ = correct(made, CLOCK, ("normal",))
+    bad, _ = correct(made, CLOCK, in_turns({}, ("normal",)))
     assert bad is not None
     assert bad.status == "wrong"
     assert bad.findings[0].code == code
@@ -147,7 +155,7 @@ def test_a_kernel_that_works_only_once_is_seen() -> None:
             arrays["Y"][...] = affine(arrays)
 
     made, _ = placed(launch)
-    bad, _ = correct(made, CLOCK, ("normal", "shifted"))
+    bad, _ = correct(made, CLOCK, in_turns({}, ("normal", "shifted")))
     assert bad is not None and "elements of Y are wrong" in bad.summary
 
 
@@ -157,9 +165,10 @@ def test_a_kernel_that_keeps_finite_outputs_is_seen() -> None:
         empty = old != old
         old[empty] = affine(arrays)[empty]
 
-    for distributions in (("normal",), ("normal", "steps"), DISTRIBUTIONS):
+    tried: list[tuple[Distribution, ...]] = [("normal",), ("normal", "steps")]
+    for distributions in (*tried, DISTRIBUTIONS):
         made, _ = placed(launch)
-        bad, _ = correct(made, CLOCK, distributions)
+        bad, _ = correct(made, CLOCK, in_turns({}, distributions))
         assert bad is not None and bad.findings[0].code == "AG0815"
 
 
@@ -171,7 +180,7 @@ def test_poison_is_other_numbers_each_time() -> None:
         arrays["Y"][...] = affine(arrays)
 
     made, _ = placed(launch)
-    assert correct(made, CLOCK, DISTRIBUTIONS)[0] is None
+    assert correct(made, CLOCK, in_turns({}, DISTRIBUTIONS))[0] is None
     finite = [y for y in seen if bool(y.isfinite().all())]
     assert len(finite) == len(seen) // 2
     assert not bool((finite[0] == finite[1]).all())
@@ -321,12 +330,14 @@ def test_too_fast_is_not_believed(
 
 
 def test_a_dear_reference_is_not_asked_for_everything() -> None:
-    assert chosen(subject_of(AFFINE), 1) == DISTRIBUTIONS
+    every = own_trials(subject_of(AFFINE), 1)
+    assert tuple(t.distribution for t in every) == DISTRIBUTIONS
     sizes = {"B": 1, "H": 32, "G": 32, "S": 16384, "T": 16384, "D": 128}
     dear = subject_of(LibraryProblem(entry="attention", sizes=sizes))
-    picked = chosen(dear, 1)
+    picked = [t.distribution for t in own_trials(dear, 1)]
     assert picked[0] == "normal" and len(set(picked)) == 3
-    assert {chosen(dear, s) for s in range(20)} != {picked}
+    others = [[t.distribution for t in own_trials(dear, s)] for s in range(20)]
+    assert any(other != picked for other in others)
 
 
 class _Interpreted:
@@ -366,7 +377,7 @@ def test_the_whole_of_it_without_a_gpu(
 ) -> None:
     import torch
 
-    from argus.evaluation.judge import measuring
+    from argus.evaluation.judge import launching, measuring
 
     problem = AFFINE if which == "affine" else GEMM
     source = TASK if which == "affine" else GEMM_SOURCE
@@ -389,13 +400,20 @@ def test_the_whole_of_it_without_a_gpu(
     monkeypatch.setattr(measuring, "Loaded", _Interpreted)
     monkeypatch.setattr(measuring, "torch_module", lambda: torch)
     monkeypatch.setattr(measuring, "device_uuid", lambda: f"test-{os.getpid()}")
-    monkeypatch.setattr(measuring, "launch_and_wait", lambda prepared: prepared())
+    monkeypatch.setattr(launching, "launch_and_wait", lambda prepared: prepared())
     monkeypatch.setattr(measuring, "cuda_driver", _Driver)
     monkeypatch.setattr(measuring, "sample_interleaved", sampled)
     monkeypatch.setattr(measuring, "TorchArrays", lambda seed: TorchArrays(seed, "cpu"))
-    clock = Clock(lambda stage, within="": rounds.append(f"{stage}/{within}"))
     job = Job(kind="evaluate", problem=problem, candidate=candidate)
-    verdict = measuring.measure(job, clock)
+    subject = subject_of(problem)
+    passed = Verdict(status="correct", stage="build")
+    checked = Checked(passed, subject, request_of(candidate, subject), program)
+    _, plan = planned(job, checked, CLOCK)
+    assert plan is not None and plan.trials and plan.drives
+    few = {"trials": plan.trials[:2], "drives": plan.drives[:2]}
+    plan = plan.model_copy(update=few)
+    clock = Clock(lambda stage, within="": rounds.append(f"{stage}/{within}"))
+    verdict = measuring.measure(job.model_copy(update={"plan": plan}), clock)
     assert (verdict.status, verdict.stage) == ("correct", "done"), verdict.summary
     assert verdict.measured is not None
     assert verdict.measured.microseconds == 5e3
@@ -406,5 +424,7 @@ def test_the_whole_of_it_without_a_gpu(
         *("time/wait", "time/run", "compare/wait"),
         *("run/launch", "compare/run"),
     ]
-    assert rounds.count("run/launch") == len(DISTRIBUTIONS) + 1
+    launches = len(DISTRIBUTIONS) + 1 + len(plan.trials) + 2 * len(plan.drives)
+    assert rounds.count("run/launch") == launches
+    assert f"and {len(plan.drives)} runs that drive" in verdict.summary
     assert {"run", "compare", "time"} <= set(verdict.seconds)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -126,7 +126,7 @@ def run_on_device(
     return judge(entry, case, call.inputs)
 
 
-def launch_and_wait(prepared: Prepared) -> None:
+def launch_and_wait(prepared: Callable[[], object]) -> None:
     """Launch and synchronise.
 
     Raises ArgusError AG0811 with the driver's words if the kernel faulted.

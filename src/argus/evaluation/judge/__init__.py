@@ -8,13 +8,17 @@
     subject.py       a problem as entry, case and kernel; candidate.py: a candidate as a
                      specialisation with the problem's signature
     checking.py      parse, place, prove, build, predict
+    plans.py         what is run, as records; planning.py: how that is found out
     simulating.py    correctness without a GPU: in the interpreter, at the sizes of
-                     small.py, and on blocks of the problem itself:
-    driving.py       which blocks, sizes, scalars and numbers (drawing.py) drive every
-                     condition; agreeing.py: two kernels on the same blocks
+                     small.py, and on blocks of the problem itself
+    driving.py       blocks that drive every condition; finding.py: where they are;
+                     elsewhere.py: other sizes and scalars; drawing.py: numbers;
+                     settings.py: all of these for a run
+    agreeing.py      two kernels on the same blocks
     knobs.py         static parameters that change no result
     inspecting.py    what can be shown of a candidate: proof, stages, profile
-    measuring.py     correctness and time on a GPU; gpu_lock.py: who may use it when;
+    measuring.py     correctness and time on a GPU: launching.py, and of what was
+                     planned replaying.py; gpu_lock.py: who may use it when;
                      health.py: does the GPU still work
     inputs.py, tolerance.py, speed.py: distributions, tolerances, speed of light
 

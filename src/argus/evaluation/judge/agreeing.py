@@ -8,45 +8,41 @@ is compared.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 
-from argus.evaluation.judge.candidate import environment
-from argus.evaluation.judge.drawing import Mode, drawn
+from argus.evaluation.judge.plans import Drive
+from argus.evaluation.judge.settings import MANY, Setting
 from argus.evaluation.judge.subject import Subject
 from argus.evaluation.oracle import OUTLIER
 from argus.evaluation.tiles import (
     Facets,
     Stuck,
-    Tensor,
     Unmodelled,
     Written,
+    now,
     run_blocks,
     writers,
 )
 from argus.interpret.numbers import Array
 from argus.ir import ops as o
-from argus.ir.expr import holds
-from argus.ir.program import SM_COUNT, Program, ScalarParam
+from argus.ir.program import Program
 from argus.ir.walk import walk
-from argus.kernels.library import Case
 
 __all__ = [
-    "MANY",
     "Compared",
     "Disagreement",
-    "Setting",
     "Side",
     "agree",
+    "declared_tolerance",
+    "differs",
     "least_tolerance",
+    "usable_tolerance",
+    "written",
 ]
 
-MANY = 1 << 20
-"""Multiprocessors: as many as tiles, so that a persistent block does one."""
 _OUTSIDE, _FLOOR = 64.0, 1e-4
 """An element is wrong whose difference is so many times that of nine in ten others, if
 it is more than the floor, too."""
@@ -60,60 +56,6 @@ class Side:
 
     program: Program
     facets: Facets
-
-
-@dataclass(frozen=True)
-class Setting:
-    """Sizes, scalars and inputs that both kernels are run with."""
-
-    subject: Subject
-    case: Case
-    scalars: Mapping[str, int | float]
-    mode: Mode
-    seed: int
-    special: tuple[float, ...]
-    slack: float = 1.0
-    """Factor of the tolerance."""
-    multiprocessors: int = MANY
-
-    def env(self, program: Program) -> dict[str, int | float]:
-        """What symbols of a program are here."""
-        arguments = self.subject.entry.arguments(self.case)
-        made = environment(program, arguments, self.subject)
-        for param in program.params:
-            if isinstance(param, ScalarParam):
-                made[param.sym.name] = self.scalars[param.name]
-        made[SM_COUNT.name] = self.multiprocessors
-        return made
-
-    def tensors(self) -> dict[str, Tensor]:
-        """Inputs, and outputs that nobody has written yet."""
-        return {
-            n: Written(t.shape, t.dtype, t.table, t.seed)
-            if isinstance(t, Written)
-            else t
-            for n, t in self._drawn.items()
-        }
-
-    @cached_property
-    def _drawn(self) -> dict[str, Tensor]:
-        entry = self.subject.entry
-        return drawn(entry, self.case, self.mode, self.seed, self.special)
-
-    def admits(self, program: Program) -> bool:
-        """Whether a program takes these sizes."""
-        env = self.env(program)
-        held = all(
-            int(env.get(name, 0)) % divisor == 0
-            for name, divisor in program.facts.items()
-            if name in env
-        )
-        return held and all(holds(r.cond, env) for r in program.requirements)
-
-    def where(self) -> str:
-        """For messages."""
-        sizes = ", ".join(f"{k}={v}" for k, v in self.case.sizes.items())
-        return f"at {sizes}, {self.mode.name} inputs of seed {self.seed}"
 
 
 @dataclass(frozen=True)
@@ -145,6 +87,8 @@ class Compared:
     elements: int
     left: int
     """Elements of the block that was asked for that the other did not write."""
+    drive: Drive
+    """The run, by the blocks of the problem's own kernel."""
 
 
 def agree(
@@ -165,25 +109,28 @@ def agree(
     first, second = (own, candidate) if of_own else (candidate, own)
     # Of the other kernel each block does one tile, however many this one does.
     beside = replace(setting, multiprocessors=MANY)
-    begin = time.monotonic()
-    made = _run(first, setting, blocks, begin + seconds)
+    before = len(first.facets.seen) + len(second.facets.seen)
+    begin = now()
+    made = written(first.program, setting, blocks, begin + seconds, first.facets)
+    ran: Sequence[int] = blocks
     wanted = {name: made[name].written()[0] for name in setting.subject.outputs}
     tensors = setting.tensors()
     if _adds(first.program):
-        all_of = writers(first.program, tensors, setting.env(first.program), wanted)
-        made = _run(first, setting, _few(all_of), math.inf)
+        ran = _few(writers(first.program, tensors, setting.env(first.program), wanted))
+        made = written(first.program, setting, ran, math.inf, first.facets)
     others = writers(second.program, tensors, beside.env(second.program), wanted)
-    spent = time.monotonic() - begin
-    deadline = time.monotonic() + max(4 * seconds, 8 * spent)
+    spent = now() - begin
+    deadline = now() + max(4 * seconds, 8 * spent)
     if _adds(second.program):
-        theirs = _run(second, beside, _few(others), math.inf)
-    else:
-        if len(others) > _BLOCKS:
-            rng = np.random.default_rng(setting.seed)
-            some = rng.choice(others, _BLOCKS - 2)
-            others = np.unique([others[0], others[-1], *some])
-        theirs = _run(second, beside, [int(b) for b in others], deadline)
+        deadline, others = math.inf, np.array(_few(others), np.int64)
+    elif len(others) > _BLOCKS:
+        rng = np.random.default_rng(setting.seed)
+        some = rng.choice(others, _BLOCKS - 2)
+        others = np.unique([others[0], others[-1], *some])
+    also = [int(b) for b in others]
+    theirs = written(second.program, beside, also, deadline, second.facets)
     right, given = (made, theirs) if of_own else (theirs, made)
+    exactly, by_own = (setting, ran) if of_own else (beside, also)
     total, left, more = 0, 0, 0
     for name in setting.subject.outputs:
         places, values = given[name].written()
@@ -194,25 +141,18 @@ def agree(
         total += common.size
         left += wanted[name].size - common.size
         more += theirs[name].written()[0].size - common.size
-        dtype = given[name].dtype
-        tolerance = tolerances[name] * setting.slack if dtype.is_float else 0.0
-        found = _differs(
-            name,
-            common,
-            values[mine],
-            exact[correct],
-            given[name].shape,
-            tolerance,
-            dtype.roundoff if dtype.is_float else 0.0,
-            setting.slack,
-        )
+        found = differs(
+            name, right[name], common, values[mine], exact[correct], setting,
+            tolerances[name],
+        )  # fmt: skip
         if found is not None:
-            return Compared(found, total, left)
+            return Compared(found, total, left, exactly.drive(by_own, 0))
     # Beside infinite numbers a wrong one is not seen.
     finite = setting.mode.finite
     first.facets.keep(finite and left <= 0)
     second.facets.keep(finite and more <= 0)
-    return Compared(None, total, left)
+    shown = len(first.facets.seen) + len(second.facets.seen) - before
+    return Compared(None, total, left, exactly.drive(by_own, shown))
 
 
 def _adds(program: Program) -> bool:
@@ -236,35 +176,70 @@ def least_tolerance(subject: Subject) -> dict[str, float]:
     }
 
 
-def _run(
-    side: Side, setting: Setting, blocks: Sequence[int], deadline: float
+def usable_tolerance(
+    subject: Subject, derived: Mapping[str, float]
+) -> dict[str, float]:
+    """Twice what was derived of the oracle, since both kernels may be off.
+
+    ``derived`` lacks outputs of which nothing was.
+    """
+    least = least_tolerance(subject)
+    return {n: max(2 * derived.get(n, 0.0), t) for n, t in least.items()}
+
+
+def declared_tolerance(subject: Subject) -> dict[str, float]:
+    """Tolerances that the problem declares, where the reference is not executed."""
+    tolerance = subject.entry.tolerance
+    return {
+        a.name: tolerance if a.dtype.is_float else 0.0
+        for a in subject.arguments()
+        if a.draw == "output"
+    }
+
+
+def written(
+    program: Program,
+    setting: Setting,
+    blocks: Sequence[int],
+    deadline: float,
+    watch: Facets | None = None,
 ) -> dict[str, Written]:
+    """What blocks of a kernel write, by output. Raises Unmodelled and Stuck."""
     tensors = setting.tensors()
     try:
         run_blocks(
-            side.program,
+            program,
             tensors,
-            setting.env(side.program),
+            setting.env(program),
             blocks,
-            watch=side.facets,
+            watch=watch,
             deadline=deadline,
         )
     except Stuck:
-        side.facets.keep(False)
+        if watch is not None:
+            watch.keep(False)
         raise
     return {n: t for n, t in tensors.items() if isinstance(t, Written)}
 
 
-def _differs(
+def differs(
     name: str,
+    like: Written,
     at: Array,
     got: Array,
     expected: Array,
-    shape: tuple[int, ...],
+    setting: Setting,
     tolerance: float,
-    roundoff: float,
-    slack: float,
 ) -> Disagreement | None:
+    """The first element of an output that is wrong; None if none is.
+
+    ``at``: flat indices of the elements, ``got`` and ``expected`` their values;
+    ``like``: the output, of which shape and type are asked.
+    """
+    shape, roundoff, slack = like.shape, 0.0, setting.slack
+    tolerance = tolerance * slack if like.dtype.is_float else 0.0
+    if like.dtype.is_float:
+        roundoff = like.dtype.roundoff
     if not at.size:
         return None
     a, b = got.astype(np.float64), expected.astype(np.float64)

@@ -9,7 +9,7 @@ not reach.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, assert_never
 
@@ -26,7 +26,16 @@ from argus.ir.program import Program
 from argus.ir.walk import expressions, walk
 from argus.kernels.library import Argument, Case, Entry
 
-__all__ = ["EXTREME", "LARGE", "MODES", "Mode", "constants", "drawn", "specials"]
+__all__ = [
+    "BY_NAME",
+    "EXTREME",
+    "LARGE",
+    "MODES",
+    "Mode",
+    "constants",
+    "drawn",
+    "specials",
+]
 
 _SPECIAL = 37
 """One in so many elements is special."""
@@ -70,6 +79,7 @@ EXTREME = (
     Mode("not finite", finite=False, poison=False),
 )
 """What is tried where the others leave a condition that depends on data."""
+BY_NAME: Mapping[str, Mode] = {m.name: m for m in (*MODES, *EXTREME)}
 
 
 def constants(programs: Iterable[Program]) -> tuple[float, ...]:
@@ -137,10 +147,11 @@ def drawn(
 ) -> dict[str, Tensor]:
     """The tensors of a case: inputs by formula, tables as they are, empty outputs."""
     arguments = entry.arguments(case)
-    rng = np.random.default_rng(seed)
     found: dict[str, Tensor] = {}
     tables: dict[str, Any] = {}
     for number, argument in enumerate(arguments):
+        # Of its own, so that inputs are the same whatever poison outputs hold.
+        rng = np.random.default_rng((seed, number))
         shape, dtype, own = argument.shape, argument.dtype, 1000 * seed + number
         if argument.draw == "output":
             table = _poison(dtype, mode, rng)

@@ -18,23 +18,14 @@ problem's own kernel has not, makes the verdict "unknown".
 from __future__ import annotations
 
 import itertools
-import math
 import os
-import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from argus.compiler import Request, tile_program
-from argus.diagnostics import ArgusError
-from argus.evaluation.judge.agreeing import (
-    MANY,
-    Disagreement,
-    Setting,
-    Side,
-    agree,
-)
+from argus.evaluation.judge.agreeing import Disagreement, Side, agree
 from argus.evaluation.judge.drawing import (
     EXTREME,
     LARGE,
@@ -43,34 +34,37 @@ from argus.evaluation.judge.drawing import (
     constants,
     specials,
 )
+from argus.evaluation.judge.elsewhere import Elsewhere
+from argus.evaluation.judge.finding import TILES, Places, asks_for_device
+from argus.evaluation.judge.plans import Drive
+from argus.evaluation.judge.settings import MANY, Setting
 from argus.evaluation.judge.subject import Subject, own_request
 from argus.evaluation.tiles import (
     Facet,
     Facets,
-    Place,
     Stuck,
     Unmodelled,
-    other_sizes,
+    now,
     places,
 )
-from argus.ir.expr import evaluate, symbols
-from argus.ir.program import GRID_SIZE, SM_COUNT, Program, ScalarParam
-from argus.ir.walk import expressions, walk
+from argus.ir.expr import evaluate
+from argus.ir.program import Program
 from argus.kernels.library import Case
 
 __all__ = ["Driven", "Effort", "driven"]
 
-_TILES = 3
-"""Tiles that a persistent block goes through, for each candidate that is persistent."""
-_DEVICE = 132
-"""Multiprocessors of the device whose persistent blocks are searched (H100, H200)."""
-_SMALL = 1 << 22
-"""Products of sizes up to which all blocks of a small case are run."""
+_ALL = 256
+"""Blocks up to which all of a small case are run."""
+_SCALED = 0.3
+"""Seconds of looking for a block at twice or half the sizes."""
 
 
 @dataclass(frozen=True)
 class Effort:
-    """Seconds: ``usual`` for blocks without a cause, ``most`` for conditions."""
+    """Seconds of `tiles.clock`: ``usual`` for blocks without a cause.
+
+    ``most`` for all conditions, ``search`` for finding where they turn out.
+    """
 
     usual: float = 0.2
     most: float = 12.0
@@ -92,7 +86,10 @@ class Driven:
     own: tuple[str, ...] = ()
     why: str = ""
     elements: int = 0
-    runs: list[str] = field(default_factory=list[str])
+    tried: list[str] = field(default_factory=list[str])
+    """For messages: with what it was run."""
+    runs: list[Drive] = field(default_factory=list[Drive])
+    """What was run, and agreed."""
 
 
 class _Over(Exception):  # noqa: N818 - ends the runs
@@ -128,15 +125,13 @@ class _Drive:
         self.seed = int.from_bytes(os.urandom(3), "little")
         programs = candidate, own
         self.special = specials(programs, subject.scalars.values())
-        self.numbers = constants(programs)
+        self.others = Elsewhere(subject, programs, constants(programs))
         self.made = Driven()
-        self.begin = time.monotonic()
+        self.begin = now()
         self.latest = self.begin + effort.most
-        self.known: dict[Facet, Place] = {}
+        self.places = Places()
         self.stuck: list[str] = []
         self.slowest = 0.0
-        self.counts: dict[Facet, int] = {}
-        """Multiprocessors of those that not every number of them shows."""
         self.directed: list[int] = []
 
     def run(self) -> Driven:
@@ -184,12 +179,12 @@ class _Drive:
         for side in (self.candidate, self.own):
             of_own = side is self.own
             for facet in self._different(side):
-                place = self.known.get(facet)
+                place = self.places.known.get(facet)
                 if not isinstance(place, int) or (of_own, place) in tried:
                     continue
-                if facet in side.facets.seen or time.monotonic() > self.latest:
+                if facet in side.facets.seen or now() > self.latest:
                     continue
-                count = self.counts.get(facet, MANY)
+                count = self.places.counts.get(facet, MANY)
                 if count == MANY:
                     tried.add((of_own, place))
                 setting = self._setting(MODES[0], multiprocessors=count)
@@ -198,10 +193,10 @@ class _Drive:
                     self.directed.append(place)
         grid = self._grid(self.candidate)
         rng = np.random.default_rng(self.seed)
-        usual = time.monotonic() + self.effort.usual
+        usual = now() + self.effort.usual
         order = [grid - 1, 0, *(int(b) for b in rng.integers(0, grid, 6))]
         for i, block in enumerate(order):
-            if time.monotonic() > usual and (i or tried):
+            if now() > usual and (i or tried):
                 break
             if (False, block) not in tried:
                 tried.add((False, block))
@@ -214,9 +209,9 @@ class _Drive:
 
         Where tiles are slow the small sizes must do, whose blocks have several, too.
         """
-        quick = self.slowest * 2 * _TILES < self.effort.usual * 4
-        if quick and _asks_for_device(self.candidate.program):
-            some = -(-self._grid(self.candidate) // _TILES)
+        quick = self.slowest * 2 * TILES < self.effort.usual * 4
+        if quick and asks_for_device(self.candidate.program):
+            some = -(-self._grid(self.candidate) // TILES)
             setting = self._setting(MODES[0], multiprocessors=some)
             self._pair(setting, [int(self.seed) % some], False)
 
@@ -235,30 +230,11 @@ class _Drive:
 
     def _search(self) -> None:
         """Where each facet is to be found at the problem's own sizes."""
-        deadline = time.monotonic() + self.effort.search
+        deadline = now() + self.effort.search
         setting = self._setting(MODES[0])
-        tensors = setting.tensors()
         for side in (self.candidate, self.own):
-            program, facets = side.program, self._different(side)
-            env = setting.env(program)
-            self.known |= places(program, facets, tensors, env, deadline)
-            if not _asks_for_device(program):
-                continue
-            tiles = int(evaluate(program.grid, env))
-            for count in dict.fromkeys((-(-tiles // _TILES), _DEVICE)):
-                left = [
-                    f
-                    for f in facets
-                    if f.decides and self.known.get(f) in ("never", "unknown")
-                ]
-                env[SM_COUNT.name] = count
-                found = places(program, left, tensors, env, deadline)
-                for facet in left:
-                    place = found.get(facet, "unknown")
-                    if place != "never":
-                        self.known[facet] = place
-                    if isinstance(place, int):
-                        self.counts[facet] = count
+            facets = self._different(side)
+            self.places.search(side.program, facets, setting, deadline)
 
     def _data(self) -> None:
         """Extreme numbers, while conditions on data are left."""
@@ -268,7 +244,7 @@ class _Drive:
             unseen = set(self.own.facets.unseen())
             theirs = [f for f in self._different(self.own) if f in unseen]
             theirs = [f for f in theirs if self._open(f)]
-            if not (left or theirs) or time.monotonic() > self.latest:
+            if not (left or theirs) or now() > self.latest:
                 return
             grid = self._grid(self.candidate)
             some = [0, grid - 1, int(rng.integers(0, grid))]
@@ -282,18 +258,18 @@ class _Drive:
                     break
 
     def _open(self, facet: Facet) -> bool:
-        return facet.decides and self.known.get(facet) == "data"
+        return facet.decides and self.places.known.get(facet) == "data"
 
     def _elsewhere(self) -> None:
         """Sizes and scalars at which conditions flip that cannot at the own ones."""
-        deadline = min(self.latest, time.monotonic() + self.effort.search)
+        deadline = min(self.latest, now() + self.effort.search)
         theirs = {f.mark for f in self.own.facets.all}
         for side in (self.candidate, self.own):
             of_own = side is self.own
             for facet in self._different(side):
-                if time.monotonic() > deadline:
+                if now() > deadline:
                     return
-                if self.known.get(facet) != "never" or facet.when is None:
+                if self.places.known.get(facet) != "never" or facet.when is None:
                     continue
                 if not facet.compares and (of_own or facet.mark in theirs):
                     continue
@@ -302,129 +278,41 @@ class _Drive:
 
     def _flip(self, side: Side, facet: Facet) -> None:
         of_own = side is self.own
-        scalars = self._scalars(side, facet)
+        scalars = self.others.scalars(side.program, facet)
         if scalars is not None:
-            setting = self._setting(MODES[0], scalars=scalars)
-            self._pair(setting, [0], of_own)
+            self._pair(self._setting(MODES[0], scalars=scalars), [0], of_own)
             return
-        free = self._free()
-        if not free or self._doubled(side, facet, free):
-            return
-        kept = {
-            p.sym.name: int(self.subject.scalars[p.name])
-            for p in side.program.params
-            if isinstance(p, ScalarParam) and p.dtype.startswith("i")
-        }
-        kept[SM_COUNT.name] = MANY
-        fixed = {n: v for n, v in self.subject.case.sizes.items() if n not in free}
-        found = other_sizes(side.program, facet, {**kept, **fixed}, free)
-        if found is None:
-            return
-        case = self._case({**self.subject.case.sizes, **found.sizes})
-        if case is not None:
-            grid_ok = self._admitted(case)
-            if grid_ok:
-                self._pair(self._setting(MODES[0], case), [found.block], of_own)
-
-    def _doubled(self, side: Side, facet: Facet, free: Iterable[str]) -> bool:
-        """Whether twice or half the sizes show it: no solver is needed then."""
-        for up, down in ((2, 1), (1, 2)):
-            sizes = {n: v * up // down for n, v in self.subject.case.sizes.items()}
-            own = self.subject.case.sizes
-            case = self._case({**own, **{n: sizes[n] for n in free}})
-            if case is None or not self._admitted(case):
-                continue
+        for case in self.others.scaled():
             setting = self._setting(MODES[0], case)
-            env, deadline = setting.env(side.program), time.monotonic() + 0.3
+            env, deadline = setting.env(side.program), now() + _SCALED
             found = places(side.program, [facet], setting.tensors(), env, deadline)
             place = found.get(facet)
             if isinstance(place, int):
-                self._pair(setting, [place], side is self.own)
-                return True
-        return False
-
-    def _scalars(self, side: Side, facet: Facet) -> dict[str, int | float] | None:
-        """Scalars for which a condition that depends on them alone flips."""
-        assert facet.when is not None
-        params = {
-            p.sym.name: p for p in side.program.params if isinstance(p, ScalarParam)
-        }
-        names = {s.name for s in symbols(facet.when)}
-        if not names or not names <= params.keys():
-            return None
-        given = {n: self.subject.scalars[p.name] for n, p in params.items()}
-        tries = [t for c in (*self.numbers, 0.0, 1.0) for t in (c, c + 1, c - 1)]
-        tries += [math.nextafter(c, s) for c in self.numbers for s in (1e30, -1e30)]
-        for name in names:
-            for value in (*tries, 1e6, -1e6):
-                is_float = params[name].dtype.startswith("f")
-                env = {**given, name: float(value) if is_float else int(value)}
-                try:
-                    if evaluate(facet.when, env):
-                        return {p.name: env[n] for n, p in params.items()}
-                except (KeyError, ZeroDivisionError):
-                    break
-        return None
-
-    def _free(self) -> dict[str, tuple[int, int]]:
-        """Sizes that may change: what divides them, and their largest value."""
-        fixed: set[str] = set()
-        for side in (self.candidate, self.own):
-            for param in side.program.params:
-                if isinstance(param, ScalarParam):
-                    continue
-                for dim, extent in zip(param.dims, param.shape, strict=True):
-                    if not any(True for _ in symbols(extent)):
-                        fixed.add(dim)
-        found: dict[str, tuple[int, int]] = {}
-        for name, n in self.subject.case.sizes.items():
-            if name in fixed:
-                continue
-            steps = [s.program.facts.get(name, 1) for s in (self.candidate, self.own)]
-            found[name] = math.lcm(*steps), max(4 * n, 1 << 16)
-        return found
-
-    def _case(self, sizes: Mapping[str, int]) -> Case | None:
-        name = ", ".join(f"{k}={v}" for k, v in sizes.items())
-        case = Case(name, dict(sizes), self.subject.case.options)
-        try:
-            self.subject.entry.arguments(case)
-        except (ValueError, ZeroDivisionError, AssertionError, ArgusError):
-            return None
-        return case
-
-    def _admitted(self, case: Case) -> bool:
-        setting = self._setting(MODES[0], case)
-        return all(setting.admits(side.program) for side in (self.candidate, self.own))
+                self._pair(setting, [place], of_own)
+                return
+        solved = self.others.solved(side.program, facet)
+        if solved is not None:
+            case, block = solved
+            self._pair(self._setting(MODES[0], case), [block], of_own)
 
     def _small(self) -> None:
         """All blocks, at small sizes that are drawn at random."""
         rng = np.random.default_rng(self.seed)
-        free = self._free()
-        until = time.monotonic() + self.effort.usual
+        until = now() + self.effort.usual
         for mode in MODES:
-            sizes = dict(self.subject.case.sizes)
-            for name, (step, _) in free.items():
-                least = min(sizes[name], 300)
-                sizes[name] = max(step, int(rng.integers(1, least + 1)) // step * step)
-            case = self._case(_grouped(sizes, self.subject.case.sizes))
-            if case is None or math.prod(case.sizes.values()) > _SMALL:
-                continue
-            if time.monotonic() > until or not self._admitted(case):
+            case = self.others.small(rng)
+            if case is None or now() > until:
                 continue
             setting = self._setting(mode, case, multiprocessors=4)
-            grid = int(
-                evaluate(
-                    self.candidate.program.grid, setting.env(self.candidate.program)
-                )
-            )
-            if grid <= 256:
+            program = self.candidate.program
+            grid = int(evaluate(program.grid, setting.env(program)))
+            if grid <= _ALL:
                 self._pair(setting, list(range(grid)), False)
 
     # ---------------------------------------------------------------------- runs
 
     def _pair(self, setting: Setting, blocks: list[int], of_own: bool) -> None:
-        begin = time.monotonic()
+        begin = now()
         try:
             made = agree(
                 self.candidate,
@@ -442,15 +330,17 @@ class _Drive:
                 shown = ", ".join(map(str, blocks[:4]))
                 self.stuck.append(f"block {shown} cannot be run: {why}")
             return
-        self.slowest = max(self.slowest, time.monotonic() - begin)
+        self.slowest = max(self.slowest, now() - begin)
         self.made.elements += made.elements
-        self.made.runs.append(setting.where())
+        self.made.tried.append(setting.where())
         if made.found is not None:
             self.made.found = made.found
             whose = "the problem's own kernel" if of_own else "the candidate"
             shown = ", ".join(map(str, blocks[:4]))
             self.made.where = f"block {shown} of {whose}, {setting.where()}"
             raise _Over
+        if made.elements:
+            self.made.runs.append(made.drive)
 
     def _say(self) -> None:
         if not self.made.elements:
@@ -458,11 +348,12 @@ class _Drive:
             self.made.why = self.stuck[0] if self.stuck else nothing
             return
         theirs = {f.mark for f in self.own.facets.all}
-        never = {f for f, place in self.known.items() if place == "never"}
+        never = {f for f, place in self.places.known.items() if place == "never"}
         missed = [
             f
             for f in self.candidate.facets.unseen()
-            if f not in never and (f.decides or isinstance(self.known.get(f), int))
+            if f not in never
+            and (f.decides or isinstance(self.places.known.get(f), int))
         ]
         theirs_left = {
             f for f in self.own.facets.unseen() if f not in never and f.decides
@@ -477,22 +368,5 @@ class _Drive:
         )
 
 
-def _asks_for_device(program: Program) -> bool:
-    """Whether it depends on the number of multiprocessors: a persistent grid."""
-    own = (e for op in walk(program.body) for e in expressions(op))
-    every = (s for e in (program.grid, *own) for s in symbols(e))
-    return any(s.name in (SM_COUNT.name, GRID_SIZE.name) for s in every)
-
-
 def _texts(facets: Iterable[Facet]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(f.text for f in facets))
-
-
-def _grouped(sizes: dict[str, int], own: Mapping[str, int]) -> dict[str, int]:
-    """Groups of heads keep their number of heads."""
-    if {"H", "G"} <= own.keys():
-        ratio = own["H"] // own["G"]
-        sizes["G"] = min(sizes["G"], 2)
-        sizes["H"] = ratio * sizes["G"]
-        sizes["B"] = min(sizes.get("B", 1), 2)
-    return sizes

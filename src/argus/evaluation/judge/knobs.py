@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from argus.compiler import placed_program
 from argus.diagnostics import ArgusError
+from argus.evaluation.judge.agreeing import declared_tolerance
 from argus.evaluation.judge.driving import Effort, driven
 from argus.evaluation.judge.subject import Subject, own_request, subject_of
 from argus.runs.records import FileProblem, Value
@@ -41,11 +42,7 @@ def settled(
 def _why_not(subject: Subject, name: str, values: Sequence[Value]) -> str:
     """Why a parameter is no knob; empty if results agree at every value it takes."""
     request = own_request(subject)
-    tolerances = {
-        a.name: subject.entry.tolerance if a.dtype.is_float else 0.0
-        for a in subject.arguments()
-        if a.draw == "output"
-    }
+    tolerances = declared_tolerance(subject)
     compared = 0
     for value in values:
         other = replace(request, statics={**request.statics, name: value})

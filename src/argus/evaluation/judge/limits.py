@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from argus.evaluation.judge.plans import Plan
 from argus.runs.records import Candidate, Problem, Record
 
 JobKind = Literal["check", "simulate", "evaluate"]
@@ -21,9 +22,11 @@ class Limits(Record):
     """Hard limits of one candidate. Seconds are wall clock, bytes those of a process.
 
     ``parse``, ``verify``, ``build``: seconds of each stage without a GPU (``build``
-    with the prediction of the time). ``simulate``: seconds of the interpreter. ``run``:
-    seconds of the stages on the GPU, with making inputs and the oracle. ``launch``:
-    seconds of a first launch of the candidate, after which it counts as hung.
+    with the prediction of the time). ``simulate``: seconds of the interpreter and of
+    blocks on tiles, which end themselves long before, by the time of their thread.
+    ``run``: seconds of the stages on the GPU, with making inputs and the oracle.
+    ``launch``: seconds of a first launch of the candidate, after which it counts as
+    hung.
     ``wait``: seconds that it may wait for the lock of a GPU that others use.
     ``memory``: address space that a process without a GPU may add to what it begins
     with (CUDA reserves terabytes, so that there can be no such limit with one).
@@ -53,7 +56,8 @@ class Job(Record):
 
     ``hung`` are programs (``Verdict.program``) that are not to be run again. ``prove``
     is switched off by tests only, which want wrong kernels to reach the device:
-    nothing is then proved, and a candidate may store and assume what it likes.
+    nothing is then proved, and nothing planned, and a candidate may store and assume
+    what it likes. ``plan``: what to launch besides the problem itself.
     ``view``: what to show of it, where that is all that is wanted.
     """
 
@@ -63,4 +67,5 @@ class Job(Record):
     limits: Limits = Limits()
     hung: frozenset[str] = frozenset()
     prove: bool = True
+    plan: Plan | None = None
     view: View = ""

@@ -21,6 +21,7 @@ from typing import Any
 from argus.evaluation.judge import findings as say
 from argus.evaluation.judge.executor import failed, job_key, known_to_hang
 from argus.evaluation.judge.limits import Job, Limits
+from argus.evaluation.judge.plans import Plan
 from argus.evaluation.judge.process import Outcome, attempt, context, limit_of
 from argus.evaluation.judge.worker import Task
 from argus.runs.records import Verdict
@@ -119,7 +120,9 @@ class LocalExecutor:
             return known_to_hang("parse", "")
         # Also when no GPU is left: a predicted time must not pass for a measured one.
         on_gpu = job.kind == "evaluate" and bool(self._names)
-        task: Task = "check" if job.kind == "check" or on_gpu else "simulate"
+        task: Task = "plan" if on_gpu else "simulate"
+        if job.kind == "check" or (on_gpu and not job.prove):
+            task = "check"
         with self._cpu:
             outcome = self._attempt(task, job)
         made = _verdict(outcome, job.limits)
@@ -129,7 +132,9 @@ class LocalExecutor:
             return made
         if made.program in job.hung or made.program in self._hung:
             return _joined(known_to_hang("run", made.program), made)
-        return self._measured(job, made)
+        told = (outcome.told or {}).get("plan")
+        plan = None if told is None else Plan.model_validate(told)
+        return self._measured(job.model_copy(update={"plan": plan}), made)
 
     def _attempt(self, task: Task, job: Job, gpu: str | None = None) -> Outcome:
         """One process; another one if it could not even be started."""
@@ -288,6 +293,7 @@ def _joined(made: Verdict, checked: Verdict) -> Verdict:
             "predicted": checked.predicted,
             "resources": checked.resources,
             "program": checked.program,
+            "not_driven": checked.not_driven,
             "limit_microseconds": made.limit_microseconds or checked.limit_microseconds,
             "seconds": seconds,
         }

@@ -1,71 +1,50 @@
 """On a GPU, in the candidate's own process: is it right, and how fast is it?
 
 The candidate was checked and built before, in another process; here it comes out of the
-disk cache. It is launched on inputs of several distributions, each time with poisoned
-outputs and between guards, and compared with the fp64 oracle, which is computed after
-it ran. Then it is timed beside the baselines, with new inputs and other poison each
-round; the results of some rounds, which nobody knows beforehand, and one more run are
-compared, too. Others may compute on the GPU meanwhile, but not while it is timed.
+disk cache. It is launched on inputs of several distributions and compared with the fp64
+oracle (`launching.py`), then on what the host has planned (`replaying.py`). Then it is
+timed beside the baselines, with new inputs and other poison each round; the results of
+some rounds, which nobody knows beforehand, and one more run are compared, too. Others
+may compute on the GPU meanwhile, but not while it is timed.
 """
 
 from __future__ import annotations
 
-import math
 import os
 import random
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from statistics import median
-from typing import Any
 
-from argus.compiler import build
+from argus.compiler import build, tile_program
 from argus.diagnostics import ArgusError
 from argus.evaluation.arrays import TorchArrays
-from argus.evaluation.device import device_uuid, launch_and_wait, torch_module
+from argus.evaluation.device import device_uuid, torch_module
 from argus.evaluation.judge import findings as say
 from argus.evaluation.judge.candidate import request_of
 from argus.evaluation.judge.checking import Clock
 from argus.evaluation.judge.executor import failed
 from argus.evaluation.judge.gpu_lock import GpuLock
-from argus.evaluation.judge.inputs import DISTRIBUTIONS, Distribution, fill
+from argus.evaluation.judge.inputs import DISTRIBUTIONS, fill
+from argus.evaluation.judge.launching import Placed, correct, placed_at
 from argus.evaluation.judge.limits import Job
+from argus.evaluation.judge.plans import Trial, in_turns
+from argus.evaluation.judge.replaying import Replay
 from argus.evaluation.judge.results import wrong
 from argus.evaluation.judge.speed import speed_limit
-from argus.evaluation.judge.subject import Subject, subject_of
-from argus.evaluation.judge.tolerance import derived, representable, sensitivity
+from argus.evaluation.judge.subject import Subject, own_request, subject_of
+from argus.evaluation.judge.tolerance import derived, sensitivity
 from argus.evaluation.oracle import Inputs, compared, expected, reads
 from argus.evaluation.timing import median_interval, sample_interleaved, working
-from argus.ir.dtypes import DType
-from argus.kernels.library import Argument
 from argus.runs.records import Measured, Verdict
 from argus.runtime.driver import cuda_driver
 from argus.runtime.launch import Loaded
 
-GUARD = 1 << 20
-"""Bytes before and after each tensor that nobody may write."""
-_PATTERN = 0x5A
 _HEAVY = 2e12
 """Operations of a reference above which not every distribution is tried each time: an
 H200 does about 5e13 a second in fp64."""
 _COMPARED = 0.1
 """Share of the timed rounds whose results are compared."""
 CANDIDATE = "candidate"
-
-
-@dataclass(frozen=True)
-class Placed:
-    """A candidate on the device: its arrays, what surrounds them, and its launch."""
-
-    subject: Subject
-    library: TorchArrays
-    arrays: dict[str, Any]
-    guards: tuple[Any, ...]
-    launch: Callable[[], object]
-    seed: int
-
-    def intact(self) -> bool:
-        """Whether nobody wrote around the arrays."""
-        return all(bool((guard == _PATTERN).all()) for guard in self.guards)
 
 
 def measure(job: Job, clock: Clock) -> Verdict:
@@ -108,36 +87,41 @@ def _measured(job: Job, clock: Clock, lock: GpuLock, shared: bool = True) -> Ver
     loaded = Loaded(built.spec, built.cubin.image)
     seed = int.from_bytes(os.urandom(4), "little")
     library = TorchArrays(seed)
-    arrays, guards = guarded(subject.arguments(), library)
     try:
-        prepared = loaded.prepare(**arrays, **subject.scalars)
+        placed = placed_at(subject, subject.case, loaded, library, seed)
     except ArgusError as error:
         return say.verdict("rejected", "run", say.findings_of(error))
-    placed = Placed(
-        subject, library, arrays, guards, lambda: launch_and_wait(prepared), seed
-    )
+    words = ""
     try:
-        bad, error = correct(placed, clock, chosen(subject, seed))
+        bad, error = correct(placed, clock, own_trials(subject, seed))
         if bad is not None:
             return bad
+        if job.plan is not None:
+            programs = tile_program(request), tile_program(own_request(subject))
+            replay = Replay(subject, programs, loaded, library, clock, seed)
+            bad, words = replay.run(job.plan)
+            if bad is not None:
+                return bad
         with clock.waiting("time"):
             lock.exclusive()
         rounds = Rounds(placed)
-        samples = _timed(job, clock, rounds, prepared)
+        samples = _timed(job, clock, rounds, placed.prepared)
         if rounds.bad is not None:
             return rounds.bad
         if shared:
             with clock.waiting("compare"):
                 lock.shared()
         # Once more, with other numbers: what ran while it was timed is what is right.
-        bad, again = correct(placed, clock, ("normal",))
+        once = in_turns(subject.case.sizes, ("normal",))
+        bad, again = correct(placed, clock, once)
     except ArgusError as fault:
         if fault.code not in ("AG0811", "AG0810"):
             raise
         return say.verdict("crashed", clock.stage, say.findings_of(fault))
     if bad is not None:
         return bad
-    return _believed(subject, samples, max(error, again))
+    made = _believed(subject, samples, max(error, again))
+    return made.model_copy(update={"summary": made.summary + words})
 
 
 def _believed(
@@ -177,75 +161,12 @@ def _believed(
 # ------------------------------------------------------------------------- correctness
 
 
-def chosen(subject: Subject, seed: int) -> tuple[Distribution, ...]:
-    """Distributions to try: all, or three of them where the reference is dear."""
-    if subject.entry.work(subject.case).flops < _HEAVY:
-        return DISTRIBUTIONS
-    return ("normal", *random.Random(seed).sample(DISTRIBUTIONS[1:], 2))
-
-
-def correct(
-    placed: Placed, clock: Clock, distributions: tuple[Distribution, ...]
-) -> tuple[Verdict | None, float]:
-    """What is wrong, or None; and the largest error.
-
-    Raises ArgusError AG0811 for a fault of the device, AG1018 for one of the reference.
-    """
-    subject, case = placed.subject, placed.subject.case
-    error = 0.0
-    passed: dict[str, float] | None = None
-    # The last run has finite poison, so that one that is alone has it, too.
-    for left, distribution in zip(
-        range(len(distributions), 0, -1), distributions, strict=True
-    ):
-        finite = left % 2 == 1
-        inputs = fill(
-            subject, case, placed.library, placed.arrays, distribution, finite=finite
-        )
-        clock.begin("run", "launch")
-        placed.launch()
-        clock.begin("compare", "run")
-        where = f"{distribution} inputs of seed {placed.seed}"
-        if not placed.intact():
-            why = "memory outside the candidate's tensors was written"
-            return say.verdict("wrong", "compare", (say.said("AG1020", why),)), error
-        reference = expected(subject.entry, case, inputs)
-        if not representable(inputs, reference):
-            continue
-        if passed is None:
-            passed = sensitivity(subject, case, inputs, reference)
-        tolerances = derived(subject, inputs, reference, passed)
-        found = compared(inputs, reference, tolerances)
-        bad = wrong(found, inputs, where)
-        if bad is not None:
-            return bad, error
-        error = max(error, found.error)
-    return None, error
-
-
-def guarded(
-    arguments: tuple[Argument, ...], library: TorchArrays
-) -> tuple[dict[str, Any], tuple[Any, ...]]:
-    """Arrays for the arguments, by name in order, and the bytes around them."""
-    torch = library.module
-    arrays: dict[str, Any] = {}
-    guards: list[Any] = []
-    for argument in arguments:
-        length = math.prod(argument.shape) * argument.dtype.bytes
-        # The guard behind begins at the first byte after the tensor.
-        whole = torch.full(
-            (2 * GUARD + length,), _PATTERN, dtype=torch.uint8, device=library.device
-        )
-        inner = whole[GUARD : GUARD + length]
-        arrays[argument.name] = _typed(library, inner, argument.dtype).view(
-            argument.shape
-        )
-        guards += [whole[:GUARD], whole[GUARD + length :]]
-    return arrays, tuple(guards)
-
-
-def _typed(library: TorchArrays, raw: Any, dtype: DType) -> Any:
-    return raw.view(library.poisoned(dtype, (1,)).dtype)
+def own_trials(subject: Subject, seed: int) -> tuple[Trial, ...]:
+    """At the problem's own sizes: all distributions, or three if the oracle is dear."""
+    some = DISTRIBUTIONS
+    if subject.entry.work(subject.case).flops >= _HEAVY:
+        some = ("normal", *random.Random(seed).sample(DISTRIBUTIONS[1:], 2))
+    return in_turns(subject.case.sizes, some)
 
 
 # -------------------------------------------------------------------------------- time

@@ -26,13 +26,14 @@ from argus.diagnostics import ArgusError
 from argus.evaluation.judge.checking import Clock, Enter, check
 from argus.evaluation.judge.findings import findings_of, said, verdict
 from argus.evaluation.judge.limits import Job
+from argus.evaluation.judge.plans import Plan
 from argus.evaluation.judge.printed import Printed
 from argus.runs.records import Stage, Verdict
 
-Task = Literal["check", "simulate", "measure", "inspect", "health", "probe"]
-"""check: no GPU. simulate: check, then the interpreter. measure: on the GPU what was
-checked. inspect: a view of it. health: a known kernel on the GPU. probe: which GPUs
-there are."""
+Task = Literal["check", "simulate", "plan", "measure", "inspect", "health", "probe"]
+"""check: no GPU. simulate: check, then the interpreter and tiles. plan: check, then
+tiles, and what they say to launch. measure: on the GPU what was checked. inspect: a
+view of it. health: a known kernel on the GPU. probe: which GPUs there are."""
 
 _VISIBLE = "CUDA_VISIBLE_DEVICES"
 
@@ -70,8 +71,11 @@ def main(
 
         _send(out, {"told": inspected(Job.model_validate_json(job), enter)})
     else:
-        made = judged(task, Job.model_validate_json(job), enter)
-        _send(out, {"verdict": made.model_dump(mode="json")})
+        made, plan = judged(task, Job.model_validate_json(job), enter)
+        message: dict[str, object] = {"verdict": made.model_dump(mode="json")}
+        if plan is not None:
+            message["told"] = {"plan": plan.model_dump(mode="json")}
+        _send(out, message)
     out.close()
     sys.stdout.flush()
     sys.stderr.flush()
@@ -80,27 +84,34 @@ def main(
     os._exit(0)
 
 
-def judged(task: Task, job: Job, enter: Enter) -> Verdict:
-    """The verdict of a task. What goes wrong with the problem itself is "failed"."""
+def judged(task: Task, job: Job, enter: Enter) -> tuple[Verdict, Plan | None]:
+    """The verdict of a task, and the plan that was wanted of it.
+
+    What goes wrong with the problem itself is "failed".
+    """
     clock = Clock(enter)
     try:
         if task == "measure":
             from argus.evaluation.judge.measuring import measure
 
-            return measure(job, clock)
+            return measure(job, clock), None
         checked = check(job, clock)
         if task == "simulate" and checked.verdict.status == "correct":
             from argus.evaluation.judge.simulating import simulated
 
-            return simulated(job, checked, clock)
-        return checked.verdict
+            return simulated(job, checked, clock), None
+        if task == "plan" and checked.verdict.status == "correct":
+            from argus.evaluation.judge.planning import planned
+
+            return planned(job, checked, clock)
+        return checked.verdict, None
     except ArgusError as error:
         made = verdict("failed", clock.stage, findings_of(error))
     except MemoryError:
         text = f"more than {job.limits.memory >> 20} MiB of memory are needed"
         made = verdict("crashed", clock.stage, (said("AG1013", text),))
     clock.end()
-    return made.model_copy(update={"seconds": dict(clock.seconds)})
+    return made.model_copy(update={"seconds": dict(clock.seconds)}), None
 
 
 def _send(out: Connection, message: dict[str, object]) -> None:

@@ -1,5 +1,6 @@
-"""Conditions as the verifier's procedures take them: a block, or sizes, at which one
-holds, or that there are none.
+"""What the verifier's procedures say of a condition: where it holds, or that it cannot.
+
+For given sizes a block is asked for; else sizes at which there is one.
 """
 
 from __future__ import annotations

@@ -19,6 +19,7 @@ __all__ = ["TABLE", "Drawn", "Held", "Tensor", "Written"]
 
 TABLE = 1 << 16
 """Entries of the tables that elements are drawn from."""
+_HALF = 0xFFFFFFFF
 
 
 class Tensor(Protocol):
@@ -38,18 +39,19 @@ class Tensor(Protocol):
         ...
 
 
-def chosen(at: Ints, seed: int) -> Any:
+def chosen(at: Any, seed: int) -> Any:
     """A number below 65536 for each index, that looks random.
 
     Two rounds of multiplying and folding 32 bits (as in MurmurHash3's finaliser).
+    ``at``: 64-bit integers, an array of numpy or a tensor of torch, whose products wrap
+    around: their lower halves are right.
     """
-    where = np.asarray(at)
-    bits = (where ^ (where >> 32)).astype(np.uint32)
-    bits ^= np.uint32((seed * 0x9E3779B9 + 0x7F4A7C15) & 0xFFFFFFFF)
-    bits *= np.uint32(0x85EBCA6B)
-    bits ^= bits >> np.uint32(13)
-    bits *= np.uint32(0xC2B2AE35)
-    return (bits >> np.uint32(16)).astype(np.intp)
+    bits = (at ^ (at >> 32)) & _HALF
+    bits = bits ^ ((seed * 0x9E3779B9 + 0x7F4A7C15) & _HALF)
+    bits = (bits * 0x85EBCA6B) & _HALF
+    bits = bits ^ (bits >> 13)
+    bits = (bits * 0xC2B2AE35) & _HALF
+    return bits >> 16
 
 
 @dataclass(frozen=True)

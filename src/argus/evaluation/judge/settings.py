@@ -1,0 +1,125 @@
+"""With which sizes, scalars and inputs two kernels are run, and who takes them.
+
+A `Setting` is for runs on tiles; its `Drive` is the same as JSON, for the process that
+launches the candidate on a GPU. Everything is drawn from the seed, so that both see the
+same numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from argus.diagnostics import ArgusError
+from argus.evaluation.judge.candidate import environment
+from argus.evaluation.judge.drawing import BY_NAME, Mode, drawn
+from argus.evaluation.judge.plans import Drive
+from argus.evaluation.judge.subject import Subject
+from argus.evaluation.tiles import Tensor, Written
+from argus.ir.expr import holds
+from argus.ir.program import SM_COUNT, Program, ScalarParam
+from argus.kernels.library import Case
+
+__all__ = ["MANY", "Setting", "case_of", "setting_of"]
+
+MANY = 1 << 20
+"""Multiprocessors: as many as tiles, so that a persistent block does one."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Sizes, scalars and inputs that both kernels are run with."""
+
+    subject: Subject
+    case: Case
+    scalars: Mapping[str, int | float]
+    mode: Mode
+    seed: int
+    special: tuple[float, ...]
+    slack: float = 1.0
+    """Factor of the tolerance."""
+    multiprocessors: int = MANY
+
+    def env(self, program: Program) -> dict[str, int | float]:
+        """What symbols of a program are here."""
+        arguments = self.subject.entry.arguments(self.case)
+        made = environment(program, arguments, self.subject)
+        for param in program.params:
+            if isinstance(param, ScalarParam):
+                made[param.sym.name] = self.scalars[param.name]
+        made[SM_COUNT.name] = self.multiprocessors
+        return made
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Inputs, and outputs that nobody has written yet."""
+        return {
+            n: Written(t.shape, t.dtype, t.table, t.seed)
+            if isinstance(t, Written)
+            else t
+            for n, t in self._drawn.items()
+        }
+
+    @cached_property
+    def _drawn(self) -> dict[str, Tensor]:
+        entry = self.subject.entry
+        return drawn(entry, self.case, self.mode, self.seed, self.special)
+
+    def admits(self, program: Program) -> bool:
+        """Whether a program takes these sizes."""
+        env = self.env(program)
+        held = all(
+            int(env.get(name, 0)) % divisor == 0
+            for name, divisor in program.facts.items()
+            if name in env
+        )
+        return held and all(holds(r.cond, env) for r in program.requirements)
+
+    def drive(self, blocks: Sequence[int], shown: int) -> Drive:
+        """As a record; ``blocks`` of the problem's own kernel say what is right."""
+        return Drive(
+            sizes=dict(self.case.sizes),
+            scalars=dict(self.scalars),
+            mode=self.mode.name,
+            seed=self.seed,
+            blocks=tuple(blocks),
+            multiprocessors=self.multiprocessors,
+            slack=self.slack,
+            shown=shown,
+        )
+
+    def where(self) -> str:
+        """For messages."""
+        sizes = ", ".join(f"{k}={v}" for k, v in self.case.sizes.items())
+        return f"at {sizes}, {self.mode.name} inputs of seed {self.seed}"
+
+
+def case_of(subject: Subject, sizes: Mapping[str, int]) -> Case | None:
+    """The problem at other sizes; None where it has no such case."""
+    name = ", ".join(f"{k}={v}" for k, v in sizes.items())
+    case = Case(name, dict(sizes), subject.case.options)
+    try:
+        subject.entry.arguments(case)
+    except (ValueError, ZeroDivisionError, AssertionError, ArgusError):
+        return None
+    return case
+
+
+def setting_of(drive: Drive, subject: Subject, special: tuple[float, ...]) -> Setting:
+    """What a record stands for; ``special`` as of the same two kernels.
+
+    Raises ValueError for sizes that the problem does not have.
+    """
+    case = case_of(subject, drive.sizes)
+    if case is None:
+        raise ValueError(f"the problem has no sizes {drive.sizes}")
+    return Setting(
+        subject,
+        case,
+        drive.scalars,
+        BY_NAME[drive.mode],
+        drive.seed,
+        special,
+        drive.slack,
+        drive.multiprocessors,
+    )
