@@ -1,0 +1,264 @@
+"""Element-wise functions on values, by the names of `argus.ir.functions`.
+
+Arithmetic is exact. Functions of which no law is used are calls: equal arguments give
+equal results. Approximate instructions (`fdiv`, `tanh_approx`) are their function, and
+casts between floats are the identity: terms are real numbers.
+
+Integers stay integers under the functions that are defined on integers; their overflow
+is not looked at here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from itertools import product as choices
+
+from argus.terms.arithmetic import (
+    absolute,
+    larger,
+    logarithm_of,
+    multiply,
+    power,
+    rounded,
+    smaller,
+    tidied_call,
+)
+from argus.terms.cast import to_integer, to_real, to_truth
+from argus.terms.integers import Applied, Comparison, Integer
+from argus.terms.powers import exponential
+from argus.terms.sets import IndexSet, union
+from argus.terms.term import LN2, ONE, Term, leaf_term, number
+from argus.terms.unknown import Unknown
+from argus.terms.value import Case, Value, joined, merged
+from argus.terms.world import World
+
+COMPARISONS: dict[str, Comparison] = {
+    "eq": "==",
+    "ne": "!=",
+    "lt": "<",
+    "le": "<=",
+    "gt": ">",
+    "ge": ">=",
+}
+_LOGICAL = ("and", "or", "xor")
+_ARITHMETIC = ("add", "sub", "mul", "neg", "fma", "maximum", "minimum", "abs")
+_QUOTIENTS = ("floordiv", "mod")
+_CALLS = ("tanh", "erf", "sin", "cos", "atan")
+"""Functions of which nothing is used but that they are functions."""
+_SAME = {"fdiv": "div", "tanh_approx": "tanh"}
+"""Approximate instructions, and the functions that they are."""
+_LN2_TERM = leaf_term(LN2)
+_PER_LN2 = leaf_term(LN2, -1)
+
+RealFunction = Callable[[World, IndexSet, Sequence[Term]], Term]
+
+
+def apply(world: World, function: str, *values: Value) -> Value:
+    """An element-wise function of values.
+
+    Raises Unknown for a function that has no meaning here.
+    """
+    name = _SAME.get(function, function)
+    if name in COMPARISONS:
+        left, right = values
+        return compared(world, COMPARISONS[name], left, right)
+    if name == "where":
+        return _chosen(world, *values)
+    if name == "not" or (name in _LOGICAL and all(v.kind == "truth" for v in values)):
+        return _logical(world, name, values)
+    if all(v.kind != "real" for v in values):
+        if name in (*_ARITHMETIC, *_QUOTIENTS, *_LOGICAL):
+            return _on_integers(world, name, values)
+    elif name in (*_QUOTIENTS, *_LOGICAL):
+        raise Unknown(f"{name} of numbers that are not integers")
+    if name not in REAL:
+        raise Unknown(f"the function {function}")
+    return lifted(world, REAL[name], values)
+
+
+def lifted(world: World, function: RealFunction, values: Sequence[Value]) -> Value:
+    """A function of terms, case by case."""
+    reals = [to_real(world, v) for v in values]
+    cases: list[Case] = []
+    for chosen in choices(*(v.terms for v in reals)):
+        where = _meet(world, [held for held, _ in chosen])
+        if where is not None:
+            cases.append((where, function(world, where, [x for _, x in chosen])))
+    return merged(world, "real", cases)
+
+
+def compared(world: World, op: Comparison, left: Value, right: Value) -> Value:
+    """Where one value compares with another: of data, by atoms that are 0 or 1."""
+    found: list[IndexSet] = []
+    if left.kind != "real" and right.kind != "real":
+        left, right = to_integer(world, left), to_integer(world, right)
+        for (s, x), (t, y) in choices(left.integers, right.integers):
+            found.append(s & t & world.compare(x, op, y))
+        return Value.truth(union(found))
+    left, right = to_real(world, left), to_real(world, right)
+    for (s, x), (t, y) in choices(left.terms, right.terms):
+        where = _meet(world, [s, t])
+        if where is not None:
+            found.append(where & compared_terms(world, op, x, y))
+    return Value.truth(union(found))
+
+
+def compared_terms(world: World, op: Comparison, left: Term, right: Term) -> IndexSet:
+    """Where one term compares with another."""
+    if left.special is not None or right.special is not None:
+        return _compared_special(world, op, left, right)
+    difference = left - right
+    whole = _cleared(difference)
+    if whole is not None:
+        return world.compare(whole, op, 0)
+    reversed_ = op in ("<", ">=")
+    shown = -difference if reversed_ else difference
+    kind = "eq" if op in ("==", "!=") else "gt"
+    holds = op in ("==", ">", "<")
+    return world.compare(world.truth_of(kind, shown), "==", int(holds))
+
+
+def _cleared(term: Term) -> Integer | None:
+    """A positive multiple of a term that is an integer expression, or None."""
+    denominator = 1
+    for coefficient in term.parts.values():
+        denominator *= Fraction(coefficient).denominator
+    return term.scaled(denominator).integer
+
+
+def _compared_special(
+    world: World, op: Comparison, left: Term, right: Term
+) -> IndexSet:
+    for term in (left, right):
+        if term.undefined is not None:
+            raise Unknown(f"a comparison with what is not defined: {term.undefined}")
+    if left.infinite and right.infinite:
+        signs = [next(iter(t.parts.values())) for t in (left, right)]
+        order = (signs[0] > signs[1]) - (signs[0] < signs[1])
+    elif left.infinite:
+        order = 1 if next(iter(left.parts.values())) > 0 else -1
+    else:
+        order = -1 if next(iter(right.parts.values())) > 0 else 1
+    if not (left.infinite and right.infinite):
+        world.convention("data is finite where it is compared with infinity")
+    return world.compare(order, op, 0)
+
+
+def _meet(world: World, sets: Sequence[IndexSet]) -> IndexSet | None:
+    """The common points of several cases, or None where there are none."""
+    where = IndexSet.universe
+    narrowed = 0
+    for one in sets:
+        where = where & one
+        narrowed += not one.is_universe
+    return None if narrowed > 1 and world.is_empty(where) else where
+
+
+def _logical(world: World, name: str, values: Sequence[Value]) -> Value:
+    sets = [to_truth(world, v).where for v in values]
+    if name == "not":
+        return Value.truth(~sets[0])
+    left, right = sets
+    if name == "and":
+        return Value.truth(left & right)
+    if name == "or":
+        return Value.truth(left | right)
+    return Value.truth((left - right) | (right - left))
+
+
+def _chosen(world: World, condition: Value, then: Value, other: Value) -> Value:
+    where = to_truth(world, condition).where
+    if then.kind != other.kind:
+        real = "real" in (then.kind, other.kind)
+        change = to_real if real else to_integer
+        then, other = change(world, then), change(world, other)
+    return joined(world, [(where, then), (~where, other)])
+
+
+def _on_integers(world: World, name: str, values: Sequence[Value]) -> Value:
+    integers = [to_integer(world, v) for v in values]
+    cases: list[Case] = []
+    for chosen in choices(*(v.integers for v in integers)):
+        where = _meet(world, [held for held, _ in chosen])
+        if where is not None:
+            cases.append((where, _of_integers(world, name, [x for _, x in chosen])))
+    return merged(world, "integer", cases)
+
+
+def _of_integers(world: World, name: str, args: Sequence[Integer]) -> Integer:
+    match name, *args:
+        case "add", x, y:
+            return x + y
+        case "sub", x, y:
+            return x - y
+        case "mul", x, y:
+            return x * y
+        case "fma", x, y, z:
+            return x * y + z
+        case "neg", x:
+            return -x
+        case "abs", x:
+            return world.maximum(x, -x)
+        case "floordiv", x, y:
+            return _quotient(world, x, y)
+        case "mod", x, y:
+            return x - y * _quotient(world, x, y)
+        case "maximum", x, y:
+            return world.maximum(x, y)
+        case "minimum", x, y:
+            return world.minimum(x, y)
+        case (("and" | "or" | "xor"), x, y):
+            return _bits(name, x, y)
+        case _:
+            raise Unknown(f"{name} of integers")
+
+
+def _quotient(world: World, dividend: Integer, divisor: Integer) -> Integer:
+    if divisor.constant == 0:
+        raise Unknown(f"a division by 0: {dividend} // 0")
+    return world.quotient(dividend, divisor)
+
+
+def _bits(name: str, left: Integer, right: Integer) -> Integer:
+    """Functions of the bits of two's complement: numbers, else an opaque function."""
+    a, b = left.constant, right.constant
+    if a is not None and b is not None:
+        return Integer.of(a & b if name == "and" else a | b if name == "or" else a ^ b)
+    if left == right:
+        return Integer.of(0) if name == "xor" else left
+    first, second = sorted((left, right), key=lambda i: i.key)
+    return Integer.atom(Applied(name, (first, second)))
+
+
+def _call(name: str) -> RealFunction:
+    return lambda world, where, args: tidied_call(world, name, args)
+
+
+REAL: dict[str, RealFunction] = {
+    "add": lambda world, where, a: a[0] + a[1],
+    "sub": lambda world, where, a: a[0] - a[1],
+    "mul": lambda world, where, a: multiply(world, where, a[0], a[1]),
+    "fma": lambda world, where, a: multiply(world, where, a[0], a[1]) + a[2],
+    "div": lambda world, where, a: multiply(
+        world, where, a[0], power(world, where, a[1], -1)
+    ),
+    "neg": lambda world, where, a: -a[0],
+    "abs": lambda world, where, a: absolute(world, a[0]),
+    "maximum": lambda world, where, a: larger(world, a[0], a[1]),
+    "minimum": lambda world, where, a: smaller(world, a[0], a[1]),
+    "exp": lambda world, where, a: exponential(a[0]),
+    "exp2": lambda world, where, a: exponential(a[0] * _LN2_TERM),
+    "expm1": lambda world, where, a: exponential(a[0]) - ONE,
+    "log": lambda world, where, a: logarithm_of(world, where, a[0]),
+    "log2": lambda world, where, a: logarithm_of(world, where, a[0]) * _PER_LN2,
+    "log1p": lambda world, where, a: logarithm_of(world, where, a[0] + number(1)),
+    "sqrt": lambda world, where, a: power(world, where, a[0], Fraction(1, 2)),
+    "rsqrt": lambda world, where, a: power(world, where, a[0], Fraction(-1, 2)),
+    "rcp": lambda world, where, a: power(world, where, a[0], -1),
+    "floor": lambda world, where, a: rounded(world, "floor", a[0]),
+    "ceil": lambda world, where, a: rounded(world, "ceil", a[0]),
+    "round": lambda world, where, a: rounded(world, "round", a[0]),
+    **{name: _call(name) for name in _CALLS},
+}
+"""What each function is on terms that hold where a set does."""

@@ -1,0 +1,139 @@
+"""Functions of terms that need a world: what is noted, merged or decided by facts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import ceil, floor
+
+from argus.terms.leaves import Call, Sum
+from argus.terms.maxima import maximum_of
+from argus.terms.obligations import Obligation
+from argus.terms.powers import is_nonnegative, is_positive, logarithm, raised
+from argus.terms.sets import IndexSet
+from argus.terms.sums import tidy
+from argus.terms.term import (
+    MINUS_INFINITY,
+    Rational,
+    Term,
+    leaf_term,
+    number,
+    undefined,
+)
+from argus.terms.world import World
+
+
+def multiply(world: World, where: IndexSet, left: Term, right: Term) -> Term:
+    """A product. A factor of infinity is taken to be positive, which is noted."""
+    for infinite, factor in ((left, right), (right, left)):
+        if infinite.infinite and factor.special is None and factor.constant is None:
+            if not is_positive(factor):
+                world.obligations.add(
+                    Obligation("positive", factor, where, None, "a factor of infinity")
+                )
+            return infinite
+    return left * right
+
+
+def power(world: World, where: IndexSet, term: Term, exponent: Rational) -> Term:
+    """A power; what may be 0 below a fraction line, or negative below a root, is noted.
+
+    A sum of positive numbers is 0 where its set is empty: an obligation. That data is
+    not 0 is a convention.
+    """
+    term = tidy(world, term)
+    if exponent < 0:
+        note_divisor(world, where, term)
+    if (
+        not isinstance(exponent, int)
+        and term.constant is None
+        and term.special is None
+        and not is_nonnegative(term)
+    ):
+        world.convention("what stands below a root is not negative")
+    return raised(term, exponent)
+
+
+def note_divisor(world: World, where: IndexSet, term: Term) -> None:
+    """Note what has to hold for a term not to be 0."""
+    if term.special is not None or term.constant is not None:
+        return
+    if len(term.parts) > 1 and not is_positive(term):
+        world.convention("what divides is not 0, unless it is a sum over no points")
+        return
+    for part in term.parts:
+        for leaf, y in part.factors:
+            if isinstance(leaf, Sum) and y > 0 and is_positive(leaf.body):
+                world.obligations.add(
+                    Obligation("not empty", leaf_term(leaf), where, None, "a divisor")
+                )
+            elif not is_positive(leaf_term(leaf)):
+                world.convention(
+                    "what divides is not 0, unless it is a sum over no points"
+                )
+
+
+def logarithm_of(world: World, where: IndexSet, term: Term) -> Term:
+    """The logarithm of what is taken to be positive."""
+    term = tidy(world, term)
+    note_divisor(world, where, term)
+    if term.constant is None and not is_nonnegative(term):
+        world.convention("what stands in a logarithm is positive")
+    return logarithm(term)
+
+
+def absolute(world: World, term: Term) -> Term:
+    """The absolute value."""
+    if term.infinite:
+        return -MINUS_INFINITY
+    if term.special is not None or is_nonnegative(term):
+        return term
+    if is_nonnegative(-term):
+        return -term
+    integer = term.integer
+    if integer is not None and world.is_empty(world.compare(integer, "<", 0)):
+        return term
+    term = tidy(world, term)
+    if next(iter(term.parts.values())) < 0:
+        term = -term
+    return leaf_term(Call("abs", (term,)))
+
+
+def larger(world: World, left: Term, right: Term) -> Term:
+    """The larger of two numbers."""
+    return maximum_of(world, [left, right])
+
+
+def smaller(world: World, left: Term, right: Term) -> Term:
+    """The smaller of two numbers."""
+    return -maximum_of(world, [-left, -right])
+
+
+def rounded(world: World, name: str, term: Term) -> Term:
+    """floor, ceil, or round to even, of numbers; else a call."""
+    if term.integer is not None or term.special is not None:
+        return term
+    value = term.constant
+    if value is None:
+        return tidied_call(world, name, [term])
+    return number({"floor": floor, "ceil": ceil, "round": round}[name](value))
+
+
+def tidied_call(world: World, name: str, args: Sequence[Term]) -> Term:
+    """A call of a function of which nothing is known."""
+    for arg in args:
+        if arg.undefined is not None:
+            return arg
+        if arg.infinite:
+            return undefined(f"{name} of infinity")
+    return leaf_term(Call(name, [tidy(world, a) for a in args]))
+
+
+def mentions(term: Term, kinds: tuple[type, ...]) -> bool:
+    """Whether a leaf of some kinds stands anywhere in a term."""
+    for part in term.parts:
+        if part.exponent is not None and mentions(part.exponent, kinds):
+            return True
+        for leaf, _ in part.factors:
+            if isinstance(leaf, kinds) or any(mentions(t, kinds) for t in leaf.terms):
+                return True
+    return False

@@ -1,0 +1,75 @@
+"""Values of one kind as values of another."""
+
+from __future__ import annotations
+
+from argus.terms.integers import Integer
+from argus.terms.sets import IndexSet, union
+from argus.terms.term import ONE, ZERO, Term, whole
+from argus.terms.unknown import Unknown
+from argus.terms.value import Case, Kind, Value, merged
+from argus.terms.world import World
+
+
+def cast(world: World, value: Value, kind: Kind) -> Value:
+    """A value as one of another kind: floats cut towards zero, truths as 0 or 1."""
+    change = {"real": to_real, "integer": to_integer, "truth": to_truth}
+    return change[kind](world, value)
+
+
+def to_real(world: World, value: Value) -> Value:
+    """A value as real numbers."""
+    if value.kind == "real":
+        return value
+    if value.kind == "integer":
+        return Value("real", tuple((s, whole(x)) for s, x in value.integers))
+    return _by_truth(world, value.where, ONE, ZERO)
+
+
+def to_integer(world: World, value: Value) -> Value:
+    """A value as integers."""
+    if value.kind == "integer":
+        return value
+    if value.kind == "truth":
+        return _by_truth(world, value.where, Integer.of(1), Integer.of(0))
+    return merged(world, "integer", [(s, truncated(world, x)) for s, x in value.terms])
+
+
+def to_truth(world: World, value: Value) -> Value:
+    """Where a value is not 0."""
+    if value.kind == "truth":
+        return value
+    if value.kind == "integer":
+        return Value.truth(
+            union(s & world.compare(x, "!=", 0) for s, x in value.integers)
+        )
+    found: list[IndexSet] = []
+    for where, term in value.terms:
+        if term.special is not None:
+            raise Unknown(f"the truth of {term}")
+        integer = term.integer
+        if integer is not None:
+            found.append(where & world.compare(integer, "!=", 0))
+        else:
+            found.append(where & world.compare(world.truth_of("eq", term), "==", 0))
+    return Value.truth(union(found))
+
+
+def truncated(world: World, term: Term) -> Integer:
+    """A term cut towards zero."""
+    integer = term.integer
+    if integer is not None:
+        return integer
+    constant = term.constant
+    if constant is not None:
+        return Integer.of(int(constant))
+    if term.special is not None:
+        raise Unknown(f"the integer that {term} is cut to")
+    return world.truncation_of(term)
+
+
+def _by_truth(
+    world: World, where: IndexSet, then: Term | Integer, other: Term | Integer
+) -> Value:
+    kind: Kind = "real" if isinstance(then, Term) else "integer"
+    cases: list[Case] = [(where, then), (~where, other)]
+    return merged(world, kind, cases)

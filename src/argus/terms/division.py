@@ -1,0 +1,130 @@
+"""Quotients, remainders, minima and maxima, in one form each.
+
+``a // b`` is split into what ``b`` divides, term by term, and the rest. What is left of
+a quotient by a number has coefficients from 0 to ``b - 1``, so that equal quotients are
+equal atoms; ``a mod b`` is ``a - b * (a // b)``, so that there are quotients only. The
+rest has quotient 0 where its facts say that it lies between 0 and ``b``: Euclid's
+division, also of mixed radix with symbolic divisors.
+
+Divisors are not 0: a convention of each quotient by what may be 0.
+"""
+
+from __future__ import annotations
+
+from math import gcd
+from typing import TYPE_CHECKING, Literal
+
+from argus.terms.integers import Integer, Monomial, Opaque
+
+if TYPE_CHECKING:
+    from argus.terms.world import World
+
+
+def quotient(world: World, dividend: Integer, divisor: Integer) -> Integer:
+    """``dividend // divisor``, rounded down."""
+    number = divisor.constant
+    if number == 0:
+        raise ZeroDivisionError(f"{dividend} // 0")
+    if number is not None and number < 0:
+        return quotient(world, -dividend, Integer.of(-number))
+    key = ("quotient", dividend, divisor)
+    if key not in world.memory:
+        world.memory[key] = (
+            _by_symbol(world, dividend, divisor)
+            if number is None
+            else _by_number(world, dividend, number)
+        )
+    found = world.memory[key]
+    assert isinstance(found, Integer)
+    return found
+
+
+def remainder(world: World, dividend: Integer, divisor: Integer) -> Integer:
+    """``dividend - divisor * (dividend // divisor)``."""
+    return dividend - divisor * quotient(world, dividend, divisor)
+
+
+def extreme(
+    world: World, op: Literal["min", "max"], left: Integer, right: Integer
+) -> Integer:
+    """The smaller or the larger of two integers."""
+    small, large = (left, right) if op == "min" else (right, left)
+    if world.is_empty(world.compare(small, ">", large)):
+        return left
+    if world.is_empty(world.compare(small, "<", large)):
+        return right
+    first, second = sorted((left, right), key=lambda i: i.key)
+    return Integer.atom(Opaque(op, (first, second)))
+
+
+def _by_number(world: World, dividend: Integer, number: int) -> Integer:
+    """A quotient by a positive number."""
+    whole: dict[Monomial, int] = {}
+    rest: dict[Monomial, int] = {}
+    for monomial, coefficient in dividend.terms.items():
+        whole[monomial], rest[monomial] = divmod(coefficient, number)
+    left = Integer(rest)
+    if left.constant is not None:
+        return Integer(whole)
+    return Integer(whole) + _of_rest(world, left, number)
+
+
+def _of_rest(world: World, rest: Integer, number: int) -> Integer:
+    """A quotient by a positive number that divides no coefficient."""
+    common = gcd(number, *(c for m, c in rest.terms.items() if m))
+    if common > 1:
+        # (g y + c) // (g b) = (y + c // g) // b
+        smaller = Integer({m: c // common for m, c in rest.terms.items()})
+        return _by_number(world, smaller, number // common)
+    constant = rest.terms.get((), 0)
+    inner = (rest - constant).single
+    if isinstance(inner, Opaque) and inner.op == "div":
+        below = inner.args[1].constant
+        if below is not None:
+            # (x // a + c) // b = (x + a c) // (a b)
+            return _by_number(world, inner.args[0] + below * constant, below * number)
+    if _lies_within(world, rest, Integer.of(number)):
+        return Integer.of(0)
+    return Integer.atom(Opaque("div", (rest, Integer.of(number))))
+
+
+def _by_symbol(world: World, dividend: Integer, divisor: Integer) -> Integer:
+    """A quotient by what is not a number."""
+    if not world.is_empty(world.compare(divisor, "==", 0)):
+        world.convention(f"the divisor {divisor} is not 0")
+    if dividend == divisor:
+        return Integer.of(1)
+    whole, rest = _split(dividend, divisor)
+    if rest == divisor:
+        return whole + 1
+    if not rest.terms or _lies_within(world, rest, divisor):
+        return whole
+    return whole + Integer.atom(Opaque("div", (rest, divisor)))
+
+
+def _split(dividend: Integer, divisor: Integer) -> tuple[Integer, Integer]:
+    """(q, r) with dividend = q * divisor + r, for a divisor of one monomial."""
+    if len(divisor.terms) != 1:
+        return Integer.of(0), dividend
+    ((wanted, number),) = divisor.terms.items()
+    whole: dict[Monomial, int] = {}
+    rest: dict[Monomial, int] = {}
+    for monomial, coefficient in dividend.terms.items():
+        left = list(monomial)
+        for atom in wanted:
+            if atom not in left:
+                break
+            left.remove(atom)
+        else:
+            if coefficient % number == 0:
+                whole[tuple(left)] = coefficient // number
+                continue
+        rest[monomial] = coefficient
+    return Integer(whole), Integer(rest)
+
+
+def _lies_within(world: World, value: Integer, bound: Integer) -> bool:
+    """Whether 0 <= value < bound, by the facts of what they mention."""
+    return world.is_empty(world.compare(value, "<", 0)) and world.is_empty(
+        world.compare(value, ">=", bound)
+    )

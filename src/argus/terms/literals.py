@@ -1,0 +1,92 @@
+"""Numbers that a program writes, and the constants that they stand for.
+
+A literal within a few units in the last place of f32 of a constant is it, so that
+`exp2(x * 1.4426950408889634)` is `exp(x)`. A finite stand-in for minus infinity is
+infinity: its exponential is 0, and a maximum drops it. Each time that is noted as a
+convention, for the report. A decimal of few digits (0.125, 0.1) is taken at its word.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import inf, isnan, log, pi, sqrt
+
+from argus.terms.powers import raised
+from argus.terms.term import (
+    LN2,
+    MINUS_INFINITY,
+    PI,
+    Rational,
+    Term,
+    leaf_term,
+    number,
+    undefined,
+)
+from argus.terms.world import World
+
+_STAND_IN = 1e29
+"""What is at least as large stands for infinity; f32 ends at 3.4e38."""
+_CLOSE = 2.0**-22
+"""A few units in the last place of f32, relative."""
+_DIGITS = 6
+"""A decimal of at most so many digits is no rounded constant."""
+_ROOTS = 1024
+"""1 / sqrt(n) is recognised for n up to here."""
+
+_CONSTANTS: tuple[tuple[str, float, Rational, Rational, Rational], ...] = (
+    # name, value, and the powers of ln 2, pi and 2 that it is
+    ("log2(e)", 1 / log(2), -1, 0, 0),
+    ("ln(2)", log(2), 1, 0, 0),
+    ("pi", pi, 0, 1, 0),
+    ("2 pi", 2 * pi, 0, 1, 1),
+    ("1/pi", 1 / pi, 0, -1, 0),
+    ("sqrt(2/pi)", sqrt(2 / pi), 0, Fraction(-1, 2), Fraction(1, 2)),
+    ("2/sqrt(pi)", 2 / sqrt(pi), 0, Fraction(-1, 2), 1),
+    ("1/sqrt(2 pi)", 1 / sqrt(2 * pi), 0, Fraction(-1, 2), Fraction(-1, 2)),
+    ("sqrt(2)", sqrt(2), 0, 0, Fraction(1, 2)),
+)
+
+
+def literal(world: World, value: float) -> Term:
+    """The term of a number that a program writes."""
+    if isnan(value):
+        return undefined("not a number")
+    if abs(value) >= _STAND_IN:
+        if abs(value) == inf:
+            world.true_infinity = True
+        else:
+            world.convention(f"{value!r} is taken for infinity")
+        return -MINUS_INFINITY if value > 0 else MINUS_INFINITY
+    exact = Fraction(repr(float(value)))
+    if _digits(value) <= _DIGITS:
+        return number(exact)
+    named = _named(abs(value))
+    if named is None:
+        return number(exact)
+    name, term = named
+    world.convention(f"{value!r} is taken for {'-' if value < 0 else ''}{name}")
+    return -term if value < 0 else term
+
+
+def _named(value: float) -> tuple[str, Term] | None:
+    """The constant that a positive number stands for."""
+    for name, constant, ln2, of_pi, two in _CONSTANTS:
+        if abs(value - constant) <= _CLOSE * constant:
+            term = raised(leaf_term(LN2), ln2) * raised(leaf_term(PI), of_pi)
+            return name, term * raised(number(2), two)
+    for log2e in (False, True):
+        # 1 / sqrt(n), the scale of attention, and the same times log2(e)
+        square = (value * (log(2) if log2e else 1)) ** -2
+        n = round(square)
+        if 1 <= n <= _ROOTS and abs(square - n) <= 2 * _CLOSE * n:
+            term = raised(number(n), Fraction(-1, 2))
+            if log2e:
+                return f"log2(e)/sqrt({n})", term * leaf_term(LN2, -1)
+            return f"1/sqrt({n})", term
+    return None
+
+
+def _digits(value: float) -> int:
+    """How many significant decimal digits a number is written with."""
+    mantissa = repr(float(value)).lower().partition("e")[0]
+    return len(mantissa.replace("-", "").replace(".", "").strip("0"))

@@ -1,0 +1,61 @@
+"""What has to hold for a term to be what it claims.
+
+The algebra of terms is that of real numbers. Where a step of it needs more than the
+terms show, it notes an obligation: who compares terms has them checked, and claims
+nothing where one is not met.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from argus.terms.integers import Data
+from argus.terms.sets import IndexSet
+
+Kind = Literal["positive", "not empty", "finite"]
+
+
+@dataclass(frozen=True)
+class Obligation:
+    """What a term has to be, wherever the points of a set are reached.
+
+    - "positive": a factor of minus infinity is greater than 0.
+    - "not empty": a denominator is a sum over at least one point.
+    - "finite": a maximum that is subtracted in an exponent is one of at least one
+      number. With a finite stand-in for minus infinity nothing follows from it; the
+      difference of two infinities is not a number.
+
+    ``needs`` is the set of points at which it holds, where sets can say so; None where
+    they cannot.
+    """
+
+    kind: Kind
+    term: Data
+    where: IndexSet
+    needs: IndexSet | None
+    why: str
+
+
+class Obligations:
+    """The obligations of a world, each once, in the order of their discovery."""
+
+    def __init__(self) -> None:
+        self._all: dict[tuple[str, str, IndexSet], Obligation] = {}
+
+    def add(self, obligation: Obligation) -> None:
+        """Note one; the same of the same set is noted once."""
+        key = (obligation.kind, obligation.term.key, obligation.where)
+        self._all.setdefault(key, obligation)
+
+    def __iter__(self) -> Iterator[Obligation]:
+        return iter(tuple(self._all.values()))
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def forget_after(self, count: int) -> None:
+        """Drop all but the first ones: of a walk whose terms are not used."""
+        for key in list(self._all)[count:]:
+            del self._all[key]

@@ -1,0 +1,307 @@
+"""Sets of points of integers, decided by isl.
+
+Every monomial that a set mentions is a parameter of an isl set without dimensions: a
+set is a condition. What is quasi-affine (quotients and remainders by numbers included)
+is isl's own; products of atoms and atoms that isl has no form for are parameters of
+which this module knows nothing. Facts about them are `world.close`'s.
+
+Sets are made by a world (`world.compare`), and combined here:
+
+    inside = world.compare(k, ">=", 0) & world.compare(k, "<", n)
+    outside = ~inside
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import ClassVar, TypeVar, cast
+
+import islpy as isl
+
+from argus.terms.integers import Comparison, Integer, Monomial, Opaque, Variable
+from argus.terms.unknown import Unknown
+
+PARAMETER = isl.dim_type.param
+_Answer = TypeVar("_Answer")
+_OPERATIONS = 20_000_000
+"""isl gives up on one question after so many steps; a second or so."""
+
+
+class Space:
+    """The isl context of a world, and which monomial each parameter is."""
+
+    def __init__(self) -> None:
+        self.context = isl.Context()
+        self._names: dict[Monomial, str] = {}
+        self._monomials: dict[str, Monomial] = {}
+        self._comparisons: dict[tuple[Integer, Comparison], IndexSet] = {}
+
+    def name(self, monomial: Monomial) -> str:
+        """The parameter of a monomial."""
+        name = self._names.get(monomial)
+        if name is None:
+            name = f"p{len(self._names)}"
+            self._names[monomial] = name
+            self._monomials[name] = monomial
+        return name
+
+    def monomial(self, name: str) -> Monomial:
+        """The monomial of a parameter. Raises KeyError where it is none."""
+        return self._monomials[name]
+
+    def compare(self, difference: Integer, op: Comparison) -> IndexSet:
+        """Where a difference is ``op`` 0."""
+        value = difference.constant
+        if value is not None:
+            return IndexSet.universe if holds(value, op, 0) else IndexSet.nothing
+        key = (difference, op)
+        if key not in self._comparisons:
+            used: set[str] = set()
+            text = self.text(difference, used)
+            relation = "=" if op == "==" else op
+            condition = f"{text} {relation} 0"
+            if op == "!=":
+                condition = f"({text} < 0 or {text} > 0)"
+            made = self.parse(condition, used)
+            self._comparisons[key] = IndexSet(made, self)
+        return self._comparisons[key]
+
+    def parse(self, condition: str, used: Iterable[str]) -> isl.Set:
+        """The isl set of a condition over parameters."""
+        text = f"[{', '.join(sorted(used))}] -> {{ : {condition} }}"
+        return isl.Set.read_from_str(self.context, text)
+
+    def text(self, value: Integer, used: set[str]) -> str:
+        """An integer as isl reads it; adds the parameters to ``used``."""
+        parts: list[str] = []
+        for monomial, coefficient in value.terms.items():
+            if not monomial:
+                parts.append(str(coefficient))
+                continue
+            native = self._native(monomial, used)
+            if native is None:
+                native = self.name(monomial)
+                used.add(native)
+            parts.append(f"{coefficient}*{native}")
+        return " + ".join(parts) or "0"
+
+    def _native(self, monomial: Monomial, used: set[str]) -> str | None:
+        """A quotient or remainder by a positive number."""
+        if len(monomial) != 1 or not is_native(monomial):
+            return None
+        atom = cast(Opaque, monomial[0])
+        dividend, divisor = atom.args
+        inner = self.text(dividend, used)
+        if atom.op == "div":
+            return f"floor(({inner})/{divisor.constant})"
+        return f"(({inner}) mod {divisor.constant})"
+
+
+class IndexSet:
+    """A set of points, with ``&``, ``|``, ``-`` and ``~``.
+
+    Compared by identity: `world.equal_sets` asks whether two sets are equal.
+    """
+
+    __slots__ = ("_monomials", "isl", "number", "space")
+    universe: ClassVar[IndexSet]
+    nothing: ClassVar[IndexSet]
+
+    def __init__(self, value: isl.Set | bool, space: Space | None = None) -> None:
+        self.isl, self.space = value, space
+        self.number: int | None = None
+        """Of a canonical set of a world: equal numbers, equal sets."""
+        self._monomials: tuple[Monomial, ...] | None = None
+
+    @property
+    def is_universe(self) -> bool:
+        """Whether it is plainly everything. Everything may look otherwise."""
+        return self.isl is True
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether no point is in it, whatever opaque monomials are."""
+        return self.isl is False
+
+    def __and__(self, other: IndexSet) -> IndexSet:
+        if self.isl is True or other.isl is False or self is other:
+            return other
+        if other.isl is True or self.isl is False:
+            return self
+        return self._with(other, isl.Set.intersect)
+
+    def __or__(self, other: IndexSet) -> IndexSet:
+        if self.isl is False or other.isl is True or self is other:
+            return other
+        if other.isl is False or self.isl is True:
+            return self
+        return self._with(other, isl.Set.union).coalesced()
+
+    def __sub__(self, other: IndexSet) -> IndexSet:
+        if other.isl is False or self.isl is False:
+            return self
+        if other.isl is True or self is other:
+            return IndexSet.nothing
+        if self.isl is True:
+            return ~other
+        return self._with(other, isl.Set.subtract)
+
+    def __invert__(self) -> IndexSet:
+        if isinstance(self.isl, bool):
+            return IndexSet.nothing if self.isl else IndexSet.universe
+        return self.of(self.isl.complement())
+
+    def coalesced(self) -> IndexSet:
+        """The same set of fewer pieces."""
+        if isinstance(self.isl, bool):
+            return self
+        return self.of(self.isl.coalesce())
+
+    def same(self, other: IndexSet) -> bool:
+        """Whether both have the same points, whatever opaque monomials are."""
+        if self is other:
+            return True
+        if isinstance(self.isl, bool) or isinstance(other.isl, bool):
+            return (self - other).is_nothing and (other - self).is_nothing
+        return _guarded(lambda: plain(self).is_equal(plain(other)))
+
+    def within(self, other: IndexSet) -> bool:
+        """Whether it is a subset, whatever opaque monomials are."""
+        if self is other or self.isl is False or other.isl is True:
+            return True
+        if isinstance(self.isl, bool) or isinstance(other.isl, bool):
+            return (self - other).is_nothing
+        return _guarded(lambda: plain(self).is_subset(plain(other)))
+
+    def gist(self, context: IndexSet) -> IndexSet:
+        """What has to be said where the context is known to hold."""
+        if isinstance(self.isl, bool) or isinstance(context.isl, bool):
+            return self
+        return self._with(context, isl.Set.gist).coalesced()
+
+    def without(self, names: Sequence[str]) -> IndexSet:
+        """Whether there are values of these parameters for which it holds."""
+        if isinstance(self.isl, bool):
+            return self
+        found = self.isl
+        for name in names:
+            at = found.find_dim_by_name(PARAMETER, name)
+            if at >= 0:
+                found = found.project_out(PARAMETER, at, 1)
+        return self.of(found)
+
+    @property
+    def monomials(self) -> tuple[Monomial, ...]:
+        """Monomials that it depends on."""
+        if self._monomials is None:
+            self._monomials = ()
+            if not isinstance(self.isl, bool) and self.space is not None:
+                space, value = self.space, self.isl
+                self._monomials = tuple(
+                    space.monomial(name)
+                    for i, name in enumerate(parameters(value))
+                    if value.involves_dims(PARAMETER, i, 1)
+                )
+        return self._monomials
+
+    def variables(self) -> frozenset[Variable]:
+        """Variables that it depends on, also through opaque atoms."""
+        found: set[Variable] = set()
+        for monomial in self.monomials:
+            for atom in monomial:
+                found |= atom.variables
+        return frozenset(found)
+
+    def of(self, value: isl.Set) -> IndexSet:
+        """Another set of the same world, without parameters that do not matter."""
+        if value.is_empty():
+            return IndexSet.nothing
+        for at in reversed(range(value.dim(PARAMETER))):
+            if not value.involves_dims(PARAMETER, at, 1):
+                value = value.project_out(PARAMETER, at, 1)
+        if not value.dim(PARAMETER) and value.plain_is_universe():
+            return IndexSet.universe
+        return IndexSet(value, self.space)
+
+    def _with(
+        self, other: IndexSet, combine: Callable[[isl.Set, isl.Set], isl.Set]
+    ) -> IndexSet:
+        if self.space is not other.space:
+            raise ValueError("sets of two worlds")
+        return self.of(_guarded(lambda: combine(plain(self), plain(other))))
+
+    def __str__(self) -> str:
+        if isinstance(self.isl, bool) or self.space is None:
+            return "{ : }" if self.isl else "{ : false }"
+        space, text = self.space, str(self.isl)
+        text = text.split("->", 1)[1] if text.startswith("[") else text
+        text = re.sub(r"(\d)(p\d+)", r"\1*\2", " ".join(text.split()))
+        return re.sub(
+            r"\bp\d+\b", lambda m: "*".join(map(str, space.monomial(m[0]))), text
+        )
+
+    __repr__ = __str__
+
+
+IndexSet.universe = IndexSet(True)
+IndexSet.nothing = IndexSet(False)
+IndexSet.universe.number = 0
+IndexSet.nothing.number = 1
+
+
+def plain(value: IndexSet) -> isl.Set:
+    """The isl set of a set that is neither plainly everything nor nothing."""
+    assert not isinstance(value.isl, bool)
+    return value.isl
+
+
+def parameters(value: isl.Set) -> list[str]:
+    """The names of the parameters of an isl set, in order."""
+    names = (value.get_dim_name(PARAMETER, i) for i in range(value.dim(PARAMETER)))
+    return [name for name in names if name is not None]
+
+
+def is_native(monomial: Monomial) -> bool:
+    """Whether isl has a form for a monomial: a quotient, a remainder by a number."""
+    if len(monomial) != 1 or not isinstance(monomial[0], Opaque):
+        return False
+    atom = monomial[0]
+    divisor = atom.args[1].constant
+    return atom.op in ("div", "mod") and divisor is not None and divisor > 0
+
+
+def holds(left: int, op: Comparison, right: int) -> bool:
+    """A comparison of numbers."""
+    return {
+        "==": left == right,
+        "!=": left != right,
+        "<": left < right,
+        "<=": left <= right,
+        ">": left > right,
+        ">=": left >= right,
+    }[op]
+
+
+def union(sets: Iterable[IndexSet]) -> IndexSet:
+    """All points of several sets."""
+    found = IndexSet.nothing
+    for one in sets:
+        found = found | one
+    return found
+
+
+def intersection(sets: Iterable[IndexSet]) -> IndexSet:
+    """The points that are in all of several sets."""
+    found = IndexSet.universe
+    for one in sets:
+        found = found & one
+    return found
+
+
+def _guarded(question: Callable[[], _Answer]) -> _Answer:
+    """An answer of isl; Unknown where it gives up."""
+    try:
+        return question()
+    except isl.Error as error:
+        raise Unknown(f"isl gives up on a set: {error}") from error

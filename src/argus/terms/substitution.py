@@ -1,0 +1,151 @@
+"""Variables replaced by integers, in atoms, integers and sets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, TypeAlias
+
+import islpy as isl
+
+from argus.terms import division
+from argus.terms.integers import (
+    Applied,
+    Atom,
+    Data,
+    Entry,
+    Integer,
+    Monomial,
+    Opaque,
+    Truncated,
+    Truth,
+    Variable,
+)
+from argus.terms.sets import PARAMETER, IndexSet, Space, is_native, parameters, plain
+
+if TYPE_CHECKING:
+    from argus.terms.world import World
+
+Environment: TypeAlias = Mapping[Variable, Integer]
+
+
+def in_atom(world: World, atom: Atom, env: Environment) -> Integer:
+    """An atom with variables replaced."""
+    if isinstance(atom, Variable):
+        return env[atom] if atom in env else Integer.atom(atom)
+    if not any(v in env for v in atom.variables):
+        return Integer.atom(atom)
+    match atom:
+        case Opaque():
+            left, right = (in_integer(world, a, env) for a in atom.args)
+            if atom.op == "div":
+                return division.quotient(world, left, right)
+            if atom.op == "mod":
+                return division.remainder(world, left, right)
+            return division.extreme(world, atom.op, left, right)
+        case Entry():
+            indices = tuple(in_integer(world, i, env) for i in atom.indices)
+            return Integer.atom(Entry(atom.tensor, indices))
+        case Applied():
+            args = tuple(in_integer(world, a, env) for a in atom.args)
+            return Integer.atom(Applied(atom.function, args))
+        case Truth():
+            return world.truth_of(atom.op, _in_data(world, atom.term, env))
+        case Truncated():
+            return world.truncation_of(_in_data(world, atom.term, env))
+        case _:
+            raise TypeError(f"variables in {type(atom).__name__}")
+
+
+def _in_data(world: World, term: Data, env: Environment) -> Data:
+    return world.substitute(term, env)
+
+
+def in_integer(world: World, value: Integer, env: Environment) -> Integer:
+    """An integer with variables replaced."""
+    if not any(v in env for v in value.variables()):
+        return value
+    total = Integer.of(0)
+    for monomial, coefficient in value.terms.items():
+        total = total + in_monomial(world, monomial, env) * coefficient
+    return total
+
+
+def in_monomial(world: World, monomial: Monomial, env: Environment) -> Integer:
+    """A product of atoms with variables replaced."""
+    if not any(v in env for atom in monomial for v in atom.variables):
+        return Integer({monomial: 1})
+    found = Integer.of(1)
+    for atom in monomial:
+        found = found * in_atom(world, atom, env)
+    return found
+
+
+def in_set(world: World, where: IndexSet, env: Environment) -> IndexSet:
+    """A set with variables replaced.
+
+    A parameter that becomes another is renamed. One that becomes an expression gets a
+    name of its own, is equated with the expression, and then projected out, which is
+    exact: it equals something.
+    """
+    if isinstance(where.isl, bool):
+        return where
+    used = where.variables()
+    changed = {v: e for v, e in env.items() if v in used}
+    if not changed:
+        return where
+    key = ("set", where, tuple(changed.items()))
+    found = world.memory.get(key)
+    if found is None:
+        found = world.memory[key] = _in_set(world, where, changed)
+    assert isinstance(found, IndexSet)
+    return found
+
+
+def _in_set(world: World, where: IndexSet, env: Environment) -> IndexSet:
+    space = world.space
+    becomes: dict[Monomial, Integer] = {}
+    for monomial in where.monomials:
+        value = in_monomial(world, monomial, env)
+        if value != Integer({monomial: 1}):
+            becomes[monomial] = value
+    kept = {m for m in where.monomials if m not in becomes}
+    found = plain(where)
+    equated: list[tuple[str, Integer]] = []
+    renamed: dict[str, str] = {}
+    taken = {space.name(m) for m in kept}
+    for number, (monomial, value) in enumerate(becomes.items()):
+        target = _parameter(space, value)
+        if target is not None and target not in taken:
+            taken.add(target)
+            renamed[space.name(monomial)] = target
+        else:
+            renamed[space.name(monomial)] = f"t{number}"
+            equated.append((f"t{number}", value))
+    found = _rename(found, renamed)
+    for name, value in equated:
+        params = {name}
+        text = space.text(value, params)
+        found = found.intersect(space.parse(f"{name} = {text}", params))
+    result = IndexSet(found, space).without([name for name, _ in equated])
+    return result.coalesced() if equated else result
+
+
+def _rename(value: isl.Set, names: Mapping[str, str]) -> isl.Set:
+    """Parameters under other names, all at once: names may be swapped."""
+    for at, name in enumerate(parameters(value)):
+        if name in names:
+            value = value.set_dim_name(PARAMETER, at, f"r{names[name]}")
+    for at, name in enumerate(parameters(value)):
+        if name.startswith("r"):
+            value = value.set_dim_name(PARAMETER, at, name[1:])
+    return value
+
+
+def _parameter(space: Space, value: Integer) -> str | None:
+    """The parameter that stands for an integer, if one does."""
+    if len(value.terms) != 1:
+        return None
+    ((monomial, coefficient),) = value.terms.items()
+    if coefficient != 1 or not monomial or is_native(monomial):
+        return None
+    return space.name(monomial)

@@ -1,0 +1,270 @@
+"""A world: the symbols, facts and requirements of one proof.
+
+    world = World()
+    n = world.size("N")
+    k = world.variable("k", 0, n)
+    world.is_empty(world.compare(k, ">=", n))     # True: k's bounds are facts
+    world.quotient(64 * n + k, 64)                # N + k // 64
+
+There is no state outside of a world. Facts hang on atoms (`facts.py`) and come into
+play by `close`; a question that a fact would decide and that is not known is answered
+with "not proved", never with the opposite.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol, TypeVar, cast, runtime_checkable
+
+from argus.terms import division, facts, substitution
+from argus.terms.integers import (
+    Atom,
+    Comparison,
+    Data,
+    Entry,
+    Integer,
+    Monomial,
+    Truncated,
+    Truth,
+    Variable,
+)
+from argus.terms.interning import Interned, canonical
+from argus.terms.obligations import Obligations
+from argus.terms.sampling import sample
+from argus.terms.sets import IndexSet, Space
+from argus.terms.unknown import Unknown
+
+EntryFact = Callable[[tuple[Integer, ...], Integer], IndexSet]
+"""What holds of the entry at a position, for every position: outside of the tensor,
+too, so that a fact about entries starts with "the position lies outside, or"."""
+
+
+@runtime_checkable
+class Substitutable(Protocol):
+    """What variables can be replaced in: terms and values."""
+
+    def substituted(self, world: World, env: Mapping[Variable, Integer]) -> object:
+        """The same with variables replaced."""
+        ...
+
+
+Symbolic = TypeVar("Symbolic")
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """What a launch guarantees, and who says so."""
+
+    where: IndexSet
+    why: str
+
+
+class World:
+    """The symbols and facts of one proof."""
+
+    def __init__(self) -> None:
+        self.space = Space()
+        self.requirements: list[Requirement] = []
+        self.divisors: list[tuple[Integer, Integer]] = []
+        """Pairs (divisor, dividend) that a launch guarantees."""
+        self.obligations = Obligations()
+        """What has to hold for terms to be what they claim, see `obligations.py`."""
+        self.conventions: dict[str, None] = {}
+        """What was taken for the same, or for defined, in words; in order."""
+        self.entry_facts: dict[str, list[EntryFact]] = {}
+        self.known = facts.Known()
+        self.interned = Interned()
+        self.memory: dict[object, object] = {}
+        """Results of pure functions of this world, kept while no fact is added."""
+        self.true_infinity = False
+        """Whether a program writes infinity itself and not only a stand-in."""
+        self._variables: dict[str, Variable] = {}
+        self._fresh = 0
+
+    # -- symbols
+
+    def size(self, name: str) -> Integer:
+        """A size of a tensor: at least 0. The same for each call with a name."""
+        return self.variable(name, 0)
+
+    def variable(
+        self,
+        name: str,
+        lower: Integer | int | None = None,
+        upper: Integer | int | None = None,
+    ) -> Integer:
+        """The variable of a name, from ``lower`` to ``upper`` (exclusive).
+
+        Raises ValueError where the name stands for a variable of other bounds.
+        """
+        low = None if lower is None else Integer.of(lower)
+        high = None if upper is None else Integer.of(upper)
+        made = self._variables.get(name)
+        if made is None:
+            made = self._variables[name] = Variable(name, low, high)
+        elif (low is not None and made.lower != low) or (
+            high is not None and made.upper != high
+        ):
+            raise ValueError(f"{name} has other bounds already")
+        return Integer.atom(made)
+
+    def fresh(
+        self,
+        stem: str,
+        lower: Integer | int | None = None,
+        upper: Integer | int | None = None,
+    ) -> Integer:
+        """A variable that nothing mentions yet: ``stem.1``, ``stem.2``, ..."""
+        self._fresh += 1
+        stem = stem.partition(".")[0]
+        return self.variable(f"{stem}.{self._fresh}", lower, upper)
+
+    def entry(self, tensor: str, indices: Sequence[Integer]) -> Integer:
+        """The entry of an integer tensor."""
+        return Integer.atom(Entry(tensor, tuple(indices)))
+
+    # -- what is known
+
+    def require(self, where: IndexSet, why: str) -> None:
+        """What every launch guarantees."""
+        if where.is_universe:
+            return
+        self.requirements.append(Requirement(where, why))
+        self._forget()
+
+    def require_divides(self, divisor: Integer | int, dividend: Integer | int) -> None:
+        """Every launch guarantees that a positive number divides another."""
+        divisor, dividend = Integer.of(divisor), Integer.of(dividend)
+        why = f"{divisor} divides {dividend}"
+        self.require(self.compare(divisor, ">=", 1), why)
+        rest = division.remainder(self, dividend, divisor)
+        self.require(self.compare(rest, "==", 0), why)
+        self.divisors.append((divisor, dividend))
+        self._forget()
+
+    def divides(self, divisor: Integer, dividend: Integer) -> bool:
+        """Whether a launch guarantees it, in just these words."""
+        return (divisor, dividend) in self.divisors
+
+    def assume_entries(self, tensor: str, fact: EntryFact) -> None:
+        """What an author assumes of every entry of an integer tensor."""
+        self.entry_facts.setdefault(tensor, []).append(fact)
+        self._forget()
+
+    def convention(self, text: str) -> None:
+        """Note what was taken for granted, in words for the report."""
+        self.conventions.setdefault(text)
+
+    def _forget(self) -> None:
+        self.known = facts.Known()
+        self.memory = {}
+
+    # -- integers
+
+    def compare(
+        self, left: Integer | int, op: Comparison, right: Integer | int
+    ) -> IndexSet:
+        """Where ``left op right``."""
+        return self.space.compare(Integer.of(left) - right, op)
+
+    def quotient(self, dividend: Integer | int, divisor: Integer | int) -> Integer:
+        """``dividend // divisor``, rounded down."""
+        return division.quotient(self, Integer.of(dividend), Integer.of(divisor))
+
+    def remainder(self, dividend: Integer | int, divisor: Integer | int) -> Integer:
+        """``dividend - divisor * (dividend // divisor)``."""
+        return division.remainder(self, Integer.of(dividend), Integer.of(divisor))
+
+    def minimum(self, left: Integer | int, right: Integer | int) -> Integer:
+        """The smaller of two integers."""
+        return division.extreme(self, "min", Integer.of(left), Integer.of(right))
+
+    def maximum(self, left: Integer | int, right: Integer | int) -> Integer:
+        """The larger of two integers."""
+        return division.extreme(self, "max", Integer.of(left), Integer.of(right))
+
+    # -- sets
+
+    def facts(self, monomials: Sequence[Monomial]) -> IndexSet:
+        """All that is known of monomials and of what these facts mention."""
+        return facts.closure(self, tuple(monomials))
+
+    def close(self, where: IndexSet) -> IndexSet:
+        """A set and all facts of what it mentions."""
+        if isinstance(where.isl, bool):
+            return where
+        return where & self.facts(where.monomials)
+
+    def is_empty(self, where: IndexSet) -> bool:
+        """Whether no launch has a point of it. False: not proved to be empty."""
+        return where.is_nothing or self.close(where).is_nothing
+
+    def is_subset(self, part: IndexSet, whole: IndexSet) -> bool:
+        """Whether every point of one set is in the other. False: not proved."""
+        if part is whole or part.is_nothing or whole.is_universe:
+            return True
+        return self.is_empty(part - whole)
+
+    def equal_sets(self, left: IndexSet, right: IndexSet) -> bool:
+        """Whether both sets have the same points. False: not proved."""
+        return self.is_subset(left, right) and self.is_subset(right, left)
+
+    def canonical(self, where: IndexSet) -> IndexSet:
+        """One object for all sets that are equal where their facts hold.
+
+        It is what has to be said beside the facts, so that it depends neither on what
+        else one side knows nor on the way on which it was found.
+        """
+        return canonical(self, where)
+
+    def sample(self, where: IndexSet) -> dict[Variable, int] | None:
+        """A point of a set at which all it mentions has its value, or None.
+
+        None: none was found. Entries of tensors and truths of data are not in it.
+        """
+        return sample(self, where)
+
+    def project(self, where: IndexSet, variables: Sequence[Variable]) -> IndexSet:
+        """Where there are values of variables, within their bounds, for which it holds.
+
+        Raises Unknown where an opaque atom or a product depends on one of them.
+        """
+        gone = set(variables)
+        bounds = [facts.of_atom(self, v) for v in variables]
+        for bound in bounds:
+            where = where & bound
+        for monomial in where.monomials:
+            if len(monomial) == 1 and isinstance(monomial[0], Variable):
+                continue
+            if any(a.variables & gone for a in monomial):
+                shown = "*".join(map(str, monomial))
+                raise Unknown(f"whether there is a point that {shown} depends on")
+        return where.without([self.space.name((v,)) for v in variables])
+
+    # -- substitution
+
+    def substitute(self, value: Symbolic, env: Mapping[Variable, Integer]) -> Symbolic:
+        """The same with variables replaced: an integer, a set, a term or a value."""
+        result: object
+        if isinstance(value, Integer):
+            result = substitution.in_integer(self, value, env)
+        elif isinstance(value, IndexSet):
+            result = substitution.in_set(self, value, env)
+        elif isinstance(value, Substitutable):
+            result = value.substituted(self, env)
+        else:
+            raise TypeError(f"variables in {type(value).__name__}")
+        return cast(Symbolic, result)
+
+    def truth_of(self, op: Literal["gt", "eq"], term: Data) -> Integer:
+        """1 where a term is greater than 0, or equal to 0; else 0."""
+        return Integer.atom(Truth(op, term))
+
+    def truncation_of(self, term: Data) -> Integer:
+        """A term cut to an integer, towards zero."""
+        return Integer.atom(Truncated(term))
+
+    def atom_value(self, atom: Atom, env: Mapping[Variable, Integer]) -> Integer:
+        """An atom with variables replaced."""
+        return substitution.in_atom(self, atom, env)

@@ -1,0 +1,101 @@
+"""Integers have one form, and it is the integer."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from argus.terms import Integer, World
+
+numbers = st.integers(-20, 20)
+
+
+@st.composite
+def expressions(draw: st.DrawFn, depth: int = 3) -> object:
+    """A tree of operations on x, y, z and numbers."""
+    if depth == 0 or draw(st.booleans()):
+        return draw(st.one_of(st.sampled_from("xyz"), numbers))
+    op = draw(st.sampled_from(["+", "-", "*", "//", "%", "min", "max"]))
+    left = draw(expressions(depth - 1))
+    if op in ("//", "%"):
+        return op, left, draw(st.sampled_from([1, 2, 3, 4, 6, 8, -3]))
+    return op, left, draw(expressions(depth - 1))
+
+
+def symbolic(world: World, tree: object) -> Integer:
+    if isinstance(tree, str):
+        return world.variable(tree, 0, 12)
+    if isinstance(tree, int):
+        return Integer.of(tree)
+    op, left, right = tree
+    a, b = symbolic(world, left), symbolic(world, right)
+    return {
+        "+": lambda: a + b,
+        "-": lambda: a - b,
+        "*": lambda: a * b,
+        "//": lambda: world.quotient(a, b),
+        "%": lambda: world.remainder(a, b),
+        "min": lambda: world.minimum(a, b),
+        "max": lambda: world.maximum(a, b),
+    }[op]()
+
+
+def concrete(tree: object, env: dict[str, int]) -> int:
+    if isinstance(tree, str):
+        return env[tree]
+    if isinstance(tree, int):
+        return tree
+    op, left, right = tree
+    a, b = concrete(left, env), concrete(right, env)
+    return {
+        "+": lambda: a + b,
+        "-": lambda: a - b,
+        "*": lambda: a * b,
+        "//": lambda: a // b,
+        "%": lambda: a % b,
+        "min": lambda: min(a, b),
+        "max": lambda: max(a, b),
+    }[op]()
+
+
+@given(expressions(), st.tuples(*[st.integers(0, 11)] * 3))
+def test_the_simplified_integer_has_the_value_of_the_expression(
+    tree: object, point: tuple[int, int, int]
+) -> None:
+    world = World()
+    value = symbolic(world, tree)
+    env = dict(zip("xyz", point, strict=True))
+    fixed = {
+        world.variable(name).atoms()[0]: Integer.of(number)
+        for name, number in env.items()
+    }
+    assert world.substitute(value, fixed).constant == concrete(tree, env)
+
+
+def test_mixed_radix_is_taken_apart() -> None:
+    world = World()
+    rows, columns = world.size("R"), world.size("C")
+    r, c = world.variable("r", 0, rows), world.variable("c", 0, columns)
+    tile = r * columns + c
+    assert world.quotient(tile, columns) == r
+    assert world.remainder(tile, columns) == c
+
+
+def test_a_head_has_a_group_below_the_number_of_groups() -> None:
+    world = World()
+    heads, groups = world.size("H"), world.size("G")
+    world.require(world.compare(heads, ">=", 1), "sizes are at least 1")
+    world.require_divides(groups, heads)
+    each = world.quotient(heads, groups)
+    world.require(world.compare(each, ">=", 1), "G divides H, and H is not 0")
+    group = world.quotient(world.variable("h", 0, heads), each)
+    assert world.is_empty(world.compare(group, ">=", groups))
+    assert world.is_empty(world.compare(group, "<", 0))
+    assert not world.is_empty(world.compare(group, ">", 0))
+    assert world.is_empty(world.compare(groups * each, "!=", heads))
+
+
+def test_equal_quotients_are_equal_atoms() -> None:
+    world = World()
+    k = world.size("K")
+    assert world.quotient(k - 1, 64) == world.quotient(k + 63, 64) - 1
+    assert world.quotient(world.quotient(k, 4) + 3, 8) == world.quotient(k + 12, 32)
+    assert world.quotient(6 * k + 4, 8) == world.quotient(3 * k + 2, 4)
