@@ -214,7 +214,7 @@ def require_right(request: Request) -> None:
     from argus.verify.verdict import Verdict
 
     report = prove(request).report
-    if report.verdict is Verdict.PROVED:
+    if report.verdict >= Verdict.PROVED:
         return
     if report.verdict is Verdict.REFUTED:
         raise ErrorList(*(d for d in diagnostics(report) if d.severity == "error"))
@@ -242,8 +242,8 @@ def claimed(request: Request) -> str:
     from argus.verify.verdict import Verdict
 
     report = prove(request).report
-    if report.verdict is Verdict.PROVED:
-        return "proved, for arguments that the host program accepts"
+    if report.verdict >= Verdict.PROVED:
+        return f"{report.verdict}, for arguments that the host program accepts"
     unknown = [
         o for o in report.obligations if o.verdict is Verdict.UNKNOWN and not o.slow
     ]
@@ -254,7 +254,7 @@ def _known_right(key: str) -> bool:
     """Whether the disk cache has the verdict that a specialisation is proved."""
     from argus.runtime.cache import default_cache
 
-    return default_cache().store.get(_VERDICTS, key) == b"proved"
+    return default_cache().store.get(_VERDICTS, key) in (b"proved", b"equal")
 
 
 def _checking() -> bool:

@@ -167,8 +167,9 @@ class _Checker:
         summary = f": {facts}; {_summary(report, seconds)}"
         self._verdict(word, subject, summary, errors)
         self._specialised(subject, report)
+        self._equality(report)
         self._remarks(report, [d for d in found if d.severity != "error"])
-        if report.verdict is not Verdict.PROVED:
+        if report.verdict < Verdict.PROVED:
             result["ok"] = False
             self.out.fail()
         if any(d.code == DISAGREEMENT for d in errors):
@@ -220,6 +221,20 @@ class _Checker:
 
     def _note(self, word: str, text: str) -> None:
         self.out.line(f"  {word:<8}{text}", indent=10)
+
+    def _equality(self, report: Report) -> None:
+        """What was shown of the reference, and what was only tried."""
+        from argus.verify.render import words
+
+        found = report.equality
+        if found is None:
+            return
+        text = words.equality(found)
+        if not found.shown and found.tried:
+            text += f"; {found.tried} runs found no difference"
+        self._note("equal" if found.shown else "open", text)
+        for axiom in found.axioms:
+            self._note("axiom", axiom)
 
     def _remarks(self, report: Report, slow: list[Diagnostic]) -> None:
         """What is slow, and what the proof takes for granted."""

@@ -29,6 +29,7 @@ from argus.compiler import (
     request_of,
 )
 from argus.diagnostics import ErrorList
+from argus.evaluation.equal.proof import with_reference
 from argus.evaluation.exploring import (
     Become,
     Box,
@@ -120,6 +121,13 @@ def proved_all(
         raise ErrorList(wrong)
     found = _each(kernel, statics, target, explored)
     proof = _joined(kernel, explored, *_accepted(found))
+    requests = [
+        request_of(kernel, statics, target, explored.space.at(box.form, box.low))
+        for became in explored.programs.values()
+        for box in least(became)
+    ]
+    compared = with_reference(requests, proof.report, space)
+    proof = replace(proof, report=compared)
     remember_proof(request, proof, *key)
     return proof
 

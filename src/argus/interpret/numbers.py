@@ -60,8 +60,11 @@ def compute(values: Array, dtype: DType) -> Array:
 
 
 def convert(values: Array, source: DType, target: DType) -> Array:
-    """A cast, as `argus.ir.numerics` says (numpy leaves much of it undefined)."""
-    given = compute(values, source)
+    """A cast, as `argus.ir.numerics` says (numpy leaves much of it undefined).
+
+    Numbers of 64 bits are taken as they are: they stand for real ones.
+    """
+    given = values if values.dtype == np.float64 else compute(values, source)
     if source.is_float and target.kind == "int":
         limits = np.iinfo(storage(target))
         exact = np.trunc(np.nan_to_num(given.astype(np.float64), nan=0.0))

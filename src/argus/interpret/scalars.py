@@ -14,35 +14,38 @@ import numpy as np
 from argus.interpret.numbers import extreme
 from argus.ir.expr import Binary, Const, Expr, Select, Sym, apply
 
-__all__ = ["scalar_value"]
+__all__ = ["Real", "scalar_value"]
 
 
-def scalar_value(e: Expr, env: Mapping[str, Any]) -> Any:
-    """Value of ``e``: int, bool, or np.float32.
+Real = type[np.float32] | type[np.float64]
+
+
+def scalar_value(e: Expr, env: Mapping[str, Any], real: Real = np.float32) -> Any:
+    """Value of ``e``: int, bool, or a float of the type ``real``.
 
     Raises KeyError with the name of a symbol that ``env`` lacks.
     """
     with np.errstate(all="ignore"):
-        return _value(e, env)
+        return _value(e, env, real)
 
 
-def _value(e: Expr, env: Mapping[str, Any]) -> Any:
+def _value(e: Expr, env: Mapping[str, Any], real: Real) -> Any:
     match e:
         case Const(value=value):
-            return np.float32(value) if isinstance(value, float) else value
+            return real(value) if isinstance(value, float) else value
         case Sym(name=name):
             value = env[name]
-            return np.float32(value) if e.type == "float" else value
+            return real(value) if e.type == "float" else value
         case Binary(op=op, left=left, right=right):
-            a, b = _value(left, env), _value(right, env)
-            if op == "/" or np.float32 in (type(a), type(b)):
-                a, b = np.float32(a), np.float32(b)
+            a, b = _value(left, env, real), _value(right, env, real)
+            if op == "/" or real in (type(a), type(b)):
+                a, b = real(a), real(b)
                 if op in ("min", "max"):
-                    return np.float32(extreme(op, np.array([a, b]), (0,))[0])
+                    return real(extreme(op, np.array([a, b]), (0,))[0])
             return apply(op, a, b)
         case Select(cond=cond, then=then, other=other):
             # The other branch may divide by zero.
-            chosen = _value(then if _value(cond, env) else other, env)
-            return np.float32(chosen) if e.type == "float" else chosen
+            chosen = _value(then if _value(cond, env, real) else other, env, real)
+            return real(chosen) if e.type == "float" else chosen
         case _:
             raise TypeError(f"not a scalar expression: {e!r}")

@@ -1,7 +1,9 @@
 """What the verifier says: obligations with ordered verdicts, joined into a report.
 
-``refuted < unknown < proved``: the verdict of several obligations is their minimum, so
-that an unknown never counts as proved and one counterexample refutes a kernel.
+``refuted < unknown < proved < equal``: the verdict of several obligations is their
+minimum, so that an unknown never counts as proved and one counterexample refutes a
+kernel. No obligation is "equal": a report is, where all of them are proved and the
+kernel is shown to compute its reference.
 """
 
 from dataclasses import dataclass, field
@@ -17,6 +19,7 @@ class Verdict(IntEnum):
     REFUTED = 0
     UNKNOWN = 1
     PROVED = 2
+    EQUAL = 3
 
     def __str__(self) -> str:
         return self.name.lower()
@@ -52,6 +55,24 @@ class Assumption:
     """"assume" (about run-time tables) or "trust" (an unknown that is accepted)."""
     text: str
     span: Span
+
+
+@dataclass(frozen=True)
+class Equality:
+    """Whether a kernel computes what its reference says, in real arithmetic.
+
+    ``shown``: every element of every output is shown to be equal, for every size that
+    a launch admits. Else ``reason`` says why not, and ``span`` where it stands.
+    ``axioms`` are what it rests on, beyond what every proof does. ``tried`` is the
+    number of runs against the reference that found no difference, which shows nothing.
+    """
+
+    reference: str
+    shown: bool
+    reason: str = ""
+    span: Span | None = None
+    axioms: tuple[str, ...] = ()
+    tried: int = 0
 
 
 @dataclass(frozen=True)
@@ -97,7 +118,8 @@ class Specialised:
 class Report:
     """Everything that was to be shown about one placed program, or about several.
 
-    ``specialised`` is None where it is about the one that was asked for.
+    ``specialised`` is None where it is about the one that was asked for. ``equality``
+    is None where there is no reference, or something else is wrong already.
     """
 
     kernel: str
@@ -107,9 +129,15 @@ class Report:
     seconds: dict[str, float] = field(default_factory=dict[str, float])
     """Time of each analysis."""
     specialised: Specialised | None = None
+    equality: Equality | None = None
 
     @property
     def verdict(self) -> Verdict:
-        """The least verdict of the binding obligations; proved when there is none."""
+        """The least verdict of the binding obligations; proved when there is none.
+
+        Equal where all are proved and so is equality with the reference.
+        """
         binding = (o.verdict for o in self.obligations if not o.slow)
-        return min(binding, default=Verdict.PROVED)
+        least = min(binding, default=Verdict.PROVED)
+        equal = self.equality is not None and self.equality.shown
+        return Verdict.EQUAL if equal and least is Verdict.PROVED else least

@@ -133,6 +133,14 @@ CODES = (
         "multiplied by exp(old - new) before more is added.",
     ),
     Code(
+        "AG0322",
+        "the kernel does not compute its reference",
+        "The function marked `@ag.reference` says what the kernel computes. At the "
+        "sizes that are shown an element of an output is another number, by more than "
+        "rounding, or is not written. The kernel was run in the interpreter there, "
+        "and the reference in numpy.",
+    ),
+    Code(
         "AG0390",
         "the verifier cannot decide this obligation",
         "The obligation is neither proved nor refuted. The note says what stood in "

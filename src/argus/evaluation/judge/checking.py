@@ -115,7 +115,7 @@ def check(job: Job, clock: Clock) -> Checked:
             case Proved.UNKNOWN:
                 found = say.of_report(proof.report, Proved.UNKNOWN)
                 return _ended(clock, "unknown", found)
-            case Proved.PROVED:
+            case Proved.PROVED | Proved.EQUAL:
                 assumptions = "; ".join(a.text for a in proof.report.assumptions)
 
     clock.begin("build")

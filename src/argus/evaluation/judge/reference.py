@@ -7,8 +7,10 @@ candidate's file never comes here.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from argus.diagnostics import ArgusError, fail
 from argus.kernels.library import Case
@@ -16,11 +18,16 @@ from argus.kernels.library import Case
 REFERENCE_FILE = "reference.py"
 
 
-def executed(text: str, name: str) -> Callable[..., Any]:
-    """The user's function: their file is executed here."""
-    namespace: dict[str, Any] = {"__name__": "argus_reference"}
+def executed(
+    text: str, name: str, file: str = REFERENCE_FILE, numpy: object = np
+) -> Callable[..., Any]:
+    """The user's function: their file is executed here.
+
+    A kernel file imports nothing but the language, so ``np`` is ``numpy`` to it.
+    """
+    namespace: dict[str, Any] = {"__name__": "argus_reference", "np": numpy}
     try:
-        exec(compile(text, REFERENCE_FILE, "exec"), namespace)
+        exec(compile(text, file, "exec"), namespace)
     except ArgusError:
         raise
     except Exception as error:
@@ -69,12 +76,7 @@ def called(
             f"the reference failed: {error}",
             notes=[type(error).__name__],
         ) from error
-    if isinstance(result, Mapping):
-        named: dict[str, Any] = {str(k): v for k, v in result.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-    elif isinstance(result, tuple | list):
-        named = dict(zip(outputs, result, strict=False))  # pyright: ignore[reportUnknownArgumentType]
-    else:
-        named = {outputs[0]: result}
+    named = by_output(result, outputs)
     found: dict[str, Any] = {}
     for name in outputs:
         if name not in named:
@@ -94,3 +96,14 @@ def called(
                 f"kernel's {tuple(arrays[name].shape)}",
             )
     return found
+
+
+def by_output(result: Any, outputs: Sequence[str]) -> dict[str, Any]:
+    """What a reference returned, by output: a mapping, several in order, or one."""
+    match result:
+        case Mapping():
+            return {str(k): v for k, v in result.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        case tuple() | list():
+            return dict(zip(outputs, result, strict=False))  # pyright: ignore[reportUnknownArgumentType]
+        case _:
+            return {outputs[0]: result}

@@ -50,7 +50,7 @@ def small_cases(program: Program, subject: Subject) -> tuple[Small, ...]:
     own = subject.case
     if _work(subject, own) <= WORK:
         return (Small(own, "the problem's own sizes", whole=True),)
-    tiles, inner = _tiles(program)
+    tiles, inner = tile_extents(program)
     depth = 1 + max((r.stages for r in program.rings), default=1)
     found: list[Small] = []
     for tails, why in ((False, "whole tiles"), (True, "tails")):
@@ -80,7 +80,7 @@ def _work(subject: Subject, case: Case) -> int:
 # ------------------------------------------------------------------------------- sizes
 
 
-def _tiles(program: Program) -> tuple[dict[str, int], frozenset[str]]:
+def tile_extents(program: Program) -> tuple[dict[str, int], frozenset[str]]:
     """Largest extent of a tile along each dimension; dimensions of no output."""
     tiles: dict[str, int] = {}
     for view in _views(program):

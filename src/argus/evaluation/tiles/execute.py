@@ -19,7 +19,7 @@ import numpy as np
 from argus.evaluation.tiles.clock import now
 from argus.evaluation.tiles.order import Block, Env, Order, Role, Steps
 from argus.evaluation.tiles.tensors import Tensor
-from argus.evaluation.tiles.values import TileOp, computed, fitted
+from argus.evaluation.tiles.values import TileOp, computed, filled, fitted
 from argus.interpret.numbers import Array
 from argus.interpret.scalars import scalar_value
 from argus.ir import ops as o
@@ -72,8 +72,12 @@ def run_blocks(
     watch: Watch | None = None,
     deadline: float = math.inf,
     limit: float = 20.0,
+    exact: bool = False,
 ) -> Run:
     """Run blocks, with their whole clusters; ``env`` gives sizes, strides, scalars.
+
+    ``exact``: floats are float64 numbers, which are rounded to no type of the program;
+    tensors of floats hold such numbers.
 
     Stops before a second cluster that would begin after ``deadline`` (of
     `clock.now`). Raises :class:`Stuck`, also where one takes longer than
@@ -97,7 +101,7 @@ def run_blocks(
         ]
         with np.errstate(all="ignore"):
             latest = now() + limit
-            _Cluster(program, tensors, envs, watch, latest).run()
+            _Cluster(program, tensors, envs, watch, latest, exact).run()
         done.extend(members)
     return Run(tuple(done), grid)
 
@@ -110,11 +114,14 @@ class _Cluster:
         envs: list[Env],
         watch: Watch | None,
         latest: float,
+        exact: bool,
     ) -> None:
         self.program = program
         self.tensors = tensors
         self.watch = watch
         self.latest = latest
+        self.exact = exact
+        self.real = np.float64 if exact else np.float32
         self.blocks = [Block(program) for _ in envs]
         self.order = Order(program, self.blocks)
         self.running: list[Steps] = []
@@ -158,7 +165,8 @@ class _Cluster:
                         )
                         self.running.append(self._block(own, part.body))
                 case o.Let():
-                    role.env[op.sym.name] = scalar_value(op.value, role.env)
+                    value = scalar_value(op.value, role.env, self.real)
+                    role.env[op.sym.name] = value
                 case o.RegisterOp():
                     self._compute(role, op)
                 case o.Dot():
@@ -187,7 +195,7 @@ class _Cluster:
     def _for(self, role: Role, op: o.For) -> Steps:
         env = role.env
         tiles = [role.tiles[c.init] for c in op.tiles]
-        scalars = [scalar_value(c.init, env) for c in op.scalars]
+        scalars = [scalar_value(c.init, env, self.real) for c in op.scalars]
         ends = (int(scalar_value(e, env)) for e in (op.start, op.stop, op.step))
         for value in range(*ends):
             if now() > self.latest:
@@ -199,31 +207,32 @@ class _Cluster:
             if self.watch is not None:
                 self.watch.ended(op, env)
             tiles = [role.tiles[c.yielded] for c in op.tiles]
-            scalars = [scalar_value(c.yielded, env) for c in op.scalars]
+            scalars = [scalar_value(c.yielded, env, self.real) for c in op.scalars]
         role.tiles.update(zip((c.result for c in op.tiles), tiles, strict=True))
         env.update(zip((c.result.name for c in op.scalars), scalars, strict=True))
 
     def _if(self, role: Role, op: o.If) -> Steps:
-        taken = bool(scalar_value(op.cond, role.env))
+        taken = bool(scalar_value(op.cond, role.env, self.real))
         yield from self._block(role, op.then if taken else op.other)
         if self.watch is not None:
             self.watch.ended(op, role.env)
         tiles = [role.tiles[m.then if taken else m.other] for m in op.tiles]
         scalars = [
-            scalar_value(m.then if taken else m.other, role.env) for m in op.scalars
+            scalar_value(m.then if taken else m.other, role.env, self.real)
+            for m in op.scalars
         ]
         role.tiles.update(zip((m.result for m in op.tiles), tiles, strict=True))
         role.env.update(zip((m.result.name for m in op.scalars), scalars, strict=True))
 
     def _compute(self, role: Role, op: TileOp) -> None:
-        role.tiles[op.result] = computed(op, role.tiles, role.env)
+        role.tiles[op.result] = computed(op, role.tiles, role.env, self.exact)
 
     def _dot(self, role: Role, op: o.Dot) -> Array:
         a, b = (
             role.tiles[x] if isinstance(x, o.Tile) else self._read_shared(role, x)
             for x in (op.a, op.b)
         )
-        wide = np.float32 if op.result.dtype.is_float else np.int32
+        wide = self.real if op.result.dtype.is_float else np.int32
         made = a.astype(wide, copy=False) @ b.astype(wide, copy=False)
         return made if op.acc is None else role.tiles[op.acc] + made
 
@@ -247,10 +256,7 @@ class _Cluster:
                 value = tensor.read(np.array([at], np.int64))[0].item()
                 role.env[op.sym.name] = value
             case o.LoadGlobal():
-                fill = np.array(scalar_value(op.fill, role.env))
-                if op.view.dtype.is_float:
-                    fill = fill.astype(np.float32)
-                other = fitted(fill, op.view.dtype)
+                other = filled(op.fill, op.view.dtype, role.env, self.exact)
                 mask = None if op.mask is None else role.tiles[op.mask]
                 made = self._read(role, op, op.view, other, mask)
                 role.tiles[op.result] = made
@@ -262,7 +268,7 @@ class _Cluster:
             case o.StoreShared():
                 self._write_shared(role, op.view, role.tiles[op.src])
             case o.CopyAsync():
-                zero = np.zeros((), np.float32 if op.src.dtype.is_float else np.int32)
+                zero = np.zeros((), self.real if op.src.dtype.is_float else np.int32)
                 self._write_shared(role, op.dst, self._read(role, op, op.src, zero))
                 if op.barrier is not None:
                     nbytes = math.prod(op.src.shape) * op.src.dtype.bytes
@@ -323,7 +329,7 @@ class _Cluster:
             places, which = np.unique(places, return_inverse=True)
             total = np.zeros(places.shape, written.dtype)
             np.add.at(total, which, written)
-            written = fitted(tensor.read(places) + total, view.dtype)
+            written = fitted(tensor.read(places) + total, view.dtype, self.exact)
         tensor.write(places, written)
 
     def _read_shared(self, role: Role, view: SharedView) -> Array:
@@ -343,7 +349,7 @@ class _Cluster:
         """A stage of a buffer, and the part of it that a view is."""
         key = (view.alloc, int(scalar_value(view.stage, role.env)))
         if key not in role.block.shared:
-            kind = np.float32 if view.dtype.is_float else np.int32
+            kind = self.real if view.dtype.is_float else np.int32
             if view.dtype.kind == "bool":
                 kind = np.bool_
             elif view.dtype.name == "i64":

@@ -1,7 +1,8 @@
 """What operations on tiles compute, on whole tiles as arrays of their shapes.
 
 The same meanings as the interpreter's (`ops_compute.py`), without layouts: 16-bit
-floats are float32 numbers that were rounded to their type.
+floats are float32 numbers that were rounded to their type. ``exact``: every float is a
+float64 number that nothing rounds, which is what real arithmetic comes to.
 """
 
 from __future__ import annotations
@@ -19,14 +20,16 @@ from argus.ir.expr import Expr
 from argus.ir.functions import FUNCTIONS
 from argus.ir.numerics import common
 
-__all__ = ["TileOp", "Tiles", "computed", "fitted"]
+__all__ = ["TileOp", "Tiles", "computed", "filled", "fitted"]
 
 Tiles = Mapping[o.Tile, Array]
 TileOp = o.AnyRegisterOp
 
 
-def fitted(values: Any, dtype: DType) -> Array:
+def fitted(values: Any, dtype: DType, exact: bool = False) -> Array:
     """Results as a tile of a type holds them."""
+    if exact and dtype.is_float:
+        return np.asarray(values, np.float64)
     if dtype.name == "f32":
         return np.asarray(values, np.float32)
     held = np.asarray(values)
@@ -34,15 +37,15 @@ def fitted(values: Any, dtype: DType) -> Array:
     return compute(rounded(held, dtype), dtype).reshape(held.shape)
 
 
-def computed(op: TileOp, tiles: Tiles, env: Mapping[str, Any]) -> Array:
+def computed(
+    op: TileOp, tiles: Tiles, env: Mapping[str, Any], exact: bool = False
+) -> Array:
     """The result of an operation without memory."""
     match op:
         case o.Full():
-            wide = np.float32 if op.result.dtype.is_float else np.int64
-            if op.result.dtype == boolean:
-                wide = np.bool_
-            value = np.array(scalar_value(op.value, env)).astype(wide)
-            return np.broadcast_to(fitted(value, op.result.dtype), op.result.shape)
+            dtype = op.result.dtype
+            value = filled(op.value, dtype, env, exact)
+            return np.broadcast_to(value, op.result.shape)
         case o.Index():
             shape = [1] * len(op.result.shape)
             shape[op.axis] = op.result.shape[op.axis]
@@ -50,11 +53,13 @@ def computed(op: TileOp, tiles: Tiles, env: Mapping[str, Any]) -> Array:
             counted = np.arange(shape[op.axis], dtype=kind).reshape(shape)
             return np.broadcast_to(counted, op.result.shape)
         case o.Elementwise():
-            return _elementwise(op, tiles, env)
+            return _elementwise(op, tiles, env, exact)
         case o.Cast():
             held = tiles[op.src]
             if op.src.dtype.is_float and op.result.dtype.is_float:
-                return fitted(held, op.result.dtype)
+                return fitted(held, op.result.dtype, exact)
+            if exact and op.result.dtype.is_float:
+                return held.astype(np.float64)
             source = f32 if op.src.dtype.is_float else op.src.dtype
             if op.src.dtype.name in ("i8", "u8"):
                 held = held.astype(storage(op.src.dtype))
@@ -79,12 +84,25 @@ def computed(op: TileOp, tiles: Tiles, env: Mapping[str, Any]) -> Array:
             window[op.axis] = slice(kept.start, kept.stop, kept.step)
             return tiles[op.src][tuple(window)]
         case o.Reduce():
-            return fitted(_reduced(op, tiles[op.src]), op.result.dtype)
+            return fitted(_reduced(op, tiles[op.src]), op.result.dtype, exact)
         case o.Scan():
             held = tiles[op.src]
-            return fitted(held.cumsum(op.axis, dtype=held.dtype), op.result.dtype)
+            found = held.cumsum(op.axis, dtype=held.dtype)
+            return fitted(found, op.result.dtype, exact)
         case _:
             assert_never(op)
+
+
+def filled(e: Expr, dtype: DType, env: Mapping[str, Any], exact: bool) -> Array:
+    """A scalar as an element of a type."""
+    if dtype == boolean:
+        wide: type[np.generic] = np.bool_
+    elif dtype.is_float:
+        wide = np.float64 if exact else np.float32
+    else:
+        wide = np.int64
+    value = scalar_value(e, env, np.float64 if exact else np.float32)
+    return fitted(np.array(value).astype(wide), dtype, exact)
 
 
 def _reduced(op: o.Reduce, values: Array) -> Array:
@@ -103,17 +121,22 @@ def _reduced(op: o.Reduce, values: Array) -> Array:
             raise ValueError(f"no reduction is called {op.fn}")
 
 
-def _elementwise(op: o.Elementwise, tiles: Tiles, env: Mapping[str, Any]) -> Array:
+def _elementwise(
+    op: o.Elementwise, tiles: Tiles, env: Mapping[str, Any], exact: bool
+) -> Array:
     types = [a.dtype if isinstance(a, o.Tile) else None for a in op.args]
     wide = storage(common(op.fn, types, op.result.dtype))
+    real = np.float64 if exact else np.float32
+    if wide == np.float32:
+        wide = np.dtype(real)
     args: list[Array] = []
     for arg in op.args:
         if isinstance(arg, Expr):
             kind = np.dtype(np.bool_) if arg.type == "bool" else wide
-            args.append(np.asarray(scalar_value(arg, env)).astype(kind))
+            args.append(np.asarray(scalar_value(arg, env, real)).astype(kind))
         elif arg.dtype == boolean:
             args.append(tiles[arg])
         else:
             args.append(tiles[arg].astype(wide, copy=False))
     result = np.asarray(FUNCTIONS[op.fn].numpy(*args))
-    return np.broadcast_to(fitted(result, op.result.dtype), op.result.shape)
+    return np.broadcast_to(fitted(result, op.result.dtype, exact), op.result.shape)

@@ -8,7 +8,9 @@
      "specialised": null or {
          "text", "count",
          "programs": [{"text", "verdict", "dtypes": {...}, "facts": {...}}],
-         "refused": [{"text", "code", "message"}], "left": ["..."]}}
+         "refused": [{"text", "code", "message"}], "left": ["..."]},
+     "equality": null or {"reference", "shown", "reason", "span": null or {...},
+                          "axioms": ["..."], "tried"}}
 
     counterexample: {"message", "label", "place": {"role", "thread", "block",
                      "iteration"}, "sizes", "operands": [{"label", "tag", "coordinate",
@@ -30,6 +32,7 @@ from argus.diagnostics import Span, lookup
 from argus.verify.evidence import Counterexample, Event, Operand, Place, Step
 from argus.verify.verdict import (
     Assumption,
+    Equality,
     Obligation,
     Placed,
     Refused,
@@ -58,6 +61,9 @@ def report_json(report: Report) -> dict[str, Json]:
             for a in report.assumptions
         ],
         "specialised": _specialised(report.specialised),
+        "equality": None
+        if report.equality is None
+        else _plain(asdict(report.equality)),
     }
 
 
@@ -122,6 +128,18 @@ def report_of(data: dict[str, Any]) -> Report:
         ),
         dict(data["analyses"]),
         None if data["specialised"] is None else _specialised_of(data["specialised"]),
+        None if data["equality"] is None else _equality_of(data["equality"]),
+    )
+
+
+def _equality_of(data: dict[str, Any]) -> Equality:
+    return Equality(
+        data["reference"],
+        data["shown"],
+        data["reason"],
+        None if data["span"] is None else Span(**data["span"]),
+        tuple(data["axioms"]),
+        data["tried"],
     )
 
 

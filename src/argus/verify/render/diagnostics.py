@@ -67,7 +67,7 @@ def of_obligation(obligation: Obligation, target: str) -> Iterable[Diagnostic]:
     ``target``: the name of that which the program is for.
     """
     match obligation.verdict:
-        case Verdict.PROVED:
+        case Verdict.PROVED | Verdict.EQUAL:
             return
         case Verdict.UNKNOWN:
             yield unknown(obligation)
@@ -110,7 +110,9 @@ def _specialisation(obligation: Obligation) -> Iterable[tuple[str, str]]:
 
 def evidence(found: Counterexample, lanes: int) -> Iterable[tuple[str, str]]:
     """The concrete case, line by line."""
-    yield "", words.place(found.place, lanes)
+    who = words.place(found.place, lanes)
+    if who:
+        yield "", who
     for one in found.operands:
         yield one.label, words.operand(one)
     for i, event in enumerate(found.interleaving, 1):

@@ -158,7 +158,7 @@ def _kernel(
 
 def _state(o: Obligation) -> str:
     match o.verdict:
-        case Verdict.PROVED:
+        case Verdict.PROVED | Verdict.EQUAL:
             return "proved"
         case Verdict.UNKNOWN:
             return "unknown"

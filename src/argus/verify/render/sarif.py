@@ -56,6 +56,9 @@ def _kernel(report: Report) -> Json:
         "kernel": report.kernel,
         "target": report.target,
         "verdict": str(report.verdict),
+        "equality": None
+        if report.equality is None
+        else words.equality(report.equality),
         "specialisations": None if found is None else found.text,
         "refused": []
         if found is None

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from argus.diagnostics import Span
 from argus.verify.evidence import Counterexample, Event, Operand, Place, Step
+from argus.verify.verdict import Equality
 
 
 def values(pairs: Mapping[str, int]) -> str:
@@ -22,10 +23,12 @@ def line(span: Span) -> str:
 def place(who: Place, lanes: int) -> str:
     """`thread 165 (role math, warp 1 of it, lane 5), block 0, k = 64`.
 
-    ``lanes``: threads of a warp.
+    ``lanes``: threads of a warp. Empty for what is not about who did it.
     """
     parts: list[str] = []
-    if who.thread is None:
+    if who.thread is None and not who.role:
+        pass
+    elif who.thread is None:
         parts.append(f"role {who.role}")
     else:
         warp, lane = divmod(who.thread, lanes)
@@ -73,3 +76,11 @@ def replay(found: Counterexample) -> str | None:
                 "THE INTERPRETER DOES NOT SHOW THIS: a bug of the verifier; please "
                 "report it"
             )
+
+
+def equality(found: Equality) -> str:
+    """`equal to ref`, or `not shown equal to ref: the reason, at line 12`."""
+    if found.shown:
+        return f"equal to `{found.reference}` for all sizes, in real arithmetic"
+    where = "" if found.span is None else f", at line {found.span.line}"
+    return f"not shown equal to `{found.reference}`: {found.reason}{where}"

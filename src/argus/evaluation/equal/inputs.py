@@ -1,0 +1,218 @@
+"""Inputs on which a kernel and its reference are tried: whatever a launch admits.
+
+Floats are numbers that their type holds exactly. Tables of whole numbers are such that
+what the kernel assumes of them holds: entries of which it does not are drawn again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, assert_never
+
+import numpy as np
+
+from argus.evaluation.tiles.values import fitted
+from argus.interpret.numbers import Array, rounded, storage
+from argus.ir import ops as o
+from argus.ir.annotations import Assume, annotations_of
+from argus.ir.dtypes import DType
+from argus.ir.expr import evaluate
+from argus.ir.memory import GlobalTensor
+from argus.ir.program import Program
+from argus.ir.walk import walk
+
+__all__ = ["MANNERS", "Manner", "draw", "updated"]
+
+_REDRAWN = 64
+"""Rounds in which entries of tables are drawn again."""
+_PAIRS = 2048
+"""Entries of a table of which pairs are compared, at most."""
+_SPECIAL = 13
+"""One in so many elements is special."""
+
+
+@dataclass(frozen=True)
+class Manner:
+    """How floats are drawn: ``scale * N(shift, 1)``, or whole numbers.
+
+    ``special``: some are numbers at which the program decides. ``positive``: none is
+    below a half.
+    """
+
+    name: str
+    scale: float = 1.0
+    shift: float = 0.0
+    whole: bool = False
+    special: bool = False
+    positive: bool = False
+
+
+MANNERS = (
+    Manner("normal"),
+    Manner("whole", scale=3.0, whole=True),
+    Manner("shifted", scale=0.5, shift=3.0, special=True),
+    Manner("positive", scale=0.5, shift=1.5, positive=True),
+    Manner("small", scale=0.25, special=True),
+    Manner("negative", shift=-4.0),
+)
+
+
+def updated(program: Program) -> frozenset[str]:
+    """Outputs that the program reads, too: in place, or by adding to them."""
+    found: set[str] = set()
+    for op in walk(program.body):
+        match op:
+            case o.LoadGlobal():
+                found.add(op.view.tensor.name)
+            case o.LoadScalar():
+                found.add(op.tensor.name)
+            case o.CopyAsync():
+                found.add(op.src.tensor.name)
+            case o.StoreGlobal():
+                if op.atomic is not None:
+                    found.add(op.view.tensor.name)
+            case (
+                o.Structure() | o.Binding() | o.RegisterOp() | o.Dot() | o.Access()
+                | o.Copy() | o.Synchronisation() | o.RingOp() | o.Annotation()
+            ):  # fmt: skip
+                pass  # it reads no tensor
+            case _:
+                assert_never(op)
+    return frozenset(found & set(program.outputs))
+
+
+def draw(
+    program: Program,
+    shapes: Mapping[str, tuple[int, ...]],
+    env: Mapping[str, int | float],
+    manner: Manner,
+    rng: np.random.Generator,
+    special: Sequence[float] = (),
+) -> dict[str, Array] | None:
+    """All tensors as they are stored, outputs as if they were inputs.
+
+    None where no tables were found of which everything assumed holds.
+    """
+    high = [max(n for s in shapes.values() for n in (1, *s))]
+    high += sorted({n for s in shapes.values() for n in s if n > 0})
+    most = int(rng.choice(high[: 1 + len(high)]))
+    found: dict[str, Array] = {}
+    for param in program.params:
+        if not isinstance(param, GlobalTensor):
+            continue
+        shape = shapes[param.name]
+        if param.dtype.is_float:
+            found[param.name] = _floats(param.dtype, shape, manner, rng, special)
+        else:
+            found[param.name] = _whole(param.dtype, shape, most, rng)
+    for op in annotations_of(program):
+        if isinstance(op, Assume) and op.tables and not _arrange(op, found, env, rng):
+            return None
+    return found if _assumed(program, found, env) else None
+
+
+def _floats(
+    dtype: DType,
+    shape: tuple[int, ...],
+    manner: Manner,
+    rng: np.random.Generator,
+    special: Sequence[float],
+) -> Array:
+    values = manner.scale * (rng.standard_normal(shape) + manner.shift / manner.scale)
+    if manner.whole:
+        values = np.rint(values)
+    if manner.positive:
+        values = np.maximum(np.abs(values), 0.5)
+    values = values.astype(np.float32)
+    some = [s for s in special if abs(s) <= 16 and (s > 0 or not manner.positive)]
+    if manner.special and some and values.size:
+        places = rng.integers(0, values.size, 1 + values.size // _SPECIAL)
+        values.reshape(-1)[places] = rng.choice(np.array(some, np.float32), places.size)
+    return rounded(fitted(values, dtype), dtype)
+
+
+def _whole(
+    dtype: DType, shape: tuple[int, ...], most: int, rng: np.random.Generator
+) -> Array:
+    """Indices below ``most``; of eight bits: numbers of both signs."""
+    kind = storage(dtype)
+    if dtype.kind == "bool":
+        return rng.integers(0, 2, shape).astype(kind)
+    if dtype.bits < 32:
+        low = 0 if dtype.name.startswith("u") else -8
+        return rng.integers(low, 8, shape).astype(kind)
+    return rng.integers(0, max(most, 1), shape).astype(kind)
+
+
+# ------------------------------------------------------------------------- assumptions
+
+
+def _holding(
+    op: Assume, arrays: Mapping[str, Array], env: Mapping[str, int | float]
+) -> Any:
+    """Where an assumption about tables holds: by entry, or by pairs of entries."""
+    known: dict[str, Any] = dict(env)
+    tables = [arrays[t.name].reshape(-1).astype(np.int64) for t in op.tables]
+    if op.others:
+        tables = [t[:_PAIRS] for t in tables]
+        for sym, other, table in zip(op.elements, op.others, tables, strict=True):
+            known[sym.name], known[other.name] = table[:, None], table[None, :]
+    else:
+        for sym, table in zip(op.elements, tables, strict=True):
+            known[sym.name] = table
+    holds = np.asarray(evaluate(op.cond, known), np.bool_)
+    if op.others:
+        holds = holds | np.eye(tables[0].size, dtype=np.bool_)
+    else:
+        holds = np.broadcast_to(holds, tables[0].shape)
+    return holds
+
+
+def _arrange(
+    op: Assume,
+    arrays: dict[str, Array],
+    env: Mapping[str, int | float],
+    rng: np.random.Generator,
+) -> bool:
+    """Change the tables of an assumption until it holds; whether it does."""
+    sizes = [int(v) for v in env.values() if isinstance(v, int) and v > 0]
+    try:
+        for number in range(_REDRAWN):
+            holds = _holding(op, arrays, env)
+            if holds.all():
+                return True
+            high = int(rng.choice(sizes)) + 1
+            for t in op.tables:
+                flat = arrays[t.name].reshape(-1)
+                if op.others:
+                    # What is said of pairs is, as a rule, that no two are alike.
+                    most = max(high, flat.size)
+                    flat[:] = rng.permutation(most)[: flat.size]
+                    if number % 2:
+                        flat.sort()
+                else:
+                    bad = np.flatnonzero(~holds)
+                    flat[bad] = rng.integers(0, high, bad.size)
+    except (KeyError, ZeroDivisionError, ValueError):
+        return False  # it is about what is known only in a run
+    return False
+
+
+def _assumed(
+    program: Program, arrays: Mapping[str, Array], env: Mapping[str, int | float]
+) -> bool:
+    """Whether all assumptions hold together, as far as it is known before a run."""
+    for op in annotations_of(program):
+        if not isinstance(op, Assume):
+            continue
+        try:
+            if not bool(
+                np.all(
+                    _holding(op, arrays, env) if op.tables else evaluate(op.cond, env)
+                )
+            ):
+                return False
+        except (KeyError, ZeroDivisionError):
+            continue  # the interpreter looks at it
+    return True

@@ -1,0 +1,93 @@
+"""The reference of a kernel: the function of its file that says what it computes.
+
+`NAME_reference` goes with the kernel NAME; in a file of one kernel, `reference` or the
+only one does, too. A file is a list of declarations, so that executing it runs nothing
+but what the reference is asked for.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from argus.diagnostics import Span
+from argus.evaluation.judge.reference import by_output, executed
+from argus.ir.dtypes import DType
+from argus.lang.frontend.module import FunctionDecl
+from argus.lang.kernel import Kernel
+
+__all__ = ["Reference", "Unusable", "load", "reference_of"]
+
+
+class Unusable(Exception):  # noqa: N818 - a result, not a fault
+    """The reference says nothing of these arguments; says why."""
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A function that says what a kernel computes, and where it stands.
+
+    ``parameters``: what it takes, by name: tensors, sizes and scalars of the kernel.
+    """
+
+    name: str
+    span: Span
+    function: Callable[..., Any]
+    parameters: tuple[str, ...]
+
+    def called(
+        self, given: Mapping[str, Any], outputs: Sequence[str]
+    ) -> dict[str, Any]:
+        """The outputs, as arrays. Raises :class:`Unusable` where it has none.
+
+        ``given``: tensors, sizes and scalars by name; parameters that it lacks have
+        their defaults.
+        """
+        named = {n: given[n] for n in self.parameters if n in given}
+        try:
+            with np.errstate(all="ignore"):
+                result = self.function(**named)
+        except (Exception, SystemExit) as error:  # it is the user's program
+            raise Unusable(f"{self.name} failed: {error!r}") from error
+        found = by_output(result, outputs)
+        if missing := [n for n in outputs if n not in found]:
+            raise Unusable(f"{self.name} has no output {missing[0]}")
+        return {n: np.asarray(found[n]) for n in outputs}
+
+
+def reference_of(kernel: Kernel) -> FunctionDecl | None:
+    """The declaration of a kernel's reference; None where its file has none for it."""
+    functions = kernel.declaration.env.functions.values()
+    references = {d.name: d for d in functions if d.kind == "reference"}
+    own = references.get(f"{kernel.name}_reference")
+    if own is not None or sum(d.kind == "kernel" for d in functions) > 1:
+        return own
+    if len(references) == 1:
+        return next(iter(references.values()))
+    return references.get("reference")
+
+
+def load(declared: FunctionDecl, numpy: object = np) -> Reference:
+    """A reference that can be called. ``numpy``: what it finds as ``np``.
+
+    Raises ArgusError AG1018 where its file cannot be executed.
+    """
+    source = declared.env.source
+    function = executed("\n".join(source.lines), declared.name, source.name, numpy)
+    return Reference(
+        declared.name,
+        source.span(declared.node),
+        function,
+        tuple(inspect.signature(function).parameters),
+    )
+
+
+def as_given(array: Any, dtype: DType) -> Any:
+    """An array as a reference gets it: floats of 64 bits, integers of 64 bits."""
+    if dtype.kind == "bool":
+        return array.astype(np.bool_)
+    return array.astype(np.float64 if dtype.is_float else np.int64)

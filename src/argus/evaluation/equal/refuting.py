@@ -1,0 +1,360 @@
+"""A bounded search for inputs on which a kernel is not its reference.
+
+    tried = refute(request, reference)
+
+Small sizes come first, all blocks of them, with inputs of several manners; then sizes
+and blocks at which a condition of the kernel turns out in a way that no run has shown.
+Only a difference that the interpreter confirms is a witness: finding none shows
+nothing.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from argus.compiler import Request, tile_program
+from argus.evaluation.equal.inputs import MANNERS, Manner, draw
+from argus.evaluation.equal.references import Reference, Unusable
+from argus.evaluation.equal.sizes import (
+    drawn,
+    environment,
+    fixed_sizes,
+    free_sizes,
+    mended,
+    shapes_of,
+)
+from argus.evaluation.equal.trying import (
+    Trial,
+    Unlike,
+    expected,
+    found_by,
+    initial,
+    wrong,
+)
+from argus.evaluation.equal.witness import Witness, confirmed
+from argus.evaluation.judge.drawing import specials
+from argus.evaluation.tiles import Facet, Facets, Stuck, Unmodelled, other_sizes
+from argus.ir.memory import GlobalTensor
+from argus.ir.program import Program, ScalarParam
+from argus.lang.kernel import literal
+
+__all__ = ["SECONDS", "Tried", "refute", "tried_at"]
+
+SECONDS = 1.0
+"""CPU time of a search, if nothing else is said."""
+_ELEMENTS = 1 << 21
+"""Elements of all tensors of a trial, at most."""
+_BLOCKS = 96
+"""Blocks of a small trial, all of which are run."""
+_TRIALS = 12
+"""Trials at small sizes; after them come conditions that none has shown."""
+_LARGEST = 1 << 16
+"""The largest size at which a condition is looked for."""
+
+
+@dataclass
+class Tried:
+    """What a search found, and how much it looked at.
+
+    ``why``: the last reason for which a trial said nothing. ``missed``: conditions of
+    the kernel that no compared run has shown, as sentences.
+    """
+
+    witness: Witness | None = None
+    runs: int = 0
+    seconds: float = 0.0
+    why: str = ""
+    missed: tuple[str, ...] = ()
+    sizes: list[dict[str, int]] = field(default_factory=list[dict[str, int]])
+
+
+def refute(
+    request: Request,
+    reference: Reference,
+    *,
+    seconds: float = SECONDS,
+    seed: int = 0,
+    at: Sequence[Mapping[str, int]] = (),
+) -> Tried:
+    """Look for a witness for so many seconds of CPU time.
+
+    ``at``: sizes that are tried before all others. Raises ArgusError for what parsing
+    finds.
+    """
+    program = tile_program(request)
+    return _Search(request, program, reference, seconds, seed).run(at)
+
+
+def tried_at(
+    request: Request,
+    reference: Reference,
+    sizes: Mapping[str, int],
+    scalars: Mapping[str, int | float],
+    *,
+    seed: int = 0,
+) -> Tried:
+    """All manners of inputs at these sizes, and no others."""
+    program = tile_program(request)
+    search = _Search(request, program, reference, math.inf, seed)
+    try:
+        for manner in MANNERS:
+            search.one(sizes, manner, scalars=scalars)
+    except _Found:
+        pass
+    return search.made
+
+
+class _Found(Exception):  # noqa: N818 - ends the search
+    """There is a witness."""
+
+
+class _Over(Exception):  # noqa: N818 - ends the search
+    """The time is over, or nothing can be compared."""
+
+
+class _Search:
+    def __init__(
+        self,
+        request: Request,
+        program: Program,
+        reference: Reference,
+        seconds: float,
+        seed: int,
+    ) -> None:
+        self.request = request
+        self.program = program
+        self.reference = reference
+        self.begin = time.process_time()
+        self.until = self.begin + seconds
+        self.rng = np.random.default_rng(seed)
+        self.facets = Facets(program)
+        self.special = specials([program], ())
+        self.made = Tried()
+
+    def run(self, at: Sequence[Mapping[str, int]]) -> Tried:
+        """All steps, until there is a witness or no time."""
+        made = self.made
+        made.why = self._not_taken()
+        if not made.why:
+            try:
+                for sizes in at:
+                    self.one(sizes, MANNERS[0])
+                self._small()
+                self._driven()
+            except (_Found, _Over):
+                pass
+        if made.witness is None and made.runs:
+            made.why = ""
+        left = (f for f in self.facets.unseen() if f.decides and f.drivable)
+        made.missed = tuple(dict.fromkeys(f.text for f in left))
+        made.seconds = time.process_time() - self.begin
+        return made
+
+    def _not_taken(self) -> str:
+        """Why the reference says nothing of the kernel's results, if so.
+
+        A table that it does not take says how work is split. Which tables split it
+        rightly is known to the caller.
+        """
+        takes = set(self.reference.parameters)
+        for param in self.program.params:
+            if isinstance(param, ScalarParam):
+                if param.name not in takes and self._default(param.name) is None:
+                    return f"the reference does not take the scalar `{param.name}`"
+            elif (
+                param.name not in (*takes, *self.program.outputs)
+                and not param.dtype.is_float
+            ):
+                return f"the reference does not take the table `{param.name}`"
+        return ""
+
+    def _default(self, name: str) -> int | float | None:
+        scalars = self.request.kernel.signature.scalars
+        value = next(literal(s.default) for s in scalars if s.name == name)
+        return value if isinstance(value, int | float) else None
+
+    # --------------------------------------------------------------------- steps
+
+    def _small(self) -> None:
+        """All blocks at small sizes."""
+        manners = _cycle()
+        for number, sizes in enumerate(drawn(self.program, self.rng)):
+            if self.made.runs >= _TRIALS or number >= 3 * _TRIALS:
+                return
+            if not sizes:
+                self.made.why = "no sizes were found that the kernel admits"
+                raise _Over
+            self.one(sizes, next(manners))
+
+    def _open(self) -> list[Facet]:
+        return [f for f in self.facets.unseen() if f.decides and f.drivable]
+
+    def _driven(self) -> None:
+        """Sizes and scalars at which a condition turns out as no run has shown."""
+        free = dict.fromkeys(free_sizes(self.program), (1, _LARGEST))
+        known = {
+            p.sym.name: int(value)
+            for p in self.program.params
+            if isinstance(p, ScalarParam)
+            and isinstance(value := self._default(p.name), int)
+        }
+        known |= fixed_sizes(self.program)
+        for facet in self._open():
+            self._in_time()
+            if facet.when is None or facet in self.facets.seen:
+                continue
+            found = other_sizes(self.program, facet, known, free)
+            if found is None:
+                continue
+            # The condition may turn out so outside of tensors only: twice the sizes.
+            for factor, manner in zip((1, 2), MANNERS, strict=False):
+                larger = {n: factor * v for n, v in found.sizes.items()}
+                sizes = mended(self.program, {**fixed_sizes(self.program), **larger})
+                if sizes is not None:
+                    self.one(sizes, manner, block=found.block)
+
+    # --------------------------------------------------------------------- trials
+
+    def _in_time(self) -> None:
+        if time.process_time() > self.until:
+            raise _Over
+
+    def one(
+        self,
+        sizes: Mapping[str, int],
+        manner: Manner,
+        *,
+        block: int | None = None,
+        scalars: Mapping[str, int | float] | None = None,
+    ) -> None:
+        """A trial at these sizes. Raises _Found with a witness, _Over without time."""
+        self._in_time()
+        given = self._scalars(sizes) if scalars is None else scalars
+        for _ in range(2):
+            try:
+                trial = self._trial(sizes, given, manner)
+                if trial is not None:
+                    self._compare(trial, block)
+                return
+            except Unlike as why:
+                self.made.why = str(why)
+                # Sizes that only outputs have may follow from the others.
+                other = self._following(sizes, why)
+                if other is None or other == sizes:
+                    return
+                sizes = other
+            except (Unusable, Stuck, Unmodelled, ZeroDivisionError) as why:
+                self.facets.keep(False)
+                self.made.why = str(why)
+                return
+
+    def _trial(
+        self,
+        sizes: Mapping[str, int],
+        scalars: Mapping[str, int | float],
+        manner: Manner,
+    ) -> Trial | None:
+        shapes = shapes_of(self.program, sizes)
+        if sum(math.prod(s) for s in shapes.values()) > _ELEMENTS:
+            return None
+        env = environment(self.program, sizes, scalars)
+        arrays = draw(self.program, shapes, env, manner, self.rng, self.special)
+        if arrays is None:
+            self.made.why = "no tables were found for what the kernel assumes of them"
+            return None
+        statics = {
+            s.name: self.request.statics.get(s.name, literal(s.default))
+            for s in self.request.kernel.signature.statics
+        }
+        arrays = initial(self.program, self.reference, arrays)
+        return Trial(self.program, sizes, scalars, statics, arrays)
+
+    def _compare(self, trial: Trial, block: int | None) -> None:
+        wanted = expected(trial, self.reference)
+        if any(self._overflows(trial, n, v) for n, v in wanted.items()):
+            self.made.why = "results are beyond what the output's type holds"
+            return
+        grid = trial.grid
+        blocks: Sequence[int] = range(grid)
+        if grid > _BLOCKS:
+            some = self.rng.integers(0, grid, 6)
+            near = () if block is None else (max(block - 1, 0), block, block + 1)
+            chosen = (0, grid - 1, *near, *(int(b) for b in some))
+            blocks = sorted({b for b in chosen if b < grid})
+        whole = len(blocks) == grid
+        left = max(self.until - time.process_time(), 0.2)
+        outputs = found_by(trial, blocks, watch=self.facets, seconds=min(left, 10.0))
+        self.made.runs += 1
+        self.made.sizes.append(dict(trial.sizes))
+        difference = wrong(wanted, outputs, whole=whole)
+        if difference is None:
+            self.facets.keep(True)
+            return
+        witness = confirmed(trial, self.reference, difference, self.request)
+        if witness is not None:
+            self.made.witness = witness
+            raise _Found
+        self.facets.keep(False)
+
+    def _overflows(self, trial: Trial, name: str, wanted: np.ndarray) -> bool:
+        dtype = next(t.dtype for t in _tensors(trial.program) if t.name == name)
+        if not wanted.size or dtype.kind == "bool":
+            return False
+        most = float(np.abs(wanted.astype(np.float64)).max())
+        limit = (
+            2.0 ** (dtype.bits - 1)
+            if not dtype.is_float
+            else ({"f16": 6e4, "e4m3": 400.0}.get(dtype.name, 1e30))
+        )
+        return most >= limit
+
+    def _following(
+        self, sizes: Mapping[str, int], why: Unlike
+    ) -> dict[str, int] | None:
+        """Sizes of which those that no input has are as the reference makes them."""
+        inputs = {
+            d
+            for t in _tensors(self.program)
+            for d in t.dims
+            if t.name not in self.program.outputs or t.name in self.reference.parameters
+        }
+        made = dict(sizes)
+        for tensor in _tensors(self.program):
+            shape = why.shapes.get(tensor.name)
+            if shape is None or len(shape) != tensor.rank:
+                continue
+            for dim, extent in zip(tensor.dims, shape, strict=True):
+                if dim not in inputs and dim in free_sizes(self.program):
+                    made[dim] = extent
+        return mended(self.program, made)
+
+    def _scalars(self, sizes: Mapping[str, int]) -> dict[str, int | float]:
+        """Defaults; of what the reference takes sometimes others."""
+        found: dict[str, int | float] = {}
+        for scalar in self.request.kernel.signature.scalars:
+            value = self._default(scalar.name)
+            taken = scalar.name in self.reference.parameters
+            if value is None:
+                whole = int(self.rng.integers(0, 1 + max(sizes.values(), default=1)))
+                value = 0.5 if scalar.dtype.is_float else whole
+            elif taken and self.made.runs % 3 == 2 and scalar.dtype.is_float:
+                value = value * float(self.rng.uniform(0.5, 1.0))
+            if scalar.dtype.is_float:
+                # The kernel gets it as f32, and so does the reference.
+                value = float(np.float32(value))
+            found[scalar.name] = value if scalar.dtype.is_float else int(value)
+        return found
+
+
+def _cycle() -> Iterator[Manner]:
+    while True:
+        yield from MANNERS
+
+
+def _tensors(program: Program) -> list[GlobalTensor]:
+    return [p for p in program.params if isinstance(p, GlobalTensor)]

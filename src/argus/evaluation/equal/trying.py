@@ -1,0 +1,235 @@
+"""A kernel and its reference on the same inputs, in exact arithmetic.
+
+The kernel runs on whole tiles with floats of 64 bits that no type rounds, the reference
+in numpy: what differs by more than such numbers' rounding is no rounding of the kernel.
+A reference that fails, or whose result has NaN or infinities, says nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from argus.evaluation.equal.inputs import updated
+from argus.evaluation.equal.references import Reference, Unusable, as_given
+from argus.evaluation.equal.sizes import environment
+from argus.evaluation.tiles import Stuck, run_blocks
+from argus.evaluation.tiles.execute import Watch
+from argus.interpret.numbers import Array, compute, rounded, storage
+from argus.ir.access import Ints
+from argus.ir.dtypes import DType
+from argus.ir.expr import evaluate
+from argus.ir.memory import GlobalTensor
+from argus.ir.program import SM_COUNT, Program
+
+__all__ = ["Difference", "Trial", "Unlike", "expected", "found_by", "initial", "wrong"]
+
+MULTIPROCESSORS = 4
+"""Those that persistent kernels see: few, so that a block does some tiles."""
+LEAST = 1e-4
+"""Differences below this, of the size of an element and its row, are no witness: two
+right formulas may round constants and cancel digits in different ways."""
+
+
+class Unlike(Unusable):
+    """The reference's result has another shape than the output."""
+
+    def __init__(self, why: str, shapes: Mapping[str, tuple[int, ...]]) -> None:
+        super().__init__(why)
+        self.shapes = dict(shapes)
+
+
+@dataclass
+class Trial:
+    """Sizes, scalars and inputs. ``arrays`` are as a call would pass them."""
+
+    program: Program
+    sizes: Mapping[str, int]
+    scalars: Mapping[str, int | float]
+    statics: Mapping[str, object]
+    arrays: dict[str, Array]
+    seen: dict[str, Any] = field(default_factory=dict[str, Any])
+
+    @property
+    def env(self) -> dict[str, int | float]:
+        """What the program's symbols are."""
+        made = environment(self.program, self.sizes, self.scalars)
+        return {**made, SM_COUNT.name: MULTIPROCESSORS}
+
+    @property
+    def grid(self) -> int:
+        """The number of blocks. Raises ZeroDivisionError."""
+        return int(evaluate(self.program.grid, self.env))
+
+
+@dataclass(frozen=True)
+class Difference:
+    """An element that is not what the reference says. ``written``: by some block."""
+
+    output: str
+    index: tuple[int, ...]
+    got: float
+    wanted: float
+    wrong: int
+    elements: int
+    written: bool
+
+
+@dataclass
+class Whole:
+    """A tensor that is there as a whole, as numbers."""
+
+    values: Array
+    written: Array
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """See :class:`argus.evaluation.tiles.Tensor`."""
+        return self.values.shape
+
+    def read(self, at: Ints) -> Array:
+        """See :class:`argus.evaluation.tiles.Tensor`."""
+        return self.values.reshape(-1)[at] if self.values.size else self._none(at)
+
+    def _none(self, at: Ints) -> Array:
+        return np.zeros(np.shape(at), self.values.dtype)
+
+    def write(self, at: Ints, values: Array) -> None:
+        """See :class:`argus.evaluation.tiles.Tensor`."""
+        self.values.reshape(-1)[at] = values
+        self.written.reshape(-1)[at] = True
+
+
+# ------------------------------------------------------------------------- both sides
+
+
+def expected(
+    trial: Trial, reference: Reference, *, narrow: bool = False
+) -> dict[str, Array]:
+    """What the reference says. Raises Unusable, and Unlike for other shapes.
+
+    ``narrow``: whole numbers are given in their own types, in which they may wrap.
+    """
+    given: dict[str, Any] = {**trial.statics, **trial.sizes, **trial.scalars}
+    for tensor in _tensors(trial.program):
+        array = trial.arrays[tensor.name]
+        if narrow and not tensor.dtype.is_float:
+            given[tensor.name] = array.copy()
+        else:
+            given[tensor.name] = as_given(compute(array, tensor.dtype), tensor.dtype)
+    found = reference.called(given, trial.program.outputs)
+    shapes = {n: v.shape for n, v in found.items()}
+    for name, value in found.items():
+        own = trial.arrays[name].shape
+        if value.shape != own:
+            raise Unlike(f"`{name}` is {value.shape} there, and {own} here", shapes)
+        if value.dtype.kind not in "fiub":
+            raise Unusable(f"`{name}` has elements of type {value.dtype}")
+        if not np.isfinite(value).all():
+            raise Unusable(f"`{name}` has elements that are not finite")
+    return found
+
+
+def initial(
+    program: Program, reference: Reference, arrays: dict[str, Array]
+) -> dict[str, Array]:
+    """The same arrays with what outputs hold before.
+
+    What the reference takes is as it was drawn. What the kernel reads and the
+    reference does not take is 0, and everything else NaN (the least number).
+    """
+    read = updated(program)
+    found = dict(arrays)
+    for tensor in _tensors(program):
+        if tensor.name not in program.outputs or tensor.name in reference.parameters:
+            continue
+        shape = arrays[tensor.name].shape
+        zero = tensor.name in read
+        found[tensor.name] = _poison(tensor.dtype, shape, zero)
+    return found
+
+
+def _poison(dtype: DType, shape: tuple[int, ...], zero: bool) -> Array:
+    kind = storage(dtype)
+    if zero or dtype.kind == "bool":
+        return np.zeros(shape, kind)
+    if dtype.is_float:
+        return rounded(np.full(shape, np.nan, np.float32), dtype)
+    return np.full(shape, np.iinfo(kind).min, kind)
+
+
+def found_by(
+    trial: Trial,
+    blocks: Sequence[int],
+    *,
+    watch: Watch | None = None,
+    seconds: float = 2.0,
+) -> dict[str, Whole]:
+    """The outputs of the kernel. Raises Stuck and Unmodelled of `evaluation.tiles`."""
+    tensors: dict[str, Whole] = {}
+    for tensor in _tensors(trial.program):
+        values = compute(trial.arrays[tensor.name], tensor.dtype)
+        if tensor.dtype.is_float:
+            values = values.astype(np.float64)
+        values = np.array(values)
+        tensors[tensor.name] = Whole(values, np.zeros(values.shape, np.bool_))
+    done = run_blocks(
+        trial.program,
+        tensors,
+        trial.env,
+        blocks,
+        watch=watch,
+        limit=seconds,
+        exact=True,
+    )
+    if len(done.blocks) < len(blocks):
+        raise Stuck("the blocks take too long")
+    return {n: tensors[n] for n in trial.program.outputs}
+
+
+def wrong(
+    wanted: Mapping[str, Array], outputs: Mapping[str, Whole], *, whole: bool
+) -> Difference | None:
+    """The worst element that differs. ``whole``: all blocks ran."""
+    for name, want in wanted.items():
+        got = outputs[name]
+        looked = np.ones(want.shape, np.bool_) if whole else got.written
+        off = distance(got.values, want)
+        bad = looked & ~(off <= LEAST)
+        if not bad.any():
+            continue
+        # What is not written says most, then what is off most.
+        rank = np.where(bad, np.where(np.isnan(off), np.inf, off), -1.0)
+        rank[bad & ~got.written] = np.inf
+        at = np.unravel_index(int(np.argmax(rank)), want.shape)
+        return Difference(
+            name,
+            tuple(int(i) for i in at),
+            float(got.values[at]),
+            float(want[at]),
+            int(bad.sum()),
+            int(looked.sum()),
+            bool(got.written[at]),
+        )
+    return None
+
+
+def distance(got: Array, want: Array) -> Array:
+    """How far elements are off, in units of their size and that of their row.
+
+    NaN where what was computed is no number. Whole numbers are exact or off by 1.
+    """
+    if want.dtype.kind != "f" and got.dtype.kind != "f":
+        return (got != want).astype(np.float64)
+    a, b = got.astype(np.float64), want.astype(np.float64)
+    square = b * b
+    row = np.sqrt(square.mean(axis=-1, keepdims=True)) if b.ndim else np.sqrt(square)
+    with np.errstate(all="ignore"):
+        return np.where(a == b, 0.0, np.abs(a - b) / (np.abs(b) + row + 1e-300))
+
+
+def _tensors(program: Program) -> list[GlobalTensor]:
+    return [p for p in program.params if isinstance(p, GlobalTensor)]

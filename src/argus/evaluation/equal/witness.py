@@ -1,0 +1,144 @@
+"""Witnesses: inputs on which a kernel, as it is placed, gives another result.
+
+    witness = confirmed(trial, reference, difference, request)
+
+The difference was found in exact arithmetic. Here the placed program runs in the
+interpreter on the same inputs, and shows the same element: nearer to what exact
+arithmetic gave than to what the reference says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from argus.compiler import Request, placed_program
+from argus.diagnostics import ArgusError
+from argus.evaluation.equal.references import Reference, Unusable
+from argus.evaluation.equal.trying import (
+    MULTIPROCESSORS,
+    Difference,
+    Trial,
+    distance,
+    expected,
+    found_by,
+)
+from argus.evaluation.requests import contiguous_facts
+from argus.evaluation.tiles import Stuck, Unmodelled
+from argus.interpret import ArgumentError, run
+from argus.interpret.numbers import compute
+from argus.ir.memory import GlobalTensor
+from argus.ir.program import Program
+
+__all__ = ["Witness", "confirmed"]
+
+_BLOCKS = 256
+"""Blocks of a grid that is run in the interpreter, at most."""
+
+
+@dataclass(frozen=True)
+class Witness:
+    """Sizes, scalars and an element of an output, with both values.
+
+    ``got`` is what the placed program computes in the types of the kernel, NaN where
+    the element is not ``written``.
+    """
+
+    sizes: Mapping[str, int]
+    scalars: Mapping[str, int | float]
+    output: str
+    index: tuple[int, ...]
+    got: float
+    wanted: float
+    wrong: int
+    elements: int
+    written: bool
+    reference: str
+
+    @property
+    def element(self) -> str:
+        """The element, as it is written in source."""
+        return f"{self.output}[{', '.join(map(str, self.index))}]"
+
+    @property
+    def message(self) -> str:
+        """What differs, in a sentence."""
+        if not self.written:
+            return f"{self.element} is not written; `{self.reference}` says " + (
+                f"{self.wanted:.6g}"
+            )
+        return (
+            f"{self.element} is {self.got:.6g}, and `{self.reference}` says "
+            f"{self.wanted:.6g}"
+        )
+
+
+def confirmed(
+    trial: Trial, reference: Reference, found: Difference, request: Request
+) -> Witness | None:
+    """The witness, if the interpreter shows the same and the reference is sure of it.
+
+    None also where these inputs are no call: the kernel cannot be placed for them, or
+    its launch refuses them.
+    """
+    if trial.grid > _BLOCKS or not _sure(trial, reference, found):
+        return None
+    try:
+        program = _placed(trial, request)
+        arrays = {n: a.copy() for n, a in trial.arrays.items()}
+        done = run(
+            program, arrays, trial.scalars, sm_count=MULTIPROCESSORS, collect=True
+        )
+        exact = found_by(trial, range(trial.grid), seconds=20.0)
+    except (ArgusError, ArgumentError, Stuck, Unmodelled):
+        return None
+    if done.errors:
+        return None  # an order that is wrong, or an assumption: others tell it
+    dtype = next(t.dtype for t in _tensors(program) if t.name == found.output)
+    got = compute(arrays[found.output], dtype)[found.index]
+    real = exact[found.output]
+    ideal, wanted = float(real.values[found.index]), found.wanted
+    if np.isnan(ideal) != np.isnan(got):
+        return None
+    if not np.isnan(ideal) and not abs(float(got) - ideal) <= abs(ideal - wanted) / 4:
+        return None
+    return Witness(
+        dict(trial.sizes),
+        dict(trial.scalars),
+        found.output,
+        found.index,
+        float(got),
+        wanted,
+        found.wrong,
+        found.elements,
+        bool(real.written[found.index]),
+        reference.name,
+    )
+
+
+def _sure(trial: Trial, reference: Reference, found: Difference) -> bool:
+    """Whether the reference says the same again, and in narrow whole numbers."""
+    try:
+        again = expected(trial, reference)[found.output]
+        narrow = expected(trial, reference, narrow=True)[found.output]
+    except Unusable:
+        return False
+    here = found.index
+    want = np.full(1, found.wanted)
+    return bool(
+        distance(again[here].reshape(1), want)[0] < 1e-9
+        and distance(narrow[here].reshape(1), want)[0] < 1e-6
+    )
+
+
+def _placed(trial: Trial, request: Request) -> Program:
+    """What a call with these arrays is placed to. Raises ArgusError."""
+    shapes = {n: a.shape for n, a in trial.arrays.items()}
+    facts = contiguous_facts(request.kernel, shapes)
+    return placed_program(replace(request, facts=facts))
+
+
+def _tensors(program: Program) -> list[GlobalTensor]:
+    return [p for p in program.params if isinstance(p, GlobalTensor)]

@@ -1,0 +1,257 @@
+"""The search for witnesses: what differs from its reference is found, nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+
+from argus.compiler import Request
+from argus.evaluation.equal.references import Reference, load, reference_of
+from argus.evaluation.equal.refuting import Tried, refute
+from argus.evaluation.equal.sizes import mended
+from argus.evaluation.requests import default_dtypes
+from argus.lang.kernel import Kernel, load_kernels
+
+HEAD = "import argus as ag\nfrom argus import bf16, f32, i32\n\n"
+
+
+def kernels(body: str) -> Mapping[str, Kernel]:
+    """Kernels of a file with this text below its imports."""
+    return load_kernels("made.py", HEAD + body).kernels
+
+
+def tried(body: str, *, present: tuple[str, ...] = ()) -> Tried:
+    """The search on the kernel `k` of a file."""
+    kernel = kernels(body)["k"]
+    types = {t.name: t.dtypes[0] for t in kernel.signature.tensors if t.name in present}
+    return refute(Request(kernel, default_dtypes(kernel, types)), loaded(kernel))
+
+
+def loaded(kernel: Kernel) -> Reference:
+    """Its reference, ready to be called."""
+    declared = reference_of(kernel)
+    assert declared is not None
+    return load(declared)
+
+
+ROWS = """@ag.kernel
+def k(X: f32["M N"], Y: f32["M"], scale: f32 = 2.0, *, BN: int = 64):
+    M, N = X.shape
+    i = ag.block(ag.cdiv(M, 4))
+    acc = ag.zeros((4,), f32, dims="M")
+    for n in ag.range(0, N, BN):
+        x = ag.load(X[i * 4 :, n:], (4, BN))
+        acc = acc + ag.sum(CHANGED, "N")
+    Y[i * 4 :] = acc * scale
+
+
+@ag.reference
+def ref(X, scale):
+    return X.sum(1) * scale
+"""
+
+
+def test_a_right_kernel_is_not_refuted():
+    found = tried(ROWS.replace("CHANGED", "x"))
+    assert found.witness is None
+    assert found.runs >= 12
+    assert found.why == ""
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        # One column, at one position only: sizes above 100 show it.
+        "ag.where(ag.broadcast(n + ag.index(x, 'N') != 100, x), x, 0.0)",
+        # The whole numbers of the sum: rounding would be about as large.
+        "x * 1.001",
+        # Only where data is large.
+        "ag.where(x > 2.5, 0.0, x)",
+        "ag.where(ag.broadcast(n + ag.index(x, 'N') > 4000, x), 0.0, x)",
+    ],
+)
+def test_a_wrong_kernel_is_refuted_with_an_element(changed: str):
+    found = tried(ROWS.replace("CHANGED", changed))
+    assert found.witness is not None
+    shown = found.witness
+    assert shown.output == "Y"
+    assert shown.index[0] < shown.sizes["M"]
+    assert abs(shown.got - shown.wanted) > 1e-4 * abs(shown.wanted)
+    assert "`ref` says" in shown.message
+
+
+def test_what_is_not_written_is_said_so():
+    body = """@ag.kernel
+def k(X: f32["M N"], Y: f32["M N"], *, BN: int = 64):
+    M, N = X.shape
+    m, j = ag.block(M, ag.cdiv(N, BN))
+    x = ag.load(X[m, j * BN :], (BN,))
+    ag.store(Y[m, j * BN :], x, mask=x > 0.0)
+
+
+@ag.reference
+def ref(X):
+    return X
+"""
+    found = tried(body).witness
+    assert found is not None
+    assert not found.written
+    assert "is not written" in found.message
+
+
+def test_a_reference_of_other_shapes_fails_or_has_no_number_is_no_witness():
+    for said in ("X[:-1].sum(1)", "1 / 0", "X.sum(1) / 0.0", "np.sqrt(X.sum(1) - 1e9)"):
+        body = ROWS.replace("CHANGED", "x").replace("X.sum(1) * scale", said)
+        found = tried(body)
+        assert found.witness is None
+        assert found.runs == 0
+        assert found.why
+
+
+def test_a_size_that_only_the_output_has_follows_from_the_reference():
+    body = """@ag.kernel
+def k(X: f32["M N"], Y: f32["M W"], *, BW: int = 64):
+    M, N = X.shape
+    W = Y.shape[1]
+    ag.require(W == 2 * N, "twice as wide")
+    m, j = ag.block(M, ag.cdiv(W, BW))
+    up = X.view("M W", shape=(M, W), at=lambda m, w: (m, OFF))
+    Y[m, j * BW :] = ag.load(up[m, j * BW :], (BW,))
+
+
+@ag.reference
+def ref(X):
+    return np.repeat(X, 2, 1)
+"""
+    right, wrong_ = (tried(body.replace("OFF", at)) for at in ("w // 2", "w // 3"))
+    assert right.witness is None
+    assert right.runs
+    assert wrong_.witness is not None
+
+
+def test_tables_keep_what_is_assumed_of_them():
+    body = """@ag.kernel
+def k(S: f32["B T"], Len: i32["B"], Y: f32["B"], *, BT: int = 64):
+    B, T = S.shape
+    ag.assume(lambda n: (n > 0) & (n <= T), Len)
+    b = ag.block(B)
+    n = Len[b]
+    acc = ag.zeros((1,), f32, dims="B")
+    for t in ag.range(0, n, BT):
+        x = ag.load(S[b : b + 1, t:n], (1, BT))
+        acc = acc + ag.sum(x, "T")
+    Y[b : b + 1] = acc
+
+
+@ag.reference
+def ref(S, Len):
+    return np.array([S[b, : Len[b]].sum() for b in range(len(Len))])
+"""
+    right = tried(body)
+    assert right.witness is None
+    assert right.runs
+    assert tried(body.replace("t:n]", "t:T]")).witness is not None
+
+
+def test_a_table_that_the_reference_does_not_take_says_how_work_is_split():
+    body = """@ag.kernel
+def k(X: f32["M N"], Row: i32["M"], Y: f32["M N"], *, N: int = 64):
+    M, _ = X.shape
+    m = ag.block(M)
+    r = Row[m]
+    Y[r, :] = ag.load(X[r, :], (N,))
+
+
+@ag.reference
+def ref(X):
+    return X
+"""
+    found = tried(body)
+    assert found.witness is None
+    assert "table `Row`" in found.why
+
+
+def test_an_output_that_is_added_to_begins_as_the_reference_takes_it():
+    body = """@ag.kernel
+def k(X: f32["M N"], S: f32["N"], *, BM: int = 16, BN: int = 64):
+    M, N = X.shape
+    i, j = ag.block(ag.cdiv(M, BM), ag.cdiv(N, BN))
+    x = ag.load(X[i * BM :, j * BN :], (BM, BN))
+    ag.atomic_add(S[j * BN :], ag.sum(x, "M"))
+
+
+@ag.reference
+def ref(X, S):
+    return S + X.sum(0)
+"""
+    assert tried(body).witness is None
+    without = body.replace("def ref(X, S)", "def ref(X)").replace("S + X", "X")
+    assert tried(without).witness is None  # it begins as 0
+    assert tried(body.replace("S + X", "X")).witness is not None
+
+
+def test_optional_tensors_are_held_against_the_reference_too():
+    body = """@ag.kernel
+def k(X: f32["M N"], Y: f32["M N"], Bias: f32["N"] | None = None, *, BN: int = 64):
+    M, N = X.shape
+    m, j = ag.block(M, ag.cdiv(N, BN))
+    x = ag.load(X[m, j * BN :], (BN,))
+    if Bias is not None:
+        x = x + ag.load(Bias[j * BN :], (BN,))
+    Y[m, j * BN :] = x
+
+
+@ag.reference
+def ref(X, Bias=None):
+    return X if Bias is None else X - Bias
+"""
+    assert tried(body).witness is None
+    assert tried(body, present=("Bias",)).witness is not None
+    assert (
+        tried(body.replace("X - Bias", "X + Bias"), present=("Bias",)).witness is None
+    )
+
+
+def test_requirements_are_mended():
+    kernel = kernels(
+        """@ag.kernel
+def k(A: f32["M K"], S: f32["B"], C: f32["M K"]):
+    M, K = A.shape
+    ag.require(M == 4 * S.shape[0], "four rows each")
+    ag.require((K >= 256) & (K <= 8192) & (K % 8 == 0), "rows")
+    i = ag.block(M)
+    C[i, 0:] = ag.load(A[i, 0:], (8192,))
+"""
+    )["k"]
+    from argus.compiler import tile_program
+
+    program = tile_program(Request(kernel, default_dtypes(kernel, {})))
+    assert mended(program, {"M": 3, "K": 65, "B": 5}) == {"M": 20, "K": 256, "B": 5}
+
+
+def test_a_reference_goes_with_a_kernel_by_name():
+    two = """@ag.kernel
+def first(X: f32["N"], Y: f32["N"]):
+    Y[0:] = ag.load(X[0:], (16,))
+
+
+@ag.kernel
+def second(X: f32["N"], Y: f32["N"]):
+    Y[0:] = ag.load(X[0:], (16,)) * 2.0
+
+
+@ag.reference
+def second_reference(X):
+    return 2 * X
+"""
+    found = kernels(two)
+    assert reference_of(found["first"]) is None
+    assert loaded(found["second"]).name == "second_reference"
+    # With several kernels a name that says nothing goes with none of them.
+    found = kernels(two.replace("second_reference", "ref"))
+    assert reference_of(found["second"]) is None
+    np.testing.assert_array_equal(
+        loaded(kernels(two)["second"]).called({"X": np.ones(3)}, ["Y"])["Y"], 2.0
+    )
