@@ -186,3 +186,33 @@ def operands(m: int, n: int, k: int, seed: int = 0) -> dict[str, np.ndarray]:
         "B": rng.integers(-3, 4, (n, k)).astype(np.float32),
         "C": np.full((m, n), 99, np.float32),
     }
+
+
+def reader(by: str, loads: str = "tma", cluster: int = 1) -> Builder:
+    """A load role and a role that copies tiles out, by registers or by products."""
+    b = Builder("sm_90a", cluster=cluster)
+    x, y = b.tensor("X", "M N", bf16), b.tensor("Y", "M N", bf16)
+    ring = b.ring(2, x=(bf16, (64, 64)))
+    warps = 1 if loads == "tma" else 2
+    with b.role("load", warps), b.loop(x.shape[0], 64, scalars=[0]) as loop:
+        (n,) = loop.counters
+        with b.fill(ring, n) as slot:
+            src = b.view(x, (64, 64), loop.op.var, 0)
+            b.copy(slot["x"], src, ring=ring, via=loads)
+        loop.carry(scalars=[n + 1])
+    with b.role("use", 4), b.loop(x.shape[0], 64, scalars=[0]) as loop:
+        (n,) = loop.counters
+        slot = b.wait(ring, n)
+        if by == "loads":
+            t = b.lds(slot["x"])
+        elif by == "stores":
+            b.copy_out(b.view(y, (64, 64), loop.op.var, 0), slot["x"])
+        else:
+            eye = b.apply("eq", b.index((64, 64), 0), b.index((64, 64), 1))
+            one = b.cast(b.apply("where", eye, b.full((64, 64), 1.0), 0.0), bf16)
+            t = b.cast(b.dot(one, slot["x"]), bf16)
+        b.release(ring, n)
+        if by != "stores":
+            b.store(y, t, loop.op.var, 0)
+        loop.carry(scalars=[n + 1])
+    return b

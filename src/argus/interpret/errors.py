@@ -23,7 +23,7 @@ FaultKind = Literal[
     "uninitialised",  # a byte or register is read before anything was written
     "in_flight",  # memory is touched while an asynchronous operation uses it
     "unordered",  # nothing orders an access after the write or read it depends on
-    "proxy_fence",  # async proxy reads generic writes without fence.proxy.async
+    "proxy_fence",  # async proxy after ordinary accesses without fence.proxy.async
     "accumulator",  # a wgmma register is touched before a wait covers it
     "bounds",  # an address outside the tensor or the block's shared memory
     "alignment",  # a vector, box or descriptor that is not aligned as it must be

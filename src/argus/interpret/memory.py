@@ -1,12 +1,13 @@
 """Memory as the interpreter sees it: global tensors, and a block's shared memory.
 
 Shared memory starts poisoned (every byte 0xff: a NaN in each float type) and keeps, for
-every byte, whether it was ever written, how many asynchronous operations are writing or
-reading it, and whether an ordinary write to it still lacks a fence.proxy.async. An
-access that contradicts one of these is a fault; it is carried out all the same.
+every byte, whether it was ever written, and how many asynchronous operations are
+writing or reading it. An access that contradicts one of these is a fault; it is carried
+out all the same.
 
 Addresses come in as integer arrays, one per element. Who is ordered before whom is in
-`order.py`, when asynchronous operations complete in `events.py`.
+`order.py`, what lacks a fence.proxy.async in `proxies.py`, when asynchronous operations
+complete in `events.py`.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ import numpy as np
 
 from argus.interpret.errors import FaultKind, Faults
 from argus.interpret.numbers import Array, unsigned
-from argus.interpret.order import Order
+from argus.interpret.order import Order, Ordered
+from argus.interpret.proxies import Proxies
 from argus.ir.access import Ints
 from argus.ir.memory import GlobalTensor
 from argus.isa.record import Proxy
@@ -96,15 +98,13 @@ class SharedMemory:
         """Asynchronous writes that no wait has covered yet."""
         self.reading = np.zeros(whole, np.uint8)
         """Asynchronous reads that no wait has covered yet."""
-        self.unfenced = np.zeros(whole, np.uint8)
-        """Written by the generic proxy, with no fence.proxy.async since."""
+        self.proxies = Proxies(whole, order)
 
     # ------------------------------------------------- ordinary (generic) access
 
     def load(self, group: Group, access: Access, proxy: Proxy) -> Array:
         """Bit patterns that the group's threads read."""
         at = self._inside(group, access, "read")
-        self._fenced(group, at, access.itemsize, proxy, "reads")
         size = access.itemsize
         self._never_written(group, at, size)
         self._report(
@@ -114,7 +114,10 @@ class SharedMemory:
             "in_flight",
             "shared memory is read while a copy to it is in flight: a wait is missing",
         )
-        self.order.read(group, at, access.rows)
+        ordered = self.order.read(group, at, access.rows)
+        self._fenced(group, at, proxy, ordered, write=False)
+        if proxy == "generic":
+            self.proxies.read(group, at)
         return self.data.view(unsigned(size))[at // size]
 
     def store(self, group: Group, access: Access, bits: Array, proxy: Proxy) -> None:
@@ -122,8 +125,8 @@ class SharedMemory:
         at = self._inside(group, access, "written")
         size = access.itemsize
         self._not_in_use(group, at, size)
-        self._fenced(group, at, size, proxy, "overwrites")
-        self.order.write(group, at, access.rows)
+        ordered = self.order.write(group, at, access.rows)
+        self._fenced(group, at, proxy, ordered, write=True)
         self.data.view(unsigned(size))[at // size] = bits
         self._report(
             group,
@@ -133,12 +136,10 @@ class SharedMemory:
             "two threads write different values to the same place",
         )
         self.written.view(unsigned(size))[at // size] = _ones(size)
-        self._mark(at, size, proxy)
-
-    def fence(self, group: Group) -> None:
-        """fence.proxy.async by all threads of a group: of writes that it knows of."""
-        bare = np.flatnonzero(self.unfenced)
-        self.unfenced[bare[self.order.sees(group, bare)]] = 0
+        if proxy == "generic":
+            self.proxies.wrote(group, at)
+        else:
+            self.proxies.overwrote(at)
 
     # ---------------------------------------------------- asynchronous operations
 
@@ -157,8 +158,8 @@ class SharedMemory:
             "an asynchronous operation reads shared memory while a copy to it is in"
             " flight: a wait is missing",
         )
-        self._fenced(group, at, size, proxy, "reads")
-        self.order.async_read(group, at, agent, count)
+        ordered = self.order.async_read(group, at, agent, count)
+        self._fenced(group, at, proxy, ordered, write=False)
         self.reading.view(unsigned(size))[at // size] += _ones(size)
 
     def end_read(self, access: Access) -> None:
@@ -173,9 +174,9 @@ class SharedMemory:
         at = self._inside(group, access, "written by a copy")
         size = access.itemsize
         self._not_in_use(group, at, size)
-        self._fenced(group, at, size, proxy, "overwrites")
         threads = access.rows if per_thread else None
-        self.order.async_write(group, at, threads)
+        ordered = self.order.async_write(group, at, threads)
+        self._fenced(group, at, proxy, ordered, write=True)
         self.writing.view(unsigned(size))[at // size] += _ones(size)
 
     def put(self, access: Access, bits: Array, proxy: Proxy) -> None:
@@ -183,7 +184,10 @@ class SharedMemory:
         at, size = self._clipped(access), access.itemsize
         self.data.view(unsigned(size))[at // size] = bits
         self.written.view(unsigned(size))[at // size] = _ones(size)
-        self._mark(at, size, proxy)
+        if proxy == "generic":
+            self.proxies.copied(at)
+        else:
+            self.proxies.overwrote(at)
 
     def end_write(
         self, access: Access, agent: int, count: int, per_thread: bool
@@ -201,23 +205,29 @@ class SharedMemory:
 
     # ------------------------------------------------------------------- checks
 
-    def _mark(self, at: Ints, size: int, proxy: Proxy) -> None:
-        mark = _ones(size) if proxy == "generic" else 0
-        self.unfenced.view(unsigned(size))[at // size] = mark
-
     def _fenced(
-        self, group: Group, at: Ints, size: int, proxy: Proxy, verb: str
+        self, group: Group, at: Ints, proxy: Proxy, ordered: Ordered, *, write: bool
     ) -> None:
-        """The async proxy comes to bytes that an ordinary write may still change."""
+        """The async proxy comes to bytes that ordinary accesses may still be at."""
         if proxy != "async":
             return
+        verb = "overwrites" if write else "reads"
         self._report(
             group,
             at,
-            self.unfenced.view(unsigned(size))[at // size] != 0,
+            ordered & self.proxies.unfenced_writes(group, at),
             "proxy_fence",
             f"the async proxy {verb} ordinary writes that no fence.proxy.async covers",
         )
+        if write:
+            self._report(
+                group,
+                at,
+                ordered & self.proxies.unfenced_reads(group, at),
+                "proxy_fence",
+                "the async proxy overwrites what ordinary reads, which no"
+                " fence.proxy.async covers, may still read",
+            )
 
     def _inside(self, group: Group, access: Access, verb: str) -> Ints:
         at = access.addresses

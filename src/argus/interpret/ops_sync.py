@@ -42,7 +42,7 @@ def run(group: Group, op: SyncOp) -> Steps:
             yield from _meet_cluster(group)
         case o.Fence():
             if effects_of(op).fence == "async":
-                group.block.shared.fence(group)
+                group.block.shared.proxies.fence(group)
         case o.SetMaxRegisters():
             yield from _set_registers(group, op)
         case _:

@@ -35,9 +35,11 @@ from argus.ir.access import Ints
 if TYPE_CHECKING:
     from argus.interpret.machine import Group
 
-__all__ = ["Clock", "Clocks", "Knowledge", "Order", "Release"]
+__all__ = ["Clock", "Clocks", "Knowledge", "Order", "Ordered", "Release"]
 
 Clock = NDArray[np.int64]
+Ordered = NDArray[np.bool_]
+"""Of which elements all earlier accesses are ordered before this one."""
 Release = Literal["role", "warpgroup", "warp", "thread"]
 _SEVERAL = 255
 
@@ -103,7 +105,10 @@ class Knowledge:
 
 
 class Order:
-    """The accesses to one block's shared memory, element by element."""
+    """The accesses to one block's shared memory, element by element.
+
+    Each tells which elements it is ordered at; elsewhere it is a fault.
+    """
 
     def __init__(self, size: int, clocks: Clocks, faults: Faults, lanes: int) -> None:
         self._lanes = lanes
@@ -116,10 +121,10 @@ class Order:
         self._reads: dict[int, NDArray[np.int64]] = {}
         self._reader_warp: dict[int, NDArray[np.uint8]] = {}
 
-    def read(self, group: Group, at: Ints, threads: Ints) -> None:
+    def read(self, group: Group, at: Ints, threads: Ints) -> Ordered:
         """An ordinary read of elements [threads, ...] by the group's threads."""
         warp = self._warps(at, threads)
-        self._after_write(group, at, warp)
+        ordered = self._after_write(group, at, warp)
         known = group.known
         clock, reader = self._reader(known.agent)
         recent = clock[at] > known.internal[known.agent]
@@ -128,24 +133,27 @@ class Order:
         reader[at] = np.where(shared, _SEVERAL, warp)
         # The same element read by two warps at once: the assignment kept one of them.
         reader[at[reader[at] != warp]] = _SEVERAL
+        return ordered
 
-    def write(self, group: Group, at: Ints, threads: Ints) -> None:
+    def write(self, group: Group, at: Ints, threads: Ints) -> Ordered:
         """An ordinary write of elements [threads, ...] by the group's threads."""
         warp = self._warps(at, threads)
-        self._after_write(group, at, warp)
-        self._after_reads(group, at, warp)
+        ordered = self._after_write(group, at, warp)
+        ordered &= self._after_reads(group, at, warp)
         self._stamp(at, group.known.agent, int(group.known.now), warp)
+        return ordered
 
-    def async_read(self, group: Group, at: Ints, agent: int, count: int) -> None:
+    def async_read(self, group: Group, at: Ints, agent: int, count: int) -> Ordered:
         """Operation number `count` of an asynchronous agent will read elements."""
-        self._after_write(group, at, _one_warp(group))
+        ordered = self._after_write(group, at, _one_warp(group))
         self._reader(agent)[0][at] = count
+        return ordered
 
-    def async_write(self, group: Group, at: Ints, threads: Ints | None) -> None:
+    def async_write(self, group: Group, at: Ints, threads: Ints | None) -> Ordered:
         """A copy is issued, each element by its thread, or (None) all by one."""
         warp = _one_warp(group) if threads is None else self._warps(at, threads)
-        self._after_write(group, at, warp)
-        self._after_reads(group, at, warp, elected=threads is None)
+        ordered = self._after_write(group, at, warp)
+        return ordered & self._after_reads(group, at, warp, elected=threads is None)
 
     def completed(self, at: Ints, agent: int, count: int, threads: Ints | None) -> None:
         """Elements were written by an agent as of its clock `count`."""
@@ -167,7 +175,7 @@ class Order:
             self._reader_warp[agent] = np.full(self._size, _SEVERAL, np.uint8)
         return self._reads[agent], self._reader_warp[agent]
 
-    def _after_write(self, group: Group, at: Ints, warp: Any) -> None:
+    def _after_write(self, group: Group, at: Ints, warp: Any) -> Ordered:
         known = group.known
         writer, count = self._writer[at], self._written[at]
         seen = known.clock[writer] >= count
@@ -175,11 +183,13 @@ class Order:
         same_warp = self._writer_warp[at] == warp
         seen &= ~own | same_warp | (count <= known.internal[known.agent])
         self._require(group, at, seen, writer, "was written")
+        return seen
 
     def _after_reads(
         self, group: Group, at: Ints, warp: Any, elected: bool = False
-    ) -> None:
+    ) -> Ordered:
         known = group.known
+        ordered = np.ones(at.shape, np.bool_)
         for agent, (clock, reader) in (
             (agent, self._reader(agent)) for agent in list(self._reads)
         ):
@@ -193,6 +203,8 @@ class Order:
             else:
                 seen = count <= known.clock[agent]
             self._require(group, at, seen, np.full(seen.shape, agent), "was read")
+            ordered &= seen
+        return ordered
 
     def _require(
         self, group: Group, at: Ints, seen: Any, agent: Any, verb: str

@@ -13,7 +13,7 @@ Each pass takes a valid program to a valid program and is one file. In order:
     storage       which tiles share registers                     storage.py
     waits         wgmma groups and the waits for them             waits.py
     rings         barriers, or cp.async groups                    rings.py
-    syncs         syncs and fences that shared memory needs       hazards.py
+    syncs         syncs and fences that shared memory needs       hazards.py, proxies.py
     barriers      the hardware barrier of each sync               named.py
     accesses      the access of each register-memory move         vectors.py
     offsets       bytes of shared memory                          buffers.py

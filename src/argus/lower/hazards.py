@@ -1,11 +1,13 @@
 """Pass: syncs, proxy fences and store waits that shared memory needs within a group.
 
-Buffers synchronised between roles by barriers are not looked at here. For all others,
-in each group: a read after other threads' writes, and a write after other threads'
-reads or writes, needs a sync between them; writes that TMA or wgmma will read need
-``fence.proxy.async`` before that sync; a buffer that a TMA store still reads may be
-written only after the store's group has been waited for. An author's own syncs and
-fences count, so what is inserted is only what is missing.
+In each group: a read after other threads' writes, and a write after other threads'
+reads or writes, needs a sync between them; a buffer that a TMA store still reads may be
+written only after the store's group has been waited for. Slots of rings between roles
+need neither, since the ring's barriers order them. Ordinary accesses that the
+asynchronous proxy follows (:mod:`argus.lower.proxies`) need ``fence.proxy.async``
+before that sync, or before the arrival that hands the slot on. An author's own syncs
+and fences count, so what is inserted is only what is missing; an author's own barriers
+hand on what its author has fenced.
 
 Accesses are told apart where constants show that they touch different stages or parts
 of a buffer; everything else is taken to meet. Loops are walked, as they were before the
@@ -19,16 +21,16 @@ from typing import assert_never
 
 from argus.diagnostics import Span
 from argus.ir import ops as o
-from argus.ir.memory import SharedView
+from argus.ir.memory import Ring, SharedView
 from argus.ir.program import Program
 from argus.isa.effects import Touch, effects_of
 from argus.lower.groups import groups, walk_group
+from argus.lower.proxies import AsyncAccesses
 from argus.lower.touched import (
     NONE,
     State,
     Views,
     any_meets,
-    by_async_proxy,
     committed,
     stores_done,
 )
@@ -36,19 +38,8 @@ from argus.lower.touched import (
 
 def insert_syncs(program: Program) -> None:
     """Insert Sync, Fence and CopyOutWait; end clusters together."""
-    between_roles = frozenset(
-        id(field)
-        for ring in program.rings
-        if ring.empty is not None
-        for field in ring.fields.values()
-    )
     found = groups(program)
-    asynchronous = frozenset(
-        id(touch.view.alloc)
-        for g in found
-        for op in walk_group(g.block)
-        for touch in by_async_proxy(op)
-    )
+    asynchronous = AsyncAccesses(found)
     in_roles = frozenset(
         id(touch.view.alloc)
         for g in found
@@ -57,7 +48,7 @@ def insert_syncs(program: Program) -> None:
         for touch in effects_of(op).touches
     )
     for group in found:
-        pass_ = _Pass(between_roles, asynchronous, in_roles)
+        pass_ = _Pass(program.rings, asynchronous, in_roles)
         state, ops = pass_.run(group.block, State())
         pass_.finish(state, ops, group.span)
         ends = group.role is not None or len(found) == 1
@@ -70,15 +61,25 @@ def insert_syncs(program: Program) -> None:
 class _Pass:
     def __init__(
         self,
-        ignored: frozenset[int],
-        asynchronous: frozenset[int],
+        rings: list[Ring],
+        asynchronous: AsyncAccesses,
         in_roles: frozenset[int],
     ) -> None:
-        self.ignored = ignored
         self.asynchronous = asynchronous
         self.in_roles = in_roles
+        self.ignored: set[int] = set()
+        """Slots that barriers order."""
+        self.handed_on: dict[int, set[int]] = {}
+        """By barriers that placing has made, slots of which an arrival speaks."""
         self.source: dict[int, list[o.AnyOp]] = {}
         """Operations of each block before the pass, by its id."""
+        for ring in rings:
+            fields = set(map(id, ring.fields.values()))
+            for barriers in (ring.full, ring.empty):
+                if barriers is not None:
+                    self.handed_on[id(barriers)] = fields
+            if ring.empty is not None:
+                self.ignored |= fields
 
     def run(self, block: o.Block, state: State) -> tuple[State, list[o.AnyOp]]:
         """State after a block, and its operations with what they need inserted."""
@@ -136,7 +137,9 @@ class _Pass:
         for touch in does.writes:
             state = self._before_write(touch.view, state, out, op.span, cluster)
             if not _ordered_elsewhere(op, touch):
-                state = self._written(touch, state)
+                seen = self._seen(touch.view)
+                state = replace(state, written=state.written | seen)
+                state = self._unfenced(op, touch, state)
         for touch in does.reads:
             state = self._before_read(touch.view, state, out, op.span)
             seen = self._seen(touch.view)
@@ -144,12 +147,16 @@ class _Pass:
                 state = replace(state, open=state.open | seen)
             else:
                 state = replace(state, read=state.read | seen)
+            state = self._unfenced(op, touch, state)
         if "bulk_read" in does.commits:
             state = committed(state)
         if "bulk_read" in does.awaits and isinstance(op, o.GroupWait):
             state = stores_done(state, op.pending)
         if does.fence == "async":
-            state = replace(state, unfenced=NONE)
+            state = replace(state, unfenced=frozenset())
+        if isinstance(op, o.BarrierArrive):
+            slots = self.handed_on.get(id(op.barrier.alloc), set())
+            state = self._fence(state, slots, out, op.span)
         # A named barrier may be one of other threads, too.
         named = isinstance(op, o.Sync) and op.name is not None
         if "threads" in does.awaits and not named:
@@ -160,20 +167,31 @@ class _Pass:
     def _seen(self, view: SharedView) -> Views:
         return NONE if id(view.alloc) in self.ignored else frozenset({view})
 
-    def _written(self, touch: Touch, state: State) -> State:
-        seen = self._seen(touch.view)
-        mixed = touch.proxy == "generic" and id(touch.view.alloc) in self.asynchronous
-        fence = seen if mixed else NONE
-        return replace(
-            state, written=state.written | seen, unfenced=state.unfenced | fence
+    def _unfenced(self, op: o.AnyOp, touch: Touch, state: State) -> State:
+        if not self.asynchronous.follow(op, touch):
+            return state
+        return replace(state, unfenced=state.unfenced | {touch})
+
+    def _fence(
+        self, state: State, handed_on: set[int], out: list[o.AnyOp], span: Span
+    ) -> State:
+        """What is handed on now is fenced, and with it all else."""
+        bare = [t for t in state.unfenced if id(t.view.alloc) in handed_on]
+        if not bare:
+            return state
+        note = (
+            "ordinary writes become visible to TMA and wgmma"
+            if any(t.write for t in bare)
+            else "ordinary reads come before what TMA writes there next"
         )
+        out.append(o.Fence(kind="proxy.async", span=span, note=note))
+        return replace(state, unfenced=frozenset())
 
     def _sync(self, state: State, out: list[o.AnyOp], span: Span) -> State:
         """Effect of a sync, with the fence it needs inserted before it."""
-        if state.unfenced:
-            note = "ordinary writes become visible to TMA and wgmma"
-            out.append(o.Fence(kind="proxy.async", span=span, note=note))
-        return State(stores=state.stores, open=state.open)
+        touched = {id(t.view.alloc) for t in state.unfenced}
+        state = self._fence(state, touched - self.ignored, out, span)
+        return State(unfenced=state.unfenced, stores=state.stores, open=state.open)
 
     def _insert_sync(
         self,

@@ -13,7 +13,9 @@ role of several warps syncs after it has waited for a slot, since a warp that fa
 completions behind cannot tell them apart (`mbarrier` waits for a parity).
 
 A consumer whose slots are read by wgmma releases once per warpgroup, after the wait for
-the wgmma; one that reads by ordinary loads releases once per warp.
+the wgmma; one that reads by ordinary loads releases once per warp. What threads have
+read or written, :mod:`argus.lower.hazards` fences before the arrival where TMA or wgmma
+come next.
 """
 
 from typing import assert_never
@@ -131,19 +133,13 @@ def _publish(ring: Ring, use: RingUse, slot: Expr, span: Span) -> list[o.AnyOp]:
     if use.stores:
         note = f"this thread's part of {ring.name} is written"
         ops: list[o.AnyOp] = []
-        fence: list[o.AnyOp] = []
-        if use.by_async:
-            fence.append(o.Fence(kind="proxy.async", span=span, note=note))
         if use.cp_async:
             ops += [
                 o.CpAsyncCommit(span=span, note=note),
                 o.CpAsyncWait(pending=0, span=span, note=note),
             ]
-        return [
-            *ops,
-            *fence,
-            o.BarrierArrive(barrier=ref, per="thread", span=span, note=note),
-        ]
+        ops.append(o.BarrierArrive(barrier=ref, per="thread", span=span, note=note))
+        return ops
     if use.cp_async:
         note = f"arrives when this thread's copies into {ring.name} are done"
         return [o.CpAsyncArrive(barrier=ref, span=span, note=note)]
@@ -152,10 +148,12 @@ def _publish(ring: Ring, use: RingUse, slot: Expr, span: Span) -> list[o.AnyOp]:
 
 def _wait(op: o.RingWait, ring: Ring, use: RingUse) -> list[o.AnyOp]:
     span = op.span
+    # Copies end by themselves: who waits for them fences them. What threads write and
+    # read they fence themselves (`hazards`).
     fence = o.Fence(
         kind="proxy.async", span=span, note="this slot's writes, for wgmma and TMA"
     )
-    needs_fence = use.by_async and (use.cp_async or use.stores)
+    needs_fence = use.by_async and use.cp_async
     if ring.full is not None:
         wait = o.BarrierWait(
             barrier=BarrierRef(ring.full, op.n % ring.stages),

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from argus.ir import ops as o
 from argus.ir.expr import Const
 from argus.ir.memory import SharedView
-from argus.isa.effects import Touch, effects_of
+from argus.isa.effects import Touch
 
 Views = frozenset[SharedView]
 NONE: Views = frozenset()
@@ -24,13 +23,14 @@ _MOST = 8
 class State:
     """What was touched since the last sync.
 
-    ``stores``: groups of TMA stores in flight, oldest first; ``open``: stores that no
-    CopyOutCommit has closed yet.
+    ``unfenced``: ordinary accesses that the asynchronous proxy may follow, and that no
+    fence has covered yet. ``stores``: groups of TMA stores in flight, oldest first;
+    ``open``: stores that no CopyOutCommit has closed yet.
     """
 
     written: Views = NONE
     read: Views = NONE
-    unfenced: Views = NONE
+    unfenced: frozenset[Touch] = frozenset()
     stores: tuple[Views, ...] = ()
     open: Views = NONE
 
@@ -48,11 +48,6 @@ class State:
             (*a[:extra], *both),
             self.open | other.open,
         )
-
-
-def by_async_proxy(op: o.AnyOp) -> list[Touch]:
-    """Accesses to shared memory through the asynchronous proxy."""
-    return [t for t in effects_of(op).touches if t.proxy == "async"]
 
 
 def _meet(a: SharedView, b: SharedView) -> bool:

@@ -38,7 +38,7 @@ CODES = {
     "AG0405": 4,  # bytes
     "AG0406": 2,  # early release
     "AG0407": 1,  # registers in flight
-    "AG0408": 1,  # proxy fence
+    "AG0408": 2,  # proxy fence
     "AG0409": 2,  # arrivals
     "AG0410": 1,  # early exit
     "AG0414": 2,  # fills and drains

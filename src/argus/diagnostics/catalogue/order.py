@@ -48,8 +48,10 @@ CODES = (
     Code(
         "AG0408",
         "a missing proxy fence",
-        "Writes of threads to shared memory become visible to TMA and wgmma only "
-        "across `fence.proxy.async`.",
+        "A barrier does not order what threads do to shared memory before what TMA and "
+        "wgmma do there. The threads that wrote what these read or overwrite, or read "
+        "what TMA overwrites, execute `fence.proxy.async` (`ag.fence_async()`) before "
+        "they arrive.",
     ),
     Code(
         "AG0409",

@@ -80,8 +80,9 @@ class ClusterSync(Synchronisation):
 class Fence(Synchronisation):
     """A memory fence.
 
-    "proxy.async" (ordinary writes become visible to TMA and wgmma), "mbarrier_init",
-    "wgmma" (registers ready for wgmma), "threadfence".
+    "proxy.async" (ordinary accesses come before those of TMA and wgmma that are ordered
+    after the fence), "mbarrier_init", "wgmma" (registers ready for wgmma),
+    "threadfence".
     """
 
     kind: Literal["proxy.async", "mbarrier_init", "wgmma", "threadfence"]

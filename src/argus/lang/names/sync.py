@@ -26,7 +26,11 @@ def arrive(name: str, *, threads: int) -> None:
 
 
 def fence_async() -> None:
-    """Writes to shared memory become visible to TMA and wgmma (fence.proxy.async)."""
+    """What these threads did to shared memory comes before what TMA and wgmma do next.
+
+    It goes before the arrival or sync that hands on what they have written, or read
+    where TMA writes again (fence.proxy.async).
+    """
     raise outside("fence_async")
 
 

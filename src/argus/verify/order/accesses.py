@@ -124,10 +124,9 @@ def access(
         if not write:
             _visible(findings, group, record, other, meets, fill)
             continue
-        if not other.write:
-            if fill is not None and fill == other.fill:
-                _again(findings, record, other, op)
-        elif kind.proxy == "async" and other.kind.proxy == "generic":
+        if not other.write and fill is not None and fill == other.fill:
+            _again(findings, record, other, op)
+        if kind.proxy == "async" and other.kind.proxy == "generic":
             _overtaken(findings, group, record, other, meets)
         # Who is ordered after this write is ordered after the other, too.
         if footprint.covers(other.footprint):
@@ -157,6 +156,7 @@ def access(
     record.alive = footprint.whole
     record.fill = fill
     record.op = op
+    record.bare = kind.proxy == "generic" and kind.over == "issue"
     record.base = base
     record.ones = (1 << units) - 1
     record.number = number
@@ -329,7 +329,9 @@ def _unfenced(
     label: str,
     does: str,
 ) -> None:
-    """The async proxy comes to what ordinary stores have written, without a fence."""
+    """The async proxy comes to what threads have accessed, without a fence."""
+    before = "writes" if other.write else "reads"
+    by = "writing" if other.write else "reading"
     report(
         findings,
         "AG0408",
@@ -338,11 +340,11 @@ def _unfenced(
         message,
         label,
         events=(
-            event(other.group, other.op, "writes shared memory", other.iteration),
+            event(other.group, other.op, f"{before} shared memory", other.iteration),
             *group.recent,
             event(group, mine.op, does, group.iteration),
         ),
-        help="ag.fence_async() by the writing threads, before the barrier",
+        help=f"ag.fence_async() by the {by} threads, before they arrive at the barrier",
     )
 
 
@@ -382,20 +384,27 @@ def _overtaken(
     other: AccessRecord,
     meets: Pairs,
 ) -> None:
-    """A TMA load to bytes that ordinary stores have written: those may come later."""
+    """A TMA load to bytes of ordinary accesses, which may come later than it."""
     if not mine.footprint.whole & other.alive:
         return
     if _unknown(group, FENCED, mine, other, meets) is None:
         return
+    line = other.op.span.line
+    message, label = (
+        (
+            f"TMA writes what line {line} wrote by ordinary stores, with no"
+            " fence.proxy.async between: the ordinary ones may arrive later",
+            "may be overwritten by old stores",
+        )
+        if other.write
+        else (
+            f"TMA writes what line {line} read by ordinary loads, with no"
+            " fence.proxy.async between: those still queued may find the new bytes",
+            "may be read by old loads",
+        )
+    )
     _unfenced(
-        findings,
-        group,
-        mine,
-        other,
-        f"TMA writes what line {other.op.span.line} wrote by ordinary stores, with no"
-        " fence.proxy.async between: the ordinary ones may arrive later",
-        "may be overwritten by old stores",
-        "writes it by the async proxy",
+        findings, group, mine, other, message, label, "writes it by the async proxy"
     )
 
 

@@ -42,13 +42,6 @@ AXIOMS = (
         "ClusterBarrier::arrive(cta_id).",
     ),
     Axiom(
-        "reads-before-async-writes",
-        "An ordinary read that an mbarrier orders before a TMA load needs no proxy "
-        "fence before that load overwrites the bytes.",
-        "CUTLASS mainloops with ld.shared consumers; PTX ISA, Async proxy, asks for a "
-        "proxy fence between accesses by different proxies without distinction.",
-    ),
-    Axiom(
         "prologue",
         "All barriers are initialised, visible to the async proxy and the cluster, "
         "before the first operation of the program.",

@@ -8,7 +8,9 @@ a moment of a warp knows that warp's earlier ones: nobody ever forgets. A clock 
 three such sets:
 
     ORDER    moments ordered before, in memory
-    FENCED   ordinary accesses with a fence.proxy.async on the way here
+    FENCED   ordinary accesses, reads and writes, that a fence.proxy.async on the way
+             here covers: one of their own threads, or, of copies that complete by
+             themselves, of threads that knew them to be complete
     CAUSE    moments that must have happened in time, ordered in memory or not
 
 ORDER is part of CAUSE: bytes of a TMA copy cannot land before the copy was issued, so
@@ -144,8 +146,13 @@ class Knowledge:
             own = self.own[part]
             self.own[part] = [x | known[w // WARPGROUP] for w, x in enumerate(own)]
 
-    def fence(self) -> None:
-        """Ordinary accesses known in order are visible to the async proxy, too."""
-        self.together[FENCED] |= self.together[ORDER]
+    def fence(self, own: Iterable[int], others: int) -> None:
+        """Accesses are fenced: those of moments of each warp, and known ones of others.
+
+        ``own`` are first moments, one for each warp from there on.
+        """
+        for base in own:
+            self.learn(FENCED, base, self.warps)
+        self.together[FENCED] |= self.together[ORDER] & others
         pairs = zip(self.own[FENCED], self.own[ORDER], strict=True)
-        self.own[FENCED] = [fenced | known for fenced, known in pairs]
+        self.own[FENCED] = [fenced | known & others for fenced, known in pairs]

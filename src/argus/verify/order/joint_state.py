@@ -114,6 +114,7 @@ def _record(record: AccessRecord, place: dict[BarrierState, int]) -> tuple[objec
         record.units,
         record.ones,
         True if whole else record.alive,
+        record.bare,
         record.fill is None,
         *behind,
     )

@@ -35,7 +35,7 @@ CLAIMS = {
     "AG0405": "the bytes expected are the bytes that the copies bring",
     "AG0406": "the matrix instructions that read the slot are over when it is released",
     "AG0407": "the registers are not touched while the instruction runs",
-    "AG0408": "ordinary writes reach the async proxy across a fence",
+    "AG0408": "ordinary accesses are fenced before the async proxy comes",
     "AG0409": "the arrivals of a phase are as many as the barrier counts",
     "AG0410": "nobody leaves before the last use of what is shared",
     "AG0418": "the ring has a stage that can be filled meanwhile",

@@ -47,7 +47,7 @@ def snapshot(walk: Walk, counters: tuple[str, ...], modulus: int) -> object:
                 tags.append(None)
                 continue
             whole = record.alive is record.footprint.whole
-            tags.append(True if whole else record.alive)
+            tags += [True if whole else record.alive, record.bare]
             if record.fill is not None:
                 fills.append((record.alloc, record.fill))
             if record.filled is not None:

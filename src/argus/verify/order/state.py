@@ -112,6 +112,8 @@ class AccessRecord:
     """Which fill of its buffer it belongs to (`fills.py`)."""
     alive: int = 0
     """Bytes that nobody has written since, as a mask."""
+    bare: bool = False
+    """An ordinary access of threads that have executed no fence since."""
     near: list[tuple[AccessRecord, Pairs]] = field(
         default_factory=list["tuple[AccessRecord, Pairs]"]
     )
@@ -346,6 +348,19 @@ class GroupState:
     def did(self, op: AnyOp, text: str, barrier: BarrierState | None = None) -> Did:
         """What the group does now."""
         return Did(self, op, text, barrier, self.iteration)
+
+    def fence(self) -> None:
+        """All threads execute fence.proxy.async."""
+        own: set[int] = set()
+        copies = 0
+        for record in self.block.records.values():
+            if record.bare and record.group is self:
+                record.bare = False
+                own.add(record.base)
+            elif record.kind.proxy == "generic" and record.kind.over != "issue":
+                copies |= record.ones << record.base
+        self.know.fence(own, copies)
+        self.tick()
 
     def turns_of(self, iteration: Iteration) -> Iterator[Event]:
         """In which turns of its loops the group is or was, as evidence."""

@@ -176,8 +176,7 @@ class Walk(Machine):
                     memory.copies_arrive(self, group, op)
                 case o.Fence():
                     if self.effects.of(op).fence == "async":
-                        group.know.fence()
-                        group.tick()
+                        group.fence()
                 case o.ClusterSync():
                     yield from syncs.cluster(self, group, op)
                 case o.SetMaxRegisters():

@@ -225,6 +225,7 @@ def tiles(
             for k in ag.range(0, K, BK):
                 full[n % STAGES].wait(n // STAGES)
                 x = buffer[n % STAGES].load()
+                ag.fence_async()
                 empty[n % STAGES].arrive(per="warp")
                 C[bm * BM :, k:] = x
                 n += 1

@@ -201,7 +201,7 @@ def turns_next(call: Call) -> Value:
 
 @builtin("fence_async")
 def fence_async(call: Call) -> Value:
-    """Writes become visible to asynchronous readers."""
+    """Ordinary accesses come before asynchronous ones that are ordered after them."""
     call.e.emit(Fence("proxy.async", span=call.span))
     return NOTHING
 
