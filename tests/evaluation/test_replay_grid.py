@@ -30,6 +30,7 @@ def k(A: f32["M K"], C: f32["M K"]):
             for k in ag.range(0, K, 32):
                 full[n % 2].wait(n // 2)
                 C[i * 64 :, k:] = buf[n % 2].load().rename("M K")
+                ag.fence_async()
                 empty[n % 2].arrive(per="warp")
                 n += 1
 """

@@ -47,6 +47,7 @@ def explicit(A: bf16["M K"], C: bf16["M K"], *, BM=128, BK=64, STAGES=3):
         for k in ag.range(0, K, BK):
             full[n % STAGES].wait(n // STAGES)
             x = buffer[n % STAGES].load()
+            ag.fence_async()
             empty[n % STAGES].arrive(per="warp")
             n += 1
             ag.tma_store_wait(0)
