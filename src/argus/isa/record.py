@@ -62,9 +62,9 @@ class Effects:
 
     `commits`: it closes the groups, of these kinds, of operations issued so far.
     `awaits`: it returns when these have happened, all but its `pending` latest groups.
-    `fence`: what the executing threads have accessed by the generic proxy, and copies by
-    it that they know to be complete, come before those accesses of this proxy that are
-    ordered after it.
+    `fence`: what the executing threads have accessed by the generic proxy, and copies
+    by it that they know to be complete, come before those accesses of this proxy that
+    are ordered after it.
     """
 
     reads: tuple[str, ...] = ()
