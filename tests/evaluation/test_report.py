@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from argus.diagnostics import ArgusError
-from argus.evaluation.bench import OURS, BenchRecord, peak_of, record
+from argus.evaluation.bench import OURS, BenchRecord, record
 from argus.evaluation.report import Environment, bench_json, environment, markdown
 from argus.evaluation.timing import Timing, summary
 from argus.files.writing import write_bytes, write_json
 from argus.kernels.library import LIBRARY
+from argus.model.peaks import peak_of
 
 H200 = "NVIDIA H200"
 WHERE = Environment(

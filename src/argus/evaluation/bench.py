@@ -15,26 +15,9 @@ from argus.evaluation.device import launch_and_wait, prepare
 from argus.evaluation.oracle import judge
 from argus.evaluation.timing import ROUNDS, Timing, time_interleaved, working
 from argus.kernels.library import Case, Entry
+from argus.model.peaks import peak_of
 
 OURS = "argus"
-
-
-@dataclass(frozen=True)
-class Peak:
-    """Speed of light of a device: dense 16-bit tensor FLOP/s, and bytes/s of memory."""
-
-    flops: float
-    bytes: float
-
-
-PEAKS: dict[str, Peak] = {
-    "H200": Peak(989.4e12, 4.8e12),
-    "H100 80GB HBM3": Peak(989.4e12, 3.35e12),
-    "H100 PCIe": Peak(756.5e12, 2.0e12),
-    "A100-SXM4-80GB": Peak(312e12, 2.039e12),
-    "A100-SXM4-40GB": Peak(312e12, 1.555e12),
-}
-"""By part of the driver's device name; numbers of NVIDIA's data sheets."""
 
 
 @dataclass(frozen=True)
@@ -60,11 +43,6 @@ class BenchRecord:
     ratios: Mapping[str, float]
     share: float | None
     notes: tuple[str, ...] = field(default=())
-
-
-def peak_of(device: str) -> Peak | None:
-    """Speed of light of a device by its driver's name for it; None if not known."""
-    return next((p for part, p in PEAKS.items() if part in device), None)
 
 
 def bench(

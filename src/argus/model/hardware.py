@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from argus.model.peaks import PEAKS
+
 
 @dataclass(frozen=True)
 class Hardware:
@@ -65,10 +67,10 @@ class Hardware:
 
 H200 = Hardware(
     name="NVIDIA H200",
-    # NVIDIA H200 data sheet: 132 multiprocessors, 4.8 TB/s; 989.4 TFLOP/s of dense
-    # bf16 at 1.83 GHz are 4096 operations per cycle and multiprocessor.
+    # NVIDIA H200 data sheet: 132 multiprocessors, whose peak rate is at 1.83 GHz (4096
+    # operations per cycle and multiprocessor).
     multiprocessors=132,
-    tensor_flops=4096.0,
+    tensor_flops=round(PEAKS["H200"].flops / (132 * 1.83e9)),
     # NVIDIA H100 Tensor Core GPU Architecture (white paper): four partitions, each with
     # one scheduler; CUDA C++ Programming Guide, "Arithmetic Instructions", 9.0: 16
     # results of special functions per cycle; shared memory: 32 banks of 4 bytes.
@@ -80,7 +82,7 @@ H200 = Hardware(
     # One scheduler of blocks for the whole device (seen where blocks do next to
     # nothing).
     blocks_per_cycle=1.0,
-    dram_bytes_per_second=4.8e12,
+    dram_bytes_per_second=PEAKS["H200"].bytes,
     clock_ghz=1.69,
     dram_efficiency=0.857,
     burst=1.37,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from argus.evaluation.bench import peak_of
 from argus.evaluation.judge.speed import DEFAULT_DEVICE
 from argus.evaluation.judge.subject import Subject
+from argus.model.peaks import peak_of
 from argus.report import plots
 from argus.report.figure import Plot
 from argus.report.trials import group_of

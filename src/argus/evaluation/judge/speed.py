@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from math import prod
 
-from argus.evaluation.bench import peak_of
 from argus.evaluation.judge.subject import Subject
+from argus.model.peaks import peak_of
 
 DEFAULT_DEVICE = "H200"
 """Whose numbers are used where there is no device."""
