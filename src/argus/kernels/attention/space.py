@@ -12,6 +12,7 @@ from typing import ClassVar
 
 from argus.isa.registry import has_family
 from argus.kernels.attention.entry import ENTRIES
+from argus.kernels.knobs import usual
 from argus.kernels.resources import (
     REGISTERS,
     WARP,
@@ -38,14 +39,7 @@ _KNOBS = by_name(
     Knob(
         "BT", (16, 32, 64, 80, 96, 128, 160, 176), "keys of one step", "tile-shape", 32
     ),
-    Knob(
-        "STAGES",
-        (1, 2, 3, 4),
-        "slots of the rings: blocks of keys that are on chip at one time",
-        "software-pipelining",
-        1,
-    ),
-    Knob("WARPS", (4, 8), "warps of a block", "launch-bounds"),
+    usual("STAGES", 1, 2, 3, 4),
     Knob(
         "WARPGROUPS",
         (1, 2, 3),
@@ -53,27 +47,7 @@ _KNOBS = by_name(
         "ping-pong",
         1,
     ),
-    Knob(
-        "FOLD",
-        (False, True),
-        "the scale and the base of the exponential in one multiplication",
-        "exp2-folding",
-        False,
-    ),
-    Knob(
-        "REGISTERS",
-        (0, 160, 240),
-        "register budget of a math thread; 0: equal shares",
-        "register-budget",
-        0,
-    ),
-    Knob(
-        "TMA_STORE",
-        (False, True),
-        "the output leaves through shared memory by TMA",
-        "tma-store",
-        False,
-    ),
+    *map(usual, ("WARPS", "FOLD", "REGISTERS", "TMA_STORE")),
 )
 _ON_HOPPER = (
     *("tma", "warp-specialisation", "wgmma", "mma-tensor-cores", "swizzling"),

@@ -12,6 +12,7 @@ from typing import ClassVar
 
 from argus.isa.registry import has_family
 from argus.kernels.gemm.entry import ENTRIES
+from argus.kernels.knobs import usual
 from argus.kernels.resources import (
     OVERHEAD,
     REGISTERS,
@@ -41,28 +42,7 @@ _COLUMNS = (32, 64, 96, 128, 160, 192, 224, 256)
 _KNOBS = by_name(
     Knob("BM", (32, 64, 128, 192, 256), "rows of a tile of C", "tile-shape", 64),
     Knob("BN", _COLUMNS, "columns of a tile of C", "tile-shape", 64),
-    Knob("BK", (16, 32, 64, 128), "depth of one step", "tile-shape", 32),
-    Knob(
-        "STAGES",
-        (1, 2, 3, 4, 5, 6, 8),
-        "slots of the ring: steps whose operands are on chip at one time",
-        "software-pipelining",
-        1,
-    ),
-    Knob(
-        "GROUP",
-        (1, 2, 4, 8, 16, 32),
-        "rows of tiles that are walked together, so that L2 serves both operands",
-        "l2-rasterisation",
-        1,
-    ),
-    Knob("WARPS", (4, 8), "warps of a block", "launch-bounds"),
-    Knob(
-        "WARPGROUPS",
-        (1, 2, 3),
-        "warpgroups that multiply, each a part of the tile's rows",
-        "tile-shape",
-    ),
+    *map(usual, ("BK", "STAGES", "GROUP", "WARPS", "WARPGROUPS")),
     Knob(
         "CLUSTER",
         (1, 2, 4),
@@ -70,13 +50,7 @@ _KNOBS = by_name(
         "cluster-multicast",
         1,
     ),
-    Knob(
-        "TMA_STORE",
-        (False, True),
-        "C leaves through shared memory by TMA",
-        "tma-store",
-        False,
-    ),
+    *map(usual, ("TMA_STORE", "REGISTERS")),
     Knob("BC", (32, 64), "columns that the epilogue finishes at a time", "tma-store"),
     Knob(
         "AHEAD",
@@ -84,13 +58,6 @@ _KNOBS = by_name(
         "a slot is released one product later: one is always in flight",
         "instruction-ordering",
         False,
-    ),
-    Knob(
-        "REGISTERS",
-        (0, 160, 240),
-        "register budget of a math thread; 0: equal shares",
-        "register-budget",
-        0,
     ),
 )
 

@@ -12,6 +12,7 @@ from typing import ClassVar
 from argus.isa.registry import has_family
 from argus.kernels.entry import Case
 from argus.kernels.grouped.entry import ENTRIES, tile_rows
+from argus.kernels.knobs import usual
 from argus.kernels.resources import (
     OVERHEAD,
     WARPGROUP,
@@ -34,23 +35,9 @@ from argus.runs.records import LibraryProblem, Problem, Value
 _FORMS = "argus.kernels.grouped.forms"
 _KNOBS = by_name(
     Knob("BN", (32, 64, 128, 192, 256), "columns of a tile", "tile-shape", 64),
-    Knob("BK", (16, 32, 64, 128), "depth of one step", "tile-shape", 32),
-    Knob(
-        "STAGES",
-        (1, 2, 3, 4, 5, 6, 8),
-        "slots of the ring: steps whose operands are on chip at one time",
-        "software-pipelining",
-        1,
-    ),
-    Knob(
-        "GROUP",
-        (1, 4, 8, 16, 32),
-        "rows of tiles that are walked together, so that L2 serves both operands",
-        "l2-rasterisation",
-        1,
-    ),
-    Knob("WARPS", (4, 8), "warps of a block", "launch-bounds"),
-    Knob("WARPGROUPS", (1, 2), "warpgroups that multiply", "tile-shape"),
+    *map(usual, ("BK", "STAGES", "WARPS")),
+    usual("GROUP", 1, 4, 8, 16, 32),
+    usual("WARPGROUPS", 1, 2),
 )
 _ON_HOPPER = (
     *("tma", "warp-specialisation", "wgmma", "mma-tensor-cores", "swizzling"),

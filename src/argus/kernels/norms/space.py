@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from argus.kernels.knobs import usual
 from argus.kernels.norms.entry import RMSNORM, SOFTMAX, row_statics
 from argus.kernels.resources import REGISTERS, RESIDENT, WARP, number
 from argus.kernels.space import (
@@ -29,7 +30,7 @@ _COLUMNS = (
 )
 _BN = Knob("BN", _COLUMNS, "columns of a tile", "tile-shape")
 _ROWS = Knob("ROWS", (1, 2, 4), "rows of a block", "tile-shape")
-_WARPS = Knob("WARPS", (1, 2, 4, 8, 16), "warps of a block", "launch-bounds")
+_WARPS = usual("WARPS", 1, 2, 4, 8, 16)
 _BLOCKS = Knob(
     "MIN_BLOCKS",
     (1, 2, 3, 4, 6, 8, 16, 32),
@@ -44,13 +45,7 @@ _ONLINE = Knob(
     "online-softmax",
     False,
 )
-_FOLD = Knob(
-    "FOLD",
-    (False, True),
-    "exponentials by powers of two, division by the reciprocal",
-    "exp2-folding",
-    False,
-)
+_FOLD = usual("FOLD")
 _SPILL = Knob("SPILL", (0, 128), "bytes of registers that may spill", "launch-bounds")
 KNOBS = by_name(_BN, _ROWS, _WARPS, _BLOCKS, _SPILL)
 """What every norm over rows has."""
