@@ -1,5 +1,6 @@
 """GEMM: sizes, forms, reference. The kernels are in ``kernel.py``."""
 
+from dataclasses import replace
 from typing import Any
 
 from argus.ir.dtypes import bf16, f32
@@ -137,7 +138,6 @@ _ODD = tuple(
         ("more tiles than multiprocessors", 3000, 7000, 264),
     )
 )
-_EPILOGUES = ("bias", "relu", "residual")
 
 GEMM = Entry(
     name="gemm",
@@ -156,28 +156,22 @@ GEMM = Entry(
     baselines=_baselines,
     beside="cuBLAS",
     line="matrix product, bf16",
-    epilogues=_EPILOGUES,
+    epilogues=("bias", "relu", "residual"),
 )
 
-GEMM_AMPERE = Entry(
+GEMM_AMPERE = replace(
+    GEMM,
     name="gemm_sm80",
     title="matrix product with cp.async, one tile per block",
-    arguments=_arguments,
     choose=_choose_ampere,
-    reference=_reference,
-    work=_work,
     small=(
         _case(128, 128, 128, BM=64, BN=64, BK=32),
         _case(100, 75, 77, BM=64, BN=64, BK=32, bias=1, residual=1, relu=1),
         _case(70, 90, 50, BM=64, BN=64, BK=32),
     ),
-    odd=_ODD,
     large=(_case(4096, 4096, 4096), _case(8192, 8192, 8192), _case(4095, 4097, 4093)),
-    baselines=_baselines,
-    beside="cuBLAS",
     line="the same with `cp.async`, one tile per block",
     targets=("sm_80", "sm_90a"),
-    epilogues=_EPILOGUES,
 )
 
 ENTRIES = (GEMM, GEMM_AMPERE)

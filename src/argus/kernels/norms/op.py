@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from argus.calls import launch
 from argus.kernels.norms import kernel
-from argus.kernels.norms.entry import row_statics
+from argus.kernels.norms.rows import row_statics
 
 if TYPE_CHECKING:
     from torch import Tensor

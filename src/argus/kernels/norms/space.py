@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import ClassVar
 
 from argus.kernels.knobs import usual
-from argus.kernels.norms.entry import RMSNORM, SOFTMAX, row_statics
+from argus.kernels.norms.entry import RMSNORM, SOFTMAX
+from argus.kernels.norms.rows import COLUMNS, row_statics
 from argus.kernels.resources import REGISTERS, RESIDENT, WARP, number
 from argus.kernels.space import (
     Design,
@@ -24,11 +25,7 @@ from argus.runs.records import Problem, Value
 
 _PACKAGE = "argus.kernels.norms"
 _FORMS = f"{_PACKAGE}.forms"
-_COLUMNS = (
-    *(256, 512, 768, 1024, 1536, 2048, 2560, 3072, 4096, 5120, 6144, 7168, 8192),
-    *(10240, 12288, 14336, 16384, 20480, 24576, 32768),
-)
-_BN = Knob("BN", _COLUMNS, "columns of a tile", "tile-shape")
+_BN = Knob("BN", COLUMNS, "columns of a tile", "tile-shape")
 _ROWS = Knob("ROWS", (1, 2, 4), "rows of a block", "tile-shape")
 _WARPS = usual("WARPS", 1, 2, 4, 8, 16)
 _BLOCKS = Knob(
@@ -58,7 +55,7 @@ _PASSES: dict[str, tuple[Value, ...]] = {
 }
 _PASSES_DEFAULTS: dict[str, Value] = {"BN": 256, "ROWS": 1, "WARPS": 4, "MIN_BLOCKS": 1}
 _HELD: dict[str, tuple[Value, ...]] = {
-    "BN": _COLUMNS,
+    "BN": COLUMNS,
     "ROWS": _ROWS.values,
     "WARPS": _WARPS.values,
     "MIN_BLOCKS": _BLOCKS.values,
@@ -113,7 +110,7 @@ class RowSpace(DesignSpace):
 
     def possible(self, form: str, problem: Problem) -> bool:
         """Rows of any length are walked over; not all can be held."""
-        return form != "held" or library_problem(problem).sizes["N"] <= _COLUMNS[-1]
+        return form != "held" or library_problem(problem).sizes["N"] <= COLUMNS[-1]
 
     def entered(self, form: str, problem: Problem) -> Design:
         """Of whole rows: the least power of two of columns, warps to hold them."""
