@@ -7,7 +7,12 @@ from argus.ir.dtypes import bf16, f32
 from argus.isa.registry import has_family
 from argus.kernels.entry import Argument, Arrays, Case, Choice, Entry, Work
 from argus.kernels.gemm.kernel import gemm_sm80, gemm_sm90
+from argus.kernels.gemm.tiles import MeasuredTile, best_tile
 from argus.lang.library import relu
+
+
+_REGISTERS = {1: 0, 2: 240, 3: 160}
+"""Budget of a math thread by warpgroups; 0: what the launch gives each thread."""
 
 
 def _arguments(case: Case) -> tuple[Argument, ...]:
@@ -24,21 +29,31 @@ def _arguments(case: Case) -> tuple[Argument, ...]:
     return tuple(found)
 
 
-def hopper_statics(m: int, *, tma_store: bool, epilogue: bool) -> dict[str, object]:
-    """Static parameters of the Hopper form for m rows.
+def hopper_statics(
+    m: int, n: int, k: int, *, tma_store: bool, epilogue: bool
+) -> dict[str, object]:
+    """Static parameters of the Hopper form for C of m x n, summed over k.
 
     ``tma_store``: TMA can address the rows of C. An epilogue (bias, activation or
-    residual) needs registers of its own: it finishes the accumulator in narrower
-    slices.
+    residual) needs registers of its own.
     """
-    statics: dict[str, object] = {"TMA_STORE": tma_store}
-    if epilogue:
-        statics["BC"] = 32
-    if m <= 64:
-        return {**statics, "BM": 64, "CLUSTER": 1, "WARPGROUPS": 1}
-    if epilogue:
-        return {**statics, "CLUSTER": 1}
-    return {**statics, "CLUSTER": 2 if m > 1024 else 1}
+    return tile_statics(best_tile(m, n, k), tma_store=tma_store, epilogue=epilogue)
+
+
+def tile_statics(
+    tile: MeasuredTile, *, tma_store: bool, epilogue: bool
+) -> dict[str, object]:
+    """Static parameters of the Hopper form with a tile.
+
+    An epilogue finishes the accumulator in narrower slices.
+    """
+    narrow = epilogue or tile.BN % 64 != 0
+    return {
+        **tile.statics,
+        "TMA_STORE": tma_store,
+        "BC": 32 if narrow else 64,
+        "REGISTERS": _REGISTERS[tile.WARPGROUPS],
+    }
 
 
 def ampere_statics(*, vectors: bool) -> dict[str, object]:
@@ -57,7 +72,7 @@ def _choose(case: Case, target: str) -> Choice:
         statics["ACTIVATION"] = relu
     if has_family("wgmma", target) and k % 8 == 0:
         epilogue = bool({"bias", "residual", "relu"} & set(case.options))
-        statics |= hopper_statics(m, tma_store=n % 8 == 0, epilogue=epilogue)
+        statics |= hopper_statics(m, n, k, tma_store=n % 8 == 0, epilogue=epilogue)
         return Choice(gemm_sm90, {**statics, **_small(case)})
     return _choose_ampere(case, target)
 

@@ -45,7 +45,7 @@ def gemm(
     if hopper and k > 0 and all(tma_rows(t) for t in (a, b)):
         store = tma_rows(out) and n * out.element_size() % 16 == 0
         plain = bias is None and residual is None and activation == "none"
-        statics |= hopper_statics(m, tma_store=store, epilogue=not plain)
+        statics |= hopper_statics(m, n, k, tma_store=store, epilogue=not plain)
         if activation == "gelu" and residual is not None:
             statics["SPILL"] = 64  # a few registers, once per tile, not in the loop
         launch(gemm_sm90, (), {**values, **statics})
