@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 
 from argus.compiler import Request, placed_program
@@ -24,6 +25,8 @@ LIBRARY_CASES = {
     "grouped": ("grouped", 0, "sm_90a"),
     "grouped gather": ("grouped", 1, "sm_90a"),
 }
+STATICS = {"gemm cluster": {"BM": 128, "BN": 256, "BK": 64, "CLUSTER": 2}}
+"""What a case is about, whatever the library chooses for its sizes."""
 FILES = {
     "step 2": "docs/tutorial/step2_ring.py",
     "step 4": "docs/tutorial/step4_roles.py",
@@ -41,7 +44,9 @@ def program(name: str) -> Program:
         entry, number, target = LIBRARY_CASES[name]
         found = LIBRARY[entry]
         case = (*found.small, *found.large)[number]
-        return placed_program(request_for(found, case, target)[0])
+        request = request_for(found, case, target)[0]
+        statics = {**request.statics, **STATICS.get(name, {})}
+        return placed_program(replace(request, statics=statics))
     kernel = next(iter(load_kernels(ROOT / FILES[name]).kernels.values()))
     tensors = kernel.signature.tensors
     dtypes = {t.name: t.dtypes[0] for t in tensors}

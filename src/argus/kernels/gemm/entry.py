@@ -10,7 +10,6 @@ from argus.kernels.gemm.kernel import gemm_sm80, gemm_sm90
 from argus.kernels.gemm.tiles import MeasuredTile, best_tile
 from argus.lang.library import relu
 
-
 _REGISTERS = {1: 0, 2: 240, 3: 160}
 """Budget of a math thread by warpgroups; 0: what the launch gives each thread."""
 
@@ -154,6 +153,9 @@ _ODD = tuple(
     )
 )
 
+_SMALL = {"BM": 128, "BN": 64, "BK": 64, "STAGES": 2, "WARPGROUPS": 2, "REGISTERS": 240}
+"""Two warpgroups and several steps of K, in few blocks."""
+
 GEMM = Entry(
     name="gemm",
     title="matrix product, bf16, f32 accumulation, with epilogue",
@@ -162,9 +164,9 @@ GEMM = Entry(
     reference=_reference,
     work=_work,
     small=(
-        _case(256, 256, 128, BM=128, BN=64, STAGES=2),
-        _case(200, 136, 72, BM=128, BN=64, STAGES=2, bias=1, residual=1, relu=1),
-        _case(64, 96, 40, BM=64, BN=64, STAGES=3, CLUSTER=1, WARPGROUPS=1),
+        _case(256, 256, 128, **_SMALL),
+        _case(200, 136, 72, **_SMALL, bias=1, residual=1, relu=1),
+        _case(64, 96, 40, BM=64, BN=64, BK=64, STAGES=3, WARPGROUPS=1, REGISTERS=0),
     ),
     odd=_ODD,
     large=LARGE,

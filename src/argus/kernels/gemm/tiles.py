@@ -49,7 +49,7 @@ class MeasuredTile:
 
     def fits(self, m: int) -> bool:
         """Whether C of m rows has as many rows of tiles as a cluster has blocks."""
-        return self.CLUSTER <= ceil(m / self.BM)
+        return ceil(m / self.BM) >= self.CLUSTER
 
     def predicted(self, m: int, n: int, k: int) -> float:
         """Microseconds of a product of these sizes."""
@@ -71,7 +71,7 @@ def factors(
 @cache
 def table() -> Sequence[MeasuredTile]:
     """The measured tiles."""
-    raw = json.loads((files(__package__) / "tiles.json").read_text())
+    raw = json.loads((files("argus.kernels.gemm") / "tiles.json").read_text())
     return tuple(
         MeasuredTile(**entry["statics"], times=tuple(entry["times"]))
         for entry in raw["tiles"]
