@@ -47,6 +47,9 @@ from argus.terms.leaves import (
 )
 from argus.terms.literals import literal
 from argus.terms.obligations import Obligation, Obligations
+from argus.terms.reduce import reduce
+from argus.terms.replace import replace
+from argus.terms.restrict import restrict
 from argus.terms.sets import IndexSet, intersection, union
 from argus.terms.term import (
     LN2,
@@ -111,6 +114,9 @@ __all__ = [
     "literal",
     "merged",
     "number",
+    "reduce",
+    "replace",
+    "restrict",
     "undefined",
     "union",
     "whole",

@@ -133,13 +133,7 @@ def _compared_special(
     for term in (left, right):
         if term.undefined is not None:
             raise Unknown(f"a comparison with what is not defined: {term.undefined}")
-    if left.infinite and right.infinite:
-        signs = [next(iter(t.parts.values())) for t in (left, right)]
-        order = (signs[0] > signs[1]) - (signs[0] < signs[1])
-    elif left.infinite:
-        order = 1 if next(iter(left.parts.values())) > 0 else -1
-    else:
-        order = -1 if next(iter(right.parts.values())) > 0 else 1
+    order = left.infinite - right.infinite
     if not (left.infinite and right.infinite):
         world.convention("data is finite where it is compared with infinity")
     return world.compare(order, op, 0)
@@ -248,10 +242,14 @@ REAL: dict[str, RealFunction] = {
     "maximum": lambda world, where, a: larger(world, a[0], a[1]),
     "minimum": lambda world, where, a: smaller(world, a[0], a[1]),
     "exp": lambda world, where, a: exponential(a[0]),
-    "exp2": lambda world, where, a: exponential(a[0] * _LN2_TERM),
+    "exp2": lambda world, where, a: exponential(
+        multiply(world, where, a[0], _LN2_TERM)
+    ),
     "expm1": lambda world, where, a: exponential(a[0]) - ONE,
     "log": lambda world, where, a: logarithm_of(world, where, a[0]),
-    "log2": lambda world, where, a: logarithm_of(world, where, a[0]) * _PER_LN2,
+    "log2": lambda world, where, a: multiply(
+        world, where, logarithm_of(world, where, a[0]), _PER_LN2
+    ),
     "log1p": lambda world, where, a: logarithm_of(world, where, a[0] + number(1)),
     "sqrt": lambda world, where, a: power(world, where, a[0], Fraction(1, 2)),
     "rsqrt": lambda world, where, a: power(world, where, a[0], Fraction(-1, 2)),

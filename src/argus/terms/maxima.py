@@ -1,35 +1,96 @@
-"""Maxima over sets of points."""
+"""Maxima over sets of points, in normal form.
+
+A maximum has generators: a term at the points of a set. A maximum of maxima has the
+generators of all, generators of one term are one over the union of their sets, and
+minus infinity is none.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
+from argus.terms.binding import Binding
+from argus.terms.fuse import fused, shape
+from argus.terms.integers import Variable
 from argus.terms.leaves import Generator, Max
 from argus.terms.sets import IndexSet
+from argus.terms.sums import renamed
 from argus.terms.term import MINUS_INFINITY, Term, leaf_term
 from argus.terms.world import World
+
+Source = tuple[Sequence[Variable], IndexSet, Term]
+"""Variables, the set of their points, and the term of which the largest is taken."""
 
 
 def maximum_of(world: World, terms: Sequence[Term]) -> Term:
     """The largest of several terms."""
-    found: dict[str, Generator] = {}
-    for term in terms:
-        if term.undefined is not None:
-            return term
-        if term == MINUS_INFINITY:
+    return maximum_over(world, [((), IndexSet.universe, t) for t in terms])
+
+
+def maximum_over(world: World, sources: Iterable[Source]) -> Term:
+    """The largest of several terms over sets of points; minus infinity of none."""
+    generators: list[Generator] = []
+    for variables, domain, term in sources:
+        if world.is_empty(domain) or term == MINUS_INFINITY:
             continue
-        if term.infinite:
+        if term.special is not None:
             return term
         leaf = term.single
-        if isinstance(leaf, Max):
-            found.update((g.key, g) for g in leaf.generators)
-        else:
-            generator = Generator(0, world.canonical(IndexSet.universe), term)
-            found[generator.key] = generator
+        if not isinstance(leaf, Max):
+            generators.append(_generator(world, variables, domain, term))
+            continue
+        for inner in leaf.generators:
+            env, fresh = renamed(world, inner.variables)
+            both = domain & world.substitute(inner.domain, env)
+            body = world.substitute(inner.body, env)
+            if not world.is_empty(both):
+                every = [*variables, *fresh]
+                generators.append(_generator(world, every, both, body))
+    return maximum_of_generators(world, generators)
+
+
+def maximum_of_generators(world: World, generators: Sequence[Generator]) -> Term:
+    """The largest of what several generators make."""
+    found: list[Generator] = []
+    for generator in generators:
+        _put(world, found, generator)
     if not found:
         return MINUS_INFINITY
-    if len(found) == 1:
-        (only,) = found.values()
-        if not only.variables and only.domain.is_universe:
-            return only.body
-    return leaf_term(Max(list(found.values())))
+    only = found[0]
+    if len(found) == 1 and not only.variables and only.domain.is_universe:
+        return only.body
+    return leaf_term(Max(found))
+
+
+def rebound_maximum(world: World, sources: Sequence[Source]) -> Term:
+    """The maximum over sources whose variables are bound already."""
+    opened: list[Source] = []
+    for names, domain, body in sources:
+        env, fresh = renamed(world, names)
+        inner = world.substitute(domain, env)
+        opened.append((fresh, inner, world.substitute(body, env)))
+    return maximum_over(world, opened)
+
+
+def _generator(
+    world: World, variables: Sequence[Variable], domain: IndexSet, term: Term
+) -> Generator:
+    closed = world.close(domain) if variables else domain
+    made = Binding(world, variables, closed, term).canonical(counted=False)
+    return Generator(made.count, made.domain, made.body)
+
+
+def _put(world: World, found: list[Generator], new: Generator) -> None:
+    """Add a generator, or its points to one whose term differs in sets only."""
+    count = len(new.variables)
+    for place, old in enumerate(found):
+        if len(old.variables) != count:
+            continue
+        if shape(world, old.body) != shape(world, new.body):
+            continue
+        body = fused(world, old.body, old.domain, new.body, new.domain)
+        if body is not None:
+            domain = world.canonical(old.domain | new.domain)
+            found[place] = Generator(count, domain, body)
+            return
+    found.append(new)

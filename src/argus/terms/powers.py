@@ -87,7 +87,7 @@ def exponential(term: Term) -> Term:
     if term.undefined is not None:
         return term
     if term.infinite:
-        if next(iter(term.parts.values())) < 0:
+        if term.infinite < 0:
             return ZERO
         return undefined("the exponential of infinity")
     outside = ONE
@@ -215,9 +215,8 @@ def _is_log(leaf: Leaf | None) -> bool:
 def _raised_infinity(term: Term, power: Rational) -> Term:
     if power < 0:
         return ZERO
-    positive = next(iter(term.parts.values())) > 0
     if isinstance(power, int):
-        return term if power % 2 else -term if not positive else term
+        return -term if term.infinite < 0 and power % 2 == 0 else term
     return undefined("a root of infinity")
 
 

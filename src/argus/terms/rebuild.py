@@ -1,4 +1,4 @@
-"""Terms made anew from their leaves: variables replaced, leaves replaced by values."""
+"""Terms with variables replaced, brought into normal form again."""
 
 from __future__ import annotations
 
@@ -6,16 +6,29 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from argus.terms.integers import Integer, Variable
-from argus.terms.leaves import Base, Call, Carried, Element, Leaf, Whole
+from argus.terms.leaves import (
+    Base,
+    Call,
+    Carried,
+    Element,
+    Generator,
+    Leaf,
+    Max,
+    Sum,
+    Whole,
+)
+from argus.terms.maxima import maximum_of_generators, rebound_maximum
 from argus.terms.powers import exponential, raised
-from argus.terms.term import Term, leaf_term, number, whole
-from argus.terms.unknown import Unknown
+from argus.terms.sums import renamed, sum_over
+from argus.terms.term import ZERO, Term, leaf_term, number, whole
 
 if TYPE_CHECKING:
     from argus.terms.world import World
 
+Environment = Mapping[Variable, Integer]
 
-def substituted(world: World, term: Term, env: Mapping[Variable, Integer]) -> Term:
+
+def substituted(world: World, term: Term, env: Environment) -> Term:
     """A term with variables replaced."""
     free = term.free_variables()
     changed = {v: e for v, e in env.items() if v in free}
@@ -29,8 +42,8 @@ def substituted(world: World, term: Term, env: Mapping[Variable, Integer]) -> Te
     return found
 
 
-def _substituted(world: World, term: Term, env: Mapping[Variable, Integer]) -> Term:
-    total = number(0)
+def _substituted(world: World, term: Term, env: Environment) -> Term:
+    total = ZERO
     for part, coefficient in term.parts.items():
         made = number(coefficient)
         for leaf, power in part.factors:
@@ -41,7 +54,7 @@ def _substituted(world: World, term: Term, env: Mapping[Variable, Integer]) -> T
     return total
 
 
-def _in_leaf(world: World, leaf: Leaf, env: Mapping[Variable, Integer]) -> Term:
+def _in_leaf(world: World, leaf: Leaf, env: Environment) -> Term:
     if not any(v in env for v in leaf.free):
         return leaf_term(leaf)
     match leaf:
@@ -54,10 +67,71 @@ def _in_leaf(world: World, leaf: Leaf, env: Mapping[Variable, Integer]) -> Term:
         case Whole():
             return whole(world.atom_value(leaf.atom, env))
         case Call():
-            return leaf_term(
-                Call(leaf.function, [substituted(world, a, env) for a in leaf.args])
-            )
+            args = [substituted(world, a, env) for a in leaf.args]
+            return leaf_term(Call(leaf.function, args))
         case Base():
             return substituted(world, leaf.term, env)
+        case Sum():
+            return _in_sum(world, leaf, env)
+        case Max():
+            return _in_maximum(world, leaf, env)
         case _:
-            raise Unknown(f"variables in {leaf}")
+            raise TypeError(f"variables in {type(leaf).__name__}")
+
+
+def _in_sum(world: World, leaf: Sum, env: Environment) -> Term:
+    """A sum keeps its variables where others are only renamed."""
+    if is_renaming(env):
+        domain = world.canonical(world.substitute(leaf.domain, env))
+        body = substituted(world, leaf.body, env)
+        if domain.is_nothing:
+            return ZERO
+        if body.height == leaf.body.height and not domain.is_universe:
+            return leaf_term(Sum(len(leaf.variables), domain, body))
+    opened, fresh = renamed(world, leaf.variables)
+    both = {**env, **opened}
+    domain = world.substitute(leaf.domain, both)
+    return sum_over(world, fresh, domain, world.substitute(leaf.body, both))
+
+
+def _in_maximum(world: World, leaf: Max, env: Environment) -> Term:
+    if is_renaming(env):
+        generators: list[Generator] = []
+        for old in leaf.generators:
+            domain = world.canonical(world.substitute(old.domain, env))
+            body = substituted(world, old.body, env)
+            if body.height != old.body.height:
+                break
+            if not domain.is_nothing:
+                generators.append(Generator(len(old.variables), domain, body))
+        else:
+            return maximum_of_generators(world, generators)
+    return rebound_maximum(
+        world,
+        [
+            (
+                list(renaming.values()),
+                world.substitute(old.domain, {**env, **_integers(renaming)}),
+                world.substitute(old.body, {**env, **_integers(renaming)}),
+            )
+            for old in leaf.generators
+            for renaming in [_fresh_names(world, old.variables)]
+        ],
+    )
+
+
+def _fresh_names(world: World, names: tuple[Variable, ...]) -> dict[Variable, Variable]:
+    _, fresh = renamed(world, names)
+    return dict(zip(names, fresh, strict=True))
+
+
+def _integers(renaming: Mapping[Variable, Variable]) -> dict[Variable, Integer]:
+    return {v: Integer.atom(w) for v, w in renaming.items()}
+
+
+def is_renaming(env: Environment) -> bool:
+    """Whether variables become other variables, no two the same."""
+    targets = [e.single for e in env.values()]
+    return all(isinstance(t, Variable) for t in targets) and len(set(targets)) == len(
+        targets
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
 import islpy as isl
@@ -96,18 +96,27 @@ def in_set(world: World, where: IndexSet, env: Environment) -> IndexSet:
     key = ("set", where, tuple(changed.items()))
     found = world.memory.get(key)
     if found is None:
-        found = world.memory[key] = _in_set(world, where, changed)
+        found = world.memory[key] = in_set_by(
+            world, where, lambda monomial: in_monomial(world, monomial, changed)
+        )
     assert isinstance(found, IndexSet)
     return found
 
 
-def _in_set(world: World, where: IndexSet, env: Environment) -> IndexSet:
+def in_set_by(
+    world: World, where: IndexSet, change: Callable[[Monomial], Integer]
+) -> IndexSet:
+    """A set with each monomial that it mentions replaced."""
+    if isinstance(where.isl, bool):
+        return where
     space = world.space
     becomes: dict[Monomial, Integer] = {}
     for monomial in where.monomials:
-        value = in_monomial(world, monomial, env)
+        value = change(monomial)
         if value != Integer({monomial: 1}):
             becomes[monomial] = value
+    if not becomes:
+        return where
     kept = {m for m in where.monomials if m not in becomes}
     found = plain(where)
     equated: list[tuple[str, Integer]] = []

@@ -1,11 +1,261 @@
-"""Sums over sets of points."""
+"""Sums over sets of points, in normal form.
+
+    sum_over(world, [k], inside, a * b)
+
+A sum is split into its parts, factors that do not depend on what is summed over stand
+outside, sums of sums are one sum, and a count is a size. What is left is a leaf: one
+product over a set, with its variables in the form of `binding.py`.
+"""
 
 from __future__ import annotations
 
-from argus.terms.term import Term
+from collections.abc import Sequence
+
+from argus.terms import affine
+from argus.terms.binding import Binding
+from argus.terms.fuse import fused, shape
+from argus.terms.integers import Integer, Variable
+from argus.terms.leaves import Leaf, Sum
+from argus.terms.leaves import bound as bound_names
+from argus.terms.sets import IndexSet
+from argus.terms.term import (
+    ONE,
+    ZERO,
+    Product,
+    Rational,
+    Term,
+    leaf_term,
+    undefined,
+    whole,
+)
 from argus.terms.world import World
+
+Weighted = tuple[Rational, IndexSet]
+
+
+def sum_over(
+    world: World, variables: Sequence[Variable], domain: IndexSet, term: Term
+) -> Term:
+    """The sum of a term over the points of a set, whose variables become bound."""
+    if domain.is_nothing or not term.parts:
+        return ZERO
+    if term.special is not None:
+        if world.is_empty(domain):
+            return ZERO
+        return undefined(term.undefined or "a sum of infinities")
+    total = ZERO
+    for part, coefficient in term.parts.items():
+        total = total + _of_product(world, variables, domain, part).scaled(coefficient)
+    return total
+
+
+def indicator(world: World, domain: IndexSet) -> Term:
+    """1 where a set holds, else 0."""
+    said = world.canonical(domain)
+    if said.is_universe:
+        return ONE
+    if said.is_nothing:
+        return ZERO
+    return leaf_term(Sum(0, said, ONE))
+
+
+def _of_product(
+    world: World, variables: Sequence[Variable], domain: IndexSet, part: Product
+) -> Term:
+    bound = frozenset(variables)
+    for leaf, power in part.factors:
+        if isinstance(leaf, Sum) and power == 1 and leaf.free & bound:
+            return _flattened(world, variables, domain, part, leaf)
+    domain = world.close(domain)
+    if domain.is_nothing:
+        return ZERO
+    inside, outside = _separated(part, bound)
+    binding = Binding(world, variables, domain, Term({inside: 1}))
+    found = binding.canonical(counted=True)
+    outer = Term({outside: 1})
+    if not found.body.parts or found.domain.is_nothing:
+        return ZERO
+    if not _is_body(
+        found.body, frozenset(bound_names(found.body.height + 1, found.count))
+    ):
+        names = bound_names(found.body.height + 1, found.count)
+        return outer * sum_over(world, names, found.domain, found.body)
+    if not found.count:
+        return outer * found.body * indicator(world, found.domain)
+    if found.body == ONE:
+        counted = _count(world, found.count, found.domain)
+        if counted is not None:
+            return outer * counted
+    return outer * leaf_term(Sum(found.count, found.domain, found.body))
+
+
+def _is_body(body: Term, bound: frozenset[Variable]) -> bool:
+    """Whether a term is one product of which every factor depends on what is bound."""
+    if len(body.parts) != 1 or body.special is not None or not bound:
+        return len(body.parts) == 1 and body.special is None
+    ((part, coefficient),) = body.parts.items()
+    if coefficient != 1 or any(not leaf.free & bound for leaf, _ in part.factors):
+        return False
+    exponent = part.exponent
+    return exponent is None or all(p.free & bound for p in exponent.parts)
+
+
+def rebound(world: World, old: Sum, domain: IndexSet, body: Term) -> Term:
+    """A sum over another set, or of another body, that has the variables of an old one.
+
+    Its variables stay what they are where the body has kept its shape.
+    """
+    if shape(world, body) == shape(world, old.body) and body.height == old.body.height:
+        return leaf_term(Sum(len(old.variables), world.canonical(domain), body))
+    env, fresh = renamed(world, old.variables)
+    return sum_over(
+        world, fresh, world.substitute(domain, env), world.substitute(body, env)
+    )
+
+
+def renamed(
+    world: World, names: Sequence[Variable]
+) -> tuple[dict[Variable, Integer], list[Variable]]:
+    """Bound variables under names that nothing else has."""
+    env: dict[Variable, Integer] = {}
+    fresh: list[Variable] = []
+    for name in names:
+        value = world.fresh("f")
+        env[name] = value
+        fresh.append(variable_of(value))
+    return env, fresh
+
+
+def variable_of(value: Integer) -> Variable:
+    """The variable that an integer is. Raises TypeError where it is none."""
+    atom = value.single
+    if not isinstance(atom, Variable):
+        raise TypeError(f"{value} is not a variable")
+    return atom
+
+
+def _flattened(
+    world: World,
+    variables: Sequence[Variable],
+    domain: IndexSet,
+    part: Product,
+    leaf: Sum,
+) -> Term:
+    """A sum over a product with a sum, as one sum over both."""
+    env, fresh = renamed(world, leaf.variables)
+    inner = world.substitute(leaf.domain, env)
+    body = world.substitute(leaf.body, env)
+    rest: dict[Leaf, Rational] = {f: y for f, y in part.factors if f is not leaf}
+    both = Term({Product(rest, part.exponent): 1}) * body
+    return sum_over(world, [*variables, *fresh], domain & inner, both)
+
+
+def _separated(part: Product, bound: frozenset[Variable]) -> tuple[Product, Product]:
+    """(inside, outside): the factors that depend on bound variables, and the others."""
+    inside = {f: y for f, y in part.factors if f.free & bound}
+    outside = {f: y for f, y in part.factors if not f.free & bound}
+    if part.exponent is None:
+        return Product(inside), Product(outside)
+    within = {p: c for p, c in part.exponent.parts.items() if p.free & bound}
+    beyond = {p: c for p, c in part.exponent.parts.items() if not p.free & bound}
+    return Product(inside, Term(within)), Product(outside, Term(beyond))
+
+
+def _count(world: World, count: int, domain: IndexSet) -> Term | None:
+    """How many points a set has, where isl gives it as a product of extents."""
+    names = Sum(count, domain, ONE).variables
+    total = ONE
+    closed = world.close(domain)
+    for name in names:
+        found = affine.extent(world, closed, name)
+        if found is None or (found[1] - found[0]).variables() & frozenset(names):
+            return None
+        least, largest = found
+        total = total * whole(largest - least + 1)
+        closed = closed.without([world.space.name((name,))])
+    return total * indicator(world, closed)
 
 
 def tidy(world: World, term: Term) -> Term:
     """Sums of one body over several sets become sums over disjoint sets."""
-    return term
+    if not term.height or len(term.parts) < 2:
+        return term
+    key = ("tidy", term)
+    found = world.memory.get(key)
+    if found is None:
+        found = world.memory[key] = _tidied(world, term)
+    assert isinstance(found, Term)
+    return found
+
+
+def _tidied(world: World, term: Term) -> Term:
+    kept: dict[Product, Rational] = {}
+    alike: dict[tuple[Product, int, str], list[tuple[Rational, Sum]]] = {}
+    for part, coefficient in term.parts.items():
+        sums = [
+            leaf
+            for leaf, power in part.factors
+            if isinstance(leaf, Sum) and power == 1 and leaf.variables
+        ]
+        if not sums:
+            kept[part] = coefficient
+            continue
+        first = min(sums, key=lambda s: (len(s.variables), shape(world, s.body)))
+        rest = Product({f: y for f, y in part.factors if f is not first}, part.exponent)
+        group = (rest, len(first.variables), shape(world, first.body))
+        alike.setdefault(group, []).append((coefficient, first))
+    if all(len(sums) == 1 for sums in alike.values()):
+        return term
+    total = Term(kept)
+    for (rest, count, _), sums in alike.items():
+        outer = Term({rest: 1})
+        for body, weighted in _by_body(world, sums):
+            for coefficient, domain in _disjoint(weighted):
+                said = world.canonical(domain)
+                if not said.is_nothing:
+                    made = leaf_term(Sum(count, said, body))
+                    total = total + outer * made.scaled(coefficient)
+    return total
+
+
+def _by_body(
+    world: World, sums: Sequence[tuple[Rational, Sum]]
+) -> list[tuple[Term, list[Weighted]]]:
+    """Sums of one shape by their body; bodies that differ in sets only are fused."""
+    body: Term | None = sums[0][1].body
+    domain = sums[0][1].domain
+    for _, other in sums[1:]:
+        if body is not None and body != other.body:
+            body = fused(world, body, domain, other.body, other.domain)
+        domain = domain | other.domain
+    found: dict[Term, list[Weighted]] = {}
+    for coefficient, one in sums:
+        found.setdefault(body if body is not None else one.body, []).append(
+            (coefficient, one.domain)
+        )
+    return list(found.items())
+
+
+def _disjoint(weighted: Sequence[Weighted]) -> list[Weighted]:
+    """Weighted sets as disjoint ones, each weight once; 0 is left out."""
+    parts: list[Weighted] = []
+    for weight, domain in weighted:
+        split: list[Weighted] = []
+        for other, there in parts:
+            both = there & domain
+            if both.is_nothing:
+                split.append((other, there))
+                continue
+            if not there.within(both):
+                split.append((other, there - both))
+            split.append((other + weight, both))
+            domain = domain - both
+        if not domain.is_nothing:
+            split.append((weight, domain))
+        parts = split
+    by_weight: dict[Rational, IndexSet] = {}
+    for weight, domain in parts:
+        if weight:
+            known = by_weight.get(weight, IndexSet.nothing)
+            by_weight[weight] = known | domain
+    return list(by_weight.items())

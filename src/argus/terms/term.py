@@ -135,9 +135,11 @@ class Term(Keyed):
         return special.reason if isinstance(special, Undefined) else None
 
     @property
-    def infinite(self) -> bool:
-        """Whether it is minus or plus infinity."""
-        return isinstance(self.special, Infinity)
+    def infinite(self) -> int:
+        """-1 for minus infinity, 1 for plus infinity, 0 for every other term."""
+        if not isinstance(self.special, Infinity):
+            return 0
+        return -1 if next(iter(self.parts.values())) > 0 else 1
 
     @property
     def integer(self) -> Integer | None:

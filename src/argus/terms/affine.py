@@ -1,0 +1,160 @@
+"""What isl says of a set, as integers: what a variable equals in it, its extent."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import islpy as isl
+
+from argus.terms.integers import Integer, Variable
+from argus.terms.sets import PARAMETER, IndexSet, parameters
+from argus.terms.unknown import Unknown
+
+if TYPE_CHECKING:
+    from argus.terms.world import World
+
+_DIVISION = isl.dim_type.div
+
+
+def equal_to(
+    world: World, where: IndexSet, variable: Variable, bound: frozenset[Variable]
+) -> Integer | None:
+    """What a variable equals in a whole set, as an integer without bound variables.
+
+    Only equations are looked at, not pairs of inequalities: there are no quotients in
+    it beside those that the set has as opaque atoms.
+    """
+    if isinstance(where.isl, bool):
+        return None
+    name = world.space.name((variable,))
+    for piece in where.isl.detect_equalities().get_basic_sets():
+        names = parameters(piece.to_set())
+        found = None
+        if name in names:
+            found = _solved(world, piece, names, names.index(name), bound)
+        if found is None:
+            return None
+        there = world.compare(Integer.atom(variable), "==", found)
+        return found if where.within(there) else None
+    return None
+
+
+def _solved(
+    world: World,
+    piece: isl.BasicSet,
+    names: list[str],
+    at: int,
+    bound: frozenset[Variable],
+) -> Integer | None:
+    """The first equation of a piece that a parameter has coefficient 1 or -1 in."""
+    for constraint in piece.get_constraints():
+        if not constraint.is_equality():
+            continue
+        factor = constraint.get_coefficient_val(PARAMETER, at)
+        if not (factor.is_one() or factor.is_negone()):
+            continue
+        if constraint.is_div_constraint() or constraint.involves_dims(
+            _DIVISION, 0, constraint.dim(_DIVISION)
+        ):
+            continue
+        total = Integer.of(constraint.get_constant_val().to_python())
+        for place, name in enumerate(names):
+            count = constraint.get_coefficient_val(PARAMETER, place).to_python()
+            if count and place != at:
+                total = total + Integer({world.space.monomial(name): count})
+        if total.variables() & bound:
+            continue
+        return -total if factor.is_one() else total
+    return None
+
+
+def determined(world: World, where: IndexSet, variable: Variable) -> Integer | None:
+    """What a variable equals in a whole set, as one expression, or None.
+
+    Others may occur in it, and quotients by numbers.
+    """
+    extent = _range(world, where, variable)
+    if extent is None:
+        return None
+    values, _ = extent
+    if not isl.Map.from_range(values).is_single_valued():
+        return None
+    return _single(world, values.dim_max(0))
+
+
+def extent(
+    world: World, where: IndexSet, variable: Variable
+) -> tuple[Integer, Integer] | None:
+    """(least, largest) value of a variable in a set that has all between, or None."""
+    found = _range(world, where, variable)
+    if found is None:
+        return None
+    values, name = found
+    least = _single(world, values.dim_min(0))
+    largest = _single(world, values.dim_max(0))
+    if least is None or largest is None:
+        return None
+    value = Integer.atom(variable)
+    inside = world.compare(value, ">=", least) & world.compare(value, "<=", largest)
+    at_all = where.without([name])
+    return (least, largest) if (at_all & inside).same(where) else None
+
+
+def _range(
+    world: World, where: IndexSet, variable: Variable
+) -> tuple[isl.Set, str] | None:
+    """The values of a variable: a set of one dimension, and the parameter it was."""
+    if isinstance(where.isl, bool):
+        return None
+    for monomial in where.monomials:
+        if monomial != (variable,) and any(variable in a.variables for a in monomial):
+            return None
+    name = world.space.name((variable,))
+    at = where.isl.find_dim_by_name(PARAMETER, name)
+    if at < 0:
+        return None
+    values = where.isl.move_dims(isl.dim_type.set, 0, PARAMETER, at, 1)
+    try:
+        bounded = values.dim_has_upper_bound(isl.dim_type.set, 0)
+        bounded = bounded and values.dim_has_lower_bound(isl.dim_type.set, 0)
+    except isl.Error as error:
+        raise Unknown(f"isl gives up on a set: {error}") from error
+    return (values, name) if bounded else None
+
+
+def _single(world: World, piecewise: isl.PwAff) -> Integer | None:
+    """The one expression that a piecewise one has in all pieces, or None."""
+    found: Integer | None = None
+    for _, expression in piecewise.get_pieces():
+        one = _integer(world, expression)
+        if one is None or (found is not None and one != found):
+            return None
+        found = one
+    return found
+
+
+def _integer(world: World, expression: isl.Aff) -> Integer | None:
+    """An affine expression of isl as an integer, or None where it is a fraction."""
+    numerator, denominator = _fraction(world, expression)
+    if denominator == 1:
+        return numerator
+    return None
+
+
+def _fraction(world: World, expression: isl.Aff) -> tuple[Integer, int]:
+    """(numerator, denominator) of an affine expression of isl."""
+    denominator = expression.get_denominator_val()
+    scaled = expression.scale_val(denominator)
+    total = Integer.of(scaled.get_constant_val().to_python())
+    for place in range(scaled.dim(PARAMETER)):
+        count = scaled.get_coefficient_val(PARAMETER, place).to_python()
+        if count:
+            name = scaled.get_dim_name(PARAMETER, place)
+            assert name is not None
+            total = total + Integer({world.space.monomial(name): count})
+    for place in range(scaled.dim(_DIVISION)):
+        count = scaled.get_coefficient_val(_DIVISION, place).to_python()
+        if count:
+            inner, below = _fraction(world, scaled.get_div(place))
+            total = total + world.quotient(inner, below) * count
+    return total, denominator.to_python()

@@ -1,0 +1,195 @@
+"""Bound variables in one form: named by the indices that use them.
+
+A sum over blocks and over what is in a block, ``A[64 b + i]`` with ``b < K // 64`` and
+``i < 64``, is the sum of ``A[k]`` over ``k < K``. So a bound variable becomes the index
+in which it stands with factor 1, what then follows from others is not bound at all, and
+the rest is named by its place. Each step is one to one on the points of the set, which
+is what a sum needs; a maximum may also forget which points give the same number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import permutations
+
+from argus.terms import affine
+from argus.terms.integers import Integer, Variable
+from argus.terms.leaves import bound
+from argus.terms.positions import positions
+from argus.terms.sets import IndexSet
+from argus.terms.term import Term
+from argus.terms.unknown import Unknown
+from argus.terms.world import World
+
+_PACKED = (32, 64, 128, 256, 512)
+"""Sizes by which two variables that are only counted are packed into one."""
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A term over the points of a set, in canonical form."""
+
+    count: int
+    domain: IndexSet
+    body: Term
+
+
+class Binding:
+    """The variables of a sum or maximum while they are brought into one form."""
+
+    def __init__(
+        self,
+        world: World,
+        variables: Sequence[Variable],
+        domain: IndexSet,
+        body: Term,
+    ) -> None:
+        self.world = world
+        self.variables = list(variables)
+        self.domain = domain
+        self.body = body
+        self.chosen: list[Variable] = []
+
+    def canonical(self, *, counted: bool) -> Bound:
+        """The form; ``counted``: how often a number occurs matters."""
+        self._eliminate_equal()
+        while self._choose():
+            pass
+        self._eliminate_equal()
+        if self.body.height:
+            from argus.terms.restrict import restrict  # which binds inner variables
+
+            hidden = frozenset(self.variables)
+            self.body = restrict(self.world, self.body, self.domain, hidden)
+        self._forget_idle(counted)
+        self._eliminate_determined()
+        return self._named()
+
+    def _replace(self, variable: Variable, value: Integer) -> None:
+        env = {variable: value}
+        self.body = self.world.substitute(self.body, env)
+        self.domain = self.world.substitute(self.domain, env)
+
+    def _drop(self, variable: Variable) -> None:
+        self.variables.remove(variable)
+        if variable in self.chosen:
+            self.chosen.remove(variable)
+
+    def _eliminate_equal(self) -> None:
+        """Variables that equal something throughout are no variables."""
+        for variable in list(self.variables):
+            inner = frozenset(self.variables)
+            value = affine.equal_to(self.world, self.domain, variable, inner)
+            if value is not None:
+                self._replace(variable, value)
+                self._drop(variable)
+
+    def _choose(self) -> bool:
+        """Make an index that uses a variable the variable."""
+        hidden = frozenset(self.variables)
+        places = positions(self.body, hidden)
+        places.sort(key=lambda item: sum(bool(m) for m in item[1].terms) == 1)
+        return any(self._choose_in(index) for _, index in places)
+
+    def _choose_in(self, index: Integer) -> bool:
+        free = [
+            v for v in self.variables if v not in self.chosen and (v,) in index.terms
+        ]
+        if not free:
+            return False
+        if len(index.terms) == 1 and abs(index.terms[free[0],]) == 1:
+            self.chosen.append(free[0])
+            return True
+        for variable in reversed(free):
+            factor = index.terms[variable,]
+            rest = index - Integer({(variable,): factor})
+            if abs(factor) == 1 and variable not in rest.variables():
+                made = self.world.fresh("k")
+                (new,) = made.atoms()
+                assert isinstance(new, Variable)
+                self.variables[self.variables.index(variable)] = new
+                self.chosen.append(new)
+                self._replace(variable, (made - rest) * factor)
+                return True
+        return False
+
+    def _forget_idle(self, counted: bool) -> None:
+        """Project out variables that the body does not use, where that is right."""
+        used = self.body.free_variables()
+        idle = [v for v in self.variables if v not in used]
+        for variable in idle:
+            if not counted or self._is_single(variable):
+                self._project(variable)
+        idle = [v for v in self.variables if v not in used]
+        if counted and len(idle) > 1:
+            self._pack(idle)
+
+    def _project(self, variable: Variable) -> None:
+        try:
+            self.domain = self.world.project(self.domain, [variable])
+        except Unknown:
+            return  # an opaque atom depends on it: it stays bound
+        self._drop(variable)
+
+    def _is_single(self, variable: Variable) -> bool:
+        """Whether it has at most one value for each value of the others."""
+        other = self.world.fresh("o")
+        (renamed,) = other.atoms()
+        assert isinstance(renamed, Variable)
+        again = self.world.substitute(self.domain, {variable: other})
+        larger = self.world.compare(Integer.atom(variable), "<", other)
+        return self.world.is_empty(self.domain & again & larger)
+
+    def _pack(self, idle: Sequence[Variable]) -> None:
+        """Two variables that are only counted, as one where that is one to one."""
+        for left, right in permutations(idle, 2):
+            for size in _PACKED:
+                if left not in self.variables or right not in self.variables:
+                    break
+                if self._packs(left, right, size):
+                    packed = self.world.fresh("k")
+                    (new,) = packed.atoms()
+                    assert isinstance(new, Variable)
+                    value = packed - Integer.atom(left) * size
+                    changed = self.world.substitute(self.domain, {right: value})
+                    try:
+                        self.domain = self.world.project(changed, [left])
+                    except Unknown:
+                        break
+                    self.variables[self.variables.index(right)] = new
+                    self._drop(left)
+
+    def _packs(self, left: Variable, right: Variable, size: int) -> bool:
+        """Whether ``size * left + right`` determines both."""
+        world = self.world
+        a, b = Integer.atom(left), Integer.atom(right)
+        c, d = world.fresh("o"), world.fresh("o")
+        again = world.substitute(self.domain, {left: c, right: d})
+        same = world.compare(a * size + b, "==", c * size + d)
+        both = self.domain & again & same & world.compare(a, "<", c)
+        return world.is_empty(both)
+
+    def _eliminate_determined(self) -> None:
+        """Variables that are quotients of others are no variables."""
+        for variable in list(self.variables):
+            if len(self.variables) < 2:
+                return
+            value = affine.determined(self.world, self.domain, variable)
+            if value is not None and variable in self.body.free_variables():
+                self._replace(variable, value)
+                self._drop(variable)
+
+    def _named(self) -> Bound:
+        """Variables under their canonical names."""
+        rest = [v for v in self.variables if v not in self.chosen]
+        order = [v for v in self.chosen if v in self.variables] + rest
+        domain, body = self.domain, self.body
+        while True:
+            names = bound(body.height + 1, len(order))
+            env = {v: Integer.atom(n) for v, n in zip(order, names, strict=True)}
+            domain = self.world.substitute(domain, env)
+            body = self.world.substitute(body, env)
+            if names == bound(body.height + 1, len(order)):
+                return Bound(len(order), self.world.canonical(domain), body)
+            order = list(names)  # names became equal, and inner sums one

@@ -1,0 +1,68 @@
+"""Reductions of values: sums, products, extremes, and where extremes are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from argus.terms.cast import to_real, to_truth
+from argus.terms.integers import Integer, Variable
+from argus.terms.maxima import Source, maximum_over
+from argus.terms.sets import IndexSet, intersection
+from argus.terms.sums import sum_over, tidy
+from argus.terms.term import ZERO
+from argus.terms.unknown import Unknown
+from argus.terms.value import Value
+from argus.terms.world import World
+
+
+def reduce(
+    world: World,
+    function: str,
+    variables: Sequence[Variable | Integer],
+    value: Value,
+    domain: IndexSet = IndexSet.universe,
+) -> Value:
+    """A value reduced over variables, within their bounds and a set.
+
+    ``function`` is sum, max, min, any or all. Raises Unknown for another.
+    """
+    names = [_variable(v) for v in variables]
+    atoms = [world.facts([(v,)]) for v in names]
+    inside = domain & intersection(atoms)
+    if function in ("any", "all"):
+        return _quantified(world, function, names, value, inside)
+    real = to_real(world, value)
+    cases = [(s & inside, x) for s, x in real.terms]
+    if function == "sum":
+        total = ZERO
+        for where, term in cases:
+            total = total + sum_over(world, names, world.close(where), term)
+        return Value.real(tidy(world, total))
+    if function in ("max", "min"):
+        largest = function == "max"
+        sources: list[Source] = [
+            (names, world.close(s), x if largest else -x) for s, x in cases
+        ]
+        found = maximum_over(world, sources)
+        return Value.real(found if largest else -found)
+    raise Unknown(f"the reduction {function}")
+
+
+def _variable(value: Variable | Integer) -> Variable:
+    atom = value if isinstance(value, Variable) else value.single
+    if not isinstance(atom, Variable):
+        raise TypeError(f"{value} is not a variable")
+    return atom
+
+
+def _quantified(
+    world: World,
+    function: str,
+    names: Sequence[Variable],
+    value: Value,
+    inside: IndexSet,
+) -> Value:
+    where = to_truth(world, value).where
+    if function == "any":
+        return Value.truth(world.project(inside & where, names))
+    return Value.truth(~world.project(inside - where, names))

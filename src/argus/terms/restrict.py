@@ -1,0 +1,106 @@
+"""A term where a set holds: its sums and maxima are cut to what the set allows.
+
+So a sum that stands in another one says only what it is over at the points of that one:
+two terms that differ elsewhere only become equal. A sum over no point is 0, a maximum
+over none is minus infinity.
+"""
+
+from __future__ import annotations
+
+from argus.terms.integers import Variable
+from argus.terms.leaves import Base, Call, Leaf, Max, Sum
+from argus.terms.maxima import Source, rebound_maximum
+from argus.terms.powers import exponential, raised
+from argus.terms.sets import IndexSet
+from argus.terms.sums import rebound, tidy
+from argus.terms.term import ZERO, Term, leaf_term, number
+from argus.terms.unknown import Unknown
+from argus.terms.world import World
+
+_NONE: frozenset[Variable] = frozenset()
+
+
+def restrict(
+    world: World,
+    term: Term,
+    where: IndexSet,
+    hidden: frozenset[Variable] = _NONE,
+) -> Term:
+    """The term that is equal to a term wherever a set holds.
+
+    ``hidden``: variables of the set that what does not depend on them does not mention
+    afterwards either: those that a sum around the term binds.
+    """
+    if not term.height or where.is_universe:
+        return term
+    key = ("restrict", term, where, hidden)
+    found = world.memory.get(key)
+    if found is None:
+        found = world.memory[key] = _restricted(world, term, where, hidden)
+    assert isinstance(found, Term)
+    return found
+
+
+def _restricted(
+    world: World, term: Term, where: IndexSet, hidden: frozenset[Variable]
+) -> Term:
+    total = ZERO
+    for part, coefficient in term.parts.items():
+        made = number(coefficient)
+        for leaf, power in part.factors:
+            made = made * raised(_in_leaf(world, leaf, where, hidden), power)
+        if part.exponent is not None:
+            made = made * exponential(restrict(world, part.exponent, where, hidden))
+        total = total + made
+    return tidy(world, total)
+
+
+def _in_leaf(
+    world: World, leaf: Leaf, where: IndexSet, hidden: frozenset[Variable]
+) -> Term:
+    if not leaf.height:
+        return leaf_term(leaf)
+    match leaf:
+        case Sum():
+            relevant = _relevant(world, where, hidden - leaf.free)
+            domain = world.close(leaf.domain & relevant)
+            if domain.is_nothing:
+                return ZERO
+            if not leaf.variables and world.is_subset(relevant, leaf.domain):
+                return restrict(world, leaf.body, relevant, hidden)
+            body = restrict(world, leaf.body, domain, frozenset(leaf.variables))
+            return rebound(world, leaf, domain, body)
+        case Max():
+            sources: list[Source] = []
+            for generator in leaf.generators:
+                relevant = _relevant(world, where, hidden - generator.free)
+                domain = world.close(generator.domain & relevant)
+                if not domain.is_nothing:
+                    names = generator.variables
+                    body = restrict(world, generator.body, domain, frozenset(names))
+                    everywhere = world.is_subset(relevant, generator.domain)
+                    if not names and everywhere:
+                        domain = IndexSet.universe
+                    sources.append((names, domain, body))
+            return rebound_maximum(world, sources)
+        case Call():
+            args = [restrict(world, a, where, hidden) for a in leaf.args]
+            return leaf_term(Call(leaf.function, args))
+        case Base():
+            return restrict(world, leaf.term, where, hidden)
+        case _:
+            return leaf_term(leaf)
+
+
+def _relevant(world: World, where: IndexSet, hidden: frozenset[Variable]) -> IndexSet:
+    """What a set says of the variables of a leaf, without mentioning bound ones.
+
+    A sum that does not depend on a bound variable of an outer one must not begin to.
+    """
+    others = sorted(where.variables() & hidden, key=lambda v: v.key)
+    if not others:
+        return where
+    try:
+        return world.project(where, others)
+    except Unknown:
+        return IndexSet.universe
