@@ -196,3 +196,27 @@ def test_a_slot_that_its_reader_writes() -> None:
     _left_out(program)
     assert "AG0408" in broken(program)
     assert "proxy_fence" in faults(program)
+
+
+def test_copies_are_fenced_once_they_are_there() -> None:
+    """A fence before the wait covers no copy that is still in flight."""
+    b = Builder()
+    x, y = b.tensor("X", "M N", bf16), b.tensor("Y", "M N", bf16)
+    stages = [b.shared((64, 64)), b.shared((64, 64))]
+    for row, s in zip((0, 64), stages, strict=True):
+        b.copy(b.part(s), b.view(x, (64, 64), row, 0), via="cp_async")
+        b.emit(o.CpAsyncCommit(span=b.program.span))
+    for row, s in zip((0, 64), stages, strict=True):
+        b.emit(o.Sync(128, span=b.program.span))
+        b.emit(o.CpAsyncWait(0 if row else 1, span=b.program.span))
+        b.emit(o.Sync(128, span=b.program.span))
+        b.store(y, b.cast(b.dot(b.part(s), b.part(s)), bf16), row, 0)
+    program = b.placed()
+    assert fences(program) == [WRITES, WRITES]
+    for fence in ops(program, o.Fence):
+        body = holding(program, fence)
+        at = body.index(fence)
+        assert isinstance(body[at - 1], o.CpAsyncWait)
+        assert isinstance(body[at + 1], o.Sync)
+    assert broken(program) == set()
+    assert faults(program, rows=128) == set()

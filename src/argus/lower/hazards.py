@@ -32,6 +32,7 @@ from argus.lower.touched import (
     Views,
     any_meets,
     committed,
+    copies_done,
     stores_done,
 )
 
@@ -139,7 +140,7 @@ class _Pass:
             if not _ordered_elsewhere(op, touch):
                 seen = self._seen(touch.view)
                 state = replace(state, written=state.written | seen)
-                state = self._unfenced(op, touch, state)
+            state = self._unfenced(op, touch, state)
         for touch in does.reads:
             state = self._before_read(touch.view, state, out, op.span)
             seen = self._seen(touch.view)
@@ -152,6 +153,8 @@ class _Pass:
             state = committed(state)
         if "bulk_read" in does.awaits and isinstance(op, o.GroupWait):
             state = stores_done(state, op.pending)
+        if "cp_async_group" in does.awaits and isinstance(op, o.GroupWait):
+            state = copies_done(state, op.pending)
         if does.fence == "async":
             state = replace(state, unfenced=frozenset())
         if isinstance(op, o.BarrierArrive):
@@ -170,6 +173,8 @@ class _Pass:
     def _unfenced(self, op: o.AnyOp, touch: Touch, state: State) -> State:
         if not self.asynchronous.follow(op, touch):
             return state
+        if touch.over == "cp_async_group":
+            return replace(state, copied=state.copied | {touch})
         return replace(state, unfenced=state.unfenced | {touch})
 
     def _fence(
@@ -191,7 +196,7 @@ class _Pass:
         """Effect of a sync, with the fence it needs inserted before it."""
         touched = {id(t.view.alloc) for t in state.unfenced}
         state = self._fence(state, touched - self.ignored, out, span)
-        return State(unfenced=state.unfenced, stores=state.stores, open=state.open)
+        return replace(state, written=NONE, read=NONE)
 
     def _insert_sync(
         self,

@@ -148,13 +148,12 @@ def _publish(ring: Ring, use: RingUse, slot: Expr, span: Span) -> list[o.AnyOp]:
 
 def _wait(op: o.RingWait, ring: Ring, use: RingUse) -> list[o.AnyOp]:
     span = op.span
-    # Copies end by themselves: who waits for them fences them. What threads write and
-    # read they fence themselves (`hazards`).
-    fence = o.Fence(
-        kind="proxy.async", span=span, note="this slot's writes, for wgmma and TMA"
-    )
-    needs_fence = use.by_async and use.cp_async
     if ring.full is not None:
+        note = "this slot's writes, for wgmma and TMA"
+        fence = o.Fence(kind="proxy.async", span=span, note=note)
+        # Copies that arrive by themselves are fenced by who waits for them. All else
+        # is fenced by who has accessed it (`hazards`).
+        needs_fence = use.by_async and use.cp_async and not use.stores
         wait = o.BarrierWait(
             barrier=BarrierRef(ring.full, op.n % ring.stages),
             n=op.n // ring.stages,
@@ -166,7 +165,6 @@ def _wait(op: o.RingWait, ring: Ring, use: RingUse) -> list[o.AnyOp]:
     pending = use.pending.get(id(op), 0)
     return [
         o.CpAsyncWait(pending=pending, span=span, note=note),
-        *([fence] if needs_fence else []),
         o.Sync(threads=0, span=span, note="and those of all other threads"),
     ]
 

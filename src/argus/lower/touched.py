@@ -24,13 +24,15 @@ class State:
     """What was touched since the last sync.
 
     ``unfenced``: ordinary accesses that the asynchronous proxy may follow, and that no
-    fence has covered yet. ``stores``: groups of TMA stores in flight, oldest first;
+    fence has covered yet; ``copied``: writes of cp.async that belong there as soon as a
+    wait covers them. ``stores``: groups of TMA stores in flight, oldest first;
     ``open``: stores that no CopyOutCommit has closed yet.
     """
 
     written: Views = NONE
     read: Views = NONE
     unfenced: frozenset[Touch] = frozenset()
+    copied: frozenset[Touch] = frozenset()
     stores: tuple[Views, ...] = ()
     open: Views = NONE
 
@@ -45,6 +47,7 @@ class State:
             self.written | other.written,
             self.read | other.read,
             self.unfenced | other.unfenced,
+            self.copied | other.copied,
             (*a[:extra], *both),
             self.open | other.open,
         )
@@ -85,6 +88,12 @@ def committed(state: State) -> State:
     if len(stores) > _MOST:
         stores = (stores[0] | stores[1], *stores[2:])
     return replace(state, stores=stores, open=NONE)
+
+
+def copies_done(state: State, pending: int) -> State:
+    """All but ``pending`` groups of cp.async are there, of which a fence may be due."""
+    left = state.copied if pending else frozenset[Touch]()
+    return replace(state, unfenced=state.unfenced | state.copied, copied=left)
 
 
 def stores_done(state: State, pending: int) -> State:
