@@ -8,17 +8,19 @@ tile (``tiles.json``, made by ``benchmarks/gemm_tiles.py``). The time of a produ
 
 where a wave is one tile on each multiprocessor, steps are those of K, fullness is the
 part of the multiprocessors that have a tile, and megabytes are those of A, B and C.
-The tile with the least time is taken.
+The tile with the least time is taken, and at sizes that were measured for themselves
+(those of the library's table of results) the one that was fastest there.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
 from math import ceil
+from typing import Any
 
 __all__ = ["FACTORS", "MULTIPROCESSORS", "MeasuredTile", "best_tile", "factors"]
 
@@ -68,18 +70,35 @@ def factors(
     return 1.0, float(waves), float(waves * steps), waves * steps * full, megabytes
 
 
+@dataclass(frozen=True)
+class Table:
+    """The measured tiles, and which of them was the fastest at which sizes."""
+
+    tiles: tuple[MeasuredTile, ...]
+    fastest: Mapping[tuple[int, int, int], MeasuredTile]
+
+
 @cache
-def table() -> Sequence[MeasuredTile]:
-    """The measured tiles."""
-    raw = json.loads((files("argus.kernels.gemm") / "tiles.json").read_text())
-    return tuple(
+def table() -> Table:
+    """The table as it was measured."""
+    raw: dict[str, Any] = json.loads(
+        (files("argus.kernels.gemm") / "tiles.json").read_text()
+    )
+    tiles = tuple(
         MeasuredTile(**entry["statics"], times=tuple(entry["times"]))
         for entry in raw["tiles"]
     )
+    fastest: dict[tuple[int, int, int], MeasuredTile] = {
+        (m, n, k): tiles[number] for m, n, k, number in raw["fastest"]
+    }
+    return Table(tiles, fastest)
 
 
 @lru_cache(maxsize=4096)
 def best_tile(m: int, n: int, k: int) -> MeasuredTile:
     """The tile with the least predicted time for C of m x n, summed over k."""
-    fitting = [tile for tile in table() if tile.fits(m)]
+    known = table().fastest.get((m, n, k))
+    if known is not None:
+        return known
+    fitting = [tile for tile in table().tiles if tile.fits(m)]
     return min(fitting, key=lambda tile: tile.predicted(m, n, k))
