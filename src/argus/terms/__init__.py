@@ -13,13 +13,19 @@ obligations that the world lists. What has no term raises `Unknown`.
     sets.py, facts.py, world.py     sets over isl, and what is known of atoms
     substitution.py, sampling.py    variables replaced; a point of a set
     leaves.py, term.py, powers.py   terms in normal form
-    sums.py, maxima.py              terms over sets of points
-    value.py, cast.py, apply.py     values by cases, and functions of them
+    sums.py, maxima.py, binding.py  terms over sets of points; bound variables
+    fuse.py, restrict.py            terms that differ in sets only; where a set holds
+    value.py, cast.py, apply.py,
+    reduce.py                       values by cases, and functions of them
+    rebuild.py, replace.py          terms with variables, with leaves replaced
     literals.py, obligations.py     conventions, and what has to be checked
+    mentioned.py, evaluate.py,
+    show.py                         what a term mentions, is at a point, looks like
 """
 
 from argus.terms.apply import apply
 from argus.terms.cast import cast
+from argus.terms.evaluate import RandomData, evaluate, evaluate_value, holds_at
 from argus.terms.integers import (
     Applied,
     Atom,
@@ -46,11 +52,13 @@ from argus.terms.leaves import (
     Whole,
 )
 from argus.terms.literals import literal
+from argus.terms.mentioned import inputs
 from argus.terms.obligations import Obligation, Obligations
 from argus.terms.reduce import reduce
 from argus.terms.replace import replace
 from argus.terms.restrict import restrict
 from argus.terms.sets import IndexSet, intersection, union
+from argus.terms.show import show
 from argus.terms.term import (
     LN2,
     MINUS_INFINITY,
@@ -94,6 +102,7 @@ __all__ = [
     "Obligations",
     "Opaque",
     "Product",
+    "RandomData",
     "Scalar",
     "Sum",
     "Term",
@@ -108,6 +117,10 @@ __all__ = [
     "apply",
     "cast",
     "element",
+    "evaluate",
+    "evaluate_value",
+    "holds_at",
+    "inputs",
     "intersection",
     "joined",
     "leaf_term",
@@ -117,6 +130,7 @@ __all__ = [
     "reduce",
     "replace",
     "restrict",
+    "show",
     "undefined",
     "union",
     "whole",

@@ -6,7 +6,7 @@ compared), and into the indices of elements. A value by cases makes a term by ca
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from argus.terms.apply import apply, lifted
 from argus.terms.cast import to_integer, to_real
@@ -15,7 +15,6 @@ from argus.terms.integers import (
     Atom,
     Entry,
     Integer,
-    Monomial,
     Opaque,
     Truncated,
     Truth,
@@ -33,18 +32,20 @@ from argus.terms.leaves import (
     Whole,
 )
 from argus.terms.maxima import Source, maximum_over
+from argus.terms.mentioned import inputs, inputs_of_leaf
 from argus.terms.powers import raised
 from argus.terms.sets import IndexSet
 from argus.terms.substitution import in_set_by
 from argus.terms.sums import renamed, sum_over, tidy
-from argus.terms.term import ZERO, Rational, Term, leaf_term, number, whole
-from argus.terms.unknown import Unknown
-from argus.terms.value import Case, Value, merged
+from argus.terms.term import ZERO, Rational, Term, leaf_term, number
+from argus.terms.value import Case, Value, joined, merged
 from argus.terms.world import World
 
+_OPERATIONS = {"div": "floordiv", "mod": "mod", "min": "minimum", "max": "maximum"}
 LeafValue = Callable[[Leaf], Value | None]
 """What a leaf is replaced by; None: it stays. Asked of elements, scalars, and what is
-carried, after variables in their indices have been replaced."""
+carried, after variables in their indices have been replaced; more than once, and also
+with the names of bound variables in them."""
 
 
 def replace(
@@ -82,14 +83,16 @@ class _Replacement:
         cases: list[Case] = []
         for where, x in value.cases:
             held = self.set(where)
-            if isinstance(x, Term):
-                cases += [(held & s, y) for s, y in self.term(x).cases]
-            else:
-                cases.append((held, self.integer(x)))
+            made = self.term(x) if isinstance(x, Term) else self.integer(x)
+            cases += [(held & s, y) for s, y in made.cases]
         return merged(self.world, value.kind, cases)
+
+    # -- terms
 
     def term(self, term: Term) -> Value:
         """A term with leaves replaced."""
+        if self._stays(term.free_variables(), inputs(self.world, term)):
+            return Value.real(term)
         total = Value.real(ZERO)
         for part, coefficient in term.parts.items():
             made = Value.real(number(coefficient))
@@ -101,6 +104,12 @@ class _Replacement:
             total = apply(self.world, "add", total, made)
         return total
 
+    def _stays(self, free: frozenset[Variable], found: frozenset[Leaf]) -> bool:
+        """Whether nothing in something is replaced."""
+        if any(v in self.env for v in free):
+            return False
+        return all(self.leaf(leaf) is None for leaf in found)
+
     def _times(self, made: Value, factor: Value, power: Rational) -> Value:
         if power != 1:
             factor = lifted(
@@ -110,25 +119,25 @@ class _Replacement:
 
     def _leaf(self, leaf: Leaf) -> Value:
         if leaf not in self.known:
-            self.known[leaf] = to_real(self.world, self._replaced(leaf))
+            if self._stays(leaf.free, inputs_of_leaf(self.world, leaf)):
+                self.known[leaf] = Value.real(leaf_term(leaf))
+            else:
+                self.known[leaf] = to_real(self.world, self._replaced(leaf))
         return self.known[leaf]
 
     def _replaced(self, leaf: Leaf) -> Value:
         match leaf:
             case Element():
-                return self._asked(Element(leaf.tensor, self._integers(leaf.indices)))
+                return self._at(leaf.indices, lambda at: Element(leaf.tensor, at))
             case Carried():
-                return self._asked(Carried(leaf.name, self._integers(leaf.indices)))
+                return self._at(leaf.indices, lambda at: Carried(leaf.name, at))
             case Scalar():
                 return self._asked(leaf)
             case Whole():
-                return Value.real(whole(self.atom(leaf.atom)))
-            case Call(function="log"):
-                return apply(self.world, "log", self.term(leaf.args[0]))
+                return self.atom(leaf.atom)
             case Call():
-                return apply(
-                    self.world, leaf.function, *(self.term(a) for a in leaf.args)
-                )
+                args = [self.term(a) for a in leaf.args]
+                return apply(self.world, leaf.function, *args)
             case Base():
                 return self.term(leaf.term)
             case Sum():
@@ -137,6 +146,16 @@ class _Replacement:
                 return Value.real(self._maximum(leaf))
             case _:
                 return Value.real(leaf_term(leaf))
+
+    def _at(
+        self, indices: Sequence[Integer], make: Callable[[list[Integer]], Leaf]
+    ) -> Value:
+        """What a leaf is replaced by, at indices that may have cases."""
+        parts = [
+            (where, to_real(self.world, self._asked(make(at))))
+            for where, at in self._choices(indices)
+        ]
+        return joined(self.world, parts)
 
     def _asked(self, leaf: Leaf) -> Value:
         found = self.leaf(leaf)
@@ -161,62 +180,70 @@ class _Replacement:
                 sources.append((fresh, domain & where, body))
         return maximum_over(self.world, sources)
 
+    # -- integers and sets, in which data is compared
+
     def set(self, where: IndexSet) -> IndexSet:
         """A set with leaves of the data that it compares replaced."""
-        return in_set_by(self.world, where, self._monomial)
-
-    def integer(self, value: Integer) -> Integer:
-        """An integer with leaves of the data in it replaced."""
-        total = Integer.of(0)
-        for monomial, coefficient in value.terms.items():
-            total = total + self._monomial(monomial) * coefficient
-        return total
-
-    def _integers(self, values: tuple[Integer, ...]) -> list[Integer]:
-        return [self.integer(v) for v in values]
-
-    def _monomial(self, monomial: Monomial) -> Integer:
-        found = Integer.of(1)
-        for atom in monomial:
-            found = found * self.atom(atom)
+        monomials = where.monomials
+        values = [Integer({m: 1}) for m in monomials]
+        found = IndexSet.nothing
+        for held, chosen in self._choices(values):
+            change = dict(zip(monomials, chosen, strict=True))
+            found = found | (held & in_set_by(self.world, where, change.__getitem__))
         return found
 
-    def atom(self, atom: Atom) -> Integer:
+    def integer(self, value: Integer) -> Value:
+        """An integer with leaves of the data in it replaced: by cases, if they are."""
+        total = Value.whole(0)
+        for monomial, coefficient in value.terms.items():
+            made = Value.whole(coefficient)
+            for atom in monomial:
+                made = apply(self.world, "mul", made, self.atom(atom))
+            total = apply(self.world, "add", total, made)
+        return total
+
+    def _choices(
+        self, values: Sequence[Integer]
+    ) -> list[tuple[IndexSet, list[Integer]]]:
+        """What several integers become, by the cases of all."""
+        every: list[tuple[IndexSet, list[Integer]]] = [(IndexSet.universe, [])]
+        for value in values:
+            cases = self.integer(value).integers
+            every = [(s & t, [*xs, x]) for s, xs in every for t, x in cases]
+        if len(every) == 1:
+            return every
+        return [(s, xs) for s, xs in every if not self.world.is_empty(s)]
+
+    def atom(self, atom: Atom) -> Value:
         """An atom with leaves of the data in it replaced."""
         world = self.world
         match atom:
             case Variable():
-                return self.env.get(atom, Integer.atom(atom))
+                return Value.whole(self.env.get(atom, Integer.atom(atom)))
             case Opaque():
-                left, right = (self.integer(a) for a in atom.args)
-                match atom.op:
-                    case "div":
-                        return world.quotient(left, right)
-                    case "mod":
-                        return world.remainder(left, right)
-                    case "min":
-                        return world.minimum(left, right)
-                    case "max":
-                        return world.maximum(left, right)
-            case Entry():
-                return world.entry(atom.tensor, self._integers(atom.indices))
-            case Applied():
-                args = tuple(self._integers(atom.args))
-                return Integer.atom(Applied(atom.function, args))
+                args = [self.integer(a) for a in atom.args]
+                return apply(world, _OPERATIONS[atom.op], *args)
+            case Entry() | Applied():
+                parts = [
+                    (where, Value.whole(Integer.atom(_again(atom, at))))
+                    for where, at in self._choices(atom.arguments)
+                ]
+                return joined(world, parts)
             case Truth():
                 term = self._data(atom.term)
-                compared = apply(world, atom.op, Value.real(term), Value.real(ZERO))
-                return self._whole(to_integer(world, compared))
+                made = apply(world, atom.op, term, Value.real(ZERO))
+                return to_integer(world, made)
             case Truncated():
-                return self._whole(to_integer(world, Value.real(self._data(atom.term))))
+                return to_integer(world, self._data(atom.term))
             case _:
                 raise TypeError(f"replacing in {type(atom).__name__}")
 
-    def _data(self, term: object) -> Term:
+    def _data(self, term: object) -> Value:
         assert isinstance(term, Term)
-        return self.term(term).term
+        return self.term(term)
 
-    def _whole(self, value: Value) -> Integer:
-        if len(value.cases) == 1 and value.cases[0][0].is_universe:
-            return value.integer
-        raise Unknown(f"what is compared becomes a value by cases: {value}")
+
+def _again(atom: Entry | Applied, args: Sequence[Integer]) -> Atom:
+    if isinstance(atom, Entry):
+        return Entry(atom.tensor, tuple(args))
+    return Applied(atom.function, tuple(args))

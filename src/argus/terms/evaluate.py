@@ -1,0 +1,348 @@
+"""What a term is at a point: numbers for sizes and positions, made-up data for inputs.
+
+    evaluate(term, {n: 3, k: 1}, RandomData(seed=0))
+
+Numbers are exact (fractions) as far as the functions of a term allow, else floats. It
+is for refuting: two terms that differ at a point are not equal. Nothing is proved.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from hashlib import blake2b
+from typing import Protocol, TypeAlias
+
+import islpy as isl
+
+from argus.terms.integers import (
+    Applied,
+    Atom,
+    Entry,
+    Integer,
+    Opaque,
+    Truncated,
+    Truth,
+    Variable,
+)
+from argus.terms.leaves import (
+    Base,
+    Call,
+    Carried,
+    Constant,
+    Element,
+    Infinity,
+    Leaf,
+    Max,
+    Scalar,
+    Sum,
+    Whole,
+)
+from argus.terms.sets import PARAMETER, IndexSet, parameters
+from argus.terms.term import Term
+from argus.terms.unknown import Unknown
+from argus.terms.value import Value
+
+Number: TypeAlias = int | Fraction | float
+Point: TypeAlias = Mapping[Variable, int]
+
+_BUDGET = 200_000
+"""Leaves that one evaluation looks at before it gives up."""
+_CONSTANTS = {"ln2": math.log(2), "pi": math.pi}
+_FUNCTIONS: dict[str, Callable[..., int | float]] = {
+    "log": math.log,
+    "tanh": math.tanh,
+    "erf": math.erf,
+    "sin": math.sin,
+    "cos": math.cos,
+    "atan": math.atan,
+    "floor": math.floor,
+    "ceil": math.ceil,
+}
+
+
+class Data(Protocol):
+    """What inputs hold."""
+
+    def real(self, name: str, indices: tuple[int, ...]) -> Number:
+        """An element of a float tensor, or a scalar (no indices)."""
+        ...
+
+    def whole(self, name: str, indices: tuple[int, ...]) -> int:
+        """An entry of an integer tensor, or an opaque function of integers."""
+        ...
+
+
+class RandomData:
+    """Inputs that are a function of a seed, a name and a position."""
+
+    def __init__(self, seed: int = 0, entries: int = 4) -> None:
+        self.seed, self.entries = seed, entries
+
+    def real(self, name: str, indices: tuple[int, ...]) -> Number:
+        """Between 1/2 and 3/2, with a denominator of 64."""
+        return Fraction(32 + self._random("real", name, indices) % 64, 64)
+
+    def whole(self, name: str, indices: tuple[int, ...]) -> int:
+        """From 0 to ``entries - 1``."""
+        return self._random("whole", name, indices) % self.entries
+
+    def _random(self, kind: str, name: str, indices: tuple[int, ...]) -> int:
+        text = f"{self.seed} {kind} {name} {indices}".encode()
+        return int.from_bytes(blake2b(text, digest_size=6).digest(), "big")
+
+
+def evaluate(term: Term | Integer, point: Point, data: Data) -> Number:
+    """A term at a point.
+
+    Raises Unknown where it has no value there, or none that is found in time, and
+    KeyError for a variable that the point does not have.
+    """
+    evaluation = Evaluation(point, data)
+    if isinstance(term, Integer):
+        return evaluation.integer(term)
+    return evaluation.term(term)
+
+
+def evaluate_value(value: Value, point: Point, data: Data) -> Number | None:
+    """A value by cases at a point; a truth is 0 or 1. None where no case holds."""
+    evaluation = Evaluation(point, data)
+    if value.kind == "truth":
+        return int(evaluation.holds(value.where))
+    for where, x in value.cases:
+        if evaluation.holds(where):
+            return evaluation.term(x) if isinstance(x, Term) else evaluation.integer(x)
+    return None
+
+
+def holds_at(where: IndexSet, point: Point, data: Data) -> bool:
+    """Whether a point is in a set."""
+    return Evaluation(point, data).holds(where)
+
+
+class Evaluation:
+    """One evaluation: its point, its data, and how much of its budget is left."""
+
+    def __init__(self, point: Point, data: Data) -> None:
+        self.point = dict(point)
+        self.data = data
+        self.left = [_BUDGET]
+
+    def at(self, point: Point) -> Evaluation:
+        """The same evaluation with bound variables at a point."""
+        inner = Evaluation({**self.point, **point}, self.data)
+        inner.left = self.left
+        return inner
+
+    def term(self, term: Term) -> Number:
+        """A term."""
+        total: Number = 0
+        for part, coefficient in term.parts.items():
+            made: Number = coefficient
+            for leaf, power in part.factors:
+                made = made * _power(self._leaf(leaf), power)
+            if part.exponent is not None:
+                made = made * _exp(self.term(part.exponent))
+            total = total + made
+        return total
+
+    def integer(self, value: Integer) -> int:
+        """An integer."""
+        total = 0
+        for monomial, coefficient in value.terms.items():
+            total += coefficient * math.prod(self.atom(a) for a in monomial)
+        return total
+
+    def atom(self, atom: Atom) -> int:
+        """An atom."""
+        match atom:
+            case Variable():
+                return self.point[atom]
+            case Opaque():
+                left, right = (self.integer(a) for a in atom.args)
+                if atom.op in ("div", "mod"):
+                    if right == 0:
+                        raise Unknown("a division by 0")
+                    return left // right if atom.op == "div" else left % right
+                return min(left, right) if atom.op == "min" else max(left, right)
+            case Entry():
+                return self.data.whole(atom.tensor, self._integers(atom.indices))
+            case Applied():
+                return _applied(self.data, atom.function, self._integers(atom.args))
+            case Truth(term=Term() as term):
+                value = self.term(term)
+                return int(value > 0 if atom.op == "gt" else value == 0)
+            case Truncated(term=Term() as term):
+                return int(self.term(term))
+            case _:
+                raise TypeError(f"the value of {type(atom).__name__}")
+
+    def _integers(self, values: Sequence[Integer]) -> tuple[int, ...]:
+        return tuple(self.integer(v) for v in values)
+
+    def _leaf(self, leaf: Leaf) -> Number:
+        self.left[0] -= 1
+        if self.left[0] < 0:
+            raise Unknown("an evaluation of too many elements")
+        match leaf:
+            case Element():
+                return self.data.real(leaf.tensor, self._integers(leaf.indices))
+            case Carried():
+                indices = self._integers(leaf.indices)
+                return self.data.real(f"carried {leaf.name}", indices)
+            case Scalar():
+                return self.data.real(leaf.name, ())
+            case Whole():
+                return self.atom(leaf.atom)
+            case Constant():
+                return _CONSTANTS[leaf.name]
+            case Infinity():
+                return -math.inf
+            case Base():
+                return self.term(leaf.term)
+            case Call():
+                return self._call(leaf)
+            case Sum():
+                return self._sum(leaf)
+            case Max():
+                return self._maximum(leaf)
+            case _:
+                raise Unknown(f"the value of {leaf}")
+
+    def _call(self, leaf: Call) -> Number:
+        args = [self.term(a) for a in leaf.args]
+        if leaf.function == "abs":
+            return abs(args[0])
+        if leaf.function == "round":
+            return round(args[0])
+        function = _FUNCTIONS.get(leaf.function)
+        if function is None:
+            raise Unknown(f"the value of the function {leaf.function}")
+        try:
+            return function(*args)
+        except ValueError as error:
+            raise Unknown(f"{leaf.function} of {args}") from error
+
+    def _sum(self, leaf: Sum) -> Number:
+        total: Number = 0
+        for point in self.points(leaf.domain, leaf.variables):
+            total = total + self.at(point).term(leaf.body)
+        return total
+
+    def _maximum(self, leaf: Max) -> Number:
+        largest: Number = -math.inf
+        for generator in leaf.generators:
+            for point in self.points(generator.domain, generator.variables):
+                largest = max(largest, self.at(point).term(generator.body))
+        return largest
+
+    # -- sets
+
+    def holds(self, where: IndexSet) -> bool:
+        """Whether the point is in a set."""
+        return any(True for _ in self.points(where, ()))
+
+    def points(
+        self, domain: IndexSet, variables: Sequence[Variable]
+    ) -> Iterator[Point]:
+        """The values of bound variables at which a set holds."""
+        if domain.isl is False:
+            return
+        if domain.isl is True:
+            if variables:
+                raise Unknown("a sum over infinitely many points")
+            yield {}
+            return
+        fixed, opaque = self._fix(domain, frozenset(variables))
+        space = domain.space
+        assert space is not None and not isinstance(fixed, bool)
+        if not variables:
+            if not fixed.is_empty():
+                yield {}
+            return
+        names = [space.name((v,)) for v in variables]
+        for numbers in _points(fixed, names, opaque):
+            point = dict(zip(variables, numbers, strict=True))
+            if not opaque or self.at(point).holds(domain):
+                yield point
+
+    def _fix(
+        self, domain: IndexSet, bound: frozenset[Variable]
+    ) -> tuple[isl.Set, list[str]]:
+        """The set at what is known, and parameters that bound variables decide."""
+        value, space = domain.isl, domain.space
+        assert space is not None and not isinstance(value, bool)
+        opaque: list[str] = []
+        for at, name in enumerate(parameters(value)):
+            monomial = space.monomial(name)
+            if any(a.variables & bound for a in monomial):
+                if not any(monomial == (v,) for v in bound):
+                    opaque.append(name)
+                continue
+            number = math.prod(self.atom(a) for a in monomial)
+            fixed = isl.Val.int_from_si(value.get_ctx(), number)
+            value = value.fix_val(PARAMETER, at, fixed)
+        return value, opaque
+
+
+def _points(
+    value: isl.Set, names: Sequence[str], opaque: Sequence[str]
+) -> list[tuple[int, ...]]:
+    """The values of some parameters in a set, whatever others are."""
+    for at in reversed(range(value.dim(PARAMETER))):
+        name = value.get_dim_name(PARAMETER, at)
+        if name in opaque or name not in names:
+            value = value.project_out(PARAMETER, at, 1)
+    order = parameters(value)
+    if any(name not in order for name in names):
+        raise Unknown("a sum over infinitely many points")
+    count = value.dim(PARAMETER)
+    moved = isl.Map.from_range(value).move_dims(
+        isl.dim_type.in_, 0, PARAMETER, 0, count
+    )
+    found: list[tuple[int, ...]] = []
+    domain = moved.domain()
+    if not domain.is_bounded():
+        raise Unknown("a sum over infinitely many points")
+
+    def keep(point: isl.Point) -> None:
+        numbers = {
+            name: point.get_coordinate_val(isl.dim_type.set, k).to_python()
+            for k, name in enumerate(order)
+        }
+        found.append(tuple(int(numbers[name]) for name in names))
+
+    domain.foreach_point(keep)
+    return found
+
+
+def _applied(data: Data, function: str, args: tuple[int, ...]) -> int:
+    """A function of bits, or whatever the data says."""
+    if function in ("and", "or", "xor") and len(args) == 2:
+        left, right = args
+        if function == "and":
+            return left & right
+        return left | right if function == "or" else left ^ right
+    return data.whole(function, args)
+
+
+def _power(value: Number, power: int | Fraction) -> Number:
+    if power == 1:
+        return value
+    if value == 0 and power < 0:
+        raise Unknown("a division by 0")
+    if isinstance(power, int):
+        return Fraction(value) ** power if isinstance(value, int) else value**power
+    if value < 0:
+        raise Unknown("a root of a negative number")
+    return float(value) ** float(power)
+
+
+def _exp(value: Number) -> Number:
+    if value == 0:
+        return 1
+    try:
+        return math.exp(value)
+    except OverflowError as error:
+        raise Unknown("an exponential that is too large for a float") from error
