@@ -27,9 +27,9 @@ def every() -> list[Plot]:
         plots.Attempt(3, "correct", 10.0),
     ]
     points = [
-        plots.Point("trial 0", 40.0, "start", "#trial-0"),
-        plots.Point(STRANGE, 300.0, "baseline"),
-        plots.Point("the best", 400.0, "best", "#trial-2"),
+        plots.RooflinePoint("trial 0", 40.0, "start", "#trial-0"),
+        plots.RooflinePoint(STRANGE, 300.0, "baseline"),
+        plots.RooflinePoint("the best", 400.0, "best", "#trial-2"),
     ]
     stays = (Stay(0, 0.0, 1.0, "copy", 2), Stay(0, 1.0, 2.0, "load"))
     return [
