@@ -397,7 +397,7 @@ def test_the_whole_of_it_without_a_gpu(
         return {name: [4e3, 5e3, 6e3] for name in calls}
 
     monkeypatch.setattr(_Interpreted, "program", program, raising=False)
-    monkeypatch.setattr(measuring, "Loaded", _Interpreted)
+    monkeypatch.setattr(measuring, "LoadedKernel", _Interpreted)
     monkeypatch.setattr(measuring, "torch_module", lambda: torch)
     monkeypatch.setattr(measuring, "device_uuid", lambda: f"test-{os.getpid()}")
     monkeypatch.setattr(launching, "launch_and_wait", lambda prepared: prepared())

@@ -420,7 +420,7 @@ def test_of_four_processes_one_builds(tmp_path: Path) -> None:
             time.sleep(0.3)
             return build(*args, **kwargs)
 
-        cache = Cache(Store(Path(sys.argv[1]) / "cache", 1 << 20))
+        cache = Cache(CacheStore(Path(sys.argv[1]) / "cache", 1 << 20))
         cubin = cache.cubin(sys.argv[2], "sm_90a", builder=counting)
         print(hashlib.sha256(cubin.image).hexdigest())
     """

@@ -33,7 +33,7 @@ _PATTERN = 0x5A
 
 
 class Kernel(Protocol):
-    """A candidate that is loaded; `runtime.launch.Loaded` is one."""
+    """A candidate that is loaded; `runtime.launch.LoadedKernel` is one."""
 
     def prepare(self, *args: Any, **named: Any) -> Callable[[], object]:
         """Its launch on arguments. Raises ArgusError where it refuses them."""
