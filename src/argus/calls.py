@@ -26,7 +26,7 @@ from argus.specialisations import (
 )
 
 if TYPE_CHECKING:
-    from argus.runtime.launch import LoadedKernel
+    from argus.runtime.launch import Loaded
 
 
 class _Calls:
@@ -34,20 +34,18 @@ class _Calls:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._loaded: dict[tuple[object, ...], LoadedKernel] = {}
+        self._loaded: dict[tuple[object, ...], Loaded] = {}
 
-    def find(self, key: tuple[object, ...]) -> LoadedKernel | None:
+    def find(self, key: tuple[object, ...]) -> Loaded | None:
         return self._loaded.get(key)
 
-    def make(
-        self, key: tuple[object, ...], request: Request, checking: bool
-    ) -> LoadedKernel:
-        from argus.runtime.launch import LoadedKernel
+    def make(self, key: tuple[object, ...], request: Request, checking: bool) -> Loaded:
+        from argus.runtime.launch import Loaded
 
         with self._lock:
             if key not in self._loaded:
                 built = launchable(request, checking)
-                self._loaded[key] = LoadedKernel(built.spec, built.cubin.image)
+                self._loaded[key] = Loaded(built.spec, built.cubin.image)
             return self._loaded[key]
 
 
@@ -77,7 +75,7 @@ def prepare_call(
     named: Mapping[str, object],
     *,
     checking: bool = True,
-) -> tuple[LoadedKernel, tuple[object, ...]]:
+) -> tuple[Loaded, tuple[object, ...]]:
     """The built kernel for a call, and its runtime arguments in order."""
     values, statics = _split(kernel, args, named)
     tensors = {

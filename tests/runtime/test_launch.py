@@ -12,7 +12,7 @@ import torch
 from argus.diagnostics import ArgusError
 from argus.ir.launch import LaunchSpec
 from argus.runtime.driver import LaunchShape
-from argus.runtime.launch import LoadedKernel
+from argus.runtime.launch import Loaded
 
 if TYPE_CHECKING:
     FakeDriver = Any
@@ -25,13 +25,11 @@ def tensors(m: int = 32, n: int = 48, k: int = 64) -> list[torch.Tensor]:
 
 
 @pytest.fixture
-def loaded(spec_of: Spec, driver: "FakeDriver") -> LoadedKernel:
-    return LoadedKernel(spec_of(), b"image", driver)
+def loaded(spec_of: Spec, driver: "FakeDriver") -> Loaded:
+    return Loaded(spec_of(), b"image", driver)
 
 
-def test_a_call_loads_once_and_launches(
-    loaded: LoadedKernel, driver: "FakeDriver"
-) -> None:
+def test_a_call_loads_once_and_launches(loaded: Loaded, driver: "FakeDriver") -> None:
     a, b, c = tensors()
     loaded(a, b, c, 1.0)
     loaded(a, b, c, 1.0, stream=3)
@@ -41,7 +39,7 @@ def test_a_call_loads_once_and_launches(
     assert len(driver.maps) == 1  # the second call was remembered
 
 
-def test_parameters_are_packed_in_order(loaded: LoadedKernel) -> None:
+def test_parameters_are_packed_in_order(loaded: Loaded) -> None:
     a, b, c = tensors()
     ready = loaded.prepare(a, b, c, 2.5)
     packed = ready.parameters
@@ -55,9 +53,7 @@ def test_parameters_are_packed_in_order(loaded: LoadedKernel) -> None:
     assert packed.raw(5, 4) == struct.pack("<f", 2.5)
 
 
-def test_the_map_describes_the_tensor(
-    loaded: LoadedKernel, driver: "FakeDriver"
-) -> None:
+def test_the_map_describes_the_tensor(loaded: Loaded, driver: "FakeDriver") -> None:
     _, b, c = tensors()
     wide = torch.zeros(32, 128)[:, :64]
     loaded(wide, b, c, 1.0)
@@ -67,9 +63,7 @@ def test_the_map_describes_the_tensor(
     assert (request.box, request.swizzle, request.dtype) == ((16, 16), 64, "f32")
 
 
-def test_prepared_calls_may_be_repeated(
-    loaded: LoadedKernel, driver: "FakeDriver"
-) -> None:
+def test_prepared_calls_may_be_repeated(loaded: Loaded, driver: "FakeDriver") -> None:
     ready = loaded.prepare(*tensors(), alpha=1.0)
     for _ in range(3):
         ready()
@@ -78,7 +72,7 @@ def test_prepared_calls_may_be_repeated(
     assert ready.grid == 6
 
 
-def test_names_and_order(loaded: LoadedKernel, driver: "FakeDriver") -> None:
+def test_names_and_order(loaded: Loaded, driver: "FakeDriver") -> None:
     a, b, c = tensors()
     loaded(C=c, B=b, A=a, alpha=1.0)
     loaded(a, b, alpha=1.0, C=c)
@@ -97,7 +91,7 @@ def test_names_and_order(loaded: LoadedKernel, driver: "FakeDriver") -> None:
     ],
 )
 def test_wrong_calls(
-    loaded: LoadedKernel, count: int, named: dict[str, object], words: str
+    loaded: Loaded, count: int, named: dict[str, object], words: str
 ) -> None:
     with pytest.raises(ArgusError) as caught:
         loaded(*[*tensors(), 1.0, 2.0][:count], **named)
@@ -106,9 +100,7 @@ def test_wrong_calls(
     assert "gemm(A, B, C, alpha)" in caught.value.diagnostics[0].notes[0]
 
 
-def test_empty_outputs_launch_nothing(
-    loaded: LoadedKernel, driver: "FakeDriver"
-) -> None:
+def test_empty_outputs_launch_nothing(loaded: Loaded, driver: "FakeDriver") -> None:
     loaded(*tensors(m=0), 1.0)
     assert driver.launches == []
     assert driver.loads == []
@@ -118,13 +110,11 @@ def test_empty_outputs_launch_nothing(
 def test_a_grid_of_zero_launches_nothing(spec_of: Spec, driver: "FakeDriver") -> None:
     from argus.ir.expr import Const
 
-    LoadedKernel(spec_of(grid=Const(0)), b"", driver)(*tensors(), 1.0)
+    Loaded(spec_of(grid=Const(0)), b"", driver)(*tensors(), 1.0)
     assert driver.launches == []
 
 
-def test_other_addresses_are_not_confused(
-    loaded: LoadedKernel, driver: "FakeDriver"
-) -> None:
+def test_other_addresses_are_not_confused(loaded: Loaded, driver: "FakeDriver") -> None:
     first, second = tensors(), tensors()
     loaded(*first, 1.0)
     loaded(*second, 1.0)
@@ -138,7 +128,7 @@ def test_other_addresses_are_not_confused(
 
 
 def test_other_scalars_and_shapes_are_not_confused(
-    loaded: LoadedKernel, driver: "FakeDriver"
+    loaded: Loaded, driver: "FakeDriver"
 ) -> None:
     a, b, c = tensors()
     for alpha in (0.0, -0.0, 1.0, float("nan")):
@@ -153,7 +143,7 @@ def test_other_scalars_and_shapes_are_not_confused(
         loaded(a[:16], b, c, 1.0)
 
 
-def test_wrong_arguments_stay_wrong(loaded: LoadedKernel, driver: "FakeDriver") -> None:
+def test_wrong_arguments_stay_wrong(loaded: Loaded, driver: "FakeDriver") -> None:
     a, b, c = tensors()
     for _ in range(2):
         with pytest.raises(ArgusError, match="AG0802"):
@@ -167,9 +157,7 @@ def test_wrong_arguments_stay_wrong(loaded: LoadedKernel, driver: "FakeDriver") 
     assert driver.launches == []
 
 
-def test_numpy_arrays_are_tensors_too(
-    loaded: LoadedKernel, driver: "FakeDriver"
-) -> None:
+def test_numpy_arrays_are_tensors_too(loaded: Loaded, driver: "FakeDriver") -> None:
     a, b, c = (np.zeros(t.shape, np.float32) for t in tensors())
     aligned = np.zeros(32 * 64 + 16, np.float32)
     start = -aligned.ctypes.data % 16 // 4
@@ -179,13 +167,13 @@ def test_numpy_arrays_are_tensors_too(
 
 
 def test_bf16(bf16_spec: LaunchSpec, driver: "FakeDriver") -> None:
-    loaded = LoadedKernel(bf16_spec, b"", driver)
+    loaded = Loaded(bf16_spec, b"", driver)
     a, b, c = (t.bfloat16() for t in tensors())
     loaded(torch.nn.Parameter(a), b, c, 1.0)
     assert driver.maps[0].dtype == "bf16"
 
 
-def test_streams_of_several_kinds(loaded: LoadedKernel, driver: "FakeDriver") -> None:
+def test_streams_of_several_kinds(loaded: Loaded, driver: "FakeDriver") -> None:
     class TorchLike:
         cuda_stream = 21
 
@@ -200,7 +188,7 @@ def test_streams_of_several_kinds(loaded: LoadedKernel, driver: "FakeDriver") ->
     assert [stream for stream, _ in driver.launches] == [21, 22, 21]
 
 
-def test_remembered_calls_are_bounded(loaded: LoadedKernel) -> None:
+def test_remembered_calls_are_bounded(loaded: Loaded) -> None:
     a, b, c = tensors()
     for index in range(1100):
         loaded(a, b, c, float(index))
@@ -208,7 +196,7 @@ def test_remembered_calls_are_bounded(loaded: LoadedKernel) -> None:
     assert len(loaded._bindings) <= 1024
 
 
-def test_remembered_calls_keep_no_tensor_alive(loaded: LoadedKernel) -> None:
+def test_remembered_calls_keep_no_tensor_alive(loaded: Loaded) -> None:
     import weakref
 
     given = tensors()
@@ -226,7 +214,7 @@ def test_remembered_calls_keep_no_tensor_alive(loaded: LoadedKernel) -> None:
 
 
 def test_threads_load_once(spec_of: Spec, driver: "FakeDriver") -> None:
-    loaded = LoadedKernel(spec_of(), b"", driver)
+    loaded = Loaded(spec_of(), b"", driver)
     given = [tensors() for _ in range(8)]
     threads = [threading.Thread(target=loaded, args=(*group, 1.0)) for group in given]
     for thread in threads:

@@ -18,7 +18,7 @@ Value = Callable[[Env], Any]
 
 
 @dataclass(frozen=True)
-class WorkStep:
+class Work:
     """Instructions in registers and shared memory, done before the next step begins.
 
     ``issue`` and ``special``: warp instructions of the group; ``shared``: wavefronts;
@@ -34,7 +34,7 @@ class WorkStep:
 
 
 @dataclass(frozen=True)
-class NeedStep:
+class Need:
     """Wait until these tiles, loaded to registers, have arrived."""
 
     tiles: tuple[int, ...]
@@ -59,7 +59,7 @@ class Traffic:
 
 
 @dataclass(frozen=True)
-class LoadStep:
+class Load:
     """Global memory to registers of ``tile``; the next step begins at once.
 
     ``gathers``: its addresses or its mask come from other tiles.
@@ -71,7 +71,7 @@ class LoadStep:
 
 
 @dataclass(frozen=True)
-class ScalarLoadStep:
+class ScalarLoad:
     """A scalar from global memory; everything waits for it. ``value`` is assumed."""
 
     name: str
@@ -79,14 +79,14 @@ class ScalarLoadStep:
 
 
 @dataclass(frozen=True)
-class StoreStep:
+class Store:
     """Registers to global memory; nobody waits for it."""
 
     traffic: Traffic
 
 
 @dataclass(frozen=True)
-class BarrierIndex:
+class Barrier:
     """An mbarrier: number ``index`` of an allocation.
 
     It completes a phase after ``arrivals`` arrivals and all announced bytes.
@@ -98,24 +98,24 @@ class BarrierIndex:
 
 
 @dataclass(frozen=True)
-class CopyStep:
+class Copy:
     """Global to shared memory; it is complete by ``over``, of ``barrier`` perhaps."""
 
     traffic: Traffic
-    barrier: BarrierIndex | None
+    barrier: Barrier | None
     received: float
     over: Completes
 
 
 @dataclass(frozen=True)
-class CommitStep:
+class Group:
     """Close the groups of these kinds."""
 
     kinds: tuple[Completes, ...]
 
 
 @dataclass(frozen=True)
-class GroupWaitStep:
+class GroupWait:
     """Until at most ``pending`` groups of each of these kinds remain."""
 
     kinds: tuple[Awaits, ...]
@@ -123,7 +123,7 @@ class GroupWaitStep:
 
 
 @dataclass(frozen=True)
-class ProductStep:
+class Product:
     """Matrix instructions: cycles of the tensor cores, wavefronts of operands.
 
     ``instructions``: of one warpgroup, or of all warps.
@@ -137,7 +137,7 @@ class ProductStep:
 
 
 @dataclass(frozen=True)
-class CopyOutStep:
+class Out:
     """Shared to global memory by TMA: read by the first kind of group, then written."""
 
     traffic: Traffic
@@ -145,33 +145,33 @@ class CopyOutStep:
 
 
 @dataclass(frozen=True)
-class ExpectStep:
+class Expect:
     """``weight`` arrivals that announce bytes (of which each group does its part)."""
 
-    barrier: BarrierIndex
+    barrier: Barrier
     bytes: Value
     weight: float = 1.0
 
 
 @dataclass(frozen=True)
-class ArriveStep:
+class Arrive:
     """``weight`` arrivals; with ``copies``, when earlier cp.async have landed."""
 
-    barrier: BarrierIndex
+    barrier: Barrier
     weight: float
     copies: bool = False
 
 
 @dataclass(frozen=True)
-class WaitStep:
+class Wait:
     """Until phase ``n`` of the barrier is complete."""
 
-    barrier: BarrierIndex
+    barrier: Barrier
     n: Value
 
 
 @dataclass(frozen=True)
-class SyncStep:
+class Sync:
     """``mine`` of ``threads`` threads come together under ``name``.
 
     ``arrive``: without waiting for the others.
@@ -184,7 +184,7 @@ class SyncStep:
 
 
 @dataclass(frozen=True)
-class LetStep:
+class Let:
     """Name a scalar."""
 
     name: str
@@ -192,7 +192,7 @@ class LetStep:
 
 
 @dataclass(frozen=True)
-class LoopStep:
+class Loop:
     """``tiles``: (init, argument, yielded, result) of tiles that loads may make."""
 
     var: str
@@ -207,7 +207,7 @@ class LoopStep:
 
 
 @dataclass(frozen=True)
-class BranchStep:
+class Branch:
     """``merged``: name, value after the first and after the second branch."""
 
     condition: Value
@@ -217,9 +217,8 @@ class BranchStep:
 
 
 Step = (
-    WorkStep | NeedStep | LoadStep | ScalarLoadStep | StoreStep | CopyStep | CommitStep
-    | GroupWaitStep | ProductStep | CopyOutStep | ExpectStep | ArriveStep | WaitStep
-    | SyncStep | LetStep | LoopStep | BranchStep
+    Work | Need | Load | ScalarLoad | Store | Copy | Group | GroupWait | Product | Out
+    | Expect | Arrive | Wait | Sync | Let | Loop | Branch
 )  # fmt: skip
 
 

@@ -18,8 +18,8 @@ from argus.ir.program import Program
 from argus.isa.record import Awaits
 from argus.model import steps as s
 from argus.model.hardware import H200, Hardware
-from argus.model.predict import CodeUsage, memory_rate, prepare
-from argus.model.simulate import TENSOR, Multiprocessor, Run, Thread
+from argus.model.predict import Usage, memory_rate, prepare
+from argus.model.simulate import TENSOR, Machine, Run, Thread
 
 Kind = Literal[
     "wait data",  # until a slot is full, or a load has arrived
@@ -55,7 +55,7 @@ class Stay:
 
 
 @dataclass(frozen=True)
-class TimelineLane:
+class Lane:
     """A row: threads, copies in flight, a slot of a ring, or the tensor cores."""
 
     name: str
@@ -66,7 +66,7 @@ class TimelineLane:
 class Timeline:
     """One block. ``blocks``: how many share the multiprocessor with it, itself too."""
 
-    lanes: tuple[TimelineLane, ...]
+    lanes: tuple[Lane, ...]
     stays: tuple[Stay, ...]
     blocks: int
     turns: tuple[int, ...]
@@ -77,7 +77,7 @@ def timeline(
     program: Program,
     arguments: Mapping[str, int | float],
     *,
-    usage: CodeUsage | None = None,
+    usage: Usage | None = None,
     hardware: Hardware = H200,
 ) -> Timeline:
     """The beginning, the steady state and the end of a block with cut loops.
@@ -95,7 +95,7 @@ def timeline(
     return _drawn(machine.notes, program, hardware, len(blocks), caps)
 
 
-class LaneSpan(NamedTuple):
+class Part(NamedTuple):
     """Of a lane, in cycles."""
 
     begin: float
@@ -117,7 +117,7 @@ class Note:
     """Allocation of the barrier, and its index."""
 
 
-class Recorder(Multiprocessor):
+class Recorder(Machine):
     """The machine, with notes of what the first block does."""
 
     def __init__(
@@ -137,7 +137,7 @@ class Recorder(Multiprocessor):
         if self._first is None:
             self._first = t.block
         for step in steps:
-            if isinstance(step, s.LoopStep | s.BranchStep):
+            if isinstance(step, s.Loop | s.Branch):
                 yield from super()._steps(t, [step])
                 continue
             self._now = (t, step)
@@ -172,15 +172,14 @@ class Recorder(Multiprocessor):
 
 def _slot(t: Thread, step: s.Step) -> tuple[int, int] | None:
     match step:
-        case s.WaitStep() | s.ArriveStep() | s.ExpectStep():
+        case s.Wait() | s.Arrive() | s.Expect():
             barrier = step.barrier
-        case s.CopyStep() if step.barrier is not None:
+        case s.Copy() if step.barrier is not None:
             barrier = step.barrier
         case (
-            s.WorkStep() | s.NeedStep() | s.LoadStep() | s.ScalarLoadStep()
-            | s.StoreStep() | s.CopyStep() | s.CommitStep() | s.GroupWaitStep()
-            | s.ProductStep() | s.CopyOutStep() | s.SyncStep() | s.LetStep()
-            | s.LoopStep() | s.BranchStep()
+            s.Work() | s.Need() | s.Load() | s.ScalarLoad() | s.Store() | s.Copy()
+            | s.Group() | s.GroupWait() | s.Product() | s.Out() | s.Sync() | s.Let()
+            | s.Loop() | s.Branch()
         ):  # fmt: skip
             return None
     return barrier.alloc, int(barrier.index(t.env))
@@ -203,11 +202,11 @@ def _drawn(
     blocks: int,
     caps: tuple[int, ...],
 ) -> Timeline:
-    lanes: list[tuple[TimelineLane, list[LaneSpan]]] = []
+    lanes: list[tuple[Lane, list[Part]]] = []
     roles = {id(b): b.role for b in program.barriers}
     for thread, name in _names(notes).items():
         steps = [n for n in notes if n.thread is thread and n.what == "step"]
-        lanes.append((TimelineLane(name, "threads"), _doings(steps, roles)))
+        lanes.append((Lane(name, "threads"), _doings(steps, roles)))
     for ring in program.rings:
         if ring.full is None or ring.empty is None:
             continue
@@ -215,22 +214,20 @@ def _drawn(
         for slot in range(ring.stages):
             full, empty = (id(ring.full), slot), (id(ring.empty), slot)
             held = _held(notes, full, empty, slot)
-            lanes.append((TimelineLane(f"{whole}slot {slot}", "slot"), held))
+            lanes.append((Lane(f"{whole}slot {slot}", "slot"), held))
     for kind, name, most in _FLIGHTS:
         loose = [
-            LaneSpan(n.begin, n.end, kind)
+            Part(n.begin, n.end, kind)
             for n in notes
             if n.what == "flight" and n.slot is None and _flight(n.step) == kind
         ]
         rows = _rows(loose, most)
         for i, row in enumerate(rows, 1):
             numbered = f"{name}, {i}" if len(rows) > 1 else name
-            lanes.append((TimelineLane(numbered, "flight"), row))
-    busy = sorted(
-        LaneSpan(n.begin, n.end, "product") for n in notes if n.what == "tensor"
-    )
+            lanes.append((Lane(numbered, "flight"), row))
+    busy = sorted(Part(n.begin, n.end, "product") for n in notes if n.what == "tensor")
     if busy:
-        lanes.append((TimelineLane("tensor cores", "unit"), busy))
+        lanes.append((Lane("tensor cores", "unit"), busy))
     begin = min((n.begin for n in notes), default=0.0)
     scale = 1e-3 / hardware.clock_ghz
     stays = [
@@ -254,9 +251,9 @@ def _names(notes: list[Note]) -> dict[Thread, str]:
     return found
 
 
-def _doings(steps: list[Note], roles: Mapping[int, str]) -> list[LaneSpan]:
+def _doings(steps: list[Note], roles: Mapping[int, str]) -> list[Part]:
     return [
-        LaneSpan(n.begin, n.end, kind, n.slot[1] if n.slot else None)
+        Part(n.begin, n.end, kind, n.slot[1] if n.slot else None)
         for n in steps
         if (kind := _kind(n.step, roles)) is not None
     ]
@@ -264,79 +261,76 @@ def _doings(steps: list[Note], roles: Mapping[int, str]) -> list[LaneSpan]:
 
 def _kind(step: s.Step, roles: Mapping[int, str]) -> Kind | None:
     match step:
-        case s.WaitStep():
+        case s.Wait():
             free = roles.get(step.barrier.alloc) == "ring empty"
             return "wait slot" if free else "wait data"
-        case s.NeedStep():
+        case s.Need():
             return "wait data"
-        case s.CopyStep() | s.ExpectStep():
+        case s.Copy() | s.Expect():
             return "copy"
-        case s.LoadStep() | s.ScalarLoadStep():
+        case s.Load() | s.ScalarLoad():
             return "load"
-        case s.ProductStep():
+        case s.Product():
             return "product"
-        case s.GroupWaitStep():
+        case s.GroupWait():
             found: dict[Awaits, Kind] = {
                 "wgmma_group": "product",
                 "cp_async_group": "wait data",
             }
             return found.get(step.kinds[0], "store")
-        case s.SyncStep():
+        case s.Sync():
             return "sync"
-        case s.StoreStep() | s.CopyOutStep():
+        case s.Store() | s.Out():
             return "store"
-        case s.WorkStep() | s.ArriveStep():
+        case s.Work() | s.Arrive():
             return "work"
-        case s.CommitStep() | s.LetStep() | s.LoopStep() | s.BranchStep():
+        case s.Group() | s.Let() | s.Loop() | s.Branch():
             return None
 
 
 def _flight(step: s.Step) -> Kind | None:
     match step:
-        case s.CopyStep():
+        case s.Copy():
             return "copy"
-        case s.LoadStep() | s.ScalarLoadStep():
+        case s.Load() | s.ScalarLoad():
             return "load"
-        case s.StoreStep() | s.CopyOutStep():
+        case s.Store() | s.Out():
             return "store"
         case (
-            s.WorkStep() | s.NeedStep() | s.CommitStep() | s.GroupWaitStep()
-            | s.ProductStep() | s.ExpectStep() | s.ArriveStep() | s.WaitStep()
-            | s.SyncStep() | s.LetStep() | s.LoopStep() | s.BranchStep()
+            s.Work() | s.Need() | s.Group() | s.GroupWait() | s.Product() | s.Expect()
+            | s.Arrive() | s.Wait() | s.Sync() | s.Let() | s.Loop() | s.Branch()
         ):  # fmt: skip
             return None
 
 
 def _held(
     notes: list[Note], full: tuple[int, int], empty: tuple[int, int], slot: int
-) -> list[LaneSpan]:
+) -> list[Part]:
     """What a slot holds: bytes on their way, a tile that waits, one that is read."""
     flights: list[Note] = [n for n in notes if n.what == "flight" and n.slot == full]
-    waits = [n.end for n in notes if isinstance(n.step, s.WaitStep) and n.slot == full]
-    frees = [
-        n.end for n in notes if isinstance(n.step, s.ArriveStep) and n.slot == empty
-    ]
-    found: list[LaneSpan] = []
+    waits = [n.end for n in notes if isinstance(n.step, s.Wait) and n.slot == full]
+    frees = [n.end for n in notes if isinstance(n.step, s.Arrive) and n.slot == empty]
+    found: list[Part] = []
     # The copies of one fill are issued together, before the slot is free again.
     while flights:
         begin = min(n.begin for n in flights)
         until = min((t for t in frees if t > begin), default=math.inf)
         landed = max(n.end for n in flights if n.begin < until)
         flights = [n for n in flights if n.begin >= until]
-        found.append(LaneSpan(begin, landed, "copy", slot))
+        found.append(Part(begin, landed, "copy", slot))
         read = min((t for t in waits if t >= landed - 1), default=None)
         if read is None:
             continue
         again = min((n.begin for n in flights), default=math.inf)
         freed = max((t for t in frees if begin < t <= again), default=read)
-        found.append(LaneSpan(landed, read, "full", slot))
-        found.append(LaneSpan(read, freed, "read", slot))
+        found.append(Part(landed, read, "full", slot))
+        found.append(Part(read, freed, "read", slot))
     return found
 
 
-def _rows(parts: list[LaneSpan], most: int) -> list[list[LaneSpan]]:
+def _rows(parts: list[Part], most: int) -> list[list[Part]]:
     """Parts in as few rows as they fit without overlap, but not in more than that."""
-    rows: list[list[LaneSpan]] = []
+    rows: list[list[Part]] = []
     for part in sorted(parts):
         row = next((r for r in rows if r[-1].end <= part.begin), None)
         if row is not None:
@@ -349,9 +343,9 @@ def _rows(parts: list[LaneSpan], most: int) -> list[list[LaneSpan]]:
     return rows
 
 
-def _joined(parts: list[LaneSpan]) -> list[LaneSpan]:
+def _joined(parts: list[Part]) -> list[Part]:
     """Neighbours of the same kind as one."""
-    found: list[LaneSpan] = []
+    found: list[Part] = []
     for part in parts:
         last = found[-1] if found else None
         same = last is not None and last[2:] == part[2:]

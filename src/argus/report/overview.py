@@ -22,7 +22,7 @@ _STATES: dict[State, str] = {
 
 
 @dataclass(frozen=True)
-class OverviewFact:
+class Fact:
     """A name, a value, and what is to be said of it."""
 
     name: str
@@ -43,7 +43,7 @@ class Overview:
     start: str
     best: str
     factor: str
-    facts: tuple[OverviewFact, ...]
+    facts: tuple[Fact, ...]
     notes: tuple[str, ...]
 
 
@@ -85,42 +85,36 @@ def _alike(a: Verdict | None, b: Verdict | None) -> bool:
     return (a.measured is None) == (b.measured is None)
 
 
-def _facts(
-    found: History, verdict: Verdict | None, best: float | None
-) -> list[OverviewFact]:
-    facts: list[OverviewFact] = []
+def _facts(found: History, verdict: Verdict | None, best: float | None) -> list[Fact]:
+    facts: list[Fact] = []
     if verdict is not None and best is not None and found.best is not None:
         took = f"of {plural(len(found.trials), 'trial')}, in {seconds(found.seconds)}"
-        facts.append(OverviewFact("found in", f"trial {found.best.number}", took))
+        facts.append(Fact("found in", f"trial {found.best.number}", took))
         if verdict.measured is not None:
             m = verdict.measured
             within = f"{duration(m.low)} to {duration(m.high)}"
-            facts.append(OverviewFact("95 % interval", within, f"{m.samples} samples"))
+            facts.append(Fact("95 % interval", within, f"{m.samples} samples"))
             for name, took in m.baselines.items():
                 note = f"{factor(took / best)} as long, measured beside it"
-                facts.append(OverviewFact(name, duration(took), note))
+                facts.append(Fact(name, duration(took), note))
         else:
-            facts.append(
-                OverviewFact("baseline", "none", "it is measured on a GPU only")
-            )
+            facts.append(Fact("baseline", "none", "it is measured on a GPU only"))
         limit = verdict.limit_microseconds
         if limit:
             note = f"{share(limit, best)} of it is reached"
-            facts.append(
-                OverviewFact("speed of light", duration(limit), f"a bound; {note}")
-            )
+            facts.append(Fact("speed of light", duration(limit), f"a bound; {note}"))
         if verdict.predicted is not None:
             p = verdict.predicted
             if verdict.measured is not None:
                 said = f"{duration(p.microseconds)} predicted"
-                facts.append(OverviewFact("model", said, f"bound by {p.bottleneck}"))
+                facts.append(Fact("model", said, f"bound by {p.bottleneck}"))
             else:
-                facts.append(OverviewFact("bound by", p.bottleneck, "by the model"))
+                facts.append(Fact("bound by", p.bottleneck, "by the model"))
         if verdict.error is not None:
-            facts.append(OverviewFact("error", f"{verdict.error:.1e}", "against fp64"))
+            facts.append(Fact("error", f"{verdict.error:.1e}", "against fp64"))
     else:
         took = plural(len(found.trials), "trial")
-        facts.append(OverviewFact("took", seconds(found.seconds), took))
+        facts.append(Fact("took", seconds(found.seconds), took))
     return facts
 
 
@@ -176,7 +170,7 @@ class Spent:
 
 
 @dataclass(frozen=True)
-class RunEffort:
+class Effort:
     """What a run took, where, and how to repeat it."""
 
     spent: tuple[Spent, ...]
@@ -187,7 +181,7 @@ class RunEffort:
     """Whether the task is a file of the user, which the commands do not hold."""
 
 
-def effort(run: Run, found: History) -> RunEffort:
+def effort(run: Run, found: History) -> Effort:
     """The foot of the page."""
     started = found.started
     limits, cost = found.budget, found.cost
@@ -206,7 +200,7 @@ def effort(run: Run, found: History) -> RunEffort:
     environment = {**started.environment, "policy": _policy(found)}
     if found.resumed:
         environment["resumed"] = plural(found.resumed, "time")
-    return RunEffort(
+    return Effort(
         spent,
         tuple((name, seconds(took)) for name, took in stages.items()),
         tuple(environment.items()),

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from argus.diagnostics import ArgusError, Diagnostic, Reporter
 from argus.runtime import log as logs
 from argus.runtime import nvrtc
-from argus.runtime.log import LogFinding, ResourceUsage
+from argus.runtime.log import Finding, ResourceUsage
 
 __all__ = ["BuildOptions", "Cubin", "ResourceUsage", "build"]
 
@@ -164,7 +164,7 @@ def _report_findings(
 
 
 def _diagnostic(
-    finding: LogFinding, source: str, ptx: str | None, file: str | None
+    finding: Finding, source: str, ptx: str | None, file: str | None
 ) -> Diagnostic:
     number = logs.source_line(finding, ptx)
     notes = [finding.line]

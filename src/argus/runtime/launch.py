@@ -1,6 +1,6 @@
 """Launching a built kernel.
 
-    loaded = LoadedKernel(spec, cubin.image)
+    loaded = Loaded(spec, cubin.image)
     loaded(A, B, C, alpha)                  # checks, and launches on the current stream
     ready = loaded.prepare(A, B, C, alpha)  # the same, in two steps ...
     ready()                                 # ... of which this one costs about 1 µs
@@ -24,14 +24,8 @@ from argus.runtime.arguments import (
     is_torch,
     torch_types,
 )
-from argus.runtime.binding import CallBinding, bind, check_addresses, grid_size
-from argus.runtime.driver import (
-    Driver,
-    Launch,
-    LaunchShape,
-    LoadedFunction,
-    cuda_driver,
-)
+from argus.runtime.binding import Binding, bind, check_addresses, grid_size
+from argus.runtime.driver import Driver, Function, Launch, LaunchShape, cuda_driver
 from argus.runtime.packing import Parameters, pack
 from argus.runtime.tensor_map import MapRequest
 
@@ -54,12 +48,12 @@ Stream = int | _TorchStream | _CudaStream
 """A stream's handle, a torch stream, or an object with ``__cuda_stream__``."""
 
 
-class PreparedLaunch:
+class Prepared:
     """A call with everything resolved: call it to launch, as often as wanted.
 
     It launches on the addresses that were given, whatever is in them by then. ``grid``
     is the number of blocks; 0 launches nothing (an empty output). Keeps the tensors
-    alive if it came from :meth:`LoadedKernel.prepare`.
+    alive if it came from :meth:`Loaded.prepare`.
     """
 
     __slots__ = ("_device", "_launch", "_owners", "_stream_of", "grid", "parameters")
@@ -93,16 +87,16 @@ class PreparedLaunch:
         else:
             launch(stream if isinstance(stream, int) else _handle(stream))
 
-    def keeping(self, owners: tuple[object, ...]) -> "PreparedLaunch":
+    def keeping(self, owners: tuple[object, ...]) -> "Prepared":
         """The same call, which keeps ``owners`` alive."""
-        copy = PreparedLaunch.__new__(PreparedLaunch)
+        copy = Prepared.__new__(Prepared)
         for name in ("_device", "_launch", "_stream_of", "grid", "parameters"):
             setattr(copy, name, getattr(self, name))
         copy._owners = owners
         return copy
 
 
-class LoadedKernel:
+class Loaded:
     """A built kernel, loaded on each device when it is first launched there.
 
     ``image`` is the cubin. Safe to use from several threads.
@@ -118,9 +112,9 @@ class LoadedKernel:
             *(s.name for s in spec.scalars),
         )
         self._driver = driver
-        self._functions: dict[int, LoadedFunction] = {}
-        self._bindings: dict[tuple[object, ...], CallBinding] = {}
-        self._calls: dict[tuple[object, ...], PreparedLaunch] = {}
+        self._functions: dict[int, Function] = {}
+        self._bindings: dict[tuple[object, ...], Binding] = {}
+        self._calls: dict[tuple[object, ...], Prepared] = {}
         self._lock = threading.Lock()
 
     def __call__(
@@ -142,7 +136,7 @@ class LoadedKernel:
                 self._calls[key] = ready
         ready(stream)
 
-    def prepare(self, *values: object, **named: object) -> PreparedLaunch:
+    def prepare(self, *values: object, **named: object) -> Prepared:
         """Check the arguments, and resolve everything that a launch needs.
 
         Raises ArgusError AG0801 to AG0814, see `binding`.
@@ -150,7 +144,7 @@ class LoadedKernel:
         given = self._ordered(values, named)
         return self._resolve(given, 0).keeping(given)
 
-    def function(self, device: int) -> LoadedFunction:
+    def function(self, device: int) -> Function:
         """The kernel on ``device``, loading it there if it is not.
 
         Raises ArgusError AG0903, AG0904, AG0905, AG0911 or AG0810.
@@ -207,7 +201,7 @@ class LoadedKernel:
             raise fail("AG0801", None, f"`{entry}` lacks {wanted}", notes=[expects])
         return (*values, *(named[name] for name in names[len(values) :]))
 
-    def _resolve(self, given: tuple[object, ...], stream: int) -> PreparedLaunch:
+    def _resolve(self, given: tuple[object, ...], stream: int) -> Prepared:
         spec, driver = self.spec, self.driver
         count = len(spec.tensors)
         tensors = [
@@ -222,12 +216,12 @@ class LoadedKernel:
         ]
         binding = self._binding(tensors, given[count:])
         if binding.empty:
-            return PreparedLaunch(driver, binding.device, 0, None, None)
+            return Prepared(driver, binding.device, 0, None, None)
         check_addresses(spec, tensors, binding)
         function = self.function(binding.device)
         grid = grid_size(spec, binding.values, function.multiprocessors)
         if grid == 0:
-            return PreparedLaunch(driver, binding.device, 0, None, None)
+            return Prepared(driver, binding.device, 0, None, None)
         parameters = pack(
             spec,
             tensors,
@@ -235,11 +229,11 @@ class LoadedKernel:
             lambda index: driver.tensor_map(self._map_request(index, tensors, binding)),
         )
         launch = driver.launcher(function, self._shape(grid), parameters.pointers)
-        return PreparedLaunch(driver, binding.device, grid, launch, parameters)
+        return Prepared(driver, binding.device, grid, launch, parameters)
 
     def _binding(
         self, tensors: Sequence[TensorArg], scalars: Sequence[object]
-    ) -> CallBinding:
+    ) -> Binding:
         """Shapes and scalars seen before need no second check at other addresses."""
         if not all(type(value) in (int, float) for value in scalars):
             return bind(self.spec, tensors, scalars, self.driver.kind)
@@ -256,7 +250,7 @@ class LoadedKernel:
         return found
 
     def _map_request(
-        self, index: int, tensors: Sequence[TensorArg], binding: CallBinding
+        self, index: int, tensors: Sequence[TensorArg], binding: Binding
     ) -> MapRequest:
         wanted = self.spec.tensor_maps[index]
         position = [t.name for t in self.spec.tensors].index(wanted.tensor.name)

@@ -1,0 +1,36 @@
+"""Denotation: what a tile program stores, as terms over its inputs, for all sizes.
+
+    world = World()
+    found = denote(tile_program(request), world)
+    for store in found.stores:
+        print(store.tensor.name, store.coords, store.value)
+
+The program is walked once, with blocks, iterations and sizes as variables; what it
+computes are terms of `argus.terms`. Nothing is guessed and nothing is dropped: what is
+not modelled is lost, with a reason, together with all that is made of it. Tiles have no
+threads here: that placing keeps what a tile is, and that accesses are ordered
+(`argus.verify.order`), is shown elsewhere.
+
+    denote.py                     roles, passes, what is handed on
+    result.py                     stores
+    state.py                      what a walk knows at a place
+    walk.py                       one operation after the other
+    scalars.py, cases.py          scalar expressions; values put together
+    registers.py                  register tiles, element by element
+    views.py                      tiles of global tensors: places, fills, masks
+    grid.py, tile_order.py        block indices, persistent loops, grouped orders
+    trips.py, loops.py            loops: iterations, and reading a body once for all
+    counters.py, counts.py        integers that a loop carries; how often things happen
+    recurrences.py, rescaling.py  tiles that a loop carries, each form a theorem
+    dependence.py                 which carried values a term depends on
+    branches.py                   branches
+    buffers.py, shared.py         shared memory in program order
+    fills.py, reads.py            which fill of a slot a drain reads
+    assumptions.py                requirements, `ag.assume`
+    in_place.py                   tensors that are read and written
+"""
+
+from argus.verify.denotation.denote import denote
+from argus.verify.denotation.result import Denotation, Store
+
+__all__ = ["Denotation", "Store", "denote"]

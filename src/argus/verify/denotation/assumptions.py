@@ -1,0 +1,92 @@
+"""What a launch guarantees, and what an author assumes.
+
+A requirement of the kernel is checked before every launch. An assumption (`ag.assume`)
+is taken as true and listed in the report: without tables wherever control reaches it,
+with tables for every entry of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from argus.ir import ops as o
+from argus.ir.expr import Binary, Const, Expr
+from argus.ir.program import Program
+from argus.terms import IndexSet, Integer, Unknown, Value
+from argus.verify.denotation.scalars import integer, scalars, truth
+from argus.verify.denotation.state import Context
+
+__all__ = ["assume", "require"]
+
+
+def require(context: Context, program: Program) -> None:
+    """Give the requirements of a program to the world.
+
+    One that is not understood is left out: less is then known.
+    """
+    for requirement in program.requirements:
+        for condition in _conjuncts(requirement.cond):
+            try:
+                _require(context, condition, requirement.why)
+            except Unknown:
+                continue
+
+
+def _conjuncts(e: Expr) -> Iterator[Expr]:
+    if isinstance(e, Binary) and e.op == "and":
+        yield from _conjuncts(e.left)
+        yield from _conjuncts(e.right)
+    else:
+        yield e
+
+
+def _require(context: Context, condition: Expr, why: str) -> None:
+    match condition:
+        case Binary(
+            op="==", left=Binary(op="%", left=a, right=b), right=Const(value=0)
+        ):
+            context.world.require_divides(integer(context, b), integer(context, a))
+        case _:
+            context.world.require(truth(context, condition), why)
+
+
+def assume(context: Context, op: o.Assume) -> None:
+    """Take an assumption of the author's for true. Raises Unknown.
+
+    Assumptions about pairs of entries are not used here.
+    """
+    if op.others:
+        return
+    if not op.tables:
+        if not context.dry:
+            holds = truth(context, op.cond)
+            context.world.require(~context.state.where | holds, f"assumed: {op.text}")
+            context.note(f"assumed: {op.text}")
+        return
+    if any(table.dtype.is_float for table in op.tables):
+        raise Unknown("an assumption about a table of fractions")
+    if context.dry or op in context.assumed:
+        return
+    context.assumed.add(op)
+    context.note(f"assumed: {op.text}")
+    shape = scalars(context, op.tables[0].shape)
+    scope = context.state.copy()
+
+    def fact(indices: tuple[Integer, ...], _: Integer) -> IndexSet:
+        world = context.world
+        inside = IndexSet.universe
+        for index, extent in zip(indices, shape, strict=True):
+            inside = inside & world.compare(index, ">=", 0)
+            inside = inside & world.compare(index, "<", extent)
+        entries = {
+            sym.name: Value.whole(world.entry(t.name, indices))
+            for t, sym in zip(op.tables, op.elements, strict=True)
+        }
+        kept, context.state = context.state, scope
+        try:
+            return ~inside | truth(context, op.cond, entries)
+        finally:
+            context.state = kept
+
+    for table in op.tables:
+        context.world.assume_entries(table.name, fact)

@@ -1,0 +1,114 @@
+"""What the text of a program says of its shared buffers: who writes them, and how."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from argus.ir import ops as o
+from argus.ir.expr import Const, Expr
+from argus.ir.memory import BarrierAlloc, Ring, SharedAlloc, SharedView
+from argus.ir.program import Program
+from argus.ir.walk import walk
+
+__all__ = ["Buffers", "bodies", "writes_shared"]
+
+
+@dataclass
+class Buffers:
+    """Facts of the text of a program."""
+
+    ring: dict[SharedAlloc, Ring] = field(default_factory=dict[SharedAlloc, Ring])
+    """The ring that a buffer is a field of."""
+    writers: dict[SharedAlloc, set[str]] = field(
+        default_factory=dict[SharedAlloc, set[str]]
+    )
+    """Roles that write a buffer; "block" is the code before roles."""
+    turning: set[SharedAlloc] = field(default_factory=set[SharedAlloc])
+    """Buffers outside of rings whose stage is chosen when the program runs."""
+    handed: dict[SharedAlloc, BarrierAlloc] = field(
+        default_factory=dict[SharedAlloc, BarrierAlloc]
+    )
+    """Buffers of one stage that one role copies into, and the barrier of all copies: a
+    single one that completes when that role, and nobody else, has expected once."""
+    waiting: dict[BarrierAlloc, set[str]] = field(
+        default_factory=dict[BarrierAlloc, set[str]]
+    )
+    """Roles that wait for a barrier."""
+    lets: dict[str, Expr] = field(default_factory=dict[str, Expr])
+    """What named scalars are defined as."""
+
+    @staticmethod
+    def of(program: Program) -> Buffers:
+        """Read a program."""
+        found = Buffers()
+        for ring in program.rings:
+            for alloc in ring.fields.values():
+                found.ring[alloc] = ring
+        barriers: dict[SharedAlloc, set[BarrierAlloc | None]] = {}
+        arriving: dict[BarrierAlloc, set[str]] = {}
+        for role, body in bodies(program):
+            for op in walk(body):
+                view = writes_shared(op)
+                if view is not None:
+                    found._written(role, view)
+                    by = op.barrier if isinstance(op, o.CopyAsync) else None
+                    known = barriers.setdefault(view.alloc, set())
+                    known.add(None if by is None else by.alloc)
+                match op:
+                    case o.Let():
+                        found.lets[op.sym.name] = op.value
+                    case o.BarrierWait():
+                        found.waiting.setdefault(op.barrier.alloc, set()).add(role)
+                    case o.BarrierExpect():
+                        arriving.setdefault(op.barrier.alloc, set()).add(role)
+                    case o.BarrierArrive() | o.CpAsyncArrive():
+                        arriving.setdefault(op.barrier.alloc, set()).add("other")
+                    case _:
+                        pass
+        for alloc, by_barrier in barriers.items():
+            found._handed_over(alloc, by_barrier, arriving)
+        return found
+
+    def _written(self, role: str, view: SharedView) -> None:
+        self.writers.setdefault(view.alloc, set()).add(role)
+        if view.alloc not in self.ring and not isinstance(view.stage, Const):
+            self.turning.add(view.alloc)
+
+    def _handed_over(
+        self,
+        alloc: SharedAlloc,
+        barriers: set[BarrierAlloc | None],
+        arriving: dict[BarrierAlloc, set[str]],
+    ) -> None:
+        if len(barriers) != 1 or alloc.stages != 1 or alloc in self.ring:
+            return
+        (barrier,) = barriers
+        if barrier is None or barrier.count != 1 or barrier.arrivals != 1:
+            return
+        if (
+            len(self.writers[alloc]) == 1
+            and arriving.get(barrier) == self.writers[alloc]
+        ):
+            self.handed[alloc] = barrier
+
+
+def writes_shared(op: o.AnyOp) -> SharedView | None:
+    """The shared view that an operation writes, if it does."""
+    match op:
+        case o.StoreShared():
+            return op.view
+        case o.CopyAsync():
+            return op.dst
+        case _:
+            return None
+
+
+def bodies(program: Program) -> list[tuple[str, o.Block]]:
+    """What runs, by role; "block" is what all run before the roles."""
+    found: list[tuple[str, o.Block]] = [("block", o.Block([]))]
+    for op in program.body.ops:
+        if isinstance(op, o.Roles):
+            found += [(role.name, role.body) for role in op.roles]
+        else:
+            found[0][1].ops.append(op)
+    return found

@@ -1,0 +1,98 @@
+"""Which carried values a term depends on: in its leaves, indices and sets."""
+
+from __future__ import annotations
+
+from argus.terms import (
+    Applied,
+    Atom,
+    Carried,
+    IndexSet,
+    Integer,
+    Leaf,
+    Max,
+    Sum,
+    Term,
+    Truncated,
+    Truth,
+    Value,
+    Whole,
+)
+
+__all__ = ["CARRIED", "carried_in", "carried_in_set", "carried_in_term"]
+
+CARRIED = "carried "
+"""What the name of a carried integer tile's function begins with."""
+
+_NONE: frozenset[str] = frozenset()
+
+
+def carried_in(value: Value) -> frozenset[str]:
+    """Names of the carried values that a value depends on."""
+    found = carried_in_set(value.where)
+    for where, x in value.cases:
+        found |= carried_in_set(where)
+        found |= carried_in_term(x) if isinstance(x, Term) else _in_integer(x)
+    return found
+
+
+def carried_in_set(where: IndexSet) -> frozenset[str]:
+    """Names of the carried values that a set depends on."""
+    found = _NONE
+    for monomial in where.monomials:
+        for atom in monomial:
+            found |= _in_atom(atom)
+    return found
+
+
+def carried_in_term(term: Term) -> frozenset[str]:
+    """Names of the carried values that a term depends on."""
+    found = _NONE
+    for part in term.parts:
+        for leaf, _ in part.factors:
+            found |= _in_leaf(leaf)
+        if part.exponent is not None:
+            found |= carried_in_term(part.exponent)
+    return found
+
+
+def _in_leaf(leaf: Leaf) -> frozenset[str]:
+    found = _NONE
+    for term in leaf.terms:
+        found |= carried_in_term(term)
+    match leaf:
+        case Carried():
+            return found | {leaf.name}
+        case Sum():
+            return found | carried_in_set(leaf.domain)
+        case Max():
+            for generator in leaf.generators:
+                found |= carried_in_set(generator.domain)
+            return found
+        case Whole():
+            return found | _in_atom(leaf.atom)
+        case _:
+            for index in getattr(leaf, "indices", ()):
+                found |= _in_integer(index)
+            return found
+
+
+def _in_integer(value: Integer) -> frozenset[str]:
+    found = _NONE
+    for atom in value.atoms():
+        found |= _in_atom(atom)
+    return found
+
+
+def _in_atom(atom: Atom) -> frozenset[str]:
+    found = _NONE
+    match atom:
+        case Applied() if atom.function.startswith(CARRIED):
+            found = frozenset({atom.function.removeprefix(CARRIED)})
+        case Truth() | Truncated():
+            if isinstance(atom.term, Term):
+                found = carried_in_term(atom.term)
+        case _:
+            pass
+    for argument in atom.arguments:
+        found |= _in_integer(argument)
+    return found

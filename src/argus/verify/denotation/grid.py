@@ -1,0 +1,161 @@
+"""Blocks and tiles: which variables the indices of a block are.
+
+A grid of n0 * n1 * ... blocks has one index, of which a kernel takes digits. Each digit
+is a variable of its own, in [0, n_i): for n_i >= 0 every tuple of digits is exactly one
+block (mixed radix), and quotients and remainders by the n_i give the digits back. A
+grouped order has its own lemma (`tile_order.py`).
+
+A persistent loop from the number of the cluster, in steps of the number of clusters,
+up to W takes each tile in [0, W) in exactly one cluster and iteration: i + j*G with
+0 <= i < G is division with remainder by G. So its index is a block index like the
+others, and all roles share it.
+
+In a cluster of c blocks, the rank is one more digit.
+"""
+
+from __future__ import annotations
+
+from argus.ir import ops as o
+from argus.ir.expr import Binary, Const, Expr, binary, symbols
+from argus.ir.program import BLOCK_INDEX, CLUSTER_RANK, GRID_SIZE, SM_COUNT, Program
+from argus.terms import Applied, Integer, Unknown, Value, Variable
+from argus.verify.denotation.scalars import integer
+from argus.verify.denotation.state import Context, Tiles, integers, variable_of
+from argus.verify.denotation.tile_order import (
+    GroupedForm,
+    find_grouped,
+    is_column,
+    is_row,
+    resolved,
+)
+
+__all__ = ["Grid"]
+
+
+class Grid:
+    """The indices of a program's blocks."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.rank: Variable | None = None
+        self._known: dict[tuple[str, Integer], Tiles] = {}
+        self._forms: list[tuple[GroupedForm, Tiles]] = []
+
+    def enter(self) -> None:
+        """Define what a block knows of its place. Raises Unknown."""
+        context, program = self.context, self.context.program
+        world, scalars = context.world, context.state.scalars
+        cluster = program.cluster
+        rank = Integer.of(0)
+        if cluster > 1:
+            rank = world.fresh("rank", 0, cluster)
+            self.rank = variable_of(rank)
+            context.common = (*context.common, self.rank)
+        scalars[CLUSTER_RANK.name] = Value.whole(rank)
+        scalars[SM_COUNT.name] = Unknown("the number of multiprocessors")
+        units = _clusters(program)
+        if any(s.name == SM_COUNT.name for s in symbols(units)):
+            why = "the index of a block of a grid that depends on the device"
+            scalars[BLOCK_INDEX.name] = Unknown(why)
+            scalars[GRID_SIZE.name] = Unknown("the number of blocks")
+        else:
+            place = binary("//", BLOCK_INDEX, cluster)
+            tiles = self._tiles(program.body, units, place)
+            block = tiles.number * cluster + rank
+            scalars[BLOCK_INDEX.name] = Value.whole(block)
+            scalars[GRID_SIZE.name] = Value.whole(tiles.total * cluster)
+        context.state.scope = context.common
+
+    def persistent(self, op: o.For) -> Tiles | None:
+        """The tiles of a persistent loop; None: it is another loop. Raises Unknown."""
+        cluster = self.context.program.cluster
+        names = {s.name for e in (op.start, op.step) for s in symbols(e)}
+        if GRID_SIZE.name not in names:
+            return None
+        if op.start != binary("//", BLOCK_INDEX, cluster) or op.step != binary(
+            "//", GRID_SIZE, cluster
+        ):
+            raise Unknown("a loop in steps of the number of blocks")
+        tiles = self._tiles(op.body, op.stop, op.var)
+        self.context.tiles.update(tiles.variables)
+        return tiles
+
+    def special(self, e: Expr) -> Value | None:
+        """The row or column of a tile in grouped order; None: another expression."""
+        if not self._forms or not isinstance(e, Binary) or e.op not in ("+", "//"):
+            return None
+        whole = resolved(e, self.context.buffers.lets)
+        for form, tiles in self._forms:
+            row, column = integers(tiles.variables)
+            if is_row(whole, form):
+                return Value.whole(row)
+            if is_column(whole, form):
+                return Value.whole(column)
+        return None
+
+    def _tiles(self, body: o.Block, work: Expr, place: Expr) -> Tiles:
+        """Variables for the place in an order of ``work`` tiles."""
+        form = find_grouped(body, place, self.context.buffers.lets)
+        if form is not None:
+            tiles = self._grouped(form, work)
+            if tiles is not None:
+                self._forms.append((form, tiles))
+                return tiles
+        factors = [integer(self.context, e) for e in _factors(work)]
+        total = Integer.of(1)
+        for factor in factors:
+            total = total * factor
+        order = "digits " + ",".join(f.key for f in factors)
+        return self._made(order, total, factors, grouped=False)
+
+    def _grouped(self, form: GroupedForm, work: Expr) -> Tiles | None:
+        """None: the order is not that of all tiles of the work."""
+        total = integer(self.context, work)
+        rows = integer(self.context, form.total)
+        columns = integer(self.context, form.columns)
+        if rows * columns != total:
+            return None
+        order = f"groups of {form.group}, {rows.key} by {columns.key}"
+        return self._made(order, total, [rows, columns], grouped=True)
+
+    def _made(
+        self, order: str, total: Integer, extents: list[Integer], *, grouped: bool
+    ) -> Tiles:
+        if (order, total) in self._known:
+            return self._known[order, total]
+        context, world = self.context, self.context.world
+        places: list[Integer] = []
+        number = Integer.of(0)
+        for extent in extents:
+            if not world.is_empty(world.compare(extent, "<", 0)):
+                raise Unknown(f"whether {extent}, a number of blocks, is negative")
+            place = world.fresh("block", 0, extent)
+            number = number * extent + place
+            places.append(place)
+        if grouped:
+            number = Integer.atom(Applied(f"place in {order}", tuple(places)))
+        variables = tuple(variable_of(p) for p in places)
+        tiles = self._known[order, total] = Tiles(number, variables, total)
+        context.common = (*context.common, *variables)
+        return tiles
+
+
+def _clusters(program: Program) -> Expr:
+    """The number of clusters of a launch."""
+    match program.grid:
+        case _ if program.cluster == 1:
+            return program.grid
+        case Binary(op="*", left=units, right=Const(value=c)) if c == program.cluster:
+            return units
+        case Const(value=int(n)) if n % program.cluster == 0:
+            return Const(n // program.cluster)
+        case _:
+            raise Unknown("a grid that is not made of clusters")
+
+
+def _factors(e: Expr) -> list[Expr]:
+    match e:
+        case Binary(op="*", left=a, right=b):
+            return _factors(a) + _factors(b)
+        case _:
+            return [e]

@@ -1,0 +1,85 @@
+"""Tensors that a kernel both reads and writes.
+
+A term speaks of a tensor's elements as they were before the launch. So a read is what
+it says only if nobody has written its element before. The pairs of a write and a read
+of one element are a set; it may hold no pair of two blocks (nothing orders them), of
+two roles, or with the write before the read in program order. Where it may, what the
+kernel stores is Unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from argus.terms import IndexSet, Integer, Unknown, Variable, World
+from argus.verify.denotation.state import Access, Context, ranges
+
+__all__ = ["overwritten"]
+
+
+def overwritten(context: Context, accesses: Sequence[Access]) -> dict[str, Unknown]:
+    """Tensors of which an element may be read after it was written."""
+    found: dict[str, Unknown] = {}
+    written = {a.tensor for a in accesses if a.write}
+    for read in accesses:
+        if read.write or read.tensor not in written or read.tensor in found:
+            continue
+        for write in accesses:
+            if not write.write or write.tensor != read.tensor:
+                continue
+            try:
+                clash = _clash(context, write, read)
+            except Unknown as why:
+                clash = why.reason
+            if clash is not None:
+                found[read.tensor] = Unknown(
+                    f"`{read.tensor}` is read in place: {clash}", read.span
+                )
+    return found
+
+
+def _clash(context: Context, write: Access, read: Access) -> str | None:
+    """Why a read may not see what was there before the launch; None: it does."""
+    world = context.world
+    mine = _variables(write)
+    other = {v: world.fresh(f"other {v.name}") for v in mine}
+    pairs = read.where & ranges(world, _variables(read))
+    there = write.where & ranges(world, mine)
+    pairs = pairs & world.substitute(there, other)
+    for a, b in zip(write.coords, read.coords, strict=True):
+        pairs = pairs & world.compare(world.substitute(a, other), "==", b)
+    if world.is_empty(pairs):
+        return None
+    blocks = [v for v in context.common if v in other]
+    for block in blocks:
+        apart = world.compare(other[block], "!=", Integer.atom(block))
+        if not world.is_empty(pairs & apart):
+            return "another block may write the element"
+    if write.role != read.role:
+        return "another role may write the element"
+    if not world.is_empty(pairs & _before(world, write, read, other)):
+        return "the element may have been written before"
+    return None
+
+
+def _variables(access: Access) -> list[Variable]:
+    found = set(access.where.variables())
+    for coord in access.coords:
+        found |= coord.variables()
+    found |= set(access.scope)
+    return sorted((v for v in found if v.upper is not None), key=lambda v: v.name)
+
+
+def _before(
+    world: World, write: Access, read: Access, other: dict[Variable, Integer]
+) -> IndexSet:
+    """Where the write comes before the read, or with it, in program order."""
+    before, same = IndexSet.nothing, IndexSet.universe
+    for (p, loop), (q, _) in zip(write.path, read.path, strict=False):
+        if p != q:
+            return before | same if p < q else before
+        if loop is not None:
+            here, there = Integer.atom(loop), other[loop]
+            before = before | (same & world.compare(there, "<", here))
+            same = same & world.compare(there, "==", here)
+    return before | same

@@ -1,0 +1,160 @@
+"""Loops: what they carry is closed, then their body is read once, for all iterations.
+
+Three passes over a body: its scalars (`counters.py`), the body with carried tiles as
+unknown leaves (`recurrences.py`), and the body with everything that it carries known at
+iteration j. Only the last records what it stores.
+"""
+
+from __future__ import annotations
+
+from argus.ir import ops as o
+from argus.ir.expr import Sym
+from argus.terms import Applied, Carried, Integer, Unknown, Value, Variable, leaf_term
+from argus.verify.denotation.counters import (
+    Closed,
+    close_counters,
+    define_arguments,
+    define_results,
+)
+from argus.verify.denotation.dependence import CARRIED
+from argus.verify.denotation.recurrences import Form, Recurrence, close_recurrences
+from argus.verify.denotation.scalars import scalar
+from argus.verify.denotation.shared import after_loop, before_body
+from argus.verify.denotation.state import Context, integers
+from argus.verify.denotation.trips import Trips, trips_of
+
+__all__ = ["read_loop"]
+
+Carry = o.TileCarry | o.ScalarCarry
+
+
+def read_loop(context: Context, op: o.For) -> None:
+    """Read a loop. Raises Unknown where it is not known what runs."""
+    trips = trips_of(context, op)
+    counters = close_counters(context, op, trips)
+    others: dict[str, Carry] = {f"{c.arg.name}.{c.arg.id}": c for c in op.tiles}
+    others |= {c.arg.name: c for c in op.scalars if c.arg.name not in counters}
+    forms = _forms(context, op, trips, counters, others)
+    before = context.state
+    _enter(context, op, trips, counters)
+    for name, carry in others.items():
+        _define(context, carry.arg, _at(forms[name], trips.iteration))
+    older = before_body(context, op.body)
+    context.run(op.body)
+    shared = context.state.shared
+    context.state = before
+    before.shared = shared
+    if trips.counter is not None and trips.count is not None:
+        after_loop(context, older, trips.counter, trips.count)
+    else:
+        for alloc in older:
+            why = f"what a persistent loop leaves in `{alloc.name}`"
+            before.shared[alloc] = (Unknown(why, op.span),)
+    define_results(context, op, counters, trips)
+    for name, carry in others.items():
+        made: Value | Unknown = Unknown("what a persistent loop carries", op.span)
+        if trips.count is not None:
+            made = _at(forms[name], trips.count)
+        _define(context, carry.result, made)
+
+
+def _enter(
+    context: Context, op: o.For, trips: Trips, counters: dict[str, Closed | Unknown]
+) -> None:
+    """Go into the body of a loop, at iteration j."""
+    context.state = context.state.copy()
+    trips.enter(context, op)
+    define_arguments(context, counters, trips)
+
+
+def _at(form: Form | Unknown, iteration: Integer) -> Value | Unknown:
+    if isinstance(form, Unknown):
+        return form
+    try:
+        return form(iteration)
+    except Unknown as why:
+        return why
+
+
+def _define(context: Context, name: o.Tile | Sym, value: Value | Unknown) -> None:
+    if isinstance(name, Sym):
+        context.define(name, value)
+    elif isinstance(value, Unknown):
+        context.state.tiles[name] = value
+    else:
+        context.put(name, value)
+
+
+def _forms(
+    context: Context,
+    op: o.For,
+    trips: Trips,
+    counters: dict[str, Closed | Unknown],
+    others: dict[str, Carry],
+) -> dict[str, Form | Unknown]:
+    """The values of tiles and fractions that a loop carries, by iteration."""
+    if not others:
+        return {}
+    if trips.counter is None:
+        why = Unknown("what a persistent loop carries", op.span)
+        return dict.fromkeys(others, why)
+    inits = {name: _init(context, carry) for name, carry in others.items()}
+    before = context.state
+    obligations = len(context.world.obligations)
+    context.dry += 1
+    try:
+        _enter(context, op, trips, counters)
+        for name, carry in others.items():
+            _define(context, carry.arg, _unknown(context, name, carry, inits[name]))
+        before_body(context, op.body)
+        context.run(op.body)
+        made = {n: _recurrence(context, n, c, inits[n]) for n, c in others.items()}
+    finally:
+        context.dry -= 1
+        context.state = before
+        context.world.obligations.forget_after(obligations)
+    return close_recurrences(context.world, trips.counter, made)
+
+
+def _axes(context: Context, carry: Carry) -> tuple[Variable, ...]:
+    return context.axes(carry.arg.shape) if isinstance(carry, o.TileCarry) else ()
+
+
+def _init(context: Context, carry: Carry) -> Value | Unknown:
+    try:
+        if isinstance(carry, o.TileCarry):
+            return context.own(carry.init, context.axes(carry.init.shape))
+        return scalar(context, carry.init)
+    except Unknown as why:
+        return why
+
+
+def _unknown(
+    context: Context, name: str, carry: Carry, init: Value | Unknown
+) -> Value | Unknown:
+    """A carried value as a leaf."""
+    places = integers(_axes(context, carry))
+    if isinstance(init, Unknown):
+        return init
+    if init.kind == "real":
+        return Value.real(leaf_term(Carried(name, places)))
+    made = Value.whole(Integer.atom(Applied(CARRIED + name, places)))
+    if init.kind == "integer":
+        return made
+    return Value.truth(context.world.compare(made.integer, "==", 1))
+
+
+def _recurrence(
+    context: Context, name: str, carry: Carry, init: Value | Unknown
+) -> Recurrence | Unknown:
+    if isinstance(init, Unknown):
+        return init
+    axes = _axes(context, carry)
+    try:
+        if isinstance(carry, o.TileCarry):
+            yielded = context.own(carry.yielded, axes)
+        else:
+            yielded = scalar(context, carry.yielded)
+    except Unknown as why:
+        return why
+    return Recurrence(name, axes, init, yielded)

@@ -1,0 +1,327 @@
+"""Tiles and fractions that a loop carries: their value in each iteration.
+
+The body is read once with carried values as unknown leaves; what it yields for each is
+a recurrence. Let c(j) be the value at the beginning of iteration j (c(0): before the
+loop), J the iteration that is asked for, g and a what the body computes in iteration j
+without c. Each form is a theorem by induction over J:
+
+    handed on   c' = g           c(J) = g(J-1) for J >= 1
+    sum         c' = c + g       c(J) = c(0) + sum of g(i) over 0 <= i < J
+    maximum     c' = max(c, g)   c(J) = max(c(0), g(i) over 0 <= i < J); minimum alike
+    rescaled    c' = a*c + g     c(J) = (q(0)*c(0) + sum of q(i+1)*g(i)) / q(J), for a
+                                 sequence q with a(j)*q(j+1) = q(j), where q(J) is not 0
+
+For "rescaled": q(j+1)*c(j+1) = q(j)*c(j) + q(j+1)*g(j), which adds up. Sequences q are
+found in two ways:
+
+    exponentials  a = exp(u*m - u*m') where m' is what the loop yields for m:
+                  q(j) = exp(u*m(j)). In q(j+1)*g(j) the maxima cancel before anything
+                  is put in their place. This is all that online softmax needs.
+    counts        a = n(j)/d(j) with d(j) = n(j+1), such as count/(count + 128):
+                  q = n
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from argus.terms import (
+    MINUS_INFINITY,
+    ONE,
+    ZERO,
+    Applied,
+    Carried,
+    IndexSet,
+    Integer,
+    Leaf,
+    Max,
+    Term,
+    Unknown,
+    Value,
+    Variable,
+    World,
+    apply,
+    leaf_term,
+    reduce,
+    replace,
+)
+from argus.verify.denotation.cases import chosen
+from argus.verify.denotation.dependence import (
+    CARRIED,
+    carried_in,
+    carried_in_set,
+    carried_in_term,
+)
+from argus.verify.denotation.rescaling import (
+    Form,
+    Recurrence,
+    Scale,
+    counts,
+    exponentials,
+    parted,
+)
+from argus.verify.denotation.state import integers, variable_of
+
+__all__ = ["Form", "Recurrence", "close_recurrences"]
+
+Cases = list[tuple[IndexSet, Term]]
+
+
+def close_recurrences(
+    world: World, counter: Variable, found: Mapping[str, Recurrence | Unknown]
+) -> dict[str, Form | Unknown]:
+    """The form of each carried value, by name; Unknown where none applies."""
+    solver = _Solver(world, counter, found)
+    return solver.solve()
+
+
+class _Solver:
+    def __init__(
+        self,
+        world: World,
+        counter: Variable,
+        found: Mapping[str, Recurrence | Unknown],
+    ) -> None:
+        self.world, self.counter = world, counter
+        self.found = {n: r for n, r in found.items() if isinstance(r, Recurrence)}
+        self.solved: dict[str, Form | Unknown] = {
+            n: r for n, r in found.items() if isinstance(r, Unknown)
+        }
+
+    def solve(self) -> dict[str, Form | Unknown]:
+        """Solve what depends on what is solved, until nothing more is."""
+        left = list(self.found.values())
+        while left:
+            still: list[Recurrence] = []
+            for one in left:
+                form = self._solved(one)
+                if form is None:
+                    still.append(one)
+                else:
+                    self.solved[one.name] = form
+            if len(still) == len(left):
+                for one in still:
+                    why = f"a loop carries {one.leaf} on as {one.yielded}"
+                    self.solved[one.name] = Unknown(_short(why))
+                break
+            left = still
+        return self.solved
+
+    def _solved(self, one: Recurrence) -> Form | Unknown | None:
+        """None: it depends on what is not solved yet, or no form applies."""
+        for name in carried_in(one.yielded) - {one.name}:
+            form = self.solved.get(name)
+            if isinstance(form, Unknown):
+                return form
+        try:
+            if one.yielded.kind != "real":
+                return self._counted(one) or self._handed_on(one)
+            return self._extreme(one) or self._linear(one)
+        except Unknown as why:
+            return why
+
+    def _known(self, names: frozenset[str]) -> bool:
+        return all(n in self.solved for n in names)
+
+    # ------------------------------------------------------------------- maxima
+
+    def _extreme(self, one: Recurrence) -> Form | None:
+        """A maximum, or a minimum: the negative of a maximum of negatives."""
+        for sign in (1, -1):
+            gained = self._gained(one, sign)
+            if gained is not None:
+                return self._largest(one, gained, sign)
+        return None
+
+    def _largest(self, one: Recurrence, gained: Cases, sign: int) -> Form:
+        world, j = self.world, self.counter
+        body = self._closed(Value("real", tuple(gained)), Integer.atom(j))
+
+        def form(at: Integer) -> Value:
+            i = world.fresh("i", 0, at)
+            each = world.substitute(body, {j: i})
+            most = reduce(world, "max", (variable_of(i),), each)
+            if sign > 0:
+                return apply(world, "maximum", one.init, most)
+            return apply(world, "minimum", one.init, apply(world, "neg", most))
+
+        return form
+
+    def _gained(self, one: Recurrence, sign: int) -> Cases | None:
+        """What is compared with the carried value in an iteration."""
+        me = leaf_term(one.leaf).scaled(sign)
+        cases: Cases = []
+        some = False
+        for where, term in one.yielded.terms:
+            if one.name in carried_in_set(where):
+                return None
+            if term.scaled(sign) == me:
+                cases.append((where, MINUS_INFINITY))
+                continue
+            leaf = term.scaled(sign).single
+            if not isinstance(leaf, Max):
+                return None
+            rest = [g for g in leaf.generators if g.body != me or g.variables]
+            mine = [g for g in leaf.generators if g not in rest]
+            if len(mine) != 1 or not mine[0].domain.is_universe or not rest:
+                return None
+            other = leaf_term(Max(rest))
+            names = carried_in_term(other)
+            if one.name in names or not self._known(names):
+                return None
+            cases.append((where, other))
+            some = True
+        return cases if some else None
+
+    # ------------------------------------------------------------------- linear
+
+    def _linear(self, one: Recurrence) -> Form | Unknown | None:
+        factors: set[Term] = set()
+        gained: Cases = []
+        for where, term in one.yielded.terms:
+            parts = parted(term, one.leaf)
+            if parts is None or one.name in carried_in_set(where):
+                return None
+            factor, rest = parts
+            if one.name in carried_in_term(factor) | carried_in_term(rest):
+                return None
+            factors.add(factor)
+            gained.append((where, rest))
+        if len(factors) != 1:
+            return None
+        (factor,) = factors
+        rest = Value("real", tuple(gained))
+        if factor == ZERO:
+            return self._handed_on(one)
+        if factor == ONE:
+            if not self._known(carried_in(rest)):
+                return None
+            return self._summed(one.init, rest, None)
+        return self._rescaled(one, factor, rest)
+
+    def _counted(self, one: Recurrence) -> Form | None:
+        """A sum of integers."""
+        if one.yielded.kind != "integer" or one.init.kind != "integer":
+            return None
+        me = Integer.atom(Applied(CARRIED + one.name, integers(one.axes)))
+        steps = [(s, x - me) for s, x in one.yielded.integers]
+        gained = Value("integer", tuple(steps))
+        if carried_in(gained):
+            return None
+        return self._summed(one.init, gained, None)
+
+    def _handed_on(self, one: Recurrence) -> Form | None:
+        names = carried_in(one.yielded)
+        if one.name in names or not self._known(names):
+            return None
+        world, j = self.world, self.counter
+        made = self._closed(one.yielded, Integer.atom(j))
+
+        def form(at: Integer) -> Value:
+            begun = world.compare(at, ">=", 1)
+            if world.is_empty(begun):
+                return one.init
+            earlier = world.substitute(made, {j: at - 1})
+            if world.is_empty(~begun):
+                return earlier
+            return chosen(world, [(~begun, one.init), (begun, earlier)])
+
+        return form
+
+    def _summed(self, first: Value, gained: Value, over: Form | None) -> Form:
+        """``(first + sum of gained) / over``."""
+        world, j = self.world, self.counter
+        body = self._closed(gained, Integer.atom(j))
+
+        def form(at: Integer) -> Value:
+            i = world.fresh("i", 0, at)
+            each = world.substitute(body, {j: i})
+            total = reduce(world, "sum", (variable_of(i),), each)
+            total = apply(world, "add", first, total)
+            return total if over is None else apply(world, "div", total, over(at))
+
+        return form
+
+    def _rescaled(self, one: Recurrence, factor: Term, rest: Value) -> Form | None:
+        scale = self._scale(factor)
+        if scale is None:
+            return None
+        world = self.world
+        following = Value.real(scale.following)
+        gained = apply(world, "mul", rest, following)
+        if not self._known(carried_in(gained)):
+            return None
+        at_first = scale.at(Integer.of(0))
+        nothing = all(x == ZERO for _, x in one.init.terms)
+        base = Value.real(ZERO)
+        if not nothing:
+            base = apply(world, "mul", one.init, at_first)
+        form = self._summed(base, gained, None)
+
+        def scaled(at: Integer) -> Value:
+            total = form(at)
+            inverse = scale.inverse(at)
+            made = apply(world, "mul", total, inverse)
+            if scale.positive and (nothing or not _vanishes(at_first)):
+                return made
+            begun = world.compare(at, ">=", 1)
+            return chosen(world, [(~begun, one.init), (begun, made)])
+
+        return scaled
+
+    def _scale(self, factor: Term) -> Scale | None:
+        world, counter = self.world, self.counter
+        sources: dict[str, tuple[Recurrence, Form]] = {}
+        for name, one in self.found.items():
+            form = self.solved.get(name)
+            if form is not None and not isinstance(form, Unknown):
+                sources[name] = (one, form)
+        scale = exponentials(world, counter, factor, sources)
+        if scale is not None or not self._known(carried_in_term(factor)):
+            return scale
+        closed = self._closed(Value.real(factor), Integer.atom(counter))
+        if len(closed.terms) != 1:
+            return None
+        return counts(world, counter, closed.terms[0][1])
+
+    # ------------------------------------------------------------------ closing
+
+    def _closed(self, value: Value, at: Integer) -> Value:
+        """Carried values replaced by their forms at an iteration."""
+        world = self.world
+        names = carried_in(value)
+        if not names:
+            return value
+        cached: dict[str, Value] = {}
+
+        def leaf(one: Leaf) -> Value | None:
+            if not isinstance(one, Carried) or one.name not in self.found:
+                return None
+            form = self.solved[one.name]
+            if isinstance(form, Unknown):
+                raise form
+            if one.name not in cached:
+                cached[one.name] = form(at)
+            axes = self.found[one.name].axes
+            return world.substitute(
+                cached[one.name], dict(zip(axes, one.indices, strict=True))
+            )
+
+        if value.kind != "real":
+            raise Unknown("an integer that depends on what a loop carries")
+        cases: list[tuple[IndexSet, Value]] = []
+        for where, term in value.terms:
+            if carried_in_set(where):
+                raise Unknown("a condition on what a loop carries")
+            closed = replace(world, term, leaf, {}) if carried_in_term(term) else None
+            cases.append((where, Value.real(term) if closed is None else closed))
+        return chosen(world, cases)
+
+
+def _vanishes(value: Value) -> bool:
+    """Whether a value may be 0."""
+    return any(x == ZERO for _, x in value.terms)
+
+
+def _short(text: str, most: int = 300) -> str:
+    return text if len(text) <= most else f"{text[:most]} ..."

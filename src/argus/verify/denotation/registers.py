@@ -1,0 +1,150 @@
+"""Operations on register tiles, element by element.
+
+What cannot be said of an element is Unknown, and kept as the value of the result:
+`argus.verify.denotation.state`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import assert_never
+
+from argus.ir import ops as o
+from argus.ir.dtypes import DType
+from argus.ir.expr import Expr
+from argus.ir.memory import SharedView
+from argus.terms import Integer, Unknown, Value, Variable, apply, cast, reduce
+from argus.verify.denotation.reads import shared_element
+from argus.verify.denotation.scalars import integer_cases, scalar
+from argus.verify.denotation.state import Context, integers, variable_of
+
+__all__ = ["converted", "product", "register_value"]
+
+_NARROW = {"i8": (-128, 128), "u8": (0, 256)}
+"""Ranges of whole numbers that a conversion to them wraps into."""
+
+
+def register_value(context: Context, op: o.AnyRegisterOp) -> Value:
+    """The value of an operation's result at the axes of its shape. Raises Unknown."""
+    axes = context.axes(op.result.shape)
+    indices = integers(axes)
+    match op:
+        case o.Full():
+            return converted(context, scalar(context, op.value), op.result.dtype)
+        case o.Index():
+            return Value.whole(indices[op.axis])
+        case o.Elementwise():
+            args = [_argument(context, a, indices) for a in op.args]
+            return apply(context.world, op.fn, *args)
+        case o.Cast():
+            value = context.element(op.src, indices)
+            return converted(context, value, op.result.dtype, op.src.dtype)
+        case o.Broadcast():
+            return context.element(op.src, [indices[i] for i in op.axes])
+        case o.Transpose():
+            source = list(indices)
+            for i, axis in enumerate(op.axes):
+                source[axis] = indices[i]
+            return context.element(op.src, source)
+        case o.Selection():
+            return context.element(op.src, _selected(op, indices))
+        case o.Split():
+            outer, inner = indices[op.axis], indices[op.axis + 1]
+            rest = (indices[: op.axis], indices[op.axis + 2 :])
+            return context.element(
+                op.src, [*rest[0], outer * op.inner + inner, *rest[1]]
+            )
+        case o.Convert():
+            return context.element(op.src, indices)
+        case o.Reduce():
+            return _reduced(context, op, indices)
+        case o.Scan():
+            return _scanned(context, op, indices)
+        case o.Reinterpret():
+            raise Unknown(
+                "reinterpret: which element a register holds is a matter of layouts"
+            )
+        case _:
+            assert_never(op)
+
+
+def _argument(
+    context: Context, arg: o.Tile | Expr, indices: Sequence[Integer]
+) -> Value:
+    if isinstance(arg, o.Tile):
+        return context.element(arg, indices)
+    return scalar(context, arg)
+
+
+def _selected(op: o.Selection, indices: Sequence[Integer]) -> list[Integer]:
+    """Indices in the source of a selection's element."""
+    elements = op.elements
+    source = list(indices)
+    source[op.axis] = indices[op.axis] * elements.step + elements.start
+    return source
+
+
+def _reduced(context: Context, op: o.Reduce, indices: Sequence[Integer]) -> Value:
+    bound = _bound(context, "r", op.src.shape[op.axis])
+    source = [*indices[: op.axis], Integer.atom(bound), *indices[op.axis :]]
+    value = context.element(op.src, source)
+    return reduce(context.world, op.fn, (bound,), value)
+
+
+def _scanned(context: Context, op: o.Scan, indices: Sequence[Integer]) -> Value:
+    """Element i of a prefix sum is the sum of the elements up to i."""
+    bound = _bound(context, "r", op.src.shape[op.axis])
+    source = list(indices)
+    source[op.axis] = Integer.atom(bound)
+    value = context.element(op.src, source)
+    upto = context.world.compare(Integer.atom(bound), "<=", indices[op.axis])
+    return reduce(context.world, "sum", (bound,), value, upto)
+
+
+def product(context: Context, op: o.Dot) -> Value:
+    """``acc + a @ b``: the sum over k of a[m, k] * b[k, n]. Raises Unknown."""
+    if len(op.a.shape) != 2 or len(op.b.shape) != 2 or len(op.result.shape) != 2:
+        raise Unknown("a matrix product of tiles that are not matrices")
+    m, n = integers(context.axes(op.result.shape))
+    bound = _bound(context, "k", op.a.shape[1])
+    k = Integer.atom(bound)
+    left, right = _operand(context, op.a, (m, k)), _operand(context, op.b, (k, n))
+    total = reduce(
+        context.world, "sum", (bound,), apply(context.world, "mul", left, right)
+    )
+    if op.acc is None:
+        return total
+    return apply(context.world, "add", context.element(op.acc, (m, n)), total)
+
+
+def _operand(
+    context: Context, operand: o.Tile | SharedView, indices: Sequence[Integer]
+) -> Value:
+    if isinstance(operand, SharedView):
+        return shared_element(context, operand, indices)
+    return context.element(operand, indices)
+
+
+def _bound(context: Context, stem: str, extent: int) -> Variable:
+    return variable_of(context.world.fresh(stem, 0, extent))
+
+
+def converted(
+    context: Context, value: Value, dtype: DType, source: DType | None = None
+) -> Value:
+    """A value as elements of a type. Conversions between floats are the identity.
+
+    Raises Unknown where a whole number may wrap to a narrower type.
+    """
+    kind = "real" if dtype.is_float else "truth" if dtype.kind == "bool" else "integer"
+    made = cast(context.world, value, kind)
+    if dtype.name in _NARROW and source != dtype:
+        low, high = _NARROW[dtype.name]
+        for where, number in integer_cases(context, made):
+            world = context.world
+            outside = world.compare(number, "<", low) | world.compare(
+                number, ">=", high
+            )
+            if not world.is_empty(where & outside & context.state.where):
+                raise Unknown(f"a conversion to {dtype} that may change the number")
+    return made

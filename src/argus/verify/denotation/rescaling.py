@@ -1,0 +1,172 @@
+"""Sequences by which a carried value is rescaled from one iteration to the next.
+
+Of ``c' = a*c + g`` with ``a(j) * q(j+1) = q(j)`` the products q*c add up, see
+`recurrences.py`. Here such a q is found for a factor a, or none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from argus.terms import (
+    ONE,
+    ZERO,
+    Base,
+    Carried,
+    Integer,
+    Leaf,
+    Product,
+    Term,
+    Value,
+    Variable,
+    World,
+    apply,
+    leaf_term,
+)
+from argus.verify.denotation.dependence import carried_in_term
+from argus.verify.denotation.state import integers
+
+__all__ = ["Form", "Recurrence", "Scale", "counts", "exponentials", "parted"]
+
+Form = Callable[[Integer], Value]
+"""The value at the beginning of an iteration, at the axes of the tile."""
+
+
+@dataclass(frozen=True)
+class Recurrence:
+    """What one iteration makes of a carried value: ``yielded`` at ``axes``."""
+
+    name: str
+    axes: tuple[Variable, ...]
+    init: Value
+    yielded: Value
+
+    @property
+    def leaf(self) -> Carried:
+        """The unknown value at the beginning of the iteration."""
+        return Carried(self.name, integers(self.axes))
+
+
+@dataclass(frozen=True)
+class Scale:
+    """A sequence q: ``following`` is q(j+1), ``at`` q, ``inverse`` 1/q.
+
+    ``positive``: no q(j) is 0, except where an exponential is that of minus infinity.
+    """
+
+    following: Term
+    at: Form
+    inverse: Form
+    positive: bool
+
+
+def exponentials(
+    world: World,
+    counter: Variable,
+    factor: Term,
+    sources: Mapping[str, tuple[Recurrence, Form]],
+) -> Scale | None:
+    """For ``exp(u*m - u*m')``: m a carried value, m' what the loop yields for it."""
+    if len(factor.parts) != 1:
+        return None
+    ((product, coefficient),) = factor.parts.items()
+    exponent = product.exponent
+    if product.factors or coefficient != 1 or exponent is None:
+        return None
+    for part, c in exponent.parts.items():
+        for leaf, power in part.factors:
+            if not isinstance(leaf, Carried) or power != 1 or part.exponent:
+                continue
+            unit = _without(part, leaf).scaled(c)
+            if leaf.name not in sources or carried_in_term(unit):
+                continue
+            if counter in unit.free_variables():
+                continue
+            scale = _exponential(world, exponent, unit, leaf, sources[leaf.name])
+            if scale is not None:
+                return scale
+    return None
+
+
+def _exponential(
+    world: World,
+    exponent: Term,
+    unit: Term,
+    leaf: Carried,
+    source: tuple[Recurrence, Form],
+) -> Scale | None:
+    """``q(j) = exp(u*m(j))``, if that is what the exponent says."""
+    one, form = source
+    if len(one.yielded.terms) != 1:
+        return None
+    axes = dict(zip(one.axes, leaf.indices, strict=True))
+    after = world.substitute(one.yielded.terms[0][1], axes)
+    if exponent != unit * leaf_term(leaf) - unit * after:
+        return None
+
+    def shift(at: Integer) -> Value:
+        there = world.substitute(form(at), axes)
+        return apply(world, "mul", Value.real(unit), there)
+
+    following = apply(world, "exp", Value.real(unit * after)).term
+    return Scale(
+        following,
+        lambda at: apply(world, "exp", shift(at)),
+        lambda at: apply(world, "exp", apply(world, "neg", shift(at))),
+        True,
+    )
+
+
+def counts(world: World, counter: Variable, factor: Term) -> Scale | None:
+    """For ``n(j)/n(j+1)``; the factor is a function of the iteration alone."""
+    j = Integer.atom(counter)
+    for below in _denominators(factor):
+        above = factor * below
+        following = world.substitute(above, {counter: j + 1})
+        if following != below or counter not in above.free_variables():
+            continue
+
+        def at(i: Integer, above: Term = above) -> Value:
+            return Value.real(world.substitute(above, {counter: i}))
+
+        def inverse(i: Integer, at: Form = at) -> Value:
+            return apply(world, "rcp", at(i))
+
+        return Scale(below, at, inverse, False)
+    return None
+
+
+def parted(term: Term, me: Carried) -> tuple[Term, Term] | None:
+    """(a, g) with ``term = a*me + g``; None where it is not linear."""
+    factor, rest = ZERO, ZERO
+    for part, coefficient in term.parts.items():
+        powers = dict(part.factors)
+        if me not in powers:
+            rest = rest + Term({part: coefficient})
+        elif powers[me] == 1:
+            factor = factor + _without(part, me).scaled(coefficient)
+        else:
+            return None
+    return factor, rest
+
+
+def _without(part: Product, leaf: Leaf) -> Term:
+    """A product without one of its factors."""
+    factors = {f: power for f, power in part.factors if f != leaf}
+    return Term({Product(factors, part.exponent): 1})
+
+
+def _denominators(term: Term) -> list[Term]:
+    """Terms that stand in denominators of the parts of a sum."""
+    found: list[Term] = []
+    for part in term.parts:
+        below = ONE
+        for leaf, power in part.factors:
+            if isinstance(power, int) and power < 0:
+                one = leaf.term if isinstance(leaf, Base) else leaf_term(leaf)
+                for _ in range(-power):
+                    below = below * one
+        if below != ONE and below not in found:
+            found.append(below)
+    return found

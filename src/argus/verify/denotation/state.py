@@ -1,0 +1,338 @@
+"""What a walk knows at a place of a program, and what it has recorded.
+
+A tile is a value over axis variables. There is one variable for each axis number and
+extent, so that element-wise operations combine values as they are.
+
+What is not known of one tile or scalar is kept in its place (an `Unknown`), and raised
+by whoever reads it: a value that nobody needs costs nothing, and a reason is told once,
+with the operation at which knowledge was lost.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from argus.diagnostics import Span
+from argus.ir import ops as o
+from argus.ir.expr import Expr, Sym
+from argus.ir.memory import Ring, SharedAlloc
+from argus.ir.program import Program
+from argus.ir.walk import walk
+from argus.terms import IndexSet, Integer, Unknown, Value, Variable, World
+from argus.verify.denotation.buffers import Buffers
+from argus.verify.denotation.result import Store
+
+Path = tuple[tuple[int, Variable | None], ...]
+"""Where an operation stands: its position in each block around it, from outer to inner,
+with the counter of the loop that the position is, if it is one."""
+
+__all__ = [
+    "Access",
+    "Context",
+    "Fill",
+    "Filling",
+    "Held",
+    "Path",
+    "Record",
+    "State",
+    "Write",
+    "integers",
+    "ranges",
+    "variable_of",
+]
+
+
+@dataclass(frozen=True)
+class Held:
+    """A tile: the value of its element at ``axes``."""
+
+    axes: tuple[Variable, ...]
+    value: Value
+
+
+@dataclass(frozen=True)
+class Write:
+    """A tile that was put into a stage of a shared buffer.
+
+    View axis i is buffer axis ``axes[i]``; ``origin`` says where it begins. ``held`` is
+    Unknown where the written value is. ``where`` is the guard of branches around it.
+    """
+
+    stage: Integer
+    origin: tuple[Integer, ...]
+    axes: tuple[int, ...]
+    shape: tuple[int, ...]
+    held: Held | Unknown
+    where: IndexSet
+
+
+@dataclass(frozen=True)
+class Fill:
+    """Writes that belong to one fill of a slot, for all iterations of ``scope``.
+
+    ``scope`` are the variables around it, ``number`` which fill it is. ``turns`` counts
+    such fills of the role before this one.
+    """
+
+    role: str
+    scope: tuple[Variable, ...]
+    number: Integer
+    turns: Integer | Unknown
+    where: IndexSet
+    writes: dict[SharedAlloc, tuple[Write, ...]]
+    span: Span
+
+    @property
+    def counted(self) -> bool:
+        """Whether no other such fill of the role has this number.
+
+        It differs from a count by a constant, and the count grows each time.
+        """
+        if isinstance(self.turns, Unknown):
+            return False
+        return (self.number - self.turns).constant is not None
+
+
+@dataclass(frozen=True)
+class Access:
+    """A read or a write of a global tensor: for in-place use (`in_place.py`)."""
+
+    tensor: str
+    coords: tuple[Integer, ...]
+    where: IndexSet
+    scope: tuple[Variable, ...]
+    role: str
+    path: Path
+    write: bool
+    span: Span
+
+
+@dataclass
+class State:
+    """Values at a place of one role."""
+
+    scalars: dict[str, Value | Unknown] = field(
+        default_factory=dict[str, "Value | Unknown"]
+    )
+    tiles: dict[o.Tile, Held | Unknown] = field(
+        default_factory=dict[o.Tile, "Held | Unknown"]
+    )
+    shared: dict[SharedAlloc, tuple[Write | Unknown, ...]] = field(
+        default_factory=dict[SharedAlloc, "tuple[Write | Unknown, ...]"]
+    )
+    """Writes in program order, of buffers that one role uses. An Unknown hides what was
+    written before it."""
+    where: IndexSet = IndexSet.universe
+    """Conditions of the branches around."""
+    scope: tuple[Variable, ...] = ()
+    path: Path = ()
+
+    def copy(self) -> State:
+        """A state that can go on by itself."""
+        return replace(
+            self,
+            scalars=dict(self.scalars),
+            tiles=dict(self.tiles),
+            shared=dict(self.shared),
+        )
+
+
+@dataclass
+class Record:
+    """What has been recorded of the program so far."""
+
+    stores: list[Store] = field(default_factory=list[Store])
+    fills: dict[Ring | SharedAlloc, list[Fill]] = field(
+        default_factory=dict["Ring | SharedAlloc", "list[Fill]"]
+    )
+    accesses: list[Access] = field(default_factory=list[Access])
+    lost: dict[str, Unknown] = field(default_factory=dict[str, Unknown])
+    """Tensors of which a store is not known."""
+    unfilled: dict[Ring | SharedAlloc, Unknown] = field(
+        default_factory=dict["Ring | SharedAlloc", Unknown]
+    )
+    """Buffers of which a fill is not known."""
+
+
+class GridLike(Protocol):
+    """What loops and scalars ask of the grid (`grid.py`)."""
+
+    def special(self, e: Expr) -> Value | None:
+        """The row or column of a tile in grouped order; None: another expression."""
+        ...
+
+    def persistent(self, op: o.For) -> Tiles | None:
+        """The tiles of a persistent loop; None: it is another loop."""
+        ...
+
+
+@dataclass(frozen=True)
+class Tiles:
+    """Which tile a block (or an iteration of a persistent loop) takes."""
+
+    number: Integer
+    """Its place in the order."""
+    variables: tuple[Variable, ...]
+    """Independent variables that the place is a function of; the function is one to
+    one onto [0, ``total``)."""
+    total: Integer
+
+
+@dataclass(frozen=True)
+class RunningSum:
+    """The sum of the steps of earlier iterations, as a function.
+
+    ``step`` has blanks in the place of ``local`` variables and of the loop's counter;
+    ``shared`` are block indices and tiles that it depends on.
+    """
+
+    step: Value
+    over: Integer | None
+    """The number of tiles of a persistent loop; None: iterations of an ordinary one."""
+    name: str
+    shared: tuple[Variable, ...]
+    local: int
+
+
+class Context(ABC):
+    """A walk of one program: its state, its record, and how to run a block."""
+
+    def __init__(self, program: Program, world: World) -> None:
+        self.program = program
+        self.world = world
+        self.state = State()
+        self.record = Record()
+        self.earlier = Record()
+        """What roles and passes recorded that have been walked already."""
+        self.filling: Filling | None = None
+        self.dry = 0
+        """Above 0: a body is read for what it carries, and nothing is recorded."""
+        self.role = "block"
+        self.notes: dict[str, None] = {}
+        self.common: tuple[Variable, ...] = ()
+        """Variables that all roles share: block indices, tiles of persistent loops."""
+        self.constants: frozenset[Variable] = frozenset()
+        """Sizes, strides and scalar arguments."""
+        self.tiles: set[Variable] = set()
+        """Those of persistent loops: a block has several values of them."""
+        self.buffers = Buffers.of(program)
+        self.sums: list[RunningSum] = []
+        """Running sums that have a name (`counters.py`)."""
+        self.assumed: set[o.Assume] = set()
+        """Assumptions about tables that the world has been told of."""
+        self._positions = {id(op): i for i, op in enumerate(walk(program.body))}
+        self._axes: dict[tuple[int, int], Variable] = {}
+
+    @property
+    @abstractmethod
+    def grid(self) -> GridLike:
+        """Which variables block indices are."""
+
+    @abstractmethod
+    def run(self, block: o.Block) -> None:
+        """Read the operations of a block. Raises Unknown where control flow is."""
+
+    # ------------------------------------------------------------------- tiles
+
+    def axis(self, position: int, extent: int) -> Variable:
+        """The variable of axis ``position`` of tiles with this extent."""
+        key = (position, extent)
+        if key not in self._axes:
+            made = self.world.fresh(f"i{position}", 0, extent)
+            self._axes[key] = variable_of(made)
+        return self._axes[key]
+
+    def axes(self, shape: Sequence[int]) -> tuple[Variable, ...]:
+        """The axis variables of a tile of this shape."""
+        return tuple(self.axis(i, n) for i, n in enumerate(shape))
+
+    def held(self, tile: o.Tile) -> Held:
+        """A tile as it was made. Raises Unknown where it is not known."""
+        found = self.state.tiles.get(tile)
+        if found is None:
+            raise Unknown(f"`{tile.name}` is read before it is made")
+        if isinstance(found, Unknown):
+            raise found
+        return found
+
+    def element(self, tile: o.Tile, indices: Sequence[Integer]) -> Value:
+        """The element of a tile at these indices. Raises Unknown."""
+        return self.at(self.held(tile), indices)
+
+    def at(self, held: Held, indices: Sequence[Integer]) -> Value:
+        """The value of a tile at these indices."""
+        change = {
+            axis: index
+            for axis, index in zip(held.axes, indices, strict=True)
+            if index.single != axis
+        }
+        return self.world.substitute(held.value, change) if change else held.value
+
+    def own(self, tile: o.Tile, axes: Sequence[Variable]) -> Value:
+        """The value of a tile at these axes. Raises Unknown."""
+        return self.element(tile, integers(axes))
+
+    def put(self, tile: o.Tile, value: Value) -> None:
+        """Define a tile by its value at the axis variables of its shape."""
+        self.state.tiles[tile] = Held(self.axes(tile.shape), value)
+
+    # ----------------------------------------------------------------- scalars
+
+    def define(self, sym: Sym, value: Value | Unknown) -> None:
+        """Define a scalar."""
+        self.state.scalars[sym.name] = value
+
+    def position(self, op: o.AnyOp) -> int:
+        """The position of an operation in the program."""
+        return self._positions[id(op)]
+
+    def blank(self, position: int) -> Integer:
+        """What stands for the variable of a place when functions are compared."""
+        return self.world.variable(f"place {position}")
+
+    def note(self, text: str) -> None:
+        """Add an assumption of the reading itself."""
+        self.notes.setdefault(text)
+
+    def lose(self, tensor: str, why: Unknown) -> None:
+        """What is stored to a tensor is not known; the first reason stays."""
+        if not self.dry:
+            self.record.lost.setdefault(tensor, why)
+
+
+@dataclass
+class Filling:
+    """A fill of a ring between its acquire and its publish."""
+
+    ring: Ring
+    number: Integer
+    writes: dict[SharedAlloc, tuple[Write, ...]]
+    scope: tuple[Variable, ...]
+
+
+def variable_of(value: Integer) -> Variable:
+    """The variable that an integer is."""
+    atom = value.single
+    if not isinstance(atom, Variable):
+        raise TypeError(f"{value} is no variable")
+    return atom
+
+
+def integers(variables: Sequence[Variable]) -> tuple[Integer, ...]:
+    """Variables as integers."""
+    return tuple(Integer.atom(v) for v in variables)
+
+
+def ranges(world: World, variables: Sequence[Variable]) -> IndexSet:
+    """Where variables are in their ranges."""
+    found = IndexSet.universe
+    for variable in variables:
+        value = Integer.atom(variable)
+        if variable.lower is not None:
+            found = found & world.compare(value, ">=", variable.lower)
+        if variable.upper is not None:
+            found = found & world.compare(value, "<", variable.upper)
+    return found
