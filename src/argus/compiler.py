@@ -206,7 +206,7 @@ def require_right(request: Request) -> None:
     Raises ArgusError (an ErrorList) if it is refuted. What is not decided passes with
     an ArgusWarning, and everything with ``ARGUS_CHECK=0`` (AG0908: not 0 or 1).
     """
-    if not _checking() or _known_right(_key(request, _sources(request))):
+    if not checking() or _known_right(_key(request, _sources(request))):
         return
     from argus.diagnostics.errors import ErrorList
     from argus.diagnostics.warning import warn
@@ -236,7 +236,7 @@ def claimed(request: Request) -> str:
 
     Raises ArgusError (an ErrorList) if it is refuted; warns as `require_right` does.
     """
-    if not _checking():
+    if not checking():
         return "not proved: exported with ARGUS_CHECK=0"
     require_right(request)
     from argus.verify.verdict import Verdict
@@ -257,7 +257,7 @@ def _known_right(key: str) -> bool:
     return default_cache().store.get(_VERDICTS, key) in (b"proved", b"equal")
 
 
-def _checking() -> bool:
+def checking() -> bool:
     """Whether kernels are proved before they are launched: unless ``ARGUS_CHECK=0``.
 
     Raises ArgusError AG0908 for another value than 0 and 1.

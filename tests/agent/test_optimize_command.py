@@ -128,3 +128,49 @@ def test_a_model_gets_its_kernels_in_one_file(home: Path, tmp_path: Path):
     best = file.KERNELS["softmax 5x300"]
     assert best["kernel"] in best["source"]
     assert torch.allclose(file.ModelNew()(x), file.Model()(x), atol=2e-3)
+
+
+WINDOW = '''
+import argus as ag
+from argus import f32
+
+
+@ag.kernel
+def window(X: f32["M N"], Y: f32["M N"], *, BM: int = 16, W: int = 1024):
+    """Y[m, n] = X[m, n] where m - n < W, else 0."""
+    M, N = X.shape
+    i, j = ag.block(ag.cdiv(M, BM), ag.cdiv(N, 64))
+    x = ag.load(X[i * BM :, j * 64 :], (BM, 64))
+    m = ag.broadcast(i * BM + ag.index(x, "M"), x)
+    n = ag.broadcast(j * 64 + ag.index(x, "N"), x)
+    Y[i * BM :, j * 64 :] = ag.where(m - n < W, x, 0.0)
+
+
+@ag.reference
+def reference(X):
+    import numpy as np
+
+    d = np.arange(X.shape[0])[:, None] - np.arange(X.shape[1])[None]
+    return X * (d < 1024)
+'''
+
+
+def test_what_is_not_searched_is_said(home: Path, tmp_path: Path):
+    """In the progress, in the JSON object and on the page."""
+    file = tmp_path / "window.py"
+    file.write_text(WINDOW)
+    command = ["optimize", str(file), "--size", "M=2048", "--size", "N=64"]
+    command += ["--trials", "1", "--no-ablate"]
+    done = invoke(*command)
+    assert done.exit_code == 0, done.output
+    text = " ".join(done.output.split())
+    assert "W is not searched: the result is another at W=" in text
+    assert "BM is not searched" not in text
+    assert text.index("W is not searched") < text.index("best:")
+    (name,) = Store(home / "runs").names()
+    page = (home / "runs" / "reports" / f"{name}.html").read_text()
+    assert "W is not searched: the result is another at W=" in page
+    asked = invoke(*command, "--json")
+    (found,) = json.loads(asked.stdout)["runs"]
+    assert found["settled"].keys() == {"W"}
+    assert "the result is another" in found["settled"]["W"]

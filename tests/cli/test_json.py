@@ -36,8 +36,8 @@ BUILT = {
     "compiler",
     "output",
 }
-RAN = {"case", "sizes", "ok", "why", "tolerance", "outputs", "changed_inputs"}
-SEEN = {"kernel", "ok", "sizes", "scalars", "outputs", "why"}
+RAN = {"case", "sizes", "ok", "proof", "why", "tolerance", "outputs", "changed_inputs"}
+SEEN = {"kernel", "ok", "proof", "sizes", "scalars", "outputs", "why"}
 
 
 def test_list(argus) -> None:

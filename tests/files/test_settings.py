@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import argus
-from argus.compiler import _checking
+from argus.compiler import checking
 from argus.diagnostics import ArgusError
 from argus.files.settings import folder, setting, standard_folder, switch, whole
 from argus.runs.folder import data_folder
@@ -26,7 +26,7 @@ def test_an_empty_variable_is_not_set(monkeypatch, tmp_path: Path):
     monkeypatch.setenv("X", "relative/path")
     assert standard_folder("X", "a") == tmp_path / "a"
     monkeypatch.setenv("ARGUS_CHECK", "")
-    assert _checking()
+    assert checking()
     monkeypatch.setenv("ARGUS_HOME", "")
     monkeypatch.setenv("XDG_DATA_HOME", "")
     assert data_folder() == tmp_path / ".local" / "share" / "argus"

@@ -30,6 +30,15 @@ UNDECIDED = {
     "a bump that multiplies",
     "a bump at a step",
     "a pole at one row",
+    # One number in all elements of a row, or one that the poison happens to be.
+    "rows of one number",
+    "an output that is one number",
+    # Inputs are drawn for the problem's scalars, and a row of a table at random.
+    "a scalar and a number",
+    "a table entry and a column",
+    "a large number in a row",
+    # Beside infinite numbers a wrong one is not seen.
+    "an infinite number beside a row",
     # No finite numbers make the sum so much less than a part of it.
     "a running extreme",
 }

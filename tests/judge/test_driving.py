@@ -13,12 +13,14 @@ from argus.compiler import placed_program, tile_program
 from argus.evaluation.arrays import NumpyArrays
 from argus.evaluation.judge.agreeing import least_tolerance
 from argus.evaluation.judge.candidate import environment, request_of
-from argus.evaluation.judge.drawing import MODES, drawn, specials
+from argus.evaluation.judge.drawing import MODES, constants, drawn, specials
 from argus.evaluation.judge.driving import driven
+from argus.evaluation.judge.elsewhere import Elsewhere
 from argus.evaluation.judge.knobs import settled
 from argus.evaluation.judge.subject import Subject, own_request, subject_of
 from argus.evaluation.oracle import make_inputs
 from argus.evaluation.tiles import (
+    Facet,
     Facets,
     Held,
     Written,
@@ -31,7 +33,7 @@ from argus.interpret import run
 from argus.interpret.numbers import compute
 from argus.ir.dtypes import DTYPES
 from argus.ir.expr import evaluate
-from argus.ir.program import SM_COUNT
+from argus.ir.program import SM_COUNT, Program
 from argus.kernels.library import LIBRARY, Case
 from argus.runs.records import Candidate, FileProblem, LibraryProblem
 from judge.cheats import CHEATS, PROBLEMS
@@ -217,3 +219,69 @@ def test_the_task_of_a_file_says_what_stays(tmp_path: Path) -> None:
     assert "the result is another" in task.problem.settled["W"]
     assert not SPACES["statics"].searched(task.problem).keys() & {"W", "CAUSAL"}
     assert "W" not in task.start.statics
+
+
+@pytest.mark.parametrize(
+    ("why", "meet"),
+    [
+        ("nested choices", 1),
+        ("a number and a row as masks", 1),
+        ("less than a mask", 1),
+        ("a cast of a mask", 1),
+        ("a number above 3.75", 0),
+        ("one row", 0),
+    ],
+)
+def test_conditions_that_meet_have_four_ways(why: str, meet: int) -> None:
+    cheat = next(c for c in CHEATS if c.why == why)
+    subject = subject_of(cheat.problem)
+    facets = Facets(tile_program(request_of(cheat.candidate, subject)))
+    found = [f for f in facets.all if "conditions that meet" in f.text]
+    assert len(found) == 4 * meet
+    assert not any(f.required for f in found)
+
+
+def test_a_branch_hands_on_what_was_chosen_before() -> None:
+    cheat = next(c for c in CHEATS if c.why == "a choice made before a branch")
+    subject = subject_of(cheat.problem)
+    program = tile_program(request_of(cheat.candidate, subject))
+    facets = Facets(program)
+    handed = [f for f in facets.all if "the branch hands on" in f.text]
+    assert len(handed) == 2
+    env = environment(program, subject.arguments(), subject) | {SM_COUNT.name: 9}
+    tensors = drawn(subject.entry, subject.case, MODES[0], 1, (0.0,))
+    run_blocks(program, tensors, env, [0], watch=facets)
+    assert not facets.seen.intersection(handed)
+    run_blocks(program, tensors, env, [300 * 128], watch=facets)
+    assert handed[1] in facets.seen
+
+
+def _elsewhere(why: str, words: str) -> tuple[Elsewhere, Program, Facet]:
+    cheat = next(c for c in CHEATS if c.why == why)
+    subject = subject_of(cheat.problem)
+    program = tile_program(request_of(cheat.candidate, subject))
+    own = tile_program(own_request(subject))
+    others = Elsewhere(subject, (program, own), constants((program, own)))
+    return others, program, next(f for f in Facets(program).all if words in f.text)
+
+
+def test_scalars_and_sizes_are_found_together() -> None:
+    others, program, facet = _elsewhere(
+        "a size and a scalar", "(alpha == 3.0)` is true"
+    )
+    scalars = others.scalars(program, facet)
+    assert scalars == {"alpha": 3.0}
+    solved = others.solved(program, facet, scalars)
+    assert isinstance(solved, tuple) and solved[0].sizes["M"] == 777
+
+
+def test_large_sizes_are_found_and_none_where_there_are_none() -> None:
+    others, program, facet = _elsewhere("a very large grid", "is true")
+    solved = others.solved(program, facet)
+    assert isinstance(solved, tuple) and solved[0].sizes["M"] > 16 * 65535
+    others, program, facet = _elsewhere(
+        "a large and narrow problem", "and (N < 100))` is true"
+    )
+    solved = others.solved(program, facet)
+    assert isinstance(solved, tuple)
+    assert solved[0].sizes["M"] > 1000000 and solved[0].sizes["N"] < 100

@@ -64,10 +64,12 @@ def build(
                 help="choose one by --kernel",
             )
         if not no_proof:
+            from argus.cli.waiting import doing
             from argus.compiler import require_right
 
             for subject in found:
-                require_right(subject.request)
+                with doing(out, f"proving {subject.label}"):
+                    require_right(subject.request)
         out.data["kernels"] = [_build(out, subject, output) for subject in found]
 
 

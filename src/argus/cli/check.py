@@ -26,6 +26,7 @@ from argus.cli.options import (
     TargetOption,
 )
 from argus.cli.output import BUG, Output, exit_code, reporting
+from argus.cli.waiting import doing
 
 if TYPE_CHECKING:
     from argus.cli.subjects import Subject
@@ -146,16 +147,17 @@ class _Checker:
 
         begin = time.perf_counter()
         request = subject.request
-        if subject.space is None:
-            proof = proved(request, fresh=self.fresh)
-        else:
-            proof = proved_all(
-                request.kernel,
-                request.statics,
-                request.target,
-                subject.space,
-                fresh=self.fresh,
-            )
+        with doing(self.out, f"proving {subject.label}"):
+            if subject.space is None:
+                proof = proved(request, fresh=self.fresh)
+            else:
+                proof = proved_all(
+                    request.kernel,
+                    request.statics,
+                    request.target,
+                    subject.space,
+                    fresh=self.fresh,
+                )
         seconds = time.perf_counter() - begin
         report = proof.report
         self.proved.append((subject, report))

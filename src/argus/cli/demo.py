@@ -123,16 +123,23 @@ def _interpret(out: Output, entry: Entry) -> None:
 
 def _measure(out: Output, entry: Entry, device: str) -> None:
     from argus.cli.bench import show_record
+    from argus.cli.proving import proved_first
     from argus.cli.run import run_entry
     from argus.cli.subjects import Selection
     from argus.evaluation.bench import bench
+    from argus.evaluation.device import require_device
     from argus.evaluation.report import record_json
+    from argus.evaluation.requests import request_for
+    from argus.runtime.driver import target_of
 
     _step(out, "3. Run it on the GPU")
     run_entry(out, entry, Selection(), 0, device, on_device=True)
     _step(out, "4. Time it beside its baseline")
-    record = bench(entry, entry.large[0], device)
-    show_record(out, record)
+    case = entry.large[0]
+    target = target_of(require_device("timing")).name
+    claim = proved_first(out, request_for(entry, case, target)[0], case.name, False)
+    record = bench(entry, case, device)
+    show_record(out, record, claim)
     out.data["where"] = "gpu"
     out.data["device"] = device
     out.data["timed"] = True

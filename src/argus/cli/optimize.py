@@ -286,11 +286,12 @@ def _work(
 ) -> tuple[Json, bool]:
     from argus.agent.assemble import optimiser_of
     from argus.agent.budget import INTERRUPTED
-    from argus.cli.progress import Progress, summary
+    from argus.cli.progress import Progress, settled, summary
 
     task = run.started().task
     where = ", ".join(judge.devices) or "no GPU: times are predicted"
     out.line(f"{task.name}: {where}", style="bold", indent=2)
+    settled(out, task.problem)
     with Progress(out) as progress:
         optimiser = optimiser_of(run, judge, agent, options, progress.watch)
         end = optimiser.go()
@@ -345,6 +346,9 @@ def _write(state: State, path: Path, task: Task) -> Path:
 
 
 def _result(run: Run, state: State, end: Finished) -> dict[str, Json]:
+    from argus.runs.records import FileProblem
+
+    problem = state.started.task.problem
     best, start = state.best, state.trials.get(0)
     verdict = best.verdict if best else None
     return {
@@ -352,6 +356,7 @@ def _result(run: Run, state: State, end: Finished) -> dict[str, Json]:
         "task": state.started.task.name,
         "reason": end.reason,
         "cold": state.cold,
+        "settled": dict(problem.settled) if isinstance(problem, FileProblem) else {},
         "trials": len(state.done),
         "best_trial": best.number if best else None,
         "microseconds": best.microseconds if best else None,

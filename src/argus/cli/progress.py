@@ -19,10 +19,12 @@ from argus.runs.history import taken_out
 from argus.runs.records import (
     Ablated,
     Event,
+    FileProblem,
     Finished,
     Judged,
     Learned,
     Lowered,
+    Problem,
     Proposed,
     Verdict,
 )
@@ -126,6 +128,13 @@ class Progress:
             text += f"  best {duration(best.microseconds)}"
         style = "green" if best and best.number == event.trial else ""
         self.out.line(text, style=style, indent=4)
+
+
+def settled(out: Output, problem: Problem) -> None:
+    """Parameters of a file's kernel that are not searched, and why, one line each."""
+    if isinstance(problem, FileProblem):
+        for name, why in problem.settled.items():
+            out.line(f"{name} is not searched: {why}", indent=2)
 
 
 def summary(out: Output, state: State, end: Finished) -> None:

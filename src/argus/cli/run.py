@@ -25,6 +25,7 @@ from argus.cli.output import Output, reporting
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from argus.cli.proving import Claim
     from argus.cli.subjects import Selection, Subject
     from argus.diagnostics import Json
     from argus.evaluation.arrays import Statistics
@@ -47,10 +48,14 @@ def run(
     interpret: Annotated[
         bool, typer.Option("--interpret", help="Use the interpreter even with a GPU.")
     ] = False,
+    no_proof: Annotated[
+        bool, typer.Option("--no-proof", help="Run what is not proved, too.")
+    ] = False,
     json_output: JsonOption = False,
 ) -> None:
     """Run a kernel on random inputs and compare it with its reference.
 
+    A kernel is proved first, and one that is refuted is not run.
     A library kernel runs its small cases, on a GPU its first large one too. A file's
     kernel is described by its outputs: no reference of it is executed.
     """
@@ -69,11 +74,10 @@ def run(
         out.data["where"] = "interpreter" if device is None else "gpu"
         out.data["device"] = None if device is None else device.name
         if is_file(source):
-            run_file(out, source, selection, seed, where, device is not None)
+            run_file(out, source, selection, seed, where, device is not None, no_proof)
         else:
-            run_entry(
-                out, entry_named(source), selection, seed, where, device is not None
-            )
+            entry = entry_named(source)
+            run_entry(out, entry, selection, seed, where, device is not None, no_proof)
 
 
 def run_entry(
@@ -83,6 +87,7 @@ def run_entry(
     seed: int,
     where: str,
     on_device: bool,
+    no_proof: bool = False,
 ) -> None:
     """Run cases of a library entry, and show each verdict."""
     from argus.cli.subjects import entry_cases
@@ -93,7 +98,7 @@ def run_entry(
     results: list[Json] = []
     out.data["entry"] = entry.name
     for case in cases:
-        results.append(_case(out, entry, case, selection, seed, on_device))
+        results.append(_case(out, entry, case, selection, seed, on_device, no_proof))
     out.data["cases"] = results
 
 
@@ -104,14 +109,19 @@ def _case(
     selection: Selection,
     seed: int,
     on_device: bool,
+    no_proof: bool,
 ) -> Json:
+    from argus.cli.proving import proved_first
     from argus.cli.subjects import entry_target, parse_statics
     from argus.evaluation.device import run_on_device
+    from argus.evaluation.requests import request_for, with_statics
     from argus.evaluation.simulate import simulate
     from argus.kernels.entry import choose
 
     target = entry_target(entry, selection.target)
     statics = parse_statics(choose(entry, case, target).kernel, selection.settings)
+    request = with_statics(request_for(entry, case, target)[0], statics)
+    claim = proved_first(out, request, f"{entry.name} ({case.name})", no_proof)
     if on_device:
         verdict = run_on_device(entry, case, seed=seed, statics=statics)
         why: Sequence[str] = verdict.why()
@@ -124,7 +134,7 @@ def _case(
     style = "bold red" if why else "green"
     limit = f"tolerance {entry.tolerance:.0e}"
     out.line(
-        f"{word:<7}{case.name}: error {verdict.error:.1e}, {limit}",
+        f"{word:<7}{case.name}: error {verdict.error:.1e}, {limit}; {claim}",
         style=style,
         indent=7,
     )
@@ -133,6 +143,7 @@ def _case(
         "case": case.name,
         "sizes": dict(case.sizes),
         "ok": not why,
+        "proof": claim,
         "why": list(why),
         "tolerance": entry.tolerance,
         **_verdict(verdict),
@@ -170,13 +181,16 @@ def run_file(
     seed: int,
     where: str,
     on_device: bool,
+    no_proof: bool = False,
 ) -> None:
     """Run the kernels of a file, and describe their outputs."""
+    from argus.cli.proving import proved_first
     from argus.cli.subjects import file_subjects
 
     found: list[Json] = []
     for subject in file_subjects(source, selection):
-        found.append(_observe(out, subject, seed, where, on_device))
+        claim = proved_first(out, subject.request, subject.label, no_proof)
+        found.append(_observe(out, subject, seed, where, on_device, claim))
     out.data["kernels"] = found
     out.line(
         "Nothing was compared: a kernel file is parsed and never executed, so that its "
@@ -186,7 +200,12 @@ def run_file(
 
 
 def _observe(
-    out: Output, subject: Subject, seed: int, where: str, on_device: bool
+    out: Output,
+    subject: Subject,
+    seed: int,
+    where: str,
+    on_device: bool,
+    claim: Claim,
 ) -> Json:
     from argus.evaluation.loose import observe, scalars_of
 
@@ -198,7 +217,7 @@ def _observe(
     if not seen.ok:
         out.fail()
     sizes = ", ".join(f"{d}={n}" for d, n in subject.sizes.items())
-    out.line(f"{kernel.name} in {where}: {sizes}", style="bold", indent=2)
+    out.line(f"{kernel.name} in {where}: {sizes}; {claim}", style="bold", indent=2)
     for name, s in seen.outputs.items():
         out.line(
             f"  {name}: {s.elements} elements, {s.unwritten} not written, from "
@@ -211,6 +230,7 @@ def _observe(
     return {
         "kernel": kernel.name,
         "ok": seen.ok,
+        "proof": claim,
         "sizes": dict(subject.sizes),
         "scalars": dict(scalars),
         "outputs": {n: _statistics(s) for n, s in seen.outputs.items()},

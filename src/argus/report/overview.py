@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from argus.report.words import duration, factor, plural, seconds, share
 from argus.runs.conversations import requests
 from argus.runs.history import History
-from argus.runs.records import Budget, LibraryProblem, Verdict
+from argus.runs.records import Budget, FileProblem, LibraryProblem, Problem, Verdict
 from argus.runs.store import Run, State
 from argus.targets import DEFAULT_TARGET
 
@@ -118,8 +118,15 @@ def _facts(found: History, verdict: Verdict | None, best: float | None) -> list[
     return facts
 
 
+def _settled(problem: Problem) -> list[str]:
+    """Parameters of a user's kernel that were not searched, and why."""
+    if not isinstance(problem, FileProblem):
+        return []
+    return [f"{name} is not searched: {why}." for name, why in problem.settled.items()]
+
+
 def _notes(found: History, state: State, kind: str) -> list[str]:
-    notes: list[str] = []
+    notes = _settled(found.started.task.problem)
     if found.best is None:
         refused = sum(
             t.verdict is not None and t.verdict.status != "correct"

@@ -59,6 +59,10 @@ class Mode:
     special: bool = True
     """Some are special, those that are not large."""
     every: bool = False
+    mixed: bool = False
+    """Every other element is special."""
+    large: bool = False
+    """Special ones among others may be large, and hide small errors beside them."""
     poison: bool = True
     finite: bool = True
 
@@ -69,8 +73,14 @@ MODES = (
     Mode("shifted", shift=2.0, poison=False),
 )
 LARGE = Mode("large", scale=64.0, poison=False)
+MEETING = (
+    Mode("mixed", scale=3.0, mixed=True, poison=False),
+    Mode("mixed, large", scale=3.0, mixed=True, large=True),
+)
+"""For places where a condition holds: whatever depends on data shall meet it there."""
 EXTREME = (
     Mode("negative", shift=-3.0, poison=False),
+    Mode("all negative", scale=64.0, shift=-12.0, special=False),
     Mode("constants", every=True, poison=False),
     LARGE,
     Mode("small", scale=1 / 1024, special=False),
@@ -79,7 +89,7 @@ EXTREME = (
     Mode("not finite", finite=False, poison=False),
 )
 """What is tried where the others leave a condition that depends on data."""
-BY_NAME: Mapping[str, Mode] = {m.name: m for m in (*MODES, *EXTREME)}
+BY_NAME: Mapping[str, Mode] = {m.name: m for m in (*MODES, *MEETING, *EXTREME)}
 
 
 def constants(programs: Iterable[Program]) -> tuple[float, ...]:
@@ -187,9 +197,10 @@ def _entries(
     if mode.every:
         values = rng.choice(some, TABLE)
     elif mode.special:
-        if dtype.is_float:  # large ones would hide small errors beside them
+        if dtype.is_float and not mode.large:
             some = some[abs(some) <= _LARGEST]
-        places = rng.integers(0, TABLE, TABLE // _SPECIAL)
+        share = 2 if mode.mixed else _SPECIAL
+        places = rng.integers(0, TABLE, TABLE // share)
         values[places] = rng.choice(some, places.size)
     if dtype.is_float and not mode.finite:
         places = rng.integers(0, TABLE, TABLE // _SPECIAL)

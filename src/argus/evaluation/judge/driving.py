@@ -29,6 +29,7 @@ from argus.evaluation.judge.agreeing import Disagreement, Side, agree
 from argus.evaluation.judge.drawing import (
     EXTREME,
     LARGE,
+    MEETING,
     MODES,
     Mode,
     constants,
@@ -55,6 +56,9 @@ __all__ = ["Driven", "Effort", "driven"]
 
 _ALL = 256
 """Blocks up to which all of a small case are run."""
+_DIRECTED = 8
+"""Blocks that were found for a condition, and are run with other numbers, too."""
+_TRIES = 2
 _SCALED = 0.3
 """Seconds of looking for a block at twice or half the sizes."""
 
@@ -133,11 +137,14 @@ class _Drive:
         self.stuck: list[str] = []
         self.slowest = 0.0
         self.directed: list[int] = []
+        self.nowhere: list[Facet] = []
+        """Of the candidate; other sizes may show them, and none was found."""
 
     def run(self) -> Driven:
         """All steps; the first disagreement ends them."""
         try:
             self._own_sizes()
+            self._meetings()
             self._data()
             self._small()
             self._elsewhere()
@@ -219,13 +226,12 @@ class _Drive:
         """The facets of a kernel; of the problem's own what the candidate has not."""
         if side is self.candidate:
             return [*side.facets.all, *side.facets.flips]
-        mine = self.candidate.facets
+        mine, theirs = self.candidate.facets, side.facets
         seen = {f.mark for f in (*mine.all, *mine.flips)}
-        theirs = (*side.facets.all, *side.facets.flips)
-        return [f for f in theirs if f.mark not in seen]
+        return [f for f in (*theirs.all, *theirs.flips) if f.mark not in seen]
 
-    def _grid(self, side: Side) -> int:
-        env = self._setting(MODES[0]).env(side.program)
+    def _grid(self, side: Side, setting: Setting | None = None) -> int:
+        env = (setting or self._setting(MODES[0])).env(side.program)
         return int(evaluate(side.program.grid, env))
 
     def _search(self) -> None:
@@ -238,9 +244,10 @@ class _Drive:
 
     def _data(self) -> None:
         """Extreme numbers, while conditions on data are left."""
+        short = now() + 2 * self.effort.usual
         rng = np.random.default_rng(self.seed)
         for mode in (*MODES, *EXTREME):
-            left = [f for f in self.candidate.facets.unseen() if self._open(f)]
+            left = [f for f in self._unseen() if self._open(f)]
             unseen = set(self.own.facets.unseen())
             theirs = [f for f in self._different(self.own) if f in unseen]
             theirs = [f for f in theirs if self._open(f)]
@@ -248,7 +255,9 @@ class _Drive:
                 return
             grid = self._grid(self.candidate)
             some = [0, grid - 1, int(rng.integers(0, grid))]
-            blocks = list(dict.fromkeys([*self.directed[:8], *some]))
+            blocks = list(dict.fromkeys([*self.directed[:_DIRECTED], *some]))
+            if not any(f.required for f in (*left, *theirs)) and now() > short:
+                return
             extreme = mode in EXTREME
             setting = self._setting(mode, slack=8.0 if extreme else 1.0)
             for block in blocks:
@@ -256,6 +265,29 @@ class _Drive:
                 unseen = {*self.candidate.facets.unseen(), *self.own.facets.unseen()}
                 if not unseen.intersection([*left, *theirs]):
                     break
+
+    def _meetings(self) -> None:
+        """Numbers of all kinds where conditions hold that few blocks show.
+
+        A condition on data may hold elsewhere, and matter only here.
+        """
+        until = min(now() + 2 * self.effort.usual, self.latest)
+        if not any(self._open(f) for f in self.candidate.facets.all):
+            return  # nothing depends on data
+        for mode in MEETING * _TRIES:
+            for block in self.directed[:_DIRECTED]:
+                if now() > until:
+                    return
+                slack = 8.0 if mode.large else 1.0
+                self._pair(self._setting(mode, slack=slack), [block], False)
+            if all(f.required or not self._open(f) for f in self._unseen()):
+                return
+
+    def _unseen(self) -> list[Facet]:
+        """Of the candidate, without conditions that meet in the other kernel, too."""
+        theirs = {f.mark for f in self.own.facets.all}
+        unseen = self.candidate.facets.unseen()
+        return [f for f in unseen if f.required or f.mark not in theirs]
 
     def _open(self, facet: Facet) -> bool:
         return facet.decides and self.places.known.get(facet) == "data"
@@ -277,23 +309,25 @@ class _Drive:
                     self._flip(side, facet)
 
     def _flip(self, side: Side, facet: Facet) -> None:
-        of_own = side is self.own
-        scalars = self.others.scalars(side.program, facet)
+        of_own, program = side is self.own, side.program
+        scalars = self.others.scalars(program, facet)
+        cases = self.others.scaled()
         if scalars is not None:
-            self._pair(self._setting(MODES[0], scalars=scalars), [0], of_own)
-            return
-        for case in self.others.scaled():
-            setting = self._setting(MODES[0], case)
-            env, deadline = setting.env(side.program), now() + _SCALED
-            found = places(side.program, [facet], setting.tensors(), env, deadline)
+            cases = itertools.chain([self.subject.case], cases)
+        for case in cases:
+            setting = self._setting(MODES[0], case, scalars)
+            env, deadline = setting.env(program), now() + _SCALED
+            found = places(program, [facet], setting.tensors(), env, deadline)
             place = found.get(facet)
             if isinstance(place, int):
                 self._pair(setting, [place], of_own)
                 return
-        solved = self.others.solved(side.program, facet)
-        if solved is not None:
+        solved = self.others.solved(program, facet, scalars)
+        if isinstance(solved, tuple):
             case, block = solved
-            self._pair(self._setting(MODES[0], case), [block], of_own)
+            self._pair(self._setting(MODES[0], case, scalars), [block], of_own)
+        elif solved == "unknown" and not of_own:
+            self.nowhere.append(facet)
 
     def _small(self) -> None:
         """All blocks, at small sizes that are drawn at random."""
@@ -304,8 +338,7 @@ class _Drive:
             if case is None or now() > until:
                 continue
             setting = self._setting(mode, case, multiprocessors=4)
-            program = self.candidate.program
-            grid = int(evaluate(program.grid, setting.env(program)))
+            grid = self._grid(self.candidate, setting)
             if grid <= _ALL:
                 self._pair(setting, list(range(grid)), False)
 
@@ -349,23 +382,18 @@ class _Drive:
             return
         theirs = {f.mark for f in self.own.facets.all}
         never = {f for f, place in self.places.known.items() if place == "never"}
-        missed = [
+        left = [
             f
-            for f in self.candidate.facets.unseen()
+            for f in self._unseen()
             if f not in never
             and (f.decides or isinstance(self.places.known.get(f), int))
         ]
-        theirs_left = {
-            f for f in self.own.facets.unseen() if f not in never and f.decides
-        }
-        own = _texts(f for f in missed if f.mark not in theirs)
-        self.made.missed = (*own, *dict.fromkeys(self.stuck))
-        self.made.own = _texts(
-            [
-                *(f for f in missed if f.mark in theirs),
-                *(f for f in self._different(self.own) if f in theirs_left),
-            ]
-        )
+        missed = [f for f in left if f.required and f.mark not in theirs]
+        rest = {f for f in self.own.facets.unseen() if f not in never and f.decides}
+        more = [f for f in self._different(self.own) if f in rest]
+        self.made.missed = (*_texts(missed), *dict.fromkeys(self.stuck))
+        said = [f for f in left if f not in missed]
+        self.made.own = _texts([*said, *self.nowhere, *more])
 
 
 def _texts(facets: Iterable[Facet]) -> tuple[str, ...]:

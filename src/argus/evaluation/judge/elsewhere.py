@@ -6,9 +6,11 @@ or half the sizes, else what a solver finds. And small ones, drawn at random.
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 
@@ -16,14 +18,17 @@ from argus.evaluation.judge.drawing import MODES
 from argus.evaluation.judge.settings import MANY, Setting, case_of
 from argus.evaluation.judge.subject import Subject
 from argus.evaluation.tiles import Facet, other_sizes
-from argus.ir.expr import evaluate, symbols
+from argus.ir.expr import Expr, evaluate, symbols
 from argus.ir.program import SM_COUNT, Program, ScalarParam
 from argus.kernels.library import Case
 
 __all__ = ["Elsewhere"]
 
-_LEAST = 1 << 16
-"""What sizes may grow to, at least."""
+_LEAST, _MOST = 1 << 16, 1 << 22
+"""What sizes may grow to, at least; where that shows nothing, and tensors need not fit
+any device."""
+_BLOCKS = 1 << 22
+"""Blocks of a kernel, at most: those that write an element are found among all."""
 _SMALL = 1 << 22
 """Products of sizes up to which all blocks of a small case are run."""
 _SMALLEST = 300
@@ -38,8 +43,11 @@ class Elsewhere:
     programs: tuple[Program, ...]
     numbers: tuple[float, ...]
 
-    def free(self) -> dict[str, tuple[int, int]]:
-        """Sizes that may change: what divides them, and their largest value."""
+    def free(self, most: int = _LEAST) -> dict[str, tuple[int, int]]:
+        """Sizes that may change: what divides them, and their largest value.
+
+        That is four times what they are, or ``most``.
+        """
         fixed: set[str] = set()
         for program in self.programs:
             for param in program.params:
@@ -53,7 +61,7 @@ class Elsewhere:
             if name in fixed:
                 continue
             steps = [program.facts.get(name, 1) for program in self.programs]
-            found[name] = math.lcm(*steps), max(4 * n, _LEAST)
+            found[name] = math.lcm(*steps), max(4 * n, most)
         return found
 
     def admitted(self, sizes: Mapping[str, int]) -> Case | None:
@@ -72,44 +80,86 @@ class Elsewhere:
             if free and case is not None:
                 yield case
 
-    def solved(self, program: Program, facet: Facet) -> tuple[Case, int] | None:
-        """A case in which a block, which is named, shows a facet of a program."""
-        free = self.free()
-        if not free:
-            return None
-        kept = {
-            p.sym.name: int(self.subject.scalars[p.name])
+    def solved(
+        self,
+        program: Program,
+        facet: Facet,
+        scalars: Mapping[str, int | float] | None = None,
+    ) -> tuple[Case, int] | Literal["never", "unknown"]:
+        """A case in which a block, which is named, shows a facet of a program.
+
+        ``scalars``: others than the problem's. "never" if there is none.
+        """
+        given = self.subject.scalars if scalars is None else scalars
+        known: dict[str, int | float] = {
+            p.sym.name: given[p.name]
             for p in program.params
-            if isinstance(p, ScalarParam) and p.dtype.startswith("i")
+            if isinstance(p, ScalarParam)
         }
-        kept[SM_COUNT.name] = MANY
-        fixed = {n: v for n, v in self.subject.case.sizes.items() if n not in free}
-        found = other_sizes(program, facet, {**kept, **fixed}, free)
-        if found is None:
-            return None
-        case = self.admitted(found.sizes)
-        return None if case is None else (case, found.block)
+        known[SM_COUNT.name] = MANY
+        # Near sizes first: the other one may be too large for a device. Then with one
+        # size that is large, beside which others may not be.
+        attempts = [self.free(_LEAST), self.free(_MOST)]
+        attempts += [
+            {n: (step, most if n == name else _SMALLEST) for n, (step, most) in far}
+            for far in [list(attempts[1].items())]
+            for name, _ in far
+        ]
+        for number, free in enumerate(attempts):
+            if not free:
+                return "never"
+            sizes = self.subject.case.sizes
+            fixed = {n: v for n, v in sizes.items() if n not in free}
+            found = other_sizes(program, facet, {**known, **fixed}, free)
+            if found == "never" and number == 1:
+                return "never"
+            if isinstance(found, str):
+                continue
+            case = self.admitted(found.sizes)
+            if case is not None and self._blocks(case) <= _BLOCKS:
+                return case, found.block
+        return "unknown"
+
+    def _blocks(self, case: Case) -> int:
+        """The larger number of blocks of the two programs."""
+        setting = Setting(self.subject, case, self.subject.scalars, MODES[0], 0, ())
+        grids = (evaluate(p.grid, setting.env(p)) for p in self.programs)
+        return max(int(grid) for grid in grids)
 
     def scalars(self, program: Program, facet: Facet) -> dict[str, int | float] | None:
-        """Scalars for which a condition that depends on them alone turns out so."""
+        """Scalars for which all conditions on them alone turn out as a facet needs it.
+
+        None where there are no such conditions, or no scalars were found.
+        """
         assert facet.when is not None
         params = {p.sym.name: p for p in program.params if isinstance(p, ScalarParam)}
-        names = {s.name for s in symbols(facet.when)}
-        if not names or not names <= params.keys():
+        conditions = [(facet.when, True)]
+        conditions += [step for step in facet.scope if isinstance(step, tuple)]
+        own: list[tuple[Expr, bool]] = []
+        for cond, taken in conditions:
+            names = {s.name for s in symbols(cond)}
+            if names and names <= params.keys():
+                own.append((cond, taken))
+        if not own:
             return None
-        given = {n: self.subject.scalars[p.name] for n, p in params.items()}
-        tries = [t for c in (*self.numbers, 0.0, 1.0) for t in (c, c + 1, c - 1)]
-        tries += [math.nextafter(c, s) for c in self.numbers for s in (1e30, -1e30)]
-        for name in names:
-            for value in (*tries, 1e6, -1e6):
-                is_float = params[name].dtype.startswith("f")
-                env = {**given, name: float(value) if is_float else int(value)}
-                try:
-                    if evaluate(facet.when, env):
-                        return {p.name: env[n] for n, p in params.items()}
-                except (KeyError, ZeroDivisionError):
-                    break
-        return None
+        env = {n: self.subject.scalars[p.name] for n, p in params.items()}
+        for name in dict.fromkeys(s.name for cond, _ in own for s in symbols(cond)):
+            is_float = params[name].dtype.startswith("f")
+            # As many conditions as one of the numbers can fulfil.
+            env[name] = max(
+                (env[name], *self._tries(is_float)),
+                key=lambda value: _fulfilled(own, {**env, name: value}),
+            )
+        if _fulfilled(own, env) < len(own):
+            return None
+        return {p.name: env[n] for n, p in params.items()}
+
+    def _tries(self, is_float: bool) -> Iterator[int | float]:
+        """Numbers at which conditions on scalars may turn out otherwise."""
+        for c in (*self.numbers, 0.0, 1.0, 1e6, -1e6):
+            near = [math.nextafter(c, s) for s in (1e30, -1e30)]
+            for value in (c, c + 1, c - 1, *near):
+                yield float(value) if is_float else int(value)
 
     def small(self, rng: np.random.Generator) -> Case | None:
         """Small sizes at random; None where they are too many, or not taken."""
@@ -130,3 +180,12 @@ def _grouped(sizes: dict[str, int], own: Mapping[str, int]) -> dict[str, int]:
         sizes["H"] = ratio * sizes["G"]
         sizes["B"] = min(sizes.get("B", 1), 2)
     return sizes
+
+
+def _fulfilled(conditions: list[tuple[Expr, bool]], env: Mapping[str, Any]) -> int:
+    """How many conditions turn out as they shall."""
+    count = 0
+    for cond, taken in conditions:
+        with contextlib.suppress(KeyError, ZeroDivisionError, OverflowError):
+            count += bool(evaluate(cond, env)) == taken
+    return count

@@ -8,6 +8,7 @@ from typing import Any, assert_never
 
 import numpy as np
 
+from argus.evaluation.tiles.choices import Choice, Choices, both
 from argus.evaluation.tiles.decisions import (
     Probe,
     Ways,
@@ -47,6 +48,7 @@ class Collected:
         self.all: list[Facet] = []
         self.flips: list[Facet] = []
         self._meaning = Meaning(program)
+        self._choices = Choices(self._meaning)
         self._collect(program.body, ())
 
     def _collect(self, block: o.Block, scope: Scope) -> None:
@@ -61,13 +63,16 @@ class Collected:
                     self._collect(op.body, (*scope, op))
                     self._last(op, scope)
                     self._meaning.leave(op)
+                    self._choices.leave(op)
                 case o.If():
                     if not isinstance(op.cond, Binary):
                         self._truth(op, op.cond, scope, self.pairs)
                     self._collect(op.then, (*scope, (op.cond, True)))
                     self._collect(op.other, (*scope, (op.cond, False)))
                     self._last(op, scope)
+                    self._merged(op, scope)
                     self._meaning.merge(op)
+                    self._choices.merge(op)
                 case o.Roles():
                     for role in op.roles:
                         self._collect(role.body, scope)
@@ -87,6 +92,7 @@ class Collected:
                 case _:
                     assert_never(op)
             self._tile(op, scope)
+            self._choices.define(op)
 
     def _last(self, op: o.For | o.If, scope: Scope) -> None:
         for e in last(op):
@@ -105,6 +111,7 @@ class Collected:
         table: dict[o.AnyOp, list[Pair]] | None = None,
         decides: bool = True,
         compares: bool = False,
+        required: bool = True,
     ) -> None:
         first, second = (
             Facet(
@@ -116,6 +123,7 @@ class Collected:
                 shape,
                 decides,
                 compares,
+                required=required,
             )
             for i, words in enumerate(said)
         )
@@ -277,6 +285,8 @@ class Collected:
 
     def _elementwise(self, op: o.Elementwise, scope: Scope) -> None:
         mark = self._meaning.tile(op.result)
+        for a, b in self._choices.meeting(op):
+            self._together(op, a, b, scope)
         made = element_choice(op, [self._meaning.known(a) for a in op.args])
         if made is None:
             return
@@ -295,6 +305,57 @@ class Collected:
         )
         if when[0] is not None:
             self._flip(op, when[0], mark, scope, op.result.shape)
+
+    # ------------------------------------------------------------------ combinations
+
+    def _together(self, op: o.Elementwise, a: Choice, b: Choice, scope: Scope) -> None:
+        """Two conditions meet in an operation: all four ways."""
+        known = a.when is not None and b.when is not None
+        mark = f"both {' and '.join(sorted((a.mark, b.mark)))}"
+        for same, said in (
+            (True, ("both hold", "both fail")),
+            (False, ("the first alone holds", "the second alone holds")),
+        ):
+            when: Ways = (None, None)
+            if a.when is not None and b.when is not None:
+                other = b.when if same else inverted(b.when)
+                when = (
+                    binary("and", a.when, other),
+                    binary("and", inverted(a.when), inverted(other)),
+                )
+            words = f"of two conditions that meet here {said[0]} somewhere"
+            other_words = f"of two conditions that meet here {said[1]} somewhere"
+            self._add(
+                op, both(a, b, same=same), (words, other_words), f"{mark} {same}",
+                scope, when, op.result.shape, compares=known, required=False,
+            )  # fmt: skip
+
+    def _merged(self, op: o.If, scope: Scope) -> None:
+        """What was chosen before a branch, where the branch hands it on."""
+        for m in op.tiles:
+            for taken, tile in ((True, m.then), (False, m.other)):
+                for choice in self._choices.of(tile).values():
+
+                    def probe(
+                        tiles: Mapping[o.Tile, Array],
+                        env: Env,
+                        taken: bool = taken,
+                        choice: Choice = choice,
+                    ) -> tuple[bool, bool]:
+                        if bool(value_of(op.cond, env)) != taken:
+                            return False, False
+                        there = choice.truth(tiles, env)
+                        return bool(there.any()), not bool(there.all())
+
+                    mark = f"branch {self._meaning.scalar(op.cond)} {taken} "
+                    said = (
+                        "the branch hands on an element for which a condition holds",
+                        "the branch hands on an element for which a condition fails",
+                    )
+                    self._add(
+                        op, probe, said, mark + choice.mark, scope, (None, None),
+                        tile.shape, table=self.ends, required=False,
+                    )  # fmt: skip
 
 
 def _sentence(op: o.AnyOp, words: str) -> str:

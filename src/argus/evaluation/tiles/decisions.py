@@ -223,6 +223,9 @@ def element_choice(op: o.Elementwise, args: list[Expr | None]) -> Choice | None:
     if op.result.dtype == boolean and fn != "where":
         said = f"`{fn}` holds for some element", f"`{fn}` fails for some element"
         return _probe(op, _truth(fn)), said, (made, _maybe_not(made))
+    if fn == "where":
+        said = "its left side is chosen somewhere", "its right side is chosen somewhere"
+        return _probe(op, _chosen), said, (args[0], _maybe_not(args[0]))
     integer = not op.result.dtype.is_float
     zero = _ways(made, "!=", Const(0)), _ways(made, "==", Const(0))
     if fn in ("minimum", "maximum"):
@@ -284,6 +287,11 @@ def _zero(fn: str) -> Test:
         return made != 0, made == 0
 
     return test
+
+
+def _chosen(values: list[Any]) -> tuple[Any, Any]:
+    there = np.asarray(values[0]) != 0
+    return there, ~there
 
 
 def _order(values: list[Any]) -> tuple[Any, Any]:

@@ -46,7 +46,7 @@ class Watch(Protocol):
         """An operation is about to run."""
         ...
 
-    def ended(self, op: o.AnyOp, env: Env) -> None:
+    def ended(self, op: o.AnyOp, tiles: Mapping[o.Tile, Array], env: Env) -> None:
         """What an operation contains is over; its results are evaluated next."""
         ...
 
@@ -205,7 +205,7 @@ class _Cluster:
             env.update(zip((c.arg.name for c in op.scalars), scalars, strict=True))
             yield from self._block(role, op.body)
             if self.watch is not None:
-                self.watch.ended(op, env)
+                self.watch.ended(op, role.tiles, env)
             tiles = [role.tiles[c.yielded] for c in op.tiles]
             scalars = [scalar_value(c.yielded, env, self.real) for c in op.scalars]
         role.tiles.update(zip((c.result for c in op.tiles), tiles, strict=True))
@@ -215,7 +215,7 @@ class _Cluster:
         taken = bool(scalar_value(op.cond, role.env, self.real))
         yield from self._block(role, op.then if taken else op.other)
         if self.watch is not None:
-            self.watch.ended(op, role.env)
+            self.watch.ended(op, role.tiles, role.env)
         tiles = [role.tiles[m.then if taken else m.other] for m in op.tiles]
         scalars = [
             scalar_value(m.then if taken else m.other, role.env, self.real)

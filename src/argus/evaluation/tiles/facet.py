@@ -35,6 +35,9 @@ class Facet:
     """A comparison, or a combination of comparisons."""
     drivable: bool = True
     """Whether a run can show it."""
+    required: bool = True
+    """Whether nothing is known of a kernel of which no run has shown it. Of two
+    conditions that meet it is not known whether they can hold together."""
 
 
 @dataclass(eq=False)

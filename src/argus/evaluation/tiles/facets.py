@@ -48,10 +48,10 @@ class Facets:
         if self._pairs.get(op):
             self._look(self._pairs, op, tiles, env)
 
-    def ended(self, op: o.AnyOp, env: Env) -> None:
+    def ended(self, op: o.AnyOp, tiles: Mapping[o.Tile, Array], env: Env) -> None:
         """See :class:`argus.evaluation.tiles.execute.Watch`."""
         if self._ends.get(op):
-            self._look(self._ends, op, {}, env)
+            self._look(self._ends, op, tiles, env)
 
     def _look(
         self,

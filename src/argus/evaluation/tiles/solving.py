@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import assert_never
+from typing import Literal, assert_never
 
 from argus.evaluation.tiles.facet import Facet
 from argus.ir import ops as o
@@ -86,22 +86,24 @@ def decided(goal: Goal, grid: int | Expr) -> tuple[dict[str, int] | None, bool]:
 def other_sizes(
     program: Program,
     facet: Facet,
-    known: Mapping[str, int],
+    known: Mapping[str, int | float],
     free: Mapping[str, tuple[int, int]],
-) -> Sizes | None:
+) -> Sizes | Literal["never", "unknown"]:
     """Sizes at which a facet is there, where those of the problem never show it.
 
     ``known``: what stays, by name; ``free``: a divisor and the largest value of each
-    size that may change. None where none was found.
+    size that may change. "never" if there are none, "unknown" if none was found.
     """
     meaning = {name: Const(value) for name, value in known.items()}
     goal = goal_of(program, facet, meaning)
     if goal is None:
-        return None
+        return "unknown"
     condition, given = goal
     dims = {s.name for e in (condition, *given) for s in symbols(e) if s.kind == "dim"}
-    if not dims or not dims <= free.keys():
-        return None
+    if not dims:
+        return "never"  # sizes change nothing about it
+    if not dims <= free.keys():
+        return "unknown"
     own = [*given]
     for name, (step, most) in free.items():
         sym = Sym(name, "dim")
@@ -112,9 +114,9 @@ def other_sizes(
     own += [substitute(r.cond, meaning) for r in program.requirements]
     grid = substitute(program.grid, meaning)
     if any(s.name not in free for s in symbols(grid)):
-        return None
-    model, _ = decided((condition, own), grid)
+        return "unknown"
+    model, impossible = decided((condition, own), grid)
     if model is None:
-        return None
+        return "never" if impossible else "unknown"
     sizes = {name: int(model.get(name, step)) for name, (step, _) in free.items()}
     return Sizes(sizes, int(model.get(BLOCK_INDEX.name, 0)))
