@@ -21,6 +21,8 @@ Not here: when a write is visible and which write a read sees (`verify/order`), 
 vector or a box may begin, and what elements mean.
 """
 
+from typing import assert_never
+
 from argus.ir import ops as o
 from argus.ir.program import Program
 from argus.ir.walk import walk
@@ -49,6 +51,11 @@ def gaps(tile: Program, placed: Program) -> tuple[Gap, ...]:
                 found += product_gaps(op)
             case o.CopyAsync() | o.CopyOut():
                 found += copy_gaps(op, placed.cluster)
-            case _:
+            case (
+                o.Structure() | o.Binding() | o.RegisterOp() | o.Access()
+                | o.Synchronisation() | o.RingOp() | o.Annotation()
+            ):  # fmt: skip
                 found += access_gaps(op)
+            case _:
+                assert_never(op)
     return (*found, *storage_gaps(placed.body))

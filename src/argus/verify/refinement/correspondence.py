@@ -32,6 +32,9 @@ from argus.verify.refinement.meaning import Meaning
 
 __all__ = ["correspondence_gaps"]
 
+_IN_PAIRS = {o.TileCarry: ("arg", "yielded"), o.TileMerge: ("then", "other")}
+"""What `_Reader.same` compares when it has been inside."""
+
 _PLACED = {"plan", "note", "span", "via", "result"}
 """Fields that placing fills in, and results, which are compared by `_Reader.bind`."""
 
@@ -127,9 +130,15 @@ class _Reader:
                     if (one.name, one.warps) != (other.name, other.warps):
                         raise _DifferError(f"role {one.name} became {other.name}")
                     self.block(one.body, other.body)
-            case _:
+            case (
+                o.Binding() | o.RegisterOp() | o.Dot() | o.Access() | o.Copy()
+                | o.Synchronisation() | o.Annotation(),
+                _,
+            ):  # fmt: skip
                 for one, other in zip(defined(tile), defined(placed), strict=True):
                     self.bind(one, other)
+            case _:
+                raise _DifferError(f"a {type(tile).__name__} in a placed program")
         return True
 
     # ------------------------------------------------------------------- tiles
@@ -291,7 +300,7 @@ class _Reader:
         elif isinstance(a, GlobalTensor):
             if a != b:
                 yield f"{path} is {b!r}"
-        elif isinstance(a, o.Block):
+        elif isinstance(a, o.Block | o.Role):
             return  # compared by `same`
         elif isinstance(a, list | tuple):
             mine = cast("Sequence[Any]", a)
@@ -316,19 +325,11 @@ class _Reader:
 
 def _filled_in(a: Any, name: str) -> bool:
     """Fields of particular operations that placing sets, or that `same` compares."""
-    match a:
-        case o.CopyAsync():
-            return name == "barrier" and a.ring is not None
-        case o.Sync():
-            return name == "barrier" or (name == "threads" and a.name is None)
-        case o.TileCarry():
-            return name in ("arg", "yielded")
-        case o.TileMerge():
-            return name in ("then", "other")
-        case o.Role():
-            return True
-        case _:
-            return False
+    if isinstance(a, o.CopyAsync) and a.ring is not None:
+        return name == "barrier"
+    if isinstance(a, o.Sync):
+        return name == "barrier" or (name == "threads" and a.name is None)
+    return type(a) in _IN_PAIRS and name in _IN_PAIRS[type(a)]
 
 
 def _structural(op: o.AnyOp) -> bool:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import lru_cache
+from typing import assert_never
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,8 +97,10 @@ def access_gaps(op: o.AnyOp) -> list[Gap]:
             | o.Copy() | o.Synchronisation() | o.Annotation()
         ):  # fmt: skip
             return []
-        case _:
+        case o.RingOp():
             return [Gap(op.span, f"{type(op).__name__} in a placed program")]
+        case _:
+            assert_never(op)
 
 
 def vector_gap(plan: VectorPlan, view: SharedView) -> tuple[str, bool] | None:
