@@ -32,7 +32,10 @@ from argus.verify.refinement.meaning import Meaning
 
 __all__ = ["correspondence_gaps"]
 
-_IN_PAIRS = {o.TileCarry: ("arg", "yielded"), o.TileMerge: ("then", "other")}
+_IN_PAIRS: dict[type, tuple[str, ...]] = {
+    o.TileCarry: ("arg", "yielded"),
+    o.TileMerge: ("then", "other"),
+}
 """What `_Reader.same` compares when it has been inside."""
 
 _PLACED = {"plan", "note", "span", "via", "result"}
