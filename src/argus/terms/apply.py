@@ -16,6 +16,9 @@ from itertools import product as choices
 
 from argus.terms.arithmetic import (
     absolute,
+    add,
+    cleared,
+    exponential_of,
     larger,
     logarithm_of,
     multiply,
@@ -26,7 +29,6 @@ from argus.terms.arithmetic import (
 )
 from argus.terms.cast import to_integer, to_real, to_truth
 from argus.terms.integers import Applied, Comparison, Integer
-from argus.terms.powers import exponential
 from argus.terms.sets import IndexSet, union
 from argus.terms.term import LN2, ONE, Term, leaf_term, number
 from argus.terms.unknown import Unknown
@@ -109,7 +111,7 @@ def compared_terms(world: World, op: Comparison, left: Term, right: Term) -> Ind
     if left.special is not None or right.special is not None:
         return _compared_special(world, op, left, right)
     difference = left - right
-    whole = _cleared(difference)
+    whole, _ = cleared(difference)
     if whole is not None:
         return world.compare(whole, op, 0)
     reversed_ = op in ("<", ">=")
@@ -117,14 +119,6 @@ def compared_terms(world: World, op: Comparison, left: Term, right: Term) -> Ind
     kind = "eq" if op in ("==", "!=") else "gt"
     holds = op in ("==", ">", "<")
     return world.compare(world.truth_of(kind, shown), "==", int(holds))
-
-
-def _cleared(term: Term) -> Integer | None:
-    """A positive multiple of a term that is an integer expression, or None."""
-    denominator = 1
-    for coefficient in term.parts.values():
-        denominator *= Fraction(coefficient).denominator
-    return term.scaled(denominator).integer
 
 
 def _compared_special(
@@ -230,10 +224,12 @@ def _call(name: str) -> RealFunction:
 
 
 REAL: dict[str, RealFunction] = {
-    "add": lambda world, where, a: a[0] + a[1],
-    "sub": lambda world, where, a: a[0] - a[1],
+    "add": lambda world, where, a: add(world, where, a[0], a[1]),
+    "sub": lambda world, where, a: add(world, where, a[0], -a[1]),
     "mul": lambda world, where, a: multiply(world, where, a[0], a[1]),
-    "fma": lambda world, where, a: multiply(world, where, a[0], a[1]) + a[2],
+    "fma": lambda world, where, a: add(
+        world, where, multiply(world, where, a[0], a[1]), a[2]
+    ),
     "div": lambda world, where, a: multiply(
         world, where, a[0], power(world, where, a[1], -1)
     ),
@@ -241,11 +237,11 @@ REAL: dict[str, RealFunction] = {
     "abs": lambda world, where, a: absolute(world, a[0]),
     "maximum": lambda world, where, a: larger(world, a[0], a[1]),
     "minimum": lambda world, where, a: smaller(world, a[0], a[1]),
-    "exp": lambda world, where, a: exponential(a[0]),
-    "exp2": lambda world, where, a: exponential(
-        multiply(world, where, a[0], _LN2_TERM)
+    "exp": lambda world, where, a: exponential_of(world, where, a[0]),
+    "exp2": lambda world, where, a: exponential_of(
+        world, where, multiply(world, where, a[0], _LN2_TERM)
     ),
-    "expm1": lambda world, where, a: exponential(a[0]) - ONE,
+    "expm1": lambda world, where, a: exponential_of(world, where, a[0]) - ONE,
     "log": lambda world, where, a: logarithm_of(world, where, a[0]),
     "log2": lambda world, where, a: multiply(
         world, where, logarithm_of(world, where, a[0]), _PER_LN2

@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from math import ceil, floor
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from math import ceil, floor, lcm
 
-from argus.terms.leaves import Call, Sum
+from argus.terms.integers import Integer
+from argus.terms.leaves import Call, Max, Sum
 from argus.terms.maxima import maximum_of
 from argus.terms.obligations import Obligation
-from argus.terms.powers import is_nonnegative, is_positive, logarithm, raised
-from argus.terms.sets import IndexSet
+from argus.terms.powers import (
+    exponential,
+    is_nonnegative,
+    is_positive,
+    logarithm,
+    raised,
+)
+from argus.terms.sets import IndexSet, union
 from argus.terms.sums import tidy
 from argus.terms.term import (
     MINUS_INFINITY,
+    Product,
     Rational,
     Term,
     leaf_term,
     number,
     undefined,
+    whole,
 )
+from argus.terms.unknown import Unknown
 from argus.terms.world import World
 
 
@@ -32,6 +43,60 @@ def multiply(world: World, where: IndexSet, left: Term, right: Term) -> Term:
                 )
             return infinite
     return left * right
+
+
+def add(world: World, where: IndexSet, left: Term, right: Term) -> Term:
+    """A sum. What is added to infinity is taken to be finite, which is noted."""
+    if left.infinite:
+        note_finite(world, where, right, right.parts)
+    elif right.infinite:
+        note_finite(world, where, left, left.parts)
+    return left + right
+
+
+def exponential_of(world: World, where: IndexSet, term: Term) -> Term:
+    """An exponential. A maximum that it subtracts is one of some number."""
+    negative = [p for p, c in term.parts.items() if c < 0]
+    note_finite(world, where, term, negative)
+    return exponential(term)
+
+
+def note_finite(
+    world: World, where: IndexSet, term: Term, parts: Iterable[Product]
+) -> None:
+    """Note maxima in parts of a term that may be minus infinity.
+
+    A finite stand-in cannot make what is not a number: it is noted only where a program
+    writes infinity itself.
+    """
+    if not world.true_infinity or term.special is not None:
+        return
+    for part in parts:
+        for leaf, _ in part.factors:
+            if isinstance(leaf, Max):
+                found = Obligation(
+                    "finite",
+                    leaf_term(leaf),
+                    where,
+                    _some(world, leaf),
+                    "it is subtracted from what may be infinite, too",
+                )
+                world.obligations.add(found)
+
+
+def _some(world: World, leaf: Max) -> IndexSet | None:
+    """Where a maximum is one of at least one number."""
+    key = ("some", leaf)
+    if key not in world.memory:
+        try:
+            world.memory[key] = union(
+                world.project(g.domain, g.variables) for g in leaf.generators
+            )
+        except Unknown:
+            world.memory[key] = None
+    found = world.memory[key]
+    assert found is None or isinstance(found, IndexSet)
+    return found
 
 
 def power(world: World, where: IndexSet, term: Term, exponent: Rational) -> Term:
@@ -113,9 +178,20 @@ def rounded(world: World, name: str, term: Term) -> Term:
     if term.integer is not None or term.special is not None:
         return term
     value = term.constant
-    if value is None:
+    if value is not None:
+        return number({"floor": floor, "ceil": ceil, "round": round}[name](value))
+    above, below = cleared(term)
+    if above is None or name == "round":
         return tidied_call(world, name, [term])
-    return number({"floor": floor, "ceil": ceil, "round": round}[name](value))
+    if name == "floor":
+        return whole(world.quotient(above, below))
+    return -whole(world.quotient(-above, below))
+
+
+def cleared(term: Term) -> tuple[Integer | None, int]:
+    """(n, d) with term = n / d, for an integer expression n and a number d > 0."""
+    below = lcm(*(Fraction(c).denominator for c in term.parts.values()))
+    return term.scaled(below).integer, below
 
 
 def tidied_call(world: World, name: str, args: Sequence[Term]) -> Term:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from argus.terms.arithmetic import cleared
 from argus.terms.integers import Integer
 from argus.terms.sets import IndexSet, union
 from argus.terms.term import ONE, ZERO, Term, whole
@@ -64,6 +65,9 @@ def truncated(world: World, term: Term) -> Integer:
         return Integer.of(int(constant))
     if term.special is not None:
         raise Unknown(f"the integer that {term} is cut to")
+    above, below = cleared(term)
+    if above is not None and world.is_empty(world.compare(above, "<", 0)):
+        return world.quotient(above, below)
     return world.truncation_of(term)
 
 

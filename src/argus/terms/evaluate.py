@@ -279,11 +279,20 @@ class Evaluation:
             if any(a.variables & bound for a in monomial):
                 if not any(monomial == (v,) for v in bound):
                     opaque.append(name)
+                if all(isinstance(a, Truth) for a in monomial):
+                    value = _bit(value, at)
                 continue
             number = math.prod(self.atom(a) for a in monomial)
             fixed = isl.Val.int_from_si(value.get_ctx(), number)
             value = value.fix_val(PARAMETER, at, fixed)
         return value, opaque
+
+
+def _bit(value: isl.Set, at: int) -> isl.Set:
+    """A set in which a parameter is 0 or 1: sets do not say what is a fact."""
+    zero, one = (isl.Val.int_from_si(value.get_ctx(), n) for n in (0, 1))
+    value = value.lower_bound_val(PARAMETER, at, zero)
+    return value.upper_bound_val(PARAMETER, at, one)
 
 
 def _points(

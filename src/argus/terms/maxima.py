@@ -15,7 +15,7 @@ from argus.terms.integers import Variable
 from argus.terms.leaves import Generator, Max
 from argus.terms.sets import IndexSet
 from argus.terms.sums import renamed
-from argus.terms.term import MINUS_INFINITY, Term, leaf_term
+from argus.terms.term import MINUS_INFINITY, Term, leaf_term, undefined
 from argus.terms.world import World
 
 Source = tuple[Sequence[Variable], IndexSet, Term]
@@ -33,8 +33,10 @@ def maximum_over(world: World, sources: Iterable[Source]) -> Term:
     for variables, domain, term in sources:
         if world.is_empty(domain) or term == MINUS_INFINITY:
             continue
-        if term.special is not None:
+        if term.undefined is not None or (term.special and domain.is_universe):
             return term
+        if term.special is not None:
+            return undefined("a maximum that is infinite at some points")
         leaf = term.single
         if not isinstance(leaf, Max):
             generators.append(_generator(world, variables, domain, term))

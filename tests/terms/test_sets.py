@@ -1,0 +1,204 @@
+"""Sets are what their conditions say, opaque atoms included."""
+
+from itertools import product
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from argus.terms import (
+    IndexSet,
+    Integer,
+    RandomData,
+    Unknown,
+    Variable,
+    World,
+    element,
+    holds_at,
+    intersection,
+)
+from argus.terms.integers import Comparison
+
+RANGE = range(-2, 7)
+DATA = RandomData(7)
+OPS: tuple[Comparison, ...] = ("==", "!=", "<", "<=", ">", ">=")
+Condition = tuple[object, ...]
+
+
+@st.composite
+def conditions(draw: st.DrawFn, depth: int = 2) -> Condition:
+    if depth == 0 or draw(st.integers(0, 2)) == 0:
+        pair = st.sampled_from(("x", "y", "xy", "div", "mod", "min", "entry", "truth"))
+        number = draw(st.integers(-2, 5))
+        return ("compare", draw(pair), draw(st.sampled_from(OPS)), number)
+    op = draw(st.sampled_from(("and", "or", "minus", "not")))
+    return (op, draw(conditions(depth - 1)), draw(conditions(depth - 1)))
+
+
+class Plane:
+    """Two variables, and what is made of them."""
+
+    def __init__(self) -> None:
+        self.world = World()
+        self.x = self.world.variable("x", RANGE.start, RANGE.stop)
+        self.y = self.world.variable("y", RANGE.start, RANGE.stop)
+        self.variables = [v for n in (self.x, self.y) for v in n.variables()]
+
+    def integer(self, name: str) -> Integer:
+        x, y, world = self.x, self.y, self.world
+        match name:
+            case "x":
+                return x
+            case "y":
+                return y
+            case "xy":
+                return x * y
+            case "div":
+                return world.quotient(x + 2 * y, 3)
+            case "mod":
+                return world.remainder(x - y, 4)
+            case "min":
+                return world.minimum(x, 2 * y)
+            case "entry":
+                return world.entry("table", [x + y])
+            case _:
+                return world.truth_of("gt", element("A", [x]) - element("A", [y]))
+
+    def set(self, condition: Condition) -> IndexSet:
+        match condition:
+            case ("compare", str(name), op, int(number)):
+                assert op in OPS
+                return self.world.compare(self.integer(name), op, number)
+            case ("not", tuple() as inner, _):
+                return ~self.set(inner)
+            case (op, tuple() as left, tuple() as right):
+                a, b = self.set(left), self.set(right)
+                return a & b if op == "and" else a | b if op == "or" else a - b
+            case _:
+                raise TypeError(condition)
+
+    def points(self) -> list[dict[Variable, int]]:
+        return [
+            dict(zip(self.variables, p, strict=True)) for p in product(RANGE, RANGE)
+        ]
+
+
+def holds(plane: Plane, condition: Condition, point: dict[Variable, int]) -> bool:
+    """A condition by comparing numbers."""
+    match condition:
+        case ("compare", str(name), op, int(number)):
+            fixed = {v: Integer.of(n) for v, n in point.items()}
+            value = plane.world.substitute(plane.integer(name), fixed)
+            assert op in OPS
+            return holds_at(plane.world.compare(value, op, number), {}, DATA)
+        case ("not", tuple() as inner, _):
+            return not holds(plane, inner, point)
+        case (op, tuple() as left, tuple() as right):
+            a, b = holds(plane, left, point), holds(plane, right, point)
+            return (a and b) if op == "and" else (a or b) if op == "or" else a and not b
+        case _:
+            raise TypeError(condition)
+
+
+@settings(max_examples=40, deadline=None)
+@given(conditions(), st.tuples(st.sampled_from(RANGE), st.sampled_from(RANGE)))
+def test_a_set_holds_where_its_condition_does(
+    condition: Condition, at: tuple[int, int]
+) -> None:
+    plane = Plane()
+    point = dict(zip(plane.variables, at, strict=True))
+    expected = holds(plane, condition, point)
+    made = plane.set(condition)
+    assert holds_at(made, point, DATA) == expected
+    assert holds_at(plane.world.close(made), point, DATA) == expected
+    assert holds_at(plane.world.canonical(made), point, DATA) == expected
+    fixed = {v: Integer.of(n) for v, n in point.items()}
+    assert holds_at(plane.world.substitute(made, fixed), {}, DATA) == expected
+
+
+@settings(max_examples=25, deadline=None)
+@given(conditions(), conditions())
+def test_what_is_proved_of_sets_is_true_of_points(
+    left: Condition, right: Condition
+) -> None:
+    plane = Plane()
+    world, a, b = plane.world, plane.set(left), plane.set(right)
+    inside = [p for p in plane.points() if holds_at(a, p, DATA)]
+    if world.is_empty(a):
+        assert not inside
+    if world.is_subset(a, b):
+        assert all(holds_at(b, p, DATA) for p in inside)
+    if world.canonical(a) is world.canonical(b):
+        assert all(holds_at(b, p, DATA) for p in inside)
+    point = world.sample(a)
+    if point is not None and not any(
+        "entry" in str(c) or "truth" in str(c) for c in left
+    ):
+        assert holds_at(a, {**dict.fromkeys(plane.variables, 0), **point}, DATA)
+
+
+@settings(max_examples=40, deadline=None)
+@given(conditions(), st.sampled_from(RANGE))
+def test_a_projection_says_whether_there_is_a_point(
+    condition: Condition, y: int
+) -> None:
+    plane = Plane()
+    made = plane.set(condition)
+    try:
+        shadow = plane.world.project(made, [plane.variables[0]])
+    except Unknown:
+        return
+    line = [p for p in plane.points() if p[plane.variables[1]] == y]
+    expected = any(holds_at(made, p, DATA) for p in line)
+    assert holds_at(shadow, {plane.variables[1]: y}, DATA) == expected
+
+
+def test_what_an_opaque_atom_depends_on_is_not_projected() -> None:
+    plane = Plane()
+    where = plane.world.compare(plane.world.entry("table", [plane.x]), "==", 3)
+    with pytest.raises(Unknown, match=r"table\[x\]"):
+        plane.world.project(where, plane.variables[:1])
+
+
+def test_facts_of_a_launch_decide() -> None:
+    world = World()
+    n = world.size("N")
+    k = world.variable("k", 0, n)
+    assert not world.is_empty(world.compare(k, "==", 5))
+    world.require(world.compare(n, "<=", 5), "the kernel requires it")
+    assert world.is_empty(world.compare(k, "==", 5))
+
+
+def test_assumed_entries_are_facts_of_every_entry() -> None:
+    world = World()
+    pages, used = world.size("P"), world.size("U")
+
+    def within(at: tuple[Integer, ...], entry: Integer) -> IndexSet:
+        outside = world.compare(at[0], "<", 0) | world.compare(at[0], ">=", used)
+        return outside | (
+            world.compare(entry, ">=", 0) & world.compare(entry, "<", pages)
+        )
+
+    world.assume_entries("table", within)
+    i = world.variable("i", 0, used)
+    entry = world.entry("table", [i])
+    assert world.is_empty(world.compare(entry, ">=", pages))
+    beyond = world.entry("table", [i + 1])
+    assert not world.is_empty(world.compare(beyond, ">=", pages))
+
+
+def test_renaming_may_swap_variables() -> None:
+    plane = Plane()
+    x, y = plane.variables
+    where = plane.world.compare(plane.x, "<", 2 * plane.y)
+    swapped = plane.world.substitute(where, {x: plane.y, y: plane.x})
+    assert swapped.same(plane.world.compare(plane.y, "<", 2 * plane.x))
+
+
+def test_everything_and_nothing() -> None:
+    plane = Plane()
+    where = plane.world.compare(plane.x, "<", 2)
+    assert (where | ~where).is_universe
+    assert (where & ~where).is_nothing
+    assert intersection([where, IndexSet.universe]) is where
+    assert (where - where).is_nothing
