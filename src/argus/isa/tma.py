@@ -87,7 +87,12 @@ def _load(rank: int, multicast: bool = False, hint: bool = False) -> Instruction
     operands = f"[%0], [%1, {{{_placeholders(rank, 3)}}}], [%2]"
     inputs = ['"r"(smem)', '"l"(map)', '"r"(bar)', *coordinates]
     reads = ("[map]", "bar")
-    rules = ["one thread executes it", _MAP_RULE]
+    rules = [
+        "one thread executes it",
+        "argus_fence_proxy_async follows the ordinary reads of smem and writes to it, "
+        "before a barrier, before it",
+        _MAP_RULE,
+    ]
     if multicast:
         name += ".multicast::cluster"
         parameters += ", u16 mask"
