@@ -209,8 +209,8 @@ class _Search:
             if facet.when is None or facet in self.facets.seen:
                 continue
             found = other_sizes(self.program, facet, known, free)
-            if found is None:
-                continue
+            if isinstance(found, str):
+                continue  # there are none, or none was found
             # The condition may turn out so outside of tensors only: twice the sizes.
             for factor, manner in zip((1, 2), MANNERS, strict=False):
                 larger = {n: factor * v for n, v in found.sizes.items()}
