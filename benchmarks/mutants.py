@@ -240,7 +240,7 @@ def run_one(subject: str, operator: str, number: int, *, build_only: bool) -> in
     """Build one mutant and launch it; one line of JSON says what was seen."""
     from argus.codegen import emit
     from argus.diagnostics import ArgusError
-    from argus.runtime.build import BuildOptions, build
+    from argus.runtime.build import build
     from argus.runtime.launch import Loaded
     from verifier.report.subjects import SUBJECTS, Mutant, program_of
 
@@ -253,7 +253,7 @@ def run_one(subject: str, operator: str, number: int, *, build_only: bool) -> in
         program = program_of(subject)
     try:
         source = emit(program)
-        cubin = build(source.text, "sm_90a", BuildOptions(spill_bytes=1 << 20))
+        cubin = build(source.text, "sm_90a")
     except ArgusError as error:
         say("does not build", changed_line=line, detail=str(error).splitlines()[0])
         return 0

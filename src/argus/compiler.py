@@ -301,9 +301,7 @@ def _build(request: Request, key: str) -> Built:
     from argus.codegen import emit
 
     source = emit(program)
-    options = BuildOptions(
-        spill_bytes=program.spill_bytes, registers=source.spec.registers
-    )
+    options = BuildOptions(registers=source.spec.registers)
     cubin = cache.cubin(source.text, request.target, options, file=request.kernel.file)
     cache.remember(key, source.spec, cubin, options)
     return Built(source.spec, cubin)

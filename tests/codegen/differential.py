@@ -88,7 +88,7 @@ class Case:
         lines += [f"def {self.name}(", *(f"    {g}," for g in given), "):"]
         sizes = self.sizes().items()
         body = [
-            f"ag.launch(warps={self.warps}, spill_bytes=65536)",
+            f"ag.launch(warps={self.warps})",
             *(
                 f'ag.require(ag.dim("{dim}") == {size}, "one block does it all")'
                 for dim, size in sizes

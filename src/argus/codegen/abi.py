@@ -118,7 +118,6 @@ def launch_spec(cx: Context, entry: str, args: list[Arg]) -> LaunchSpec:
         requirements=(*program.requirements, *guards(program, cx.types)),
         alignments=tuple(program.alignments),
         outputs=tuple(program.outputs),
-        spill_bytes=program.spill_bytes,
         registers=_registers(program),
     )
 

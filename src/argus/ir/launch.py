@@ -103,7 +103,6 @@ class LaunchSpec:
     requirements: tuple[Requirement, ...]
     alignments: tuple[PointerAlignment, ...]
     outputs: tuple[str, ...]
-    spill_bytes: int = 0
     registers: int | None = None
 
     def to_json(self) -> str:
@@ -130,7 +129,6 @@ class LaunchSpec:
             ],
             "alignments": [[a.tensor, a.bytes] for a in self.alignments],
             "outputs": list(self.outputs),
-            "spill_bytes": self.spill_bytes,
             "registers": self.registers,
         }
         return json.dumps(data, sort_keys=True)
@@ -292,7 +290,6 @@ def _spec_in(data: Mapping[str, Json]) -> LaunchSpec:
         requirements=_each(data["requirements"], requirement),
         alignments=_each(data["alignments"], alignment),
         outputs=_each(data["outputs"], _text),
-        spill_bytes=_int(data["spill_bytes"]),
         registers=None if data["registers"] is None else _int(data["registers"]),
     )
 

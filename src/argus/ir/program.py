@@ -79,8 +79,6 @@ class Program:
     """Symbol name -> power of two known to divide it (from the specialisation)."""
     outputs: list[str] = field(default_factory=list[str])
     """Names of tensors the kernel writes."""
-    spill_bytes: int = 0
-    """Spills the author declares acceptable."""
     placed: bool = False
     shared_bytes: int = 0
     """Dynamic shared memory of a block; set by placing."""

@@ -28,12 +28,10 @@ _QUIET = (
 class BuildOptions:
     """How to build. Everything here is part of the cache key.
 
-    ``spill_bytes`` is what the kernel declares acceptable, per thread. ``line_info``
-    keeps line numbers in the binary, for profilers. ``registers`` is how many a thread
-    must be launched with, where the proof counts on it (setmaxnreg).
+    ``line_info`` keeps line numbers in the binary, for profilers. ``registers`` is how
+    many a thread must be launched with, where the proof counts on it (setmaxnreg).
     """
 
-    spill_bytes: int = 0
     line_info: bool = False
     registers: int | None = None
 
@@ -52,7 +50,7 @@ class BuildOptions:
 
     def deciding(self, target: str) -> tuple[str, ...]:
         """All that decides what a build returns: flags, and what makes it an error."""
-        return (*self.flags(target), str(self.spill_bytes), str(self.registers))
+        return (*self.flags(target), str(self.registers))
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +88,7 @@ def build(
         ArgusError: AG0701 and AG0702 (the code is rejected), AG0703 (wgmma serialised),
             AG0704 (setmaxnreg ignored), AG0705 (no NVRTC), AG0706 (unknown target),
             AG0708 (a warning that is not known), AG0710 (no usage in the log),
-            AG0711 (launched with other registers than ``options.registers``),
-            AG0506 (more spills than ``options.spill_bytes``).
+            AG0711 (launched with other registers than ``options.registers``).
     """
     options = options or BuildOptions()
     done = nvrtc.compile_source(source, _SOURCE_NAME, options.flags(target))
@@ -110,7 +107,7 @@ def build(
     reporter = Reporter()
     _report_findings(reporter, done.log, source, target, options, file)
     _report_registers(reporter, usage, options)
-    _report_spills(reporter, usage, options)
+    _report_spills(reporter, usage)
     return Cubin(
         image=done.image,
         log=done.log,
@@ -205,21 +202,20 @@ def _report_registers(
     )
 
 
-def _report_spills(
-    reporter: Reporter, usage: ResourceUsage, options: BuildOptions
-) -> None:
+def _report_spills(reporter: Reporter, usage: ResourceUsage) -> None:
+    """Spills cost time. They are an error with `ag.expect(spills=0)` only."""
     spilled = max(usage.spill_stores, usage.spill_loads)
-    if spilled <= options.spill_bytes:
+    if spilled == 0:
         return
     reporter.report(
         "AG0506",
         None,
-        f"{spilled} bytes of registers are spilled per thread, "
-        f"{options.spill_bytes} are declared",
+        f"{spilled} bytes of registers are spilled per thread",
+        severity="slow",
         notes=[
             f"{usage.spill_stores} bytes of stores, {usage.spill_loads} bytes of "
             f"loads, {usage.registers} registers per thread",
         ],
-        help="make the tile smaller, spread it over more warps, or declare "
-        f"`ag.launch(spill_bytes={spilled})`",
+        help="make the tile smaller, or spread it over more warps; "
+        "`ag.expect(spills=0)` makes spills an error",
     )

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from argus.compiler import Request, build, placed_program, prove
-from argus.diagnostics import ArgusError
+from argus.diagnostics import ArgusError, fail
 from argus.evaluation.judge import findings as say
 from argus.evaluation.judge.candidate import (
     check_program,
@@ -171,6 +171,14 @@ def _ended(clock: Clock, status: Status, found: tuple[Finding, ...]) -> Checked:
 
 def predicted(program: Program, subject: Subject, usage: ResourceUsage) -> Predicted:
     """What the performance model says. Raises ArgusError for what it does not know."""
+    if usage.spill_stores:
+        raise fail(
+            "AG0506",
+            None,
+            f"{usage.spill_stores} bytes of registers are spilled per thread: the "
+            "performance model does not know what that costs",
+            help="measure it on a GPU, or make the tile smaller",
+        )
     arguments = environment(program, subject.arguments(), subject)
     said = predict(
         program,

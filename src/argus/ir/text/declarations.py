@@ -75,8 +75,6 @@ class _Declarations:
         if program.statics:
             each = (f"{k}={_static(v)}" for k, v in sorted(program.statics.items()))
             yield "statics " + ", ".join(each)
-        if program.spill_bytes:
-            yield f"spills up to {program.spill_bytes} bytes"
         for param in program.params:
             yield self.param(param)
         if program.outputs != [x.name for x in program.params if self.is_out(x)]:

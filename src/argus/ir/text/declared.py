@@ -36,7 +36,7 @@ _ORDER = {
     "outputs": 2,
 }
 """A line may use what lines of a lower number declare; others are 2."""
-_ONCE = ("grid", "statics", "spills", "outputs")
+_ONCE = ("grid", "statics", "outputs")
 SYMBOL_KINDS: dict[str, SymKind] = {x: x for x in get_args(SymKind)}
 _SCALARS = ("i32", "i64", "f32")
 
@@ -109,10 +109,6 @@ class Declared:
             case "statics":
                 for name, value in _separated(c, lambda: _static(v)):
                     program.statics[name] = value
-            case "spills":
-                c.expect("up to")
-                program.spill_bytes = c.integer()
-                c.expect("bytes")
             case "param" | "out":
                 self._param(v, word == "out")
             case "outputs":

@@ -46,7 +46,6 @@ def gemm_sm90(
     WARPGROUPS: int = 2,
     BC: int = 64,
     TMA_STORE: bool = True,
-    SPILL: int = 0,
     AHEAD: bool = True,
     REGISTERS: int = 240,
     ACTIVATION: ag.Inline = plain,
@@ -60,7 +59,6 @@ def gemm_sm90(
     N = B.shape[0]
     ag.require(K > 0, "the first step of K is taken before the loop")
     ag.cluster(CLUSTER)
-    ag.launch(spill_bytes=SPILL)
     ring = ag.ring(STAGES, a=A.dtype.tile(BM, BK), b=B.dtype.tile(BN, BK))
     if TMA_STORE:
         out = (ag.shared(C.dtype, (BM, BC)), ag.shared(C.dtype, (BM, BC)))

@@ -21,13 +21,12 @@ def layernorm(
     ROWS: int = 1,
     WARPS: int = 8,
     MIN_BLOCKS: int = 1,
-    SPILL: int = 0,
 ):
     """Y[m, n] = (X[m, n] - mean) * rsqrt(variance + eps) * W[n] + B[n]."""
     M, N = X.shape
     ag.require(N > 0, "a mean over no columns is not defined")
     ag.require(N <= BN, "a row is held in registers")
-    ag.launch(warps=WARPS, min_blocks=MIN_BLOCKS, spill_bytes=SPILL)
+    ag.launch(warps=WARPS, min_blocks=MIN_BLOCKS)
     b = ag.block(ag.cdiv(M, ROWS))
     x = ag.load(X[b * ROWS :, 0:], (ROWS, BN)).to(f32)
     centred = ag.where(ag.index(x, "N") < N, x - ag.mean(x, "N", N), 0.0)

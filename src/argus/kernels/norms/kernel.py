@@ -2,8 +2,8 @@
 
 A block holds ROWS whole rows of at most BN columns in registers; missing columns are
 filled with the neutral element. Rows are read and written once. MIN_BLOCKS blocks share
-a multiprocessor: one loads while another reduces. Rows of more than 16384 columns may
-spill SPILL bytes of registers per thread.
+a multiprocessor: one loads while another reduces. Rows of more than 16384 columns
+spill a few registers.
 """
 
 import argus as ag
@@ -19,7 +19,6 @@ def softmax(
     ROWS: int = 1,
     WARPS: int = 8,
     MIN_BLOCKS: int = 1,
-    SPILL: int = 0,
     FOLD: bool = True,
 ):
     """Y[m, n] = exp(X[m, n] - max) / sum over n of the same.
@@ -28,7 +27,7 @@ def softmax(
     """
     M, N = X.shape
     ag.require(N <= BN, "a row is held in registers")
-    ag.launch(warps=WARPS, min_blocks=MIN_BLOCKS, spill_bytes=SPILL)
+    ag.launch(warps=WARPS, min_blocks=MIN_BLOCKS)
     b = ag.block(ag.cdiv(M, ROWS))
     x = ag.load(X[b * ROWS :, 0:], (ROWS, BN), fill=-ag.inf).to(f32)
     if FOLD:
@@ -50,12 +49,11 @@ def rmsnorm(
     ROWS: int = 1,
     WARPS: int = 8,
     MIN_BLOCKS: int = 1,
-    SPILL: int = 0,
 ):
     """Y[m, n] = X[m, n] * rsqrt(mean over n of X**2 + eps) * W[n]."""
     M, N = X.shape
     ag.require(N <= BN, "a row is held in registers")
-    ag.launch(warps=WARPS, min_blocks=MIN_BLOCKS, spill_bytes=SPILL)
+    ag.launch(warps=WARPS, min_blocks=MIN_BLOCKS)
     b = ag.block(ag.cdiv(M, ROWS))
     x = ag.load(X[b * ROWS :, 0:], (ROWS, BN)).to(f32)
     w = ag.load(W[0:], (BN,)).to(f32)

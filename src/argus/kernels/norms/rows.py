@@ -28,8 +28,7 @@ def row_statics(n: int, bits: int = 16) -> dict[str, object]:
     warps = min(16, max(1, columns // 1024))
     crowded = bits > 16 or n % 8 != 0 or columns // (32 * warps) > 32
     blocks = max(1, (16 if crowded else 32) // warps)
-    statics = {"BN": columns, "WARPS": warps, "MIN_BLOCKS": blocks, "ROWS": 1}
-    return {**statics, "SPILL": 128 if columns > 16384 else 0}
+    return {"BN": columns, "WARPS": warps, "MIN_BLOCKS": blocks, "ROWS": 1}
 
 
 def _case(m: int, n: int, name: str = "") -> Case:

@@ -43,8 +43,9 @@ _ONLINE = Knob(
     False,
 )
 _FOLD = usual("FOLD")
-_SPILL = Knob("SPILL", (0, 128), "bytes of registers that may spill", "launch-bounds")
-KNOBS = by_name(_BN, _ROWS, _WARPS, _BLOCKS, _SPILL)
+_CROWDED, _SPILLED = 16384, 16
+"""Longer rows may spill that many registers of a thread: nothing else can hold them."""
+KNOBS = by_name(_BN, _ROWS, _WARPS, _BLOCKS)
 """What every norm over rows has."""
 
 _PASSES: dict[str, tuple[Value, ...]] = {
@@ -60,7 +61,7 @@ _HELD: dict[str, tuple[Value, ...]] = {
     "WARPS": _WARPS.values,
     "MIN_BLOCKS": _BLOCKS.values,
 }
-_HELD_DEFAULTS: dict[str, Value] = {**_PASSES_DEFAULTS, "BN": 8192, "SPILL": 0}
+_HELD_DEFAULTS: dict[str, Value] = {**_PASSES_DEFAULTS, "BN": 8192}
 
 
 def _passes(entry: str, *knobs: Knob) -> Form:
@@ -121,14 +122,12 @@ class RowSpace(DesignSpace):
         return self.apply({}, {"form": form, **edit, "MIN_BLOCKS": 1})
 
     def repaired(self, design: Design, pinned: frozenset[str]) -> Design:
-        """Spills where nothing else can hold the row; blocks that fit together."""
+        """Blocks that fit together."""
         new = dict(design)
         threads = WARP * number(new["WARPS"])
         most = RESIDENT // threads
         if number(new["MIN_BLOCKS"]) > most and "MIN_BLOCKS" not in pinned:
             new["MIN_BLOCKS"] = max(v for v in _blocks(self, new) if v <= most)
-        if "SPILL" in new and "SPILL" not in pinned:
-            new["SPILL"] = 128 if number(new["BN"]) > 16384 else 0
         return new
 
     def invalid(self, design: Design, problem: Problem) -> str | None:
@@ -175,7 +174,7 @@ def _registers(family: RowSpace, design: Design, n: int) -> int:
         need += elements // 2 if each % 4 == 0 else 3 * elements // 2
     if design["form"] == "passes":
         need += 12  # what a row carries from part to part, and the loops
-    return need - number(design.get("SPILL", 0)) // 8
+    return need - (_SPILLED if columns > _CROWDED else 0)
 
 
 class Softmax(RowSpace):
@@ -188,7 +187,7 @@ class Softmax(RowSpace):
         "passes": _passes("softmax", _ONLINE, _FOLD),
         "held": held("softmax", _FOLD),
     }
-    knobs = by_name(_BN, _ROWS, _WARPS, _BLOCKS, _SPILL, _ONLINE, _FOLD)
+    knobs = by_name(_BN, _ROWS, _WARPS, _BLOCKS, _ONLINE, _FOLD)
 
 
 class RmsNorm(RowSpace):

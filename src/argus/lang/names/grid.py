@@ -86,10 +86,8 @@ def cluster_rank() -> int:
     raise outside("cluster_rank")
 
 
-def launch(
-    *, warps: int | None = None, min_blocks: int = 1, spill_bytes: int = 0
-) -> None:
-    """Warps of a kernel without roles, blocks per multiprocessor, accepted spills."""
+def launch(*, warps: int | None = None, min_blocks: int = 1) -> None:
+    """Warps of a kernel without roles, blocks per multiprocessor."""
     raise outside("launch")
 
 

@@ -117,7 +117,6 @@ def launch(call: Call) -> Value:
         raise e.fail(
             "AG0510", call.where("min_blocks"), f"at most {most} blocks are resident"
         )
-    e.program.spill_bytes = call.int("spill_bytes", 0)
     return NOTHING
 
 
