@@ -1,0 +1,40 @@
+"""What a kernel should compute: references as terms.
+
+    given = trace_numpy(reference, program, world)
+    given.outputs["C"].at((m, n))
+
+A reference in numpy is run on symbolic arrays, whose elements are values of
+`argus.terms`. What it does that has no meaning there raises `Unknown`, by name.
+
+    specification.py                 a reference and a kernel's parameters: the result
+    calling.py, builtin.py, module.py  the names that a traced function finds
+    array.py, storage.py, tracing.py   arrays, views, what a trace rests on
+    table.py                         which function of numpy is traced where
+    ufuncs.py ... indirect.py        functions of numpy, by what they do
+    loops.py, repeating.py, recurrences.py, state.py   loops over symbolic sizes
+"""
+
+from argus.specification import (
+    contracting,
+    creating,
+    indirect,
+    joining,
+    reducing,
+    reshaping,
+    rounding,
+)
+from argus.specification.array import SymbolicArray
+from argus.specification.specification import Specification, trace_entry, trace_numpy
+from argus.specification.tracing import Need
+
+TRACED = (contracting, creating, indirect, joining, reducing, reshaping, rounding)
+"""Modules that fill the table of functions when they are imported."""
+
+__all__ = [
+    "TRACED",
+    "Need",
+    "Specification",
+    "SymbolicArray",
+    "trace_entry",
+    "trace_numpy",
+]

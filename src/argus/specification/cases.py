@@ -1,0 +1,88 @@
+"""Values by cases: choosing between them, and reading at positions that are values.
+
+The cases of a value need not cover everything. What is left out is not specified: an
+index table is read under the assumption that its entries are positions, so a value
+there has a case for these only.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+
+from argus.specification.storage import Indices, Read
+from argus.terms import IndexSet, Integer, Unknown, Value, World, cast
+from argus.terms import joined as disjoint
+
+Cases = tuple[tuple[IndexSet, Integer], ...]
+
+
+def chosen(world: World, where: IndexSet, then: Value, otherwise: Value) -> Value:
+    """One value on a set, another one elsewhere."""
+    if where.is_universe:
+        return then
+    if where.is_nothing:
+        return otherwise
+    return joined(world, [(where, then), (~where, otherwise)])
+
+
+def integers(value: Value) -> Cases:
+    """The integers that a value is, by cases.
+
+    Raises Unknown for what is no integer.
+    """
+    if value.kind != "integer":
+        raise Unknown(f"the reference uses a {value.kind} value as a position")
+    return value.integers
+
+
+def read_by_cases(world: World, read: Read, indices: Sequence[Cases]) -> Value:
+    """An element at positions that differ by cases."""
+    if all(len(i) == 1 and i[0][0].is_universe for i in indices):
+        return read(tuple(i[0][1] for i in indices))
+    parts: list[tuple[IndexSet, Value]] = []
+    for choice in itertools.product(*indices):
+        where = IndexSet.universe
+        for condition, _ in choice:
+            where = where & condition
+        if where.is_universe or not world.is_empty(where):
+            parts.append((where, read(tuple(x for _, x in choice))))
+    return joined(world, parts)
+
+
+def mapped(read: Read, change: Callable[[Value], Value]) -> Read:
+    """Each element changed."""
+
+    def at(indices: Indices) -> Value:
+        return change(read(indices))
+
+    return at
+
+
+def as_kind(world: World, value: Value, kind: str) -> Value:
+    """A value of another kind; itself where it is of it.
+
+    Sums of integers are real numbers among terms; they stay so where an integer is
+    asked for. What cuts off is `converted`.
+    """
+    if value.kind == kind or (kind == "integer" and value.kind == "real"):
+        return value
+    return cast(world, value, kind)  # type: ignore[arg-type]
+
+
+def one_kind(world: World, values: Sequence[Value]) -> list[Value]:
+    """Values of one kind: integers beside real numbers become real."""
+    if len({v.kind for v in values}) == 1:
+        return list(values)
+    return [cast(world, v, "real") for v in values]
+
+
+def joined(world: World, parts: Sequence[tuple[IndexSet, Value]]) -> Value:
+    """The value that is each of several in a set of its own; the sets are disjoint.
+
+    Raises Unknown where there is none: the element is outside of every array.
+    """
+    if not parts:
+        raise Unknown("the reference reads an element that no array has")
+    values = one_kind(world, [v for _, v in parts])
+    return disjoint(world, [(s, v) for (s, _), v in zip(parts, values, strict=True)])

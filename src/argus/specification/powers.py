@@ -1,0 +1,51 @@
+"""Powers: `x ** y` for an exponent that is a number, or a base that is one."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from argus.terms import Integer, Unknown, Value, World, apply, literal
+from argus.terms.apply import lifted
+from argus.terms.arithmetic import power as raised
+
+_LARGEST = 64
+"""Exponents of integers; a larger one is a mistake or a very long polynomial."""
+
+
+def power(world: World, base: Value, exponent: Value) -> Value:
+    """``base ** exponent``.
+
+    Raises Unknown where neither is a number: for a base that may be negative there is
+    no real result, and nothing says that it is not.
+    """
+    number = number_of(exponent)
+    if number is not None and base.kind == "real":
+        whole = int(number) if number.denominator == 1 else number
+        return lifted(world, lambda w, where, a: raised(w, where, a[0], whole), [base])
+    if number is not None:
+        return _of_integers(world, base, number)
+    fixed = number_of(base)
+    if fixed is not None and fixed > 0 and exponent.kind == "real":
+        scale = Value.real(literal(world, math.log2(float(fixed))))
+        return apply(world, "exp2", apply(world, "mul", exponent, scale))
+    raise Unknown("the reference has a power whose exponent is no number")
+
+
+def number_of(value: Value) -> Fraction | None:
+    """The number that a value is everywhere, or None."""
+    if value.kind == "truth" or len(value.cases) != 1:
+        return None
+    where, found = value.cases[0]
+    if not where.is_universe or found.constant is None:
+        return None
+    return Fraction(found.constant)
+
+
+def _of_integers(world: World, base: Value, exponent: Fraction) -> Value:
+    if exponent.denominator != 1 or not 0 <= exponent <= _LARGEST:
+        raise Unknown(f"the reference raises integers to {exponent}")
+    found = Value.whole(Integer.of(1))
+    for _ in range(int(exponent)):
+        found = apply(world, "mul", found, base)
+    return found

@@ -1,0 +1,144 @@
+"""What an element is after a loop, from what one round makes of it.
+
+See `repeating.py` for the forms and why they hold.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+from argus.specification.array import Kind, SymbolicArray
+from argus.specification.cases import chosen
+from argus.specification.storage import Indices, Read
+from argus.specification.tracing import Tracing
+from argus.terms import (
+    Carried,
+    IndexSet,
+    Integer,
+    Term,
+    Unknown,
+    Value,
+    Variable,
+    apply,
+    leaf_term,
+    merged,
+    reduce,
+)
+from argus.terms.affine import determined
+
+Case = tuple[IndexSet, Term | Integer]
+
+
+class Round:
+    """One round of a loop: its variable, and what is not known of it.
+
+    Opaque values have one more index, ``before``, a variable that stands for nothing:
+    whatever depends on an opaque value depends on this variable.
+    """
+
+    def __init__(self, tracing: Tracing, variable: Variable, length: Integer) -> None:
+        self.tracing, self.variable, self.length = tracing, variable, length
+        self.before = tracing.world.fresh("before")
+        self._numbers = itertools.count()
+
+    def opaque(self, kind: Kind) -> Read:
+        """Elements of which nothing is known but their position."""
+        world = self.tracing.world
+        name = f"{self.before}.{next(self._numbers)}"
+
+        def read(indices: Indices) -> Value:
+            place = (*indices, self.before)
+            if kind == "real":
+                return Value.real(leaf_term(Carried(name, place)))
+            entry = world.entry(name, place)
+            if kind == "integer":
+                return Value.whole(entry)
+            return Value.truth(world.compare(entry, "!=", 0))
+
+        return read
+
+    def mentions(self, x: Term | Integer | IndexSet) -> bool:
+        """Whether something depends on what is not known of a round."""
+        found = x.free_variables() if isinstance(x, Term) else x.variables()
+        return not found.isdisjoint(self.before.variables())
+
+    def free(self, value: Value) -> Value:
+        """The value, which must not depend on what is not known of a round."""
+        for part in (value.where, *(x for case in value.cases for x in case)):
+            if self.mentions(part):
+                raise Unknown(
+                    "the reference hands on a value from round to round in a way that "
+                    "is not derived"
+                )
+        return value
+
+    def fixed_sizes(self, array: SymbolicArray) -> None:
+        """Raises Unknown for an array whose shape differs between rounds."""
+        for size in array.sizes:
+            if self.variable in size.variables() or self.mentions(size):
+                raise Unknown("an array has another shape in each round of a loop")
+
+    def closed(self, begin: Value, old: Value, new: Value) -> Value:
+        """An element after the last round.
+
+        Raises Unknown where no form fits.
+        """
+        if new.kind == "truth" or old.kind == "truth":
+            if new.kind == old.kind and new.where is old.where:
+                return begin
+            raise Unknown("a loop over a symbolic size hands on truth values")
+        world = self.tracing.world
+        (_, carried), *_ = old.cases
+        same: list[Case] = []
+        added: list[Case] = []
+        put: list[Case] = []
+        for where, x in new.cases:
+            if self.mentions(where):
+                raise Unknown("a round of a loop depends on what rounds before did")
+            point = determined(world, world.close(where), self.variable)
+            if point is not None:  # `out[h]` is the element itself in this case
+                x = world.substitute(x, {self.variable: point})
+            rest = _difference(x, carried)
+            if rest is not None and not self.mentions(rest):
+                (added if x != carried else same).append((where, rest))
+            elif not self.mentions(x):
+                put.append((where, x))
+            else:
+                raise Unknown(
+                    "a loop over a symbolic size has a recurrence that is not derived"
+                )
+        if added and put:
+            raise Unknown("a loop over a symbolic size both adds and assigns")
+        if added:
+            step = merged(world, new.kind, [*added, *same])
+            total = reduce(world, "sum", [self.variable], step)
+            return apply(world, "add", begin, total)
+        return self._assigned(begin, put, new.kind) if put else begin
+
+    def _assigned(self, begin: Value, cases: Sequence[Case], kind: Kind) -> Value:
+        """An element that a round sets, if it sets it at all."""
+        world = self.tracing.world
+        where = IndexSet.nothing
+        for held, _ in cases:
+            where = where | held
+        value = merged(world, kind, cases)  # type: ignore[arg-type]
+        if self.tracing.holds(where):
+            at, some = self.length - 1, world.compare(self.length, ">", 0)
+        else:
+            point = determined(world, world.close(where), self.variable)
+            if point is None:
+                raise Unknown("several rounds of a loop may assign to one element")
+            at = point
+            some = world.compare(at, ">=", 0) & world.compare(at, "<", self.length)
+            some = some & world.substitute(where, {self.variable: at})
+        return chosen(world, some, world.substitute(value, {self.variable: at}), begin)
+
+
+def _difference(x: Term | Integer, carried: Term | Integer) -> Term | Integer | None:
+    """``x - carried``, of one kind."""
+    if isinstance(x, Term) and isinstance(carried, Term):
+        return x - carried
+    if isinstance(x, Integer) and isinstance(carried, Integer):
+        return x - carried
+    return None

@@ -1,0 +1,360 @@
+"""Reductions and scans: sums, extremes, moments, and their running forms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from argus.specification.array import (
+    INTEGER,
+    REAL,
+    TRUTH,
+    SymbolicArray,
+)
+from argus.specification.broadcasting import axes_of, axis_of
+from argus.specification.cases import as_kind
+from argus.specification.casting import converted, element_type, lifted
+from argus.specification.joining import tracing_of
+from argus.specification.sequences import unwrapped
+from argus.specification.storage import Indices
+from argus.specification.table import call, refuse, traces
+from argus.terms import (
+    IndexSet,
+    Integer,
+    Unknown,
+    Value,
+    Variable,
+    apply,
+    reduce,
+)
+
+_NOTHING: Any = getattr(np, "_NoValue", None)
+
+
+def given(option: Any) -> Any:
+    """An option of numpy's, None where it was left out."""
+    return None if option is _NOTHING else option
+
+
+def reduced(
+    array: SymbolicArray, function: str, axis: Any, keepdims: Any, **options: Any
+) -> SymbolicArray:
+    """One number for each run of elements along axes.
+
+    ``initial`` takes part; ``where`` says which elements do.
+    """
+    keep = bool(given(keepdims))
+    tracing, world = array.tracing, array.tracing.world
+    axes = axes_of(given(axis), array.ndim)
+    if len(set(axes)) != len(axes):
+        raise Unknown("the reference fails: an axis is given twice")
+    rest = [d for d in range(array.ndim) if d not in axes]
+    sizes = tuple(
+        Integer.of(1) if d in axes else array.sizes[d]
+        for d in range(array.ndim)
+        if keep or d in rest
+    )
+    read = array.now()
+    chosen = given(options.pop("where", None))
+    initial = given(options.pop("initial", None))
+    refuse(f"np.{function}", **options)
+    mask = None
+    if chosen is not None and chosen is not True:
+        from argus.specification.reshaping import broadcast_to
+
+        where = converted(lifted(tracing, chosen), TRUTH)
+        mask = broadcast_to(where, array.shape).now()
+    if function in ("max", "min") and initial is None:
+        for axis_ in axes:
+            extent = array.sizes[axis_]
+            tracing.need(world.compare(extent, ">", 0), f"{extent} > 0 ({function})")
+
+    def at(indices: Indices) -> Value:
+        kept = tuple(indices[d] for d in rest) if keep else indices
+        full: dict[int, Integer] = dict(zip(rest, kept, strict=True))
+        names: list[Variable] = []
+        for dim in axes:
+            variable = world.fresh("r", 0, array.sizes[dim])
+            full[dim] = variable
+            names.append(_variable(variable))
+        place = tuple(full[d] for d in range(array.ndim))
+        domain = IndexSet.universe if mask is None else mask(place).where
+        found = reduce(world, function, names, read(place), domain)
+        if initial is None:
+            return found
+        start = as_kind(world, lifted(tracing, initial).at(()), found.kind)
+        combine = {"sum": "add", "prod": "mul", "max": "maximum", "min": "minimum"}
+        return apply(world, combine[function], start, found)
+
+    return SymbolicArray(tracing, sizes, array.dtype, at)
+
+
+def _variable(integer: Integer) -> Variable:
+    atom = integer.single
+    assert isinstance(atom, Variable)
+    return atom
+
+
+def _as_array(a: Any) -> SymbolicArray:
+    return a if isinstance(a, SymbolicArray) else lifted(tracing_of(a), unwrapped(a))
+
+
+def _summable(array: SymbolicArray, dtype: Any) -> SymbolicArray:
+    """As the type in which numpy adds: integers and truths in 64 bits."""
+    wanted = given(dtype)
+    if wanted is not None:
+        return converted(array, wanted)
+    return array if array.dtype.kind == "f" else converted(array, INTEGER)
+
+
+@traces(np.sum)
+def sum_(
+    a: Any, axis: Any = None, dtype: Any = None, out: Any = None,
+    keepdims: Any = False, **options: Any,
+) -> SymbolicArray:  # fmt: skip
+    """The sum along axes."""
+    refuse("np.sum", out=out)
+    a = _as_array(a)
+    return reduced(_summable(a, dtype), "sum", axis, keepdims, **options)
+
+
+@traces(np.nansum)
+def nansum(a: Any, axis: Any = None, **options: Any) -> SymbolicArray:
+    """The sum: real numbers have no NaN."""
+    return sum_(a, axis, **options)
+
+
+@traces(np.prod)
+def prod(
+    a: SymbolicArray, axis: Any = None, dtype: Any = None, out: Any = None,
+    keepdims: Any = False, **options: Any,
+) -> SymbolicArray:  # fmt: skip
+    """The product along axes."""
+    refuse("np.prod", out=out)
+    return reduced(_summable(a, dtype), "prod", axis, keepdims, **options)
+
+
+@traces(np.max, np.amax, np.nanmax)
+def max_(
+    a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, **options: Any
+) -> SymbolicArray:
+    """The largest along axes."""
+    refuse("np.max", out=out)
+    a = _as_array(a)
+    return reduced(a, "max", axis, keepdims, **options)
+
+
+@traces(np.min, np.amin, np.nanmin)
+def min_(
+    a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, **options: Any
+) -> SymbolicArray:
+    """The smallest along axes."""
+    refuse("np.min", out=out)
+    a = _as_array(a)
+    return reduced(a, "min", axis, keepdims, **options)
+
+
+@traces(np.ptp)
+def ptp(a: SymbolicArray, axis: Any = None, **options: Any) -> Any:
+    """The distance of the largest and the smallest."""
+    return max_(a, axis, **options) - min_(a, axis, **options)
+
+
+def _count(array: SymbolicArray, axis: Any) -> SymbolicArray:
+    """How many elements a mean is of, as a real number."""
+    axes = axes_of(given(axis), array.ndim)
+    tracing = array.tracing
+    number = Value.whole(tracing.product(array.sizes[d] for d in axes))
+    return SymbolicArray(
+        tracing, (), REAL, lambda _: as_kind(tracing.world, number, "real")
+    )
+
+
+def _real(array: SymbolicArray, dtype: Any) -> SymbolicArray:
+    wanted = given(dtype)
+    if wanted is not None and element_type(wanted).kind != "f":
+        raise Unknown("the reference takes a mean in a type that is not a float")
+    return array if array.dtype.kind == "f" else converted(array, REAL)
+
+
+@traces(np.mean, np.nanmean)
+def mean(
+    a: Any, axis: Any = None, dtype: Any = None, out: Any = None,
+    keepdims: Any = False, **options: Any,
+) -> Any:  # fmt: skip
+    """The sum divided by the number of elements."""
+    refuse("np.mean", out=out, **{k: given(v) for k, v in options.items()})
+    a = _as_array(a)
+    real = _real(a, dtype)
+    return reduced(real, "sum", axis, keepdims) / _count(a, axis)
+
+
+@traces(np.average)
+def average(
+    a: SymbolicArray, axis: Any = None, weights: Any = None, **named: Any
+) -> Any:
+    """The mean, by weights where they are given."""
+    keep = bool(given(named.pop("keepdims", False)))
+    refuse("np.average", **named)
+    if weights is None:
+        return mean(a, axis, keepdims=keep)
+    given_weights = lifted(a.tracing, weights)
+    if given_weights.ndim != a.ndim:
+        raise Unknown("the reference calls np.average with weights of another rank")
+    total = reduced(_real(given_weights, None), "sum", axis, keep)
+    return reduced(_real(a, None) * given_weights, "sum", axis, keep) / total
+
+
+@traces(np.var)
+def var(
+    a: SymbolicArray, axis: Any = None, dtype: Any = None, out: Any = None,
+    ddof: Any = 0, keepdims: Any = False, **named: Any,
+) -> Any:  # fmt: skip
+    """The mean square of the distance from the mean."""
+    ddof = named.pop("correction", ddof)
+    ddof = 0 if given(ddof) is None else ddof
+    refuse("np.var", out=out, **{k: given(v) for k, v in named.items()})
+    real = _real(a, dtype)
+    centred = real - mean(real, axis, keepdims=True)
+    squares = reduced(centred * centred, "sum", axis, keepdims)
+    return squares / (_count(a, axis) - ddof)
+
+
+@traces(np.std)
+def std(*args: Any, **named: Any) -> Any:
+    """The square root of the variance."""
+    return np.sqrt(var(*args, **named))
+
+
+def _truths(a: SymbolicArray, axis: Any, keepdims: Any, every: bool) -> SymbolicArray:
+    """Whether all, or any, are true; of data: whether so many are."""
+    truth = converted(a, TRUTH)
+    plain = reduced(truth, "all" if every else "any", axis, keepdims)
+    counted = reduced(
+        converted(~truth if every else truth, INTEGER), "sum", axis, keepdims
+    )
+    some = counted == 0 if every else counted > 0
+    by_sets, by_count = plain.now(), some.now()
+
+    def read(indices: Indices) -> Value:
+        try:
+            return by_sets(indices)
+        except Unknown:
+            return by_count(indices)
+
+    return SymbolicArray(a.tracing, plain.sizes, TRUTH, read)
+
+
+@traces(np.all)
+def all_(
+    a: SymbolicArray, axis: Any = None, out: Any = None, keepdims: Any = False
+) -> SymbolicArray:
+    """Whether all are true."""
+    refuse("np.all", out=out)
+    return _truths(a, axis, keepdims, True)
+
+
+@traces(np.any)
+def any_(
+    a: SymbolicArray, axis: Any = None, out: Any = None, keepdims: Any = False
+) -> SymbolicArray:
+    """Whether any is true."""
+    refuse("np.any", out=out)
+    return _truths(a, axis, keepdims, False)
+
+
+@traces(np.count_nonzero)
+def count_nonzero(
+    a: SymbolicArray, axis: Any = None, *, keepdims: bool = False
+) -> SymbolicArray:
+    """How many are not 0."""
+    return reduced(converted(converted(a, TRUTH), INTEGER), "sum", axis, keepdims)
+
+
+def _argument(a: SymbolicArray, function: str, axis: Any, keepdims: Any) -> Any:
+    """The first position of an extreme; of all elements in a row without an axis."""
+    if given(axis) is None:
+        a, axis = call(np.ravel, a), 0
+    found = reduced(converted(a, REAL), function, axis_of(axis, a.ndim), keepdims)
+    return SymbolicArray(a.tracing, found.sizes, INTEGER, found.storage)
+
+
+@traces(np.argmax)
+def argmax(
+    a: SymbolicArray, axis: Any = None, out: Any = None, *, keepdims: Any = False
+) -> SymbolicArray:
+    """Where the largest is; the first of several."""
+    refuse("np.argmax", out=out)
+    return _argument(a, "argmax", axis, keepdims)
+
+
+@traces(np.argmin)
+def argmin(
+    a: SymbolicArray, axis: Any = None, out: Any = None, *, keepdims: Any = False
+) -> SymbolicArray:
+    """Where the smallest is; the first of several."""
+    refuse("np.argmin", out=out)
+    return _argument(a, "argmin", axis, keepdims)
+
+
+def scanned(a: SymbolicArray, function: str, axis: Any) -> SymbolicArray:
+    """For each element the reduction of those up to it."""
+    if given(axis) is None:
+        a, axis = call(np.ravel, a), 0
+    dim, tracing = axis_of(axis, a.ndim), a.tracing
+    read, world = a.now(), tracing.world
+
+    def at(indices: Indices) -> Value:
+        variable = world.fresh("r", 0, a.sizes[dim])
+        place = (*indices[:dim], variable, *indices[dim + 1 :])
+        upto = world.compare(variable, "<=", indices[dim])
+        return reduce(world, function, [_variable(variable)], read(place), upto)
+
+    return SymbolicArray(tracing, a.sizes, a.dtype, at)
+
+
+@traces(np.cumsum)
+def cumsum(
+    a: SymbolicArray, axis: Any = None, dtype: Any = None, out: Any = None
+) -> SymbolicArray:
+    """Sums of all elements up to each."""
+    refuse("np.cumsum", out=out)
+    return scanned(_summable(a, dtype), "sum", axis)
+
+
+@traces(np.cumprod)
+def cumprod(
+    a: SymbolicArray, axis: Any = None, dtype: Any = None, out: Any = None
+) -> SymbolicArray:
+    """Products of all elements up to each."""
+    refuse("np.cumprod", out=out)
+    return scanned(_summable(a, dtype), "prod", axis)
+
+
+@traces(np.diff)
+def diff(a: SymbolicArray, n: int = 1, axis: int = -1, **named: Any) -> Any:
+    """Differences of neighbours."""
+    refuse("np.diff", **{k: given(v) for k, v in named.items()})
+    key = [slice(None)] * axis_of(axis, a.ndim)
+    for _ in range(n):
+        a = a[(*key, slice(1, None))] - a[(*key, slice(None, -1))]
+    return a
+
+
+@traces(np.linalg.norm)
+def norm(
+    x: SymbolicArray, ord: Any = None, axis: Any = None, keepdims: bool = False
+) -> Any:
+    """The Euclidean norm, and those of vectors for 1, 2 and infinity."""
+    several = (axis is None and x.ndim > 1) or isinstance(axis, tuple)
+    if several and ord not in (None, "fro"):
+        raise Unknown(f"the reference calls np.linalg.norm with ord={ord}")
+    real = _real(x, None)
+    if ord is None or ord == 2 or ord == "fro":
+        return np.sqrt(reduced(real * real, "sum", axis, keepdims))
+    if ord == 1:
+        return reduced(abs(real), "sum", axis, keepdims)
+    if ord == np.inf:
+        return reduced(abs(real), "max", axis, keepdims)
+    raise Unknown(f"the reference calls np.linalg.norm with ord={ord}")

@@ -1,0 +1,41 @@
+"""Functions that are a ufunc with options: clip, round, real parts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from argus.specification.casting import lifted
+from argus.specification.joining import tracing_of
+from argus.specification.table import refuse, traces
+from argus.terms import Unknown
+
+
+@traces(np.clip)
+def clip(
+    a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, **named: Any
+) -> Any:
+    """Between two bounds; None is none."""
+    low, high = named.pop("min", a_min), named.pop("max", a_max)
+    refuse("np.clip", out=out, **named)
+    found = lifted(tracing_of(a, low, high), a)
+    if low is not None:
+        found = np.maximum(found, low)
+    if high is not None:
+        found = np.minimum(found, high)
+    return found
+
+
+@traces(np.round, np.around)
+def round_(a: Any, decimals: int = 0, out: Any = None) -> Any:
+    """To the nearest integer, halves to even."""
+    if out is not None or decimals != 0:
+        raise Unknown("the reference rounds to decimals")
+    return np.rint(a)
+
+
+@traces(np.real)
+def real(val: Any) -> Any:
+    """The array itself: complex numbers are not traced."""
+    return val

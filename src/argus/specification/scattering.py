@@ -1,0 +1,173 @@
+"""Elements that tables name: assignment, and sums, over the positions in a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from argus.specification.array import SymbolicArray
+from argus.specification.cases import chosen
+from argus.specification.storage import Indices, Read
+from argus.terms import (
+    Entry,
+    IndexSet,
+    Integer,
+    Unknown,
+    Value,
+    Variable,
+    apply,
+    reduce,
+)
+
+
+@dataclass(frozen=True)
+class Equation:
+    """Which positions of the index arrays name an element.
+
+    ``where`` must hold, and each of ``pairs`` be equal: what the table says, and the
+    element's position. ``value`` is the position in what is assigned.
+    """
+
+    where: IndexSet
+    pairs: tuple[tuple[Integer, Integer], ...]
+    value: Indices
+
+
+@dataclass(frozen=True)
+class Scatter:
+    """Values for the elements of an array that index arrays name.
+
+    ``variables`` run over the index arrays, whose shape is ``inner``.
+    """
+
+    array: SymbolicArray
+    variables: Indices
+    inner: tuple[Integer, ...]
+    equations: Callable[[Indices], Equation]
+    values: Read
+
+    def replace(self) -> None:
+        """Assign, where no two positions name one element."""
+        old = self.array.now()
+        tracing = self.array.tracing
+
+        def read(indices: Indices) -> Value:
+            found = self.equations(indices)
+            env, rest = self._solved(found)
+            named = self._inside(found, env, rest)
+            at = tuple(tracing.world.substitute(i, env) for i in found.value)
+            if not self._open(env):
+                return chosen(tracing.world, named, self.values(at), old(indices))
+            total = self._sum(named, at)
+            count = self._sum(named, None)
+            one = Value.whole(Integer.of(1))
+            written = apply(tracing.world, "ge", count, one).where
+            return chosen(tracing.world, written, total, old(indices))
+
+        self.array.assign(read)
+
+    def add(self) -> None:
+        """Add every value to the element that its position names."""
+        old = self.array.now()
+        tracing = self.array.tracing
+
+        def read(indices: Indices) -> Value:
+            found = self.equations(indices)
+            named = self._inside(found, {}, found.pairs)
+            total = self._sum(named, found.value)
+            return apply(tracing.world, "add", old(indices), total)
+
+        self.array.assign(read)
+
+    def _sum(self, named: IndexSet, at: Indices | None) -> Value:
+        """The sum, or the number, of the values at positions that name an element."""
+        world = self.array.tracing.world
+        one = Value.whole(Integer.of(1))
+        value = one if at is None else self.values(at)
+        return reduce(world, "sum", self._names(), value, named)
+
+    def _names(self) -> tuple[Variable, ...]:
+        return tuple(_variable(v) for v in self.variables)
+
+    def _open(self, env: Mapping[Variable, Integer]) -> bool:
+        return any(v not in env for v in self._names())
+
+    def _inside(
+        self,
+        found: Equation,
+        env: Mapping[Variable, Integer],
+        pairs: tuple[tuple[Integer, Integer], ...],
+    ) -> IndexSet:
+        """Where the rest of the equations holds, inside the index arrays."""
+        world = self.array.tracing.world
+        where: IndexSet = world.substitute(found.where, env)
+        for entry, target in pairs:
+            where = where & world.compare(entry, "==", target)
+        for variable, size in zip(self.variables, self.inner, strict=True):
+            at = world.substitute(variable, env)
+            where = where & world.compare(at, ">=", 0) & world.compare(at, "<", size)
+        return where
+
+    def _solved(
+        self, found: Equation
+    ) -> tuple[dict[Variable, Integer], tuple[tuple[Integer, Integer], ...]]:
+        """Variables that the equations fix, and the equations that are left.
+
+        An entry of a table is solved where the element's position is an entry of the
+        same table: different positions have different entries.
+        """
+        world = self.array.tracing.world
+        env: dict[Variable, Integer] = {}
+        rest: list[tuple[Integer, Integer]] = []
+        for entry, target in found.pairs:
+            entry = world.substitute(entry, env)
+            solved = _entry(entry, target, self._names()) or _linear(
+                entry, target, self._names()
+            )
+            if solved is None:
+                rest.append((entry, target))
+                continue
+            env = {v: world.substitute(x, solved) for v, x in env.items()}
+            env |= solved
+        rest = [(world.substitute(e, env), t) for e, t in rest]
+        return env, tuple(rest)
+
+
+def _variable(integer: Integer) -> Variable:
+    atom = integer.single
+    if not isinstance(atom, Variable):
+        raise Unknown(f"{integer} is no variable")
+    return atom
+
+
+def _linear(
+    entry: Integer, target: Integer, names: tuple[Variable, ...]
+) -> dict[Variable, Integer] | None:
+    """``v`` from ``±v + rest == target``."""
+    for name in names:
+        factor = entry.coefficient(name)
+        if factor not in (1, -1):
+            continue
+        rest = entry - Integer.atom(name) * factor
+        if name not in rest.variables():
+            return {name: (target - rest) * factor}
+    return None
+
+
+def _entry(
+    entry: Integer, target: Integer, names: tuple[Variable, ...]
+) -> dict[Variable, Integer] | None:
+    """``p`` from ``T[p] == T[q]``."""
+    left, right = entry.single, target.single
+    if not isinstance(left, Entry) or not isinstance(right, Entry):
+        return None
+    if left.tensor != right.tensor or len(left.indices) != len(right.indices):
+        return None
+    env: dict[Variable, Integer] = {}
+    for mine, other in zip(left.indices, right.indices, strict=True):
+        variable = mine.single
+        if isinstance(variable, Variable) and variable in names:
+            env[variable] = other
+        elif mine != other:
+            return None
+    return env

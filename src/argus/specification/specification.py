@@ -1,0 +1,217 @@
+"""A specification: for each output of a kernel, what each element should be.
+
+world = World()
+given = trace_numpy(reference, program, world)
+given.outputs["C"].at((m, n))            # a value: Σ_{k < K} A[m, k]·B[n, k]
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+
+from argus.ir.dtypes import DType
+from argus.ir.expr import Const, Expr, Sym
+from argus.ir.memory import GlobalTensor
+from argus.ir.program import Program, ScalarParam
+from argus.specification.array import INTEGER, REAL, TRUTH, SymbolicArray, size_of
+from argus.specification.calling import called, results_of
+from argus.specification.casting import converted, lifted
+from argus.specification.module import TracedModule
+from argus.specification.sequences import unwrapped
+from argus.specification.storage import Indices
+from argus.specification.tracing import Need, Tracing
+from argus.terms import (
+    Integer,
+    Scalar,
+    Unknown,
+    Value,
+    World,
+    element,
+    leaf_term,
+)
+
+
+@dataclass(frozen=True)
+class Specification:
+    """What a reference says.
+
+    ``needs``: conditions on sizes without which it is not defined; the world requires
+    them. ``assumptions``: what is taken for granted about data, in words. ``taken``:
+    the kernel's parameters that the reference has; others keep their defaults there.
+    """
+
+    outputs: Mapping[str, SymbolicArray]
+    needs: tuple[Need, ...]
+    assumptions: tuple[str, ...]
+    taken: frozenset[str]
+
+
+def trace_numpy(
+    function: Callable[..., Any],
+    program: Program,
+    world: World,
+    *,
+    source: str | None = None,
+) -> Specification:
+    """The specification that a reference in numpy is for a kernel.
+
+    ``function`` takes tensors, scalars, sizes and static parameters of the kernel by
+    name. It returns one array, several in the order of ``program.outputs``, or a
+    mapping by their names. ``source``: the text of its file, where Python cannot find
+    it. Sizes and scalars are `world.size(name)` and `world.variable(name)`, by the
+    names of their symbols.
+
+    Raises Unknown for what is not traced.
+    """
+    tracing = Tracing(world)
+    given = arguments_of(tracing, program)
+    parameters = inspect.signature(function).parameters
+    named = {n: given[n] for n in parameters if n in given}
+    if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+        sizes = {d for t in _tensors(program) for d in t.dims}
+        named |= {n: given[n] for n in sizes if n in given}
+    outputs = tuple(program.outputs)
+    result = results_of(called(tracing, function, (), named, source), outputs)
+    tensors = {t.name: t for t in _tensors(program)}
+    found: dict[str, SymbolicArray] = {}
+    for name, value in result.items():
+        if name not in tensors:
+            raise Unknown(f"the reference returns {name}, which is no output")
+        found[name] = _as_output(tracing, tensors[name], value)
+    return Specification(
+        found, tuple(tracing.needs), tuple(tracing.assumptions), frozenset(named)
+    )
+
+
+class LibraryCase(Protocol):
+    """A problem of the library: its sizes by name; a dataclass."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        """Numbers by name."""
+        ...
+
+
+def trace_entry(
+    reference: Callable[[Any, dict[str, Any], Any], Mapping[str, Any]],
+    program: Program,
+    case: LibraryCase,
+    world: World,
+    fixed: Collection[str] = (),
+) -> Specification:
+    """The specification that the reference of a library entry is for a kernel.
+
+    ``reference`` takes numpy, arrays and scalars by name, and a case. A size of the
+    case that is one of the program's is symbolic, but those of ``fixed`` are the
+    numbers of the case, and so are all others. Options are those of the case.
+
+    Raises Unknown for what is not traced.
+    """
+    tracing = Tracing(world)
+    for tensor in _tensors(program):
+        for name, size in zip(tensor.dims, sizes_of(tracing, tensor), strict=True):
+            if name in fixed and size.constant is None:
+                equal = world.compare(size, "==", case.sizes[name])
+                tracing.need(equal, f"{name} == {case.sizes[name]} (the case)")
+    given = arguments_of(tracing, program)
+    sizes = {n: given.get(n, k) if n not in fixed else k for n, k in case.sizes.items()}
+    arrays = {p.name: given[p.name] for p in program.params}
+    symbolic = replace(case, sizes=sizes)  # type: ignore[type-var]
+    module = TracedModule(tracing, np)
+    result = called(tracing, reference, (module, arrays, symbolic), {})
+    tensors = {t.name: t for t in _tensors(program)}
+    found = {n: _as_output(tracing, tensors[n], v) for n, v in result.items()}
+    return Specification(
+        found, tuple(tracing.needs), tuple(tracing.assumptions), frozenset(arrays)
+    )
+
+
+def arguments_of(tracing: Tracing, program: Program) -> dict[str, Any]:
+    """Tensors, scalars, sizes and static parameters of a kernel, by name."""
+    found: dict[str, Any] = {
+        n: v for n, v in program.statics.items() if isinstance(v, int | float)
+    }
+    for tensor in _tensors(program):
+        sizes = sizes_of(tracing, tensor)
+        for name, size in zip(tensor.dims, sizes, strict=True):
+            found.setdefault(name, size_of(tracing, size))
+        found[tensor.name] = tensor_of(tracing, tensor.name, sizes, tensor.dtype)
+    for param in program.params:
+        if isinstance(param, ScalarParam):
+            found[param.name] = scalar_of(tracing, param)
+    return found
+
+
+def _tensors(program: Program) -> list[GlobalTensor]:
+    return [p for p in program.params if isinstance(p, GlobalTensor)]
+
+
+def sizes_of(tracing: Tracing, tensor: GlobalTensor) -> tuple[Integer, ...]:
+    """The shape of a tensor."""
+    return tuple(_size(tracing, extent) for extent in tensor.shape)
+
+
+def _size(tracing: Tracing, extent: Expr) -> Integer:
+    match extent:
+        case Const(value=value):
+            return Integer.of(int(value))
+        case Sym(name=name):
+            size = tracing.world.size(name)
+            tracing.sizes |= size.variables()
+            return size
+        case _:
+            raise Unknown(f"a tensor of size {extent}")
+
+
+def tensor_of(
+    tracing: Tracing, name: str, sizes: tuple[Integer, ...], dtype: DType
+) -> SymbolicArray:
+    """A tensor argument: floats of 64 bits, integers of 64 bits, truth values."""
+    world = tracing.world
+
+    def read(indices: Indices) -> Value:
+        if dtype.kind == "float":
+            return Value.real(element(name, indices))
+        entry = world.entry(name, indices)
+        if dtype.kind == "int":
+            return Value.whole(entry)
+        return Value.truth(world.compare(entry, "!=", 0))
+
+    kinds: dict[str, np.dtype[Any]] = {"float": REAL, "int": INTEGER, "bool": TRUTH}
+    return SymbolicArray(tracing, sizes, kinds[dtype.kind], read)
+
+
+def scalar_of(tracing: Tracing, param: ScalarParam) -> SymbolicArray:
+    """A scalar argument, as a number of Python."""
+    if param.dtype.startswith("f"):
+        value = Value.real(leaf_term(Scalar(param.sym.name)))
+        return SymbolicArray(tracing, (), REAL, lambda _: value, weak=True)
+    number = tracing.world.variable(param.sym.name)
+    tracing.sizes |= number.variables()
+    return size_of(tracing, number)
+
+
+def _as_output(tracing: Tracing, tensor: GlobalTensor, value: Any) -> SymbolicArray:
+    """A result in the shape and kind of an output.
+
+    Raises Unknown where the shapes never agree.
+    """
+    array = lifted(tracing, unwrapped(value))
+    sizes = sizes_of(tracing, tensor)
+    if array.ndim != len(sizes):
+        shown = ", ".join(map(str, array.sizes))
+        raise Unknown(
+            f"the reference's {tensor.name} is ({shown}), the kernel's has "
+            f"{len(sizes)} dimensions"
+        )
+    for mine, other in zip(array.sizes, sizes, strict=True):
+        tracing.need_equal(mine, other, f"the shape of {tensor.name}")
+    kinds: dict[str, np.dtype[Any]] = {"float": REAL, "int": array.dtype, "bool": TRUTH}
+    return converted(array, kinds[tensor.dtype.kind])

@@ -1,0 +1,139 @@
+"""One trace: its world, and what the claims about a reference rest on.
+
+A reference is not defined at every size: `A + B` of `A (M,)` and `B (N,)` needs
+`M == N`. Such a condition on sizes is a *need*: the world is told, and the
+specification lists it, so that nobody claims more. What is said about entries of index
+tables ("not counted from the end") is an *assumption*; it is listed, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from argus.terms import (
+    Entry,
+    IndexSet,
+    Integer,
+    Opaque,
+    Truncated,
+    Truth,
+    Unknown,
+    Variable,
+    World,
+)
+
+
+@dataclass(frozen=True)
+class Need:
+    """A condition without which the reference is not defined.
+
+    ``where``: the sizes at which it holds, which the world has been told. None where
+    sets of sizes cannot say it (`h // (H // G) < G` for every `h`): then the world does
+    not know it, and whatever is claimed is claimed where the reference does not fail.
+    """
+
+    where: IndexSet | None
+    why: str
+
+
+@dataclass(eq=False)
+class Tracing:
+    """What arrays of one trace share.
+
+    ``sizes``: variables that a launch fixes (sizes, scalars); a need may only speak of
+    these, because it holds for a whole launch.
+    """
+
+    world: World
+    needs: list[Need] = field(default_factory=list[Need])
+    assumptions: dict[str, None] = field(default_factory=dict[str, None])
+    sizes: set[Variable] = field(default_factory=set[Variable])
+
+    def holds(self, where: IndexSet) -> bool:
+        """Whether a condition is known to be true."""
+        return where.is_universe or self.world.is_empty(~where)
+
+    def never(self, where: IndexSet) -> bool:
+        """Whether a condition is known to be false."""
+        return self.world.is_empty(where)
+
+    def need(self, where: IndexSet, why: str) -> None:
+        """The reference is defined only where this holds, for every loop variable.
+
+        Raises Unknown where it never does.
+        """
+        if self.holds(where):
+            return
+        others = where.variables() - self.sizes
+        every: IndexSet | None = where
+        if others:
+            try:
+                every = ~self.world.project(~where, sorted(others, key=lambda v: v.key))
+            except Unknown:
+                every = None
+            named = ", ".join(sorted(v.name.partition(".")[0] for v in others))
+            why = f"{why}, for every {named}"
+        if every is not None:
+            if self.never(every):
+                raise Unknown(f"the reference fails at every size: it needs that {why}")
+            self.world.require(every, f"the reference needs that {why}")
+        need = Need(every, why)
+        if need.why not in {n.why for n in self.needs}:
+            self.needs.append(need)
+
+    def need_divides(self, divisor: Integer, dividend: Integer) -> None:
+        """One size divides another."""
+        world = self.world
+        if world.divides(divisor, dividend):
+            return
+        where = world.compare(world.remainder(dividend, divisor), "==", 0)
+        why = f"{divisor} divides {dividend}"
+        world.require_divides(divisor, dividend)
+        self.needs.append(Need(where & world.compare(divisor, ">=", 1), why))
+
+    def need_equal(self, left: Integer, right: Integer, of: str) -> None:
+        """Two sizes are the same. Raises Unknown where they never are."""
+        if left == right:
+            return
+        for whole, product in ((left, right), (right, left)):
+            divisor = _divisor_of(whole, product)
+            if divisor is not None:
+                self.need_divides(divisor, whole)
+                return
+        where = self.world.compare(left, "==", right)
+        self.need(where, f"{left} == {right} ({of})")
+
+    def assume(self, text: str) -> None:
+        """Note what is taken for granted about data."""
+        self.assumptions.setdefault(text)
+
+    def product(self, factors: Iterable[Integer]) -> Integer:
+        """The product of some sizes."""
+        total = Integer.of(1)
+        for factor in factors:
+            total = total * factor
+        return total
+
+
+def _divisor_of(whole: Integer, product: Integer) -> Integer | None:
+    """``d`` where a product is ``d * (whole // d)``, else None."""
+    if len(product.terms) != 1:
+        return None
+    (atoms,) = product.terms
+    for atom in atoms:
+        if not isinstance(atom, Opaque) or atom.op != "div":
+            continue
+        dividend, divisor = atom.args
+        if dividend == whole and product == divisor * Integer.atom(atom):
+            return divisor
+    return None
+
+
+def depends_on_data(value: Integer) -> bool:
+    """Whether an integer depends on entries of tensors, not only on sizes and loops."""
+    return any(
+        isinstance(atom, Entry | Truth | Truncated)
+        or any(depends_on_data(a) for a in atom.arguments)
+        for atom in value.atoms()
+    )

@@ -1,0 +1,351 @@
+"""Element-wise functions: what each ufunc of numpy is among terms.
+
+numpy itself says in which types a ufunc computes (`resolve_dtypes`), so `True + True`
+is a disjunction here, too, and `3 / 2` a real number. Real arithmetic knows no NaN:
+functions that ask for one are not traced. Integers are exact; where 8 or 16 bits would
+wrap, the result is Unknown, and that 32 and 64 bits do not is an assumption.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from argus.specification.array import SymbolicArray, kind_of, whole
+from argus.specification.broadcasting import broadcast, reader
+from argus.specification.cases import as_kind
+from argus.specification.casting import converted, lifted
+from argus.specification.powers import power
+from argus.specification.storage import Indices
+from argus.specification.table import name_of, refuse
+from argus.specification.tracing import Tracing
+from argus.terms import Integer, Unknown, Value, World, apply, literal
+
+Rule = Callable[..., Value]
+"""From a world and values, all of the types in which the ufunc computes."""
+
+
+def _named(real: str, integer: str | None = None, truth: str | None = None) -> Rule:
+    """Functions of terms by the kind of the first operand."""
+    names = {"real": real, "integer": integer or real, "truth": truth or real}
+
+    def rule(world: World, *values: Value) -> Value:
+        return apply(world, names[values[0].kind], *values)
+
+    return rule
+
+
+def _number(world: World, value: float) -> Value:
+    return Value.real(literal(world, value))
+
+
+def _floor_divide(world: World, a: Value, b: Value) -> Value:
+    if a.kind == "integer":
+        return apply(world, "floordiv", a, b)
+    return apply(world, "floor", apply(world, "div", a, b))
+
+
+def _remainder(world: World, a: Value, b: Value) -> Value:
+    if a.kind == "integer":
+        return apply(world, "mod", a, b)
+    whole = apply(world, "mul", b, _floor_divide(world, a, b))
+    return apply(world, "sub", a, whole)
+
+
+def _absolute(world: World, a: Value) -> Value:
+    if a.kind == "integer":
+        return apply(world, "maximum", a, apply(world, "neg", a))
+    return apply(world, "abs", a)
+
+
+def _sign(world: World, a: Value) -> Value:
+    zero, one, minus = (as_kind(world, _whole(n), a.kind) for n in (0, 1, -1))
+    below = apply(world, "where", apply(world, "lt", a, zero), minus, zero)
+    return apply(world, "where", apply(world, "gt", a, zero), one, below)
+
+
+def _trunc(world: World, a: Value) -> Value:
+    if a.kind == "integer":
+        return a
+    up, down = apply(world, "ceil", a), apply(world, "floor", a)
+    return apply(world, "where", apply(world, "lt", a, _number(world, 0.0)), up, down)
+
+
+def _whole(value: int) -> Value:
+    return Value.whole(Integer.of(value))
+
+
+def _identity(world: World, a: Value) -> Value:
+    return a
+
+
+def _rounding(name: str) -> Rule:
+    def rule(world: World, a: Value) -> Value:
+        return a if a.kind == "integer" else apply(world, name, a)
+
+    return rule
+
+
+def _compared(name: str) -> Rule:
+    def rule(world: World, a: Value, b: Value) -> Value:
+        if a.kind == "truth":
+            a, b = as_kind(world, a, "integer"), as_kind(world, b, "integer")
+        return apply(world, name, a, b)
+
+    return rule
+
+
+def _logical(name: str) -> Rule:
+    def rule(world: World, *values: Value) -> Value:
+        truths = [as_kind(world, v, "truth") for v in values]
+        return apply(world, name, *truths)
+
+    return rule
+
+
+def _scaled(name: str, factor: float) -> Rule:
+    def rule(world: World, a: Value) -> Value:
+        return apply(world, "mul", apply(world, name, a), _number(world, factor))
+
+    return rule
+
+
+def _times(factor: float) -> Rule:
+    def rule(world: World, a: Value) -> Value:
+        return apply(world, "mul", a, _number(world, factor))
+
+    return rule
+
+
+def _hyperbolic(sign: str) -> Rule:
+    def rule(world: World, a: Value) -> Value:
+        up, down = apply(world, "exp", a), apply(world, "exp", apply(world, "neg", a))
+        return apply(world, "mul", apply(world, sign, up, down), _number(world, 0.5))
+
+    return rule
+
+
+def _logaddexp(world: World, a: Value, b: Value) -> Value:
+    total = apply(world, "add", apply(world, "exp", a), apply(world, "exp", b))
+    return apply(world, "log", total)
+
+
+def _hypot(world: World, a: Value, b: Value) -> Value:
+    squares = (apply(world, "mul", v, v) for v in (a, b))
+    return apply(world, "sqrt", apply(world, "add", *squares))
+
+
+def _shift(world: World, a: Value, b: Value, left: bool) -> Value:
+    """``a << n`` is ``a * 2**n``, ``a >> n`` the quotient, rounded down."""
+    amount = _constant(b)
+    if amount is None or not 0 <= amount < 64:
+        raise Unknown("the reference shifts by what is no number")
+    return apply(world, "mul" if left else "floordiv", a, _whole(2**amount))
+
+
+def _left(world: World, a: Value, b: Value) -> Value:
+    return _shift(world, a, b, True)
+
+
+def _right(world: World, a: Value, b: Value) -> Value:
+    return _shift(world, a, b, False)
+
+
+def _constant(value: Value) -> int | None:
+    """The number that an integer value is everywhere."""
+    if value.kind != "integer" or len(value.cases) != 1:
+        return None
+    number = value.cases[0][1]
+    return number.constant if isinstance(number, Integer) else None
+
+
+def _invert(world: World, a: Value) -> Value:
+    if a.kind == "truth":
+        return apply(world, "not", a)
+    return apply(world, "sub", _whole(-1), a)
+
+
+def _tan(world: World, a: Value) -> Value:
+    return apply(world, "div", apply(world, "sin", a), apply(world, "cos", a))
+
+
+def _squared(world: World, a: Value) -> Value:
+    return apply(world, "mul", a, a)
+
+
+UFUNCS: dict[np.ufunc, Rule] = {
+    np.add: _named("add", truth="or"),
+    np.subtract: _named("sub"),
+    np.multiply: _named("mul", truth="and"),
+    np.divide: _named("div"),
+    np.floor_divide: _floor_divide,
+    np.remainder: _remainder,
+    np.negative: _named("neg"),
+    np.positive: _identity,
+    np.absolute: _absolute,
+    np.fabs: _absolute,
+    np.sign: _sign,
+    np.power: power,
+    np.float_power: power,
+    np.square: _squared,
+    np.reciprocal: _named("rcp"),
+    np.sqrt: _named("sqrt"),
+    np.exp: _named("exp"),
+    np.exp2: _named("exp2"),
+    np.expm1: _named("expm1"),
+    np.log: _named("log"),
+    np.log2: _named("log2"),
+    np.log10: _scaled("log", 1 / math.log(10)),
+    np.log1p: _named("log1p"),
+    np.logaddexp: _logaddexp,
+    np.hypot: _hypot,
+    np.sin: _named("sin"),
+    np.cos: _named("cos"),
+    np.tan: _tan,
+    np.sinh: _hyperbolic("sub"),
+    np.cosh: _hyperbolic("add"),
+    np.tanh: _named("tanh"),
+    np.arctan: _named("atan"),
+    np.floor: _rounding("floor"),
+    np.ceil: _rounding("ceil"),
+    np.rint: _rounding("round"),
+    np.trunc: _trunc,
+    np.maximum: _named("maximum", truth="or"),
+    np.minimum: _named("minimum", truth="and"),
+    np.fmax: _named("maximum", truth="or"),
+    np.fmin: _named("minimum", truth="and"),
+    np.equal: _compared("eq"),
+    np.not_equal: _compared("ne"),
+    np.less: _compared("lt"),
+    np.less_equal: _compared("le"),
+    np.greater: _compared("gt"),
+    np.greater_equal: _compared("ge"),
+    np.logical_and: _logical("and"),
+    np.logical_or: _logical("or"),
+    np.logical_xor: _logical("xor"),
+    np.logical_not: _logical("not"),
+    np.bitwise_and: _named("and"),
+    np.bitwise_or: _named("or"),
+    np.bitwise_xor: _named("xor"),
+    np.invert: _invert,
+    np.left_shift: _left,
+    np.right_shift: _right,
+    np.deg2rad: _times(math.pi / 180),
+    np.rad2deg: _times(180 / math.pi),
+}
+
+_WRAPPING = {
+    np.add, np.subtract, np.multiply, np.negative, np.power, np.square, np.left_shift,
+    np.absolute,
+}  # fmt: skip
+"""Ufuncs whose results an integer type may be too narrow for."""
+
+
+_DIVISIONS = {np.divide, np.floor_divide, np.remainder}
+"""Of Python's numbers they fail where the divisor is 0."""
+
+
+def applied(
+    tracing: Tracing,
+    ufunc: np.ufunc,
+    method: str,
+    inputs: Sequence[Any],
+    named: dict[str, Any],
+) -> Any:
+    """A ufunc, or one of its methods, on arrays of which some are symbolic.
+
+    Raises Unknown for what is not traced.
+    """
+    out = named.pop("out", None)
+    named.pop("casting", None)
+    if method == "__call__":
+        result = _called(tracing, ufunc, inputs, named)
+    else:
+        from argus.specification.ufunc_methods import method_of
+
+        result = method_of(tracing, ufunc, method, inputs, named)
+    if out is None:
+        return result
+    (target,) = out
+    if not isinstance(target, SymbolicArray):
+        raise Unknown(f"the reference writes {name_of(ufunc)} into a plain array")
+    target[...] = result
+    return target
+
+
+def _called(
+    tracing: Tracing, ufunc: np.ufunc, inputs: Sequence[Any], named: dict[str, Any]
+) -> Any:
+    dtype = named.pop("dtype", None)
+    refuse(name_of(ufunc), **{k: v for k, v in named.items() if v is not True})
+    arrays = [lifted(tracing, x) for x in inputs]
+    if ufunc is np.matmul or ufunc.signature is not None:
+        from argus.specification.table import call
+
+        return call(ufunc, *arrays)
+    if ufunc is np.divmod:
+        return tuple(
+            elementwise(tracing, f, arrays) for f in (np.floor_divide, np.remainder)
+        )
+    if ufunc in _DIVISIONS and all(a.weak and a.kind == "integer" for a in arrays):
+        divisor = whole(arrays[1])
+        nonzero = tracing.world.compare(divisor, "!=", 0)
+        tracing.need(nonzero, f"{divisor} != 0 (a division)")
+    made = elementwise(tracing, ufunc, arrays)
+    return made if dtype is None else converted(made, dtype)
+
+
+def elementwise(
+    tracing: Tracing, ufunc: np.ufunc, arrays: Sequence[SymbolicArray]
+) -> SymbolicArray:
+    """A ufunc of arrays, element by element.
+
+    Raises Unknown for a ufunc without a rule, and where narrow integers may wrap.
+    """
+    rule = UFUNCS.get(ufunc)
+    if rule is None:
+        raise Unknown(f"the reference calls {name_of(ufunc)}, which is not traced")
+    *inner, result = types_of(ufunc, arrays)
+    kinds = [kind_of(t) for t in inner]
+    _guard(tracing, ufunc, result)
+    kind = kind_of(result)
+    shape = broadcast(tracing, [a.sizes for a in arrays], name_of(ufunc))
+    reads, world = [reader(a) for a in arrays], tracing.world
+
+    def read(indices: Indices) -> Value:
+        values = (
+            as_kind(world, r(indices), k) for r, k in zip(reads, kinds, strict=True)
+        )
+        return as_kind(world, rule(world, *values), kind)
+
+    weak = all(a.weak for a in arrays) and result.kind != "b"
+    return SymbolicArray(tracing, shape, result, read, weak=weak)
+
+
+def types_of(
+    ufunc: np.ufunc, arrays: Sequence[SymbolicArray]
+) -> tuple[np.dtype[Any], ...]:
+    """In which types numpy would compute, the result's last.
+
+    Raises TypeError where numpy refuses, as for `-` of truth values.
+    """
+    strong = any(not a.weak for a in arrays)
+    asked: list[Any] = [
+        {"i": int, "f": float}[a.dtype.kind] if a.weak and strong else a.dtype
+        for a in arrays
+    ]
+    return ufunc.resolve_dtypes((*asked, *[None] * ufunc.nout))  # type: ignore[arg-type]
+
+
+def _guard(tracing: Tracing, ufunc: np.ufunc, result: np.dtype[Any]) -> None:
+    if ufunc not in _WRAPPING or result.kind not in "iu":
+        return
+    if result.itemsize < 4 or result.kind == "u":
+        raise Unknown(
+            f"the reference calls {name_of(ufunc)} on {result}, which may wrap"
+        )
+    if result.itemsize == 4:
+        tracing.assume(f"{result} arithmetic of the reference does not overflow")

@@ -1,0 +1,283 @@
+"""Loops over symbolic sizes: what is derived is right, what is not is Unknown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from agreement import agree, traced
+
+from argus.terms import Unknown
+
+SIZES = ({"M": 3, "N": 4, "K": 2}, {"M": 1, "N": 5, "K": 3}, {"M": 4, "N": 1, "K": 1})
+MATRIX = {"X": "M N"}
+
+
+def stacked(X: Any) -> Any:
+    return np.stack([X[m] * m for m in range(X.shape[0])])
+
+
+def stacked_last(X: Any) -> Any:
+    return np.stack([row * 2 for row in X], axis=-1)
+
+
+def joined(X: Any) -> Any:
+    return np.concatenate([row[::-1] for row in X])
+
+
+def added(X: Any) -> Any:
+    return sum(X[m] * m for m in range(X.shape[0]))
+
+
+def largest(X: Any) -> Any:
+    return max(X[m, 0] for m in range(X.shape[0]))
+
+
+def numbered(X: Any) -> Any:
+    return np.array([m * row for m, row in enumerate(X)])
+
+
+def zipped(X: Any) -> Any:
+    return np.array([a @ b for a, b in zip(X, X[::-1])])
+
+
+def twice(X: Any) -> Any:
+    rows = [row + 1 for row in X]
+    return np.stack([row * 2 for row in rows])
+
+
+def assigned(X: Any) -> Any:
+    Y = np.zeros_like(X)
+    for m in range(X.shape[0]):
+        Y[m] = X[m] + m
+    return Y
+
+
+def assigned_in_two_loops(X: Any) -> Any:
+    Y = np.zeros(X.shape)
+    for m in range(X.shape[0]):
+        for n in range(X.shape[1]):
+            Y[m, n] = X[m, n] * n - m
+    return Y
+
+
+def assigned_backwards(X: Any) -> Any:
+    Y = X.copy()
+    count = X.shape[0]
+    for m in range(count):
+        scale = m + 1
+        Y[count - 1 - m, 0] = X[m, 0] * scale
+    return Y
+
+
+def assigned_every_other(X: Any) -> Any:
+    Y = np.concatenate([X, X])
+    for m in range(X.shape[0]):
+        Y[2 * m + 1] = X[m]
+    return Y
+
+
+def counted(X: Any) -> Any:
+    total = np.zeros(X.shape[1])
+    for m in range(1, X.shape[0]):
+        total = total + X[m] * X[m - 1]
+    return total
+
+
+def counted_in_place(X: Any) -> Any:
+    total = np.zeros(X.shape[1])
+    for row in X:
+        total += row * row
+    return total
+
+
+def from_a_number(X: Any) -> Any:
+    total = 0
+    for m in range(X.shape[0]):
+        for n in range(X.shape[1]):
+            total = total + X[m, n]
+    return total
+
+
+def appended(X: Any) -> Any:
+    rows = []
+    for row in X:
+        rows.append(row.sum())
+    return np.array(rows)
+
+
+def last(X: Any) -> Any:
+    Y = np.zeros(X.shape[1])
+    for m in range(X.shape[0]):
+        Y[:] = X[m]
+    return Y
+
+
+def in_steps(X: Any) -> Any:
+    Y = np.zeros_like(X)
+    for n in range(0, X.shape[1], 2):
+        Y[:, n] = X[:, n]
+    return Y
+
+
+def helper(X: Any) -> Any:
+    return [row * 3 for row in X]
+
+
+def through_a_helper(X: Any) -> Any:
+    return np.stack(helper(X))
+
+
+def names_used_before(X: Any) -> Any:
+    row, found = X.sum(), X * 0
+    for m in range(X.shape[0]):
+        row = X[m] * 2
+        found[m] = row
+    for m in range(X.shape[0]):
+        row = X[m] + found[m]
+        found[m] = row - 1
+    return found
+
+
+def concrete(X: Any) -> Any:
+    total = X * 0
+    for n in range(5):
+        if n == 3:
+            continue
+        total = total * 0.5 + X * n
+    return total
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        stacked, stacked_last, joined, added, largest, numbered, zipped, twice,
+        assigned, assigned_in_two_loops, assigned_backwards, assigned_every_other,
+        counted, counted_in_place, from_a_number, appended, last, in_steps,
+        through_a_helper, names_used_before, concrete,
+    ],
+)  # fmt: skip
+def test_loops(function: Any) -> None:
+    agree(function, MATRIX, *SIZES)
+
+
+def test_attention_of_grouped_heads() -> None:
+    def function(Q: Any, K: Any) -> Any:
+        heads, groups = Q.shape[0], K.shape[0]
+        return np.stack([K[h // (heads // groups)] @ Q[h] for h in range(heads)])
+
+    made = agree(function, {"Q": "H D", "K": "G T D"}, {"H": 6, "G": 2, "D": 3, "T": 2})
+    assert "G divides H" in made.needs
+
+
+def carried(X: Any) -> Any:
+    begin, parts = 0, []
+    for row in X:
+        parts.append(row * begin)
+        begin = begin + 1
+    return np.stack(parts)
+
+
+def recurrence(X: Any) -> Any:
+    e = np.zeros(X.shape[1])
+    for row in X:
+        e = e * 0.5 + row
+    return e
+
+
+def first_only(X: Any) -> Any:
+    first, kept = True, X[0] * 0
+    for row in X:
+        if first:
+            kept = kept + row
+        first = False
+    return kept
+
+
+def two_to_one(X: Any) -> Any:
+    Y = np.zeros_like(X)
+    for m in range(X.shape[0]):
+        Y[m // 2] = X[m]
+    return Y
+
+
+def reads_what_it_writes(X: Any) -> Any:
+    Y = X.copy()
+    for m in range(1, X.shape[0]):
+        Y[m] = Y[m - 1] * 2
+    return Y
+
+
+def hidden_state(X: Any) -> Any:
+    seen = {"n": 0}
+    total = X[0] * 0
+    for row in X:
+        total = total + row * seen["n"]
+        seen["n"] = seen["n"] + 1
+    return total
+
+
+def hidden_iterator(X: Any) -> Any:
+    numbers = reversed([1, 2, 3])
+    return np.stack([row * next(numbers) for row in X])
+
+
+def last_round(X: Any) -> Any:
+    for row in X:
+        found = row * 2
+    return found
+
+
+def left(X: Any) -> Any:
+    for m in range(X.shape[0]):
+        if m == 2:
+            break
+    return X
+
+
+def branches(X: Any) -> Any:
+    return np.stack([row if m else row * 2 for m, row in enumerate(X)])
+
+
+def while_loop(X: Any) -> Any:
+    m, total = 0, 0.0
+    while m < X.shape[0]:
+        total = total + X[m]
+        m += 1
+    return total
+
+
+def several_appends(X: Any) -> Any:
+    rows = []
+    for row in X:
+        rows.append(row)
+        rows.append(row * 2)
+    return np.stack(rows)
+
+
+def changing_comprehension(X: Any) -> Any:
+    rows: list[Any] = []
+    [rows.append(row) for row in X]
+    return np.stack(rows)
+
+
+def reduced_behind_our_back(X: Any) -> Any:
+    import functools
+
+    return functools.reduce(lambda a, b: a + b, [row for row in X])
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        carried, recurrence, first_only, two_to_one, reads_what_it_writes,
+        hidden_state, hidden_iterator, last_round, left, branches, while_loop,
+        several_appends, changing_comprehension, reduced_behind_our_back,
+    ],
+)  # fmt: skip
+def test_what_is_not_derived(function: Any) -> None:
+    with pytest.raises(Unknown):
+        for array in traced(function, MATRIX).results:
+            names = [array.tracing.world.fresh("at", 0, n) for n in array.sizes]
+            array.at(names)
