@@ -38,11 +38,12 @@ def request(
     for tensor in kernel.signature.tensors if sizes is not None else ():
         step = 1
         for i, dim in reversed(list(enumerate(tensor.dims))):
-            extent = sizes.get(dim) if sizes else None
             facts[f"{tensor.name}_s{i}"] = math.gcd(step, 16)
-            if extent is not None:
-                facts[dim] = math.gcd(extent, 16)
-            step *= extent or 16
+            if isinstance(dim, int):
+                step *= dim
+            elif sizes is not None:
+                facts[dim] = math.gcd(sizes[dim], 16)
+                step *= sizes[dim]
     return Request(kernel, default_dtypes(kernel, {}), statics, "sm_90a", facts)
 
 

@@ -211,7 +211,10 @@ class Evaluation:
         for monomial in where.monomials:
             if any(a.variables & bound for a in monomial):
                 continue
-            value = math.prod(self.atom(a, env) for a in monomial)
+            try:
+                value = math.prod(self.atom(a, env) for a in monomial)
+            except Outside:
+                continue  # other conditions say that this entry is not asked for
             at = found.find_dim_by_name(PARAMETER, where.space.name(monomial))
             found = found.fix_val(PARAMETER, at, isl.Val(value))
         return found
