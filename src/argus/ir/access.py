@@ -173,10 +173,25 @@ class GlobalPlace:
 def global_place(view: GlobalView, tile_coord: Sequence[Any], env: Env) -> GlobalPlace:
     """Where elements of a view are; `tile_coord` has an array per axis of the view.
 
-    `env` also holds the values of the view's gather symbols, of the same shape.
+    `env` also holds the values of the view's gather symbols. All arrays have axes as
+    the tile has, of extent 1 where a coordinate is the same along one: a tile of
+    128 by 256 elements has 384 coordinates, and mostly exists as a whole.
     """
-    shape = np.broadcast_shapes(*(np.shape(c) for c in tile_coord))
-    return _place(view, tile_coord, env, shape)
+    values = {**env, **{f"%{i}": c for i, c in enumerate(tile_coord)}}
+    coords = tuple(np.asarray(evaluate(c, values), np.int64) for c in view.coords)
+    exists = np.ones((), dtype=np.bool_)
+    inside = [
+        (coord, evaluate(extent, env))
+        for coord, extent in zip(coords, view.tensor.shape, strict=True)
+    ]
+    for limit in view.limits:
+        value, extent = evaluate(limit.value, values), evaluate(limit.extent, values)
+        inside.append((np.asarray(value), extent))
+    for value, extent in inside:
+        there = (value >= 0) & (value < extent)
+        if not there.all():
+            exists = exists & there
+    return GlobalPlace(coords, exists)
 
 
 def _place(

@@ -224,11 +224,12 @@ class _Drive:
 
     def _different(self, side: Side) -> list[Facet]:
         """The facets of a kernel; of the problem's own what the candidate has not."""
+        every = [*side.facets.all, *side.facets.flips]
         if side is self.candidate:
-            return [*side.facets.all, *side.facets.flips]
-        mine, theirs = self.candidate.facets, side.facets
+            return every
+        mine = self.candidate.facets
         seen = {f.mark for f in (*mine.all, *mine.flips)}
-        return [f for f in (*theirs.all, *theirs.flips) if f.mark not in seen]
+        return [f for f in every if f.mark not in seen]
 
     def _grid(self, side: Side, setting: Setting | None = None) -> int:
         env = (setting or self._setting(MODES[0])).env(side.program)
@@ -244,7 +245,7 @@ class _Drive:
 
     def _data(self) -> None:
         """Extreme numbers, while conditions on data are left."""
-        short = now() + 2 * self.effort.usual
+        short = now() + self.effort.usual
         rng = np.random.default_rng(self.seed)
         for mode in (*MODES, *EXTREME):
             left = [f for f in self._unseen() if self._open(f)]
@@ -271,12 +272,14 @@ class _Drive:
 
         A condition on data may hold elsewhere, and matter only here.
         """
-        until = min(now() + 2 * self.effort.usual, self.latest)
-        if not any(self._open(f) for f in self.candidate.facets.all):
-            return  # nothing depends on data
-        for mode in MEETING * _TRIES:
+        until = min(now() + self.effort.usual, self.latest)
+        theirs = {f.mark for f in self.own.facets.all}
+        mine = [f for f in self.candidate.facets.all if f.mark not in theirs]
+        if not any(self._open(f) for f in mine):
+            return  # nothing of its own depends on data
+        for number, mode in enumerate(MEETING * _TRIES):
             for block in self.directed[:_DIRECTED]:
-                if now() > until:
+                if now() > (until if number else self.latest):
                     return
                 slack = 8.0 if mode.large else 1.0
                 self._pair(self._setting(mode, slack=slack), [block], False)
@@ -378,16 +381,13 @@ class _Drive:
     def _say(self) -> None:
         if not self.made.elements:
             nothing = "no element is written by blocks of both"
-            self.made.why = self.stuck[0] if self.stuck else nothing
+            self.made.why = (*self.stuck, nothing)[0]
             return
         theirs = {f.mark for f in self.own.facets.all}
         never = {f for f, place in self.places.known.items() if place == "never"}
-        left = [
-            f
-            for f in self._unseen()
-            if f not in never
-            and (f.decides or isinstance(self.places.known.get(f), int))
-        ]
+        found = {f for f, p in self.places.known.items() if isinstance(p, int)}
+        left = [f for f in self._unseen() if f not in never]
+        left = [f for f in left if f.decides or f in found]
         missed = [f for f in left if f.required and f.mark not in theirs]
         rest = {f for f in self.own.facets.unseen() if f not in never and f.decides}
         more = [f for f in self._different(self.own) if f in rest]

@@ -140,9 +140,9 @@ class Replay:
             return outside()
         for name, tensor in right.items():
             at, exact = tensor.written()
-            flat = self.library.exact(placed.arrays[name], tensor.dtype).reshape(-1)
+            flat = placed.arrays[name].view(-1)
             index = self.library.module.as_tensor(at, device=flat.device)
-            got = flat[index].cpu().numpy()
+            got = self.library.exact(flat[index], tensor.dtype).cpu().numpy()
             found = differs(
                 name, tensor, at, got, exact, setting, plan.tolerances[name]
             )

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Protocol, assert_never
 
 import numpy as np
@@ -289,14 +290,14 @@ class _Cluster:
             shape[gather.axis] = -1
             held = role.tiles[gather.tile].astype(np.int64)
             gathered[gather.symbol.name] = held.reshape(shape)
-        axes = list(np.ogrid[tuple(slice(n) for n in view.shape)])
+        axes = _axes(view.shape)
         env = {**role.env, **gathered}
         exists, at = _flat(view, axes, env, self.tensors[view.tensor.name].shape)
         if mask is not None:
             exists = exists & mask
         if self.watch is not None:
             self.watch.existed(op, exists)
-        return np.where(exists, at, 0), exists
+        return (at if exists.all() else np.where(exists, at, 0)), exists
 
     def _read(
         self,
@@ -323,8 +324,9 @@ class _Cluster:
     ) -> None:
         at, exists = self._places(role, op, view, mask)
         tensor = self.tensors[view.tensor.name]
-        places = np.broadcast_to(at, view.shape)[exists]
-        written = np.broadcast_to(values, view.shape)[exists]
+        there = np.broadcast_to(exists, view.shape)
+        places = np.broadcast_to(at, view.shape)[there]
+        written = np.broadcast_to(values, view.shape)[there]
         if atomic is not None:
             places, which = np.unique(places, return_inverse=True)
             total = np.zeros(places.shape, written.dtype)
@@ -366,8 +368,14 @@ class _Cluster:
         )
 
 
+@lru_cache(256)
+def _axes(shape: tuple[int, ...]) -> tuple[Ints, ...]:
+    """Coordinates along each axis of a tile."""
+    return tuple(np.ogrid[tuple(slice(n) for n in shape)])
+
+
 def _flat(
-    view: GlobalView, axes: list[Ints], env: Env, shape: tuple[int, ...]
+    view: GlobalView, axes: tuple[Ints, ...], env: Env, shape: tuple[int, ...]
 ) -> tuple[Array, Ints]:
     """Which elements of a view exist, and their flat indices."""
     place = global_place(view, axes, env)
