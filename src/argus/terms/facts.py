@@ -1,9 +1,11 @@
 """What is known of atoms, wherever they occur.
 
 The facts of a set are those of the atoms that it mentions, of what these facts mention
-in turn, and the requirements that share an atom with them. Most are conjunctions: isl
+in turn, and the requirements that share an atom with them. They are conjunctions: isl
 is slow on many alternatives, so that an implication becomes a fact only where its
-premise is known. Leaving out facts is sound: less is proved.
+premise is known. What has alternatives by its nature, that a minimum is one of two, is
+kept apart (`alternatives`), and looked at where the rest does not decide. Leaving out
+facts is sound: less is proved.
 """
 
 from __future__ import annotations
@@ -69,6 +71,27 @@ def of_atom(world: World, atom: Atom) -> IndexSet:
     return facts[atom]
 
 
+def alternatives(world: World, monomials: tuple[Monomial, ...]) -> IndexSet:
+    """That minima and maxima among monomials are one of their arguments."""
+    found = IndexSet.universe
+    for atom in dict.fromkeys(a for m in monomials for a in m):
+        if is_extreme(atom):
+            found = found & one_of(world, atom)
+    return found
+
+
+def is_extreme(atom: Atom) -> bool:
+    """Whether an atom is a minimum or a maximum."""
+    return isinstance(atom, Opaque) and atom.op in ("min", "max")
+
+
+def one_of(world: World, atom: Atom) -> IndexSet:
+    """That a minimum or maximum is one of its arguments."""
+    value = Integer.atom(atom)
+    left, right = atom.arguments
+    return world.compare(value, "==", left) | world.compare(value, "==", right)
+
+
 def of_product(world: World, monomial: Monomial) -> IndexSet:
     """Bounds of a product of factors that are at least 0, from each factor's own."""
     facts = world.known.products
@@ -116,16 +139,12 @@ def _of_atom(world: World, atom: Atom) -> IndexSet:
         case Opaque(op="div"):
             return _of_quotient(world, value, *atom.args)
         case Opaque(op="mod"):
-            divisor = atom.args[1]
-            inside = world.compare(value, ">=", 0) & world.compare(value, "<", divisor)
-            return inside | world.compare(divisor, "<=", 0)
+            return IndexSet.universe  # `division.py` makes quotients of remainders
         case Opaque(op=op):
             left, right = atom.args
             relation = "<=" if op == "min" else ">="
             bounds = world.compare(value, relation, left)
-            bounds = bounds & world.compare(value, relation, right)
-            one = world.compare(value, "==", left) | world.compare(value, "==", right)
-            return bounds & one
+            return bounds & world.compare(value, relation, right)
         case Entry():
             found = IndexSet.universe
             for fact in world.entry_facts.get(atom.tensor, ()):
@@ -143,6 +162,9 @@ def _of_quotient(
     """Facts of ``dividend // divisor``; isl has those of a quotient by a number."""
     if divisor.constant is not None:
         return IndexSet.universe
+    group = _of_group(world, value, dividend, divisor)
+    if group is not None:
+        return group
     if not world.is_empty(world.compare(divisor, "<", 1)):
         return IndexSet.universe
     whole = divisor * value
@@ -154,25 +176,34 @@ def _of_quotient(
     if world.is_empty(world.compare(dividend, "<", 0)):
         found = found & world.compare(value, ">=", 0)
         found = found & world.compare(value, "<=", dividend)
-    return found & _of_group(world, value, dividend, divisor)
+    if world.divides(divisor, dividend) and world.is_empty(
+        world.compare(dividend, "<", 1)
+    ):
+        found = found & world.compare(value, ">=", 1)
+    return found
 
 
 def _of_group(
     world: World, value: Integer, dividend: Integer, divisor: Integer
-) -> IndexSet:
+) -> IndexSet | None:
     """The group of a head: 0 <= h < H implies 0 <= h // (H // G) < G.
 
-    With ``G`` dividing ``H``, and H // G at least 1: h // (H // G) is at least 0, and
-    h <= G (H // G) - 1, so that the quotient is at most G - 1.
+    With ``G`` dividing ``H``: there is a head, so that H // G = H / G is at least 1.
+    Then h // (H // G) is at least 0, and h <= G (H // G) - 1, so that it is at most
+    G - 1.
+    None where it is another quotient, or not known to be that of a head.
     """
     inner = divisor.single
     if not isinstance(inner, Opaque) or inner.op != "div":
-        return IndexSet.universe
+        return None
     heads, groups = inner.args
     if not world.divides(groups, heads):
-        return IndexSet.universe
-    inside = world.compare(value, ">=", 0) & world.compare(value, "<", groups)
-    below, above = world.compare(dividend, "<", 0), world.compare(dividend, ">=", heads)
-    if world.is_empty(below | above):
-        return inside
-    return inside | below | above
+        return None
+    outside = world.compare(dividend, "<", 0) | world.compare(dividend, ">=", heads)
+    if not world.is_empty(outside):
+        return None
+    found = world.compare(value, ">=", 0) & world.compare(value, "<", groups)
+    found = found & world.compare(divisor, ">=", 1)
+    whole = divisor * value
+    found = found & world.compare(whole, "<=", dividend)
+    return found & world.compare(dividend, "<", whole + divisor)

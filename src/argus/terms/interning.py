@@ -40,25 +40,25 @@ def canonical(world: World, where: IndexSet) -> IndexSet:
     known = interned.found.get(where)
     if known is not None:
         return known
-    facts = world.facts(where.monomials)
-    closed = where & facts
-    if closed.is_nothing:
+    known_facts = world.facts(where.monomials)
+    closed = where & known_facts
+    if world.is_empty(closed):
         found = IndexSet.nothing
     else:
-        found = _equal_one(world, where, closed, facts)
+        found = _equal_one(world, where, closed, known_facts)
     interned.found[where] = found
     interned.found[found] = found
     return found
 
 
 def _equal_one(
-    world: World, where: IndexSet, closed: IndexSet, facts: IndexSet
+    world: World, where: IndexSet, closed: IndexSet, known_facts: IndexSet
 ) -> IndexSet:
     mentioned = frozenset(closed.monomials)
     for said, other in world.interned.sets.get(mentioned, ()):
         if other.same(closed):
             return said
-    said = closed.coalesced().gist(facts)
+    said = where.gist(known_facts)
     if said.is_universe:
         return said
     if said.number is not None:

@@ -191,14 +191,23 @@ class World:
         return facts.closure(self, tuple(monomials))
 
     def close(self, where: IndexSet) -> IndexSet:
-        """A set and all facts of what it mentions."""
+        """A set and the facts of what it mentions, except for alternatives.
+
+        That nothing is left says that it is empty; else `is_empty` may know more.
+        """
         if isinstance(where.isl, bool):
             return where
         return where & self.facts(where.monomials)
 
     def is_empty(self, where: IndexSet) -> bool:
         """Whether no launch has a point of it. False: not proved to be empty."""
-        return where.is_nothing or self.close(where).is_nothing
+        if isinstance(where.isl, bool):
+            return where.is_nothing
+        closed = self.close(where)
+        if closed.is_nothing:
+            return True
+        others = facts.alternatives(self, closed.monomials)
+        return not others.is_universe and self.close(closed & others).is_nothing
 
     def is_subset(self, part: IndexSet, whole: IndexSet) -> bool:
         """Whether every point of one set is in the other. False: not proved."""
