@@ -28,7 +28,10 @@ class Known:
     def __init__(self) -> None:
         self.atoms: dict[Atom, IndexSet] = {}
         self.products: dict[Monomial, IndexSet] = {}
+        self.monomials: dict[Monomial, tuple[IndexSet, tuple[Atom, ...]]] = {}
         self.closures: dict[tuple[Monomial, ...], IndexSet] = {}
+        self.open = 0
+        """Facts that are being worked out, and may lack in what is found meanwhile."""
         self.signs: dict[Atom, bool] = {}
 
 
@@ -36,30 +39,77 @@ def closure(world: World, monomials: tuple[Monomial, ...]) -> IndexSet:
     """All that is known of monomials and of what these facts mention."""
     known = world.known
     found = known.closures.get(monomials)
-    if found is not None:
-        return found
+    if found is None:
+        found = IndexSet.universe
+        atoms: dict[Atom, None] = {}
+        parts: dict[IndexSet, None] = {}
+        for monomial in monomials:
+            one, mentioned = _of_monomial(world, monomial)
+            parts.setdefault(one)
+            atoms.update(dict.fromkeys(mentioned))
+        for one in parts:
+            found = found & one
+        found = found & _required(world, atoms, parts)
+        if not known.open:
+            known.closures[monomials] = found
+    return found
+
+
+def _required(
+    world: World, atoms: dict[Atom, None], parts: dict[IndexSet, None]
+) -> IndexSet:
+    """Requirements that share an atom with others, and the facts of what they say."""
     found = IndexSet.universe
-    atoms: set[Atom] = set()
-    products: set[Monomial] = set()
-    todo = list(monomials)
     left = list(world.requirements)
+    while True:
+        new = [
+            r
+            for r in left
+            if any(a in atoms for monomial in r.where.monomials for a in monomial)
+        ]
+        if not new:
+            return found
+        for requirement in new:
+            left.remove(requirement)
+            found = found & requirement.where
+            for monomial in requirement.where.monomials:
+                one, mentioned = _of_monomial(world, monomial)
+                atoms.update(dict.fromkeys(mentioned))
+                if one not in parts:
+                    parts.setdefault(one)
+                    found = found & one
+
+
+def _of_monomial(world: World, first: Monomial) -> tuple[IndexSet, tuple[Atom, ...]]:
+    """The facts of one monomial and of what they mention; and all these atoms."""
+    known = world.known.monomials.get(first)
+    if known is not None:
+        return known
+    found = IndexSet.universe
+    atoms: dict[Atom, None] = {}
+    done: set[Monomial] = set()
+    todo = [first]
     while todo:
         for monomial in todo:
-            new = [a for a in monomial if a not in atoms]
-            atoms.update(new)
-            for atom in new:
-                found = found & of_atom(world, atom)
-            if len(monomial) > 1 and monomial not in products:
+            done.add(monomial)
+            for atom in monomial:
+                if atom not in atoms:
+                    atoms[atom] = None
+                    found = found & of_atom(world, atom)
+            if len(monomial) > 1:
                 found = found & of_product(world, monomial)
-            products.add(monomial)
-        for requirement in list(left):
-            mentioned = requirement.where.monomials
-            if any(a in atoms for m in mentioned for a in m):
-                found = found & requirement.where
-                left.remove(requirement)
-        todo = [m for m in found.monomials if m not in products]
-    known.closures[monomials] = found
-    return found
+        todo = [m for m in found.monomials if m not in done]
+    if not world.known.open:
+        world.known.monomials[first] = found, tuple(atoms)
+    return found, tuple(atoms)
+
+
+def is_refuted(world: World, closed: IndexSet) -> bool:
+    """Whether a set with its facts is empty, also by alternatives."""
+    if isinstance(closed.isl, bool):
+        return closed.is_nothing
+    others = alternatives(world, closed.monomials)
+    return not others.is_universe and (closed & others).is_nothing
 
 
 def of_atom(world: World, atom: Atom) -> IndexSet:
@@ -67,7 +117,9 @@ def of_atom(world: World, atom: Atom) -> IndexSet:
     facts = world.known.atoms
     if atom not in facts:
         facts[atom] = IndexSet.universe  # while it is worked out
+        world.known.open += 1
         facts[atom] = _of_atom(world, atom)
+        world.known.open -= 1
     return facts[atom]
 
 
@@ -97,7 +149,9 @@ def of_product(world: World, monomial: Monomial) -> IndexSet:
     facts = world.known.products
     if monomial not in facts:
         facts[monomial] = IndexSet.universe
+        world.known.open += 1
         facts[monomial] = _of_product(world, monomial)
+        world.known.open -= 1
     return facts[monomial]
 
 

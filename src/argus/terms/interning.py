@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
+from argus.terms import facts
 from argus.terms.integers import Monomial
 from argus.terms.sets import IndexSet
 
@@ -42,7 +43,7 @@ def canonical(world: World, where: IndexSet) -> IndexSet:
         return known
     known_facts = world.facts(where.monomials)
     closed = where & known_facts
-    if world.is_empty(closed):
+    if facts.is_refuted(world, closed):
         found = IndexSet.nothing
     else:
         found = _equal_one(world, where, closed, known_facts)

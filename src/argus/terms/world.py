@@ -203,11 +203,7 @@ class World:
         """Whether no launch has a point of it. False: not proved to be empty."""
         if isinstance(where.isl, bool):
             return where.is_nothing
-        closed = self.close(where)
-        if closed.is_nothing:
-            return True
-        others = facts.alternatives(self, closed.monomials)
-        return not others.is_universe and self.close(closed & others).is_nothing
+        return facts.is_refuted(self, self.close(where))
 
     def is_subset(self, part: IndexSet, whole: IndexSet) -> bool:
         """Whether every point of one set is in the other. False: not proved."""
