@@ -11,7 +11,7 @@ from itertools import product
 from argus.agent.beliefs import Beliefs, Expectation
 from argus.agent.builtin import BuiltinAgent
 from argus.agent.loop import Optimiser, Options
-from argus.agent.planner import Planner, Settings
+from argus.agent.planner import Planner, PlannerSettings
 from argus.agent.policy import Policy
 from argus.agent.pool import Pool
 from argus.agent.space import Design
@@ -272,7 +272,7 @@ def started_of(
 
 
 def planner_of(
-    problem: LibraryProblem, seed: int, settings: Settings | None = None
+    problem: LibraryProblem, seed: int, settings: PlannerSettings | None = None
 ) -> Planner:
     space = FakeSpace()
     beliefs = Beliefs(space, problem, problem.sizes, FakeKnowledge())

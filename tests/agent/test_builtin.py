@@ -1,7 +1,7 @@
 from fakes import DEFAULTS, FakeJudge, FakeSpace, problem_of, shared, task_of
 
 from argus.agent.builtin import BuiltinAgent
-from argus.agent.interfaces import Order
+from argus.agent.interfaces import ProposalOrder
 from argus.runs.records import Proposal, Value
 
 PROBLEM = problem_of()
@@ -9,8 +9,8 @@ SPACE = FakeSpace()
 FULL = {"form": "full", **DEFAULTS["full"]}
 
 
-def order(edit: dict[str, Value], tried=lambda candidate: False) -> Order:
-    return Order(
+def order(edit: dict[str, Value], tried=lambda candidate: False) -> ProposalOrder:
+    return ProposalOrder(
         task=task_of(PROBLEM),
         parent=SPACE.candidate(FULL, PROBLEM),
         verdict=None,

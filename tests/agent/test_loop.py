@@ -16,7 +16,7 @@ from fakes import (
     truth,
 )
 
-from argus.agent.budget import Stop
+from argus.agent.budget import StoppingRules
 from argus.agent.loop import Optimiser, Options, resume
 from argus.agent.policy import load
 from argus.agent.state import State
@@ -224,7 +224,7 @@ def test_budgets_end_a_run(store: Store, budget: Budget, reason: str):
 
 def test_a_run_without_progress_gives_up(store: Store):
     with new_run(store, trials=200) as run:
-        state = finished(run, stop=Stop(patience=6), ablate=False).state
+        state = finished(run, stop=StoppingRules(patience=6), ablate=False).state
         assert state.finished is not None
         assert state.finished.reason == "no progress"
         assert len(state.done) < 100

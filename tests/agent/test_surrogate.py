@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from argus.agent.policy import Policy
-from argus.agent.surrogate import Grid, Observation, Surrogate, prior
+from argus.agent.surrogate import DesignGrid, Surrogate, TimedDesign, prior
 from argus.runs.records import Change
 
 DESIGNS = [
@@ -22,10 +22,10 @@ def time_of(design) -> float:
     return 5.0 + slower
 
 
-def fitted(count: int, seed: int = 0) -> tuple[Grid, Surrogate, np.ndarray]:
-    grid = Grid(DESIGNS)
+def fitted(count: int, seed: int = 0) -> tuple[DesignGrid, Surrogate, np.ndarray]:
+    grid = DesignGrid(DESIGNS)
     rows = random.Random(seed).sample(range(len(DESIGNS)), count)
-    data = [Observation(r, time_of(DESIGNS[r])) for r in rows]
+    data = [TimedDesign(r, time_of(DESIGNS[r])) for r in rows]
     truth = np.array([time_of(d) for d in DESIGNS])
     return grid, Surrogate(grid, np.zeros(len(DESIGNS)), data), truth
 
@@ -38,8 +38,8 @@ def test_half_of_the_times_tell_the_others():
 
 
 def test_doubt_is_small_where_it_was_and_large_elsewhere():
-    grid = Grid(DESIGNS)
-    surrogate = Surrogate(grid, np.zeros(len(DESIGNS)), [Observation(0, 5.0)])
+    grid = DesignGrid(DESIGNS)
+    surrogate = Surrogate(grid, np.zeros(len(DESIGNS)), [TimedDesign(0, 5.0)])
     mean, doubt = surrogate.predict()
     assert mean[0] == pytest.approx(5.0, abs=0.01)
     assert doubt[0] < 0.02
@@ -50,13 +50,13 @@ def test_doubt_is_small_where_it_was_and_large_elsewhere():
 
 def test_without_observations_it_is_the_prior():
     mean = np.arange(len(DESIGNS), dtype=float)
-    found, doubt = Surrogate(Grid(DESIGNS), mean, []).predict([3, 5])
+    found, doubt = Surrogate(DesignGrid(DESIGNS), mean, []).predict([3, 5])
     assert list(found) == [3.0, 5.0]
     assert doubt[0] == doubt[1] > 1.0
 
 
 def test_true_and_one_are_different_values():
-    grid = Grid(
+    grid = DesignGrid(
         [{"form": "f", "A": True}, {"form": "f", "A": 1}, {"form": "f", "A": 2}]
     )
     assert len(set(grid.rows[0].tolist())) == 3
@@ -75,13 +75,13 @@ def test_effects_say_what_a_value_is_worth():
 def test_the_policy_is_the_prior():
     change = Change(key="effect/x/f/M=10/TILE=64", before=None, after=0.5, trials=(1,))
     policy = Policy().changed([change], Policy())
-    mean = prior(Grid(DESIGNS), policy, "x", "f", "M=10")
+    mean = prior(DesignGrid(DESIGNS), policy, "x", "f", "M=10")
     for design, m in zip(DESIGNS, mean, strict=True):
         assert m == pytest.approx(-0.25 if design["TILE"] == 64 else 0.0)
 
 
 def test_refusals_spread_to_like_designs():
-    grid = Grid(DESIGNS)
+    grid = DesignGrid(DESIGNS)
     bad = DESIGNS.index({"form": "f", "TILE": 256, "STAGES": 4, "STORE": True})
     good = DESIGNS.index({"form": "f", "TILE": 64, "STAGES": 2, "STORE": True})
     like = DESIGNS.index({"form": "f", "TILE": 256, "STAGES": 4, "STORE": False})

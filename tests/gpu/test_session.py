@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from argus.agent import session
-from argus.agent.session import Asked, Desk
+from argus.agent.session import Desk, StartRequest
 
 pytestmark = pytest.mark.gpu
 
@@ -16,7 +16,9 @@ def test_a_session_measures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("ARGUS_HOME", str(tmp_path))
     desk = Desk(tmp_path / "runs")
     try:
-        begun = session.start(desk, Asked(task="softmax", shape="2048x2048", trials=3))
+        begun = session.start(
+            desk, StartRequest(task="softmax", shape="2048x2048", trials=3)
+        )
         assert begun.verdict.time is not None
         assert begun.verdict.time.kind == "measured"
         assert begun.verdict.time.device == begun.where

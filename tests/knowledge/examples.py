@@ -17,7 +17,7 @@ from pathlib import Path
 from argus.compiler import Request, build, placed_program
 from argus.diagnostics import ArgusError, Diagnostic, render
 from argus.ir.program import Program
-from argus.knowledge.entry import Code, Entry, Pitfall, read_entry
+from argus.knowledge.entry import CodeBlock, KnowledgeEntry, Pitfall, read_entry
 from argus.lang.kernel import Kernel, load_kernels
 from argus.verify.expectations import Usage
 from argus.verify.render.diagnostics import diagnostics
@@ -27,7 +27,7 @@ from argus.verify.verifier import verify
 FOLDER = Path(__file__).parents[2] / "src" / "argus" / "knowledge" / "entries"
 
 
-def kernels(code: Code, name: str) -> list[Kernel]:
+def kernels(code: CodeBlock, name: str) -> list[Kernel]:
     return list(load_kernels(f"{name}.py", code.source).kernels.values())
 
 
@@ -36,11 +36,11 @@ def request(kernel: Kernel, target: str) -> Request:
     return Request(kernel, {t.name: t.dtypes[0] for t in tensors}, {}, target)
 
 
-def placed(code: Code, name: str) -> list[Program]:
+def placed(code: CodeBlock, name: str) -> list[Program]:
     return [placed_program(request(k, code.target)) for k in kernels(code, name)]
 
 
-def reports(code: Code, name: str) -> list[Report]:
+def reports(code: CodeBlock, name: str) -> list[Report]:
     """A proof of each kernel of a block; the machine code is used if it asks for it."""
     found: list[Report] = []
     for kernel in kernels(code, name):
@@ -53,7 +53,7 @@ def reports(code: Code, name: str) -> list[Report]:
     return found
 
 
-def told(code: Code, name: str) -> list[Diagnostic]:
+def told(code: CodeBlock, name: str) -> list[Diagnostic]:
     """Everything that is wrong or slow with a block."""
     try:
         return [d for r in reports(code, name) for d in diagnostics(r)]
@@ -77,7 +77,7 @@ def shown(diagnostic: Diagnostic) -> str:
     return render(diagnostic, width=88).strip() + "\n"
 
 
-def entry_at(path: Path) -> Entry:
+def entry_at(path: Path) -> KnowledgeEntry:
     return read_entry(path.read_text(encoding="utf-8"), path.stem)
 
 

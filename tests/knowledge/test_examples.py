@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from argus.knowledge import Code, Entry, Pitfall
+from argus.knowledge import CodeBlock, KnowledgeEntry, Pitfall
 from argus.runtime.build import build
 from argus.verify.render.diagnostics import diagnostics
 from argus.verify.verdict import Verdict
@@ -34,7 +34,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("entry", "code"), RIGHT)
-def test_example_is_proved(entry: Entry, code: Code) -> None:
+def test_example_is_proved(entry: KnowledgeEntry, code: CodeBlock) -> None:
     assert code.target in entry.architectures or code in entry.before
     found = reports(code, entry.id)
     assert found
@@ -46,7 +46,7 @@ def test_example_is_proved(entry: Entry, code: Code) -> None:
 
 
 @pytest.mark.parametrize(("entry", "pitfall"), WRONG)
-def test_pitfall_is_caught(entry: Entry, pitfall: Pitfall) -> None:
+def test_pitfall_is_caught(entry: KnowledgeEntry, pitfall: Pitfall) -> None:
     found = matching(pitfall, entry.id)
     assert found is not None, [d.code for d in told(pitfall.code, entry.id)]
     assert found.code == pitfall.rule
@@ -85,7 +85,9 @@ EXPECTED = [
 
 @pytest.mark.compiler
 @pytest.mark.parametrize(("entry", "invariant"), EXPECTED)
-def test_expectations_hold_of_the_example(entry: Entry, invariant: str) -> None:
+def test_expectations_hold_of_the_example(
+    entry: KnowledgeEntry, invariant: str
+) -> None:
     """What an entry says to expect can be written into its own kernel, and is met."""
     code = entry.after[0]
     head, rest = code.source.split("    M, ", 1)

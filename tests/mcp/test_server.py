@@ -87,7 +87,7 @@ def test_tools_and_commands_and_functions_have_the_same_parameters(home, bench):
             files = {w.name for w in one.writes} | {"json_output"}
             assert names - files == own | (kernel - {"source"})
             if one.record:
-                assert set(inspect.signature(session.Asked).parameters) == own
+                assert set(inspect.signature(session.StartRequest).parameters) == own
                 continue
             given = set(inspect.signature(one.function).parameters) - {"desk"}
             assert given == own | (kernel - {"file"}), tool.name

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 
 from argus.agent.budget import cost_of
 from argus.agent.remembering import RememberingJudge
-from argus.agent.space import Design, Space
+from argus.agent.space import Design, SearchSpace
 from argus.agent.state import State, same_source
 from argus.runs.records import Ablated, Candidate, Cost, Judged, Problem
 
@@ -49,7 +49,7 @@ def measure_again(
 def ablate(
     state: State,
     problem: Problem,
-    space: Space,
+    space: SearchSpace,
     judge: RememberingJudge,
     put: Callable[[str], str],
 ) -> Iterator[Ablated]:
@@ -81,7 +81,7 @@ def ablate(
 
 
 def _without(
-    space: Space, design: Design, problem: Problem
+    space: SearchSpace, design: Design, problem: Problem
 ) -> Iterator[tuple[str, Candidate]]:
     for optimisation in space.optimisations(design):
         left = space.without(design, optimisation, problem)

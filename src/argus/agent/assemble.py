@@ -8,7 +8,7 @@ from argus.agent.beliefs import Beliefs
 from argus.agent.builtin import BuiltinAgent
 from argus.agent.expectations import KnowledgeBase
 from argus.agent.forecast import Forecaster
-from argus.agent.interfaces import Judge, LoweringAgent
+from argus.agent.interfaces import CandidateJudge, LoweringAgent
 from argus.agent.loop import Optimiser, Options
 from argus.agent.open_ended import OpenEnded
 from argus.agent.planner import Planner
@@ -50,7 +50,7 @@ def _planner(task: Task, seed: int, beliefs: Beliefs) -> Planner:
 
 def optimiser_of(
     run: Run,
-    judge: Judge,
+    judge: CandidateJudge,
     agent: LoweringAgent | None = None,
     options: Options | None = None,
     watch: Callable[[Event, State], None] | None = None,

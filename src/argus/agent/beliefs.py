@@ -17,13 +17,13 @@ import numpy as np
 
 from argus.agent.policy import place_of
 from argus.agent.pool import Pool
-from argus.agent.space import FORM, Design, Space, key
+from argus.agent.space import FORM, Design, SearchSpace, key
 from argus.agent.state import State
 from argus.agent.surrogate import (
     Array,
-    Grid,
-    Observation,
+    DesignGrid,
     Surrogate,
+    TimedDesign,
     prior,
     softened,
 )
@@ -61,7 +61,7 @@ class Expectation:
     why: str = ""
 
 
-class Knowledge(Protocol):
+class GainKnowledge(Protocol):
     """Typical gains."""
 
     def expect(self, optimisation: str, features: dict[str, Value]) -> Expectation:
@@ -70,7 +70,7 @@ class Knowledge(Protocol):
 
 
 @dataclass(frozen=True)
-class View:
+class FormView:
     """A form's designs with what is expected of them; rows as in ``designs``."""
 
     designs: list[Design]
@@ -96,7 +96,7 @@ def observations(
 
 
 def refusals(
-    state: State, space: Space, form: str
+    state: State, space: SearchSpace, form: str
 ) -> tuple[list[Design], list[Design]]:
     """Designs of a form that were accepted, and those that were refused.
 
@@ -127,10 +127,10 @@ class Beliefs:
 
     def __init__(
         self,
-        space: Space,
+        space: SearchSpace,
         problem: Problem,
         sizes: dict[str, int],
-        knowledge: Knowledge,
+        knowledge: GainKnowledge,
         forecast: Forecast | None = None,
     ) -> None:
         self.space = space
@@ -185,7 +185,7 @@ class Beliefs:
         asked: Mapping[str, float | None],
         pending: Sequence[Design] = (),
         belief: float = 1.0,
-    ) -> View:
+    ) -> FormView:
         """Means and doubts of all designs of a form in the pool.
 
         ``worth`` is the expected gain of an optimisation, ``asked`` what the model said
@@ -199,20 +199,20 @@ class Beliefs:
         pool.add(d for d in pending if str(d.get(FORM, "")) == form)
         named = pool.of(form)
         designs = list(named.values())
-        grid = Grid(designs)
+        grid = DesignGrid(designs)
         rows = {name: i for i, name in enumerate(named)}
         mean = belief * prior(grid, state.base, self.space.name, form, self.place)
         mean = mean - self._typical(named, worth)
         trust = _trust(seen, asked)
         mean = mean + trust * _emulated(grid, rows, asked)
         values = softened([y for _, y in seen.values()])
-        data = [Observation(rows[k], y) for k, y in zip(seen, values, strict=True)]
+        data = [TimedDesign(rows[k], y) for k, y in zip(seen, values, strict=True)]
         surrogate = Surrogate(grid, mean, data)
         for design in pending:
             row = rows.get(key(design))
             if row is not None and data:
                 value = float(surrogate.predict([row])[0][0])
-                data.append(Observation(row, value))
+                data.append(TimedDesign(row, value))
                 surrogate = Surrogate(grid, mean, data)
         expected, doubt = surrogate.predict()
         if refused:
@@ -220,7 +220,7 @@ class Beliefs:
                 [rows[key(d)] for d in accepted], [rows[key(d)] for d in refused]
             )
             expected = expected + _REFUSED * risk
-        return View(designs, rows, expected, doubt, len(seen))
+        return FormView(designs, rows, expected, doubt, len(seen))
 
     def _typical(
         self, designs: Mapping[str, Design], worth: Callable[[str], float]
@@ -253,13 +253,13 @@ def _trust(
 
 
 def _emulated(
-    grid: Grid, rows: Mapping[str, int], asked: Mapping[str, float | None]
+    grid: DesignGrid, rows: Mapping[str, int], asked: Mapping[str, float | None]
 ) -> Array:
     """The model's log times, smoothed over designs that it was not asked about."""
     known = {k: y for k, y in asked.items() if y is not None and k in rows}
     values = softened(list(known.values()))
     data = [
-        Observation(rows[k], y, _EMULATED) for k, y in zip(known, values, strict=True)
+        TimedDesign(rows[k], y, _EMULATED) for k, y in zip(known, values, strict=True)
     ]
     flat = np.zeros(len(grid.designs))
     return Surrogate(grid, flat, data).predict()[0] if data else flat

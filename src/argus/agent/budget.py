@@ -21,7 +21,7 @@ _ON_DEVICE = ("run", "compare", "time")
 
 
 @dataclass(frozen=True)
-class Stop:
+class StoppingRules:
     """The rules of a run, beside its budget."""
 
     patience: int = PATIENCE
@@ -51,7 +51,7 @@ def cost_of(verdict: Verdict) -> Cost:
     return Cost(gpu_seconds=sum(verdict.seconds.get(s, 0.0) for s in _ON_DEVICE))
 
 
-def enough(state: State, stop: Stop) -> str | None:
+def enough(state: State, stop: StoppingRules) -> str | None:
     """Why it is not worth going on; None if it is."""
     best = state.best
     verdict = best.verdict if best else None

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from argus.agent.interfaces import Done, Judge, Lowering, Order
-from argus.agent.space import Design, Space
+from argus.agent.interfaces import CandidateJudge, Done, Lowering, ProposalOrder
+from argus.agent.space import Design, SearchSpace
 from argus.runs.records import Candidate, Verdict
 
 REPAIRS = 2
@@ -24,7 +24,7 @@ _REPAIRABLE = ("rejected", "unbuildable", "refuted", "unknown")
 
 @dataclass(frozen=True)
 class _Attempt:
-    order: Order
+    order: ProposalOrder
     design: Design
     candidate: Candidate
     attempts: tuple[Verdict, ...] = ()
@@ -37,16 +37,19 @@ class BuiltinAgent:
 
     name = "builtin"
 
-    def __init__(self, space: Space, repairs: int = REPAIRS) -> None:
+    def __init__(self, space: SearchSpace, repairs: int = REPAIRS) -> None:
         self._space = space
         self._repairs = repairs
 
-    def lower(self, order: Order, judge: Judge) -> Lowering:
+    def lower(self, order: ProposalOrder, judge: CandidateJudge) -> Lowering:
         """Carry out one proposal."""
         return self.lower_all([order], judge)[0]
 
     def lower_all(
-        self, orders: Sequence[Order], judge: Judge, done: Done | None = None
+        self,
+        orders: Sequence[ProposalOrder],
+        judge: CandidateJudge,
+        done: Done | None = None,
     ) -> list[Lowering]:
         """Carry out proposals side by side: the judge checks them in one batch."""
         found = [self._begin(order) for order in orders]
@@ -65,7 +68,7 @@ class BuiltinAgent:
                 done(place, lowering)
         return lowerings
 
-    def _begin(self, order: Order) -> _Attempt:
+    def _begin(self, order: ProposalOrder) -> _Attempt:
         problem = order.task.problem
         if not order.proposal.edit:
             candidate = order.parent

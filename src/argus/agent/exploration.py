@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from argus.agent.beliefs import Beliefs, Expectation, View
+from argus.agent.beliefs import Beliefs, Expectation, FormView
 from argus.agent.pool import Pool
 from argus.agent.space import FORM, Design, key
 from argus.agent.state import State
@@ -23,7 +23,7 @@ _NEIGHBOURS = 3
 
 
 @dataclass(frozen=True)
-class Settings:
+class PlannerSettings:
     """How the planner weighs. All gains are natural logarithms of speed-ups.
 
     ``temperature``: of the softmax. ``curiosity``: standard deviations of doubt that
@@ -89,11 +89,11 @@ class Moment:
 class Explorer:
     """Finds promising designs; see the module."""
 
-    def __init__(self, beliefs: Beliefs, settings: Settings) -> None:
+    def __init__(self, beliefs: Beliefs, settings: PlannerSettings) -> None:
         self._beliefs = beliefs
         self._settings = settings
 
-    def explore(self, at: Moment, form: str) -> View:
+    def explore(self, at: Moment, form: str) -> FormView:
         """The form's designs, with the neighbours of promising ones."""
         if str(at.design.get(FORM, "")) == form:
             at.pool.add([at.design])
@@ -111,14 +111,14 @@ class Explorer:
             view = self._look(at, form)
         return view
 
-    def ranked(self, view: View, at: Moment) -> list[int]:
+    def ranked(self, view: FormView, at: Moment) -> list[int]:
         """Rows that were not tried, the highest score first."""
         score = view.mean - at.curiosity * view.doubt
         names = list(view.rows)
         order = [int(r) for r in score.argsort(kind="stable")]
         return [r for r in order if names[r] not in at.taken]
 
-    def promising(self, view: View, at: Moment) -> list[tuple[int, float]]:
+    def promising(self, view: FormView, at: Moment) -> list[tuple[int, float]]:
         """Rows worth a trial, the highest score first, each with its doubt.
 
         Where there is a model, only designs that it was asked about: what is left to
@@ -145,7 +145,7 @@ class Explorer:
             if design is not None and str(design.get(FORM, "")) == form:
                 at.ask(design)
 
-    def _look(self, at: Moment, form: str) -> View:
+    def _look(self, at: Moment, form: str) -> FormView:
         def worth(optimisation: str) -> float:
             return at.expect(optimisation).mean
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from argus.agent.space import Design, Space
+from argus.agent.space import Design, SearchSpace
 from argus.compiler import placed_program
 from argus.diagnostics import ArgusError
 from argus.evaluation.judge.candidate import environment, request_of
@@ -21,7 +21,7 @@ from argus.runs.records import Problem
 class Forecaster:
     """Log times of designs of one problem."""
 
-    def __init__(self, space: Space, problem: Problem) -> None:
+    def __init__(self, space: SearchSpace, problem: Problem) -> None:
         self._space = space
         self._problem = problem
         self._subject = subject_of(problem, reference=False)

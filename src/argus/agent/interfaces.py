@@ -25,7 +25,7 @@ from argus.runs.records import (
 )
 
 
-class Judge(Protocol):
+class CandidateJudge(Protocol):
     """Verdicts on candidates, in their order. See ``argus.evaluation.judge``."""
 
     def check(self, problem: Problem, candidates: Sequence[Candidate]) -> list[Verdict]:
@@ -60,7 +60,7 @@ class Plans(Protocol):
 
 
 @dataclass(frozen=True)
-class Left:
+class BudgetLeft:
     """What is left of a run's budget; None is no limit. All may be negative."""
 
     tokens: int | None = None
@@ -91,7 +91,7 @@ def nobody(heard: Heard) -> None:
 
 
 @dataclass(frozen=True)
-class Order:
+class ProposalOrder:
     """One proposal to carry out.
 
     ``parent`` is the kernel to change and ``verdict`` what is known of it; ``advice``
@@ -107,7 +107,7 @@ class Order:
     advice: tuple[str, ...]
     seed: int
     tried: Callable[[Candidate], bool]
-    left: Left = field(default_factory=Left)
+    left: BudgetLeft = field(default_factory=BudgetLeft)
     hears: Hears = nobody
 
 
@@ -137,7 +137,7 @@ class LoweringAgent(Protocol):
         """Its name in records: "builtin", "model" or "external"."""
         ...
 
-    def lower(self, order: Order, judge: Judge) -> Lowering:
+    def lower(self, order: ProposalOrder, judge: CandidateJudge) -> Lowering:
         """Make a candidate; may ask the judge to check attempts."""
         ...
 
@@ -151,7 +151,7 @@ class BatchAgent(Protocol):
     """A lowering agent that carries out several proposals side by side."""
 
     def lower_all(
-        self, orders: Sequence[Order], judge: Judge, done: Done
+        self, orders: Sequence[ProposalOrder], judge: CandidateJudge, done: Done
     ) -> list[Lowering]:
         """One lowering for each order; ``done`` is told each as soon as it is there.
 
@@ -193,7 +193,7 @@ class Advisor(Protocol):
         state: State,
         trials: Sequence[Trial],
         family: str,
-        left: Left,
+        left: BudgetLeft,
         hears: Hears = nobody,
     ) -> Advised | None:
         """Advice after ``trials``, which are judged; None if they teach nothing."""

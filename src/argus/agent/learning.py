@@ -16,7 +16,7 @@ from argus.agent.policy import ADVICE, EFFECT, PREFERENCE, place_of
 from argus.agent.rewards import gain, reward
 from argus.agent.space import FORM
 from argus.agent.state import START, State
-from argus.agent.surrogate import Grid, Observation, Surrogate, prior, softened
+from argus.agent.surrogate import DesignGrid, Surrogate, TimedDesign, prior, softened
 from argus.runs.history import Trial
 from argus.runs.records import Change, Learned, Verdict, factor
 
@@ -108,10 +108,10 @@ def _effects(state: State, trial: Trial, family: str) -> list[Change]:
         return []
     place = place_of(state.started.task.problem.sizes)
     designs = [d for d, _ in seen.values()]
-    grid = Grid(designs)
+    grid = DesignGrid(designs)
     believed = prior(grid, state.base, family, form, place)
     values = softened([y for _, y in seen.values()])
-    data = [Observation(i, y) for i, y in enumerate(values)]
+    data = [TimedDesign(i, y) for i, y in enumerate(values)]
     effects = Surrogate(grid, believed, data).effects
     holders = _holders(state, trial, form)
     changes: list[Change] = []

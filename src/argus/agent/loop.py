@@ -17,26 +17,26 @@ from pathlib import Path
 from typing import Literal
 
 from argus.agent.ablation import ablate, measure_again
-from argus.agent.budget import INTERRUPTED, Stop, cost_of, enough, spent
+from argus.agent.budget import INTERRUPTED, StoppingRules, cost_of, enough, spent
 from argus.agent.interfaces import (
     Advised,
     Advisor,
     BatchAgent,
+    BudgetLeft,
+    CandidateJudge,
     Heard,
     Hears,
-    Judge,
-    Left,
     Lowering,
     LoweringAgent,
-    Order,
     Plans,
+    ProposalOrder,
     Stopping,
 )
 from argus.agent.learning import advice_for, learned
 from argus.agent.planner import begin
 from argus.agent.policy import merge
 from argus.agent.remembering import RememberingJudge
-from argus.agent.space import Design, Space
+from argus.agent.space import Design, SearchSpace
 from argus.agent.state import State, same_source
 from argus.runs.history import Trial, history, total
 from argus.runs.records import (
@@ -69,7 +69,7 @@ class Options:
 
     budget: Budget | None = None
     batch: int = BATCH
-    stop: Stop = field(default_factory=Stop)
+    stop: StoppingRules = field(default_factory=StoppingRules)
     policy: Path | None = None
     ablate: bool = True
 
@@ -80,9 +80,9 @@ class Optimiser:
     def __init__(
         self,
         run: Run,
-        space: Space,
+        space: SearchSpace,
         planner: Plans,
-        judge: Judge,
+        judge: CandidateJudge,
         agent: LoweringAgent,
         options: Options | None = None,
         watch: Callable[[Event, State], None] | None = None,
@@ -142,11 +142,11 @@ class Optimiser:
         """Wall-clock time of all processes that worked on the run."""
         return self._earlier + time.monotonic() - self._began
 
-    def left(self) -> Left:
+    def left(self) -> BudgetLeft:
         """What may still be spent."""
         budget, cost = self._budget, self.state.spent
         minutes = budget.minutes
-        return Left(
+        return BudgetLeft(
             tokens=None if budget.tokens is None else budget.tokens - cost.tokens,
             usd=None if budget.usd is None else budget.usd - cost.usd,
             seconds=None if minutes is None else 60 * minutes - self._seconds,
@@ -327,12 +327,12 @@ class Optimiser:
 
     # ---- what agents are told
 
-    def order(self, trial: Trial) -> Order:
+    def order(self, trial: Trial) -> ProposalOrder:
         """The order to carry out a trial's proposal."""
         proposed = trial.proposed
         assert proposed is not None and proposed.parent is not None
         state = self.state
-        return Order(
+        return ProposalOrder(
             task=self._task,
             parent=state.candidates[proposed.parent],
             verdict=state.verdict_of(proposed.parent),

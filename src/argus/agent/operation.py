@@ -41,7 +41,7 @@ class Parameter:
 
 
 @dataclass(frozen=True)
-class Written:
+class WrittenFile:
     """An option of a command that writes a kernel of the answer to a file."""
 
     name: str
@@ -74,7 +74,7 @@ class Operation:
     kernel: Literal["", "wanted", "optional"] = ""
     moves: bool = False
     right: Callable[[Any], bool] = lambda answer: True
-    writes: tuple[Written, ...] = ()
+    writes: tuple[WrittenFile, ...] = ()
     record: str = ""
 
     @property

@@ -16,7 +16,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal
 
-from argus.agent.operation import Numbers, Operation, Parameter, Values, Words, Written
+from argus.agent.operation import (
+    Numbers,
+    Operation,
+    Parameter,
+    Values,
+    Words,
+    WrittenFile,
+)
 from argus.targets import TARGETS
 
 _TARGETS = " or ".join(reversed(TARGETS)) + "."
@@ -87,7 +94,7 @@ START = Operation(
     costs="GPU",
     moves=True,
     right=_correct,
-    record="Asked",
+    record="StartRequest",
     parameters=(
         Parameter(
             "task",
@@ -156,7 +163,9 @@ START = Operation(
         ),
     ),
     writes=(
-        Written("write", "--write", "Write the start kernel here.", _source("start")),
+        WrittenFile(
+            "write", "--write", "Write the start kernel here.", _source("start")
+        ),
     ),
 )
 
@@ -183,8 +192,10 @@ NEXT = Operation(
         ),
     ),
     writes=(
-        Written("write", "--write", "Write the kernel to change.", _source("parent")),
-        Written(
+        WrittenFile(
+            "write", "--write", "Write the kernel to change.", _source("parent")
+        ),
+        WrittenFile(
             "draft",
             "--draft",
             "Write what the edit gives by itself.",
@@ -366,7 +377,7 @@ STATUS = Operation(
     "where the report is",
     parameters=(_RUN,),
     writes=(
-        Written(
+        WrittenFile(
             "best", "--best", "Write the best kernel here.", _source("best_source")
         ),
     ),
@@ -385,7 +396,7 @@ FINISH = Operation(
     moves=True,
     parameters=(_RUN, Parameter("ablate", bool, True, "Take the best kernel apart.")),
     writes=(
-        Written(
+        WrittenFile(
             "output",
             "--out",
             "Write the best kernel here.",

@@ -17,11 +17,11 @@ from collections.abc import Sequence
 
 from argus.agent.beliefs import Beliefs
 from argus.agent.budget import last_progress
-from argus.agent.exploration import Explorer, Moment, Settings
+from argus.agent.exploration import Explorer, Moment, PlannerSettings
 from argus.agent.offers import Offer, between, changes, finite, label_of, offer
 from argus.agent.pool import Pool
 from argus.agent.selection import sample, softmax
-from argus.agent.space import FORM, Design, Space, difference, key
+from argus.agent.space import FORM, Design, SearchSpace, difference, key
 from argus.agent.state import START, State
 from argus.runs.records import Problem, Proposal, Proposed, Value
 
@@ -41,15 +41,15 @@ class Planner:
         pool: Pool,
         features: dict[str, Value],
         seed: int,
-        settings: Settings | None = None,
+        settings: PlannerSettings | None = None,
     ) -> None:
         self._beliefs = beliefs
-        self._space: Space = beliefs.space
+        self._space: SearchSpace = beliefs.space
         self._problem: Problem = beliefs.problem
         self._pool = pool
         self._features = features
         self._seed = seed
-        self._settings = settings or Settings()
+        self._settings = settings or PlannerSettings()
         self._explorer = Explorer(beliefs, self._settings)
 
     def plan(

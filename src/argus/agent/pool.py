@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable
 
-from argus.agent.space import FORM, Design, Space, key
+from argus.agent.space import FORM, Design, SearchSpace, key
 from argus.kernels.space import DesignSpace
 from argus.runs.records import Problem, Value
 
@@ -22,7 +22,7 @@ class Pool:
     """Designs by form; :meth:`add` extends it with what came up elsewhere."""
 
     def __init__(
-        self, space: Space, problem: Problem, seed: int, per_form: int = PER_FORM
+        self, space: SearchSpace, problem: Problem, seed: int, per_form: int = PER_FORM
     ) -> None:
         self._designs: dict[str, dict[str, Design]] = {}
         if isinstance(space, DesignSpace):

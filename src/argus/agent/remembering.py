@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from argus.agent.interfaces import Judge
+from argus.agent.interfaces import CandidateJudge
 from argus.agent.state import same_source
 from argus.runs.records import Candidate, Problem, Verdict
 
@@ -16,7 +16,7 @@ from argus.runs.records import Candidate, Problem, Verdict
 class RememberingJudge:
     """Checks once, evaluates what is new and passed. Memory lasts as long as it."""
 
-    def __init__(self, judge: Judge) -> None:
+    def __init__(self, judge: CandidateJudge) -> None:
         self._judge = judge
         self._checked: dict[str, Verdict] = {}
 

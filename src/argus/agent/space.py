@@ -18,7 +18,7 @@ FORM = "form"
 """The key of a design that names its kernel file."""
 
 
-class Step(Protocol):
+class DesignStep(Protocol):
     """A single edit of a design: another form, or another value of a knob."""
 
     @property
@@ -42,12 +42,12 @@ class Step(Protocol):
         ...
 
 
-class Space(Protocol):
+class SearchSpace(Protocol):
     """A design space. Methods are pure: the same question has the same answer."""
 
     name: ClassVar[str]
 
-    def moves(self, design: Design, problem: Problem) -> tuple[Step, ...]:
+    def moves(self, design: Design, problem: Problem) -> tuple[DesignStep, ...]:
         """Every single-step edit that is structurally valid."""
         ...
 

@@ -59,7 +59,7 @@ def softened(values: Sequence[float]) -> list[float]:
     return [best + _SOFT * math.tanh((y - best) / _SOFT) for y in values]
 
 
-class Grid:
+class DesignGrid:
     """Designs of one form, as indices of values: rows are designs, columns knobs."""
 
     def __init__(self, designs: Sequence[Design]) -> None:
@@ -113,7 +113,9 @@ def _alike(one: Value | None, other: Value | None) -> float:
     return 0.0
 
 
-def prior(grid: Grid, policy: Policy, family: str, form: str, place: str) -> Array:
+def prior(
+    grid: DesignGrid, policy: Policy, family: str, form: str, place: str
+) -> Array:
     """Log time that the policy expects of each design, up to a constant."""
     mean = np.zeros(len(grid.designs))
     for i, knob in enumerate(grid.knobs):
@@ -142,7 +144,7 @@ def prior(grid: Grid, policy: Policy, family: str, form: str, place: str) -> Arr
 
 
 @dataclass(frozen=True)
-class Observation:
+class TimedDesign:
     """A design by its row in the grid, its log time, and the variance of that."""
 
     row: int
@@ -154,7 +156,7 @@ class Surrogate:
     """The process over a grid, given observations and a prior mean of each design."""
 
     def __init__(
-        self, grid: Grid, mean: Array, observations: Sequence[Observation]
+        self, grid: DesignGrid, mean: Array, observations: Sequence[TimedDesign]
     ) -> None:
         self._grid = grid
         self._mean = mean

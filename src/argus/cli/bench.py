@@ -51,7 +51,7 @@ def bench(
     with reporting("bench", json_output) as out:
         from argus.cli.proving import proved_first
         from argus.cli.subjects import (
-            Selection,
+            SubjectOptions,
             entry_cases,
             entry_named,
             parse_statics,
@@ -65,7 +65,9 @@ def bench(
         from argus.runtime.driver import target_of
 
         entry = entry_named(name)
-        selection = Selection(case=case, settings=settings or (), sizes=sizes or ())
+        selection = SubjectOptions(
+            case=case, settings=settings or (), sizes=sizes or ()
+        )
         cases = entry_cases(entry, selection, entry.large)
         device = require_device("timing")
         out.line(f"{entry.name} on {device.name}", style="bold", indent=2)

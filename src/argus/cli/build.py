@@ -20,7 +20,7 @@ from argus.cli.options import (
 from argus.cli.output import Output, reporting
 
 if TYPE_CHECKING:
-    from argus.cli.subjects import Subject
+    from argus.cli.subjects import CommandSubject
     from argus.diagnostics import Json
 
 
@@ -47,10 +47,10 @@ def build(
     the first large case is built, unless --case names another.
     """
     with reporting("build", json_output) as out:
-        from argus.cli.subjects import Selection, one_or_all
+        from argus.cli.subjects import SubjectOptions, one_or_all
         from argus.diagnostics import fail
 
-        selection = Selection(
+        selection = SubjectOptions(
             target, kernel, case, settings or (), dtypes or (), sizes or ()
         )
         found = one_or_all(source, selection)
@@ -73,7 +73,7 @@ def build(
         out.data["kernels"] = [_build(out, subject, output) for subject in found]
 
 
-def _build(out: Output, subject: Subject, output: Path | None) -> Json:
+def _build(out: Output, subject: CommandSubject, output: Path | None) -> Json:
     from argus import compiler
     from argus.evaluation.specialised import specialisation_words
     from argus.files.writing import write_bytes

@@ -29,7 +29,7 @@ from argus.cli.output import BUG, Output, exit_code, reporting
 from argus.cli.waiting import doing
 
 if TYPE_CHECKING:
-    from argus.cli.subjects import Subject
+    from argus.cli.subjects import CommandSubject
     from argus.diagnostics import Diagnostic, Json
     from argus.ir.program import Program
     from argus.verify.verdict import Report
@@ -72,12 +72,12 @@ def check(
     Exits with 1 if a kernel is wrong, or if something about it cannot be decided.
     """
     with reporting("check", json_output) as out:
-        from argus.cli.subjects import Selection, subjects
+        from argus.cli.subjects import SubjectOptions, subjects
 
-        selection = Selection(
+        selection = SubjectOptions(
             target, kernel, case, settings or (), dtypes or (), sizes or ()
         )
-        checker = _Checker(out, not no_proof, fresh)
+        checker = _KernelChecker(out, not no_proof, fresh)
         results = [checker.check(one) for one in subjects(source, selection)]
         out.data["kernels"] = list(results)
         wrong = sum(not r["ok"] for r in results)
@@ -90,7 +90,7 @@ _REFUSALS = 4
 """Refusals that are shown one by one."""
 
 
-class _Checker:
+class _KernelChecker:
     """Checks kernels one after another; the same mistake is shown once."""
 
     def __init__(self, out: Output, proving: bool, fresh: bool) -> None:
@@ -99,9 +99,9 @@ class _Checker:
         self.fresh = fresh
         # Several cases of one entry often have the same mistake.
         self.seen: set[Diagnostic] = set()
-        self.proved: list[tuple[Subject, Report]] = []
+        self.proved: list[tuple[CommandSubject, Report]] = []
 
-    def check(self, subject: Subject) -> dict[str, Json]:
+    def check(self, subject: CommandSubject) -> dict[str, Json]:
         """Check one specialisation, print what it gave, return it for JSON."""
         from argus.diagnostics import ArgusError
 
@@ -132,14 +132,14 @@ class _Checker:
 
     # ------------------------------------------------------------------ one kernel
 
-    def _place(self, subject: Subject, result: dict[str, Json]) -> None:
+    def _place(self, subject: CommandSubject, result: dict[str, Json]) -> None:
         from argus.compiler import placed_program
 
         program = placed_program(subject.request)
         facts = _block(result, program.threads, program.shared_bytes, program.cluster)
         self.out.line(f"placed  {subject.label}: {facts}", indent=8)
 
-    def _prove(self, subject: Subject, result: dict[str, Json]) -> None:
+    def _prove(self, subject: CommandSubject, result: dict[str, Json]) -> None:
         from argus.evaluation.proving import proved, proved_all
         from argus.verify.render.data import report_json
         from argus.verify.render.diagnostics import DISAGREEMENT, diagnostics
@@ -180,7 +180,7 @@ class _Checker:
     def _verdict(
         self,
         word: str,
-        subject: Subject,
+        subject: CommandSubject,
         summary: str,
         found: tuple[Diagnostic, ...] | list[Diagnostic],
     ) -> None:
@@ -193,7 +193,7 @@ class _Checker:
             self.out.show(fresh, error=False)
             self.out.line()
 
-    def _specialised(self, subject: Subject, report: Report) -> None:
+    def _specialised(self, subject: CommandSubject, report: Report) -> None:
         """Which specialisations the verdict is about, and which calls are refused."""
         found = report.specialised
         if found is None:
@@ -277,7 +277,7 @@ class _Checker:
             self.out.line(f"wrote {html}", indent=2)
 
 
-def _program_of(subject: Subject, report: Report) -> Callable[[str], Program]:
+def _program_of(subject: CommandSubject, report: Report) -> Callable[[str], Program]:
     """The placed program of a specialisation by its words; "" is the first one."""
     from argus.compiler import placed_program
     from argus.ir.dtypes import DTYPES

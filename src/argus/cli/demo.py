@@ -106,11 +106,11 @@ def _inferred(program: Program) -> list[str]:
 
 def _interpret(out: Output, entry: Entry) -> None:
     from argus.cli.run import run_entry
-    from argus.cli.subjects import Selection
+    from argus.cli.subjects import SubjectOptions
 
     case = next(c for c in entry.small if any(o.islower() for o in c.options))
     _step(out, "3. Run a small case in the interpreter")
-    selection = Selection(case=case.name)
+    selection = SubjectOptions(case=case.name)
     run_entry(out, entry, selection, 0, "the interpreter", on_device=False)
     out.data["where"] = "interpreter"
     out.data["timed"] = False
@@ -125,7 +125,7 @@ def _measure(out: Output, entry: Entry, device: str) -> None:
     from argus.cli.bench import show_record
     from argus.cli.proving import proved_first
     from argus.cli.run import run_entry
-    from argus.cli.subjects import Selection
+    from argus.cli.subjects import SubjectOptions
     from argus.evaluation.bench import bench
     from argus.evaluation.device import require_device
     from argus.evaluation.report import record_json
@@ -133,7 +133,7 @@ def _measure(out: Output, entry: Entry, device: str) -> None:
     from argus.runtime.driver import target_of
 
     _step(out, "3. Run it on the GPU")
-    run_entry(out, entry, Selection(), 0, device, on_device=True)
+    run_entry(out, entry, SubjectOptions(), 0, device, on_device=True)
     _step(out, "4. Time it beside its baseline")
     case = entry.large[0]
     target = target_of(require_device("timing")).name

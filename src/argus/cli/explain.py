@@ -59,9 +59,9 @@ def explain(
         if _CODE.fullmatch(source):
             _code(out, source.upper())
             return
-        from argus.cli.subjects import Selection, one_or_all
+        from argus.cli.subjects import SubjectOptions, one_or_all
 
-        selection = Selection(
+        selection = SubjectOptions(
             target, kernel, case, settings or (), dtypes or (), sizes or ()
         )
         texts: list[dict[str, str]] = []

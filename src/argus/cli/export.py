@@ -41,14 +41,14 @@ def export(
     refuted is not written; what is not proved says so in its first lines.
     """
     with reporting("export", json_output) as out:
-        from argus.cli.subjects import Selection, one_or_all
+        from argus.cli.subjects import SubjectOptions, one_or_all
         from argus.codegen.export import export as standalone
         from argus.codegen.export import nvcc_flags
         from argus.compiler import claimed, placed_program
         from argus.diagnostics import fail
         from argus.files.writing import write_text
 
-        selection = Selection(
+        selection = SubjectOptions(
             target, kernel, case, settings or (), dtypes or (), sizes or ()
         )
         if os.path.exists(output) and not os.path.isdir(output):

@@ -53,7 +53,7 @@ def mcp(
                 "the server was started in `/`, and would read every file below it",
                 help="say which folder by `argus mcp --root FOLDER`",
             )
-        from argus.cli.report import Pages
+        from argus.cli.report import ReportPages
         from argus.mcp.server import serve
 
-        serve(Pages(), root, execute=execute)
+        serve(ReportPages(), root, execute=execute)

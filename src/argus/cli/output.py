@@ -39,14 +39,14 @@ _ENVIRONMENT = ("AG0601", "AG0602", "AG0705", "AG0706")
 
 
 @dataclass
-class Settings:
+class OutputSettings:
     """Options given before the command, of this process."""
 
     debug: bool = False
     """Show the traceback of a bug in Argus."""
 
 
-settings = Settings()
+settings = OutputSettings()
 
 
 class Output:

@@ -77,7 +77,7 @@ def beside(run: Run) -> tuple[Path | None, str]:
     return path, str(path)
 
 
-class Pages:
+class ReportPages:
     """The reports of sessions, beside their runs (``argus.agent.session.pages``).
 
     A server ends several runs at once, and matplotlib's settings are those of the

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from argus.cli.proving import Claim
-    from argus.cli.subjects import Selection, Subject
+    from argus.cli.subjects import CommandSubject, SubjectOptions
     from argus.diagnostics import Json
     from argus.evaluation.arrays import Statistics
     from argus.evaluation.oracle import Verdict
@@ -60,11 +60,11 @@ def run(
     kernel is described by its outputs: no reference of it is executed.
     """
     with reporting("run", json_output) as out:
-        from argus.cli.subjects import Selection, entry_named, is_file
+        from argus.cli.subjects import SubjectOptions, entry_named, is_file
         from argus.evaluation.device import find_device
         from argus.runtime.driver import target_of
 
-        selection = Selection(
+        selection = SubjectOptions(
             target, kernel, case, settings or (), dtypes or (), sizes or ()
         )
         device = None if interpret else find_device()
@@ -83,7 +83,7 @@ def run(
 def run_entry(
     out: Output,
     entry: Entry,
-    selection: Selection,
+    selection: SubjectOptions,
     seed: int,
     where: str,
     on_device: bool,
@@ -106,7 +106,7 @@ def _case(
     out: Output,
     entry: Entry,
     case: Case,
-    selection: Selection,
+    selection: SubjectOptions,
     seed: int,
     on_device: bool,
     no_proof: bool,
@@ -177,7 +177,7 @@ def _verdict(verdict: Verdict) -> dict[str, Json]:
 def run_file(
     out: Output,
     source: str,
-    selection: Selection,
+    selection: SubjectOptions,
     seed: int,
     where: str,
     on_device: bool,
@@ -201,7 +201,7 @@ def run_file(
 
 def _observe(
     out: Output,
-    subject: Subject,
+    subject: CommandSubject,
     seed: int,
     where: str,
     on_device: bool,

@@ -22,7 +22,7 @@ from argus.agent.operation import (
     Parameter,
     Values,
     Words,
-    Written,
+    WrittenFile,
 )
 from argus.agent.operations import OPERATIONS
 from argus.cli.options import JsonOption
@@ -92,7 +92,7 @@ def _kind(parameter: Parameter) -> Any:
     ]
 
 
-def _path(one: Written) -> Any:
+def _path(one: WrittenFile) -> Any:
     names = (one.option, one.short) if one.short else (one.option,)
     return Annotated[Path | None, typer.Option(*names, metavar="FILE", help=one.help)]
 
@@ -160,11 +160,11 @@ def _desk(name: str, as_json: bool) -> Generator[tuple[Output, Desk]]:
     """An operation's channel and desk; judges are closed at its end."""
     with reporting(f"session {name}", as_json) as out:
         from argus.agent.session import Desk, Judges
-        from argus.cli.report import Pages
+        from argus.cli.report import ReportPages
         from argus.runs.folder import data_folder
 
         judges = Judges()
-        desk = Desk(data_folder() / "runs", judges, _teller(out), Pages())
+        desk = Desk(data_folder() / "runs", judges, _teller(out), ReportPages())
         try:
             yield out, desk
         finally:

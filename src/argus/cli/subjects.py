@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Selection:
+class SubjectOptions:
     """The options, as they were given."""
 
     target: str | None = None
@@ -49,7 +49,7 @@ class Selection:
 
 
 @dataclass(frozen=True)
-class Subject:
+class CommandSubject:
     """One specialisation to work on. ``case`` is None for a kernel of a file.
 
     ``scalars`` are those given, or the case's; ``sizes`` those of a file's kernel.
@@ -159,7 +159,7 @@ def entry_target(entry: Entry, target: str | None) -> str:
 
 
 def entry_cases(
-    entry: Entry, selection: Selection, default: Iterable[Case]
+    entry: Entry, selection: SubjectOptions, default: Iterable[Case]
 ) -> list[Case]:
     """Cases that the options select; `default` ones if none is named."""
     sizes = parse_sizes(selection.sizes)
@@ -171,8 +171,8 @@ def entry_cases(
 
 
 def entry_subjects(
-    entry: Entry, selection: Selection, default: Iterable[Case]
-) -> list[Subject]:
+    entry: Entry, selection: SubjectOptions, default: Iterable[Case]
+) -> list[CommandSubject]:
     """Each distinct specialisation of the selected cases, with the first such case."""
     target = entry_target(entry, selection.target)
     if selection.dtypes:
@@ -182,7 +182,7 @@ def entry_subjects(
             f"the element types of `{entry.name}` are those of the library",
             help="give its source file instead to choose others",
         )
-    found: dict[object, Subject] = {}
+    found: dict[object, CommandSubject] = {}
     for case in entry_cases(entry, selection, default):
         request, choice = request_for(entry, case, target)
         statics = parse_statics(request.kernel, selection.settings)
@@ -193,14 +193,14 @@ def entry_subjects(
             tuple(request.dtypes.items()),
             tuple(sorted(request.facts.items())),
         )
-        found.setdefault(key, Subject(request, case, choice.scalars))
+        found.setdefault(key, CommandSubject(request, case, choice.scalars))
     return list(found.values())
 
 
 # ----------------------------------------------------------------------- files
 
 
-def file_subjects(source: str, selection: Selection) -> list[Subject]:
+def file_subjects(source: str, selection: SubjectOptions) -> list[CommandSubject]:
     """The kernels of a file.
 
     Raises ArgusError: AG0901 (no file), AG0011 (no such kernel in it), AG0908 and
@@ -223,7 +223,7 @@ def file_subjects(source: str, selection: Selection) -> list[Subject]:
     return [_file_subject(kernel, selection) for kernel in kernels.values()]
 
 
-def _file_subject(kernel: Kernel, selection: Selection) -> Subject:
+def _file_subject(kernel: Kernel, selection: SubjectOptions) -> CommandSubject:
     declared = {s.name: s.dtype for s in kernel.signature.scalars}
     given = _pairs(selection.settings, "--set")
     scalars = {n: _scalar(n, t, declared[n]) for n, t in given.items() if n in declared}
@@ -242,10 +242,10 @@ def _file_subject(kernel: Kernel, selection: Selection) -> Subject:
     facts = contiguous_facts(kernel, shapes)
     request = Request(kernel, dtypes, statics, target_named(target).name, facts)
     space = Space.of(kernel.signature).restricted(types, sizes)
-    return Subject(request, None, scalars, whole, space)
+    return CommandSubject(request, None, scalars, whole, space)
 
 
-def subjects(source: str, selection: Selection) -> list[Subject]:
+def subjects(source: str, selection: SubjectOptions) -> list[CommandSubject]:
     """Everything that FILE|NAME stands for.
 
     Raises ArgusError, see :func:`entry_subjects` and :func:`file_subjects`.
@@ -268,7 +268,7 @@ def subjects(source: str, selection: Selection) -> list[Subject]:
     return named
 
 
-def one_or_all(source: str, selection: Selection) -> list[Subject]:
+def one_or_all(source: str, selection: SubjectOptions) -> list[CommandSubject]:
     """Like :func:`subjects`, but of a library entry one case: the first large one."""
     if not is_file(source) and selection.case is None:
         entry = entry_named(source)

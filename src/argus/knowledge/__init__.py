@@ -9,20 +9,32 @@ Entries are packaged files, ``entries/*.md``; docs/knowledge.md says how to writ
 Nothing of the compiler is imported; that examples compile is shown by the tests.
 """
 
-from argus.knowledge.conditions import Condition, ConditionError, Outcome, parse
-from argus.knowledge.entry import Code, Entry, EntryError, Gain, Pitfall, read_entry
+from argus.knowledge.conditions import (
+    Condition,
+    ConditionError,
+    ConditionOutcome,
+    parse,
+)
+from argus.knowledge.entry import (
+    CodeBlock,
+    EntryError,
+    Gain,
+    KnowledgeEntry,
+    Pitfall,
+    read_entry,
+)
 from argus.knowledge.search import Hit, applicability, applicable, few_shot, search
 from argus.knowledge.store import entry, load_entries
 
 __all__ = [
-    "Code",
+    "CodeBlock",
     "Condition",
     "ConditionError",
-    "Entry",
+    "ConditionOutcome",
     "EntryError",
     "Gain",
     "Hit",
-    "Outcome",
+    "KnowledgeEntry",
     "Pitfall",
     "applicability",
     "applicable",

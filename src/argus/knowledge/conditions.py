@@ -59,7 +59,7 @@ class Name:
 
 
 @dataclass(frozen=True)
-class Arithmetic:
+class ArithmeticCondition:
     """Two operands and one of ``+ - * / // %``."""
 
     of: type[ast.operator]
@@ -102,14 +102,14 @@ class Junction:
     operands: tuple[Expression, ...]
 
 
-Expression = Literal | Name | Arithmetic | Comparison | Member | Not | Junction
+Expression = Literal | Name | ArithmeticCondition | Comparison | Member | Not | Junction
 
 
 # -------------------------------------------------------------------------- evaluation
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ConditionOutcome:
     """True, False or None (cannot say), and the clauses that decided it."""
 
     value: bool | None
@@ -124,39 +124,39 @@ class Condition:
     expression: Expression
     names: frozenset[str]
 
-    def evaluate(self, features: Mapping[str, Value]) -> Outcome:
+    def evaluate(self, features: Mapping[str, Value]) -> ConditionOutcome:
         """The truth of the condition for ``features``. Never raises."""
         return _truth(self.expression, features)
 
 
 @dataclass(frozen=True)
-class _Unknown:
+class _UnknownValue:
     """No value, because of ``why``."""
 
     why: str
 
 
-def _truth(e: Expression, features: Mapping[str, Value]) -> Outcome:
+def _truth(e: Expression, features: Mapping[str, Value]) -> ConditionOutcome:
     match e:
         case Junction(all_of, operands):
             return _joined(all_of, [_truth(x, features) for x in operands])
         case Not(operand):
             inner = _truth(operand, features)
             value = None if inner.value is None else not inner.value
-            return Outcome(value, inner.why)
+            return ConditionOutcome(value, inner.why)
         case Comparison(of, left, right, text):
             sides = _value(left, features), _value(right, features)
             found = _two(_COMPARISONS[of], *sides, text)
             return _outcome(found, e, features)
         case Member(left, options, negated, text):
             found = _contained(left, options, features, text)
-            if not isinstance(found, _Unknown):
+            if not isinstance(found, _UnknownValue):
                 found = bool(found) != negated
             return _outcome(found, e, features)
-        case Literal() | Name() | Arithmetic():
+        case Literal() | Name() | ArithmeticCondition():
             found = _value(e, features)
-            if not isinstance(found, bool | _Unknown):
-                found = _Unknown(f"{found!r} is neither true nor false")
+            if not isinstance(found, bool | _UnknownValue):
+                found = _UnknownValue(f"{found!r} is neither true nor false")
             return _outcome(found, e, features)
         case _:
             assert_never(e)
@@ -167,72 +167,74 @@ def _contained(
     options: tuple[Expression, ...],
     features: Mapping[str, Value],
     text: str,
-) -> Value | _Unknown:
+) -> Value | _UnknownValue:
     value = _value(left, features)
-    missing: _Unknown | None = None
+    missing: _UnknownValue | None = None
     for option in options:
         equal = _two(operator.eq, value, _value(option, features), text)
         if equal is True:
             return True
-        if isinstance(equal, _Unknown):
+        if isinstance(equal, _UnknownValue):
             missing = equal
     return missing if missing is not None else False
 
 
-def _value(e: Expression, features: Mapping[str, Value]) -> Value | _Unknown:
+def _value(e: Expression, features: Mapping[str, Value]) -> Value | _UnknownValue:
     match e:
         case Literal(value):
             return value
         case Name(name):
-            return features.get(name, _Unknown(f"`{name}` is not known"))
-        case Arithmetic(of, left, right):
+            return features.get(name, _UnknownValue(f"`{name}` is not known"))
+        case ArithmeticCondition(of, left, right):
             sides = _value(left, features), _value(right, features)
             return _two(_ARITHMETIC[of], *sides, "arithmetic")
         case Comparison() | Member() | Not() | Junction():
             outcome = _truth(e, features)
-            return _Unknown(outcome.why) if outcome.value is None else outcome.value
+            return (
+                _UnknownValue(outcome.why) if outcome.value is None else outcome.value
+            )
         case _:
             assert_never(e)
 
 
 def _two(
     act: Callable[[Any, Any], Any],
-    left: Value | _Unknown,
-    right: Value | _Unknown,
+    left: Value | _UnknownValue,
+    right: Value | _UnknownValue,
     text: str,
-) -> Value | _Unknown:
-    if isinstance(left, _Unknown):
+) -> Value | _UnknownValue:
+    if isinstance(left, _UnknownValue):
         return left
-    if isinstance(right, _Unknown):
+    if isinstance(right, _UnknownValue):
         return right
     if isinstance(left, str) != isinstance(right, str):
-        return _Unknown(f"{text}: {left!r} and {right!r} do not go together")
+        return _UnknownValue(f"{text}: {left!r} and {right!r} do not go together")
     try:
         return act(left, right)
     except (TypeError, ZeroDivisionError) as error:
-        return _Unknown(f"{text}: {error}")
+        return _UnknownValue(f"{text}: {error}")
 
 
 def _outcome(
-    found: Value | _Unknown, e: Expression, features: Mapping[str, Value]
-) -> Outcome:
-    if isinstance(found, _Unknown):
-        return Outcome(None, found.why)
+    found: Value | _UnknownValue, e: Expression, features: Mapping[str, Value]
+) -> ConditionOutcome:
+    if isinstance(found, _UnknownValue):
+        return ConditionOutcome(None, found.why)
     known = sorted(_names(e) & features.keys())
     used = ", ".join(f"{n} is {features[n]!r}" for n in known)
     text = e.text if isinstance(e, Comparison | Member) else ""
-    return Outcome(bool(found), " where ".join(x for x in (text, used) if x))
+    return ConditionOutcome(bool(found), " where ".join(x for x in (text, used) if x))
 
 
-def _joined(all_of: bool, outcomes: list[Outcome]) -> Outcome:
+def _joined(all_of: bool, outcomes: list[ConditionOutcome]) -> ConditionOutcome:
     """Of an `and`: false if one is, else unknown if one is, else true."""
     deciding = [o for o in outcomes if o.value is (not all_of)]
     if deciding:
         return deciding[0]
     unknown = [o for o in outcomes if o.value is None]
     if unknown:
-        return Outcome(None, "; ".join(dict.fromkeys(o.why for o in unknown)))
-    return Outcome(all_of, "; ".join(o.why for o in outcomes if o.why))
+        return ConditionOutcome(None, "; ".join(dict.fromkeys(o.why for o in unknown)))
+    return ConditionOutcome(all_of, "; ".join(o.why for o in outcomes if o.why))
 
 
 # ----------------------------------------------------------------------------- parsing
@@ -264,7 +266,9 @@ def _read(node: ast.expr, whole: str) -> Expression:
             operands = tuple(_read(v, whole) for v in values)
             return Junction(isinstance(op, ast.And), operands)
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _ARITHMETIC:
-            return Arithmetic(type(op), _read(left, whole), _read(right, whole))
+            return ArithmeticCondition(
+                type(op), _read(left, whole), _read(right, whole)
+            )
         case ast.Compare(left=left, ops=ops, comparators=rights):
             lefts = [left, *rights[:-1]]
             pairs = tuple(
@@ -302,7 +306,7 @@ def _names(e: Expression) -> set[str]:
             return {name}
         case Not(operand):
             return _names(operand)
-        case Arithmetic(_, left, right) | Comparison(_, left, right, _):
+        case ArithmeticCondition(_, left, right) | Comparison(_, left, right, _):
             return _names(left) | _names(right)
         case Member(left, options, _, _):
             return _names(left).union(*(_names(o) for o in options))

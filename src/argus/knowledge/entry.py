@@ -58,7 +58,7 @@ class Gain(BaseModel):
         return (self.low + self.high) / 2
 
 
-class Code(BaseModel):
+class CodeBlock(BaseModel):
     """A fenced block with a kernel file, complete with its imports."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -76,7 +76,7 @@ class Pitfall(BaseModel):
 
     title: str
     text: str
-    code: Code
+    code: CodeBlock
     rule: str
     line: int
     """Where it is reported; 0 if it is about the whole kernel."""
@@ -106,19 +106,19 @@ class Front(BaseModel):
         return parse(self.applies_when)
 
 
-class Entry(Front):
+class KnowledgeEntry(Front):
     """An optimisation: when it applies, what it brings, how it is written."""
 
     body: str
     """The Markdown, as it stands in the file."""
     why: str
     how: str
-    before: tuple[Code, ...] = Field(min_length=1)
-    after: tuple[Code, ...] = Field(min_length=1)
+    before: tuple[CodeBlock, ...] = Field(min_length=1)
+    after: tuple[CodeBlock, ...] = Field(min_length=1)
     pitfalls: tuple[Pitfall, ...] = Field(min_length=1)
 
 
-def read_entry(text: str, name: str) -> Entry:
+def read_entry(text: str, name: str) -> KnowledgeEntry:
     """Read a file's text. ``name`` is the file's name without ``.md``.
 
     Raises EntryError: a part is missing, a field is wrong, or the id is not the name.
@@ -132,7 +132,7 @@ def read_entry(text: str, name: str) -> Entry:
             raise ValueError(f"the id is {front.id}")
         parse(front.applies_when)
         sections = _sections(parts[2])
-        return Entry(
+        return KnowledgeEntry(
             **{k: getattr(front, k) for k in Front.model_fields},
             body=parts[2].strip() + "\n",
             why=sections["Why"],
@@ -160,13 +160,13 @@ def _options(info: str) -> dict[str, str]:
     return {key: value for key, _, value in pairs}
 
 
-def _code(info: str, source: str) -> Code:
+def _code(info: str, source: str) -> CodeBlock:
     options = _options(info)
     target = known_target(options.get("target", DEFAULT_TARGET))
-    return Code(source=source, target=target, build="build" in options)
+    return CodeBlock(source=source, target=target, build="build" in options)
 
 
-def _kernels(section: str) -> list[Code]:
+def _kernels(section: str) -> list[CodeBlock]:
     blocks = _FENCE.findall(section)
     return [_code(info, source) for info, source in blocks if info.startswith("python")]
 

@@ -15,8 +15,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from argus.knowledge.conditions import Outcome, Value
-from argus.knowledge.entry import Entry
+from argus.knowledge.conditions import ConditionOutcome, Value
+from argus.knowledge.entry import KnowledgeEntry
 from argus.knowledge.store import entry, load_entries
 
 _K1, _B = 1.5, 0.75
@@ -54,21 +54,23 @@ _MEANS = {
 class Hit:
     """An entry that was found. ``applies`` is None where the features do not say."""
 
-    entry: Entry
+    entry: KnowledgeEntry
     score: float
     applies: bool | None
     why: str
 
 
-def applicability(entry: Entry, features: Mapping[str, Value]) -> Outcome:
+def applicability(
+    entry: KnowledgeEntry, features: Mapping[str, Value]
+) -> ConditionOutcome:
     """Whether the entry applies: its architectures and its condition."""
     target = features.get("target")
     if target is not None and target not in entry.architectures:
-        return Outcome(False, f"needs {' or '.join(entry.architectures)}")
+        return ConditionOutcome(False, f"needs {' or '.join(entry.architectures)}")
     return entry.condition.evaluate(features)
 
 
-def applicable(features: Mapping[str, Value]) -> tuple[Entry, ...]:
+def applicable(features: Mapping[str, Value]) -> tuple[KnowledgeEntry, ...]:
     """The entries whose conditions hold, the greatest typical gain first.
 
     What cannot be said for lack of a feature is not among them; :func:`search` with an
@@ -163,7 +165,7 @@ def few_shot(ids: Iterable[str], *, pitfalls: bool = True) -> str:
     return "\n\n".join(_shot(entry(id), pitfalls) for id in ids)
 
 
-def _shot(e: Entry, pitfalls: bool) -> str:
+def _shot(e: KnowledgeEntry, pitfalls: bool) -> str:
     facts = [
         f"# {e.title} ({e.id})",
         f"Category: {e.category}. Targets: {', '.join(e.architectures)}.",

@@ -7,19 +7,19 @@ from importlib import resources
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from argus.knowledge.entry import Entry, read_entry
+from argus.knowledge.entry import KnowledgeEntry, read_entry
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
 @cache
-def load_entries() -> Mapping[str, Entry]:
+def load_entries() -> Mapping[str, KnowledgeEntry]:
     """All entries by id, in the order of their ids.
 
     Raises EntryError where a file is not an entry: the package is broken.
     """
-    found: dict[str, Entry] = {}
+    found: dict[str, KnowledgeEntry] = {}
     folder = resources.files("argus.knowledge").joinpath("entries")
     for file in sorted(folder.iterdir(), key=lambda f: f.name):
         if file.name.endswith(".md"):
@@ -28,7 +28,7 @@ def load_entries() -> Mapping[str, Entry]:
     return MappingProxyType(found)
 
 
-def entry(id: str) -> Entry:
+def entry(id: str) -> KnowledgeEntry:
     """The entry of that id. Raises KeyError, which names the ids that look alike."""
     entries = load_entries()
     if id not in entries:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from small_kernels import REFUTED, SAME, START, written
 
-from argus.agent.interfaces import Left, Order
+from argus.agent.interfaces import BudgetLeft, ProposalOrder
 from argus.agent.tasks import file_task
 from argus.runs.records import (
     Candidate,
@@ -108,11 +108,11 @@ class Desk:
     def order(
         self,
         optimisation: str = "vectorised-access",
-        left: Left | None = None,
+        left: BudgetLeft | None = None,
         tried: Sequence[str] = (),
         verdict: Verdict | None = None,
         **proposal: object,
-    ) -> Order:
+    ) -> ProposalOrder:
         given: dict[str, object] = {
             "where": "wider loads",
             "predicted_gain": 0.2,
@@ -122,7 +122,7 @@ class Desk:
         }
         if verdict is None:
             (verdict,) = KnowingJudge().check(self.task.problem, [self.task.start])
-        return Order(
+        return ProposalOrder(
             task=self.task,
             parent=self.task.start,
             verdict=verdict,
@@ -130,5 +130,5 @@ class Desk:
             advice=("Wider tiles were slower at short rows.",),
             seed=0,
             tried=lambda c: c.source in tried,
-            left=left or Left(),
+            left=left or BudgetLeft(),
         )

@@ -7,7 +7,7 @@ import pytest
 from server import advice, kernel, status, text
 from small_kernels import BETTER, EXPECTING
 
-from argus.agent.interfaces import Left
+from argus.agent.interfaces import BudgetLeft
 from argus.agent.model.advice import plain
 from argus.agent.state import State
 from argus.runs.history import Trial
@@ -66,7 +66,7 @@ def batch(state: State) -> list[Trial]:
 
 def test_advice_is_a_change_that_cites_trials(server, model, state):
     server.say(advice(GOOD, [2, 1, 2], about="vectorised-access"))
-    found = model().advise(state, batch(state), "statics", Left())
+    found = model().advise(state, batch(state), "statics", BudgetLeft())
     assert found is not None and found.failure == ""
     (change,) = found.changes
     assert change.key == "advice/statics/memory/vectorised-access"
@@ -84,9 +84,9 @@ def test_advice_is_a_change_that_cites_trials(server, model, state):
 def test_the_same_advice_again_is_no_change(server, model, state):
     server.say(advice(GOOD, [1]), advice(GOOD, [2]))
     agent = model()
-    first = agent.advise(state, batch(state), "statics", Left())
+    first = agent.advise(state, batch(state), "statics", BudgetLeft())
     state.policy = state.policy.changed(first.changes, state.base)
-    again = agent.advise(state, batch(state), "statics", Left())
+    again = agent.advise(state, batch(state), "statics", BudgetLeft())
     assert again.changes == () and again.failure == ""
     assert "Advice so far" in server.asked(1) and GOOD in server.asked(1)
 
@@ -106,7 +106,7 @@ BAD = {
 def test_advice_that_fails_is_said(name, server, model, state):
     reply, why = BAD[name]
     server.say(reply)
-    found = model().advise(state, batch(state), "statics", Left())
+    found = model().advise(state, batch(state), "statics", BudgetLeft())
     assert found is not None and found.changes == ()
     assert found.failure.startswith("advice by rule: the model gave none: ")
     assert why in found.failure
@@ -114,7 +114,7 @@ def test_advice_that_fails_is_said(name, server, model, state):
 
 
 def test_advice_has_a_budget_too(server, model, state):
-    found = model().advise(state, batch(state), "statics", Left(tokens=100))
+    found = model().advise(state, batch(state), "statics", BudgetLeft(tokens=100))
     assert found.failure.startswith("advice by rule: budget: 100 tokens")
     assert server.requests == []
 
@@ -122,8 +122,8 @@ def test_advice_has_a_budget_too(server, model, state):
 def test_nobody_is_asked_about_nothing(server, model, state):
     agent = model()
     unjudged = replace(state.trials[1], judged=None)
-    assert agent.advise(state, [state.trials[0]], "statics", Left()) is None
-    assert agent.advise(state, [unjudged], "statics", Left()) is None
+    assert agent.advise(state, [state.trials[0]], "statics", BudgetLeft()) is None
+    assert agent.advise(state, [unjudged], "statics", BudgetLeft()) is None
     assert server.requests == []
 
 
@@ -135,5 +135,5 @@ def test_advice_is_one_line_of_plain_text(monkeypatch):
 
 def test_kernels_are_not_part_of_it(server, model, state) -> None:
     server.say(kernel(BETTER))
-    found = model().advise(state, batch(state), "statics", Left())
+    found = model().advise(state, batch(state), "statics", BudgetLeft())
     assert "not of the form" in found.failure

@@ -9,7 +9,7 @@ from pydantic_ai.exceptions import UserError
 from server import KEY, call, completion, kernel, raw, status, text
 from small_kernels import BETTER
 
-from argus.agent.interfaces import Heard, Left
+from argus.agent.interfaces import BudgetLeft, Heard
 from argus.agent.model.agent import ModelAgent
 from argus.agent.model.settings import settings_of
 from argus.runs.records import Lowered
@@ -238,7 +238,7 @@ def test_money_is_counted_where_the_price_is_known(server, model, desk):
 def test_no_request_that_would_exceed_the_budget_is_sent(server, model, desk):
     server.say(GOOD)
     agent = model()
-    made = agent.lower(desk.order(left=Left(tokens=2000)), desk.judge)
+    made = agent.lower(desk.order(left=BudgetLeft(tokens=2000)), desk.judge)
     assert made.candidate is None
     assert made.failure == "budget: 2000 tokens are left, and a request needs more"
     assert agent.stopped == "budget: tokens"
@@ -248,7 +248,7 @@ def test_no_request_that_would_exceed_the_budget_is_sent(server, model, desk):
 
 def test_the_budget_ends_a_conversation_in_the_middle(server, model, desk):
     server.say(text("no"), text("no"), GOOD)
-    made = model().lower(desk.order(left=Left(tokens=5000)), desk.judge)
+    made = model().lower(desk.order(left=BudgetLeft(tokens=5000)), desk.judge)
     assert made.failure == "budget: 3900 tokens are left, and a request needs more"
     assert made.cost.tokens == 1100
     assert server.left == 2
@@ -257,7 +257,7 @@ def test_the_budget_ends_a_conversation_in_the_middle(server, model, desk):
 def test_the_length_of_an_answer_is_limited(server, model, desk):
     server.say(GOOD, GOOD)
     model("max_tokens=700").lower(desk.order(), desk.judge)
-    model().lower(desk.order(left=Left(tokens=9000)), desk.judge)
+    model().lower(desk.order(left=BudgetLeft(tokens=9000)), desk.judge)
     assert server.requests[0]["max_completion_tokens"] == 700
     assert 400 <= server.requests[1]["max_completion_tokens"] < 4000
 

@@ -1,6 +1,6 @@
 import pytest
 
-from argus.agent.interfaces import Left
+from argus.agent.interfaces import BudgetLeft
 from argus.agent.model.meter import SHORTEST, Meter, NoRoom
 from argus.runs.records import Cost
 
@@ -15,13 +15,13 @@ def free(inputs: int, outputs: int) -> None:
 
 
 def test_without_limits_everything_fits():
-    meter = Meter(Left(), free)
+    meter = Meter(BudgetLeft(), free)
     assert meter.begin(1_000_000, 16_000) == 16_000
     assert meter.seconds is None
 
 
 def test_an_answer_is_limited_to_what_is_left():
-    meter = Meter(Left(tokens=5000), free)
+    meter = Meter(BudgetLeft(tokens=5000), free)
     room = meter.begin(3600, 16_000)
     assert SHORTEST < room < 4100
     meter.end(3600, Cost(tokens=4300))
@@ -31,7 +31,7 @@ def test_an_answer_is_limited_to_what_is_left():
 
 
 def test_what_is_under_way_counts():
-    meter = Meter(Left(tokens=2000), free)
+    meter = Meter(BudgetLeft(tokens=2000), free)
     meter.begin(6000, 16_000)
     with pytest.raises(NoRoom):
         meter.begin(6000, 16_000)
@@ -40,7 +40,7 @@ def test_what_is_under_way_counts():
 
 
 def test_money():
-    meter = Meter(Left(usd=0.01), dear)
+    meter = Meter(BudgetLeft(usd=0.01), dear)
     assert meter.begin(3600, 16_000) == pytest.approx(2250, abs=5)
     meter.end(3600, Cost(usd=0.009))
     with pytest.raises(NoRoom, match=r"\$0.0010 are left") as caught:
@@ -50,7 +50,7 @@ def test_money():
 
 def test_time():
     now = [0.0]
-    meter = Meter(Left(seconds=10.0), free, clock=lambda: now[0])
+    meter = Meter(BudgetLeft(seconds=10.0), free, clock=lambda: now[0])
     meter.begin(100, 1000)
     now[0] = 10.0
     with pytest.raises(NoRoom) as caught:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from argus.agent import session
-from argus.agent.session import Asked, Desk, Judges
+from argus.agent.session import Desk, Judges, StartRequest
 from argus.agent.space import Design, key
 from argus.agent.spaces import SPACES
 from argus.agent.state import State
@@ -248,5 +248,7 @@ def desk_at(
 
 def begun(desk: Desk, **limits: Any) -> str:
     """A softmax session; returns its run."""
-    asked = Asked(**{"task": "softmax", "shape": "64x256", "cold": True, **limits})
+    asked = StartRequest(
+        **{"task": "softmax", "shape": "64x256", "cold": True, **limits}
+    )
     return session.start(desk, asked).run

@@ -9,7 +9,7 @@ from stand_ins import HANGS, LIMIT, WRONG, FakeBench, FakePages, begun, desk_at
 
 from argus.agent import session
 from argus.agent.policy import load
-from argus.agent.session import Asked, Desk, Judges
+from argus.agent.session import Desk, Judges, StartRequest
 from argus.agent.session.at import DRY_RUNS
 from argus.agent.state import State
 from argus.agent.tasks import library_task
@@ -29,7 +29,7 @@ def draft(desk: Desk) -> str:
 
 
 def test_a_whole_session(desk: Desk):
-    answer = session.start(desk, Asked(task="softmax", shape="64x256", trials=3))
+    answer = session.start(desk, StartRequest(task="softmax", shape="64x256", trials=3))
     assert answer.sizes == {"M": 64, "N": 256}
     assert [t.role for t in answer.tensors] == ["input", "output"]
     assert "exp(X[m, n]" in answer.description
@@ -183,7 +183,7 @@ def test_a_budget_ends_proposals_and_can_be_raised(desk: Desk):
     assert (ended.proposal, ended.reason) == (None, "budget: trials")
     assert session.status(desk).reason_to_stop == "budget: trials"
     session.finish(desk)
-    answer = session.start(desk, Asked(resume=run, trials=4))
+    answer = session.start(desk, StartRequest(resume=run, trials=4))
     assert answer.run == run
     assert answer.budget == Budget(trials=4)
     assert session.next_(desk).trial == 2
@@ -389,7 +389,7 @@ def test_a_cold_session_learns_from_nobody_and_teaches_nobody(desk: Desk, home):
     with desk.store.read(run) as record:
         assert record.started().cold
     # Also when it goes on, and nobody says it again.
-    session.start(desk, Asked(resume=run, trials=30))
+    session.start(desk, StartRequest(resume=run, trials=30))
     session.submit(desk, draft(desk))
     assert session.finish(desk).policy == ""
     assert not (home / "policy.json").exists()
@@ -401,7 +401,7 @@ def test_a_session_that_goes_on_cold_teaches_no_more(desk: Desk, home):
     assert session.finish(desk).policy
     learnt = load(home / "policy.json")
     assert learnt.runs == {run: 2}
-    session.start(desk, Asked(resume=run, trials=30, cold=True))
+    session.start(desk, StartRequest(resume=run, trials=30, cold=True))
     session.submit(desk, draft(desk))
     assert session.finish(desk).policy == ""
     assert load(home / "policy.json") == learnt
@@ -418,7 +418,7 @@ def test_the_end_says_where_the_report_is(home: Path, bench: FakeBench):
     assert session.finish(desk).report == end.report
     assert pages.written == [run]
     # The page is not about what comes after it.
-    session.start(desk, Asked(resume=run, trials=30))
+    session.start(desk, StartRequest(resume=run, trials=30))
     assert session.status(desk).report is None
     session.submit(desk, draft(desk))
     assert session.finish(desk).report == end.report
@@ -506,11 +506,11 @@ def test_one_of_several_tasks_is_chosen():
 
 def test_what_cannot_begin(desk: Desk, tmp_path):
     for asked, wanted in (
-        (Asked(), "AG0908"),
-        (Asked(task="softmx"), "AG0909"),
-        (Asked(task=str(tmp_path / "none.py")), "AG0901"),
-        (Asked(resume="nothing"), "AG1001"),
-        (Asked(resume="nothing", task="softmax"), "AG0908"),
+        (StartRequest(), "AG0908"),
+        (StartRequest(task="softmx"), "AG0909"),
+        (StartRequest(task=str(tmp_path / "none.py")), "AG0901"),
+        (StartRequest(resume="nothing"), "AG1001"),
+        (StartRequest(resume="nothing", task="softmax"), "AG0908"),
     ):
         with pytest.raises(ArgusError) as raised:
             session.start(desk, asked)

@@ -15,7 +15,7 @@ from argus.agent.interfaces import Advised
 from argus.agent.model.answers import LONGEST_ADVICE, AdviceAnswer
 from argus.agent.model.asking import Asker
 from argus.agent.model.conversation import Conversation
-from argus.agent.model.failures import ProviderFailed, Unusable
+from argus.agent.model.failures import ProviderFailed, UnusableAnswer
 from argus.agent.model.meter import Meter, NoRoom
 from argus.agent.model.prompts import advice_prompt
 from argus.agent.model.provider import redacted
@@ -50,7 +50,7 @@ def advise(
         found = Advised((change,) if change else ())
     except NoRoom as full:
         found = Advised(failure=f"advice by rule: budget: {full}")
-    except (ProviderFailed, Unusable) as failed:
+    except (ProviderFailed, UnusableAnswer) as failed:
         found = Advised(failure=f"advice by rule: the model gave none: {failed}")
     return Advised(
         changes=found.changes,
@@ -65,19 +65,21 @@ def _change(
 ) -> Change | None:
     """The change of the policy; None if it says nothing new.
 
-    Raises :class:`Unusable` for advice that cites none of the trials, or about what was
-    not tried.
+    Raises :class:`UnusableAnswer` for advice that cites none of the trials, or about
+    what was not tried.
     """
     numbers = {t.number for t in tried}
     cited = tuple(sorted(set(answer.trials) & numbers))
     if not cited:
-        raise Unusable(f"it cites {sorted(answer.trials)[:8]}, asked were {numbers}")
+        raise UnusableAnswer(
+            f"it cites {sorted(answer.trials)[:8]}, asked were {numbers}"
+        )
     about = answer.about.strip()
     if about != GENERAL and about not in {_optimisation(t) for t in tried}:
-        raise Unusable(f"it is about `{about[:40]}`, which was not tried")
+        raise UnusableAnswer(f"it is about `{about[:40]}`, which was not tried")
     text = plain(answer.text)
     if not text:
-        raise Unusable("it is no plain text")
+        raise UnusableAnswer("it is no plain text")
     rest = f"{family}/{_bottleneck(tried)}/{about}"
     now = state.policy.advice.get(rest)
     if now is not None and now.text == text:

@@ -16,19 +16,19 @@ from dataclasses import dataclass, field
 
 from argus.agent.interfaces import (
     Advised,
+    BudgetLeft,
+    CandidateJudge,
     Done,
     Hears,
-    Judge,
-    Left,
     Lowering,
-    Order,
+    ProposalOrder,
     nobody,
 )
 from argus.agent.model.advice import advise
 from argus.agent.model.answers import KernelAnswer
 from argus.agent.model.asking import Asker
 from argus.agent.model.conversation import Conversation
-from argus.agent.model.failures import ProviderFailed, Unusable
+from argus.agent.model.failures import ProviderFailed, UnusableAnswer
 from argus.agent.model.feedback import told, unchanged, unusable
 from argus.agent.model.meter import Meter, NoRoom
 from argus.agent.model.prompts import (
@@ -56,7 +56,7 @@ class _Work:
     for a word on the last answer.
     """
 
-    order: Order
+    order: ProposalOrder
     conversation: Conversation
     base: str
     prompt: str = ""
@@ -137,12 +137,15 @@ class ModelAgent:
 
     # ---- lowering
 
-    def lower(self, order: Order, judge: Judge) -> Lowering:
+    def lower(self, order: ProposalOrder, judge: CandidateJudge) -> Lowering:
         """Carry out one proposal."""
         return self.lower_all([order], judge)[0]
 
     def lower_all(
-        self, orders: Sequence[Order], judge: Judge, done: Done | None = None
+        self,
+        orders: Sequence[ProposalOrder],
+        judge: CandidateJudge,
+        done: Done | None = None,
     ) -> list[Lowering]:
         """Carry out proposals side by side. All are of one task and one budget."""
         meter = Meter(orders[0].left, self.asker.price)
@@ -179,7 +182,9 @@ class ModelAgent:
             raise
         return [made[place] for place in range(len(work))]
 
-    def _turn(self, waiting: Sequence[_Work], meter: Meter, judge: Judge) -> None:
+    def _turn(
+        self, waiting: Sequence[_Work], meter: Meter, judge: CandidateJudge
+    ) -> None:
         """One answer for each order that waits for one, and the check of what came."""
         self.asker.run(self._ask_all(waiting, meter))
         fresh = [(w, w.fresh) for w in waiting if w.fresh is not None]
@@ -218,7 +223,7 @@ class ModelAgent:
         except ProviderFailed as failed:
             work.failure, work.silent = f"the provider failed: {failed}", True
             return
-        except Unusable as odd:
+        except UnusableAnswer as odd:
             work.unread(str(odd))
             return
         work.usable += 1
@@ -294,7 +299,7 @@ class ModelAgent:
         state: State,
         trials: Sequence[Trial],
         family: str,
-        left: Left,
+        left: BudgetLeft,
         hears: Hears = nobody,
     ) -> Advised | None:
         """What the trials teach, in the model's words."""

@@ -5,8 +5,9 @@
     answer = await asker.ask(KernelAnswer, conversation, prompt, meter)
 
 Three things can go wrong, and each is told apart: the answer cannot be used
-(:class:`Unusable`; tokens were spent), the provider failed (:class:`ProviderFailed`),
-or the budget has no room (:class:`~argus.agent.model.meter.NoRoom`; nothing was sent).
+(:class:`UnusableAnswer`; tokens were spent), the provider failed
+(:class:`ProviderFailed`), or the budget has no room
+(:class:`~argus.agent.model.meter.NoRoom`; nothing was sent).
 What is asked and answered is kept in the conversation; keys are not.
 """
 
@@ -25,14 +26,14 @@ from argus.agent.model.conversation import (
     KEPT,
     Conversation,
     Outcome,
-    Turn,
+    RequestTurn,
     text_of,
 )
 from argus.agent.model.failures import (
     SAID,
     Later,
     ProviderFailed,
-    Unusable,
+    UnusableAnswer,
     provider_says,
     temporary,
     why,
@@ -98,7 +99,7 @@ class Asker:
     ) -> T:
         """The model's answer, of a kind.
 
-        Raises :class:`Unusable`, :class:`ProviderFailed` and ``NoRoom``.
+        Raises :class:`UnusableAnswer`, :class:`ProviderFailed` and ``NoRoom``.
         """
         if not self._entered:
             self._entered = True
@@ -149,7 +150,7 @@ class Asker:
                 found = await self._answer(kind, conversation, prompt, room, meter)
                 outcome, error = "answered", ""
                 return found
-            except Unusable as failure:
+            except UnusableAnswer as failure:
                 outcome, error = "unusable", str(failure)
                 raise
             except (Later, ProviderFailed) as failure:
@@ -197,11 +198,11 @@ class Asker:
             text = redacted(f"the request cannot be made: {wrong}")
             raise ProviderFailed(text[:SAID]) from wrong
         except UnexpectedModelBehavior as odd:
-            raise Unusable(why(odd)) from odd
+            raise UnusableAnswer(why(odd)) from odd
         # What the client library makes of responses that it does not expect.
         except (RuntimeError, LookupError, TypeError, ValueError, AttributeError) as e:
             text = f"the response cannot be read: {type(e).__name__}: {e}"
-            raise Unusable(redacted(text)[:SAID]) from e
+            raise UnusableAnswer(redacted(text)[:SAID]) from e
         conversation.messages = list(result.all_messages())
         return kind.model_validate(result.output)
 
@@ -249,7 +250,7 @@ class Asker:
         began: float,
         outcome: Outcome,
         error: str,
-    ) -> Turn:
+    ) -> RequestTurn:
         """What a request took and brought."""
         from pydantic_ai.messages import ModelResponse
 
@@ -263,7 +264,7 @@ class Asker:
             cost = self._usd(response.usage, counted)
             known = known and cost is not None
             usd += cost or 0.0
-        return Turn(
+        return RequestTurn(
             prompt=prompt,
             answer=answer[:KEPT],
             error=error,

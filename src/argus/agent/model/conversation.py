@@ -24,7 +24,7 @@ Outcome = Literal["answered", "unusable", "failed", "cut off"]
 
 
 @dataclass(frozen=True)
-class Turn:
+class RequestTurn:
     """One request. ``tokens`` are estimated where the provider does not count them.
 
     ``usd`` None: the price is not known. ``error``: why there is no usable answer.
@@ -56,11 +56,11 @@ class Conversation:
 
     model: str
     instructions: str
-    turns: list[Turn] = field(default_factory=list[Turn])
+    turns: list[RequestTurn] = field(default_factory=list[RequestTurn])
     messages: list[ModelMessage] = field(default_factory=list["ModelMessage"])
     hears: Hears = nobody
 
-    def add(self, turn: Turn) -> None:
+    def add(self, turn: RequestTurn) -> None:
         """A request has come back: let it be written down before anything else."""
         self.turns.append(turn)
         self.hears(

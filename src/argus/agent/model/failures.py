@@ -2,7 +2,7 @@
 
 The same request may succeed later (:class:`Later`), the provider failed
 (:class:`ProviderFailed`), or there is an answer that cannot be used
-(:class:`Unusable`). Texts are short and without keys.
+(:class:`UnusableAnswer`). Texts are short and without keys.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _AGAIN = (408, 409, 425, 429)
 """Statuses below 500 after which the same request may succeed."""
 
 
-class Unusable(Exception):  # noqa: N818 - a result, not a fault
+class UnusableAnswer(Exception):  # noqa: N818 - a result, not a fault
     """The model answered, and the answer is not of the form that was asked for."""
 
 

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from argus.agent.interfaces import Left
+from argus.agent.interfaces import BudgetLeft
 from argus.runs.records import Cost
 
 SHORTEST = 400
@@ -51,7 +51,7 @@ class Meter:
     ``left`` is what all of them may cost.
     """
 
-    left: Left
+    left: BudgetLeft
     price: Price
     clock: Callable[[], float] = time.monotonic
 

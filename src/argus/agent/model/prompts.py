@@ -10,7 +10,7 @@ import json
 from collections.abc import Sequence
 from functools import cache
 
-from argus.agent.interfaces import Order
+from argus.agent.interfaces import ProposalOrder
 from argus.agent.model.reference import LANGUAGE, language_reference
 from argus.agent.policy import Policy
 from argus.agent.rewards import gain
@@ -62,7 +62,7 @@ def advice_instructions() -> str:
     return _ADVICE
 
 
-def proposal_prompt(order: Order) -> str:
+def proposal_prompt(order: ProposalOrder) -> str:
     """An order as a prompt: task, kernel, what limits it, proposal, advice, example."""
     proposal = order.proposal
     parts = [
@@ -102,7 +102,7 @@ def proposal_prompt(order: Order) -> str:
     return "\n\n".join(parts)
 
 
-def _form(order: Order) -> list[str]:
+def _form(order: ProposalOrder) -> list[str]:
     """What another form of the family is, where the proposal is to take one."""
     form = order.proposal.edit.get(FORM)
     forms = SPACES[order.task.family].forms
@@ -120,7 +120,7 @@ def retry_prompt(why: str) -> str:
     )
 
 
-def _task(order: Order) -> str:
+def _task(order: ProposalOrder) -> str:
     problem: Problem = order.task.problem
     sizes = ", ".join(f"{k} = {v}" for k, v in problem.sizes.items())
     text = f"Task: {order.task.name}. Target {problem.target}; {sizes}."
@@ -159,7 +159,7 @@ def _verdict(verdict: Verdict | None) -> str:
     return " ".join(said) or "Nothing is known of its speed."
 
 
-def _example(order: Order) -> str:
+def _example(order: ProposalOrder) -> str:
     """What the knowledge base has for a proposal; "" if that is nothing.
 
     Its own entry with pitfalls; or, where the proposal is another form, without them
@@ -187,7 +187,7 @@ def _entry(optimisation: str, *, pitfalls: bool) -> str:
         return ""
 
 
-def _brings(order: Order) -> list[str]:
+def _brings(order: ProposalOrder) -> list[str]:
     """Optimisations of the form that is proposed, the most useful first."""
     from argus import knowledge
 

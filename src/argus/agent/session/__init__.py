@@ -1,7 +1,7 @@
 """The external agent: a coding agent that writes kernels, an operation at a time.
 
     desk = Desk(data_folder() / "runs")
-    begun = start(desk, Asked(task="softmax", shape="64x256"))
+    begun = start(desk, StartRequest(task="softmax", shape="64x256"))
     asked = next_(desk, begun.run)          what to try, and the kernel to change
     check(desk, text, begun.run)            is it right, and where is it not
     submit(desk, text, begun.run)           the verdict that counts
@@ -27,16 +27,16 @@ from argus.agent.session.asking import (
     profile,
     test,
 )
-from argus.agent.session.beginning import Asked, start
+from argus.agent.session.beginning import StartRequest, start
 from argus.agent.session.desk import Desk
 from argus.agent.session.ending import finish, status
 from argus.agent.session.judges import Judges
 from argus.agent.session.running import next_, submit
 
 __all__ = [
-    "Asked",
     "Desk",
     "Judges",
+    "StartRequest",
     "bench",
     "build",
     "check",

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from argus.agent.assemble import space_of
-from argus.agent.budget import Stop, enough, spent
+from argus.agent.budget import StoppingRules, enough, spent
 from argus.agent.session.judges import NAME
 from argus.agent.session.results import Left
 from argus.agent.session.sources import candidate_of
@@ -76,7 +76,7 @@ class At:
     def reason(self) -> str:
         """Why the run should end; "" while it may go on."""
         limit = spent(self.state.budget, self.state, self.minutes)
-        return limit or enough(self.state, Stop()) or ""
+        return limit or enough(self.state, StoppingRules()) or ""
 
     @property
     def dry_runs(self) -> int:

@@ -16,7 +16,7 @@ from argus.agent.session.describing import (
     reference_of,
     tensors_of,
 )
-from argus.agent.session.desk import Desk, Work
+from argus.agent.session.desk import Desk, OwnedRun
 from argus.agent.session.judges import NAME
 from argus.agent.session.results import (
     Started,
@@ -32,7 +32,7 @@ TRIALS_MEASURED, TRIALS_PREDICTED = 60, 24
 
 
 @dataclass(frozen=True)
-class Asked:
+class StartRequest:
     """What `start` is asked: a task in the words of `argus optimize`, and limits.
 
     ``part``: which task of a PyTorch file, by a part of its name. ``resume``: a run to
@@ -59,7 +59,7 @@ class Asked:
     execute: bool = True
 
 
-def start(desk: Desk, asked: Asked) -> Started:
+def start(desk: Desk, asked: StartRequest) -> Started:
     """Begin a run, or go on with one; judges the kernel that it starts from."""
     if not asked.execute:
         desk.execute = False
@@ -121,7 +121,7 @@ def _one(tasks: tuple[Task, ...], part: str) -> Task:
     )
 
 
-def _budget(asked: Asked, usual: Budget) -> Budget:
+def _budget(asked: StartRequest, usual: Budget) -> Budget:
     given = {
         name: value
         for name in Budget.model_fields
@@ -138,7 +138,7 @@ def _environment(devices: tuple[str, ...]) -> dict[str, str]:
     }
 
 
-def _resumed(desk: Desk, asked: Asked) -> Started:
+def _resumed(desk: Desk, asked: StartRequest) -> Started:
     from argus.agent.loop import resume
 
     with desk.opened(asked.resume) as run:
@@ -152,7 +152,7 @@ def _resumed(desk: Desk, asked: Asked) -> Started:
         return _started(desk, work, ())
 
 
-def begin(desk: Desk, work: Work) -> None:
+def begin(desk: Desk, work: OwnedRun) -> None:
     """Judge the kernel of the start, unless that was done."""
     if 0 in work.state.trials and work.state.trials[0].finished:
         return
@@ -165,7 +165,7 @@ def begin(desk: Desk, work: Work) -> None:
     work.again()
 
 
-def _started(desk: Desk, work: Work, notes: tuple[str, ...]) -> Started:
+def _started(desk: Desk, work: OwnedRun, notes: tuple[str, ...]) -> Started:
     task = work.task
     problem = task.problem
     verdict = work.state.verdict_of(0)

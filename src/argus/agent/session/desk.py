@@ -36,7 +36,7 @@ _PATIENCE = 1.0
 
 
 @dataclass
-class Work(At):
+class OwnedRun(At):
     """A run that this process alone works on.
 
     ``recovered``: a trial that was cut off after its verdict, and is complete now.
@@ -118,7 +118,7 @@ class Desk:
     @contextmanager
     def work(
         self, run: str, *, ended: bool = False, ablate: bool = True
-    ) -> Generator[Work]:
+    ) -> Generator[OwnedRun]:
         """The run, for this process alone.
 
         ``ended``: whether it may have ended; ``ablate`` as in `Options`. Raises
@@ -145,7 +145,7 @@ class Desk:
                     raise _busy(error) from error
                 time.sleep(0.05)
 
-    def worked(self, run: Run, *, ended: bool = False, ablate: bool = True) -> Work:
+    def worked(self, run: Run, *, ended: bool = False, ablate: bool = True) -> OwnedRun:
         """Work on a run that is open for writing."""
         at = At.of(run)
         require_allowed(at.task, self.execute)
@@ -172,7 +172,7 @@ class Desk:
             self._watch,
         )
         # The optimiser's state is the one that events are applied to.
-        made = Work(run, optimiser.state, at.history, at.last, optimiser=optimiser)
+        made = OwnedRun(run, optimiser.state, at.history, at.last, optimiser=optimiser)
         made.recovered = _tidied(made)
         return made
 
@@ -193,7 +193,7 @@ class Desk:
         self.tell(words.get(event.event, event.event))
 
 
-def _tidied(work: Work) -> int | None:
+def _tidied(work: OwnedRun) -> int | None:
     """Complete what was cut off after its verdict: only learning was missing."""
     waiting = [t.number for t in work.state.open if t.judged is not None]
     if not waiting:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argus.agent.policy import policy_file
 from argus.agent.session import views
 from argus.agent.session.at import At
-from argus.agent.session.desk import Desk, Work
+from argus.agent.session.desk import Desk, OwnedRun
 from argus.agent.session.results import (
     Ended,
     Source,
@@ -100,7 +100,7 @@ def finish(desk: Desk, run: str = "latest", *, ablate: bool = True) -> Ended:
         return _ended(work, notes, _reported(desk, work, notes))
 
 
-def _reported(desk: Desk, work: Work, notes: list[str]) -> str | None:
+def _reported(desk: Desk, work: OwnedRun, notes: list[str]) -> str | None:
     """The page about the run, written unless it is there; a note says why it is not."""
     found = _report(desk, work)
     if found is not None or desk.pages is None:
@@ -112,7 +112,7 @@ def _reported(desk: Desk, work: Work, notes: list[str]) -> str | None:
     return None if page is None else str(page)
 
 
-def _ended(work: Work, notes: list[str], report: str | None) -> Ended:
+def _ended(work: OwnedRun, notes: list[str], report: str | None) -> Ended:
     state = work.state
     best = state.best
     verdict = best.verdict if best else None

@@ -6,8 +6,8 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
-from argus.agent.interfaces import Judge as Judging
-from argus.agent.interfaces import Lowering, Order
+from argus.agent.interfaces import CandidateJudge as Judging
+from argus.agent.interfaces import Lowering, ProposalOrder
 from argus.evaluation.judge.limits import View
 from argus.runs.records import Candidate, Problem, Verdict
 
@@ -79,7 +79,7 @@ class External:
 
     name = NAME
 
-    def lower(self, order: Order, judge: Judging) -> Lowering:
+    def lower(self, order: ProposalOrder, judge: Judging) -> Lowering:
         """Never asked for: a session hands in what the agent has submitted."""
         raise AssertionError("an external agent is not called")
 
@@ -92,13 +92,13 @@ class Deferred:
         self._hung = hung
 
     def check(self, problem: Problem, candidates: Sequence[Candidate]) -> list[Verdict]:
-        """See ``argus.agent.interfaces.Judge``. Looks for no GPU."""
+        """See ``argus.agent.interfaces.CandidateJudge``. Looks for no GPU."""
         return self._judge(gpu=False).check(problem, candidates)
 
     def evaluate(
         self, problem: Problem, candidates: Sequence[Candidate]
     ) -> list[Verdict]:
-        """See ``argus.agent.interfaces.Judge``."""
+        """See ``argus.agent.interfaces.CandidateJudge``."""
         return self._judge(gpu=True).evaluate(problem, candidates)
 
     def _judge(self, *, gpu: bool) -> Bench:

@@ -9,7 +9,7 @@ from argus.runs.store import Run
 
 
 class Pages(Protocol):
-    """What a session asks of reports (``argus.cli.report.Pages``)."""
+    """What a session asks of reports (``argus.cli.report.ReportPages``)."""
 
     def ready(self, run: Run, since: float) -> Path | None:
         """The run's page, if there is one since then (seconds since 1970)."""

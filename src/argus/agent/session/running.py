@@ -15,7 +15,7 @@ from argus.agent.learning import advice_for
 from argus.agent.rewards import gain
 from argus.agent.session import views
 from argus.agent.session.beginning import begin
-from argus.agent.session.desk import Desk, Work
+from argus.agent.session.desk import Desk, OwnedRun
 from argus.agent.session.results import (
     Article,
     Next,
@@ -66,7 +66,7 @@ def next_(desk: Desk, run: str = "latest", skip: str = "") -> Next:
         return _proposed(work, trial, notes)
 
 
-def told(work: Work) -> list[str]:
+def told(work: OwnedRun) -> list[str]:
     """What is to be said of a submission that was cut off after its verdict."""
     if work.recovered is None:
         return []
@@ -78,7 +78,7 @@ def told(work: Work) -> list[str]:
     ]
 
 
-def _skip(work: Work, why: str) -> None:
+def _skip(work: OwnedRun, why: str) -> None:
     trial = work.open
     if trial is None:
         raise fail(
@@ -93,7 +93,7 @@ def _skip(work: Work, why: str) -> None:
     work.again()
 
 
-def _nothing(work: Work, reason: str, notes: list[str]) -> Next:
+def _nothing(work: OwnedRun, reason: str, notes: list[str]) -> Next:
     notes.append(
         "`finish` measures the best kernels again, takes the best apart, and writes "
         "the report"
@@ -103,7 +103,7 @@ def _nothing(work: Work, reason: str, notes: list[str]) -> Next:
     )
 
 
-def _proposed(work: Work, trial: Trial, notes: list[str]) -> Next:
+def _proposed(work: OwnedRun, trial: Trial, notes: list[str]) -> Next:
     proposed = trial.proposed
     assert proposed is not None and proposed.parent is not None
     state = work.state
@@ -197,7 +197,7 @@ def submit(
         return _submitted(work, trial.number, best, notes)
 
 
-def _chosen(work: Work, trial: Trial, optimisation: str) -> Trial:
+def _chosen(work: OwnedRun, trial: Trial, optimisation: str) -> Trial:
     """The trial with another proposal: one of the alternatives, or the agent's own."""
     proposed = trial.proposed
     assert proposed is not None
@@ -234,7 +234,7 @@ def _chosen(work: Work, trial: Trial, optimisation: str) -> Trial:
     return work.state.trials[trial.number]
 
 
-def _attempts(work: Work, trial: Trial) -> tuple[records.Verdict, ...]:
+def _attempts(work: OwnedRun, trial: Trial) -> tuple[records.Verdict, ...]:
     """What was refused on the way, when the agent asked before it submitted."""
     return tuple(
         p.verdict
@@ -243,14 +243,14 @@ def _attempts(work: Work, trial: Trial) -> tuple[records.Verdict, ...]:
     )
 
 
-def _best_before(work: Work, number: int) -> float | None:
+def _best_before(work: OwnedRun, number: int) -> float | None:
     """The best time of the other trials."""
     times = [t.microseconds for t in work.state.done if t.number < number]
     return min((t for t in times if t is not None), default=None)
 
 
 def _submitted(
-    work: Work, number: int, earlier: float | None, notes: list[str]
+    work: OwnedRun, number: int, earlier: float | None, notes: list[str]
 ) -> Submitted:
     state = work.state
     trial = state.trials[number]

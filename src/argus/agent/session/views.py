@@ -104,7 +104,7 @@ def idea(proposal: Proposal, probability: float) -> Idea:
 
 
 def article(
-    entry: knowledge.Entry,
+    entry: knowledge.KnowledgeEntry,
     features: Mapping[str, Value],
     *,
     score: float = 0.0,

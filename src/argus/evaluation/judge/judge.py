@@ -21,7 +21,7 @@ from argus.runs.records import Candidate, Problem, Verdict
 
 
 class Judge:
-    """Verdicts in the order of the candidates (``argus.agent.interfaces.Judge``).
+    """Verdicts in the order of the candidates: a ``CandidateJudge`` of the optimiser.
 
     ``hung``: programs (``Verdict.program``) that hung in an earlier run. ``prove`` is
     switched off by tests only, which want wrong kernels to reach the device.
