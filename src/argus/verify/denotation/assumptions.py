@@ -8,9 +8,10 @@ with tables for every entry of them.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import assert_never
 
 from argus.ir import ops as o
-from argus.ir.expr import Binary, Const, Expr
+from argus.ir.expr import Binary, Const, Expr, Select, Sym
 from argus.ir.program import Program
 from argus.terms import IndexSet, Integer, Unknown, Value
 from argus.verify.denotation.scalars import integer, scalars, truth
@@ -46,8 +47,10 @@ def _require(context: Context, condition: Expr, why: str) -> None:
             op="==", left=Binary(op="%", left=a, right=b), right=Const(value=0)
         ):
             context.world.require_divides(integer(context, b), integer(context, a))
-        case _:
+        case Const() | Sym() | Binary() | Select():
             context.world.require(truth(context, condition), why)
+        case _:
+            assert_never(condition)
 
 
 def assume(context: Context, op: o.Assume) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import assert_never
 
 from argus.ir import ops as o
 from argus.ir.expr import Const, Expr
@@ -63,8 +64,14 @@ class Buffers:
                         arriving.setdefault(op.barrier.alloc, set()).add(role)
                     case o.BarrierArrive() | o.CpAsyncArrive():
                         arriving.setdefault(op.barrier.alloc, set()).add("other")
-                    case _:
+                    case (
+                        o.Structure() | o.LoadScalar() | o.RegisterOp() | o.Dot()
+                        | o.Access() | o.Copy() | o.Synchronisation() | o.RingOp()
+                        | o.Annotation()
+                    ):  # fmt: skip
                         pass
+                    case _:
+                        assert_never(op)
         for alloc, by_barrier in barriers.items():
             found._handed_over(alloc, by_barrier, arriving)
         return found
@@ -99,8 +106,14 @@ def writes_shared(op: o.AnyOp) -> SharedView | None:
             return op.view
         case o.CopyAsync():
             return op.dst
-        case _:
+        case (
+            o.Structure() | o.Binding() | o.RegisterOp() | o.Dot() | o.LoadGlobal()
+            | o.StoreGlobal() | o.LoadShared() | o.CopyOut() | o.Synchronisation()
+            | o.RingOp() | o.Annotation()
+        ):  # fmt: skip
             return None
+        case _:
+            assert_never(op)
 
 
 def bodies(program: Program) -> list[tuple[str, o.Block]]:

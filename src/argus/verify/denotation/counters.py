@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import assert_never
 
 from argus.ir import ops as o
 from argus.ir.expr import Expr
@@ -73,8 +74,13 @@ def walk_scalars(context: Context, block: o.Block) -> None:
                 _walk_loop(context, op)
             case o.If():
                 _walk_branch(context, op)
-            case _:
+            case (
+                o.Roles() | o.RegisterOp() | o.Dot() | o.Access() | o.Copy()
+                | o.Synchronisation() | o.RingOp() | o.Annotation()
+            ):  # fmt: skip
                 count(context, op)
+            case _:
+                assert_never(op)
 
 
 def _tried(make: Callable[[], Value]) -> Value | Unknown:

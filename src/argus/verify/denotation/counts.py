@@ -8,6 +8,8 @@ never has one value twice. What was waited for last is kept in the same way.
 
 from __future__ import annotations
 
+from typing import assert_never
+
 from argus.ir import ops as o
 from argus.ir.memory import BarrierAlloc, Ring
 from argus.ir.walk import walk
@@ -21,23 +23,19 @@ __all__ = ["count", "counted", "counted_in", "expected", "filled", "turned", "wa
 
 def count(context: Context, op: o.AnyOp) -> None:
     """Take note of what an operation does, after it is done."""
-    scalars = context.state.scalars
-    match op:
-        case o.RingWait() | o.BarrierWait():
-            name = _name(context, op)
-            assert name is not None
-            try:
-                scalars[name] = Value.whole(integer(context, op.n))
-            except Unknown as why:
-                scalars[name] = why
-        case _:
-            name = _name(context, op)
-            if name is None:
-                return
-            before = scalars.get(name, Value.whole(Integer.of(0)))
-            if isinstance(before, Value):
-                one = Value.whole(Integer.of(1))
-                scalars[name] = apply(context.world, "add", before, one)
+    scalars, name = context.state.scalars, _name(context, op)
+    if name is None:
+        return
+    if isinstance(op, o.RingWait | o.BarrierWait):
+        try:
+            scalars[name] = Value.whole(integer(context, op.n))
+        except Unknown as why:
+            scalars[name] = why
+        return
+    before = scalars.get(name, Value.whole(Integer.of(0)))
+    if isinstance(before, Value):
+        one = Value.whole(Integer.of(1))
+        scalars[name] = apply(context.world, "add", before, one)
 
 
 def _name(context: Context, op: o.AnyOp) -> str | None:
@@ -51,12 +49,17 @@ def _name(context: Context, op: o.AnyOp) -> str | None:
             return f"#phases of {op.barrier.alloc.name}"
         case o.BarrierWait():
             return f"#wait for {op.barrier.alloc.name}"
-        case _:
+        case (
+            o.Structure() | o.Binding() | o.RegisterOp() | o.Dot() | o.Access()
+            | o.Copy() | o.Synchronisation() | o.RingOp() | o.Annotation()
+        ):  # fmt: skip
             view = writes_shared(op)
             buffers = context.buffers
             if view is not None and view.alloc in (*buffers.turning, *buffers.handed):
                 return f"#writes {context.position(op)}"
             return None
+        case _:
+            assert_never(op)
 
 
 def counted_in(context: Context, block: o.Block) -> list[tuple[str, bool]]:

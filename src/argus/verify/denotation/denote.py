@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import assert_never
+
 from argus.ir import ops as o
 from argus.ir.expr import symbols
 from argus.ir.memory import GlobalTensor, SharedAlloc, SharedView
@@ -60,8 +62,14 @@ def _outputs(program: Program) -> list[str]:
                 found.setdefault(op.view.tensor.name)
             case o.CopyOut():
                 found.setdefault(op.dst.tensor.name)
-            case _:
+            case (
+                o.Structure() | o.Binding() | o.RegisterOp() | o.Dot()
+                | o.LoadGlobal() | o.LoadShared() | o.StoreShared() | o.CopyAsync()
+                | o.Synchronisation() | o.RingOp() | o.Annotation()
+            ):  # fmt: skip
                 pass
+            case _:
+                assert_never(op)
     return list(found)
 
 
@@ -145,8 +153,14 @@ def _reads(body: o.Block) -> set[SharedAlloc]:
             case o.Dot():
                 operands = (op.a, op.b)
                 found |= {x.alloc for x in operands if isinstance(x, SharedView)}
-            case _:
+            case (
+                o.Structure() | o.Binding() | o.RegisterOp() | o.LoadGlobal()
+                | o.StoreGlobal() | o.StoreShared() | o.CopyAsync()
+                | o.Synchronisation() | o.RingOp() | o.Annotation()
+            ):  # fmt: skip
                 pass
+            case _:
+                assert_never(op)
     return found
 
 

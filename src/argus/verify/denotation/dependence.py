@@ -5,16 +5,26 @@ from __future__ import annotations
 from argus.terms import (
     Applied,
     Atom,
+    Base,
+    Call,
     Carried,
+    Constant,
+    Element,
+    Entry,
     IndexSet,
+    Infinity,
     Integer,
     Leaf,
     Max,
+    Opaque,
+    Scalar,
     Sum,
     Term,
     Truncated,
     Truth,
+    Undefined,
     Value,
+    Variable,
     Whole,
 )
 
@@ -70,10 +80,16 @@ def _in_leaf(leaf: Leaf) -> frozenset[str]:
             return found
         case Whole():
             return found | _in_atom(leaf.atom)
-        case _:
-            for index in getattr(leaf, "indices", ()):
+        case Element():
+            for index in leaf.indices:
                 found |= _in_integer(index)
             return found
+        case Base() | Call():
+            return found
+        case Scalar() | Constant() | Infinity() | Undefined():
+            return found
+        case _:
+            raise TypeError(f"a leaf that is not known here: {leaf}")
 
 
 def _in_integer(value: Integer) -> frozenset[str]:
@@ -89,10 +105,13 @@ def _in_atom(atom: Atom) -> frozenset[str]:
         case Applied() if atom.function.startswith(CARRIED):
             found = frozenset({atom.function.removeprefix(CARRIED)})
         case Truth() | Truncated():
-            if isinstance(atom.term, Term):
-                found = carried_in_term(atom.term)
+            if not isinstance(atom.term, Term):
+                raise TypeError(f"data that is no term: {atom.term}")
+            found = carried_in_term(atom.term)
+        case Variable() | Opaque() | Entry() | Applied():
+            pass  # their arguments follow
         case _:
-            pass
+            raise TypeError(f"an atom that is not known here: {atom}")
     for argument in atom.arguments:
         found |= _in_integer(argument)
     return found

@@ -15,8 +15,10 @@ In a cluster of c blocks, the rank is one more digit.
 
 from __future__ import annotations
 
+from typing import assert_never
+
 from argus.ir import ops as o
-from argus.ir.expr import Binary, Const, Expr, binary, symbols
+from argus.ir.expr import Binary, Const, Expr, Select, Sym, binary, symbols
 from argus.ir.program import BLOCK_INDEX, CLUSTER_RANK, GRID_SIZE, SM_COUNT, Program
 from argus.terms import Applied, Integer, Unknown, Value, Variable
 from argus.verify.denotation.scalars import integer
@@ -142,9 +144,9 @@ class Grid:
 
 def _clusters(program: Program) -> Expr:
     """The number of clusters of a launch."""
+    if program.cluster == 1:
+        return program.grid
     match program.grid:
-        case _ if program.cluster == 1:
-            return program.grid
         case Binary(op="*", left=units, right=Const(value=c)) if c == program.cluster:
             return units
         case Const(value=int(n)) if n % program.cluster == 0:
@@ -157,5 +159,7 @@ def _factors(e: Expr) -> list[Expr]:
     match e:
         case Binary(op="*", left=a, right=b):
             return _factors(a) + _factors(b)
-        case _:
+        case Const() | Sym() | Binary() | Select():
             return [e]
+        case _:
+            assert_never(e)

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import assert_never
 
 from argus.ir import ops as o
-from argus.ir.expr import Binary, Const, Expr, Sym
+from argus.ir.expr import Binary, Const, Expr, Select, Sym
 from argus.ir.memory import SharedAlloc, SharedView
 from argus.ir.walk import walk
 from argus.terms import IndexSet, Integer, Unknown, Value, Variable, union
@@ -45,8 +46,10 @@ def fill_number(context: Context, stage: Expr, stages: int) -> Integer | None:
             return None if found is None else found + 1
         case Sym() if stage.name in context.buffers.lets:
             return fill_number(context, context.buffers.lets[stage.name], stages)
-        case _:
+        case Const() | Sym() | Binary() | Select():
             return None
+        case _:
+            assert_never(stage)
 
 
 def _inside(context: Context, e: Expr, stages: int) -> Integer:
@@ -55,9 +58,11 @@ def _inside(context: Context, e: Expr, stages: int) -> Integer:
         case Binary(op="+" | "-" as op, left=x, right=Const(value=int(c))):
             found = _inside(context, x, stages)
             return found + c if op == "+" else found - c
-        case _:
+        case Const() | Sym() | Binary() | Select():
             found = fill_number(context, e, stages)
             return integer(context, e) if found is None else found
+        case _:
+            assert_never(e)
 
 
 def make_write(context: Context, view: SharedView, held: Held | Unknown) -> Write:

@@ -14,9 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import assert_never
 
 from argus.ir import ops as o
-from argus.ir.expr import Binary, Const, Expr, substitute, symbols
+from argus.ir.expr import Binary, Const, Expr, Select, Sym, substitute, symbols
 from argus.ir.walk import walk
 
 __all__ = ["GroupedForm", "find_grouped", "is_column", "is_row", "resolved"]
@@ -79,20 +80,24 @@ def _form(e: Expr, place: Expr) -> GroupedForm | None:
             if columns is None or first != _first(place, per, group):
                 return None
             return GroupedForm(place, per, rows, group, total, columns)
-        case _:
+        case Const() | Sym() | Binary() | Select():
             return None
+        case _:
+            assert_never(e)
 
 
 def _columns(per: Expr, group: int) -> Expr | None:
+    if group == 1:
+        return per
     match per:
-        case _ if group == 1:
-            return per
         case Binary(op="*", left=columns, right=Const(value=g)) if g == group:
             return columns
         case Const(value=int(n)) if n % group == 0:
             return Const(n // group)
-        case _:
+        case Const() | Sym() | Binary() | Select():
             return None
+        case _:
+            assert_never(per)
 
 
 def _first(place: Expr, per: Expr, group: int) -> Expr:

@@ -302,10 +302,18 @@ class Walk(Context):
                     self.lose(inner.dst.tensor.name, why)
                 case o.RingAcquire() | o.RingPublish():
                     self._lose_fill(inner.ring, why)
-                case _:
+                case o.StoreShared() | o.CopyAsync():
                     view = writes_shared(inner)
-                    if view is not None:
-                        self._lose_write(view.alloc, why)
+                    assert view is not None
+                    self._lose_write(view.alloc, why)
+                case (
+                    o.Structure() | o.Binding() | o.RegisterOp() | o.Dot()
+                    | o.LoadGlobal() | o.LoadShared() | o.Synchronisation()
+                    | o.RingWait() | o.RingRelease() | o.Annotation()
+                ):  # fmt: skip
+                    pass  # what it defines is lost above
+                case _:
+                    assert_never(inner)
 
     def _lose_write(self, alloc: SharedAlloc, why: Unknown) -> None:
         ring = self.buffers.ring.get(alloc)
