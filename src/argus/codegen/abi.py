@@ -47,13 +47,10 @@ def bind_parameters(cx: Context) -> None:
         cx.tensors[tensor.name] = cx.names.unique(tensor.name)
     for sym in _sizes(cx.program):
         cx.bind(sym, "long long" if sym.kind == "stride" else "int")
-        cx.ranges[sym.name] = (1 if sym.kind == "dim" else 0, None)
     for param in scalars(cx.program):
         if param.dtype not in SCALAR_TYPES:
             raise CodegenError(f"a kernel takes no {param.dtype} scalar")
         cx.bind(param.sym, SCALAR_TYPES[param.dtype], param.name)
-        # The value comes from outside: nothing is known of its sign.
-        cx.ranges[param.sym.name] = (0 if param.sym.nonneg else None, None)
     for index, entry in enumerate(cx.program.tensor_maps):
         name = cx.names.unique(f"{entry.tensor.name}_map")
         cx.spelled[map_symbol(index)] = name
@@ -115,7 +112,7 @@ def launch_spec(cx: Context, entry: str, args: list[Arg]) -> LaunchSpec:
         min_blocks=program.min_blocks,
         shared_bytes=program.shared_bytes,
         tensor_maps=tuple(program.tensor_maps),
-        requirements=(*program.requirements, *guards(program, cx.types)),
+        requirements=(*program.requirements, *guards(program, cx.scalars)),
         alignments=tuple(program.alignments),
         outputs=tuple(program.outputs),
         registers=_registers(program),

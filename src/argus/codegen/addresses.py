@@ -21,9 +21,12 @@ from argus.codegen import expressions, registers
 from argus.codegen.code import Code, binary, converted, joined, name, plus
 from argus.codegen.context import TID, Context, Ints, Step
 from argus.codegen.errors import CodegenError
+from argus.codegen.expressions import literal
+from argus.codegen.scalars import Scalars
 from argus.codegen.storage import layout_of
 from argus.ir.expr import Const, Expr, Sym, divisor, evaluate, lift, substitute, symbols
 from argus.ir.memory import BarrierRef, GlobalView, SharedAlloc, SharedView
+from argus.ir.ranges import I32, I64, Range, fits
 from argus.layout import Fragment, SharedLayout, from_table
 from argus.layout.shared import swizzled
 
@@ -73,10 +76,11 @@ def locate(
         env[gather.symbol.name] = registers.element_symbol(
             cx, cx.array(gather.tile), step, held[regs]
         )
-    ranges = dict(cx.ranges)
-    ranges[TID.name] = (0, cx.group.threads - 1)
+    more: dict[str, Range] = {TID.name: (0, cx.group.threads - 1)}
     if step.var is not None:
-        ranges[step.var.name] = (0, len(step.values) - 1)
+        more[step.var.name] = (0, len(step.values) - 1)
+    scalars = cx.scalars.among(more)
+    tested: dict[Expr, Expr] = {}
     setup: list[str] = []
     valid: list[Code] = []
     offset: Expr = Const(0)
@@ -84,45 +88,77 @@ def locate(
     named = zip(view.coords, tensor.shape, tensor.strides, strict=True)
     for d, (coord, extent, stride) in enumerate(named):
         exact = substitute(coord, env)
-        inside = _inside(cx, exact, extent, ranges)
+        inside = _inside(exact, extent, scalars)
         local = exact
         if inside and not isinstance(exact, Const | Sym):
-            ctype = cx.ctype(exact)
+            ctype, value = _coordinate(cx, exact, scalars)
             local = cx.opaque(name(f"i{d}{suffix}"), ctype)
-            value = cx.code(exact)
             setup.append(f"const {ctype} i{d}{suffix} = {value.bare};")
-            cx.ranges[local.name] = expressions.interval(exact, ranges)
-            ranges[local.name] = cx.ranges[local.name]
+            known = scalars.ranges.of(exact)
+            whole = I32 if ctype == "int" else I64
+            known = known if fits(known, whole) else whole
+            cx.scalars.ranges.known[local.name] = known
+            scalars.ranges.known[local.name] = known
+            scalars.ranges.free.add(local.name)
         if inside:
-            valid.append(_condition(cx, local, extent, ranges))
+            tested[exact] = local
+            valid += _conditions(cx, local, extent, scalars)
         offset = offset + _wide(cx, local, stride) * stride
     for limit in view.limits:
         value = substitute(limit.value, env)
         extent = substitute(limit.extent, env)
-        if _inside(cx, value, extent, ranges):
-            valid.append(_condition(cx, value, extent, ranges))
+        if not _inside(value, extent, scalars):
+            continue
+        if not scalars.ranges.by_launch(value) and value in tested:
+            # The coordinate is known not to be negative, and not to have turned over.
+            end = expressions.code(extent, cx.spell, scalars)
+            valid.append(binary("<", cx.code(tested[value]), end))
+        else:
+            valid += _conditions(cx, value, extent, scalars)
     return Element(setup, valid, cx.code(offset))
 
 
-def _inside(
-    cx: Context, value: Expr, extent: Expr, ranges: dict[str, expressions.Range]
-) -> bool:
+_OUTSIDE: Range = (I32[0], 2**32 - 1)
+"""Coordinates that are outside of tensors as 32-bit numbers, too, if they are so."""
+
+
+def _coordinate(cx: Context, exact: Expr, scalars: Scalars) -> tuple[str, Code]:
+    """Type and text of a coordinate that is tested to be inside of its tensor.
+
+    So it may turn over, where it is outside before and after.
+    """
+    ctype = scalars.ctype(exact)
+    found = scalars.ranges.of(exact)
+    if ctype == "long long" and fits(found, _OUTSIDE):
+        value = expressions.modular(exact, "u32", cx.spell, scalars)
+        return "int", converted("int", value)
+    if not fits(found, I64):
+        value = expressions.modular(exact, "u64", cx.spell, scalars)
+        return "long long", converted("long long", value)
+    return ctype, expressions.code(exact, cx.spell, scalars)
+
+
+def _inside(value: Expr, extent: Expr, scalars: Scalars) -> bool:
     """True when ``0 <= value < extent`` has to be tested."""
-    low, high = expressions.interval(value, ranges)
-    least = expressions.interval(extent, ranges)[0]
-    return low is None or low < 0 or high is None or least is None or high >= least
+    low, high = scalars.ranges.of(value)
+    return low < 0 or high >= scalars.ranges.of(extent)[0]
 
 
-def _condition(
-    cx: Context, value: Expr, extent: Expr, ranges: dict[str, expressions.Range]
-) -> Code:
-    low, _ = expressions.interval(value, ranges)
-    sides = (cx.code(value), cx.code(extent))
-    if low is None or low < 0:
+def _conditions(cx: Context, value: Expr, extent: Expr, scalars: Scalars) -> list[Code]:
+    """``0 <= value < extent``, as far as it is not known."""
+    sides = (
+        expressions.code(value, cx.spell, scalars),
+        expressions.code(extent, cx.spell, scalars),
+    )
+    natural = scalars.ranges.of(value)[0] >= 0
+    if not natural and scalars.ranges.of(extent)[0] < 0:
+        # The end of a slice, from a table.
+        return [binary(">=", sides[0], literal(0)), binary("<", *sides)]
+    if not natural:
         # A negative coordinate is a large unsigned one: one comparison for both bounds.
-        unsigned = "u64" if cx.ctype(value) == "long long" else "u32"
+        unsigned = "u64" if scalars.ctype(value) == "long long" else "u32"
         sides = (converted(unsigned, sides[0]), converted(unsigned, sides[1]))
-    return binary("<", *sides)
+    return [binary("<", *sides)]
 
 
 def _wide(cx: Context, coord: Expr, stride: Expr) -> Expr:

@@ -20,11 +20,13 @@ from argus.codegen import expressions
 from argus.codegen.code import Code
 from argus.codegen.errors import CodegenError
 from argus.codegen.names import Names
+from argus.codegen.scalars import Scalars
 from argus.codegen.storage import Array, Storage, layout_of
 from argus.codegen.writer import Reserved, Writer
 from argus.ir import ops as o
 from argus.ir.expr import Const, Expr, ScalarType, Sym, evaluate, lift
 from argus.ir.program import Program
+from argus.ir.ranges import I32, I64
 from argus.layout import Fragment, from_table
 
 Ints = NDArray[np.integer[Any]]
@@ -129,10 +131,8 @@ class Context:
     """C++ name of each symbol."""
     opaques: dict[str, Code] = field(default_factory=dict[str, Code])
     """Symbols that stand for a text: elements of tiles, widened coordinates."""
-    types: dict[str, str] = field(default_factory=dict[str, str])
-    ranges: dict[str, expressions.Range] = field(
-        default_factory=dict[str, expressions.Range]
-    )
+    scalars: Scalars = field(default_factory=Scalars)
+    """Types and values of symbols."""
     symbols: dict[str, Sym] = field(default_factory=dict[str, Sym])
     """Dim, stride, param and block symbols that the text mentions."""
     pointers: dict[str, None] = field(default_factory=dict[str, None])
@@ -155,13 +155,26 @@ class Context:
             raise CodegenError(f"symbol {sym.name} ({sym.kind}) is not bound here")
         return c.name(self.spelled[sym.name])
 
+    @property
+    def types(self) -> dict[str, str]:
+        """C++ types of symbols by name."""
+        return self.scalars.types
+
     def code(self, e: Expr) -> Code:
         """``e`` as C++."""
-        return expressions.code(e, self.spell, self.types)
+        return expressions.code(e, self.spell, self.scalars)
 
     def ctype(self, e: Expr) -> str:
         """C++ type of ``e``."""
-        return expressions.ctype(e, self.types)
+        return self.scalars.ctype(e)
+
+    def value_of(self, sym: Sym, e: Expr) -> Code:
+        """``e`` as what a bound symbol becomes, in the type of the symbol.
+
+        It may be computed in more bits than its value needs.
+        """
+        narrowed = self.types[sym.name] == "int" and self.ctype(e) == "long long"
+        return c.converted("int", self.code(e)) if narrowed else self.code(e)
 
     def bind(self, sym: Sym, ctype: str, wanted: str | None = None) -> str:
         """Give a symbol an identifier of its own."""
@@ -172,7 +185,7 @@ class Context:
 
     def bind_scalar(self, sym: Sym) -> str:
         """Name a scalar; its declaration without a value, such as ``int k``."""
-        ctype = self.types.get(sym.name) or expressions.ctype(sym, self.types)
+        ctype = self.ctype(sym)
         return f"{ctype} {self.bind(sym, ctype)}"
 
     def opaque(self, body: Code, kind: str = "int") -> Sym:
@@ -180,6 +193,9 @@ class Context:
         sym = Sym(f"@{body.bare}", "thread", _TYPES.get(kind, "int"), False)
         self.opaques[sym.name] = body
         self.types[sym.name] = kind
+        ranges = self.scalars.ranges
+        ranges.free.add(sym.name)
+        ranges.known[sym.name] = I64 if kind == "long long" else I32
         return sym
 
     def thread_value(self, e: Expr, wanted: str, ctype: str = "int") -> Expr:
@@ -195,7 +211,7 @@ class Context:
             self.group.tables[sym.name] = table
             self.spelled[sym.name] = name
             self.types[sym.name] = ctype
-            self.ranges[sym.name] = (low, high)
+            self.scalars.ranges.known[sym.name] = low, high
             self.group.place.line(f"const {ctype} {name} = {self.code(e).bare};")
             self.group.values[key] = sym
         return self.group.values[key]

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from argus.codegen import abi, scalars, storage, structure
-from argus.codegen.context import Context, Group
+from argus.codegen.context import INNER_LOOP, LOOP, Context, Group
 from argus.codegen.errors import CodegenError
 from argus.codegen.names import Names, words
 from argus.codegen.sync import map_symbol
@@ -32,6 +32,9 @@ from argus.isa.registry import (
     UnsupportedInstructionError,
     cuda_prelude,
 )
+
+MOST_REGISTERS = 2**16
+"""More than a thread has of a tile."""
 
 SHARED_ALIGNMENT = 1024
 """Of dynamic shared memory: a 128-byte swizzle repeats every 1024 bytes."""
@@ -69,7 +72,10 @@ def emit(program: Program) -> CudaSource:
     cx = Context(program, names, storage.Storage(), out, group)
     abi.bind_parameters(cx)
     _bind_hardware(cx)
-    cx.types = scalars.infer(program.body, cx.types)
+    cx.scalars = scalars.infer(program, cx.types)
+    known = cx.scalars.ranges.known
+    known[CLUSTER_RANK.name] = 0, program.cluster - 1
+    known[LOOP.name] = known[INNER_LOOP.name] = 0, MOST_REGISTERS
     cx.storage = storage.assign(program.body, names)
     prefetch = _barriers(cx)
     try:
@@ -106,7 +112,6 @@ def _bind_hardware(cx: Context) -> None:
     for sym in (BLOCK_INDEX, GRID_SIZE, CLUSTER_RANK):
         cx.spelled[sym.name] = sym.name
         cx.types[sym.name] = "int"
-    cx.ranges[CLUSTER_RANK.name] = (0, cx.program.cluster - 1)
 
 
 def _signature(cx: Context, entry: str, declared: list[str]) -> str:

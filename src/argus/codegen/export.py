@@ -22,6 +22,7 @@ from argus.codegen.errors import CodegenError
 from argus.codegen.expressions import code as expression
 from argus.codegen.host import FRAME, HEADER
 from argus.codegen.names import Names
+from argus.codegen.scalars import Scalars
 from argus.codegen.writer import comment, literal
 from argus.ir.dtypes import DType
 from argus.ir.expr import Expr, Sym, symbols
@@ -155,7 +156,8 @@ class _Host:
             sym.name: "float" if sym.type == "float" else "long long"
             for sym in symbols(e)
         }
-        text = expression(e, lambda sym: Code(self._value(sym)), types).bare
+        scalars = Scalars(types)
+        text = expression(e, lambda sym: Code(self._value(sym)), scalars).bare
         text = text.replace("argus_", "argus_host::")
         text = text.replace("__int_as_float(", "argus_host::bits(")
         return re.sub(r"(?<![\w:])(min|max)\(", r"argus_host::\1(", text)

@@ -1,8 +1,9 @@
-"""Scalar expressions as C++: spelling, types, and cheap bounds.
+"""Scalar expressions as C++.
 
-Integers are ``int`` (problem sizes fit in 31 bits) except where a stride or an i64
-value takes part: those are ``long long``. Floats are f32. ``//`` and ``%`` round to
-minus infinity; they are printed as ``/`` and ``%`` where both operands are known not
+Whole numbers are exact: each operation is computed in a type that holds its value
+(`scalars.py` says which), or without signs where the program says that it wraps; C++
+leaves open what signed numbers do that overflow. Floats are f32. ``//`` and ``%`` round
+to minus infinity; they are printed as ``/`` and ``%`` where both operands are known not
 to be negative.
 
 Deciding whether two expressions are equal is not done here.
@@ -11,7 +12,7 @@ Deciding whether two expressions are equal is not done here.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import assert_never
 
 import numpy as np
@@ -27,33 +28,33 @@ from argus.codegen.code import (
     plus,
 )
 from argus.codegen.errors import CodegenError
+from argus.codegen.scalars import INT_MAX, Scalars
 from argus.ir.expr import Binary, Const, Expr, Select, Sym, nonnegative
+from argus.ir.wrapping import unwrapped
 
 Spell = Callable[[Sym], Code]
 """The C++ text of a symbol, mostly an identifier."""
 
-Types = Mapping[str, str]
-"""C++ types of symbols by name, where they are not the default."""
-
 _SPELLING = {"//": "/", "and": "&&", "or": "||"}
-_INT_MAX = 2**31 - 1
 _LONG_MAX = 2**63 - 1
 _EXTREMES = {"min": "argus_min", "max": "argus_max"}
 
 
-def code(e: Expr, spell: Spell, types: Types) -> Code:
+def code(e: Expr, spell: Spell, scalars: Scalars) -> Code:
     """``e`` as a C++ expression."""
 
     def of(x: Expr) -> Code:
-        return code(x, spell, types)
+        return code(x, spell, scalars)
 
     match e:
         case Const(value=v):
             return literal(v)
         case Sym():
             return spell(e)
+        case Binary(op="+", left=Binary(op="%")) if (x := unwrapped(e)) is not None:
+            return converted("long long", modular(x, "u64", spell, scalars))
         case Binary(op="min" | "max", left=a, right=b):
-            return _extreme(e, of(a), of(b), types)
+            return _extreme(e, of(a), of(b), scalars)
         case Binary(op="//" | "%", left=a, right=b) if e.type == "float" or not (
             nonnegative(a) and nonnegative(b)
         ):
@@ -61,25 +62,58 @@ def code(e: Expr, spell: Spell, types: Types) -> Code:
             parts = (of(a), of(b))
             if e.type == "float":
                 parts = (_as_float(a, parts[0]), _as_float(b, parts[1]))
+            else:
+                parts = (_widened(e, parts[0], scalars), parts[1])
             return call(function, *parts)
         case Binary(op="/", left=a, right=b):
             return binary("/", _as_float(a, of(a)), _as_float(b, of(b)))
         case Binary():
-            return _binary(e, of)
+            return _binary(e, of, scalars)
         case Select(cond=c, then=a, other=b):
             return chosen(of(c), of(a), of(b))
         case _:
             raise CodegenError(f"not a scalar expression: {e!r}")
 
 
+def modular(e: Expr, unsigned: str, spell: Spell, scalars: Scalars) -> Code:
+    """``e`` up to a multiple of 2**32 (u32) or 2**64 (u64).
+
+    Sums and products are taken without signs, of operands that are computed exactly.
+    """
+    match e:
+        case Binary(op="+" | "-" | "*" as op, left=a, right=b) if (
+            scalars.ctype(e) == "long long"
+        ):
+            x, y = (modular(part, unsigned, spell, scalars) for part in (a, b))
+            return plus(x, y) if op == "+" else binary(op, x, y)
+        case Binary(op="%", left=a, right=Const(value=v)) if v == 2**64:
+            return modular(a, unsigned, spell, scalars)
+        case Const(value=int(v)) if 0 <= v <= INT_MAX:
+            return literal(v)  # which meets what is without sign
+        case Const(value=int(v)):
+            within = (v + 2**63) % 2**64 - 2**63
+            return converted(unsigned, literal(within))
+        case Const() | Sym() | Binary() | Select():
+            return converted(unsigned, code(e, spell, scalars))
+        case _:
+            assert_never(e)
+
+
+def _widened(e: Binary, left: Code, scalars: Scalars) -> Code:
+    """The left operand in the type of the result, which is then computed in it."""
+    kind = scalars.ctype(e)
+    both = {scalars.ctype(e.left), scalars.ctype(e.right)}
+    return converted(kind, left) if kind == "long long" and kind not in both else left
+
+
 def _as_float(e: Expr, value: Code) -> Code:
     return value if e.type == "float" else converted("float", value)
 
 
-def _extreme(e: Binary, left: Code, right: Code, types: Types) -> Code:
+def _extreme(e: Binary, left: Code, right: Code, scalars: Scalars) -> Code:
     """Overloads must see two operands of one type; NaN wins among floats."""
-    kind = ctype(e, types)
-    given = (ctype(e.left, types), ctype(e.right, types))
+    kind = scalars.ctype(e)
+    given = (scalars.ctype(e.left), scalars.ctype(e.right))
     parts = [
         part if own == kind else converted(kind, part)
         for part, own in zip((left, right), given, strict=True)
@@ -87,12 +121,14 @@ def _extreme(e: Binary, left: Code, right: Code, types: Types) -> Code:
     return call(_EXTREMES[e.op] if kind == "float" else e.op, *parts)
 
 
-def _binary(e: Binary, of: Callable[[Expr], Code]) -> Code:
+def _binary(e: Binary, of: Callable[[Expr], Code], scalars: Scalars) -> Code:
     operator = _SPELLING.get(e.op, e.op)
     left, right = of(e.left), of(e.right)
+    if e.type == "int":
+        left = _widened(e, left, scalars)
     if e.op == "+" and isinstance(e.right, Const) and e.type == "int":
         value = e.right.value
-        if value < 0:
+        if -_LONG_MAX <= value < 0:
             return binary("-", left, literal(-value))
         return plus(left, right)
     if e.op == "+" and e.type == "int":
@@ -132,7 +168,7 @@ def literal(value: int | float | bool) -> Code:
 
 
 def _whole(value: int) -> Code:
-    if abs(value) <= _INT_MAX:
+    if abs(value) <= INT_MAX:
         return _signed(str(value))
     if abs(value) <= _LONG_MAX:
         return _signed(f"{value}ll")
@@ -149,66 +185,3 @@ def _signed(text: str) -> Code:
 def float_literal(value: int | float | bool) -> Code:
     """The literal of ``value`` as a float."""
     return literal(float(value))
-
-
-def ctype(e: Expr, types: Types) -> str:
-    """C++ type of ``e``: bool, int, long long or float.
-
-    ``types`` gives the type of symbols by name where it is not the default.
-    """
-    if e.type != "int":
-        return e.type
-    match e:
-        case Const(value=v):
-            return "int" if abs(v) <= _INT_MAX else "long long"
-        case Sym():
-            return types.get(e.name, "long long" if e.kind == "stride" else "int")
-        case Binary(left=a, right=b) | Select(then=a, other=b):
-            both = (ctype(a, types), ctype(b, types))
-            return "long long" if "long long" in both else "int"
-        case _:
-            raise CodegenError(f"not a scalar expression: {e!r}")
-
-
-Range = tuple[int | None, int | None]
-"""Least and greatest value, each None where not known."""
-
-
-def interval(e: Expr, ranges: Mapping[str, Range]) -> Range:
-    """Sound bounds of an integer expression; ``ranges`` by symbol name."""
-    match e:
-        case Const(value=v):
-            return (int(v), int(v))
-        case Sym():
-            return ranges.get(e.name, (0 if e.nonneg else None, None))
-        case Binary(op="+", left=a, right=b):
-            (la, ha), (lb, hb) = interval(a, ranges), interval(b, ranges)
-            return (_add(la, lb), _add(ha, hb))
-        case Binary(op="-", left=a, right=b):
-            (la, ha), (lb, hb) = interval(a, ranges), interval(b, ranges)
-            return (
-                _add(la, None if hb is None else -hb),
-                _add(ha, None if lb is None else -lb),
-            )
-        case Binary(op="*", left=a, right=Const(value=v)) if v >= 0:
-            low, high = interval(a, ranges)
-            return (
-                None if low is None else low * int(v),
-                None if high is None else high * int(v),
-            )
-        case Binary(op="//", left=a, right=Const(value=v)) if v > 0:
-            low, high = interval(a, ranges)
-            return (
-                None if low is None else low // int(v),
-                None if high is None else high // int(v),
-            )
-        case Binary(op="%", right=Const(value=v)) if v > 0:
-            return (0, int(v) - 1)
-        case Binary() | Select():
-            return (0 if nonnegative(e) else None, None)
-        case _:
-            assert_never(e)
-
-
-def _add(a: int | None, b: int | None) -> int | None:
-    return None if a is None or b is None else a + b

@@ -4,10 +4,8 @@ Sizes have 31 bits each, but sums and products of them may not: `(N + 63) // 64`
 last `n += 64` of a loop, `i * 128 + row`. For each integer operation that is printed as
 ``int``, the greatest and least value over all blocks, iterations and elements is an
 expression over what a launch knows. Those that could leave 32 bits become requirements
-of the launch. Proofs take indices for unbounded integers; this is why they may.
-
-Not bounded: what comes from a table, and what a loop carries from one iteration to the
-next (counters of rings).
+of the launch. What no launch can bound is not computed so (`argus.ir.ranges`): numbers
+from tables, and what loops carry, but for counters.
 """
 
 from __future__ import annotations
@@ -16,7 +14,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import assert_never
 
-from argus.codegen.expressions import ctype
+from argus.codegen.errors import CodegenError
+from argus.codegen.scalars import Scalars
 from argus.diagnostics import Span
 from argus.ir import ops as o
 from argus.ir.expr import Binary, Const, Expr, Select, Sym, binary, substitute
@@ -54,14 +53,14 @@ _UNKNOWN = _Range(None, None, False)
 _Ranges = dict[str, _Range]
 
 
-def guards(program: Program, types: Mapping[str, str]) -> tuple[Requirement, ...]:
-    """Requirements of a launch; ``types`` are the C++ types of symbols by name."""
-    return tuple(_Study(program, types).requirements())
+def guards(program: Program, scalars: Scalars) -> tuple[Requirement, ...]:
+    """Requirements of a launch; ``scalars`` says what is computed in which type."""
+    return tuple(_Study(program, scalars).requirements())
 
 
 class _Study:
-    def __init__(self, program: Program, types: Mapping[str, str]) -> None:
-        self.types = types
+    def __init__(self, program: Program, scalars: Scalars) -> None:
+        self.scalars = scalars
         self.most: dict[Expr, tuple[int, Span]] = {}
         """Expressions, how much more than each is reached, and where."""
         self.least: dict[Expr, tuple[int, Span]] = {}
@@ -136,8 +135,8 @@ class _Study:
     # --------------------------------------------------------------------- values
 
     def narrow(self, e: Expr) -> bool:
-        """Whether the code computes it as ``int``."""
-        return e.type == "int" and ctype(e, self.types) == "int"
+        """Whether the code computes it as ``int`` because the launch bounds it."""
+        return self.scalars.ctype(e) == "int" and self.scalars.ranges.by_launch(e)
 
     def range(self, e: Expr, ranges: Mapping[str, _Range]) -> _Range:
         """The values of an expression; what they need is kept."""
@@ -156,6 +155,8 @@ class _Study:
                 a, b = self.range(e.left, ranges), self.range(e.right, ranges)
                 found = _apply(e, a, b)
                 if e.op in ("+", "-", "*") and self.narrow(e):
+                    if found.low is None or found.high is None:
+                        raise CodegenError(f"no launch bounds {e}")
                     # The operands have 32 bits: they are asked for by themselves.
                     less = b.natural if e.op == "-" else False
                     sums = a.natural or (e.op == "+" and b.natural)
@@ -219,12 +220,12 @@ def _either(a: _Range, b: _Range) -> _Range:
 def _apply(e: Binary, a: _Range, b: _Range) -> _Range:
     """The values of an operation, from those of its operands."""
     both = a.natural and b.natural
-    if e.op == "%":
+    if e.op == "%" and b.natural:
         high = None if b.high is None else b.high - 1
-        return _Range(Const(0), high, True) if b.natural else _UNKNOWN
-    if e.type != "int" or a.low is None or a.high is None:
-        return _UNKNOWN
-    if b.low is None or b.high is None:
+        return _Range(Const(0), high, True)
+    if e.type == "bool":
+        return _Range(Const(0), Const(1), True)
+    if a.low is None or a.high is None or b.low is None or b.high is None:
         return _UNKNOWN
     match e.op:
         case "+":
@@ -250,11 +251,24 @@ def _apply(e: Binary, a: _Range, b: _Range) -> _Range:
             return _Range(a.low // most, a.high // least, True)
         case "^" if both:
             return _Range(Const(0), a.high + b.high, True)
-        case (
-            "//" | "^" | "%" | "/" | "==" | "!=" | "<" | "<=" | ">" | ">=" | "and"
-            | "or"
-        ):  # fmt: skip
+        case "//":
+            most = _size(a)
+            return _Range(-1 * most, most, False)
+        case "%":
+            # The sign is that of the divisor.
+            low, high = binary("min", b.low + 1, 0), binary("max", b.high - 1, 0)
+            return _Range(low, high, False)
+        case "^":
+            most = _size(a) + _size(b)
+            return _Range(-1 * most - 1, most, False)
+        case "/" | "==" | "!=" | "<" | "<=" | ">" | ">=" | "and" | "or":
             return _UNKNOWN
+
+
+def _size(a: _Range) -> Expr:
+    """The largest absolute value."""
+    assert a.low is not None and a.high is not None
+    return binary("max", a.high, -1 * a.low)
 
 
 def _parts(e: Expr) -> tuple[Expr, int]:

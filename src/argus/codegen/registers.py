@@ -13,7 +13,7 @@ import numpy as np
 
 from argus.codegen.code import Code, binary, call, converted, item, joined, name
 from argus.codegen.context import Context, Ints, Irregular, Step
-from argus.codegen.expressions import ctype, float_literal, literal
+from argus.codegen.expressions import float_literal, literal
 from argus.codegen.storage import Array
 from argus.ir.dtypes import DType
 from argus.ir.expr import Const, Expr, Sym
@@ -86,7 +86,7 @@ def scalar(cx: Context, e: Expr, dtype: DType) -> Code:
         value = literal(bool(e.value) if want == "bool" else int(e.value))
         return converted(want, value) if want == "long long" else value
     value = cx.code(e)
-    return value if ctype(e, cx.types) == want else converted(want, value)
+    return value if cx.ctype(e) == want else converted(want, value)
 
 
 def pack(dtype: DType, low: Code, high: Code) -> Code:

@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import assert_never
 
 from argus.codegen import matrix, memory, reduce, shared, sync, tiles
-from argus.codegen.code import binary, converted, item, name
+from argus.codegen.code import binary, call, converted, item, name
 from argus.codegen.context import Context, Group, in_group
 from argus.codegen.errors import CodegenError
-from argus.codegen.expressions import Range, interval
 from argus.codegen.registers import copy, decoded, parallel_copy
 from argus.diagnostics import source_text
 from argus.ir import ops as o
 from argus.ir.expr import Const, Expr, Sym, symbols
+from argus.ir.ranges import I32, I64
 from argus.isa.registers import WARPGROUP
 
 
@@ -70,8 +70,9 @@ def _one(cx: Context, op: o.AnyOp) -> None:
         case o.Roles():
             roles(cx, op)
         case o.Let():
-            value = cx.code(op.value)
-            cx.out.line(f"const {cx.bind_scalar(op.sym)} = {value.bare};")
+            declared = cx.bind_scalar(op.sym)
+            value = cx.value_of(op.sym, op.value)
+            cx.out.line(f"const {declared} = {value.bare};")
         case o.LoadScalar():
             _load_scalar(cx, op)
         case o.Full():
@@ -170,18 +171,25 @@ def _load_scalar(cx: Context, op: o.LoadScalar) -> None:
 def _for(cx: Context, op: o.For) -> None:
     """A C++ loop; carried values are variables that live before, in and after it."""
     for carry in op.scalars:
-        init = cx.code(carry.init)
-        cx.out.line(f"{cx.bind_scalar(carry.arg)} = {init.bare};")
+        declared = cx.bind_scalar(carry.arg)
+        init = cx.value_of(carry.arg, carry.init)
+        cx.out.line(f"{declared} = {init.bare};")
     parallel_copy(cx, [(cx.array(c.arg), cx.array(c.init)) for c in op.tiles])
     start, stop, step = (cx.code(e) for e in (op.start, op.stop, op.step))
     declared = cx.bind_scalar(op.var)
     var = cx.spelled[op.var.name]
-    _bound(cx, op)
     if op.unroll == 1:
         cx.out.line("#pragma unroll 1")
     elif op.unroll > 1:
         cx.out.line(f"#pragma unroll {op.unroll}")
     increment = f"++{var}" if step.bare == "1" else f"{var} += {step.bare}"
+    if _turns_over(cx, op):
+        kind = cx.types[op.var.name]
+        parts = (
+            part if cx.ctype(e) == kind else converted(kind, part)
+            for e, part in ((op.step, step), (op.stop, stop))
+        )
+        increment = f"{var} = {call('argus_next', name(var), *parts).bare}"
     inside = binary("<", name(var), stop)
     head = f"for ({declared} = {start.bare}; {inside.bare}; {increment})"
     with cx.out.block(head):
@@ -194,11 +202,16 @@ def _for(cx: Context, op: o.For) -> None:
     cx.last_line = None
 
 
-def _bound(cx: Context, op: o.For) -> None:
-    low = interval(op.start, cx.ranges)[0]
-    high = interval(op.stop, cx.ranges)[1]
-    bounds: Range = (low, None if high is None else high - 1)
-    cx.ranges[op.var.name] = bounds
+def _turns_over(cx: Context, op: o.For) -> bool:
+    """Whether the sum of the last turn and the step may not fit its type.
+
+    Where sizes alone decide, the launch checks it.
+    """
+    ranges = cx.scalars.ranges
+    if op.step == Const(1) or all(map(ranges.by_launch, (op.start, op.stop, op.step))):
+        return False
+    after = ranges.of(op.stop)[1] - 1 + ranges.of(op.step)[1]
+    return after > (I32 if cx.ctype(op.var) == "int" else I64)[1]
 
 
 def _next_turn(cx: Context, op: o.For) -> None:
@@ -222,7 +235,7 @@ def _parallel_assign(cx: Context, pairs: list[tuple[Sym, Expr]]) -> None:
         )
         if ready is not None:
             sym, value = ready
-            cx.out.line(f"{cx.spelled[sym.name]} = {cx.code(value).bare};")
+            cx.out.line(f"{cx.spelled[sym.name]} = {cx.value_of(sym, value).bare};")
             waiting.remove(ready)
             continue
         # A cycle: compute all new values first.
@@ -230,7 +243,7 @@ def _parallel_assign(cx: Context, pairs: list[tuple[Sym, Expr]]) -> None:
         for sym, value in waiting:
             (new,) = cx.fresh_arrays(f"{cx.spelled[sym.name]}_next")
             ctype = cx.types[sym.name]
-            cx.out.line(f"const {ctype} {new} = {cx.code(value).bare};")
+            cx.out.line(f"const {ctype} {new} = {cx.value_of(sym, value).bare};")
             fresh.append((sym, new))
         for sym, new in fresh:
             cx.out.line(f"{cx.spelled[sym.name]} = {new};")
@@ -246,7 +259,7 @@ def _if(cx: Context, op: o.If) -> None:
         block(cx, op.then)
         _merge(cx, [(m.result, m.then) for m in op.tiles])
         for merge in op.scalars:
-            value = cx.code(merge.then)
+            value = cx.value_of(merge.result, merge.then)
             cx.out.line(f"{cx.spelled[merge.result.name]} = {value.bare};")
     if _other(op):
         with cx.out.block(None):
@@ -254,7 +267,7 @@ def _if(cx: Context, op: o.If) -> None:
             block(cx, op.other)
             _merge(cx, [(m.result, m.other) for m in op.tiles])
             for merge in op.scalars:
-                value = cx.code(merge.other)
+                value = cx.value_of(merge.result, merge.other)
                 cx.out.line(f"{cx.spelled[merge.result.name]} = {value.bare};")
     cx.last_line = None
 

@@ -17,9 +17,19 @@ from argus.codegen.addresses import (
     shared_offsets,
     stage_offset,
 )
-from argus.codegen.code import PRECEDENCE, UNARY, Code, binary, call, name, plus
+from argus.codegen.code import (
+    PRECEDENCE,
+    UNARY,
+    Code,
+    binary,
+    call,
+    converted,
+    name,
+    plus,
+)
 from argus.codegen.context import TID, Context, Step
 from argus.codegen.errors import CodegenError
+from argus.codegen.expressions import modular
 from argus.codegen.matrix import WARPGROUP
 from argus.codegen.memory import owner, vector_plan
 from argus.ir import ops as o
@@ -93,7 +103,18 @@ def map_symbol(index: int) -> str:
 
 def _coords(cx: Context, box: TmaBox) -> list[Code]:
     """Coordinates innermost first, as the instruction takes them."""
-    return [cx.code(c) for c in reversed(box.coords)]
+    return [_coordinate(cx, c) for c in reversed(box.coords)]
+
+
+def _coordinate(cx: Context, c: Expr) -> Code:
+    """The first coordinate of a box, which the instruction takes in 32 bits.
+
+    What has more is outside of the tensor, and so is the end of 32 bits.
+    """
+    if cx.ctype(c) == "int":
+        return cx.code(c)
+    value = modular(c, "u64", cx.spell, cx.scalars)
+    return call("argus_coordinate", converted("long long", value))
 
 
 def _cp_async(cx: Context, op: o.CopyAsync, plan: VectorPlan) -> None:

@@ -33,7 +33,7 @@ def run(group: Group, op: ComputeOp) -> None:
             group.env[op.sym.name] = group.scalar(op.value)
         case o.Full():
             layout = layout_of(group, op.result)
-            value = np.array(group.scalar(op.value), _wide(op.result.dtype))
+            value = np.asarray(group.scalar(op.value)).astype(_wide(op.result.dtype))
             one = rounded(value, op.result.dtype)
             shape = (group.threads, layout.num_regs)
             group.put(op.result, np.broadcast_to(one, shape).copy())

@@ -35,17 +35,23 @@ def _value(e: Expr, env: Mapping[str, Any], real: Real) -> Any:
             return real(value) if isinstance(value, float) else value
         case Sym(name=name):
             value = env[name]
-            return real(value) if e.type == "float" else value
+            return _rounded(value, real) if e.type == "float" else value
         case Binary(op=op, left=left, right=right):
             a, b = _value(left, env, real), _value(right, env, real)
             if op == "/" or real in (type(a), type(b)):
-                a, b = real(a), real(b)
+                a, b = _rounded(a, real), _rounded(b, real)
                 if op in ("min", "max"):
                     return real(extreme(op, np.array([a, b]), (0,))[0])
             return apply(op, a, b)
         case Select(cond=cond, then=then, other=other):
             # The other branch may divide by zero.
             chosen = _value(then if _value(cond, env, real) else other, env, real)
-            return real(chosen) if e.type == "float" else chosen
+            return _rounded(chosen, real) if e.type == "float" else chosen
         case _:
             raise TypeError(f"not a scalar expression: {e!r}")
+
+
+def _rounded(value: Any, real: Real) -> Any:
+    """A number as a fraction. A whole one is rounded once, and not to 64 bits before."""
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    return np.int64(value).astype(real) if whole else real(value)

@@ -136,6 +136,32 @@ def _mod() -> Instruction:
     )
 
 
+def _next() -> Instruction:
+    text = "".join(
+        device(
+            f"{t} argus_next({t} k, {t} step, {t} stop)",
+            f"return ({u})stop - ({u})k > ({u})step ? k + step : stop;",
+        )
+        for t, u in _WIDE
+    )
+    rule = "of k < stop; never more than stop, so that no sum overflows"
+    return _record(
+        "argus_next", "sub.s32, add.s32", text, _INTEGERS + "add", 2, rules=(rule,)
+    )
+
+
+def _coordinate() -> Instruction:
+    text = device(
+        "int argus_coordinate(long long x)",
+        "return x > 0x7fffffff ? 0x7fffffff : x < -0x7fffffff ? -0x7fffffff : (int)x;",
+    )
+    rule = "what has more than 32 bits becomes the end of them"
+    return _record(
+        "argus_coordinate", "min.s64, max.s64", text, _INTEGERS + "min, max", 4,
+        rules=(rule,),
+    )  # fmt: skip
+
+
 def records() -> tuple[Instruction, ...]:
     """All records of this family."""
     return (
@@ -149,6 +175,8 @@ def records() -> tuple[Instruction, ...]:
         _wrapping("sub", "-"),
         _wrapping("mul", "*"),
         _neg(),
+        _next(),
+        _coordinate(),
         _floordiv(),
         _mod(),
     )

@@ -2,6 +2,7 @@
 
 Each pass takes a valid program to a valid program and is one file. In order:
 
+    wraps         where scalars leave 64 bits                     wraps.py
     facts         what divides loop variables and scalars         facts.py
     roles         warps of each role, register budgets            roles.py
     buffers       where each shared tile's elements lie           buffers.py
@@ -36,8 +37,10 @@ from argus.lower.roles import place_roles
 from argus.lower.storage import assign_storage
 from argus.lower.vectors import select_accesses
 from argus.lower.waits import insert_wgmma_waits
+from argus.lower.wraps import wrap_scalars
 
 PASSES: tuple[Callable[[Program], None], ...] = (
+    wrap_scalars,
     derive_facts,
     place_roles,
     lay_out_buffers,

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from argus.diagnostics import Span
 from argus.ir.expr import Const, Expr, Sym, binary, cdiv, symbols
 from argus.ir.program import BLOCK_INDEX, CLUSTER_RANK, GRID_SIZE, SM_COUNT
-from argus.lang.frontend import coerce
+from argus.lang.frontend import coerce, statics
 from argus.lang.frontend.calls import Call
 from argus.lang.frontend.state import Elaborator, Grid
 from argus.lang.frontend.values import TupleValue, Value, number
@@ -230,4 +230,4 @@ def ceiling(call: Call) -> Value:
         raise call.e.fail(
             "AG0119", call.where("b"), f"`cdiv` divides by a positive number, not {b}"
         )
-    return number(cdiv(a, b))
+    return number(statics.divided(call.e, cdiv(a, b), b))

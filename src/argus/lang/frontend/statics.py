@@ -8,7 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from argus.diagnostics import Span
-from argus.ir.expr import BinaryOp, Const, Expr, binary
+from argus.ir.expr import BinaryOp, Const, Expr, binary, select
+from argus.ir.ranges import Ranges
 from argus.lang.frontend.state import Elaborator
 from argus.lang.frontend.values import Static, TupleValue, Value, describe
 
@@ -134,7 +135,11 @@ def truth(value: Value) -> bool:
 
 
 def guarded(e: Elaborator, op: BinaryOp, a: Expr, b: Expr, span: Span) -> Expr:
-    """`a op b` on scalars; raises ArgusError for a division by zero (AG0119)."""
+    """`a op b` on scalars; raises ArgusError for a division by zero (AG0119).
+
+    A divisor that is not known yet may be 0: quotient and remainder are 0 then, and the
+    program says so.
+    """
     if op in ("//", "%", "/") and isinstance(b, Const) and b.value == 0:
         raise e.fail("AG0119", span, "a division by zero")
     if op in ("//", "%", "^") and "float" in (a.type, b.type):
@@ -142,6 +147,14 @@ def guarded(e: Elaborator, op: BinaryOp, a: Expr, b: Expr, span: Span) -> Expr:
             "AG0107", span, f"`{op}` is defined for whole numbers, not for floats"
         )
     result = binary(op, a, b)
+    if op in ("//", "%") and not isinstance(result, Const):
+        result = divided(e, result, b)
     if isinstance(result, Const) and isinstance(result.value, int):
         checked(e, result.value, span)
     return result
+
+
+def divided(e: Elaborator, result: Expr, by: Expr) -> Expr:
+    """What is divided ``by`` a number, or 0 where that is 0."""
+    low, high = Ranges().of(e.expand(by))
+    return result if low > 0 or high < 0 else select(binary("==", by, 0), 0, result)

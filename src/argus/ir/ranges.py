@@ -1,0 +1,393 @@
+"""Where the values of whole-number scalars lie, and which of them a launch bounds.
+
+A scalar means an exact number of at most 64 bits. This says which numbers it can be, in
+a program as it stands, so that
+
+    lower/wraps.py   makes the program say where a number of more than 64 bits wraps,
+    codegen          computes in 32 bits what has no more, and in 64 bits all else.
+
+Three kinds of symbols are told apart:
+
+- *of the launch*: sizes, i32 arguments, block indices, and what is computed of them.
+  Every launch checks that their sums and products fit 32 bits (codegen/overflow.py), so
+  here they do.
+- *counters*: what a loop carries and advances by small constants, such as the number of
+  the next fill of a ring. No launch can bound how often loops turn; that they stay
+  below :data:`COUNTED` is an assumption of every proof.
+- *free*: numbers from tables and from gathered tiles, i64 arguments, strides, and what
+  depends on them. They have their whole type, and what is computed of them is bounded
+  by interval arithmetic alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from typing import assert_never
+
+from argus.ir import ops as o
+from argus.ir.dtypes import DType
+from argus.ir.expr import Binary, Const, Expr, Select, Sym, symbols
+from argus.ir.program import Program, ScalarParam
+from argus.ir.walk import walk
+
+__all__ = ["COUNTED", "I32", "I64", "Range", "Ranges", "fits", "study"]
+
+Range = tuple[int, int]
+"""Least and greatest value."""
+
+I32: Range = (-(2**31), 2**31 - 1)
+I64: Range = (-(2**63), 2**63 - 1)
+_BOOL: Range = (0, 1)
+COUNTED = 2**31 - 2**10
+"""Counters stay below: a block that counts so far runs for many seconds."""
+_STEP = 16
+"""The most by which a turn of a loop advances what is called a counter."""
+
+
+def fits(inner: Range, outer: Range) -> bool:
+    """Whether all values of one range are in the other."""
+    return outer[0] <= inner[0] and inner[1] <= outer[1]
+
+
+def of_type(dtype: DType) -> Range:
+    """The values of an element type of whole numbers or truth values."""
+    known = {"i8": (-128, 127), "u8": (0, 255), "i64": I64, "bool": _BOOL}
+    return known.get(dtype.name, I32)
+
+
+@dataclass
+class Ranges:
+    """Values of symbols by name; names of those that no launch bounds."""
+
+    known: dict[str, Range] = field(default_factory=dict[str, Range])
+    free: set[str] = field(default_factory=set[str])
+    counters: set[str] = field(default_factory=set[str])
+
+    def by_launch(self, e: Expr) -> bool:
+        """Whether every launch bounds the value: neither free nor a counter."""
+        return not any(
+            s.name in self.free or s.name in self.counters or s.kind in _FREE
+            for s in symbols(e)
+        )
+
+    def depends(self, e: Expr) -> bool:
+        """Whether a free symbol takes part."""
+        return any(s.name in self.free or s.kind in _FREE for s in symbols(e))
+
+    def of(self, e: Expr) -> Range:
+        """Where a whole number or a truth value lies, with no wrapping anywhere.
+
+        Covers every branch of selections, whether their conditions can be or not.
+        """
+        return self._of(e)[0]
+
+    def _of(self, e: Expr) -> tuple[Range, bool]:
+        """The range, and whether a launch bounds it."""
+        match e:
+            case Const(value=v):
+                return ((0, 0) if isinstance(v, float) else (int(v), int(v))), True
+            case Sym():
+                return self.symbol(e), self.by_launch(e)
+            case Select(cond=cond, then=then, other=other):
+                (a, x), (b, y) = self._of(then), self._of(other)
+                return hull(a, b), x and y and self.by_launch(cond)
+            case Binary(op=op, left=left, right=right):
+                (a, x), (b, y) = self._of(left), self._of(right)
+                bounded = x and y
+                if e.type != "int":
+                    return _BOOL, bounded
+                found = _apply(op, a, b)
+                if bounded and op in ("+", "-", "*"):
+                    # The launch refuses sizes with which it would be another one.
+                    return clipped(found), True
+                return found, bounded
+            case _:
+                assert_never(e)
+
+    def symbol(self, sym: Sym) -> Range:
+        """The values of a symbol."""
+        if sym.type == "bool":
+            return _BOOL
+        found = self.known.get(sym.name) or _KINDS.get(sym.kind, I32)
+        return (max(found[0], 0), max(found[1], 0)) if sym.nonneg else found
+
+
+_FREE = ("gather", "stride")
+_KINDS: dict[str, Range] = {
+    "dim": (1, I32[1]),
+    "stride": (0, I64[1]),
+    "block": (0, I32[1]),
+    "rank": (0, 15),
+    "sms": (1, 4096),
+    "axis": (0, I32[1]),
+    "thread": (0, 1023),
+}
+
+
+def hull(a: Range, b: Range) -> Range:
+    """The least range with both."""
+    return min(a[0], b[0]), max(a[1], b[1])
+
+
+def clipped(a: Range, to: Range = I32) -> Range:
+    """Values of ``a`` that are in a range."""
+    low, high = max(a[0], to[0]), min(a[1], to[1])
+    return (low, high) if low <= high else to
+
+
+def _apply(op: str, a: Range, b: Range) -> Range:
+    match op:
+        case "+":
+            return a[0] + b[0], a[1] + b[1]
+        case "-":
+            return a[0] - b[1], a[1] - b[0]
+        case "*":
+            ends = [x * y for x in a for y in b]
+            return min(ends), max(ends)
+        case "//":
+            return _quotient(a, b)
+        case "%":
+            return _remainder(a, b)
+        case "^":
+            return _xor(a, b)
+        case "min":
+            return min(a[0], b[0]), min(a[1], b[1])
+        case "max":
+            return max(a[0], b[0]), max(a[1], b[1])
+        case _:
+            raise AssertionError(f"{op} gives no whole number")
+
+
+def _quotient(a: Range, b: Range) -> Range:
+    """Of all divisors but 0, by which nothing is divided."""
+    ends = [e for e in (b[0], b[1], -1, 1) if e and b[0] <= e <= b[1]]
+    values = [x // y for x in a for y in ends]
+    if a[0] < 0 <= a[1]:
+        values.append(0)
+    return (min(values), max(values)) if values else (0, 0)
+
+
+def _remainder(a: Range, b: Range) -> Range:
+    """The sign is that of the divisor."""
+    low, high = min(b[0] + 1, 0), max(b[1] - 1, 0)
+    if a[0] >= 0 and b[0] >= 0:
+        high = min(high, a[1])
+    return low, high
+
+
+def _xor(a: Range, b: Range) -> Range:
+    bits = max(x.bit_length() for x in (*a, *b))
+    low = 0 if a[0] >= 0 and b[0] >= 0 else -(1 << bits)
+    return low, (1 << bits) - 1
+
+
+# ------------------------------------------------------------------- a program
+
+
+def study(program: Program) -> Ranges:
+    """Values of everything that a program names, wherever it is named."""
+    ranges = Ranges()
+    for param in program.params:
+        if isinstance(param, ScalarParam) and param.dtype == "i64":
+            ranges.known[param.sym.name] = I64
+            ranges.free.add(param.sym.name)
+    ranges.counters = _counters(program)
+    _block(program.body, ranges)
+    return ranges
+
+
+def _block(block: o.Block, ranges: Ranges) -> None:
+    for op in block.ops:
+        match op:
+            case o.Let():
+                _bind(ranges, op.sym, (op.value,))
+            case o.LoadScalar():
+                if op.sym.type == "int":
+                    ranges.known[op.sym.name] = of_type(op.tensor.dtype)
+                ranges.free.add(op.sym.name)
+            case o.For():
+                _loop(op, ranges)
+            case o.If():
+                _block(op.then, ranges)
+                _block(op.other, ranges)
+                for m in op.scalars:
+                    _bind(ranges, m.result, (m.then, m.other))
+            case o.Roles():
+                for role in op.roles:
+                    _block(role.body, ranges)
+            case (
+                o.RegisterOp() | o.Dot() | o.Access() | o.Copy() | o.Synchronisation()
+                | o.RingOp() | o.Annotation()
+            ):  # fmt: skip
+                pass
+            case _:
+                assert_never(op)
+
+
+def _bind(ranges: Ranges, sym: Sym, values: tuple[Expr, ...]) -> None:
+    """``sym`` is one of the values."""
+    _inherit(ranges, sym, values)
+    if sym.type == "int":
+        found = ranges.of(values[0])
+        for value in values[1:]:
+            found = hull(found, ranges.of(value))
+        ranges.known[sym.name] = found if fits(found, I64) else I64
+
+
+def _inherit(ranges: Ranges, sym: Sym, values: tuple[Expr, ...]) -> None:
+    """What no launch bounds is none of what is made of it."""
+    if any(map(ranges.depends, values)):
+        ranges.free.add(sym.name)
+    elif not all(map(ranges.by_launch, values)):
+        ranges.counters.add(sym.name)
+
+
+def _loop(op: o.For, ranges: Ranges) -> None:
+    start, stop = ranges.of(op.start), ranges.of(op.stop)
+    turns = max(stop[1] - start[0], 0)
+    _inherit(ranges, op.var, (op.start, op.stop, op.step))
+    ranges.known[op.var.name] = start[0], max(stop[1] - 1, start[0])
+    others: list[o.ScalarCarry] = []
+    for c in op.scalars:
+        if c.arg.name in ranges.counters:
+            low = min(ranges.of(c.init)[0], 0)
+            ranges.known[c.arg.name] = ranges.known[c.result.name] = low, COUNTED
+            continue
+        ranges.free |= {c.arg.name, c.result.name}
+        if c.arg.type == "int":
+            ranges.known[c.arg.name] = ranges.of(c.init)
+            others.append(c)
+    _carried(op, others, turns, ranges)
+
+
+def _carried(
+    op: o.For, carried: list[o.ScalarCarry], turns: int, ranges: Ranges
+) -> None:
+    """Ranges with which a turn begins: larger ones, until it ends within them."""
+    tried = dict.fromkeys((c.arg.name for c in carried), 0)
+    grown = True
+    while grown:
+        _block(op.body, ranges)
+        grown = False
+        for c in carried:
+            now, after = ranges.known[c.arg.name], ranges.of(c.yielded)
+            if now == I64 or fits(after, now):
+                continue
+            tried[c.arg.name] += 1
+            wider = _widened(c, hull(now, after), turns, ranges)
+            last = tried[c.arg.name] > 3 or not fits(wider, I64)
+            ranges.known[c.arg.name] = I64 if last else wider
+            grown = True
+    for c in carried:
+        ranges.known[c.result.name] = ranges.known[c.arg.name]
+
+
+def _widened(c: o.ScalarCarry, both: Range, turns: int, ranges: Ranges) -> Range:
+    """A range of a carried number: of a sum over all turns, or of a type."""
+    added = _added(c.yielded, c.arg)
+    if added is None or c.arg in symbols(added):
+        return I32 if fits(both, I32) and both != I32 else I64
+    start, each = ranges.of(c.init), ranges.of(added)
+    return start[0] + min(each[0], 0) * turns, start[1] + max(each[1], 0) * turns
+
+
+def _added(y: Expr, a: Sym) -> Expr | None:
+    """``y - a`` where ``a`` is one of the terms of ``y``."""
+    match y:
+        case Binary(op="+", left=left, right=right) if left == a:
+            return right
+        case Binary(op="+", left=left, right=right) if right == a:
+            return left
+        case Binary(op="-", left=left, right=right) if left == a:
+            return Binary("-", Const(0), right)
+        case Binary(op="+" | "-", left=left, right=right):
+            inner = _added(left, a)
+            return None if inner is None else Binary(y.op, inner, right)
+        case Const() | Sym() | Binary() | Select():
+            return None
+        case _:
+            assert_never(y)
+
+
+# -------------------------------------------------------------------- counters
+
+
+def _counters(program: Program) -> set[str]:
+    """Names of what loops advance by small constants alone, and of what they leave."""
+    loops = [op for op in walk(program.body) if isinstance(op, o.For)]
+    carried = {c.arg.name: c for op in loops for c in op.scalars}
+    names = {n for n, c in carried.items() if c.arg.type == "int"}
+    while True:
+        ahead = dict.fromkeys(names, 0)
+        _advances(program.body, names, ahead)
+        kept = {
+            n
+            for n in names
+            if _advance(carried[n].init, ahead) is not None
+            and _advance(carried[n].yielded, ahead) is not None
+        }
+        if kept == names:
+            return names | {carried[n].result.name for n in names}
+        names = kept
+
+
+def _advances(block: o.Block, names: AbstractSet[str], ahead: dict[str, int]) -> None:
+    """Add to ``ahead`` the names that are at most so far ahead of a counter."""
+
+    def bind(sym: Sym, *values: Expr) -> None:
+        found = [_advance(v, ahead) for v in values]
+        known = [x for x in found if x is not None]
+        if len(known) == len(found):
+            ahead[sym.name] = max(known)
+
+    for op in block.ops:
+        match op:
+            case o.Let():
+                bind(op.sym, op.value)
+            case o.For():
+                _advances(op.body, names, ahead)
+                for c in op.scalars:
+                    if c.arg.name in names:
+                        bind(c.result, c.init)
+            case o.If():
+                _advances(op.then, names, ahead)
+                _advances(op.other, names, ahead)
+                for m in op.scalars:
+                    bind(m.result, m.then, m.other)
+            case o.Roles():
+                for role in op.roles:
+                    _advances(role.body, names, ahead)
+            case (
+                o.LoadScalar() | o.RegisterOp() | o.Dot() | o.Access() | o.Copy()
+                | o.Synchronisation() | o.RingOp() | o.Annotation()
+            ):  # fmt: skip
+                pass
+            case _:
+                assert_never(op)
+
+
+def _advance(e: Expr, ahead: Mapping[str, int]) -> int | None:
+    """How far ahead of a counter an expression is at most.
+
+    None: too far, or it is not made of counters and small constants.
+    """
+    match e:
+        case Const(value=v):
+            return 0 if not isinstance(v, float) and abs(v) <= COUNTED // 2 else None
+        case Sym():
+            return ahead.get(e.name)
+        case Binary(op="+", left=left, right=Const(value=int(c))) if 0 <= c <= _STEP:
+            before = _advance(left, ahead)
+            return None if before is None or before + c > _STEP else before + c
+        case Binary(op="%", right=Const(value=int(c))) if 0 < c <= COUNTED:
+            return 0
+        case Binary(op="min" | "max", left=a, right=b) | Select(then=a, other=b):
+            both = [_advance(x, ahead) for x in (a, b)]
+            known = [x for x in both if x is not None]
+            return max(known) if len(known) == len(both) else None
+        case Binary():
+            return None
+        case _:
+            assert_never(e)
