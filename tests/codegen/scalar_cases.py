@@ -313,7 +313,7 @@ def places() -> Case:
         name = f"O{len(case.outputs) - 1}"
         case.body[-1] = f"x = ag.load(X[0:], ({WIDTH},))"
         case.body.append(f'{name}[{start} : {end}] = x.rename("K")')
-    for other in ("t0 + t0", "t3 * t3", "u2", "t1", "t8 * 2"):
+    for other in ("u7", "t0 + t0", "t3 * t3", "u2", "t1", "t8 * 2"):
         value = f'ag.where(ag.index(x, "N") * 100 < {other}, x, -1).rename("K")'
         case.write(value, "K", one)
     return case

@@ -51,8 +51,9 @@ def code(e: Expr, spell: Spell, scalars: Scalars) -> Code:
             return literal(v)
         case Sym():
             return spell(e)
-        case Binary(op="+", left=Binary(op="%")) if (x := unwrapped(e)) is not None:
-            return converted("long long", modular(x, "u64", spell, scalars))
+        case Binary(op="+", left=Binary(op="%")) if (found := unwrapped(e)) is not None:
+            x, bits = found
+            return converted(scalars.ctype(e), modular(x, f"u{bits}", spell, scalars))
         case Binary(op="min" | "max", left=a, right=b):
             return _extreme(e, of(a), of(b), scalars)
         case Binary(op="//" | "%", left=a, right=b) if e.type == "float" or not (
@@ -87,6 +88,7 @@ def modular(e: Expr, unsigned: str, spell: Spell, scalars: Scalars) -> Code:
             x, y = (modular(part, unsigned, spell, scalars) for part in (a, b))
             return plus(x, y) if op == "+" else binary(op, x, y)
         case Binary(op="%", left=a, right=Const(value=v)) if v == 2**64:
+            # A part of what wraps, that sums have been put together with.
             return modular(a, unsigned, spell, scalars)
         case Const(value=int(v)) if 0 <= v <= INT_MAX:
             return literal(v)  # which meets what is without sign

@@ -19,6 +19,7 @@ from argus.ir.expr import Binary, Const, Expr, Select, Sym
 from argus.ir.program import Program
 from argus.ir.ranges import I32, Range, Ranges, fits, study
 from argus.ir.walk import walk
+from argus.ir.wrapping import unwrapped
 
 __all__ = ["INT_MAX", "Scalars", "infer", "scalar_type"]
 
@@ -43,6 +44,8 @@ class Scalars:
             case Sym():
                 known = self.types.get(e.name)
                 return known or ("long long" if e.kind == "stride" else "int")
+            case Binary() if (found := unwrapped(e)) is not None:
+                return "int" if found[1] == 32 else "long long"
             case Binary(left=a, right=b) | Select(then=a, other=b):
                 both = (self.ctype(a), self.ctype(b))
                 narrow = "long long" not in both and self.narrow(e)

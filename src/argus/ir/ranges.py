@@ -276,8 +276,10 @@ def _carried(
             if now == I64 or fits(after, now):
                 continue
             tried[c.arg.name] += 1
-            wider = _widened(c, hull(now, after), turns, ranges)
-            last = tried[c.arg.name] > 3 or not fits(wider, I64)
+            wider = hull(now, after)
+            if tried[c.arg.name] > 2:
+                wider = _widened(c, wider, turns, ranges)
+            last = tried[c.arg.name] > 5 or not fits(wider, I64)
             ranges.known[c.arg.name] = I64 if last else wider
             grown = True
     for c in carried:

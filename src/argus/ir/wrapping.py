@@ -1,38 +1,37 @@
-"""Whole numbers of more than 64 bits wrap, and a program says where.
+"""Whole numbers that leave 32 or 64 bits wrap, and a program says where.
 
-Scalars are exact numbers. Where one may leave 64 bits, the program has the number that
-64 bits hold as an expression of its own, ``(x + 2**63) % 2**64 - 2**63``. Whoever reads
-a program reads exact arithmetic; who computes with 64 bits asks :func:`unwrapped`.
+Scalars are exact numbers. Where one may leave the bits that it has, the program has the
+number that is left as an expression, ``(x + 2**63) % 2**64 - 2**63``. Whoever reads a
+program reads exact arithmetic; who computes with so many bits asks :func:`unwrapped`.
 """
 
 from __future__ import annotations
 
-from argus.ir.expr import Binary, Const, Expr, binary
+from argus.ir.expr import Binary, Const, Expr, Select, Sym, binary
 
 __all__ = ["unwrapped", "wrapped"]
 
-_HALF, _WHOLE = 2**63, 2**64
+_SIZES = {2**32: 32, 2**64: 64}
 
 
-def wrapped(x: Expr) -> Expr:
-    """The number between -2**63 and 2**63 - 1 that differs from ``x`` by 2**64s."""
-    return binary("-", binary("%", binary("+", x, _HALF), _WHOLE), _HALF)
+def wrapped(x: Expr, bits: int = 64) -> Expr:
+    """The number of so many bits, with a sign, that is ``x`` modulo 2**bits."""
+    half = 2 ** (bits - 1)
+    return binary("-", binary("%", binary("+", x, half), 2 * half), half)
 
 
-def unwrapped(e: Expr) -> Expr | None:
-    """An expression that is ``e`` modulo 2**64, if ``e`` is what wraps to 64 bits."""
+def unwrapped(e: Expr) -> tuple[Expr, int] | None:
+    """What wraps to ``e``, which is the same modulo 2**bits, and the bits: 32 or 64.
+
+    None for what is no result of :func:`wrapped`. A constant that was added to one of
+    64 bits has become a part of it.
+    """
     match e:
         case Binary(
             op="+",
             left=Binary(op="%", left=x, right=Const(value=whole)),
             right=Const(value=int(c)),
-        ) if whole == _WHOLE:
-            more = (c + _HALF) % _WHOLE - _HALF
-            match x:
-                case Binary(op="+", left=y, right=Const(value=int(d))):
-                    more = (c + d + _HALF) % _WHOLE - _HALF
-                    return binary("+", y, more)
-                case _:
-                    return binary("+", x, more)
-        case _:
+        ) if whole == 2**64 or (whole == 2**32 and c == -(2**31)):
+            return binary("+", x, c), _SIZES[int(whole)]
+        case Const() | Sym() | Binary() | Select():
             return None

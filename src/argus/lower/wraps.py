@@ -4,6 +4,8 @@ What a launch bounds has 32 bits, and nearly everything else has less than 64, s
 hardly a program changes: numbers of i64 tables and arguments that are added, numbers
 of i32 tables that are multiplied twice, and what a loop multiplies again and again.
 
+A scalar that meets a tile of at most 32 bits takes its type, and wraps to 32 bits.
+
 An element's coordinate is left as it is. It may leave 64 bits by less than 2**64, where
 it is outside of every tensor, and so is the number to which it wraps.
 """
@@ -13,9 +15,12 @@ from __future__ import annotations
 from typing import assert_never
 
 from argus.diagnostics import Span, fail
+from argus.ir import ops as o
+from argus.ir.dtypes import i32
 from argus.ir.expr import Binary, Const, Expr, Select, Sym, select, substitute, symbols
+from argus.ir.numerics import arithmetic, common
 from argus.ir.program import Program
-from argus.ir.ranges import I64, Range, Ranges, fits, study
+from argus.ir.ranges import I32, I64, Range, Ranges, fits, study
 from argus.ir.rewrite import change_expressions
 from argus.ir.walk import bound, inner_symbols, walk
 from argus.ir.wrapping import wrapped
@@ -35,16 +40,35 @@ def wrap_scalars(program: Program) -> None:
     ranges = study(program)
     changed = False
 
-    def wrap(e: Expr, span: Span) -> Expr:
+    def wrap(e: Expr, op: o.AnyOp) -> Expr:
         nonlocal changed
-        made = _Wrapping(ranges, span).coordinate(e)
+        made = _Wrapping(ranges, op.span).coordinate(e)
+        if made.type == "int" and _is_narrow(op) and not fits(ranges.of(made), I32):
+            made = wrapped(made, 32)
         changed = changed or made != e
         return made
 
     for op in walk(program.body):
-        change_expressions(op, lambda e, span=op.span: wrap(e, span))
+        change_expressions(op, lambda e, op=op: wrap(e, op))
     if changed:
         _forget_signs(program)
+
+
+def _is_narrow(op: o.AnyOp) -> bool:
+    """Whether scalars are operands of a tile that is computed in 32 bits."""
+    match op:
+        case o.Full():
+            return arithmetic(op.result.dtype) == i32
+        case o.Elementwise():
+            types = [a.dtype if isinstance(a, o.Tile) else None for a in op.args]
+            return common(op.fn, types, op.result.dtype) == i32
+        case (
+            o.Structure() | o.Binding() | o.RegisterOp() | o.Dot() | o.Access()
+            | o.Copy() | o.Synchronisation() | o.RingOp() | o.Annotation()
+        ):  # fmt: skip
+            return False
+        case _:
+            assert_never(op)
 
 
 def _forget_signs(program: Program) -> None:
