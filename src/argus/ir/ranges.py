@@ -13,7 +13,7 @@ Three kinds of symbols are told apart:
   here they do.
 - *counters*: what a loop carries and advances by small constants, such as the number of
   the next fill of a ring. No launch can bound how often loops turn; that they stay
-  below :data:`COUNTED` is an assumption of every proof.
+  below :data:`~argus.ir.counters.COUNTED` is an assumption of every proof.
 - *free*: numbers from tables and from gathered tiles, i64 arguments, strides, and what
   depends on them. They have their whole type, and what is computed of them is bounded
   by interval arithmetic alone.
@@ -21,18 +21,25 @@ Three kinds of symbols are told apart:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import assert_never
 
 from argus.ir import ops as o
+from argus.ir.counters import COUNTED, counters
 from argus.ir.dtypes import DType
 from argus.ir.expr import Binary, Const, Expr, Select, Sym, symbols
 from argus.ir.program import Program, ScalarParam
-from argus.ir.walk import walk
 
-__all__ = ["COUNTED", "I32", "I64", "Range", "Ranges", "fits", "study"]
+__all__ = [
+    "I32",
+    "I64",
+    "Range",
+    "Ranges",
+    "arguments",
+    "fits",
+    "of_type",
+    "study",
+]
 
 Range = tuple[int, int]
 """Least and greatest value."""
@@ -40,10 +47,6 @@ Range = tuple[int, int]
 I32: Range = (-(2**31), 2**31 - 1)
 I64: Range = (-(2**63), 2**63 - 1)
 _BOOL: Range = (0, 1)
-COUNTED = 2**31 - 2**10
-"""Counters stay below: a block that counts so far runs for many seconds."""
-_STEP = 16
-"""The most by which a turn of a loop advances what is called a counter."""
 
 
 def fits(inner: Range, outer: Range) -> bool:
@@ -186,14 +189,20 @@ def _xor(a: Range, b: Range) -> Range:
 # ------------------------------------------------------------------- a program
 
 
-def study(program: Program) -> Ranges:
-    """Values of everything that a program names, wherever it is named."""
+def arguments(program: Program) -> Ranges:
+    """Values of what a program is given."""
     ranges = Ranges()
     for param in program.params:
         if isinstance(param, ScalarParam) and param.dtype == "i64":
             ranges.known[param.sym.name] = I64
             ranges.free.add(param.sym.name)
-    ranges.counters = _counters(program)
+    return ranges
+
+
+def study(program: Program) -> Ranges:
+    """Values of everything that a program names, wherever it is named."""
+    ranges = arguments(program)
+    ranges.counters = counters(program)
     _block(program.body, ranges)
     return ranges
 
@@ -311,85 +320,3 @@ def _added(y: Expr, a: Sym) -> Expr | None:
             return None
         case _:
             assert_never(y)
-
-
-# -------------------------------------------------------------------- counters
-
-
-def _counters(program: Program) -> set[str]:
-    """Names of what loops advance by small constants alone, and of what they leave."""
-    loops = [op for op in walk(program.body) if isinstance(op, o.For)]
-    carried = {c.arg.name: c for op in loops for c in op.scalars}
-    names = {n for n, c in carried.items() if c.arg.type == "int"}
-    while True:
-        ahead = dict.fromkeys(names, 0)
-        _advances(program.body, names, ahead)
-        kept = {
-            n
-            for n in names
-            if _advance(carried[n].init, ahead) is not None
-            and _advance(carried[n].yielded, ahead) is not None
-        }
-        if kept == names:
-            return names | {carried[n].result.name for n in names}
-        names = kept
-
-
-def _advances(block: o.Block, names: AbstractSet[str], ahead: dict[str, int]) -> None:
-    """Add to ``ahead`` the names that are at most so far ahead of a counter."""
-
-    def bind(sym: Sym, *values: Expr) -> None:
-        found = [_advance(v, ahead) for v in values]
-        known = [x for x in found if x is not None]
-        if len(known) == len(found):
-            ahead[sym.name] = max(known)
-
-    for op in block.ops:
-        match op:
-            case o.Let():
-                bind(op.sym, op.value)
-            case o.For():
-                _advances(op.body, names, ahead)
-                for c in op.scalars:
-                    if c.arg.name in names:
-                        bind(c.result, c.init)
-            case o.If():
-                _advances(op.then, names, ahead)
-                _advances(op.other, names, ahead)
-                for m in op.scalars:
-                    bind(m.result, m.then, m.other)
-            case o.Roles():
-                for role in op.roles:
-                    _advances(role.body, names, ahead)
-            case (
-                o.LoadScalar() | o.RegisterOp() | o.Dot() | o.Access() | o.Copy()
-                | o.Synchronisation() | o.RingOp() | o.Annotation()
-            ):  # fmt: skip
-                pass
-            case _:
-                assert_never(op)
-
-
-def _advance(e: Expr, ahead: Mapping[str, int]) -> int | None:
-    """How far ahead of a counter an expression is at most.
-
-    None: too far, or it is not made of counters and small constants.
-    """
-    match e:
-        case Const(value=v):
-            return 0 if not isinstance(v, float) and abs(v) <= COUNTED // 2 else None
-        case Sym():
-            return ahead.get(e.name)
-        case Binary(op="+", left=left, right=Const(value=int(c))) if 0 <= c <= _STEP:
-            before = _advance(left, ahead)
-            return None if before is None or before + c > _STEP else before + c
-        case Binary(op="%", right=Const(value=int(c))) if 0 < c <= COUNTED:
-            return 0
-        case Binary(op="min" | "max", left=a, right=b) | Select(then=a, other=b):
-            both = [_advance(x, ahead) for x in (a, b)]
-            known = [x for x in both if x is not None]
-            return max(known) if len(known) == len(both) else None
-        case Binary():
-            return None
-        case _:
-            assert_never(e)

@@ -10,6 +10,7 @@ from argus.ir.functions import law
 from argus.verify.tags.accumulation import joined
 from argus.verify.tags.compare import agree, unknown
 from argus.verify.tags.findings import operand
+from argus.verify.tags.held import held
 from argus.verify.tags.kinds import fold, join
 from argus.verify.tags.lanes import accumulated, pairing
 from argus.verify.tags.loops import close
@@ -68,7 +69,12 @@ def elementwise(state: State, op: o.Elementwise) -> Value:
         {n: t for n, t in tags.items() if n not in chosen},
         _holes(state, op.fn, values),
         _kind(op.fn, values),
-        number=_number(op, values),
+        number=held(
+            state.world,
+            _number(op, values),
+            op.result.dtype,
+            product=law(op.fn) == "mul",
+        ),
         mask=_mask(op, values),
         sums=joined(state, op, values),
         sets=_sets(values),
@@ -89,6 +95,7 @@ def _scalar(state: State, arg: Expr, shape: tuple[int, ...]) -> Value:
         number = None if isinstance(value.value, float) else uniform(value, shape)
         return replace(constant(float(value.value), shape), number=number)
     if value.type == "int":
+        # Where the tile has fewer bits, the program says that it wraps.
         return Value(shape, number=uniform(value, shape))
     return scalar_of_tensors(state, value, shape)
 

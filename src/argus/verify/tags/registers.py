@@ -21,6 +21,7 @@ from argus.verify.tags.accumulation import RUNNING, extra
 from argus.verify.tags.compare import Outcome
 from argus.verify.tags.elementwise import elementwise
 from argus.verify.tags.findings import operand
+from argus.verify.tags.held import held
 from argus.verify.tags.loops import close
 from argus.verify.tags.reductions import reduced
 from argus.verify.tags.scalars import scalar_of_tensors
@@ -103,7 +104,8 @@ def _full(state: State, op: o.Full) -> Value:
         number = None if isinstance(value.value, float) else uniform(value, shape)
         return replace(constant(float(value.value), shape), number=number)
     if value.type == "int":
-        return Value(shape, number=uniform(value, shape))
+        number = held(state.world, uniform(value, shape), op.result.dtype, False)
+        return Value(shape, number=number)
     return scalar_of_tensors(state, value, shape)
 
 

@@ -14,11 +14,12 @@ from typing import Any, assert_never
 import numpy as np
 from numpy.typing import NDArray
 
-from argus.ir.expr import Binary, Const, Expr, Select, Sym, evaluate
+from argus.ir.expr import Binary, Const, Expr, Select, Sym, evaluate, symbols
 from argus.ir.memory import GlobalTensor
 from argus.ir.ops import Tile
 from argus.ir.program import CLUSTER_RANK, SM_COUNT, Program, ScalarParam
 from argus.ir.walk import defined, walk
+from argus.verify.tags.held import table_range
 from argus.verify.tags.world import Element, Opaque, Total, World
 
 __all__ = ["POINTS", "Points", "first_points"]
@@ -63,7 +64,20 @@ class Points(Mapping[str, Any]):
     def of(self, e: Expr) -> NDArray[Any]:
         """The value of an expression at every point. Raises KeyError for a symbol."""
         with np.errstate(all="ignore"):
-            return np.broadcast_to(np.asarray(evaluate(e, self)), (self.size,))
+            found = self._exactly(e) if _is_long(e) else evaluate(e, self)
+            return np.broadcast_to(np.asarray(found), (self.size,))
+
+    def _exactly(self, e: Expr) -> NDArray[Any]:
+        """The values of what is computed in more bits than numpy has."""
+        names = dict.fromkeys(s.name for s in symbols(e))
+        columns = [np.broadcast_to(self[name], (self.size,)).tolist() for name in names]
+        found: list[Any] = []
+        for row in zip(*columns, strict=True):
+            try:
+                found.append(evaluate(e, dict(zip(names, row, strict=True))))
+            except ZeroDivisionError:
+                found.append(0)  # as numpy has it
+        return np.array(found, np.bool_ if e.type == "bool" else np.int64)
 
     def where(self, keep: NDArray[np.bool_]) -> Points:
         """The points where a condition holds."""
@@ -87,7 +101,8 @@ class Points(Mapping[str, Any]):
             mixed = (mixed * 7919 + 12345) & 0xFFFFFF
             if meaning.type == "float":
                 return mixed / 0xFFFFFF
-            return mixed // 64 % 7 - 1
+            low, _ = table_range(self.world.program, meaning.tensor)
+            return np.maximum(mixed // 64 % 7 - 1, low)
         upto = self.of(meaning.upto).astype(np.int64)
         total = np.zeros(self.size, np.int64)
         for j in range(min(int(upto.max(initial=0)), _MOST_STEPS)):
@@ -100,6 +115,21 @@ class Points(Mapping[str, Any]):
                     inner.values_.pop(name, None)
             total = total + np.where(j < upto, inner.of(meaning.delta), 0)
         return total
+
+
+def _is_long(e: Expr) -> bool:
+    """Whether a literal has more bits than a number of numpy."""
+    match e:
+        case Const(value=v):
+            return isinstance(v, int) and abs(v) >= 2**62
+        case Sym():
+            return False
+        case Binary(left=a, right=b):
+            return _is_long(a) or _is_long(b)
+        case Select(cond=c, then=a, other=b):
+            return any(map(_is_long, (c, a, b)))
+        case _:
+            assert_never(e)
 
 
 def hash_of(text: str) -> int:

@@ -24,6 +24,7 @@ from argus.verify.decide.evaluation import Unmodelled, has_floats
 from argus.verify.decide.facts import conjuncts
 from argus.verify.decide.normal import Normal
 from argus.verify.decide.polynomial import Poly
+from argus.verify.tags.held import type_facts
 from argus.verify.tags.sampling import Points, first_points, pick
 from argus.verify.tags.signs import never_negative, stays_below
 from argus.verify.tags.world import Element, World
@@ -183,7 +184,12 @@ class Scope:
             return Decision(Verdict.REFUTED, "admissible sizes", model=counter)
         if self._quick(goal) or self._by_sign(goal):
             return Decision(Verdict.PROVED, "normal form")
-        found = prove(goal, self._relevant(goal), timeout_ms=PROOF_MS)
+        facts = self._relevant(goal)
+        found = prove(goal, facts, timeout_ms=PROOF_MS)
+        if found.verdict is Verdict.REFUTED:
+            # The model may have values that no argument and no table can have.
+            typed = type_facts(self.world, (goal, *facts))
+            found = prove(goal, (*facts, *typed), timeout_ms=PROOF_MS)
         if found.verdict is Verdict.REFUTED and self.world.computed(goal):
             # The model chose a value that the scalar may never have.
             return Decision(Verdict.UNKNOWN, found.method, _COMPUTED)

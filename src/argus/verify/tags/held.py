@@ -1,0 +1,82 @@
+"""What the types of numbers say: which a tile holds, and which a table has.
+
+Tiles of whole numbers wrap. A proof reads a number of a tile as an exact one; it may
+where the number fits the type. What a launch bounds fits 32 bits, and so do its sums
+with coordinates, which are much smaller (argus.ir.ranges). A number of a table has its
+whole type, and with anything added to it is a number of which nothing is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from argus.ir.dtypes import DType
+from argus.ir.expr import Expr, binary
+from argus.ir.memory import GlobalTensor
+from argus.ir.program import Program
+from argus.ir.ranges import I32, I64, Range, Ranges, arguments, fits, of_type
+from argus.verify.tags.values import Coord, Tag
+from argus.verify.tags.world import Element, Opaque, Total, World
+
+__all__ = ["held", "table_range", "type_facts"]
+
+
+def held(world: World, number: Tag | None, dtype: DType, product: bool) -> Tag | None:
+    """The number, or None where a tile of ``dtype`` may hold another one.
+
+    ``product``: it was multiplied as a tile, so that no launch has bounded it.
+    """
+    if not isinstance(number, Coord):
+        return number
+    ranges = _ranges(world, number.base)
+    if product:
+        ranges.free |= {s.name for s in world.all_symbols(number.base)}
+    low, high = ranges.of(number.base)
+    if number.offs.size:
+        low, high = low + int(number.offs.min()), high + int(number.offs.max())
+    if fits((low, high), of_type(dtype)):
+        return number
+    bounded = ranges.by_launch(number.base) and not product
+    return number if bounded and fits(I32, of_type(dtype)) else None
+
+
+def type_facts(world: World, several: Sequence[Expr]) -> tuple[Expr, ...]:
+    """The ends of the types of sizes, arguments and table entries in expressions.
+
+    They are kept out of most questions, which do not need them and are harder to answer
+    with them. A counterexample has to keep them.
+    """
+    found: dict[Expr, None] = {}
+    for e in several:
+        ranges = _ranges(world, e)
+        for sym in world.all_symbols(e):
+            low, high = ranges.symbol(sym)
+            given = isinstance(world.meanings.get(sym.name), Element)
+            if sym.type == "int" and (given or sym.kind in ("dim", "param", "stride")):
+                found[binary("<=", low, sym)] = None
+                found[binary("<=", sym, high)] = None
+    return tuple(found)
+
+
+def table_range(program: Program, name: str) -> Range:
+    """The values of the elements of a tensor of whole numbers."""
+    for param in program.params:
+        if isinstance(param, GlobalTensor) and param.name == name:
+            return of_type(param.dtype)
+    return I64
+
+
+def _ranges(world: World, e: Expr) -> Ranges:
+    """Where the symbols of a closed form lie."""
+    ranges = arguments(world.program)
+    for sym in world.all_symbols(e):
+        match world.meanings.get(sym.name):
+            case Element(tensor=name):
+                ranges.known[sym.name] = table_range(world.program, name)
+                ranges.free.add(sym.name)
+            case Opaque() | Total():
+                ranges.known[sym.name] = I64
+                ranges.free.add(sym.name)
+            case None:
+                pass
+    return ranges
