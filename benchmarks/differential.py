@@ -2,10 +2,11 @@
 
     PYTHONPATH=src python benchmarks/differential.py OUT [--only casts_,scalars]
 
-The cases of `tests/codegen/differential.py`: each is proved and built by a process of
-its own, all cores at once, and launched in a child process with a time limit, so that a
-kernel that hangs or faults costs only its neighbours' turn. Prints a table of what
-differs, and leaves OUT/differential.json. Exits with 1 where anything does.
+The cases of `tests/codegen/differential.py` and `scalar_cases.py`: each is proved and
+built by a process of its own, all cores at once, and launched in a child process with a
+time limit, so that a kernel that hangs or faults costs only its neighbours' turn.
+Prints a table of what differs, and leaves OUT/differential.json. Exits with 1 where
+anything does.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -24,6 +26,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "codegen"))
 
 import differential as d  # noqa: E402
+import scalar_cases  # noqa: E402
 
 from argus.calls import launch  # noqa: E402
 from argus.compiler import build, placed_program, prove  # noqa: E402
@@ -32,6 +35,8 @@ from argus.lang.kernel import load_kernels  # noqa: E402
 
 TARGET = "sm_90a"
 AT_ONCE = 4
+SEEDS = 16
+"""Kernels of random scalars."""
 PER_CHILD = 8
 LIMIT = 120
 """Children at a time, cases of a child, and its seconds."""
@@ -52,7 +57,12 @@ def _prepare(name: str, folder: Path) -> dict[str, Any]:
 
 
 def _case(name: str) -> d.Case:
-    return next(case for case in d.cases() if case.name == name)
+    return next(case for case in _cases() if case.name == name)
+
+
+def _cases() -> Iterator[d.Case]:
+    yield from d.cases()
+    yield from scalar_cases.cases(SEEDS)
 
 
 def _launch(names: list[str], folder: Path) -> None:
@@ -116,7 +126,7 @@ def main() -> int:
         _launch(given.launch.split(","), folder)
         return 0
     starts = tuple(given.only.split(","))
-    names = [case.name for case in d.cases() if case.name.startswith(starts)]
+    names = [case.name for case in _cases() if case.name.startswith(starts)]
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         results = list(pool.map(_prepare, names, [folder] * len(names)))
     ready = [x["case"] for x in results if "error" not in x]

@@ -312,7 +312,14 @@ def plain_functions(text: str) -> str:
     return "".join(f for f in found if "asm" not in f)
 
 
-def compiled(body: str, folder: Path) -> ctypes.CDLL:
+TRAPPING = (
+    "-fsanitize=signed-integer-overflow,integer-divide-by-zero,float-cast-overflow",
+    "-fsanitize-undefined-trap-on-error",
+)
+"""Options with which what C++ leaves undefined of whole numbers ends the process."""
+
+
+def compiled(body: str, folder: Path, *options: str) -> ctypes.CDLL:
     """C++ after the shim, as a library."""
     path, library = folder / "kernel.cpp", folder / "kernel.so"
     path.write_text(body)
@@ -321,8 +328,11 @@ def compiled(body: str, folder: Path) -> ctypes.CDLL:
     return ctypes.CDLL(str(library))
 
 
-def run_all(launches: list[Launch]) -> None:
-    """Run kernels, all compiled together; arrays among their arguments change."""
+def run_all(launches: list[Launch], *options: str) -> None:
+    """Run kernels, all compiled together; arrays among their arguments change.
+
+    ``options`` of the compiler, such as those of ``TRAPPING``.
+    """
     bodies: list[str] = []
     types: list[list[str]] = []
     for number, launch in enumerate(launches):
@@ -330,7 +340,7 @@ def run_all(launches: list[Launch]) -> None:
         bodies.append(body)
         types.append(found)
     with tempfile.TemporaryDirectory() as folder:
-        library = compiled("".join(bodies), Path(folder))
+        library = compiled("".join(bodies), Path(folder), *options)
         for number, launch in enumerate(launches):
             cells = _cells(launch.arguments, types[number])
             pointers = (ctypes.c_void_p * len(cells))(

@@ -13,6 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from differential import Array, Case, Output
 
+from argus.interpret.numbers import storage
+from argus.ir.dtypes import DTYPES
+
 PER_KERNEL = 24
 WIDTH = 32
 
@@ -142,10 +145,9 @@ def _entry(rng: random.Random) -> Term:
 def tables() -> dict[str, tuple[str, str, Array]]:
     """The inputs of every kernel."""
     return {
-        name: (dtype, f"N{name}", np.array(values, dtype.replace("u8", "uint8")
-               .replace("i64", "int64").replace("i32", "int32").replace("i8", "int8")))
+        name: (dtype, f"N{name}", np.array(values, storage(DTYPES[dtype])))
         for name, (dtype, values) in TABLES.items()
-    }  # fmt: skip
+    }
 
 
 def loads() -> list[str]:
@@ -215,6 +217,8 @@ def chosen_scalars() -> Known:
         ("(u2 + t0) % 1000", (i64[2] + i32[0]) % 1000),
     ):
         made.put(text, value)
+    fraction = np.float32(wrap(60000**4).value) / np.float32(2)
+    made.put("(t3 * t3 * t3 * t3) / 2", int(fraction), "f32")
     for text, value in (
         ("t3 * t3", wrap32(60000**2)), ("u2 + 5", 5), ("t0 + t0", -2),
     ):  # fmt: skip
@@ -231,14 +235,10 @@ def wrap32(value: int) -> int:
 def loops() -> Known:
     """What loops carry: sums, products, counters; bounds at the end of 32 bits."""
     made = _begin("scalars_loops")
-    ends, wide = sum(_ENDS32), wrap(3 * sum(_ENDS64)).value
-    product, powers = Number(1), Number(1)
-    for _ in range(5):
-        product = product * Number(60000)
-    for _ in range(80):
-        powers = powers * Number(3)
+    ends, wide = sum(_ENDS32), wrap(_ENDS64[4] + 3 * sum(_ENDS64)).value
+    product, powers = wrap(60000**5), wrap(3**80)
     made.case.body += [
-        "total, count, many, power = ag.scalar(0), 0, 1, 1",
+        "total, count, many, power = z, 0, 1, 1",
         "for i in ag.range(0, 10):",
         "    total = total + T[i]",
         "    count = count + 1",
@@ -270,7 +270,6 @@ def loops() -> Known:
         "if t3 * t3 > t0:",
         "    chosen = t0 + 1",
     ]
-    made.case.body[len(loads())] = "total, count, many, power = z, 0, 1, 1"
     for text, value in (
         ("total", ends), ("count", 10), ("three", wide), ("many", product.value),
         ("power", powers.value), ("turns", 2), ("last", 2**31 - 1 - 36), ("down", -14),
@@ -281,12 +280,16 @@ def loops() -> Known:
     return made
 
 
-def known() -> Iterator[Known]:
-    """All cases of scalars whose numbers are known."""
-    yield chosen_scalars()
-    yield loops()
-    for seed in range(4):
-        yield random_scalars(seed)
+def chosen() -> tuple[Known, ...]:
+    """What is not random."""
+    return chosen_scalars(), loops()
+
+
+def cases(seeds: int = 4) -> Iterator[Case]:
+    """All of them, to be held against the interpreter."""
+    for known in (*chosen(), *map(random_scalars, range(seeds))):
+        yield known.case
+    yield places()
 
 
 def places() -> Case:

@@ -19,17 +19,20 @@ from random_expressions import TYPES, Drawing
 
 import argus.codegen
 from argus.codegen.code import Code, plus
-from argus.codegen.expressions import code, ctype, interval, literal
+from argus.codegen.expressions import code, literal
+from argus.codegen.scalars import Scalars
 from argus.interpret.scalars import scalar_value
 from argus.ir.expr import Binary, Const, Expr, Select, Sym, evaluate
+from argus.ir.ranges import Ranges
+from argus.ir.wrapping import wrapped
 from argus.isa.registry import cuda_prelude
 
 A, B, C = Sym("a", "dim"), Sym("b", "let", nonneg=False), Sym("c", "loop")
-S = Sym("s", "stride")
+S, V = Sym("s", "stride"), Sym("v", "let", nonneg=False)
 
 
 def show(e: Expr) -> str:
-    return code(e, lambda sym: Code(sym.name), {}).bare
+    return code(e, lambda sym: Code(sym.name), Scalars()).bare
 
 
 @pytest.mark.parametrize(
@@ -77,10 +80,18 @@ def test_literals(value: float, expected: str) -> None:
 
 
 def test_types() -> None:
-    assert ctype(A + C, {}) == "int"
-    assert ctype(A * S, {}) == "long long"
-    assert ctype(A + B, {"b": "long long"}) == "long long"
-    assert ctype(Binary("<", A, S), {}) == "bool"
+    table = Ranges({"b": (-(2**31), 2**31 - 1), "v": (0, 255)}, {"b", "v"})
+    scalars = Scalars({}, table)
+    assert scalars.ctype(A + C) == "int"  # the launch bounds it
+    assert scalars.ctype(A * S) == "long long"
+    assert scalars.ctype(Binary("<", A, S)) == "bool"
+    assert scalars.ctype(B) == "int"
+    assert scalars.ctype(A + B) == scalars.ctype(B * B) == "long long"
+    assert scalars.ctype(B % 8 + 1) == scalars.ctype(V * V) == "int"
+    assert scalars.ctype(B // -1) == "long long"
+    assert code(B * B, lambda s: Code(s.name), scalars).bare == "(long long)b * b"
+    wrapping = code(wrapped(B * B * B), lambda s: Code(s.name), scalars)
+    assert wrapping.bare == "(long long)((u64)b * (u64)b * (u64)b)"
 
 
 LEAVES = st.one_of(st.sampled_from([A, B, C]), st.integers(-9, 9).map(Const))
@@ -88,7 +99,7 @@ LEAVES = st.one_of(st.sampled_from([A, B, C]), st.integers(-9, 9).map(Const))
 
 def _grow(children: st.SearchStrategy[Expr]) -> st.SearchStrategy[Expr]:
     plain = st.sampled_from(["+", "-", "*", "^", "min", "max"])
-    divisors = st.integers(1, 9).map(Const)
+    divisors = st.sampled_from([*range(1, 10), -1, -2, -7]).map(Const)
     compared = st.builds(Binary, st.sampled_from(["<", "<=", "=="]), children, children)
     return st.one_of(
         st.builds(Binary, plain, children, children),
@@ -102,12 +113,12 @@ EXPRESSIONS = st.recursive(LEAVES, _grow, max_leaves=12)
 
 @given(EXPRESSIONS, st.integers(0, 50), st.integers(-50, 50), st.integers(0, 50))
 def test_intervals_are_sound(e: Expr, a: int, b: int, c: int) -> None:
-    low, high = interval(e, {"a": (0, 50), "c": (0, 50)})
-    value = int(np.asarray(evaluate(e, {"a": a, "b": b, "c": c})))
-    assert low is None or low <= value
-    assert high is None or value <= high
+    known = {"a": (0, 50), "b": (-50, 50), "c": (0, 50)}
+    low, high = Ranges(known, set(known)).of(e)
+    assert low <= int(np.asarray(evaluate(e, {"a": a, "b": b, "c": c}))) <= high
 
 
+SCALARS = Scalars(TYPES)
 COUNT = int(os.environ.get("ARGUS_EXPRESSIONS", "200"))
 
 
@@ -119,10 +130,10 @@ def test_the_text_has_the_value(tmp_path: Path) -> None:
     found = [drawing.expression() for _ in range(COUNT)]
     bodies: list[str] = []
     for number, e in enumerate(found):
-        text = code(e, lambda sym: Code(sym.name), TYPES).bare
-        kind = ctype(e, TYPES)
+        text = code(e, lambda sym: Code(sym.name), SCALARS).bare
+        kind = SCALARS.ctype(e)
         # What stands next to it shows what binds too weakly.
-        beside = shared_pointer(e, TYPES) if e.type == "int" else "0"
+        beside = shared_pointer(e) if e.type == "int" else "0"
         bodies.append(
             f'extern "C" void e{number}(PARAMETERS, {kind}* r, long long* at) '
             f"{{ *r = {text}; *at = {beside}; }}"
@@ -140,7 +151,7 @@ def test_the_text_has_the_value(tmp_path: Path) -> None:
         run.argtypes = [_CELLS[t] for t in kinds.values()] + [ctypes.c_void_p] * 2
         for _ in range(12):
             values = drawing.values()
-            result = _CELLS[ctype(e, TYPES)]()
+            result = _CELLS[SCALARS.ctype(e)]()
             at = ctypes.c_longlong()
             run(*values.values(), ctypes.byref(result), ctypes.byref(at))
             exact = scalar_value(e, values)
@@ -162,9 +173,9 @@ _CELLS = {
 }
 
 
-def shared_pointer(e: Expr, types: dict[str, str]) -> str:
+def shared_pointer(e: Expr) -> str:
     """A sum with the expression on its right, as addresses are printed."""
-    return plus(Code("1000ll"), code(e, lambda sym: Code(sym.name), types)).bare
+    return plus(Code("1000ll"), code(e, lambda sym: Code(sym.name), SCALARS)).bare
 
 
 def test_text_is_not_glued() -> None:

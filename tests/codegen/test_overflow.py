@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import fields
 from functools import lru_cache
 
@@ -11,7 +11,7 @@ import pytest
 
 from argus.codegen import emit, overflow
 from argus.codegen.overflow import guards
-from argus.codegen.scalars import infer
+from argus.codegen.scalars import Scalars, infer
 from argus.ir import ops as o
 from argus.ir.expr import Binary, Expr, Select, evaluate, symbols
 from argus.ir.memory import GlobalView
@@ -93,23 +93,23 @@ def test_large_products_of_matrices_are_admitted() -> None:
 LIMIT = 6000
 
 
-def nodes(e: Expr, types: Mapping[str, str]) -> Iterator[Expr]:
+def nodes(e: Expr, scalars: Scalars) -> Iterator[Expr]:
     """What is computed as int."""
     if isinstance(e, Binary):
-        yield from nodes(e.left, types)
-        yield from nodes(e.right, types)
-        if e.op in ("+", "-", "*") and overflow.ctype(e, types) == "int":
+        yield from nodes(e.left, scalars)
+        yield from nodes(e.right, scalars)
+        if e.op in ("+", "-", "*") and scalars.ctype(e) == "int":
             yield e
     if isinstance(e, Select):
         for part in (e.cond, e.then, e.other):
-            yield from nodes(part, types)
+            yield from nodes(part, scalars)
 
 
 class Walk:
     """Computes every index of some blocks, at corners of their views."""
 
     def __init__(self, made: Program, sizes: dict[str, int], rng: random.Random):
-        self.types = infer(made.body, {})
+        self.scalars = infer(made, {})
         self.rng = rng
         self.found: list[int] = []
         env = {**sizes, "sm_count": 3, "cluster_rank": 0}
@@ -118,7 +118,7 @@ class Walk:
             self.block(made.body, {**env, "block_x": block})
 
     def see(self, e: Expr, env: dict[str, int]) -> None:
-        for node in nodes(e, self.types):
+        for node in nodes(e, self.scalars):
             if all(s.name in env for s in symbols(node)):
                 self.found.append(int(evaluate(node, env)))
 
@@ -159,7 +159,7 @@ def test_what_is_admitted_fits(text: str, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(overflow, "_LEAST", -LIMIT - 1)
     monkeypatch.setattr(overflow, "_MULTIPROCESSORS", 3)
     made = program(text)
-    conditions = guards(made, infer(made.body, {}))
+    conditions = guards(made, infer(made, {}))
     rng = random.Random(0)
     fits = refused = 0
     for _ in range(150):

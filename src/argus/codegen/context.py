@@ -173,7 +173,7 @@ class Context:
 
         It may be computed in more bits than its value needs.
         """
-        narrowed = self.types[sym.name] == "int" and self.ctype(e) == "long long"
+        narrowed = self.ctype(sym) == "int" and self.ctype(e) == "long long"
         return c.converted("int", self.code(e)) if narrowed else self.code(e)
 
     def bind(self, sym: Sym, ctype: str, wanted: str | None = None) -> str:

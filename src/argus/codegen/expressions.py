@@ -28,7 +28,7 @@ from argus.codegen.code import (
     plus,
 )
 from argus.codegen.errors import CodegenError
-from argus.codegen.scalars import INT_MAX, Scalars
+from argus.codegen.scalars import INT_MAX, Kinds, Scalars
 from argus.ir.expr import Binary, Const, Expr, Select, Sym, nonnegative
 from argus.ir.wrapping import unwrapped
 
@@ -42,9 +42,20 @@ _EXTREMES = {"min": "argus_min", "max": "argus_max"}
 
 def code(e: Expr, spell: Spell, scalars: Scalars) -> Code:
     """``e`` as a C++ expression."""
+    return _code(e, spell, Kinds(scalars))
 
+
+def modular(e: Expr, unsigned: str, spell: Spell, scalars: Scalars) -> Code:
+    """``e`` up to a multiple of 2**32 (u32) or 2**64 (u64).
+
+    Sums and products are taken without signs, of operands that are computed exactly.
+    """
+    return _modular(e, unsigned, spell, Kinds(scalars))
+
+
+def _code(e: Expr, spell: Spell, kinds: Kinds) -> Code:
     def of(x: Expr) -> Code:
-        return code(x, spell, scalars)
+        return _code(x, spell, kinds)
 
     match e:
         case Const(value=v):
@@ -53,69 +64,65 @@ def code(e: Expr, spell: Spell, scalars: Scalars) -> Code:
             return spell(e)
         case Binary(op="+", left=Binary(op="%")) if (found := unwrapped(e)) is not None:
             x, bits = found
-            return converted(scalars.ctype(e), modular(x, f"u{bits}", spell, scalars))
+            return converted(kinds.of(e), _modular(x, f"u{bits}", spell, kinds))
         case Binary(op="min" | "max", left=a, right=b):
-            return _extreme(e, of(a), of(b), scalars)
-        case Binary(op="//" | "%", left=a, right=b) if e.type == "float" or not (
+            return _extreme(e, of(a), of(b), kinds)
+        case Binary(op="//" | "%", left=a, right=b) if kinds.of(e) == "float" or not (
             nonnegative(a) and nonnegative(b)
         ):
             function = "argus_floordiv" if e.op == "//" else "argus_mod"
             parts = (of(a), of(b))
-            if e.type == "float":
-                parts = (_as_float(a, parts[0]), _as_float(b, parts[1]))
+            if kinds.of(e) == "float":
+                parts = (_as_float(a, parts[0], kinds), _as_float(b, parts[1], kinds))
             else:
-                parts = (_widened(e, parts[0], scalars), parts[1])
+                parts = (_widened(e, parts[0], kinds), parts[1])
             return call(function, *parts)
         case Binary(op="/", left=a, right=b):
-            return binary("/", _as_float(a, of(a)), _as_float(b, of(b)))
+            return binary("/", _as_float(a, of(a), kinds), _as_float(b, of(b), kinds))
         case Binary():
-            return _binary(e, of, scalars)
+            return _binary(e, of, kinds)
         case Select(cond=c, then=a, other=b):
             return chosen(of(c), of(a), of(b))
         case _:
             raise CodegenError(f"not a scalar expression: {e!r}")
 
 
-def modular(e: Expr, unsigned: str, spell: Spell, scalars: Scalars) -> Code:
-    """``e`` up to a multiple of 2**32 (u32) or 2**64 (u64).
-
-    Sums and products are taken without signs, of operands that are computed exactly.
-    """
+def _modular(e: Expr, unsigned: str, spell: Spell, kinds: Kinds) -> Code:
     match e:
         case Binary(op="+" | "-" | "*" as op, left=a, right=b) if (
-            scalars.ctype(e) == "long long"
+            kinds.of(e) == "long long"
         ):
-            x, y = (modular(part, unsigned, spell, scalars) for part in (a, b))
+            x, y = (_modular(part, unsigned, spell, kinds) for part in (a, b))
             return plus(x, y) if op == "+" else binary(op, x, y)
         case Binary(op="%", left=a, right=Const(value=v)) if v == 2**64:
             # A part of what wraps, that sums have been put together with.
-            return modular(a, unsigned, spell, scalars)
+            return _modular(a, unsigned, spell, kinds)
         case Const(value=int(v)) if 0 <= v <= INT_MAX:
             return literal(v)  # which meets what is without sign
         case Const(value=int(v)):
             within = (v + 2**63) % 2**64 - 2**63
             return converted(unsigned, literal(within))
         case Const() | Sym() | Binary() | Select():
-            return converted(unsigned, code(e, spell, scalars))
+            return converted(unsigned, _code(e, spell, kinds))
         case _:
             assert_never(e)
 
 
-def _widened(e: Binary, left: Code, scalars: Scalars) -> Code:
+def _widened(e: Binary, left: Code, kinds: Kinds) -> Code:
     """The left operand in the type of the result, which is then computed in it."""
-    kind = scalars.ctype(e)
-    both = {scalars.ctype(e.left), scalars.ctype(e.right)}
+    kind = kinds.of(e)
+    both = {kinds.of(e.left), kinds.of(e.right)}
     return converted(kind, left) if kind == "long long" and kind not in both else left
 
 
-def _as_float(e: Expr, value: Code) -> Code:
-    return value if e.type == "float" else converted("float", value)
+def _as_float(e: Expr, value: Code, kinds: Kinds) -> Code:
+    return value if kinds.of(e) == "float" else converted("float", value)
 
 
-def _extreme(e: Binary, left: Code, right: Code, scalars: Scalars) -> Code:
+def _extreme(e: Binary, left: Code, right: Code, kinds: Kinds) -> Code:
     """Overloads must see two operands of one type; NaN wins among floats."""
-    kind = scalars.ctype(e)
-    given = (scalars.ctype(e.left), scalars.ctype(e.right))
+    kind = kinds.of(e)
+    given = (kinds.of(e.left), kinds.of(e.right))
     parts = [
         part if own == kind else converted(kind, part)
         for part, own in zip((left, right), given, strict=True)
@@ -123,17 +130,17 @@ def _extreme(e: Binary, left: Code, right: Code, scalars: Scalars) -> Code:
     return call(_EXTREMES[e.op] if kind == "float" else e.op, *parts)
 
 
-def _binary(e: Binary, of: Callable[[Expr], Code], scalars: Scalars) -> Code:
+def _binary(e: Binary, of: Callable[[Expr], Code], kinds: Kinds) -> Code:
     operator = _SPELLING.get(e.op, e.op)
     left, right = of(e.left), of(e.right)
-    if e.type == "int":
-        left = _widened(e, left, scalars)
-    if e.op == "+" and isinstance(e.right, Const) and e.type == "int":
+    if kinds.of(e) == "long long":
+        left = _widened(e, left, kinds)
+    if e.op == "+" and isinstance(e.right, Const) and kinds.of(e) != "float":
         value = e.right.value
         if -_LONG_MAX <= value < 0:
             return binary("-", left, literal(-value))
         return plus(left, right)
-    if e.op == "+" and e.type == "int":
+    if e.op == "+" and kinds.of(e) != "float":
         return plus(left, right)
     # Mixed && and ||, and xor next to arithmetic, are right without parentheses but
     # hard to read (and compilers warn).

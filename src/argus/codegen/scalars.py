@@ -17,11 +17,11 @@ from argus.ir import ops as o
 from argus.ir.dtypes import DType
 from argus.ir.expr import Binary, Const, Expr, Select, Sym
 from argus.ir.program import Program
-from argus.ir.ranges import I32, Range, Ranges, fits, study
+from argus.ir.ranges import I32, Bounded, Range, Ranges, fits, joined, selected, study
 from argus.ir.walk import walk
 from argus.ir.wrapping import unwrapped
 
-__all__ = ["INT_MAX", "Scalars", "infer", "scalar_type"]
+__all__ = ["INT_MAX", "Kinds", "Scalars", "infer", "scalar_type"]
 
 INT_MAX = I32[1]
 _ORDER = ("bool", "int", "long long", "float")
@@ -36,22 +36,7 @@ class Scalars:
 
     def ctype(self, e: Expr) -> str:
         """C++ type in which ``e`` is computed: bool, int, long long or float."""
-        if e.type != "int":
-            return e.type
-        match e:
-            case Const(value=v):
-                return "int" if abs(v) <= INT_MAX else "long long"
-            case Sym():
-                known = self.types.get(e.name)
-                return known or ("long long" if e.kind == "stride" else "int")
-            case Binary() if (found := unwrapped(e)) is not None:
-                return "int" if found[1] == 32 else "long long"
-            case Binary(left=a, right=b) | Select(then=a, other=b):
-                both = (self.ctype(a), self.ctype(b))
-                narrow = "long long" not in both and self.narrow(e)
-                return "int" if narrow else "long long"
-            case _:
-                raise CodegenError(f"not a scalar expression: {e!r}")
+        return Kinds(self).of(e)
 
     def among(self, more: dict[str, Range]) -> Scalars:
         """The same where some symbols have other ranges."""
@@ -61,6 +46,72 @@ class Scalars:
     def narrow(self, e: Expr) -> bool:
         """Whether the value has no more than 32 bits."""
         return fits(self.ranges.of(e), I32)
+
+
+class Kinds:
+    """C++ types of the parts of an expression.
+
+    Each is found once, by the identity of the part: expressions may be large.
+    """
+
+    def __init__(self, scalars: Scalars) -> None:
+        self.scalars = scalars
+        self._found: dict[int, tuple[Expr, str, Bounded]] = {}
+
+    def of(self, e: Expr) -> str:
+        """The type of a part."""
+        return self._part(e)[0]
+
+    def range(self, e: Expr) -> Range:
+        """Where the value of a part lies."""
+        return self._part(e)[1][0]
+
+    def _part(self, e: Expr) -> tuple[str, Bounded]:
+        found = self._found.get(id(e))
+        if found is None:
+            # The part is kept, so that nothing else gets its identity.
+            found = self._found[id(e)] = (e, *self._typed(e))
+        return found[1:]
+
+    def _typed(self, e: Expr) -> tuple[str, Bounded]:
+        match e:
+            case Const() | Sym():
+                where = self.scalars.ranges.leaf(e)
+                return self._leaf(e, where[0]), where
+            case Select(cond=c, then=a, other=b):
+                (_, z), (left, x), (right, y) = (self._part(p) for p in (c, a, b))
+                where = selected(z, x, y)
+                return self._joined((left, right), where), where
+            case Binary(op=op, left=a, right=b):
+                (left, x), (right, y) = self._part(a), self._part(b)
+                where = joined(op, x, y)
+                if op in _CONDITIONS:
+                    return "bool", where
+                if op == "/":
+                    return "float", where
+                if (found := unwrapped(e)) is not None:
+                    return ("int" if found[1] == 32 else "long long"), where
+                kind = self._joined((left, right), where)
+                return ("int" if kind == "bool" else kind), where
+            case _:
+                raise CodegenError(f"not a scalar expression: {e!r}")
+
+    def _leaf(self, e: Const | Sym, where: Range) -> str:
+        if e.type != "int":
+            return e.type
+        if isinstance(e, Const):
+            # There is no literal of -2**31 that is an int.
+            return "int" if max(map(abs, where)) <= INT_MAX else "long long"
+        known = self.scalars.types.get(e.name)
+        return known or ("long long" if e.kind == "stride" else "int")
+
+    def _joined(self, kinds: tuple[str, str], where: Bounded) -> str:
+        widest = max(kinds, key=_ORDER.index)
+        narrow = widest != "int" or fits(where[0], I32)
+        return widest if narrow else "long long"
+
+
+_CONDITIONS = ("==", "!=", "<", "<=", ">", ">=", "and", "or")
 
 
 def scalar_type(dtype: DType) -> str:

@@ -70,9 +70,8 @@ def _one(cx: Context, op: o.AnyOp) -> None:
         case o.Roles():
             roles(cx, op)
         case o.Let():
-            declared = cx.bind_scalar(op.sym)
             value = cx.value_of(op.sym, op.value)
-            cx.out.line(f"const {declared} = {value.bare};")
+            cx.out.line(f"const {cx.bind_scalar(op.sym)} = {value.bare};")
         case o.LoadScalar():
             _load_scalar(cx, op)
         case o.Full():
@@ -171,9 +170,8 @@ def _load_scalar(cx: Context, op: o.LoadScalar) -> None:
 def _for(cx: Context, op: o.For) -> None:
     """A C++ loop; carried values are variables that live before, in and after it."""
     for carry in op.scalars:
-        declared = cx.bind_scalar(carry.arg)
         init = cx.value_of(carry.arg, carry.init)
-        cx.out.line(f"{declared} = {init.bare};")
+        cx.out.line(f"{cx.bind_scalar(carry.arg)} = {init.bare};")
     parallel_copy(cx, [(cx.array(c.arg), cx.array(c.init)) for c in op.tiles])
     start, stop, step = (cx.code(e) for e in (op.start, op.stop, op.step))
     declared = cx.bind_scalar(op.var)

@@ -27,22 +27,28 @@ from typing import assert_never
 from argus.ir import ops as o
 from argus.ir.counters import COUNTED, counters
 from argus.ir.dtypes import DType
-from argus.ir.expr import Binary, Const, Expr, Select, Sym, symbols
+from argus.ir.expr import Binary, BinaryOp, Const, Expr, Select, Sym, symbols
 from argus.ir.program import Program, ScalarParam
 
 __all__ = [
     "I32",
     "I64",
+    "Bounded",
     "Range",
     "Ranges",
     "arguments",
     "fits",
+    "joined",
     "of_type",
+    "selected",
     "study",
 ]
 
 Range = tuple[int, int]
 """Least and greatest value."""
+
+Bounded = tuple[Range, bool]
+"""A range, and whether every launch bounds the value to 32 bits."""
 
 I32: Range = (-(2**31), 2**31 - 1)
 I64: Range = (-(2**63), 2**63 - 1)
@@ -84,30 +90,26 @@ class Ranges:
 
         Covers every branch of selections, whether their conditions can be or not.
         """
-        return self._of(e)[0]
+        return self.bounded(e)[0]
 
-    def _of(self, e: Expr) -> tuple[Range, bool]:
+    def bounded(self, e: Expr) -> Bounded:
         """The range, and whether a launch bounds it."""
         match e:
-            case Const(value=v):
-                return ((0, 0) if isinstance(v, float) else (int(v), int(v))), True
-            case Sym():
-                return self.symbol(e), self.by_launch(e)
+            case Const() | Sym():
+                return self.leaf(e)
             case Select(cond=cond, then=then, other=other):
-                (a, x), (b, y) = self._of(then), self._of(other)
-                return hull(a, b), x and y and self.by_launch(cond)
+                return selected(*(self.bounded(x) for x in (cond, then, other)))
             case Binary(op=op, left=left, right=right):
-                (a, x), (b, y) = self._of(left), self._of(right)
-                bounded = x and y
-                if e.type != "int":
-                    return _BOOL, bounded
-                found = _apply(op, a, b)
-                if bounded and op in ("+", "-", "*"):
-                    # The launch refuses sizes with which it would be another one.
-                    return clipped(found), True
-                return found, bounded
+                return joined(op, self.bounded(left), self.bounded(right))
             case _:
                 assert_never(e)
+
+    def leaf(self, e: Const | Sym) -> Bounded:
+        """As :meth:`bounded`, of a literal or a symbol."""
+        if isinstance(e, Sym):
+            return self.symbol(e), self.by_launch(e)
+        value = 0 if isinstance(e.value, float) else int(e.value)
+        return (value, value), True
 
     def symbol(self, sym: Sym) -> Range:
         """The values of a symbol."""
@@ -117,6 +119,25 @@ class Ranges:
         return (max(found[0], 0), max(found[1], 0)) if sym.nonneg else found
 
 
+def joined(op: BinaryOp, left: Bounded, right: Bounded) -> Bounded:
+    """Where ``left op right`` lies; of a fraction it says nothing."""
+    (a, x), (b, y) = left, right
+    if op in _CONDITIONS:
+        return _BOOL, x and y
+    found = _apply(op, a, b)
+    narrow = fits(a, I32) and fits(b, I32)
+    if x and y and narrow and op in ("+", "-", "*"):
+        # The launch refuses sizes with which it would be another one.
+        return clipped(found), True
+    return found, x and y
+
+
+def selected(cond: Bounded, then: Bounded, other: Bounded) -> Bounded:
+    """Where one of two values lies."""
+    return hull(then[0], other[0]), cond[1] and then[1] and other[1]
+
+
+_CONDITIONS = ("==", "!=", "<", "<=", ">", ">=", "and", "or")
 _FREE = ("gather", "stride")
 _KINDS: dict[str, Range] = {
     "dim": (1, I32[1]),
@@ -140,7 +161,7 @@ def clipped(a: Range, to: Range = I32) -> Range:
     return (low, high) if low <= high else to
 
 
-def _apply(op: str, a: Range, b: Range) -> Range:
+def _apply(op: BinaryOp, a: Range, b: Range) -> Range:
     match op:
         case "+":
             return a[0] + b[0], a[1] + b[1]
@@ -159,8 +180,10 @@ def _apply(op: str, a: Range, b: Range) -> Range:
             return min(a[0], b[0]), min(a[1], b[1])
         case "max":
             return max(a[0], b[0]), max(a[1], b[1])
-        case _:
-            raise AssertionError(f"{op} gives no whole number")
+        case "/":
+            return 0, 0
+        case "==" | "!=" | "<" | "<=" | ">" | ">=" | "and" | "or":
+            return _BOOL
 
 
 def _quotient(a: Range, b: Range) -> Range:
@@ -257,7 +280,8 @@ def _loop(op: o.For, ranges: Ranges) -> None:
     start, stop = ranges.of(op.start), ranges.of(op.stop)
     turns = max(stop[1] - start[0], 0)
     _inherit(ranges, op.var, (op.start, op.stop, op.step))
-    ranges.known[op.var.name] = start[0], max(stop[1] - 1, start[0])
+    turned = start[0], max(stop[1] - 1, start[0])
+    ranges.known[op.var.name] = turned if fits(turned, I64) else I64
     others: list[o.ScalarCarry] = []
     for c in op.scalars:
         if c.arg.name in ranges.counters:

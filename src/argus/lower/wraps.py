@@ -12,20 +12,31 @@ it is outside of every tensor, and so is the number to which it wraps.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import assert_never
 
 from argus.diagnostics import Span, fail
 from argus.ir import ops as o
 from argus.ir.dtypes import i32
-from argus.ir.expr import Binary, Const, Expr, Select, Sym, select, substitute, symbols
+from argus.ir.expr import Binary, Const, Expr, Select, Sym, select, substitute
 from argus.ir.numerics import arithmetic, common
 from argus.ir.program import Program
-from argus.ir.ranges import I32, I64, Range, Ranges, fits, study
+from argus.ir.ranges import (
+    I32,
+    I64,
+    Bounded,
+    Range,
+    Ranges,
+    fits,
+    joined,
+    selected,
+    study,
+)
 from argus.ir.rewrite import change_expressions
 from argus.ir.walk import bound, inner_symbols, walk
 from argus.ir.wrapping import wrapped
 
-__all__ = ["wrap_scalars"]
+__all__ = ["Wrapping", "wrap_scalars"]
 
 _ELEMENT = ("axis", "gather")
 _OUTSIDE: Range = (2**31 - 2**64, 2**64 - 1)
@@ -35,14 +46,14 @@ _OUTSIDE: Range = (2**31 - 2**64, 2**64 - 1)
 def wrap_scalars(program: Program) -> None:
     """Let every scalar of ``program`` have at most 64 bits.
 
-    Raises ArgusError AG0119 for a coordinate that may leave them too far.
+    Raises ArgusError AG0122 for a coordinate that may leave them too far.
     """
     ranges = study(program)
     changed = False
 
     def wrap(e: Expr, op: o.AnyOp) -> Expr:
         nonlocal changed
-        made = _Wrapping(ranges, op.span).coordinate(e)
+        made = Wrapping(ranges, op.span).coordinate(e)
         if made.type == "int" and _is_narrow(op) and not fits(ranges.of(made), I32):
             made = wrapped(made, 32)
         changed = changed or made != e
@@ -84,94 +95,152 @@ def _forget_signs(program: Program) -> None:
         change_expressions(op, lambda e: substitute(e, signs))
 
 
-class _Wrapping:
-    """Changes the expressions of an operation."""
+class Wrapping:
+    """Changes the expressions of an operation, which stands at ``span``."""
 
     def __init__(self, ranges: Ranges, span: Span) -> None:
         self.ranges = ranges
         self.span = span
+        self._floats: set[int] = set()
+        """Identities of the parts that are fractions."""
 
     def coordinate(self, e: Expr) -> Expr:
         """A whole expression of an operation."""
-        if not _is_element(e):
+        elements: set[int] = set()
+        if not _find(e, elements, _is_element):
             return self.number(e)
-        made = self._element(e)
-        if not fits(self.ranges.of(made), _OUTSIDE):
+        _find(e, self._floats, _is_float)
+        made, (where, _) = self._place(e, elements)
+        if not fits(where, _OUTSIDE):
             raise self._too_far()
         return made
 
     def number(self, e: Expr) -> Expr:
         """An expression that has the value of ``e`` in 64 bits."""
+        _find(e, self._floats, _is_float)
+        return self._number(e)[0]
+
+    def _number(self, e: Expr) -> _Made:
         match e:
-            case Const():
-                return e if self._fits(e) else wrapped(e)
             case Sym():
-                return e
+                return e, self.ranges.leaf(e)
+            case Const():
+                made, where = e, self.ranges.leaf(e)
             case Select(cond=c, then=a, other=b):
-                return select(self.number(c), self.number(a), self.number(b))
+                (p, x), (q, y), (r, z) = (self._number(part) for part in (c, a, b))
+                made, where = select(p, q, r), selected(x, y, z)
             case Binary(op=op, left=a, right=b):
-                if not _is_arithmetic(e):
-                    made = Binary(op, self.number(a), self.number(b))
-                    # The least number by -1.
-                    return made if self._fits(made) else wrapped(made)
-                made = self._terms(e)
-                return made if self._all_fit(made) else wrapped(made)
+                if op in _SUMS and id(e) not in self._floats:
+                    made, where, fit = self._terms(e)
+                    return (made, where) if fit else _wrapped(made)
+                (p, x), (q, y) = self._number(a), self._number(b)
+                made, where = Binary(op, p, q), joined(op, x, y)
             case _:
                 assert_never(e)
+        # A literal may have more bits, and so has the least number by -1.
+        held = fits(where[0], I64) or id(e) in self._floats
+        return (made, where) if held else _wrapped(made)
 
-    def _terms(self, e: Expr) -> Expr:
-        """Sums and products as they are: they wrap once, at the end."""
-        if isinstance(e, Binary) and _is_arithmetic(e):
-            return Binary(e.op, self._terms(e.left), self._terms(e.right))
-        return self.number(e)
+    def _terms(self, e: Expr) -> tuple[Expr, Bounded, bool]:
+        """Sums and products as they are, and whether all have 64 bits.
 
-    def _element(self, e: Expr) -> Expr:
+        They wrap once, at the end.
+        """
+        if isinstance(e, Binary) and e.op in _SUMS and id(e) not in self._floats:
+            p, x, fit = self._terms(e.left)
+            q, y, too = self._terms(e.right)
+            where = joined(e.op, x, y)
+            return Binary(e.op, p, q), where, fit and too and fits(where[0], I64)
+        made, where = self._number(e)
+        return made, where, True
+
+    def _place(self, e: Expr, elements: set[int]) -> _Made:
         """A sum with coordinates of elements, whose other terms have 64 bits."""
-        if not _is_element(e):
-            return self.number(e)
-        if isinstance(e, Binary) and e.op in ("+", "-") and e.type == "int":
-            return Binary(e.op, self._element(e.left), self._element(e.right))
+        if id(e) not in elements:
+            return self._number(e)
+        if isinstance(e, Binary) and e.op in ("+", "-"):
+            (p, x), (q, y) = (self._place(part, elements) for part in (e.left, e.right))
+            return Binary(e.op, p, q), joined(e.op, x, y)
         match e:
             case Const() | Sym():
-                return e
+                return e, self.ranges.leaf(e)
             case Select(cond=c, then=a, other=b):
-                made: Expr = Select(*(self._inside(x) for x in (c, a, b)))
+                (p, x), (q, y), (r, z) = (self._inside(v, elements) for v in (c, a, b))
+                made, where = Select(p, q, r), selected(x, y, z)
             case Binary(op=op, left=a, right=b):
-                made = Binary(op, self._inside(a), self._inside(b))
+                (p, x), (q, y) = self._inside(a, elements), self._inside(b, elements)
+                made, where = Binary(op, p, q), joined(op, x, y)
             case _:
                 assert_never(e)
-        if not self._fits(made):
+        if not fits(where[0], I64):
             raise self._too_far()
-        return made
+        return made, where
 
-    def _inside(self, e: Expr) -> Expr:
+    def _inside(self, e: Expr, elements: set[int]) -> _Made:
         """An operand, which has to have 64 bits."""
-        made = self._element(e)
-        if not self._fits(made):
+        made, where = self._place(e, elements)
+        if not fits(where[0], I64):
             raise self._too_far()
-        return made
-
-    def _fits(self, e: Expr) -> bool:
-        return e.type != "int" or fits(self.ranges.of(e), I64)
-
-    def _all_fit(self, e: Expr) -> bool:
-        if isinstance(e, Binary) and _is_arithmetic(e):
-            inside = self._all_fit(e.left) and self._all_fit(e.right)
-            return inside and self._fits(e)
-        return True
+        return made, where
 
     def _too_far(self) -> Exception:
         return fail(
-            "AG0119",
+            "AG0122",
             self.span,
-            "a coordinate may leave 64 bits",
-            help="bound what it is made of, for instance with `%` or `ag.min`",
+            "an index of elements may have more than 64 bits",
+            help="bound what it is made of, for instance with `ag.min` and `ag.max`",
         )
 
 
-def _is_arithmetic(e: Binary) -> bool:
-    return e.op in ("+", "-", "*") and e.type == "int"
+_Made = tuple[Expr, Bounded]
+"""An expression, and where its value lies."""
+
+_SUMS = ("+", "-", "*")
 
 
-def _is_element(e: Expr) -> bool:
-    return any(s.kind in _ELEMENT for s in symbols(e))
+def _wrapped(e: Expr) -> _Made:
+    return wrapped(e), (I64, False)
+
+
+def _find(e: Expr, found: set[int], holds: Callable[[Expr, bool], bool]) -> bool:
+    """Whether ``holds``; ``found`` gets the parts of which it does.
+
+    It is told whether it does of a part. Parts are found by their identities: the
+    expression has to live as long.
+    """
+    match e:
+        case Const() | Sym():
+            inside = False
+        case Binary(left=a, right=b):
+            left = _find(a, found, holds)
+            inside = _find(b, found, holds) or left
+        case Select(cond=c, then=a, other=b):
+            first, left = _find(c, found, holds), _find(a, found, holds)
+            inside = _find(b, found, holds) or left
+            inside = inside or (first and holds is _is_element)
+        case _:
+            assert_never(e)
+    if holds(e, inside):
+        found.add(id(e))
+        return True
+    return False
+
+
+def _is_element(e: Expr, inside: bool) -> bool:
+    """Whether an element's coordinate takes part."""
+    return inside or (isinstance(e, Sym) and e.kind in _ELEMENT)
+
+
+def _is_float(e: Expr, inside: bool) -> bool:
+    """Whether it is a fraction."""
+    match e:
+        case Const() | Sym():
+            return e.type == "float"
+        case Binary(op="==" | "!=" | "<" | "<=" | ">" | ">=" | "and" | "or"):
+            return False
+        case Binary(op=op):
+            return inside or op == "/"
+        case Select():
+            return inside
+        case _:
+            assert_never(e)

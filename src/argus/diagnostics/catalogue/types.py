@@ -129,4 +129,11 @@ CODES = (
         "in the kernel. Each is a statement of its own that names values which are "
         "there; it computes no tile and loads nothing.",
     ),
+    Code(
+        "AG0122",
+        "an index that may have more than 64 bits",
+        "Coordinates of elements are multiplied by a number that may be as large as 64 "
+        "bits hold. Where the index were beyond them, it would be that of another "
+        "element.",
+    ),
 )
