@@ -1,7 +1,8 @@
 """Uniform scalars as the GPU computes them: floats are f32, whole numbers exact.
 
 `argus.ir.expr.evaluate` computes floats as Python does, in 64 bits; a kernel that
-branches on such a number, or stores it, would see another.
+branches on such a number, or stores it, would see another. Where whole numbers leave 64
+bits, the program itself says that they wrap.
 """
 
 from __future__ import annotations
@@ -52,6 +53,6 @@ def _value(e: Expr, env: Mapping[str, Any], real: Real) -> Any:
 
 
 def _rounded(value: Any, real: Real) -> Any:
-    """A number as a fraction. A whole one is rounded once, and not to 64 bits before."""
+    """A number as a fraction; a whole one is rounded once, and to nothing between."""
     whole = isinstance(value, int) and not isinstance(value, bool)
     return np.int64(value).astype(real) if whole else real(value)

@@ -146,7 +146,7 @@ def _next() -> Instruction:
     )
     rule = "of k < stop; never more than stop, so that no sum overflows"
     return _record(
-        "argus_next", "sub.s32, add.s32", text, _INTEGERS + "add", 2, rules=(rule,)
+        "argus_next", "sub.s32, add.s32", text, _INTEGERS + "add", rules=(rule,)
     )
 
 
@@ -156,10 +156,8 @@ def _coordinate() -> Instruction:
         "return x > 0x7fffffff ? 0x7fffffff : x < -0x7fffffff ? -0x7fffffff : (int)x;",
     )
     rule = "what has more than 32 bits becomes the end of them"
-    return _record(
-        "argus_coordinate", "min.s64, max.s64", text, _INTEGERS + "min, max", 4,
-        rules=(rule,),
-    )  # fmt: skip
+    ptx = "min.s64, max.s64"
+    return _record("argus_coordinate", ptx, text, _INTEGERS + "min, max", rules=(rule,))
 
 
 def records() -> tuple[Instruction, ...]:
