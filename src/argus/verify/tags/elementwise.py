@@ -69,12 +69,7 @@ def elementwise(state: State, op: o.Elementwise) -> Value:
         {n: t for n, t in tags.items() if n not in chosen},
         _holes(state, op.fn, values),
         _kind(op.fn, values),
-        number=held(
-            state.world,
-            _number(op, values),
-            op.result.dtype,
-            product=law(op.fn) == "mul",
-        ),
+        number=held(state.world, _number(op, values), op.result.dtype),
         mask=_mask(op, values),
         sums=joined(state, op, values),
         sets=_sets(values),

@@ -1,9 +1,9 @@
 """What the types of numbers say: which a tile holds, and which a table has.
 
 Tiles of whole numbers wrap. A proof reads a number of a tile as an exact one; it may
-where the number fits the type. What a launch bounds fits 32 bits, and so do its sums
-with coordinates, which are much smaller (argus.ir.ranges). A number of a table has its
-whole type, and with anything added to it is a number of which nothing is known.
+where the number fits the type. What a launch bounds fits 32 bits (argus.ir.ranges), and
+what tiles make of it with coordinates is assumed to. A number of a table has its whole
+type, and with anything added to it is a number of which nothing is known.
 """
 
 from __future__ import annotations
@@ -21,23 +21,17 @@ from argus.verify.tags.world import Element, Opaque, Total, World
 __all__ = ["held", "table_range", "type_facts"]
 
 
-def held(world: World, number: Tag | None, dtype: DType, product: bool) -> Tag | None:
-    """The number, or None where a tile of ``dtype`` may hold another one.
-
-    ``product``: it was multiplied as a tile, so that no launch has bounded it.
-    """
+def held(world: World, number: Tag | None, dtype: DType) -> Tag | None:
+    """The number, or None where a tile of ``dtype`` may hold another one."""
     if not isinstance(number, Coord):
         return number
     ranges = _ranges(world, number.base)
-    if product:
-        ranges.free |= {s.name for s in world.all_symbols(number.base)}
+    if ranges.by_launch(number.base) and fits(I32, of_type(dtype)):
+        return number
     low, high = ranges.of(number.base)
     if number.offs.size:
         low, high = low + int(number.offs.min()), high + int(number.offs.max())
-    if fits((low, high), of_type(dtype)):
-        return number
-    bounded = ranges.by_launch(number.base) and not product
-    return number if bounded and fits(I32, of_type(dtype)) else None
+    return number if fits((low, high), of_type(dtype)) else None
 
 
 def type_facts(world: World, several: Sequence[Expr]) -> tuple[Expr, ...]:

@@ -104,7 +104,7 @@ def _full(state: State, op: o.Full) -> Value:
         number = None if isinstance(value.value, float) else uniform(value, shape)
         return replace(constant(float(value.value), shape), number=number)
     if value.type == "int":
-        number = held(state.world, uniform(value, shape), op.result.dtype, False)
+        number = held(state.world, uniform(value, shape), op.result.dtype)
         return Value(shape, number=number)
     return scalar_of_tensors(state, value, shape)
 
