@@ -336,7 +336,7 @@ def side_by_side(name: str, home: Path) -> dict[str, Any]:
     from argus.evaluation.oracle import judge, make_inputs
     from argus.evaluation.timing import median_interval, sample_interleaved, working
     from argus.runs.store import Store
-    from argus.runtime.launch import Loaded
+    from argus.runtime.launch import LoadedKernel
 
     run = Store(home / "runs").read(name)
     state = State.rebuild(run.events(), run.get)
@@ -353,7 +353,7 @@ def side_by_side(name: str, home: Path) -> dict[str, Any]:
     programs: dict[str, str] = {}
     for kind, candidate in candidates.items():
         built = build(request_of(candidate, subject))
-        loaded = Loaded(built.spec, built.cubin.image)
+        loaded = LoadedKernel(built.spec, built.cubin.image)
         calls[kind] = loaded.prepare(**inputs.arrays, **subject.scalars)
         programs[kind] = built.cubin.source
     errors: dict[str, float] = {}

@@ -226,12 +226,12 @@ def _one(
     import torch
 
     from argus.ir.launch import LaunchSpec
-    from argus.runtime.launch import Loaded
+    from argus.runtime.launch import LoadedKernel
 
     spec_text, image = pickle.loads((Path(folder) / f"{at}").read_bytes())
     choice = choice_of(job)
     spec = LaunchSpec.from_json(spec_text)
-    loaded = Loaded(spec, image)
+    loaded = LoadedKernel(spec, image)
     values = [inputs.arrays[t.name] for t in spec.tensors]
     values += [choice.scalars[s.name] for s in spec.scalars]
     for name in expected:

@@ -26,10 +26,10 @@ from numpy.typing import NDArray
 
 from argus.compiler import placed_program
 from argus.ir.program import Program
-from argus.model.accuracy import Point, accuracy, grouped
+from argus.model.accuracy import TimedConfiguration, accuracy, grouped
 from argus.model.data import Measurement, read
 from argus.model.hardware import H200, Hardware
-from argus.model.predict import Prepared, prepare, simulate
+from argus.model.predict import TracedProgram, prepare, simulate
 from argus.verify.expectations import Usage
 
 PRIORS: Mapping[str, tuple[float, float]] = {
@@ -65,7 +65,7 @@ DIFFERENCE = 1.04
 LONGEST = 0.4
 """Most that a step changes the logarithm of a constant by."""
 
-Fitting = list[tuple[Measurement, Prepared]]
+Fitting = list[tuple[Measurement, TracedProgram]]
 Vector = NDArray[np.float64]
 
 
@@ -97,10 +97,10 @@ def chosen(measured: Sequence[Measurement], count: int) -> list[Measurement]:
     return found
 
 
-def predictions(fitting: Fitting, hardware: Hardware) -> list[Point]:
+def predictions(fitting: Fitting, hardware: Hardware) -> list[TimedConfiguration]:
     """With these constants."""
     return [
-        Point(
+        TimedConfiguration(
             family_of(m),
             m.case,
             m.microseconds or math.nan,

@@ -18,7 +18,7 @@ from model_space import family_of, measured_request, measured_sizes
 from argus.compiler import placed_program
 from argus.ir.program import Program
 from argus.model import predict
-from argus.model.accuracy import Accuracy, Point, accuracy, grouped
+from argus.model.accuracy import Accuracy, TimedConfiguration, accuracy, grouped
 from argus.model.data import Dataset, Measurement
 from argus.verify.expectations import Usage
 
@@ -58,10 +58,10 @@ def timed(data: Dataset) -> list[Measurement]:
     return [m for m in data.measurements if m.microseconds is not None]
 
 
-def points(measured: Iterable[Measurement]) -> list[Point]:
+def points(measured: Iterable[Measurement]) -> list[TimedConfiguration]:
     """Predictions beside measurements; every specialisation is placed once."""
     programs: dict[tuple[object, ...], Program] = {}
-    found: list[Point] = []
+    found: list[TimedConfiguration] = []
     for m in measured:
         if m.microseconds is None or m.registers is None:
             continue
@@ -71,7 +71,11 @@ def points(measured: Iterable[Measurement]) -> list[Point]:
             program = programs[key] = placed_program(measured_request(m))
         usage = Usage(m.registers, m.spill_bytes or 0)
         result = predict(program, measured_sizes(m), usage=usage)
-        found.append(Point(family_of(m), m.case, m.microseconds, result.microseconds))
+        found.append(
+            TimedConfiguration(
+                family_of(m), m.case, m.microseconds, result.microseconds
+            )
+        )
     return found
 
 
@@ -97,7 +101,7 @@ def report(data: Dataset) -> str:
         "| median error | 90th percentile | first ranked over best: median, worst |",
         "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
-    everything: list[tuple[str, Point]] = []
+    everything: list[tuple[str, TimedConfiguration]] = []
     for name, measured in halves:
         here = points(measured)
         everything += [(name, p) for p in here]
@@ -129,7 +133,7 @@ def _row(a: Accuracy) -> str:
     )
 
 
-def _problem(group: list[Point]) -> str:
+def _problem(group: list[TimedConfiguration]) -> str:
     a = accuracy(group)
     times = [p.measured for p in group]
     rank = f"{a.within[0]:.2f}" if a.within else "-"

@@ -241,7 +241,7 @@ def run_one(subject: str, operator: str, number: int, *, build_only: bool) -> in
     from argus.codegen import emit
     from argus.diagnostics import ArgusError
     from argus.runtime.build import build
-    from argus.runtime.launch import Loaded
+    from argus.runtime.launch import LoadedKernel
     from verifier.report.subjects import SUBJECTS, Mutant, program_of
 
     # Programs for this machine, whatever target the subject is proved for.
@@ -260,7 +260,7 @@ def run_one(subject: str, operator: str, number: int, *, build_only: bool) -> in
     if build_only:
         say("builds", changed_line=line)
         return 0
-    seen, detail = launch(subject, Loaded(source.spec, cubin.image))
+    seen, detail = launch(subject, LoadedKernel(source.spec, cubin.image))
     say(seen, changed_line=line, detail=detail)
     return 0
 

@@ -211,12 +211,12 @@ class Launcher:
         """right, wrong, fault or refused, with a detail."""
         from argus.compiler import build
         from argus.diagnostics import ArgusError
-        from argus.runtime.launch import Loaded
+        from argus.runtime.launch import LoadedKernel
         from generate.running import request_of
 
         try:
             built = build(request_of(g))
-            loaded = Loaded(built.spec, built.cubin.image)
+            loaded = LoadedKernel(built.spec, built.cubin.image)
             done = 0
             for sizes in g.sizes:
                 for turn in range(LAUNCHES):

@@ -26,7 +26,7 @@ from argus.specialisations import (
 )
 
 if TYPE_CHECKING:
-    from argus.runtime.launch import Loaded
+    from argus.runtime.launch import LoadedKernel
 
 
 class _Calls:
@@ -34,18 +34,20 @@ class _Calls:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._loaded: dict[tuple[object, ...], Loaded] = {}
+        self._loaded: dict[tuple[object, ...], LoadedKernel] = {}
 
-    def find(self, key: tuple[object, ...]) -> Loaded | None:
+    def find(self, key: tuple[object, ...]) -> LoadedKernel | None:
         return self._loaded.get(key)
 
-    def make(self, key: tuple[object, ...], request: Request, checking: bool) -> Loaded:
-        from argus.runtime.launch import Loaded
+    def make(
+        self, key: tuple[object, ...], request: Request, checking: bool
+    ) -> LoadedKernel:
+        from argus.runtime.launch import LoadedKernel
 
         with self._lock:
             if key not in self._loaded:
                 built = launchable(request, checking)
-                self._loaded[key] = Loaded(built.spec, built.cubin.image)
+                self._loaded[key] = LoadedKernel(built.spec, built.cubin.image)
             return self._loaded[key]
 
 
@@ -75,7 +77,7 @@ def prepare_call(
     named: Mapping[str, object],
     *,
     checking: bool = True,
-) -> tuple[Loaded, tuple[object, ...]]:
+) -> tuple[LoadedKernel, tuple[object, ...]]:
     """The built kernel for a call, and its runtime arguments in order."""
     values, statics = _split(kernel, args, named)
     tensors = {

@@ -21,7 +21,7 @@ from argus.evaluation.judge.planning import planned
 from argus.evaluation.judge.replaying import Replay
 from argus.evaluation.judge.subject import own_request, subject_of
 from argus.runs.records import Candidate, LibraryProblem, Problem, Verdict
-from argus.runtime.launch import Loaded
+from argus.runtime.launch import LoadedKernel
 from judge.cheats import CHEATS, PROBLEMS, RIGHT, Cheat
 from judge.problems import AFFINE
 from judge.test_cheats import UNDECIDED
@@ -81,7 +81,7 @@ def _replayed(problem: Problem, candidate: Candidate) -> tuple[Verdict | None, s
     verdict, plan = planned(job, checked, CLOCK)
     assert plan is not None, verdict.summary
     built = build(request)
-    kernel = Loaded(built.spec, built.cubin.image)
+    kernel = LoadedKernel(built.spec, built.cubin.image)
     programs = tile_program(request), tile_program(own_request(subject))
     begin = time.monotonic()
     replay = Replay(subject, programs, kernel, TorchArrays(1), CLOCK, 1)

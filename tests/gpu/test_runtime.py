@@ -19,7 +19,7 @@ from argus.ir.placement import TensorMap
 from argus.ir.program import PointerAlignment, Requirement, ScalarParam, stride_symbol
 from argus.runtime.build import build
 from argus.runtime.driver import cuda_driver
-from argus.runtime.launch import Loaded
+from argus.runtime.launch import LoadedKernel
 from pieces import tensor
 
 torch = pytest.importorskip("torch")
@@ -126,15 +126,15 @@ def spec(**changes: object) -> LaunchSpec:
 
 
 @pytest.fixture(scope="module")
-def scale() -> Loaded:
-    return Loaded(spec(), build(SCALE, "sm_90a").image)
+def scale() -> LoadedKernel:
+    return LoadedKernel(spec(), build(SCALE, "sm_90a").image)
 
 
 def randn(*shape: int, device: str = "cuda") -> "torch.Tensor":
     return torch.randn(*shape, device=device)
 
 
-def test_a_launch_computes(scale: Loaded) -> None:
+def test_a_launch_computes(scale: LoadedKernel) -> None:
     x, y = randn(300, 70), torch.full((300, 70), float("nan"), device="cuda")
     scale(x, y, 3.0)
     assert torch.equal(y, x * 3)
@@ -142,7 +142,7 @@ def test_a_launch_computes(scale: Loaded) -> None:
     assert torch.equal(y, x * -0.5)
 
 
-def test_strided_outputs(scale: Loaded) -> None:
+def test_strided_outputs(scale: LoadedKernel) -> None:
     x, wide = randn(9, 5), torch.zeros(9, 12, device="cuda")
     scale(x, wide[:, 3:8], 2.0)
     expected = torch.zeros_like(wide)
@@ -150,12 +150,12 @@ def test_strided_outputs(scale: Loaded) -> None:
     assert torch.equal(wide, expected)
 
 
-def test_empty_tensors(scale: Loaded) -> None:
+def test_empty_tensors(scale: LoadedKernel) -> None:
     empty = torch.empty(0, 4, device="cuda")
     scale(empty, torch.empty_like(empty), 1.0)
 
 
-def test_wrong_arguments_do_not_launch(scale: Loaded) -> None:
+def test_wrong_arguments_do_not_launch(scale: LoadedKernel) -> None:
     x, y = randn(8, 8), torch.zeros(8, 8, device="cuda")
     wrong = {
         "AG0801": (x, y),
@@ -175,11 +175,11 @@ def test_wrong_arguments_do_not_launch(scale: Loaded) -> None:
     assert not y.any()
 
 
-def test_the_current_stream_is_used(scale: Loaded) -> None:
+def test_the_current_stream_is_used(scale: LoadedKernel) -> None:
     """A kernel that waits for a flag keeps one stream busy; the other goes on."""
     flags = GlobalTensor("go", _i32(), ("N",), (N,), (Const(1),))
     out = GlobalTensor("out", _i32(), ("N",), (N,), (Const(1),))
-    spin = Loaded(
+    spin = LoadedKernel(
         spec(
             entry="spin",
             tensors=(flags, out),
@@ -220,7 +220,7 @@ def _i32():
     return i32
 
 
-def test_a_graph_is_captured_and_replayed(scale: Loaded) -> None:
+def test_a_graph_is_captured_and_replayed(scale: LoadedKernel) -> None:
     x, y = randn(128, 33), torch.zeros(128, 33, device="cuda")
     ready = scale.prepare(x, y, 2.0)
     z = torch.zeros_like(y)
@@ -238,7 +238,7 @@ def test_a_graph_is_captured_and_replayed(scale: Loaded) -> None:
 
 
 def test_loading_while_capturing() -> None:
-    fresh = Loaded(spec(), build(SCALE, "sm_90a").image)
+    fresh = LoadedKernel(spec(), build(SCALE, "sm_90a").image)
     x, y = randn(16, 16), torch.zeros(16, 16, device="cuda")
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
@@ -248,7 +248,7 @@ def test_loading_while_capturing() -> None:
     assert torch.equal(y, x * 2)
 
 
-def test_a_new_thread_has_no_context(scale: Loaded) -> None:
+def test_a_new_thread_has_no_context(scale: LoadedKernel) -> None:
     x, y = randn(40, 40), torch.zeros(40, 40, device="cuda")
     ready = scale.prepare(x, y, 5.0)
     torch.cuda.synchronize()
@@ -259,7 +259,7 @@ def test_a_new_thread_has_no_context(scale: Loaded) -> None:
     assert torch.equal(y, x * 5)
 
 
-def test_torch_compile_takes_the_operator(scale: Loaded) -> None:
+def test_torch_compile_takes_the_operator(scale: LoadedKernel) -> None:
     from argus.runtime.torch_op import (
         OpParameter,
         as_functional_op,
@@ -291,7 +291,7 @@ def test_torch_compile_takes_the_operator(scale: Loaded) -> None:
 def test_tensor_maps_bring_tiles_in() -> None:
     """One box of 16 x 16 floats per block; rows beyond the tensor read as zero."""
     x = tensor("X", f32, "N 16")
-    loaded = Loaded(
+    loaded = LoadedKernel(
         spec(
             entry="tile",
             tensors=(x, tensor("Y", f32, "N 16")),
@@ -316,7 +316,7 @@ def test_tensor_maps_bring_tiles_in() -> None:
 @pytest.mark.parametrize("size", [2, 8, 16])
 def test_clusters(size: int) -> None:
     y = GlobalTensor("Y", _i32(), ("N",), (N,), (Const(1),))
-    loaded = Loaded(
+    loaded = LoadedKernel(
         spec(
             entry="ranks",
             tensors=(y,),
@@ -337,7 +337,7 @@ def test_clusters(size: int) -> None:
         loaded(out[:-1])
 
 
-def test_every_device(scale: Loaded) -> None:
+def test_every_device(scale: LoadedKernel) -> None:
     count = cuda_driver().device_count
     if count < 2:
         pytest.skip("one device")
@@ -351,7 +351,7 @@ def test_every_device(scale: Loaded) -> None:
         scale(randn(4, 4, device="cuda:0"), randn(4, 4, device="cuda:1"), 1.0)
 
 
-def test_dlpack_alone_is_enough(scale: Loaded) -> None:
+def test_dlpack_alone_is_enough(scale: LoadedKernel) -> None:
     class Producer:
         def __init__(self, tensor: "torch.Tensor") -> None:
             self.tensor = tensor
@@ -369,7 +369,7 @@ def test_dlpack_alone_is_enough(scale: Loaded) -> None:
     assert torch.equal(y, x * 2)
 
 
-def test_the_array_interface_is_enough(scale: Loaded) -> None:
+def test_the_array_interface_is_enough(scale: LoadedKernel) -> None:
     class Producer:
         def __init__(self, tensor: "torch.Tensor") -> None:
             self.__cuda_array_interface__ = tensor.__cuda_array_interface__
@@ -380,7 +380,7 @@ def test_the_array_interface_is_enough(scale: Loaded) -> None:
     assert torch.equal(y, x * 2)
 
 
-def test_the_host_cost_of_a_launch_is_small(scale: Loaded) -> None:
+def test_the_host_cost_of_a_launch_is_small(scale: LoadedKernel) -> None:
     """A few microseconds; the limit leaves room for a busy machine."""
     import time
 
@@ -412,13 +412,13 @@ from argus.ir.expr import Const, Sym
 from argus.ir.dtypes import f32
 from argus.ir.memory import GlobalTensor
 from argus.runtime.build import build
-from argus.runtime.launch import Loaded
+from argus.runtime.launch import LoadedKernel
 source = 'extern "C" __global__ void bad(float* y) { *(int*)8 = 1; }'
 n = Sym("N", "dim")
 y = GlobalTensor("Y", f32, ("N",), (n,), (Const(1),))
 spec = LaunchSpec("bad", "sm_90a", (y,), (), (PointerArg("Y"),), Const(1), 32, 1, 1, 0,
                   (), (), (), ("Y",))
-loaded = Loaded(spec, build(source, "sm_90a").image)
+loaded = LoadedKernel(spec, build(source, "sm_90a").image)
 ready = loaded.prepare(torch.zeros(4, device="cuda"))
 ready()
 try:

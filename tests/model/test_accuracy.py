@@ -19,7 +19,7 @@ import pytest
 
 from argus.kernels.library import LIBRARY
 from argus.model import predict
-from argus.model.accuracy import Point, accuracy, ranks, spearman
+from argus.model.accuracy import TimedConfiguration, accuracy, ranks, spearman
 from argus.model.data import read
 from predicted import every_size, library
 
@@ -47,7 +47,7 @@ def benchmark(name: str) -> ModuleType:
 
 
 @cache
-def sampled() -> tuple[Point, ...]:
+def sampled() -> tuple[TimedConfiguration, ...]:
     """Predictions of the sample."""
     report = benchmark("model_report")
     return tuple(report.points(report.sample(report.timed(read(DATA)), SAMPLE)))
@@ -124,16 +124,18 @@ def test_the_constants_were_not_fitted_on_all_of_it():
         assert families == {"gemm", "norms", "attention", "grouped"}
 
 
-def library_points() -> list[Point]:
+def library_points() -> list[TimedConfiguration]:
     """Every case of the library that was measured, as the library runs it."""
     records = json.loads(LIBRARY_RESULTS.read_text(encoding="utf-8"))["records"]
-    found: list[Point] = []
+    found: list[TimedConfiguration] = []
     for record in records:
         entry = record["entry"]
         case = next(c for c in LIBRARY[entry].large if c.name == record["case"])
         time = record["timings"]["argus"]
         said = predict(library(entry, case), every_size(entry, case))
-        found.append(Point(entry, case.name, time["median_us"], said.microseconds))
+        found.append(
+            TimedConfiguration(entry, case.name, time["median_us"], said.microseconds)
+        )
     return found
 
 
@@ -160,9 +162,9 @@ def test_ranks_and_their_correlation():
 def test_accuracy_of_known_points():
     """Errors are relative to what was measured; the loss is of the first ranked."""
     points = [
-        Point("f", "p", 10.0, 11.0),
-        Point("f", "p", 20.0, 10.0),
-        Point("f", "q", 40.0, 40.0),
+        TimedConfiguration("f", "p", 10.0, 11.0),
+        TimedConfiguration("f", "p", 20.0, 10.0),
+        TimedConfiguration("f", "q", 40.0, 40.0),
     ]
     found = accuracy(points)
     assert found.error == pytest.approx(0.1)

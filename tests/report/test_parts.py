@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from argus.model.timeline import Lane, Stay, Timeline
+from argus.model.timeline import Stay, Timeline, TimelineLane
 from argus.report import plots
 from argus.report.figure import VARIABLES, Plot
 from argus.report.pipeline import pipeline
@@ -27,9 +27,9 @@ def every() -> list[Plot]:
         plots.Attempt(3, "correct", 10.0),
     ]
     points = [
-        plots.Point("trial 0", 40.0, "start", "#trial-0"),
-        plots.Point(STRANGE, 300.0, "baseline"),
-        plots.Point("the best", 400.0, "best", "#trial-2"),
+        plots.RooflinePoint("trial 0", 40.0, "start", "#trial-0"),
+        plots.RooflinePoint(STRANGE, 300.0, "baseline"),
+        plots.RooflinePoint("the best", 400.0, "best", "#trial-2"),
     ]
     stays = (Stay(0, 0.0, 1.0, "copy", 2), Stay(0, 1.0, 2.0, "load"))
     return [
@@ -41,7 +41,7 @@ def every() -> list[Plot]:
         plots.bandwidth(4.8, points, "measured"),
         plots.against([(0, 9.0, 10.0), (1, 90.0, 100.0), (2, 5.0, 6.0)], 2),
         plots.histories([(STRANGE, [(1, 0.5), (3, -0.25)])]),
-        pipeline(Timeline((Lane(STRANGE, "threads"),), stays, 1, (7,))),
+        pipeline(Timeline((TimelineLane(STRANGE, "threads"),), stays, 1, (7,))),
     ]
 
 

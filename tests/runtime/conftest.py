@@ -18,7 +18,7 @@ from argus.ir.launch import (
 )
 from argus.ir.placement import TensorMap
 from argus.ir.program import PointerAlignment, Requirement, ScalarParam, stride_symbol
-from argus.runtime.driver import Function, Launch, LaunchShape
+from argus.runtime.driver import Launch, LaunchShape, LoadedFunction
 from argus.runtime.tensor_map import MapRequest
 from pieces import tensor
 
@@ -81,9 +81,9 @@ class FakeDriver:
 
     def load(
         self, image: bytes, entry: str, target: str, device: int, shape: LaunchShape
-    ) -> Function:
+    ) -> LoadedFunction:
         self.loads.append((entry, device, shape))
-        return Function(entry, device, 132, 1, 1)
+        return LoadedFunction(entry, device, 132, 1, 1)
 
     def tensor_map(self, request: MapRequest) -> bytes:
         self.maps.append(request)
@@ -97,7 +97,7 @@ class FakeDriver:
 
     def launcher(
         self,
-        function: Function,
+        function: LoadedFunction,
         shape: LaunchShape,
         params: "ctypes.Array[ctypes.c_void_p]",
     ) -> Launch:

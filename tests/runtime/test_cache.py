@@ -20,7 +20,7 @@ from argus.runtime import keys
 from argus.runtime.build import BuildOptions, Cubin, ResourceUsage
 from argus.runtime.cache import Cache
 from argus.runtime.nvrtc import compiler_version
-from argus.runtime.store import CacheWarning, Store
+from argus.runtime.store import CacheStore, CacheWarning
 
 SOURCE = 'extern "C" __global__ void k(float* p) { *p = 1; }'
 
@@ -57,11 +57,11 @@ class CountingBuilder:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store(tmp_path / "cache", 1 << 20)
+def store(tmp_path: Path) -> CacheStore:
+    return CacheStore(tmp_path / "cache", 1 << 20)
 
 
-def test_a_second_request_is_not_built(store: Store) -> None:
+def test_a_second_request_is_not_built(store: CacheStore) -> None:
     builder = CountingBuilder()
     first = Cache(store).cubin(SOURCE, "sm_90a", builder=builder)
     again = Cache(store).cubin(SOURCE, "sm_90a", builder=builder)
@@ -69,7 +69,7 @@ def test_a_second_request_is_not_built(store: Store) -> None:
     assert first == again
 
 
-def test_findings_survive(store: Store) -> None:
+def test_findings_survive(store: CacheStore) -> None:
     span = Span("gemm.py", 3, 1, 3, 9)
     slow = Diagnostic("AG0708", "slow", span, notes=("n",), severity="slow")
     builder = CountingBuilder(slow)
@@ -130,7 +130,7 @@ def test_a_specialisation_key_tells_its_parts_apart() -> None:
 
 
 def test_a_specialisation_leads_to_spec_and_cubin(
-    store: Store, spec_of: Callable[..., LaunchSpec]
+    store: CacheStore, spec_of: Callable[..., LaunchSpec]
 ) -> None:
     cache, builder = Cache(store), CountingBuilder()
     cubin = cache.cubin(SOURCE, "sm_90a", builder=builder)
@@ -144,7 +144,7 @@ def test_a_specialisation_leads_to_spec_and_cubin(
     assert cache.find("key") is None
 
 
-def test_a_failed_build_is_not_kept(store: Store) -> None:
+def test_a_failed_build_is_not_kept(store: CacheStore) -> None:
     def failing(*args: object, **kwargs: object) -> Cubin:
         raise ArgusError(Diagnostic("AG0701", "no", None))
 
@@ -175,13 +175,13 @@ class TestWhatOthersCouldHaveWritten:
     """It is not believed: no verdict and no machine code comes from it."""
 
     @pytest.fixture
-    def kept(self, store: Store) -> Store:
+    def kept(self, store: CacheStore) -> CacheStore:
         store.put("verdicts", "k", b"proved")
         assert store.root is not None
         assert store.get("verdicts", "k") == b"proved"
         return store
 
-    def refused(self, store: Store, *words: str) -> None:
+    def refused(self, store: CacheStore, *words: str) -> None:
         """There is one warning, whatever is asked, and nothing is read."""
         assert store.root is not None
         with pytest.warns(CacheWarning, match="AG0914") as seen:
@@ -194,7 +194,7 @@ class TestWhatOthersCouldHaveWritten:
 
     @pytest.mark.parametrize("what", [".", "verdicts", "verdicts/k"])
     def test_of_another_user(
-        self, kept: Store, what: str, monkeypatch: pytest.MonkeyPatch
+        self, kept: CacheStore, what: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         assert kept.root is not None
         planted(kept.root / what, monkeypatch)
@@ -202,13 +202,13 @@ class TestWhatOthersCouldHaveWritten:
 
     @pytest.mark.parametrize("what", [".", "verdicts", "verdicts/k"])
     @pytest.mark.parametrize("mode", [0o770, 0o702, 0o722])
-    def test_writable_by_others(self, kept: Store, what: str, mode: int) -> None:
+    def test_writable_by_others(self, kept: CacheStore, what: str, mode: int) -> None:
         assert kept.root is not None
         (kept.root / what).chmod(mode)
         self.refused(kept, f"mode {mode:04o}")
 
     @pytest.mark.parametrize("what", ["verdicts", "verdicts/k"])
-    def test_links(self, kept: Store, what: str, tmp_path: Path) -> None:
+    def test_links(self, kept: CacheStore, what: str, tmp_path: Path) -> None:
         assert kept.root is not None
         path = kept.root / what
         path.rename(tmp_path / "elsewhere")
@@ -217,7 +217,7 @@ class TestWhatOthersCouldHaveWritten:
 
     def test_a_parent_that_others_can_replace(self, tmp_path: Path) -> None:
         (tmp_path / "open").mkdir()
-        store = Store(tmp_path / "open" / "deep" / "cache", 1 << 20)
+        store = CacheStore(tmp_path / "open" / "deep" / "cache", 1 << 20)
         store.put("verdicts", "k", b"proved")
         (tmp_path / "open").chmod(0o777)
         self.refused(store, "mode 0777")
@@ -227,30 +227,30 @@ class TestWhatOthersCouldHaveWritten:
     def test_a_parent_of_another_user(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        store = Store(tmp_path / "theirs" / "cache", 1 << 20)
+        store = CacheStore(tmp_path / "theirs" / "cache", 1 << 20)
         store.put("verdicts", "k", b"proved")
         planted(tmp_path / "theirs", monkeypatch)
         self.refused(store, "belongs to user")
 
     def test_a_link_of_another_user_on_the_way(
-        self, kept: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+        self, kept: CacheStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         assert kept.root is not None
         link = tmp_path / "link"
         link.symlink_to(kept.root)
-        mine = Store(link, 1 << 20)
+        mine = CacheStore(link, 1 << 20)
         assert mine.get("verdicts", "k") == b"proved"  # this user's own link
         planted(link, monkeypatch)
-        self.refused(Store(link, 1 << 20), "a link that user")
+        self.refused(CacheStore(link, 1 << 20), "a link that user")
 
-    def test_pipes_and_folders_are_no_entries(self, kept: Store) -> None:
+    def test_pipes_and_folders_are_no_entries(self, kept: CacheStore) -> None:
         assert kept.root is not None
         entry = kept.root / "verdicts" / "k"
         entry.unlink()
         os.mkfifo(entry, 0o600)
         self.refused(kept, "no regular file")
 
-    def test_an_entry_does_not_move_to_another_key(self, kept: Store) -> None:
+    def test_an_entry_does_not_move_to_another_key(self, kept: CacheStore) -> None:
         assert kept.root is not None
         kept.put("proofs", "k", b"proved")
         entry = kept.root / "verdicts" / "k"
@@ -260,7 +260,7 @@ class TestWhatOthersCouldHaveWritten:
                 assert kept.get(other.parent.name, other.name) is None
             kept.put("verdicts", "k", b"proved")
 
-    def test_all_is_made_for_this_user_alone(self, store: Store) -> None:
+    def test_all_is_made_for_this_user_alone(self, store: CacheStore) -> None:
         before = os.umask(0)
         try:
             store.put("verdicts", "k", b"proved")
@@ -273,7 +273,7 @@ class TestWhatOthersCouldHaveWritten:
             assert path.stat().st_mode & 0o777 == (0o700 if path.is_dir() else 0o600)
 
     def test_what_has_a_checksum_and_not_the_form(
-        self, store: Store, spec_of: Callable[..., LaunchSpec]
+        self, store: CacheStore, spec_of: Callable[..., LaunchSpec]
     ) -> None:
         cache, builder = Cache(store), CountingBuilder()
         cubin = cache.cubin(SOURCE, "sm_90a", builder=builder)
@@ -291,7 +291,7 @@ class TestWhatOthersCouldHaveWritten:
 
 
 @pytest.mark.parametrize("damage", ["truncate", "flip", "empty", "foreign"])
-def test_a_damaged_entry_is_told_and_made_again(store: Store, damage: str) -> None:
+def test_a_damaged_entry_is_told_and_made_again(store: CacheStore, damage: str) -> None:
     builder = CountingBuilder()
     good = Cache(store).cubin(SOURCE, "sm_90a", builder=builder)
     (path,) = (store.root or Path()).glob("builds/*")
@@ -311,7 +311,7 @@ def test_a_damaged_entry_is_told_and_made_again(store: Store, damage: str) -> No
 
 
 def test_a_cache_of_another_compiler_is_not_trusted(
-    store: Store, monkeypatch: pytest.MonkeyPatch
+    store: CacheStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("argus.runtime.nvrtc.loaded_version", lambda: (12, 1))
     builder = CountingBuilder()
@@ -322,7 +322,7 @@ def test_a_cache_of_another_compiler_is_not_trusted(
 
 def test_a_folder_that_cannot_be_written_costs_one_warning(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    cache = Cache(Store(tmp_path / "file" / "cache", 1 << 20))
+    cache = Cache(CacheStore(tmp_path / "file" / "cache", 1 << 20))
     builder = CountingBuilder()
     with pytest.warns(CacheWarning, match="AG0902") as seen:
         cache.cubin(SOURCE, "sm_90a", builder=builder)
@@ -333,14 +333,14 @@ def test_a_folder_that_cannot_be_written_costs_one_warning(tmp_path: Path) -> No
 
 
 def test_a_store_without_a_folder_keeps_nothing() -> None:
-    store = Store(None, 0)
+    store = CacheStore(None, 0)
     store.put("builds", "k", b"x")
     assert store.get("builds", "k") is None
     assert store.size() == 0
 
 
 def test_the_least_recently_used_entries_go(tmp_path: Path) -> None:
-    store = Store(tmp_path, 10_000)
+    store = CacheStore(tmp_path, 10_000)
     for index in range(9):
         store.put("builds", f"k{index}", bytes(1000))
         os.utime(tmp_path / "builds" / f"k{index}", (index, index))
@@ -356,7 +356,7 @@ def test_the_least_recently_used_entries_go(tmp_path: Path) -> None:
 
 
 def test_what_a_killed_process_left_is_no_entry_and_goes(tmp_path: Path) -> None:
-    store = Store(tmp_path, 10_000)
+    store = CacheStore(tmp_path, 10_000)
     store.put("builds", "good", b"1")
     left = tmp_path / "builds" / ".tmp-left"
     left.write_bytes(b"half")
@@ -379,8 +379,8 @@ def test_a_process_killed_while_it_builds_blocks_nobody(tmp_path: Path) -> None:
         """
         import sys, time
         from pathlib import Path
-        from argus.runtime.store import Store
-        store = Store(Path(sys.argv[1]), 1 << 20)
+        from argus.runtime.store import CacheStore
+        store = CacheStore(Path(sys.argv[1]), 1 << 20)
         with store.lock("abcd"):
             folder = store.root / "builds"
             folder.mkdir()
@@ -395,7 +395,7 @@ def test_a_process_killed_while_it_builds_blocks_nobody(tmp_path: Path) -> None:
     killed.send_signal(signal.SIGKILL)
     killed.wait()
     killed.stdout.close()
-    store = Store(tmp_path, 1 << 20)
+    store = CacheStore(tmp_path, 1 << 20)
     start = time.monotonic()
     with store.lock("abcd"):
         assert store.get("builds", "abcd") is None
@@ -411,7 +411,7 @@ def test_of_four_processes_one_builds(tmp_path: Path) -> None:
         from pathlib import Path
         from argus.runtime.build import build
         from argus.runtime.cache import Cache
-        from argus.runtime.store import Store
+        from argus.runtime.store import CacheStore
 
         def counting(*args, **kwargs):
             with open(Path(sys.argv[1]) / "builds.txt", "a") as file:
@@ -457,7 +457,7 @@ def test_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def test_a_warm_start_is_quick(
-    store: Store, spec_of: Callable[..., LaunchSpec]
+    store: CacheStore, spec_of: Callable[..., LaunchSpec]
 ) -> None:
     """Key, lookup and reading together, imports apart.
 
@@ -501,7 +501,7 @@ class TestTheStampOfThePackage:
         """What these tests write counts as written long ago."""
         monkeypatch.setattr(keys, "_SETTLED_NS", -(10**12))
 
-    def test_it_is_that_of_the_content(self, package: Path, store: Store) -> None:
+    def test_it_is_that_of_the_content(self, package: Path, store: CacheStore) -> None:
         first = keys.stamp_of(package, store)
         (package / "part" / "b.txt").write_text("still no code\n")
         (package / "part" / "a.py").touch()
@@ -513,7 +513,7 @@ class TestTheStampOfThePackage:
         assert keys.stamp_of(package, store) not in (first, second)
 
     def test_it_is_not_read_twice(
-        self, package: Path, store: Store, monkeypatch: pytest.MonkeyPatch
+        self, package: Path, store: CacheStore, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         first = keys.stamp_of(package, store)
         monkeypatch.setattr(keys.Path, "read_bytes", None)
@@ -521,7 +521,7 @@ class TestTheStampOfThePackage:
         assert keys.stamp_of(package, store) == first
 
     def test_the_same_size_and_time_do_not_deceive(
-        self, package: Path, store: Store
+        self, package: Path, store: CacheStore
     ) -> None:
         path = package / "part" / "a.py"
         status = path.stat()
@@ -533,7 +533,7 @@ class TestTheStampOfThePackage:
         assert keys.stamp_of(package, store) != first
 
     def test_what_was_just_written_is_not_kept(
-        self, package: Path, store: Store, monkeypatch: pytest.MonkeyPatch
+        self, package: Path, store: CacheStore, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(keys, "_SETTLED_NS", 5 * 10**9)
         keys.stamp_of(package, store)

@@ -10,7 +10,7 @@ from argus.diagnostics import fail
 from argus.runtime import environment
 
 
-def by_name() -> dict[str, environment.Fact]:
+def by_name() -> dict[str, environment.EnvironmentFact]:
     return {fact.name: fact for fact in environment.facts()}
 
 

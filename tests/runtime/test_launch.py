@@ -12,7 +12,7 @@ import torch
 from argus.diagnostics import ArgusError
 from argus.ir.launch import LaunchSpec
 from argus.runtime.driver import LaunchShape
-from argus.runtime.launch import Loaded
+from argus.runtime.launch import LoadedKernel
 
 if TYPE_CHECKING:
     FakeDriver = Any
@@ -25,11 +25,13 @@ def tensors(m: int = 32, n: int = 48, k: int = 64) -> list[torch.Tensor]:
 
 
 @pytest.fixture
-def loaded(spec_of: Spec, driver: "FakeDriver") -> Loaded:
-    return Loaded(spec_of(), b"image", driver)
+def loaded(spec_of: Spec, driver: "FakeDriver") -> LoadedKernel:
+    return LoadedKernel(spec_of(), b"image", driver)
 
 
-def test_a_call_loads_once_and_launches(loaded: Loaded, driver: "FakeDriver") -> None:
+def test_a_call_loads_once_and_launches(
+    loaded: LoadedKernel, driver: "FakeDriver"
+) -> None:
     a, b, c = tensors()
     loaded(a, b, c, 1.0)
     loaded(a, b, c, 1.0, stream=3)
@@ -39,7 +41,7 @@ def test_a_call_loads_once_and_launches(loaded: Loaded, driver: "FakeDriver") ->
     assert len(driver.maps) == 1  # the second call was remembered
 
 
-def test_parameters_are_packed_in_order(loaded: Loaded) -> None:
+def test_parameters_are_packed_in_order(loaded: LoadedKernel) -> None:
     a, b, c = tensors()
     ready = loaded.prepare(a, b, c, 2.5)
     packed = ready.parameters
@@ -53,7 +55,9 @@ def test_parameters_are_packed_in_order(loaded: Loaded) -> None:
     assert packed.raw(5, 4) == struct.pack("<f", 2.5)
 
 
-def test_the_map_describes_the_tensor(loaded: Loaded, driver: "FakeDriver") -> None:
+def test_the_map_describes_the_tensor(
+    loaded: LoadedKernel, driver: "FakeDriver"
+) -> None:
     _, b, c = tensors()
     wide = torch.zeros(32, 128)[:, :64]
     loaded(wide, b, c, 1.0)
@@ -63,7 +67,9 @@ def test_the_map_describes_the_tensor(loaded: Loaded, driver: "FakeDriver") -> N
     assert (request.box, request.swizzle, request.dtype) == ((16, 16), 64, "f32")
 
 
-def test_prepared_calls_may_be_repeated(loaded: Loaded, driver: "FakeDriver") -> None:
+def test_prepared_calls_may_be_repeated(
+    loaded: LoadedKernel, driver: "FakeDriver"
+) -> None:
     ready = loaded.prepare(*tensors(), alpha=1.0)
     for _ in range(3):
         ready()
@@ -72,7 +78,7 @@ def test_prepared_calls_may_be_repeated(loaded: Loaded, driver: "FakeDriver") ->
     assert ready.grid == 6
 
 
-def test_names_and_order(loaded: Loaded, driver: "FakeDriver") -> None:
+def test_names_and_order(loaded: LoadedKernel, driver: "FakeDriver") -> None:
     a, b, c = tensors()
     loaded(C=c, B=b, A=a, alpha=1.0)
     loaded(a, b, alpha=1.0, C=c)
@@ -91,7 +97,7 @@ def test_names_and_order(loaded: Loaded, driver: "FakeDriver") -> None:
     ],
 )
 def test_wrong_calls(
-    loaded: Loaded, count: int, named: dict[str, object], words: str
+    loaded: LoadedKernel, count: int, named: dict[str, object], words: str
 ) -> None:
     with pytest.raises(ArgusError) as caught:
         loaded(*[*tensors(), 1.0, 2.0][:count], **named)
@@ -100,7 +106,9 @@ def test_wrong_calls(
     assert "gemm(A, B, C, alpha)" in caught.value.diagnostics[0].notes[0]
 
 
-def test_empty_outputs_launch_nothing(loaded: Loaded, driver: "FakeDriver") -> None:
+def test_empty_outputs_launch_nothing(
+    loaded: LoadedKernel, driver: "FakeDriver"
+) -> None:
     loaded(*tensors(m=0), 1.0)
     assert driver.launches == []
     assert driver.loads == []
@@ -110,11 +118,13 @@ def test_empty_outputs_launch_nothing(loaded: Loaded, driver: "FakeDriver") -> N
 def test_a_grid_of_zero_launches_nothing(spec_of: Spec, driver: "FakeDriver") -> None:
     from argus.ir.expr import Const
 
-    Loaded(spec_of(grid=Const(0)), b"", driver)(*tensors(), 1.0)
+    LoadedKernel(spec_of(grid=Const(0)), b"", driver)(*tensors(), 1.0)
     assert driver.launches == []
 
 
-def test_other_addresses_are_not_confused(loaded: Loaded, driver: "FakeDriver") -> None:
+def test_other_addresses_are_not_confused(
+    loaded: LoadedKernel, driver: "FakeDriver"
+) -> None:
     first, second = tensors(), tensors()
     loaded(*first, 1.0)
     loaded(*second, 1.0)
@@ -128,7 +138,7 @@ def test_other_addresses_are_not_confused(loaded: Loaded, driver: "FakeDriver") 
 
 
 def test_other_scalars_and_shapes_are_not_confused(
-    loaded: Loaded, driver: "FakeDriver"
+    loaded: LoadedKernel, driver: "FakeDriver"
 ) -> None:
     a, b, c = tensors()
     for alpha in (0.0, -0.0, 1.0, float("nan")):
@@ -143,7 +153,7 @@ def test_other_scalars_and_shapes_are_not_confused(
         loaded(a[:16], b, c, 1.0)
 
 
-def test_wrong_arguments_stay_wrong(loaded: Loaded, driver: "FakeDriver") -> None:
+def test_wrong_arguments_stay_wrong(loaded: LoadedKernel, driver: "FakeDriver") -> None:
     a, b, c = tensors()
     for _ in range(2):
         with pytest.raises(ArgusError, match="AG0802"):
@@ -157,7 +167,9 @@ def test_wrong_arguments_stay_wrong(loaded: Loaded, driver: "FakeDriver") -> Non
     assert driver.launches == []
 
 
-def test_numpy_arrays_are_tensors_too(loaded: Loaded, driver: "FakeDriver") -> None:
+def test_numpy_arrays_are_tensors_too(
+    loaded: LoadedKernel, driver: "FakeDriver"
+) -> None:
     a, b, c = (np.zeros(t.shape, np.float32) for t in tensors())
     aligned = np.zeros(32 * 64 + 16, np.float32)
     start = -aligned.ctypes.data % 16 // 4
@@ -167,13 +179,13 @@ def test_numpy_arrays_are_tensors_too(loaded: Loaded, driver: "FakeDriver") -> N
 
 
 def test_bf16(bf16_spec: LaunchSpec, driver: "FakeDriver") -> None:
-    loaded = Loaded(bf16_spec, b"", driver)
+    loaded = LoadedKernel(bf16_spec, b"", driver)
     a, b, c = (t.bfloat16() for t in tensors())
     loaded(torch.nn.Parameter(a), b, c, 1.0)
     assert driver.maps[0].dtype == "bf16"
 
 
-def test_streams_of_several_kinds(loaded: Loaded, driver: "FakeDriver") -> None:
+def test_streams_of_several_kinds(loaded: LoadedKernel, driver: "FakeDriver") -> None:
     class TorchLike:
         cuda_stream = 21
 
@@ -188,7 +200,7 @@ def test_streams_of_several_kinds(loaded: Loaded, driver: "FakeDriver") -> None:
     assert [stream for stream, _ in driver.launches] == [21, 22, 21]
 
 
-def test_remembered_calls_are_bounded(loaded: Loaded) -> None:
+def test_remembered_calls_are_bounded(loaded: LoadedKernel) -> None:
     a, b, c = tensors()
     for index in range(1100):
         loaded(a, b, c, float(index))
@@ -196,7 +208,7 @@ def test_remembered_calls_are_bounded(loaded: Loaded) -> None:
     assert len(loaded._bindings) <= 1024
 
 
-def test_remembered_calls_keep_no_tensor_alive(loaded: Loaded) -> None:
+def test_remembered_calls_keep_no_tensor_alive(loaded: LoadedKernel) -> None:
     import weakref
 
     given = tensors()
@@ -214,7 +226,7 @@ def test_remembered_calls_keep_no_tensor_alive(loaded: Loaded) -> None:
 
 
 def test_threads_load_once(spec_of: Spec, driver: "FakeDriver") -> None:
-    loaded = Loaded(spec_of(), b"", driver)
+    loaded = LoadedKernel(spec_of(), b"", driver)
     given = [tensors() for _ in range(8)]
     threads = [threading.Thread(target=loaded, args=(*group, 1.0)) for group in given]
     for thread in threads:

@@ -18,7 +18,7 @@ from argus.evaluation.oracle import Inputs, Verdict, judge, make_inputs
 from argus.kernels.entry import choose
 from argus.kernels.library import Case, Choice, Entry
 from argus.runtime.driver import DeviceInfo, cuda_driver, target_of
-from argus.runtime.launch import Loaded, Prepared
+from argus.runtime.launch import LoadedKernel, PreparedLaunch
 
 
 @dataclass(frozen=True)
@@ -27,8 +27,8 @@ class DeviceCall:
 
     choice: Choice
     inputs: Inputs
-    loaded: Loaded
-    prepared: Prepared
+    loaded: LoadedKernel
+    prepared: PreparedLaunch
 
 
 def torch_module() -> Any:

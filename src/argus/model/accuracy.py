@@ -18,7 +18,7 @@ LEAST = 8
 
 
 @dataclass(frozen=True)
-class Point:
+class TimedConfiguration:
     """One configuration: its kernel family, problem, and both times (microseconds)."""
 
     family: str
@@ -70,7 +70,7 @@ def spearman(x: Sequence[float], y: Sequence[float]) -> float:
     return float(np.corrcoef(a, b)[0, 1])
 
 
-def accuracy(points: Sequence[Point]) -> Accuracy:
+def accuracy(points: Sequence[TimedConfiguration]) -> Accuracy:
     """Of all points together. Raises ValueError for fewer than two."""
     measured = np.array([p.measured for p in points])
     predicted = np.array([p.predicted for p in points])
@@ -94,10 +94,10 @@ def accuracy(points: Sequence[Point]) -> Accuracy:
 
 
 def grouped(
-    points: Iterable[Point], key: Callable[[Point], str]
-) -> list[tuple[str, list[Point]]]:
+    points: Iterable[TimedConfiguration], key: Callable[[TimedConfiguration], str]
+) -> list[tuple[str, list[TimedConfiguration]]]:
     """Points by a key, in the order of first appearance."""
-    found: dict[str, list[Point]] = {}
+    found: dict[str, list[TimedConfiguration]] = {}
     for point in points:
         found.setdefault(key(point), []).append(point)
     return list(found.items())

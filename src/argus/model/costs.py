@@ -28,7 +28,7 @@ from argus.isa import registry
 from argus.isa.effects import effects_of
 from argus.layout import SharedLayout
 from argus.model.hardware import Hardware
-from argus.model.steps import Product, Work
+from argus.model.steps import ProductStep, WorkStep
 from argus.targets import Target
 from argus.verify.performance.bank_conflicts import conflict_at
 
@@ -70,13 +70,15 @@ def registers(tile: o.Tile) -> int:
     return tile.layout.num_regs
 
 
-def in_registers(op: o.AnyOp, warps: int, joined: set[int], lanes: int) -> Work | None:
+def in_registers(
+    op: o.AnyOp, warps: int, joined: set[int], lanes: int
+) -> WorkStep | None:
     """Cost of an operation on register tiles; None for another kind of operation."""
     match op:
         case o.Elementwise():
             n = registers(op.result)
             if op.result.id in joined:
-                return Work()
+                return WorkStep()
             function = FUNCTIONS[op.fn]
             issue = n * function.issue
             special = float(n) if function.special else 0.0
@@ -91,7 +93,7 @@ def in_registers(op: o.AnyOp, warps: int, joined: set[int], lanes: int) -> Work 
         case (
             o.Broadcast() | o.Transpose() | o.Split() | o.Selection() | o.Reinterpret()
         ):
-            return Work()
+            return WorkStep()
         case o.Reduce():
             return _reduction(op.src, op.result, op.axis, warps, lanes)
         case o.Scan():
@@ -107,15 +109,15 @@ def in_registers(op: o.AnyOp, warps: int, joined: set[int], lanes: int) -> Work 
             assert_never(op)
 
 
-def _work(warps: int, issue: float, special: float, latency: float) -> Work:
+def _work(warps: int, issue: float, special: float, latency: float) -> WorkStep:
     """One operation on a tile: its first elements are done when its last are issued."""
     exposed = max(0.0, latency - issue)
-    return Work(warps * issue, warps * special, 0.0, issue, exposed)
+    return WorkStep(warps * issue, warps * special, 0.0, issue, exposed)
 
 
-def added(a: Work, b: Work) -> Work:
+def added(a: WorkStep, b: WorkStep) -> WorkStep:
     """Both, one after the other."""
-    return Work(
+    return WorkStep(
         a.issue + b.issue,
         a.special + b.special,
         a.shared + b.shared,
@@ -124,7 +126,9 @@ def added(a: Work, b: Work) -> Work:
     )
 
 
-def _reduction(src: o.Tile, result: o.Tile, axis: int, warps: int, lanes: int) -> Work:
+def _reduction(
+    src: o.Tile, result: o.Tile, axis: int, warps: int, lanes: int
+) -> WorkStep:
     """In each thread, then by shuffles over the lanes that hold the axis."""
     layout = src.layout
     assert layout is not None
@@ -138,17 +142,17 @@ def _reduction(src: o.Tile, result: o.Tile, axis: int, warps: int, lanes: int) -
     issue = inside + 2.0 * shuffles
     tree = ALU_LATENCY * max(1, inside).bit_length()
     latency = stages * SHUFFLE_LATENCY + max(0.0, tree - inside)
-    return Work(warps * issue, 0.0, float(warps * shuffles), issue, latency)
+    return WorkStep(warps * issue, 0.0, float(warps * shuffles), issue, latency)
 
 
 def shared_access(
     plan: VectorPlan, view: SharedView, warps: int, target: Target
-) -> Work:
+) -> WorkStep:
     """A load from or store to shared memory by all threads of a role."""
     here = (view.alloc.layout, view.alloc.dtype, view.axes, view.shape)
     waves = _wavefronts(plan, *here, view.alloc.stage_bytes, target)
     issue = float(plan.accesses)
-    return Work(warps * issue, 0.0, float(waves), issue, SHARED_LATENCY)
+    return WorkStep(warps * issue, 0.0, float(waves), issue, SHARED_LATENCY)
 
 
 @lru_cache(maxsize=4096)
@@ -229,7 +233,7 @@ def straddling(
     return float(touched.mean()) / -(-row // line)
 
 
-def product(op: o.Dot, warps: int, groups: int, hardware: Hardware) -> Product:
+def product(op: o.Dot, warps: int, groups: int, hardware: Hardware) -> ProductStep:
     """A dot of one of ``groups`` thread groups of a role of ``warps`` warps."""
     plan = op.plan
     over = effects_of(op).completes
@@ -239,12 +243,12 @@ def product(op: o.Dot, warps: int, groups: int, hardware: Hardware) -> Product:
             count = plan.m_atoms * plan.n_atoms * plan.k_steps * warps / 4 / groups
             tensor = count * record.cost.flops / hardware.tensor_flops
             waves = count * record.cost.bytes / hardware.shared_bytes
-            return Product(tensor, waves, 4.0 * count, over, count)
+            return ProductStep(tensor, waves, 4.0 * count, over, count)
         case MmaPlan():
             record = registry.lookup(plan.instruction)
             count = len(plan.steps) * warps / groups
             tensor = count * record.cost.flops / hardware.tensor_flops
-            return Product(tensor, 0.0, count, over, count)
+            return ProductStep(tensor, 0.0, count, over, count)
         case None:
             raise ValueError("a dot without a plan: the program is not placed")
         case _:

@@ -23,10 +23,10 @@ from argus.ir.program import GRID_SIZE, Program
 from argus.model import live
 from argus.model.hardware import H200, Hardware
 from argus.model.scalars import CLUSTER_SIZE, launch_scalars, tensor_bytes
-from argus.model.simulate import UNITS, Machine
+from argus.model.simulate import UNITS, Multiprocessor
 from argus.model.steps import Env, Trace
 from argus.model.trace import Tracer
-from argus.model.traffic import Footprint
+from argus.model.traffic import LaunchTraffic
 from argus.verify.performance.resources import occupancy
 
 INNER, OUTER = (8, 14), (2, 3)
@@ -39,7 +39,7 @@ BUSY = 0.6
 """Share of the time from which on a unit is what binds."""
 
 
-class Usage(Protocol):
+class CodeUsage(Protocol):
     """What machine code says of itself (records of `runtime` and of `verify` do)."""
 
     @property
@@ -69,7 +69,7 @@ class Prediction:
 
 
 @dataclass(frozen=True)
-class Prepared:
+class TracedProgram:
     """A traced program, to be simulated with one or more sets of constants."""
 
     trace: Trace
@@ -87,7 +87,7 @@ def predict(
     program: Program,
     arguments: Mapping[str, int | float],
     *,
-    usage: Usage | None = None,
+    usage: CodeUsage | None = None,
     hardware: Hardware = H200,
 ) -> Prediction:
     """Time of one launch with a cold L2 cache.
@@ -103,9 +103,9 @@ def predict(
 def prepare(
     program: Program,
     arguments: Mapping[str, int | float],
-    usage: Usage | None,
+    usage: CodeUsage | None,
     hardware: Hardware,
-) -> Prepared:
+) -> TracedProgram:
     """Everything that does not depend on rates and latencies. Raises like `predict`."""
     if not program.placed:
         raise ValueError("the program is not placed")
@@ -130,11 +130,13 @@ def prepare(
     grid = int(env[GRID_SIZE.name])
     resident = min(fits, -(-grid // sms))
     wave = min(grid, sms * resident)
-    footprint = Footprint(tensor_bytes(program, env), wave, grid, hardware.l2_capacity)
+    footprint = LaunchTraffic(
+        tensor_bytes(program, env), wave, grid, hardware.l2_capacity
+    )
     tracer = Tracer(program, env, footprint, hardware)
     trace = tracer.trace()
     blocks = _blocks(tracer.turns, grid, sms)
-    return Prepared(
+    return TracedProgram(
         trace,
         env,
         blocks,
@@ -183,7 +185,7 @@ def _balance(turns: NDArray[np.float64], grid: int, sms: int) -> float:
     return even * grid / (count * sms)
 
 
-def simulate(prepared: Prepared, hardware: Hardware) -> Prediction:
+def simulate(prepared: TracedProgram, hardware: Hardware) -> Prediction:
     """The second half of :func:`predict`."""
     rows = _corners(prepared, hardware)
     cycles, *busy = _extrapolated(rows)
@@ -235,7 +237,7 @@ Row = tuple[tuple[float, ...], tuple[float, ...]]
 """What was cut, by dimension; cycles and busy cycles."""
 
 
-def _corners(prepared: Prepared, hardware: Hardware) -> list[Row]:
+def _corners(prepared: TracedProgram, hardware: Hardware) -> list[Row]:
     """Simulations with few and with more blocks and turns."""
     count, resident = len(prepared.blocks), prepared.resident
     depth = prepared.trace.depth
@@ -246,7 +248,7 @@ def _corners(prepared: Prepared, hardware: Hardware) -> list[Row]:
     rows: list[Row] = []
     for corner in itertools.product(*choices):
         blocks = prepared.blocks[: corner[0]]
-        machine = Machine(
+        machine = Multiprocessor(
             prepared.trace, prepared.env, hardware, tuple(corner[1:]), rate
         )
         found = machine.run(blocks, resident, float(count - len(blocks)))
@@ -256,7 +258,7 @@ def _corners(prepared: Prepared, hardware: Hardware) -> list[Row]:
     return rows
 
 
-def memory_rate(prepared: Prepared, hardware: Hardware) -> float:
+def memory_rate(prepared: TracedProgram, hardware: Hardware) -> float:
     """Bytes per cycle that a multiprocessor gets while others pause."""
     return hardware.burst * hardware.dram_bytes / prepared.active
 

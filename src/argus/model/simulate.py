@@ -33,7 +33,7 @@ Run = Generator[Any, None, None]
 class Thread:
     """A thread group. ``time`` is when it is ready for its next step."""
 
-    def __init__(self, block: Block, role: str, time: float) -> None:
+    def __init__(self, block: ResidentBlock, role: str, time: float) -> None:
         self.block, self.role, self.time = block, role, time
         self.env: s.Env = {}
         self.arrival: dict[int, float] = {}
@@ -42,13 +42,13 @@ class Thread:
         self.run: Run | None = None
 
 
-class Block:
+class ResidentBlock:
     """A resident block: its barriers, and threads that still run."""
 
     def __init__(self, index: int) -> None:
         self.index = index
         self.phases: dict[tuple[int, int], Phases] = {}
-        self.meetings: dict[str, Meeting] = {}
+        self.meetings: dict[str, NamedBarrierState] = {}
         self.left = 0
         self.end = 0.0
 
@@ -65,7 +65,7 @@ class Phases:
 
 
 @dataclass
-class Meeting:
+class NamedBarrierState:
     """State of one named barrier."""
 
     count: int = 0
@@ -74,7 +74,7 @@ class Meeting:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class SimulationResult:
     """``cycles`` until the last block ended; ``busy`` cycles of each unit.
 
     ``dropped``: turns cut per loop, on average, by depth; the first is of blocks.
@@ -85,7 +85,7 @@ class Outcome:
     dropped: tuple[float, ...]
 
 
-class Machine:
+class Multiprocessor:
     """One multiprocessor, for one run."""
 
     def __init__(
@@ -107,7 +107,7 @@ class Machine:
         self._drops: list[list[tuple[int, int]]] = [[] for _ in caps]
         self._cut: dict[tuple[str, int], list[float]] = {}
 
-    def run(self, blocks: list[int], resident: int, dropped: float) -> Outcome:
+    def run(self, blocks: list[int], resident: int, dropped: float) -> SimulationResult:
         """Run blocks in order, ``resident`` at a time."""
         waiting = list(reversed(blocks))
         alive = 0
@@ -144,7 +144,7 @@ class Machine:
         for depth in range(len(self._caps)):
             means = [c[0] / c[1] for (_, d), c in self._cut.items() if d == depth]
             cut.append(max(means, default=0.0))
-        return Outcome(max(end, self._last), tuple(self._busy), tuple(cut))
+        return SimulationResult(max(end, self._last), tuple(self._busy), tuple(cut))
 
     # ------------------------------------------------------------------ scheduling
 
@@ -153,7 +153,7 @@ class Machine:
         heapq.heappush(self._heap, (thread.time, self._count, thread))
 
     def _start(self, index: int, time: float) -> None:
-        block = Block(index)
+        block = ResidentBlock(index)
         first = Thread(block, "block", time)
         first.env = {**self._env, BLOCK_INDEX.name: index}
         first.env[CLUSTER_RANK.name] = index % self._env[CLUSTER_SIZE]
@@ -194,7 +194,7 @@ class Machine:
 
     # ------------------------------------------------------------------ barriers
 
-    def _phases(self, thread: Thread, barrier: s.Barrier) -> Phases:
+    def _phases(self, thread: Thread, barrier: s.BarrierIndex) -> Phases:
         key = (barrier.alloc, barrier.index(thread.env))
         found = thread.block.phases.get(key)
         if found is None:
@@ -227,10 +227,10 @@ class Machine:
     def _steps(self, t: Thread, steps: list[s.Step]) -> Run:
         for step in steps:
             match step:
-                case s.Work():
+                case s.WorkStep():
                     self._work(t, step)
                     yield None
-                case s.Wait():
+                case s.WaitStep():
                     phases = self._phases(t, step.barrier)
                     n = int(step.n(t.env))
                     if n >= len(phases.done):
@@ -240,29 +240,29 @@ class Machine:
                         t.time = max(t.time, phases.done[n])
                     t.time += self._hw.sync_cycles
                     yield None
-                case s.Product():
+                case s.ProductStep():
                     self._product(t, step)
                     yield None
-                case s.Copy():
+                case s.CopyStep():
                     self._copy(t, step)
                     yield None
-                case s.Arrive():
+                case s.ArriveStep():
                     phases = self._phases(t, step.barrier)
                     at = t.time
                     if step.copies:
                         at = max(at, t.open.get("cp_async_group", 0.0))
                     self._arrive(phases, step.barrier.arrivals, step.weight, at)
                     t.time += 4.0
-                case s.Expect():
+                case s.ExpectStep():
                     phases = self._phases(t, step.barrier)
                     phases.bytes += step.bytes(t.env) * step.weight
                     self._arrive(phases, step.barrier.arrivals, step.weight, t.time)
                     t.time += 4.0
-                case s.Group():
+                case s.CommitStep():
                     for kind in step.kinds:
                         done = t.open.pop(kind, 0.0)
                         t.closed.setdefault(kind, []).append(done)
-                case s.GroupWait():
+                case s.GroupWaitStep():
                     for kind in step.kinds:
                         groups = t.closed.get(kind, [])
                         count = max(0, len(groups) - step.pending)
@@ -270,46 +270,46 @@ class Machine:
                         del groups[:count]
                     t.time += 4.0
                     yield None
-                case s.Loop():
+                case s.LoopStep():
                     yield from self._loop(t, step)
-                case s.Branch():
+                case s.BranchStep():
                     taken = bool(step.condition(t.env))
                     yield from self._steps(t, step.then if taken else step.other)
                     values = [
                         (name, (a if taken else b)(t.env)) for name, a, b in step.merged
                     ]
                     t.env.update(values)
-                case s.Let():
+                case s.LetStep():
                     t.env[step.name] = step.value(t.env)
-                case s.Need():
+                case s.NeedStep():
                     for tile in step.tiles:
                         t.time = max(t.time, t.arrival.get(tile, 0.0))
                     yield None
-                case s.Load():
+                case s.LoadStep():
                     self._issue(t, step.traffic, self._hw.lines)
                     latency = self._hw.l2_latency
                     t.arrival[step.tile] = self._move(t.time, step.traffic, latency)
                     yield None
-                case s.Store():
+                case s.StoreStep():
                     self._issue(t, step.traffic, self._hw.stored_lines)
                     # The block may end before memory has taken it; the kernel not.
                     self._last = max(self._last, self._move(t.time, step.traffic, 0.0))
                     yield None
-                case s.Out():
+                case s.CopyOutStep():
                     self._issue(t, step.traffic, self._hw.stored_lines)
                     end = self._move(t.time, step.traffic, 0.0)
                     # Read when the path to L2 has taken it.
                     for kind in step.over:
                         t.open[kind] = max(t.open.get(kind, 0.0), end)
                     yield None
-                case s.Sync():
+                case s.SyncStep():
                     yield from self._sync(t, step)
-                case s.ScalarLoad():
+                case s.ScalarLoadStep():
                     t.env[step.name] = step.value(t.env)
                     t.time += self._hw.l2_latency
                     yield None
 
-    def _work(self, t: Thread, step: s.Work) -> None:
+    def _work(self, t: Thread, step: s.WorkStep) -> None:
         at = t.time
         end = at + step.chain * self._hw.cycles_per_instruction
         if step.issue:
@@ -332,7 +332,7 @@ class Machine:
             end = max(end, self._serve(SHARED, t.time, traffic.lines / lines))
         t.time = end
 
-    def _product(self, t: Thread, step: s.Product) -> None:
+    def _product(self, t: Thread, step: s.ProductStep) -> None:
         at, hw = t.time, self._hw
         later = step.over != "issue"
         if later:
@@ -351,7 +351,7 @@ class Machine:
             self._serve(ISSUE, at, step.issue / hw.issue_slots)
             t.time = end + hw.mma_latency
 
-    def _copy(self, t: Thread, step: s.Copy) -> None:
+    def _copy(self, t: Thread, step: s.CopyStep) -> None:
         hw = self._hw
         self._issue(t, step.traffic, hw.lines)
         counted = step.over == "mbarrier"
@@ -365,12 +365,12 @@ class Machine:
         phases.latest = max(phases.latest, end)
         self._complete(phases, step.barrier.arrivals)
 
-    def _sync(self, t: Thread, step: s.Sync) -> Run:
+    def _sync(self, t: Thread, step: s.SyncStep) -> Run:
         if step.mine >= step.threads and not step.arrive:
             t.time += self._hw.sync_cycles
             yield None
             return
-        meeting = t.block.meetings.setdefault(step.name, Meeting())
+        meeting = t.block.meetings.setdefault(step.name, NamedBarrierState())
         meeting.count += step.mine
         meeting.latest = max(meeting.latest, t.time)
         whole = meeting.count >= step.threads
@@ -379,7 +379,7 @@ class Machine:
             for thread in meeting.waiting:
                 thread.time = time
                 self._push(thread)
-            t.block.meetings[step.name] = Meeting()
+            t.block.meetings[step.name] = NamedBarrierState()
             if not step.arrive:
                 t.time = time
             yield None
@@ -406,7 +406,7 @@ class Machine:
         total[1] += 1
         return count - cut
 
-    def _loop(self, t: Thread, loop: s.Loop) -> Run:
+    def _loop(self, t: Thread, loop: s.LoopStep) -> Run:
         env = t.env
         start, stop, step = loop.start(env), loop.stop(env), loop.step(env)
         count = max(0, -((start - stop) // step))

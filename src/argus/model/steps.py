@@ -18,7 +18,7 @@ Value = Callable[[Env], Any]
 
 
 @dataclass(frozen=True)
-class Work:
+class WorkStep:
     """Instructions in registers and shared memory, done before the next step begins.
 
     ``issue`` and ``special``: warp instructions of the group; ``shared``: wavefronts;
@@ -34,7 +34,7 @@ class Work:
 
 
 @dataclass(frozen=True)
-class Need:
+class NeedStep:
     """Wait until these tiles, loaded to registers, have arrived."""
 
     tiles: tuple[int, ...]
@@ -59,7 +59,7 @@ class Traffic:
 
 
 @dataclass(frozen=True)
-class Load:
+class LoadStep:
     """Global memory to registers of ``tile``; the next step begins at once.
 
     ``gathers``: its addresses or its mask come from other tiles.
@@ -71,7 +71,7 @@ class Load:
 
 
 @dataclass(frozen=True)
-class ScalarLoad:
+class ScalarLoadStep:
     """A scalar from global memory; everything waits for it. ``value`` is assumed."""
 
     name: str
@@ -79,14 +79,14 @@ class ScalarLoad:
 
 
 @dataclass(frozen=True)
-class Store:
+class StoreStep:
     """Registers to global memory; nobody waits for it."""
 
     traffic: Traffic
 
 
 @dataclass(frozen=True)
-class Barrier:
+class BarrierIndex:
     """An mbarrier: number ``index`` of an allocation.
 
     It completes a phase after ``arrivals`` arrivals and all announced bytes.
@@ -98,24 +98,24 @@ class Barrier:
 
 
 @dataclass(frozen=True)
-class Copy:
+class CopyStep:
     """Global to shared memory; it is complete by ``over``, of ``barrier`` perhaps."""
 
     traffic: Traffic
-    barrier: Barrier | None
+    barrier: BarrierIndex | None
     received: float
     over: Completes
 
 
 @dataclass(frozen=True)
-class Group:
+class CommitStep:
     """Close the groups of these kinds."""
 
     kinds: tuple[Completes, ...]
 
 
 @dataclass(frozen=True)
-class GroupWait:
+class GroupWaitStep:
     """Until at most ``pending`` groups of each of these kinds remain."""
 
     kinds: tuple[Awaits, ...]
@@ -123,7 +123,7 @@ class GroupWait:
 
 
 @dataclass(frozen=True)
-class Product:
+class ProductStep:
     """Matrix instructions: cycles of the tensor cores, wavefronts of operands.
 
     ``instructions``: of one warpgroup, or of all warps.
@@ -137,7 +137,7 @@ class Product:
 
 
 @dataclass(frozen=True)
-class Out:
+class CopyOutStep:
     """Shared to global memory by TMA: read by the first kind of group, then written."""
 
     traffic: Traffic
@@ -145,33 +145,33 @@ class Out:
 
 
 @dataclass(frozen=True)
-class Expect:
+class ExpectStep:
     """``weight`` arrivals that announce bytes (of which each group does its part)."""
 
-    barrier: Barrier
+    barrier: BarrierIndex
     bytes: Value
     weight: float = 1.0
 
 
 @dataclass(frozen=True)
-class Arrive:
+class ArriveStep:
     """``weight`` arrivals; with ``copies``, when earlier cp.async have landed."""
 
-    barrier: Barrier
+    barrier: BarrierIndex
     weight: float
     copies: bool = False
 
 
 @dataclass(frozen=True)
-class Wait:
+class WaitStep:
     """Until phase ``n`` of the barrier is complete."""
 
-    barrier: Barrier
+    barrier: BarrierIndex
     n: Value
 
 
 @dataclass(frozen=True)
-class Sync:
+class SyncStep:
     """``mine`` of ``threads`` threads come together under ``name``.
 
     ``arrive``: without waiting for the others.
@@ -184,7 +184,7 @@ class Sync:
 
 
 @dataclass(frozen=True)
-class Let:
+class LetStep:
     """Name a scalar."""
 
     name: str
@@ -192,7 +192,7 @@ class Let:
 
 
 @dataclass(frozen=True)
-class Loop:
+class LoopStep:
     """``tiles``: (init, argument, yielded, result) of tiles that loads may make."""
 
     var: str
@@ -207,7 +207,7 @@ class Loop:
 
 
 @dataclass(frozen=True)
-class Branch:
+class BranchStep:
     """``merged``: name, value after the first and after the second branch."""
 
     condition: Value
@@ -217,8 +217,9 @@ class Branch:
 
 
 Step = (
-    Work | Need | Load | ScalarLoad | Store | Copy | Group | GroupWait | Product | Out
-    | Expect | Arrive | Wait | Sync | Let | Loop | Branch
+    WorkStep | NeedStep | LoadStep | ScalarLoadStep | StoreStep | CopyStep | CommitStep
+    | GroupWaitStep | ProductStep | CopyOutStep | ExpectStep | ArriveStep | WaitStep
+    | SyncStep | LetStep | LoopStep | BranchStep
 )  # fmt: skip
 
 

@@ -18,8 +18,8 @@ from argus.ir.program import Program
 from argus.isa.record import Awaits
 from argus.model import steps as s
 from argus.model.hardware import H200, Hardware
-from argus.model.predict import Usage, memory_rate, prepare
-from argus.model.simulate import TENSOR, Machine, Run, Thread
+from argus.model.predict import CodeUsage, memory_rate, prepare
+from argus.model.simulate import TENSOR, Multiprocessor, Run, Thread
 
 Kind = Literal[
     "wait data",  # until a slot is full, or a load has arrived
@@ -55,7 +55,7 @@ class Stay:
 
 
 @dataclass(frozen=True)
-class Lane:
+class TimelineLane:
     """A row: threads, copies in flight, a slot of a ring, or the tensor cores."""
 
     name: str
@@ -66,7 +66,7 @@ class Lane:
 class Timeline:
     """One block. ``blocks``: how many share the multiprocessor with it, itself too."""
 
-    lanes: tuple[Lane, ...]
+    lanes: tuple[TimelineLane, ...]
     stays: tuple[Stay, ...]
     blocks: int
     turns: tuple[int, ...]
@@ -77,7 +77,7 @@ def timeline(
     program: Program,
     arguments: Mapping[str, int | float],
     *,
-    usage: Usage | None = None,
+    usage: CodeUsage | None = None,
     hardware: Hardware = H200,
 ) -> Timeline:
     """The beginning, the steady state and the end of a block with cut loops.
@@ -95,7 +95,7 @@ def timeline(
     return _drawn(machine.notes, program, hardware, len(blocks), caps)
 
 
-class Part(NamedTuple):
+class LaneSpan(NamedTuple):
     """Of a lane, in cycles."""
 
     begin: float
@@ -117,7 +117,7 @@ class Note:
     """Allocation of the barrier, and its index."""
 
 
-class Recorder(Machine):
+class Recorder(Multiprocessor):
     """The machine, with notes of what the first block does."""
 
     def __init__(
@@ -137,7 +137,7 @@ class Recorder(Machine):
         if self._first is None:
             self._first = t.block
         for step in steps:
-            if isinstance(step, s.Loop | s.Branch):
+            if isinstance(step, s.LoopStep | s.BranchStep):
                 yield from super()._steps(t, [step])
                 continue
             self._now = (t, step)
@@ -172,14 +172,15 @@ class Recorder(Machine):
 
 def _slot(t: Thread, step: s.Step) -> tuple[int, int] | None:
     match step:
-        case s.Wait() | s.Arrive() | s.Expect():
+        case s.WaitStep() | s.ArriveStep() | s.ExpectStep():
             barrier = step.barrier
-        case s.Copy() if step.barrier is not None:
+        case s.CopyStep() if step.barrier is not None:
             barrier = step.barrier
         case (
-            s.Work() | s.Need() | s.Load() | s.ScalarLoad() | s.Store() | s.Copy()
-            | s.Group() | s.GroupWait() | s.Product() | s.Out() | s.Sync() | s.Let()
-            | s.Loop() | s.Branch()
+            s.WorkStep() | s.NeedStep() | s.LoadStep() | s.ScalarLoadStep()
+            | s.StoreStep() | s.CopyStep() | s.CommitStep() | s.GroupWaitStep()
+            | s.ProductStep() | s.CopyOutStep() | s.SyncStep() | s.LetStep()
+            | s.LoopStep() | s.BranchStep()
         ):  # fmt: skip
             return None
     return barrier.alloc, int(barrier.index(t.env))
@@ -202,11 +203,11 @@ def _drawn(
     blocks: int,
     caps: tuple[int, ...],
 ) -> Timeline:
-    lanes: list[tuple[Lane, list[Part]]] = []
+    lanes: list[tuple[TimelineLane, list[LaneSpan]]] = []
     roles = {id(b): b.role for b in program.barriers}
     for thread, name in _names(notes).items():
         steps = [n for n in notes if n.thread is thread and n.what == "step"]
-        lanes.append((Lane(name, "threads"), _doings(steps, roles)))
+        lanes.append((TimelineLane(name, "threads"), _doings(steps, roles)))
     for ring in program.rings:
         if ring.full is None or ring.empty is None:
             continue
@@ -214,20 +215,22 @@ def _drawn(
         for slot in range(ring.stages):
             full, empty = (id(ring.full), slot), (id(ring.empty), slot)
             held = _held(notes, full, empty, slot)
-            lanes.append((Lane(f"{whole}slot {slot}", "slot"), held))
+            lanes.append((TimelineLane(f"{whole}slot {slot}", "slot"), held))
     for kind, name, most in _FLIGHTS:
         loose = [
-            Part(n.begin, n.end, kind)
+            LaneSpan(n.begin, n.end, kind)
             for n in notes
             if n.what == "flight" and n.slot is None and _flight(n.step) == kind
         ]
         rows = _rows(loose, most)
         for i, row in enumerate(rows, 1):
             numbered = f"{name}, {i}" if len(rows) > 1 else name
-            lanes.append((Lane(numbered, "flight"), row))
-    busy = sorted(Part(n.begin, n.end, "product") for n in notes if n.what == "tensor")
+            lanes.append((TimelineLane(numbered, "flight"), row))
+    busy = sorted(
+        LaneSpan(n.begin, n.end, "product") for n in notes if n.what == "tensor"
+    )
     if busy:
-        lanes.append((Lane("tensor cores", "unit"), busy))
+        lanes.append((TimelineLane("tensor cores", "unit"), busy))
     begin = min((n.begin for n in notes), default=0.0)
     scale = 1e-3 / hardware.clock_ghz
     stays = [
@@ -251,9 +254,9 @@ def _names(notes: list[Note]) -> dict[Thread, str]:
     return found
 
 
-def _doings(steps: list[Note], roles: Mapping[int, str]) -> list[Part]:
+def _doings(steps: list[Note], roles: Mapping[int, str]) -> list[LaneSpan]:
     return [
-        Part(n.begin, n.end, kind, n.slot[1] if n.slot else None)
+        LaneSpan(n.begin, n.end, kind, n.slot[1] if n.slot else None)
         for n in steps
         if (kind := _kind(n.step, roles)) is not None
     ]
@@ -261,76 +264,79 @@ def _doings(steps: list[Note], roles: Mapping[int, str]) -> list[Part]:
 
 def _kind(step: s.Step, roles: Mapping[int, str]) -> Kind | None:
     match step:
-        case s.Wait():
+        case s.WaitStep():
             free = roles.get(step.barrier.alloc) == "ring empty"
             return "wait slot" if free else "wait data"
-        case s.Need():
+        case s.NeedStep():
             return "wait data"
-        case s.Copy() | s.Expect():
+        case s.CopyStep() | s.ExpectStep():
             return "copy"
-        case s.Load() | s.ScalarLoad():
+        case s.LoadStep() | s.ScalarLoadStep():
             return "load"
-        case s.Product():
+        case s.ProductStep():
             return "product"
-        case s.GroupWait():
+        case s.GroupWaitStep():
             found: dict[Awaits, Kind] = {
                 "wgmma_group": "product",
                 "cp_async_group": "wait data",
             }
             return found.get(step.kinds[0], "store")
-        case s.Sync():
+        case s.SyncStep():
             return "sync"
-        case s.Store() | s.Out():
+        case s.StoreStep() | s.CopyOutStep():
             return "store"
-        case s.Work() | s.Arrive():
+        case s.WorkStep() | s.ArriveStep():
             return "work"
-        case s.Group() | s.Let() | s.Loop() | s.Branch():
+        case s.CommitStep() | s.LetStep() | s.LoopStep() | s.BranchStep():
             return None
 
 
 def _flight(step: s.Step) -> Kind | None:
     match step:
-        case s.Copy():
+        case s.CopyStep():
             return "copy"
-        case s.Load() | s.ScalarLoad():
+        case s.LoadStep() | s.ScalarLoadStep():
             return "load"
-        case s.Store() | s.Out():
+        case s.StoreStep() | s.CopyOutStep():
             return "store"
         case (
-            s.Work() | s.Need() | s.Group() | s.GroupWait() | s.Product() | s.Expect()
-            | s.Arrive() | s.Wait() | s.Sync() | s.Let() | s.Loop() | s.Branch()
+            s.WorkStep() | s.NeedStep() | s.CommitStep() | s.GroupWaitStep()
+            | s.ProductStep() | s.ExpectStep() | s.ArriveStep() | s.WaitStep()
+            | s.SyncStep() | s.LetStep() | s.LoopStep() | s.BranchStep()
         ):  # fmt: skip
             return None
 
 
 def _held(
     notes: list[Note], full: tuple[int, int], empty: tuple[int, int], slot: int
-) -> list[Part]:
+) -> list[LaneSpan]:
     """What a slot holds: bytes on their way, a tile that waits, one that is read."""
     flights: list[Note] = [n for n in notes if n.what == "flight" and n.slot == full]
-    waits = [n.end for n in notes if isinstance(n.step, s.Wait) and n.slot == full]
-    frees = [n.end for n in notes if isinstance(n.step, s.Arrive) and n.slot == empty]
-    found: list[Part] = []
+    waits = [n.end for n in notes if isinstance(n.step, s.WaitStep) and n.slot == full]
+    frees = [
+        n.end for n in notes if isinstance(n.step, s.ArriveStep) and n.slot == empty
+    ]
+    found: list[LaneSpan] = []
     # The copies of one fill are issued together, before the slot is free again.
     while flights:
         begin = min(n.begin for n in flights)
         until = min((t for t in frees if t > begin), default=math.inf)
         landed = max(n.end for n in flights if n.begin < until)
         flights = [n for n in flights if n.begin >= until]
-        found.append(Part(begin, landed, "copy", slot))
+        found.append(LaneSpan(begin, landed, "copy", slot))
         read = min((t for t in waits if t >= landed - 1), default=None)
         if read is None:
             continue
         again = min((n.begin for n in flights), default=math.inf)
         freed = max((t for t in frees if begin < t <= again), default=read)
-        found.append(Part(landed, read, "full", slot))
-        found.append(Part(read, freed, "read", slot))
+        found.append(LaneSpan(landed, read, "full", slot))
+        found.append(LaneSpan(read, freed, "read", slot))
     return found
 
 
-def _rows(parts: list[Part], most: int) -> list[list[Part]]:
+def _rows(parts: list[LaneSpan], most: int) -> list[list[LaneSpan]]:
     """Parts in as few rows as they fit without overlap, but not in more than that."""
-    rows: list[list[Part]] = []
+    rows: list[list[LaneSpan]] = []
     for part in sorted(parts):
         row = next((r for r in rows if r[-1].end <= part.begin), None)
         if row is not None:
@@ -343,9 +349,9 @@ def _rows(parts: list[Part], most: int) -> list[list[Part]]:
     return rows
 
 
-def _joined(parts: list[Part]) -> list[Part]:
+def _joined(parts: list[LaneSpan]) -> list[LaneSpan]:
     """Neighbours of the same kind as one."""
-    found: list[Part] = []
+    found: list[LaneSpan] = []
     for part in parts:
         last = found[-1] if found else None
         same = last is not None and last[2:] == part[2:]

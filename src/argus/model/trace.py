@@ -27,7 +27,7 @@ from argus.model import costs
 from argus.model import steps as s
 from argus.model.hardware import Hardware
 from argus.model.scalars import closure
-from argus.model.traffic import Footprint, Read, origin_share, present
+from argus.model.traffic import LaunchTraffic, Read, origin_share, present
 
 TMA_ISSUE = 24.0
 """Cycles of the one thread that issues a TMA instruction."""
@@ -40,7 +40,7 @@ class Tracer:
         self,
         program: Program,
         env: s.Env,
-        footprint: Footprint,
+        footprint: LaunchTraffic,
         hardware: Hardware,
     ) -> None:
         self._program = program
@@ -127,7 +127,7 @@ class Tracer:
             for c in op.scalars
         )
         values = (closure(op.start), closure(op.stop), closure(op.step))
-        return [s.Loop(op.var.name, *values, carried, tiles, body, depth)]
+        return [s.LoopStep(op.var.name, *values, carried, tiles, body, depth)]
 
     def _block_again(self, op: o.For, depth: int) -> list[s.Step]:
         """The body once more, with tiles that are known to come from loads."""
@@ -159,7 +159,7 @@ class Tracer:
         merges = tuple(
             (m.result.name, closure(m.then), closure(m.other)) for m in op.scalars
         )
-        return [s.Branch(closure(op.cond), found[0], found[1], merges)]
+        return [s.BranchStep(closure(op.cond), found[0], found[1], merges)]
 
     def _name(self, name: str, value: Expr) -> None:
         for env in (self._wave, self._one):
@@ -181,7 +181,7 @@ class Tracer:
         if isinstance(op, o.For | o.If):
             return []
         tiles = {t.id for t in costs.used(op)} & self._loaded
-        return [s.Need(tuple(sorted(tiles)))] if tiles else []
+        return [s.NeedStep(tuple(sorted(tiles)))] if tiles else []
 
     def _other(self, op: o.AnyOp, depth: int) -> list[s.Step]:
         match op:
@@ -191,11 +191,11 @@ class Tracer:
                 return self._branch(op, depth)
             case o.Let():
                 self._name(op.sym.name, op.value)
-                return [s.Let(op.sym.name, closure(op.value))]
+                return [s.LetStep(op.sym.name, closure(op.value))]
             case o.LoadScalar():
                 value = self._entry(op)
                 self._name(op.sym.name, value)
-                return [s.ScalarLoad(op.sym.name, closure(value))]
+                return [s.ScalarLoadStep(op.sym.name, closure(value))]
             case o.Dot():
                 product = costs.product(op, self._warps, self._groups, self._hardware)
                 return [product]
@@ -215,33 +215,33 @@ class Tracer:
                 traffic = s.Traffic(size, size, 0.0, 0.0, TMA_ISSUE)
                 does = effects_of(op)
                 over = (does.reads[0].over, does.completes)
-                return [s.Out(self._of_group(traffic), over)]
+                return [s.CopyOutStep(self._of_group(traffic), over)]
             case o.CopyOutCommit() | o.CpAsyncCommit() | o.WgmmaCommit():
-                return [s.Group(effects_of(op).commits)]
+                return [s.CommitStep(effects_of(op).commits)]
             case o.CopyOutWait() | o.CpAsyncWait() | o.WgmmaWait():
-                return [s.GroupWait(effects_of(op).awaits, op.pending)]
+                return [s.GroupWaitStep(effects_of(op).awaits, op.pending)]
             case o.CpAsyncArrive():
                 weight = float(self._lanes * self._warps) / self._groups
-                return [s.Arrive(self._barrier(op.barrier), weight, True)]
+                return [s.ArriveStep(self._barrier(op.barrier), weight, True)]
             case o.BarrierExpect():
                 barrier = self._barrier(op.barrier)
                 weight = 1.0 / self._groups
-                return [s.Expect(barrier, closure(op.bytes), weight)]
+                return [s.ExpectStep(barrier, closure(op.bytes), weight)]
             case o.BarrierArrive():
                 return [self._arrive(op)]
             case o.BarrierWait():
-                return [s.Wait(self._barrier(op.barrier), closure(op.n))]
+                return [s.WaitStep(self._barrier(op.barrier), closure(op.n))]
             case o.Sync():
                 mine = self._lanes * self._warps // self._groups
                 name = f"{op.barrier}"
-                return [s.Sync(name, op.threads, mine, op.arrive_only)]
+                return [s.SyncStep(name, op.threads, mine, op.arrive_only)]
             case o.ClusterSync():
-                return [s.Work(latency=8 * self._hardware.sync_cycles)]
+                return [s.WorkStep(latency=8 * self._hardware.sync_cycles)]
             case o.Fence():
                 slow = op.kind in ("threadfence",)
-                return [s.Work(latency=500.0 if slow else 8.0)]
+                return [s.WorkStep(latency=500.0 if slow else 8.0)]
             case o.SetMaxRegisters():
-                return [s.Work(latency=self._hardware.sync_cycles)]
+                return [s.WorkStep(latency=self._hardware.sync_cycles)]
             case (
                 o.Tag() | o.Check() | o.Trust() | o.Expect() | o.Assume()
             ):  # they make no code
@@ -266,10 +266,10 @@ class Tracer:
         used = self._indexes.get(op.sym.name)
         return place if used is None else place * used // extent
 
-    def _each(self, work: s.Work) -> s.Work:
+    def _each(self, work: s.WorkStep) -> s.WorkStep:
         """The part of one thread group."""
         n = self._groups
-        return s.Work(
+        return s.WorkStep(
             work.issue / n, work.special / n, work.shared / n, work.chain, work.latency
         )
 
@@ -323,7 +323,7 @@ class Tracer:
             traffic.elements = float(op.plan.accesses)
         if stores:
             self._footprint.stored += asked * self._inner[-1]
-            return [s.Store(self._of_group(traffic))]
+            return [s.StoreStep(self._of_group(traffic))]
         self._read(op.view, traffic, asked)
         self._loaded.add(op.result.id)
         if op.view.coords:
@@ -331,7 +331,7 @@ class Tracer:
             zeros = {f"%{i}": 0 for i in range(len(op.view.shape))}
             self._origins[op.result.id] = evaluate(first, {**self._wave, **zeros})
         gathers = bool(op.view.gathers) or op.mask is not None
-        return [s.Load(op.result.id, self._of_group(traffic), gathers)]
+        return [s.LoadStep(op.result.id, self._of_group(traffic), gathers)]
 
     def _copy(self, op: o.CopyAsync) -> list[s.Step]:
         barrier = None if op.barrier is None else self._barrier(op.barrier)
@@ -349,7 +349,7 @@ class Tracer:
                 )
                 self._read(op.src, traffic, shared)
                 received = op.plan.bytes / self._groups
-                return [s.Copy(self._of_group(traffic), barrier, received, over)]
+                return [s.CopyStep(self._of_group(traffic), barrier, received, over)]
             case VectorPlan():
                 env = {**self._one, **self._gathered(op.src)}
                 spread, lines = costs.requests(
@@ -358,14 +358,14 @@ class Tracer:
                 n = costs.ACCESS * op.plan.accesses
                 traffic = s.Traffic(spread, 0.0, lines, n * self._warps, n)
                 self._read(op.src, traffic, size)
-                return [s.Copy(self._of_group(traffic), barrier, 0.0, over)]
+                return [s.CopyStep(self._of_group(traffic), barrier, 0.0, over)]
             case None:
                 raise ValueError("a copy without a plan: the program is not placed")
             case _:
                 assert_never(op.plan)
 
-    def _barrier(self, ref: BarrierRef) -> s.Barrier:
-        return s.Barrier(id(ref.alloc), closure(ref.index), ref.alloc.arrivals)
+    def _barrier(self, ref: BarrierRef) -> s.BarrierIndex:
+        return s.BarrierIndex(id(ref.alloc), closure(ref.index), ref.alloc.arrivals)
 
     def _arrive(self, op: o.BarrierArrive) -> s.Step:
         warps = self._warps / self._groups
@@ -382,7 +382,7 @@ class Tracer:
                 assert_never(op.per)
         # The other blocks of the cluster do the same at about the same time.
         weight *= self._program.cluster if op.cluster else 1
-        return s.Arrive(self._barrier(op.barrier), weight)
+        return s.ArriveStep(self._barrier(op.barrier), weight)
 
 
 def indexed(program: Program) -> dict[str, Expr]:
@@ -418,22 +418,25 @@ def merged(steps: list[s.Step]) -> list[s.Step]:
     found: list[s.Step] = []
     for step in steps:
         match step:
-            case s.Work():
-                if step == s.Work():
+            case s.WorkStep():
+                if step == s.WorkStep():
                     continue
-                if found and isinstance(found[-1], s.Work):
+                if found and isinstance(found[-1], s.WorkStep):
                     found[-1] = costs.added(found[-1], step)
                     continue
                 found.append(step)
-            case s.Load() if not step.gathers:
+            case s.LoadStep() if not step.gathers:
                 at = len(found)
-                while at and isinstance(found[at - 1], s.Work | s.Need | s.Let):
+                while at and isinstance(
+                    found[at - 1], s.WorkStep | s.NeedStep | s.LetStep
+                ):
                     at -= 1
                 found.insert(at, step)
             case (
-                s.Load() | s.Need() | s.ScalarLoad() | s.Store() | s.Copy() | s.Group()
-                | s.GroupWait() | s.Product() | s.Out() | s.Expect() | s.Arrive()
-                | s.Wait() | s.Sync() | s.Let() | s.Loop() | s.Branch()
+                s.LoadStep() | s.NeedStep() | s.ScalarLoadStep() | s.StoreStep()
+                | s.CopyStep() | s.CommitStep() | s.GroupWaitStep() | s.ProductStep()
+                | s.CopyOutStep() | s.ExpectStep() | s.ArriveStep() | s.WaitStep()
+                | s.SyncStep() | s.LetStep() | s.LoopStep() | s.BranchStep()
             ):  # fmt: skip
                 found.append(step)
     return found

@@ -41,7 +41,7 @@ class Read:
 
 
 @dataclass
-class Footprint:
+class LaunchTraffic:
     """Everything that the blocks of a launch read and write."""
 
     sizes: Mapping[str, float]

@@ -84,7 +84,7 @@ def _candidate(answer: str, kernel: str) -> Candidate | None:
 
 
 @dataclass(frozen=True)
-class Form:
+class FormedAnswer:
     """An answer of a model that has the form which it was asked for.
 
     ``said``: its reason, or its advice; ``source`` "" where it hands in no kernel.
@@ -97,14 +97,14 @@ class Form:
     applies: bool = True
 
 
-def form(answer: str) -> Form | None:
+def form(answer: str) -> FormedAnswer | None:
     """What stands in an answer; None where it has not the form."""
     begin, end = answer.find("{"), answer.rfind("}")
     try:
         told: Any = json.loads(answer[begin : end + 1])
         if "text" in told and "rationale" not in told:
             about = f" (about {told['about']}, from trials {told['trials']})"
-            return Form(f"{told['text']}{about}", "")
+            return FormedAnswer(f"{told['text']}{about}", "")
         source = told.get("source") or ""
         if not isinstance(source, str):
             return None
@@ -112,7 +112,7 @@ def form(answer: str) -> Form | None:
         invariants = (str(i) for i in told.get("invariants") or ())
         said = str(told.get("rationale") or "")
         applies = bool(told.get("applies", True))
-        return Form(said, source, tuple(statics), tuple(invariants), applies)
+        return FormedAnswer(said, source, tuple(statics), tuple(invariants), applies)
     # Brackets in brackets without end are what a RecursionError is for.
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None

@@ -59,7 +59,7 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Request:
+class ModelRequest:
     """One request. ``asked`` None: the same as the one before.
 
     ``back``: whether ``asked`` is what was wrong with the last answer, and not a new
@@ -79,7 +79,7 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownConversation:
     """A conversation. ``left_out``: requests that are not on the page."""
 
     anchor: str
@@ -89,7 +89,7 @@ class Shown:
     took: str
     ended: bool
     end: str
-    requests: tuple[Request, ...]
+    requests: tuple[ModelRequest, ...]
     left_out: int
     unread: bool = False
 
@@ -104,7 +104,7 @@ class Conversations:
 
     run: str
     took: str
-    all: tuple[Shown, ...]
+    all: tuple[ShownConversation, ...]
     instructions: tuple[tuple[str, Text], ...]
     cut: bool
     anchors: Mapping[int, str] = field(default_factory=dict[int, str])
@@ -123,7 +123,7 @@ def conversations(
     """
     if found.started.agent != "model" and not any(talks(t) for t in found.trials):
         return None
-    maker = _Maker(candidates, anchors, fetch)
+    maker = _ConversationMaker(candidates, anchors, fetch)
     best = found.best.number if found.best else None
     ordered = sorted(found.trials, key=lambda t: (t.number != best, t.number))
     made = [shown for trial in ordered for shown in maker.trial(trial)]
@@ -142,7 +142,7 @@ def conversations(
     )
 
 
-class _Maker:
+class _ConversationMaker:
     """Prepares conversations one after the other, while there is room on the page."""
 
     def __init__(
@@ -158,21 +158,21 @@ class _Maker:
         self.instructions: dict[str, Text] = {}
         self.cut = False
 
-    def trial(self, trial: Trial) -> list[Shown]:
+    def trial(self, trial: Trial) -> list[ShownConversation]:
         """The conversations of a trial."""
         return [
             self._talk(trial, talk, f"asked-{trial.number}-{number}")
             for number, talk in enumerate(talks(trial), 1)
         ]
 
-    def _talk(self, trial: Trial, talk: Talk, anchor: str) -> Shown:
+    def _talk(self, trial: Trial, talk: Talk, anchor: str) -> ShownConversation:
         what = "advice"
         if talk.about == "kernel":
             what = trial.proposal.optimisation if trial.proposal else "a kernel"
         end = _end(trial, talk)
         said = _said(talk.artefact, self._fetch)
         if said is None:
-            return Shown(
+            return ShownConversation(
                 anchor, trial.number, talk.about, what, "", talk.ended, end, (), 0, True
             )
         if talk.about not in self.instructions and said.instructions:
@@ -181,7 +181,7 @@ class _Maker:
         self._left -= len(turns)
         left_out = len(said.turns) - len(turns)
         self.cut = self.cut or left_out > 0
-        return Shown(
+        return ShownConversation(
             anchor,
             trial.number,
             talk.about,
@@ -195,12 +195,12 @@ class _Maker:
 
     def _requests(
         self, trial: Trial, talk: Talk, every: Sequence[Turn], turns: Sequence[Turn]
-    ) -> tuple[Request, ...]:
+    ) -> tuple[ModelRequest, ...]:
         verdicts = _verdicts(trial, talk, every)
         parent = self._candidates.get(-1 if trial.parent is None else trial.parent)
         before = parent.source if parent is not None else ""
         prompts: list[str] = []
-        found: list[Request] = []
+        found: list[ModelRequest] = []
         for number, turn in enumerate(turns, 1):
             answer, before = self._answer(turn, before)
             asked, back = self._asked(turn, prompts)
@@ -208,7 +208,7 @@ class _Maker:
             status = verdict.status if verdict else "accepted" if attempt else ""
             met = f"met-attempt-{attempt}-of-trial-{trial.number}"
             found.append(
-                Request(
+                ModelRequest(
                     number,
                     asked,
                     back,

@@ -97,7 +97,7 @@ def roofline_of(found: History, subject: Subject) -> Plot | str:
     if peak is None:
         return f"The peak rates of {device} are not known."
     best = found.best
-    points: list[plots.Point] = []
+    points: list[plots.RooflinePoint] = []
     per = work.flops if work.flops else work.bytes
     for trial in found.trials:
         time = _time(found, trial)
@@ -105,17 +105,17 @@ def roofline_of(found: History, subject: Subject) -> Plot | str:
             continue
         name, link = f"trial {trial.number}", f"#trial-{trial.number}"
         sort = "start" if trial.parent is None else "trial"
-        points.append(plots.Point(name, per / time / 1e6, sort, link))
+        points.append(plots.RooflinePoint(name, per / time / 1e6, sort, link))
     verdict = best.verdict if best else None
     if best is None or verdict is None or not best.microseconds:
         return "There is no correct kernel, so that no rate is known."
     if verdict.measured is not None:
         points += [
-            plots.Point(name, per / took / 1e6, "baseline")
+            plots.RooflinePoint(name, per / took / 1e6, "baseline")
             for name, took in verdict.measured.baselines.items()
         ]
     points.append(
-        plots.Point(
+        plots.RooflinePoint(
             f"the best, trial {best.number}", per / best.microseconds / 1e6, "best",
             f"#trial-{best.number}",
         )

@@ -16,7 +16,7 @@ from argus.diagnostics import CATALOGUE, ArgusError, Span
 from argus.evaluation.judge.candidate import written
 from argus.report.attempts import Try
 from argus.report.kernel import Compiled
-from argus.report.sources import DiffLine, Knob, difference, knobs
+from argus.report.sources import DiffLine, KnobDifference, difference, knobs
 from argus.runs.history import Trial
 from argus.runs.records import Candidate, Finding, Verdict
 from argus.verify.render.data import counterexample_of
@@ -38,7 +38,7 @@ class Fix:
 
     text: str
     trial: int | None
-    knobs: tuple[Knob, ...] = ()
+    knobs: tuple[KnobDifference, ...] = ()
     diff: tuple[DiffLine, ...] = ()
 
 

@@ -14,7 +14,7 @@ _EFFECTS = 40
 
 
 @dataclass(frozen=True)
-class Entry:
+class PolicyChange:
     """A change of a number: its key in words, before ("" if new), after, trials."""
 
     trial: int
@@ -40,8 +40,8 @@ class Learnt:
     """The history of a run's policy. ``left_out``: effects that are not listed."""
 
     series: tuple[tuple[str, tuple[tuple[int, float], ...]], ...]
-    preferences: tuple[Entry, ...]
-    effects: tuple[Entry, ...]
+    preferences: tuple[PolicyChange, ...]
+    effects: tuple[PolicyChange, ...]
     left_out: int
     advice: tuple[Sentence, ...]
     notes: tuple[tuple[int, str], ...]
@@ -95,8 +95,8 @@ def _moved(change: Change) -> float:
     return abs(float(change.after) - before)
 
 
-def _entry(trial: int, change: Change) -> Entry:
-    return Entry(
+def _entry(trial: int, change: Change) -> PolicyChange:
+    return PolicyChange(
         trial, _name(change), _number(change.before), _number(change.after),
         change.trials,
     )  # fmt: skip

@@ -34,7 +34,7 @@ _CELL = 19, 17
 
 
 @dataclass(frozen=True)
-class Stop:
+class TilePicture:
     """One picture. ``how``: what brings the tile here, in a few words."""
 
     level: str
@@ -50,7 +50,7 @@ class Way:
     """The pictures of one tensor, or of an accumulator, in the order of the data."""
 
     name: str
-    stops: list[Stop] = field(default_factory=list[Stop])
+    stops: list[TilePicture] = field(default_factory=list[TilePicture])
     multiplied: bool = False
     """Whether matrix instructions read it from shared memory."""
 
@@ -60,7 +60,7 @@ class Way:
         found = [*dict.fromkeys(s.level for s in self.stops)]
         return " → ".join([*found, *(["tensor cores"] if self.multiplied else [])])
 
-    def add(self, stop: Stop | None) -> None:
+    def add(self, stop: TilePicture | None) -> None:
         """A further stop, unless the same picture is there already."""
         if stop is None or len(self.stops) >= _MOST_STOPS:
             return
@@ -80,7 +80,7 @@ def ways(program: Program, arguments: Mapping[str, int | float]) -> list[Way]:
     def way(name: str) -> Way:
         return found.setdefault(name, Way(name))
 
-    def tile(value: o.Tile | SharedView, how: str) -> Stop | None:
+    def tile(value: o.Tile | SharedView, how: str) -> TilePicture | None:
         return _tile(value, how, program.target)
 
     for op in walk(program.body):
@@ -149,7 +149,7 @@ def _element(shape: tuple[int, ...]) -> tuple[int, ...]:
     )
 
 
-def _tile(value: o.Tile | SharedView, how: str, target: Target) -> Stop | None:
+def _tile(value: o.Tile | SharedView, how: str, target: Target) -> TilePicture | None:
     """A tile in shared memory or in registers; None where it has no shape to draw."""
     if not value.shape:
         return None
@@ -162,7 +162,7 @@ def _tile(value: o.Tile | SharedView, how: str, target: Target) -> Stop | None:
         swizzle = layout.swizzle if layout else 0
         turned = f"swizzle {swizzle}" if swizzle else "no swizzle"
         caption = f"{shown} {value.dtype}, {turned}; {_said(grid)}"
-        return Stop(
+        return TilePicture(
             "shared memory", _holder(value.alloc), caption, how, svg.grid(grid, _CELL),
             (id(value.alloc), value.shape),
         )  # fmt: skip
@@ -174,7 +174,9 @@ def _tile(value: o.Tile | SharedView, how: str, target: Target) -> Stop | None:
         f"{shown} {value.dtype} over {count} threads, {each} elements each; "
         f"{_said(grid)}"
     )
-    return Stop("registers", title, caption, how, svg.grid(grid, _CELL), value.layout)
+    return TilePicture(
+        "registers", title, caption, how, svg.grid(grid, _CELL), value.layout
+    )
 
 
 def _holder(alloc: SharedAlloc) -> str:
@@ -198,7 +200,7 @@ def _said(grid: ElementGrid) -> str:
     )
 
 
-def _global(view: GlobalView, env: Mapping[str, Any], how: str) -> Stop | None:
+def _global(view: GlobalView, env: Mapping[str, Any], how: str) -> TilePicture | None:
     """The tile in its tensor, at the block and the iteration of ``env``."""
     tensor = view.tensor
     at, extents = _origin(view, env)
@@ -229,7 +231,7 @@ def _global(view: GlobalView, env: Mapping[str, Any], how: str) -> Stop | None:
         (marked[0], marked[1]) if two else (0, marked[0]),
         (names[0], names[1]) if two else ("", names[0]),
     )
-    return Stop(
+    return TilePicture(
         "global memory", region.title, f"{region.caption}.", how, svg.region(region),
         ("global", tensor.name),
     )  # fmt: skip

@@ -22,7 +22,7 @@ _STATES: dict[State, str] = {
 
 
 @dataclass(frozen=True)
-class Fact:
+class OverviewFact:
     """A name, a value, and what is to be said of it."""
 
     name: str
@@ -43,7 +43,7 @@ class Overview:
     start: str
     best: str
     factor: str
-    facts: tuple[Fact, ...]
+    facts: tuple[OverviewFact, ...]
     notes: tuple[str, ...]
 
 
@@ -85,36 +85,42 @@ def _alike(a: Verdict | None, b: Verdict | None) -> bool:
     return (a.measured is None) == (b.measured is None)
 
 
-def _facts(found: History, verdict: Verdict | None, best: float | None) -> list[Fact]:
-    facts: list[Fact] = []
+def _facts(
+    found: History, verdict: Verdict | None, best: float | None
+) -> list[OverviewFact]:
+    facts: list[OverviewFact] = []
     if verdict is not None and best is not None and found.best is not None:
         took = f"of {plural(len(found.trials), 'trial')}, in {seconds(found.seconds)}"
-        facts.append(Fact("found in", f"trial {found.best.number}", took))
+        facts.append(OverviewFact("found in", f"trial {found.best.number}", took))
         if verdict.measured is not None:
             m = verdict.measured
             within = f"{duration(m.low)} to {duration(m.high)}"
-            facts.append(Fact("95 % interval", within, f"{m.samples} samples"))
+            facts.append(OverviewFact("95 % interval", within, f"{m.samples} samples"))
             for name, took in m.baselines.items():
                 note = f"{factor(took / best)} as long, measured beside it"
-                facts.append(Fact(name, duration(took), note))
+                facts.append(OverviewFact(name, duration(took), note))
         else:
-            facts.append(Fact("baseline", "none", "it is measured on a GPU only"))
+            facts.append(
+                OverviewFact("baseline", "none", "it is measured on a GPU only")
+            )
         limit = verdict.limit_microseconds
         if limit:
             note = f"{share(limit, best)} of it is reached"
-            facts.append(Fact("speed of light", duration(limit), f"a bound; {note}"))
+            facts.append(
+                OverviewFact("speed of light", duration(limit), f"a bound; {note}")
+            )
         if verdict.predicted is not None:
             p = verdict.predicted
             if verdict.measured is not None:
                 said = f"{duration(p.microseconds)} predicted"
-                facts.append(Fact("model", said, f"bound by {p.bottleneck}"))
+                facts.append(OverviewFact("model", said, f"bound by {p.bottleneck}"))
             else:
-                facts.append(Fact("bound by", p.bottleneck, "by the model"))
+                facts.append(OverviewFact("bound by", p.bottleneck, "by the model"))
         if verdict.error is not None:
-            facts.append(Fact("error", f"{verdict.error:.1e}", "against fp64"))
+            facts.append(OverviewFact("error", f"{verdict.error:.1e}", "against fp64"))
     else:
         took = plural(len(found.trials), "trial")
-        facts.append(Fact("took", seconds(found.seconds), took))
+        facts.append(OverviewFact("took", seconds(found.seconds), took))
     return facts
 
 
@@ -177,7 +183,7 @@ class Spent:
 
 
 @dataclass(frozen=True)
-class Effort:
+class RunEffort:
     """What a run took, where, and how to repeat it."""
 
     spent: tuple[Spent, ...]
@@ -188,7 +194,7 @@ class Effort:
     """Whether the task is a file of the user, which the commands do not hold."""
 
 
-def effort(run: Run, found: History) -> Effort:
+def effort(run: Run, found: History) -> RunEffort:
     """The foot of the page."""
     started = found.started
     limits, cost = found.budget, found.cost
@@ -207,7 +213,7 @@ def effort(run: Run, found: History) -> Effort:
     environment = {**started.environment, "policy": _policy(found)}
     if found.resumed:
         environment["resumed"] = plural(found.resumed, "time")
-    return Effort(
+    return RunEffort(
         spent,
         tuple((name, seconds(took)) for name, took in stages.items()),
         tuple(environment.items()),

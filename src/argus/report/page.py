@@ -32,9 +32,16 @@ from argus.report.levels import Way, ways
 from argus.report.overview import effort, overview
 from argus.report.pipeline import pipeline
 from argus.report.plots import histories
-from argus.report.sources import DiffLine, Knob, Pair, difference, knobs, side_by_side
+from argus.report.sources import (
+    DiffLine,
+    KernelBesideCuda,
+    KnobDifference,
+    difference,
+    knobs,
+    side_by_side,
+)
 from argus.report.text import LONGEST, finalised
-from argus.report.trials import GROUPS, Row, rows
+from argus.report.trials import GROUPS, TrialRow, rows
 from argus.report.words import duration, plural
 from argus.runs.artefacts import candidate_in
 from argus.runs.history import History, Trial, history
@@ -55,10 +62,10 @@ class Best:
     parts: tuple[tuple[str, str, float], ...]
     """(resource, time, share of the whole) that the model says."""
     ways: tuple[Way, ...]
-    pair: Pair | str | None
+    pair: KernelBesideCuda | str | None
     pipeline: Plot | str
     source: str
-    knobs: tuple[Knob, ...]
+    knobs: tuple[KnobDifference, ...]
     diff: tuple[DiffLine, ...]
 
 
@@ -144,7 +151,7 @@ def _drawn(make: Callable[[], Plot | str]) -> Plot | str:
         return f"This picture cannot be made: {error.diagnostics[0].message}."
 
 
-def _groups(table: list[Row]) -> Groups:
+def _groups(table: list[TrialRow]) -> Groups:
     count = Counter(r.group for r in table)
     return Groups(
         len(table), tuple((g, name, count[g]) for g, name in GROUPS if count[g])
@@ -203,7 +210,7 @@ def _parts(trial: Trial) -> tuple[tuple[str, str, float], ...]:
     )
 
 
-def _pair(made: Compiled) -> Pair | str:
+def _pair(made: Compiled) -> KernelBesideCuda | str:
     try:
         return side_by_side(made.candidate.source, made.cuda(), made.file)
     except ArgusError as error:
@@ -220,7 +227,7 @@ def _pipeline(made: Compiled, best: Trial) -> Plot:
 
 def _against(
     first: Candidate | None, best: Candidate
-) -> tuple[tuple[Knob, ...], tuple[DiffLine, ...]]:
+) -> tuple[tuple[KnobDifference, ...], tuple[DiffLine, ...]]:
     if first is None:
         return (), ()
     return knobs(first, best), difference(first.source, best.source)

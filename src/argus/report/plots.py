@@ -47,7 +47,7 @@ class Bar:
 
 
 @dataclass(frozen=True)
-class Point:
+class RooflinePoint:
     """A kernel in the roofline plot; ``kind`` chooses its mark."""
 
     name: str
@@ -174,7 +174,7 @@ def ablation(bars: Sequence[Bar], kind: str) -> Plot:
     return drawn("ablation", "the final kernel without each optimisation", draw, height)
 
 
-def roofline(roof: Roof, points: Sequence[Point], kind: str) -> Plot:
+def roofline(roof: Roof, points: Sequence[RooflinePoint], kind: str) -> Plot:
     """Operations per second against operations per byte, under the device's limits."""
     ridge = roof.tflops / roof.terabytes
     low, high = min(ridge, roof.intensity) / 4, max(ridge, roof.intensity) * 4
@@ -235,7 +235,7 @@ def roofline(roof: Roof, points: Sequence[Point], kind: str) -> Plot:
     return drawn("roofline", label, draw, 3.7)
 
 
-def bandwidth(terabytes: float, points: Sequence[Point], kind: str) -> Plot:
+def bandwidth(terabytes: float, points: Sequence[RooflinePoint], kind: str) -> Plot:
     """Bytes per second of each trial; ``tflops`` of a point stands for terabytes."""
 
     def draw(sheet: Sheet) -> None:

@@ -33,7 +33,7 @@ class DiffLine:
 
 
 @dataclass(frozen=True)
-class Knob:
+class KnobDifference:
     """A parameter whose value differs; "" where there was none."""
 
     name: str
@@ -41,12 +41,12 @@ class Knob:
     after: str
 
 
-def knobs(before: Candidate, after: Candidate) -> tuple[Knob, ...]:
+def knobs(before: Candidate, after: Candidate) -> tuple[KnobDifference, ...]:
     """Parameters of the design, or static ones, that differ."""
     a = {**before.statics, **before.design}
     b = {**after.statics, **after.design}
     return tuple(
-        Knob(name, str(a.get(name, "")), str(b.get(name, "")))
+        KnobDifference(name, str(a.get(name, "")), str(b.get(name, "")))
         for name in {**a, **b}
         if a.get(name) != b.get(name)
     )
@@ -89,7 +89,7 @@ def _where(line: str) -> str:
 
 
 @dataclass(frozen=True)
-class Line:
+class KernelLine:
     """A line of the kernel. ``hue`` where CUDA is made from it, which it leads to."""
 
     number: int
@@ -109,16 +109,16 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class Pair:
+class KernelBesideCuda:
     """A kernel beside its CUDA. ``prelude``: device functions, in front of it."""
 
-    lines: tuple[Line, ...]
+    lines: tuple[KernelLine, ...]
     pieces: tuple[Piece, ...]
     prelude: str
     mapped: tuple[int, ...]
 
 
-def side_by_side(source: str, cuda: str, file: str) -> Pair:
+def side_by_side(source: str, cuda: str, file: str) -> KernelBesideCuda:
     """Connect the two by the marks in the CUDA; ``file``: how marks name the source."""
     prelude, kernel = _parted(cuda)
     mark = re.compile(rf"^\s*{re.escape(comment(f'{file}:'))}(\d+): ")
@@ -143,8 +143,10 @@ def side_by_side(source: str, cuda: str, file: str) -> Pair:
         )
         seen.add(number)
     lines = source.splitlines()[:_MOST]
-    shown = tuple(Line(i, t[:LONGEST], hues.get(i)) for i, t in enumerate(lines, 1))
-    return Pair(shown, tuple(pieces), prelude, tuple(mapped))
+    shown = tuple(
+        KernelLine(i, t[:LONGEST], hues.get(i)) for i, t in enumerate(lines, 1)
+    )
+    return KernelBesideCuda(shown, tuple(pieces), prelude, tuple(mapped))
 
 
 def _parted(cuda: str) -> tuple[str, str]:

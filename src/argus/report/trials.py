@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from argus.report.findings import local
-from argus.report.sources import DiffLine, Knob, difference, knobs
+from argus.report.sources import DiffLine, KnobDifference, difference, knobs
 from argus.report.words import duration, factor
 from argus.runs.history import Trial
 from argus.runs.records import Candidate, Change, Finding, Verdict
@@ -27,7 +27,7 @@ _CHANGES = 8
 
 
 @dataclass(frozen=True)
-class Offer:
+class OfferedProposal:
     """A proposal of the planner: its chance of being drawn, and its worth."""
 
     optimisation: str
@@ -38,7 +38,7 @@ class Offer:
 
 
 @dataclass(frozen=True)
-class Row:
+class TrialRow:
     """One trial. Times are texts, "" where there is none."""
 
     number: int
@@ -55,9 +55,9 @@ class Row:
     reason: str
     parent: int | None
     invariants: tuple[str, ...]
-    offers: tuple[Offer, ...]
+    offers: tuple[OfferedProposal, ...]
     more_offers: int
-    knobs: tuple[Knob, ...]
+    knobs: tuple[KnobDifference, ...]
     diff: tuple[DiffLine, ...]
     findings: tuple[Finding, ...]
     changes: tuple[Change, ...]
@@ -70,9 +70,9 @@ class Row:
 
 def rows(
     trials: Sequence[Trial], candidates: Mapping[int, Candidate], met: set[int]
-) -> list[Row]:
+) -> list[TrialRow]:
     """All trials in order. ``met``: trials that the section of findings shows."""
-    found: list[Row] = []
+    found: list[TrialRow] = []
     best = math.inf
     for trial in trials:
         group = group_of(trial, best)
@@ -99,13 +99,13 @@ def group_of(trial: Trial, best: float) -> str:
 
 def _row(
     trial: Trial, group: str, candidates: Mapping[int, Candidate], met: bool
-) -> Row:
+) -> TrialRow:
     proposal, verdict, learned = trial.proposal, trial.verdict, trial.learned
     mine = candidates.get(trial.number)
     parent = candidates.get(trial.parent) if trial.parent is not None else None
     offers = _offers(trial)
     changes = trial.changes
-    return Row(
+    return TrialRow(
         trial.number,
         group,
         proposal.optimisation if proposal else "start",
@@ -174,13 +174,13 @@ def _why(trial: Trial) -> str:
     return verdict.summary
 
 
-def _offers(trial: Trial) -> tuple[Offer, ...]:
+def _offers(trial: Trial) -> tuple[OfferedProposal, ...]:
     proposed = trial.proposed
     if proposed is None or trial.parent is None:
         return ()
     chances = [*proposed.probabilities, *([0.0] * len(proposed.proposals))]
     found = [
-        Offer(
+        OfferedProposal(
             p.optimisation,
             p.where,
             _gain(p.predicted_gain),

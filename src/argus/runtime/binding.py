@@ -30,7 +30,7 @@ class ArgumentWarning(UserWarning):
 
 
 @dataclass(frozen=True, slots=True)
-class Binding:
+class CallBinding:
     """What a call means to a kernel, addresses apart.
 
     ``values`` are those of dim, stride and param symbols by name. ``empty`` says that
@@ -49,7 +49,7 @@ def bind(
     tensors: Sequence[TensorArg],
     scalars: Sequence[object],
     device_kind: str = "cuda",
-) -> Binding:
+) -> CallBinding:
     """Check arguments, in the order of ``spec.tensors`` and ``spec.scalars``.
 
     Raises ArgusError: AG0802 (element type), AG0803 (rank), AG0804 (sizes), AG0805
@@ -67,7 +67,7 @@ def bind(
     empty = [given for _, given in pairs if 0 in given.shape]
     outputs = [given for declared, given in pairs if declared.name in spec.outputs]
     if outputs and all(0 in given.shape for given in outputs):
-        return Binding(values, device, strides, empty=True)
+        return CallBinding(values, device, strides, empty=True)
     for declared, given in pairs:
         if given in empty:
             raise fail(
@@ -80,7 +80,7 @@ def bind(
         if declared.name in spec.outputs:
             _check_writable(declared, given, step)
     _check_requirements(spec, values)
-    return Binding(values, device, strides, empty=False)
+    return CallBinding(values, device, strides, empty=False)
 
 
 def grid_size(spec: LaunchSpec, values: Mapping[str, Number], sm_count: int) -> int:
@@ -317,7 +317,7 @@ def _bad_scalar(param: ScalarParam, value: object, expected: str) -> ArgusError:
 
 
 def check_addresses(
-    spec: LaunchSpec, tensors: Sequence[TensorArg], binding: Binding
+    spec: LaunchSpec, tensors: Sequence[TensorArg], binding: CallBinding
 ) -> None:
     """Alignment (ArgusError AG0806), and outputs that overlap (ArgumentWarning)."""
     by_name = {t.name: i for i, t in enumerate(spec.tensors)}
@@ -349,7 +349,7 @@ def _overlap(
     b: int,
     spec: LaunchSpec,
     tensors: Sequence[TensorArg],
-    binding: Binding,
+    binding: CallBinding,
 ) -> bool:
     """Whether two tensors may share bytes; exact for equal strides, else by range."""
     x, y = tensors[a], tensors[b]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from argus.diagnostics import ArgusError, Diagnostic, Reporter
 from argus.runtime import log as logs
 from argus.runtime import nvrtc
-from argus.runtime.log import Finding, ResourceUsage
+from argus.runtime.log import LogFinding, ResourceUsage
 
 __all__ = ["BuildOptions", "Cubin", "ResourceUsage", "build"]
 
@@ -161,7 +161,7 @@ def _report_findings(
 
 
 def _diagnostic(
-    finding: Finding, source: str, ptx: str | None, file: str | None
+    finding: LogFinding, source: str, ptx: str | None, file: str | None
 ) -> Diagnostic:
     number = logs.source_line(finding, ptx)
     notes = [finding.line]

@@ -23,7 +23,7 @@ from argus.ir.launch import LaunchSpec
 from argus.runtime import nvrtc
 from argus.runtime.build import BuildOptions, Cubin, ResourceUsage, build
 from argus.runtime.keys import build_key
-from argus.runtime.store import Store
+from argus.runtime.store import CacheStore
 
 DEFAULT_LIMIT = 1 << 30
 """Bytes of the cache unless ``ARGUS_CACHE_LIMIT_MB`` says otherwise; 0: no cache."""
@@ -47,7 +47,7 @@ class Builder(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Specialisation:
+class BuiltSpecialisation:
     """What a warm start gets: everything needed to launch."""
 
     spec: LaunchSpec
@@ -55,9 +55,9 @@ class Specialisation:
 
 
 class Cache:
-    """Cubins and launch specifications in a `Store`."""
+    """Cubins and launch specifications in a `CacheStore`."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: CacheStore) -> None:
         self.store = store
 
     def cubin(
@@ -88,14 +88,14 @@ class Cache:
                 self.store.put(_BUILDS, key, _pack(made))
             return made
 
-    def find(self, key: str) -> Specialisation | None:
+    def find(self, key: str) -> BuiltSpecialisation | None:
         """What :meth:`remember` kept under ``key`` (a `specialisation_key`)."""
         found = self.store.read(_SPECIALISATIONS, key, _leading)
         if found is None:
             return None
         build, spec = found
         cubin = self._cubin(build)
-        return None if cubin is None else Specialisation(spec, cubin)
+        return None if cubin is None else BuiltSpecialisation(spec, cubin)
 
     def remember(
         self,
@@ -124,7 +124,7 @@ def default_cache() -> Cache:
 
 @once
 def _cache_of(root: Path | None, limit: int) -> Cache:
-    return Cache(Store(root, limit))  # one per folder, so that warnings come once
+    return Cache(CacheStore(root, limit))  # one per folder, so that warnings come once
 
 
 def cache_directory() -> Path | None:

@@ -37,7 +37,7 @@ class DeviceInfo:
 
 
 @dataclass(frozen=True, slots=True)
-class Function:
+class LoadedFunction:
     """A kernel loaded on one device; ``handle`` and ``context`` are the driver's."""
 
     name: str
@@ -67,7 +67,7 @@ class Driver(Protocol):
 
     def load(
         self, image: bytes, entry: str, target: str, device: int, shape: LaunchShape
-    ) -> Function:
+    ) -> LoadedFunction:
         """Load a cubin on a device (``shape.grid`` is not looked at)."""
         ...
 
@@ -84,7 +84,10 @@ class Driver(Protocol):
         ...
 
     def launcher(
-        self, function: Function, shape: LaunchShape, params: ctypes.Array[c_void_p]
+        self,
+        function: LoadedFunction,
+        shape: LaunchShape,
+        params: ctypes.Array[c_void_p],
     ) -> Launch:
         """A launch with everything resolved; it keeps ``params`` alive."""
         ...
@@ -222,7 +225,7 @@ class CudaDriver:
 
     def load(
         self, image: bytes, entry: str, target: str, device: int, shape: LaunchShape
-    ) -> Function:
+    ) -> LoadedFunction:
         """Load a cubin on ``device`` and allow it its shared memory and cluster.
 
         Raises ArgusError AG0905 (built for another architecture), AG0710 (no such
@@ -252,7 +255,7 @@ class CudaDriver:
                     f"giving {entry} a cluster of {shape.cluster}",
                 )
         handle = function.value or 0
-        return Function(entry, device, info.multiprocessors, handle, context)
+        return LoadedFunction(entry, device, info.multiprocessors, handle, context)
 
     @contextmanager
     def _relaxed_capture(self) -> Generator[None, None, None]:
@@ -285,7 +288,10 @@ class CudaDriver:
         return 0 if self._torch_stream is None else self._torch_stream(device)
 
     def launcher(
-        self, function: Function, shape: LaunchShape, params: ctypes.Array[c_void_p]
+        self,
+        function: LoadedFunction,
+        shape: LaunchShape,
+        params: ctypes.Array[c_void_p],
     ) -> Launch:
         """A launch that costs one dictionary lookup and one driver call."""
         attribute = cuda.LaunchAttribute(cuda.CLUSTER_DIMENSION, 0, shape.cluster, 1, 1)

@@ -23,7 +23,7 @@ State = Literal["ok", "warn", "fail"]
 
 
 @dataclass(frozen=True, slots=True)
-class Fact:
+class EnvironmentFact:
     """One thing that was looked at.
 
     ``fail``: something that Argus is for does not work at all. ``warn``: an optional
@@ -36,10 +36,10 @@ class Fact:
     consequence: str | None = None
 
 
-def facts() -> tuple[Fact, ...]:
+def facts() -> tuple[EnvironmentFact, ...]:
     """Everything, in the order in which it is needed."""
     return (
-        Fact("python", "ok", platform.python_version()),
+        EnvironmentFact("python", "ok", platform.python_version()),
         _package("numpy", "nothing works without arrays", missing="fail"),
         _nvrtc(),
         *_driver(),
@@ -52,7 +52,7 @@ def facts() -> tuple[Fact, ...]:
         *(_extra(*words) for words in _EXTRAS),
         _nvcc(),
         _cache(),
-        Fact("runs", "ok", str(data_folder())),
+        EnvironmentFact("runs", "ok", str(data_folder())),
     )
 
 
@@ -64,46 +64,48 @@ _EXTRAS = (
 """What a package is called, its module, the extra that brings it, what lacks it."""
 
 
-def _extra(name: str, module: str, extra: str, lacking: str) -> Fact:
+def _extra(name: str, module: str, extra: str, lacking: str) -> EnvironmentFact:
     """A package that one part wants; without it all else works."""
     if importlib.util.find_spec(module) is None:
         help_ = f"{lacking}: pip install 'argus-gpu[{extra}]'"
-        return Fact(name, "ok", "not installed", help_)
-    return Fact(name, "ok", "installed")
+        return EnvironmentFact(name, "ok", "not installed", help_)
+    return EnvironmentFact(name, "ok", "installed")
 
 
-def _package(name: str, consequence: str, missing: State) -> Fact:
+def _package(name: str, consequence: str, missing: State) -> EnvironmentFact:
     if importlib.util.find_spec(name) is None:
-        return Fact(name, missing, "not installed", consequence)
+        return EnvironmentFact(name, missing, "not installed", consequence)
     # Imported here: it takes longer than a warm start, and only this command wants it.
     from importlib.metadata import PackageNotFoundError, version
 
     try:
-        return Fact(name, "ok", version(name))
+        return EnvironmentFact(name, "ok", version(name))
     except PackageNotFoundError:
-        return Fact(name, "ok", "of unknown version")
+        return EnvironmentFact(name, "ok", "of unknown version")
 
 
-def _nvrtc() -> Fact:
+def _nvrtc() -> EnvironmentFact:
     try:
         major, minor = nvrtc.loaded_version()
         known = nvrtc.supported_architectures()
     except ArgusError as error:
-        return Fact(
+        return EnvironmentFact(
             "nvrtc", "fail", _words(error), "no kernel can be built: NVRTC is missing"
         )
     found = f"{major}.{minor} (wheel {nvrtc.installed_version() or 'not installed'})"
     lacking = [name for name, target in TARGETS.items() if target.number not in known]
     if lacking:
-        return Fact("nvrtc", "warn", found, f"it cannot build for {', '.join(lacking)}")
-    return Fact("nvrtc", "ok", found)
+        return EnvironmentFact(
+            "nvrtc", "warn", found, f"it cannot build for {', '.join(lacking)}"
+        )
+    return EnvironmentFact("nvrtc", "ok", found)
 
 
-def _driver() -> Iterator[Fact]:
+def _driver() -> Iterator[EnvironmentFact]:
     try:
         driver = cuda_driver()
     except ArgusError as error:
-        yield Fact(
+        yield EnvironmentFact(
             "driver",
             "warn",
             _words(error),
@@ -116,24 +118,26 @@ def _driver() -> Iterator[Fact]:
         yield _guarded(f"device {index}", lambda i=index: _device(driver.info(i)))
 
 
-def _guarded(name: str, look: Callable[[], Fact]) -> Fact:
+def _guarded(name: str, look: Callable[[], EnvironmentFact]) -> EnvironmentFact:
     try:
         return look()
     except ArgusError as error:
-        return Fact(name, "fail", _words(error), "the driver does not answer")
+        return EnvironmentFact(
+            name, "fail", _words(error), "the driver does not answer"
+        )
 
 
-def _driver_version(driver: CudaDriver) -> Fact:
+def _driver_version(driver: CudaDriver) -> EnvironmentFact:
     version = driver.version()
     found = f"CUDA {version[0]}.{version[1]}, {driver.device_count} device(s)"
     if version[0] < 13:
-        return Fact(
+        return EnvironmentFact(
             "driver", "fail", found, "binaries of CUDA 13 need a driver of CUDA 13"
         )
-    return Fact("driver", "ok", found)
+    return EnvironmentFact("driver", "ok", found)
 
 
-def _device(info: DeviceInfo) -> Fact:
+def _device(info: DeviceInfo) -> EnvironmentFact:
     major, minor = info.capability
     found = (
         f"{info.name}, sm_{major}{minor}, {info.multiprocessors} multiprocessors, "
@@ -142,13 +146,15 @@ def _device(info: DeviceInfo) -> Fact:
     name = f"device {info.index}"
     target = target_for_capability(info.capability)
     if target is None:
-        return Fact(name, "warn", found, "no target of this version runs on it")
+        return EnvironmentFact(
+            name, "warn", found, "no target of this version runs on it"
+        )
     lacking = [f"no {x}" for f, x in _PARTS.items() if not has_family(f, target.name)]
     if not lacking:
-        return Fact(name, "ok", found)
+        return EnvironmentFact(name, "ok", found)
     *first, last = lacking
     what = f"{', '.join(first)} and {last}" if first else last
-    return Fact(
+    return EnvironmentFact(
         name, "warn", found, f"kernels with target {target.name} only: it has {what}"
     )
 
@@ -157,36 +163,38 @@ _PARTS = {"wgmma": "wgmma", "tma": "TMA", "cluster": "clusters"}
 """Families of instructions that kernels may want, and what people call them."""
 
 
-def _nvcc() -> Fact:
+def _nvcc() -> EnvironmentFact:
     path = shutil.which("nvcc")
     if path is None:
-        return Fact(
+        return EnvironmentFact(
             "nvcc",
             "ok",
             "not found",
             "exported .cu files cannot be compiled here; nothing else needs it",
         )
-    return Fact("nvcc", "ok", path)
+    return EnvironmentFact("nvcc", "ok", path)
 
 
-def _cache() -> Fact:
+def _cache() -> EnvironmentFact:
     try:
         folder = cache_directory()
         why = default_cache().store.writable()
     except ArgusError as error:
-        return Fact("cache", "fail", _words(error), "no kernel can be built")
+        return EnvironmentFact("cache", "fail", _words(error), "no kernel can be built")
     if folder is None:
         off = default_cache().store.limit == 0
         found = "turned off by ARGUS_CACHE_LIMIT_MB" if off else "no home folder"
-        return Fact("cache", "warn", found, "every process builds its kernels again")
+        return EnvironmentFact(
+            "cache", "warn", found, "every process builds its kernels again"
+        )
     if why is not None:
-        return Fact(
+        return EnvironmentFact(
             "cache",
             "warn",
             f"{folder}: {why}",
             "every process builds its kernels again",
         )
-    return Fact("cache", "ok", str(folder))
+    return EnvironmentFact("cache", "ok", str(folder))
 
 
 def _words(error: ArgusError) -> str:

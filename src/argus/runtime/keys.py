@@ -20,7 +20,7 @@ from typing import cast
 from argus.ir.dtypes import DType
 from argus.runtime import nvrtc
 from argus.runtime.build import BuildOptions
-from argus.runtime.store import Store
+from argus.runtime.store import CacheStore
 
 _STAMPS = "stamps"
 """The kind of cache entry that holds a stamp of the package."""
@@ -113,7 +113,7 @@ def package_stamp() -> str:
     return stamp_of(Path(__file__).resolve().parent.parent, default_cache().store)
 
 
-def stamp_of(root: Path, store: Store) -> str:
+def stamp_of(root: Path, store: CacheStore) -> str:
     """Hash of the Python files below a folder, or what ``store`` knows that it is.
 
     The key of that is each file's path, size, inode and times. The time of the last

@@ -1,6 +1,6 @@
 """Launching a built kernel.
 
-    loaded = Loaded(spec, cubin.image)
+    loaded = LoadedKernel(spec, cubin.image)
     loaded(A, B, C, alpha)                  # checks, and launches on the current stream
     ready = loaded.prepare(A, B, C, alpha)  # the same, in two steps ...
     ready()                                 # ... of which this one costs about 1 µs
@@ -24,8 +24,14 @@ from argus.runtime.arguments import (
     is_torch,
     torch_types,
 )
-from argus.runtime.binding import Binding, bind, check_addresses, grid_size
-from argus.runtime.driver import Driver, Function, Launch, LaunchShape, cuda_driver
+from argus.runtime.binding import CallBinding, bind, check_addresses, grid_size
+from argus.runtime.driver import (
+    Driver,
+    Launch,
+    LaunchShape,
+    LoadedFunction,
+    cuda_driver,
+)
 from argus.runtime.packing import Parameters, pack
 from argus.runtime.tensor_map import MapRequest
 
@@ -48,12 +54,12 @@ Stream = int | _TorchStream | _CudaStream
 """A stream's handle, a torch stream, or an object with ``__cuda_stream__``."""
 
 
-class Prepared:
+class PreparedLaunch:
     """A call with everything resolved: call it to launch, as often as wanted.
 
     It launches on the addresses that were given, whatever is in them by then. ``grid``
     is the number of blocks; 0 launches nothing (an empty output). Keeps the tensors
-    alive if it came from :meth:`Loaded.prepare`.
+    alive if it came from :meth:`LoadedKernel.prepare`.
     """
 
     __slots__ = ("_device", "_launch", "_owners", "_stream_of", "grid", "parameters")
@@ -87,16 +93,16 @@ class Prepared:
         else:
             launch(stream if isinstance(stream, int) else _handle(stream))
 
-    def keeping(self, owners: tuple[object, ...]) -> "Prepared":
+    def keeping(self, owners: tuple[object, ...]) -> "PreparedLaunch":
         """The same call, which keeps ``owners`` alive."""
-        copy = Prepared.__new__(Prepared)
+        copy = PreparedLaunch.__new__(PreparedLaunch)
         for name in ("_device", "_launch", "_stream_of", "grid", "parameters"):
             setattr(copy, name, getattr(self, name))
         copy._owners = owners
         return copy
 
 
-class Loaded:
+class LoadedKernel:
     """A built kernel, loaded on each device when it is first launched there.
 
     ``image`` is the cubin. Safe to use from several threads.
@@ -112,9 +118,9 @@ class Loaded:
             *(s.name for s in spec.scalars),
         )
         self._driver = driver
-        self._functions: dict[int, Function] = {}
-        self._bindings: dict[tuple[object, ...], Binding] = {}
-        self._calls: dict[tuple[object, ...], Prepared] = {}
+        self._functions: dict[int, LoadedFunction] = {}
+        self._bindings: dict[tuple[object, ...], CallBinding] = {}
+        self._calls: dict[tuple[object, ...], PreparedLaunch] = {}
         self._lock = threading.Lock()
 
     def __call__(
@@ -136,7 +142,7 @@ class Loaded:
                 self._calls[key] = ready
         ready(stream)
 
-    def prepare(self, *values: object, **named: object) -> Prepared:
+    def prepare(self, *values: object, **named: object) -> PreparedLaunch:
         """Check the arguments, and resolve everything that a launch needs.
 
         Raises ArgusError AG0801 to AG0814, see `binding`.
@@ -144,7 +150,7 @@ class Loaded:
         given = self._ordered(values, named)
         return self._resolve(given, 0).keeping(given)
 
-    def function(self, device: int) -> Function:
+    def function(self, device: int) -> LoadedFunction:
         """The kernel on ``device``, loading it there if it is not.
 
         Raises ArgusError AG0903, AG0904, AG0905, AG0911 or AG0810.
@@ -201,7 +207,7 @@ class Loaded:
             raise fail("AG0801", None, f"`{entry}` lacks {wanted}", notes=[expects])
         return (*values, *(named[name] for name in names[len(values) :]))
 
-    def _resolve(self, given: tuple[object, ...], stream: int) -> Prepared:
+    def _resolve(self, given: tuple[object, ...], stream: int) -> PreparedLaunch:
         spec, driver = self.spec, self.driver
         count = len(spec.tensors)
         tensors = [
@@ -216,12 +222,12 @@ class Loaded:
         ]
         binding = self._binding(tensors, given[count:])
         if binding.empty:
-            return Prepared(driver, binding.device, 0, None, None)
+            return PreparedLaunch(driver, binding.device, 0, None, None)
         check_addresses(spec, tensors, binding)
         function = self.function(binding.device)
         grid = grid_size(spec, binding.values, function.multiprocessors)
         if grid == 0:
-            return Prepared(driver, binding.device, 0, None, None)
+            return PreparedLaunch(driver, binding.device, 0, None, None)
         parameters = pack(
             spec,
             tensors,
@@ -229,11 +235,11 @@ class Loaded:
             lambda index: driver.tensor_map(self._map_request(index, tensors, binding)),
         )
         launch = driver.launcher(function, self._shape(grid), parameters.pointers)
-        return Prepared(driver, binding.device, grid, launch, parameters)
+        return PreparedLaunch(driver, binding.device, grid, launch, parameters)
 
     def _binding(
         self, tensors: Sequence[TensorArg], scalars: Sequence[object]
-    ) -> Binding:
+    ) -> CallBinding:
         """Shapes and scalars seen before need no second check at other addresses."""
         if not all(type(value) in (int, float) for value in scalars):
             return bind(self.spec, tensors, scalars, self.driver.kind)
@@ -250,7 +256,7 @@ class Loaded:
         return found
 
     def _map_request(
-        self, index: int, tensors: Sequence[TensorArg], binding: Binding
+        self, index: int, tensors: Sequence[TensorArg], binding: CallBinding
     ) -> MapRequest:
         wanted = self.spec.tensor_maps[index]
         position = [t.name for t in self.spec.tensors].index(wanted.tensor.name)

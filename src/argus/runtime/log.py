@@ -156,7 +156,7 @@ def _quote(lines: list[str], *words: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class LogFinding:
     """A line of a log that matters, and the PTX line that it names, if any."""
 
     code: str
@@ -170,7 +170,7 @@ _SERIALIZED = "wgmma.mma_async instructions are serialized"
 _SETMAXNREG = "'setmaxnreg' ignored"
 
 
-def findings(log: str) -> Iterator[Finding]:
+def findings(log: str) -> Iterator[LogFinding]:
     """Warnings of NVRTC and ptxas in order, each kind of message with its code.
 
     Serialised wgmma (AG0703), an ignored setmaxnreg (AG0704) and a warning that is not
@@ -182,21 +182,21 @@ def findings(log: str) -> Iterator[Finding]:
         if _SERIALIZED in line:
             reason = line.partition(_SERIALIZED)[2].strip().removeprefix("due to ")
             message = f"wgmma instructions are serialised: {_words(reason)}"
-            yield Finding("AG0703", "error", message, line, ptx_line)
+            yield LogFinding("AG0703", "error", message, line, ptx_line)
         elif _SETMAXNREG in line:
             reason = line.partition(_SETMAXNREG)[2].strip(" ;.")
             message = f"the register budgets of the roles are ignored: {_words(reason)}"
-            yield Finding("AG0704", "error", message, line, ptx_line)
+            yield LogFinding("AG0704", "error", message, line, ptx_line)
         elif "Potential Performance Loss" in line:
             message = line.partition("Potential Performance Loss:")[2].strip()
-            yield Finding("AG0708", "slow", message, line, ptx_line)
+            yield LogFinding("AG0708", "slow", message, line, ptx_line)
         elif "wgmma.wait_group is injected" in line:
-            yield Finding("AG0708", "slow", _after_number(line), line, ptx_line)
+            yield LogFinding("AG0708", "slow", _after_number(line), line, ptx_line)
         elif re.match(r"ptxas\s+warning\s*:", line) or (
             (found := _ERROR_LINE.match(line)) and found[2] == "warning"
         ):
             message = line.partition("warning")[2].lstrip(" :")
-            yield Finding("AG0708", "error", message, line, ptx_line)
+            yield LogFinding("AG0708", "error", message, line, ptx_line)
 
 
 def _words(reason: str) -> str:
@@ -208,7 +208,7 @@ def _after_number(line: str) -> str:
     return re.sub(r"^ptxas info\s*:\s*(\(C\d+\)\s*)?", "", line)
 
 
-def source_line(finding: Finding, ptx: str | None) -> int | None:
+def source_line(finding: LogFinding, ptx: str | None) -> int | None:
     """The line of the CUDA source that a finding is about, where that is known."""
     at = _ERROR_LINE.match(finding.line)
     if at is not None:

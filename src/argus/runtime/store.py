@@ -44,7 +44,7 @@ class CacheWarning(ArgusWarning):
     """The cache cannot be used, or an entry was damaged; results are not affected."""
 
 
-class Store:
+class CacheStore:
     """Entries ``root/<kind>/<key>``, each a header, a SHA-256 and the content.
 
     ``root`` None is a store that keeps nothing. ``limit`` is in bytes: beyond it, the

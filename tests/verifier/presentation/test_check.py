@@ -195,7 +195,7 @@ class TestCalling:
             return compiler.Built(ask.kernel.name, SimpleNamespace(image=b""))
 
         monkeypatch.setattr(compiler, "_build", build)
-        monkeypatch.setattr("argus.runtime.launch.Loaded", Loaded)
+        monkeypatch.setattr("argus.runtime.launch.LoadedKernel", Loaded)
         monkeypatch.delenv("ARGUS_CHECK", raising=False)
         return made
 

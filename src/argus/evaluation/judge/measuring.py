@@ -37,7 +37,7 @@ from argus.evaluation.oracle import Inputs, compared, expected, reads
 from argus.evaluation.timing import median_interval, sample_interleaved, working
 from argus.runs.records import Measured, Verdict
 from argus.runtime.driver import cuda_driver
-from argus.runtime.launch import Loaded
+from argus.runtime.launch import LoadedKernel
 
 _HEAVY = 2e12
 """Operations of a reference above which not every distribution is tried each time: an
@@ -84,7 +84,7 @@ def _measured(job: Job, clock: Clock, lock: GpuLock, shared: bool = True) -> Ver
     subject = subject_of(job.problem)
     request = request_of(job.candidate, subject)
     built = build(request)
-    loaded = Loaded(built.spec, built.cubin.image)
+    loaded = LoadedKernel(built.spec, built.cubin.image)
     seed = int.from_bytes(os.urandom(4), "little")
     library = TorchArrays(seed)
     try:
