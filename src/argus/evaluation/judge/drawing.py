@@ -30,6 +30,7 @@ __all__ = [
     "BY_NAME",
     "EXTREME",
     "LARGE",
+    "MEETING",
     "MODES",
     "Mode",
     "constants",
@@ -41,8 +42,8 @@ _SPECIAL = 37
 """One in so many elements is special."""
 _LARGEST = 16.0
 """Special numbers among others are at most so large."""
-_MOST = 256
-"""Special numbers, at most."""
+_MOST, _FEW = 256, 24
+"""Special numbers, at most; the first of them are constants of the programs."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,8 @@ class Mode:
     every: bool = False
     mixed: bool = False
     """Every other element is special."""
+    few: bool = False
+    """Special ones are simple, or constants of the programs: each occurs often."""
     large: bool = False
     """Special ones among others may be large, and hide small errors beside them."""
     poison: bool = True
@@ -74,6 +77,7 @@ MODES = (
 )
 LARGE = Mode("large", scale=64.0, poison=False)
 MEETING = (
+    Mode("few", every=True, few=True),
     Mode("mixed", scale=3.0, mixed=True, poison=False),
     Mode("mixed, large", scale=3.0, mixed=True, large=True),
 )
@@ -127,6 +131,8 @@ def specials(
     given = [float(s) for s in scalars]
     own = [c for c in constants(programs) if 1e-30 < abs(c) < 1e30]
     found: dict[float, None] = dict.fromkeys([0.0, 1.0, -1.0, 0.5, -2.0])
+    # Constants themselves first: a mode takes those alone.
+    found |= dict.fromkeys(float(c) for c in np.array(own, np.float32))
 
     def add(value: float) -> None:
         near = np.float32(value)
@@ -194,6 +200,9 @@ def _entries(
         high = 2 if dtype.kind == "bool" else max(argument.high, 1)
         values = rng.integers(0, high, TABLE)
         some = np.array([s for s in special if s == int(s) and 0 <= s < high])
+    if mode.few:
+        some = some[:_FEW]
+        some = some[abs(some) <= _LARGEST]
     if mode.every:
         values = rng.choice(some, TABLE)
     elif mode.special:
