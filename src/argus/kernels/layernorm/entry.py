@@ -4,12 +4,12 @@ from typing import Any
 
 from argus.kernels.entry import Arrays
 from argus.kernels.layernorm.kernel import layernorm
-from argus.kernels.norms.rows import row_entry, row_statics
+from argus.kernels.norms.rows import RowForms, row_entry, row_statics
 
 EPS = 1e-5
 
 
-def statics_of(n: int, bits: int = 16) -> dict[str, object]:
+def _held(n: int, bits: int) -> dict[str, object]:
     """Static parameters for rows of ``n`` elements of so many bits.
 
     Weight and bias are held beside the row, so that fewer blocks share the registers of
@@ -19,6 +19,9 @@ def statics_of(n: int, bits: int = 16) -> dict[str, object]:
     blocks = statics["MIN_BLOCKS"]
     assert isinstance(blocks, int)
     return {**statics, "MIN_BLOCKS": max(1, blocks // 2)}
+
+
+FORMS = RowForms(layernorm, None, _held)
 
 
 def _reference(xp: Any, arrays: Arrays) -> Any:
@@ -38,13 +41,12 @@ def _torch(x: Any, w: Any, b: Any) -> Any:
 LAYERNORM = row_entry(
     "layernorm",
     "layer normalisation over rows",
-    layernorm,
+    FORMS,
     reference=_reference,
     flops=8,
     baseline=_torch,
     weights="WB",
     eps=EPS,
-    statics=statics_of,
 )
 
 ENTRIES = (LAYERNORM,)

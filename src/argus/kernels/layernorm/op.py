@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from argus.calls import launch
-from argus.kernels.layernorm import kernel
-from argus.kernels.layernorm.entry import statics_of
+from argus.kernels.layernorm.entry import FORMS
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -29,6 +28,6 @@ def layernorm(
     import torch
 
     out = torch.empty_like(x) if out is None else out
-    statics = statics_of(x.shape[-1], 8 * x.element_size())
-    launch(kernel.layernorm, (x, weight, bias, out, eps), statics)
+    kernel, statics = FORMS.choose(x.shape[-1], 8 * x.element_size())
+    launch(kernel, (x, weight, bias, out, eps), statics)
     return out

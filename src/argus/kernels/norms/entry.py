@@ -3,10 +3,14 @@
 from typing import Any
 
 from argus.kernels.entry import Arrays
+from argus.kernels.norms.forms.rmsnorm_passes import rmsnorm_passes
+from argus.kernels.norms.forms.softmax_passes import softmax_passes
 from argus.kernels.norms.kernel import rmsnorm, softmax
-from argus.kernels.norms.rows import row_entry
+from argus.kernels.norms.rows import RowForms, row_entry
 
 EPS = 1e-6
+SOFTMAX_FORMS = RowForms(softmax, softmax_passes, fixed={"ONLINE": True, "FOLD": True})
+RMSNORM_FORMS = RowForms(rmsnorm, rmsnorm_passes)
 
 
 def _softmax_reference(xp: Any, arrays: Arrays) -> Any:
@@ -36,7 +40,7 @@ def _torch_rmsnorm(x: Any, w: Any) -> Any:
 SOFTMAX = row_entry(
     "softmax",
     "softmax over rows",
-    softmax,
+    SOFTMAX_FORMS,
     reference=_softmax_reference,
     flops=5,
     baseline=_torch_softmax,
@@ -45,7 +49,7 @@ SOFTMAX = row_entry(
 RMSNORM = row_entry(
     "rmsnorm",
     "root-mean-square norm over rows",
-    rmsnorm,
+    RMSNORM_FORMS,
     reference=_rmsnorm_reference,
     flops=5,
     baseline=_torch_rmsnorm,

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from argus.calls import launch
-from argus.kernels.norms import kernel
-from argus.kernels.norms.rows import row_statics
+from argus.kernels.norms.entry import RMSNORM_FORMS, SOFTMAX_FORMS
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -15,11 +14,12 @@ __all__ = ["rmsnorm", "softmax"]
 
 
 def softmax(x: Tensor, out: Tensor | None = None) -> Tensor:
-    """Softmax along the last axis of x (M, N); see ``kernel.py``."""
+    """Softmax along the last axis of x (M, N); any number of columns."""
     import torch
 
     out = torch.empty_like(x) if out is None else out
-    launch(kernel.softmax, (x, out), row_statics(x.shape[-1], 8 * x.element_size()))
+    kernel, statics = SOFTMAX_FORMS.choose(x.shape[-1], 8 * x.element_size())
+    launch(kernel, (x, out), statics)
     return out
 
 
@@ -30,6 +30,6 @@ def rmsnorm(
     import torch
 
     out = torch.empty_like(x) if out is None else out
-    statics = row_statics(x.shape[-1], 8 * x.element_size())
-    launch(kernel.rmsnorm, (x, weight, out, eps), statics)
+    kernel, statics = RMSNORM_FORMS.choose(x.shape[-1], 8 * x.element_size())
+    launch(kernel, (x, weight, out, eps), statics)
     return out

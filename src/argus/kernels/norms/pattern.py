@@ -16,7 +16,6 @@ from argus.kernels.graph import (
     through,
 )
 from argus.kernels.norms.entry import EPS
-from argus.kernels.norms.rows import COLUMNS
 from argus.kernels.pattern import Computation, Match, Pattern, Refusal, cast_notes
 from argus.runs.records import LibraryProblem
 
@@ -25,9 +24,6 @@ if TYPE_CHECKING:
     from torch.fx import Node
 
     from argus.kernels.pattern import Runner
-
-_MOST = 2 * COLUMNS[-1]
-"""Columns of a row that is held with nothing beside it."""
 
 
 @dataclass(frozen=True)
@@ -92,8 +88,6 @@ def _made(
     sizes = shape(x)
     if sizes is None or not sizes or 0 in sizes:
         return Refusal(root, "its sizes are not fixed, or zero")
-    if entry == "softmax" and sizes[-1] > _MOST:
-        return Refusal(root, f"rows of {sizes[-1]} columns are too long to be held")
     problem = LibraryProblem(
         entry=entry,
         sizes={"M": prod(sizes[:-1]), "N": sizes[-1]},
