@@ -22,7 +22,9 @@ def shape(world: World, term: Term) -> str:
     key = ("shape", term)
     found = world.memory.get(key)
     if found is None:
-        parts = sorted(f"{c}*{_of_product(world, p)}" for p, c in term.parts.items())
+        parts = sorted(
+            f"{c}*{shape_of_product(world, p)}" for p, c in term.parts.items()
+        )
         found = world.memory[key] = "+".join(parts)
     assert isinstance(found, str)
     return found
@@ -48,7 +50,8 @@ def _of_generator(world: World, generator: Generator) -> str:
     return f"{len(generator.variables)} {shape(world, generator.body)}"
 
 
-def _of_product(world: World, product: Product) -> str:
+def shape_of_product(world: World, product: Product) -> str:
+    """The shape of a product."""
     text = "*".join(sorted(f"{of_leaf(world, f)}^{y}" for f, y in product.factors))
     if product.exponent is not None:
         text += f"*exp({shape(world, product.exponent)})"
@@ -66,24 +69,25 @@ def fused(
         return left
     if shape(world, left) != shape(world, right):
         return None
-    theirs = {_of_product(world, p): (p, c) for p, c in right.parts.items()}
+    theirs = {shape_of_product(world, p): (p, c) for p, c in right.parts.items()}
     if len(theirs) != len(right.parts):
         return None
     parts: dict[Product, Rational] = {}
     for part, coefficient in left.parts.items():
-        other, factor = theirs[_of_product(world, part)]
+        other, factor = theirs[shape_of_product(world, part)]
         if Fraction(factor) != coefficient:
             return None
-        made = _fused_product(world, part, here, other, there)
+        made = fused_product(world, part, here, other, there)
         if made is None or made in parts:
             return None
         parts[made] = coefficient
     return Term(parts)
 
 
-def _fused_product(
+def fused_product(
     world: World, left: Product, here: IndexSet, right: Product, there: IndexSet
 ) -> Product | None:
+    """One product that is one on a set and the other on another, or None."""
     theirs = {f"{of_leaf(world, f)}^{y}": f for f, y in right.factors}
     if len(theirs) != len(right.factors):
         return None

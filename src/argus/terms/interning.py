@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
+import islpy as isl
+
 from argus.terms import facts
 from argus.terms.integers import Monomial
 from argus.terms.sets import IndexSet
@@ -41,15 +43,45 @@ def canonical(world: World, where: IndexSet) -> IndexSet:
     known = interned.found.get(where)
     if known is not None:
         return known
-    known_facts = world.facts(where.monomials)
-    closed = where & known_facts
+    simpler = _without_extremes(world, where)
+    known_facts = world.facts(simpler.monomials)
+    closed = simpler & known_facts
     if facts.is_refuted(world, closed):
         found = IndexSet.nothing
     else:
-        found = _equal_one(world, where, closed, known_facts)
+        found = _equal_one(world, simpler, closed, known_facts)
     interned.found[where] = found
     interned.found[found] = found
     return found
+
+
+def _without_extremes(world: World, where: IndexSet) -> IndexSet:
+    """The same set without minima and maxima, where their bounds say it all.
+
+    ``k < min(a, b)`` is ``k < a and k < b``: that there is a number below both that is
+    greater than k. Whether nothing is lost is asked with all that is known.
+    """
+    said = where.gist(world.facts(where.monomials))
+    names = [
+        world.space.name(monomial)
+        for monomial in said.monomials
+        if len(monomial) == 1 and facts.is_extreme(monomial[0])
+    ]
+    if not names:
+        return said
+    wider = world.close(said).without(names).coalesced()
+    wider = wider.gist(world.facts(wider.monomials))
+    if _complexity(wider) > _complexity(said) or not world.is_subset(wider, said):
+        return said
+    return wider
+
+
+def _complexity(where: IndexSet) -> tuple[int, int]:
+    """How many quotients the parts of a set have, and how many parts there are."""
+    if isinstance(where.isl, bool):
+        return 0, 0
+    parts = where.isl.get_basic_sets()
+    return max(p.dim(isl.dim_type.div) for p in parts), len(parts)
 
 
 def _equal_one(

@@ -53,9 +53,13 @@ def replace(
     value: Value | Term,
     leaf: LeafValue,
     env: Mapping[Variable, Integer] | None = None,
+    atoms: Mapping[Atom, Integer] | None = None,
 ) -> Value:
-    """A term or value with leaves replaced by values, and variables by integers."""
-    replacement = _Replacement(world, leaf, dict(env or {}))
+    """A term or value with leaves replaced by values, and variables by integers.
+
+    ``atoms``: what other atoms are replaced by.
+    """
+    replacement = _Replacement(world, leaf, dict(env or {}), atoms or {})
     if isinstance(value, Term):
         return replacement.term(value)
     return replacement.value(value)
@@ -65,16 +69,22 @@ class _Replacement:
     """One replacement below given bindings of variables."""
 
     def __init__(
-        self, world: World, leaf: LeafValue, env: dict[Variable, Integer]
+        self,
+        world: World,
+        leaf: LeafValue,
+        env: dict[Variable, Integer],
+        atoms: Mapping[Atom, Integer],
     ) -> None:
         self.world = world
         self.leaf = leaf
         self.env = env
+        self.atoms = atoms
+        self.touched = frozenset(env).union(*(a.variables for a in atoms))
         self.known: dict[Leaf, Value] = {}
 
     def below(self, env: Mapping[Variable, Integer]) -> _Replacement:
         """The same replacement where more variables are replaced."""
-        return _Replacement(self.world, self.leaf, {**self.env, **env})
+        return _Replacement(self.world, self.leaf, {**self.env, **env}, self.atoms)
 
     def value(self, value: Value) -> Value:
         """A value with leaves replaced."""
@@ -106,7 +116,7 @@ class _Replacement:
 
     def _stays(self, free: frozenset[Variable], found: frozenset[Leaf]) -> bool:
         """Whether nothing in something is replaced."""
-        if any(v in self.env for v in free):
+        if not self.touched.isdisjoint(free):
             return False
         return all(self.leaf(leaf) is None for leaf in found)
 
@@ -217,6 +227,8 @@ class _Replacement:
     def atom(self, atom: Atom) -> Value:
         """An atom with leaves of the data in it replaced."""
         world = self.world
+        if atom in self.atoms:
+            return Value.whole(self.atoms[atom])
         match atom:
             case Variable():
                 return Value.whole(self.env.get(atom, Integer.atom(atom)))

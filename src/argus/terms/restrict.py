@@ -7,11 +7,13 @@ over none is minus infinity.
 
 from __future__ import annotations
 
+from argus.terms.arithmetic import multiply
 from argus.terms.integers import Variable
 from argus.terms.leaves import Base, Call, Leaf, Max, Sum
 from argus.terms.maxima import Source, rebound_maximum
 from argus.terms.powers import exponential, raised
 from argus.terms.sets import IndexSet
+from argus.terms.settle import settled
 from argus.terms.sums import rebound, tidy
 from argus.terms.term import ZERO, Term, leaf_term, number
 from argus.terms.unknown import Unknown
@@ -31,12 +33,14 @@ def restrict(
     ``hidden``: variables of the set that what does not depend on them does not mention
     afterwards either: those that a sum around the term binds.
     """
-    if not term.height or where.is_universe:
+    if where.is_universe:
         return term
     key = ("restrict", term, where, hidden)
     found = world.memory.get(key)
     if found is None:
-        found = world.memory[key] = _restricted(world, term, where, hidden)
+        simple = term if hidden else settled(world, term, where)
+        cut = _restricted(world, simple, where, hidden) if simple.height else simple
+        found = world.memory[key] = cut
     assert isinstance(found, Term)
     return found
 
@@ -48,9 +52,11 @@ def _restricted(
     for part, coefficient in term.parts.items():
         made = number(coefficient)
         for leaf, power in part.factors:
-            made = made * raised(_in_leaf(world, leaf, where, hidden), power)
+            factor = raised(_in_leaf(world, leaf, where, hidden), power)
+            made = multiply(world, where, made, factor)
         if part.exponent is not None:
-            made = made * exponential(restrict(world, part.exponent, where, hidden))
+            scale = exponential(restrict(world, part.exponent, where, hidden))
+            made = multiply(world, where, made, scale)
         total = total + made
     return tidy(world, total)
 

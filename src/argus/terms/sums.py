@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from argus.terms import affine
 from argus.terms.binding import Binding
-from argus.terms.fuse import fused, shape
+from argus.terms.fuse import fused, fused_product, shape, shape_of_product
 from argus.terms.integers import Integer, Variable
 from argus.terms.leaves import Leaf, Sum
 from argus.terms.leaves import bound as bound_names
@@ -106,7 +106,10 @@ def rebound(world: World, old: Sum, domain: IndexSet, body: Term) -> Term:
     Its variables stay what they are where the body has kept its shape.
     """
     if shape(world, body) == shape(world, old.body) and body.height == old.body.height:
-        return leaf_term(Sum(len(old.variables), world.canonical(domain), body))
+        said = world.canonical(domain)
+        if said.is_nothing:
+            return ZERO
+        return leaf_term(Sum(len(old.variables), said, body))
     env, fresh = renamed(world, old.variables)
     return sum_over(
         world, fresh, world.substitute(domain, env), world.substitute(body, env)
@@ -188,7 +191,25 @@ def tidy(world: World, term: Term) -> Term:
     return found
 
 
+def _collected(world: World, term: Term) -> Term:
+    """Products that are equal where facts hold, as one: some sets say more of them."""
+    by_shape: dict[str, list[tuple[Product, Rational]]] = {}
+    for part, coefficient in term.parts.items():
+        key = shape_of_product(world, part) if part.height else part.key
+        alike = by_shape.setdefault(key, [])
+        for place, (other, count) in enumerate(alike):
+            everywhere = IndexSet.universe
+            if fused_product(world, other, everywhere, part, everywhere) is not None:
+                alike[place] = other, count + coefficient
+                break
+        else:
+            alike.append((part, coefficient))
+    parts = [item for alike in by_shape.values() for item in alike]
+    return term if len(parts) == len(term.parts) else Term(dict(parts))
+
+
 def _tidied(world: World, term: Term) -> Term:
+    term = _collected(world, term)
     kept: dict[Product, Rational] = {}
     alike: dict[tuple[Product, int, str], list[tuple[Rational, Sum]]] = {}
     for part, coefficient in term.parts.items():
