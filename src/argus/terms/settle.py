@@ -21,7 +21,8 @@ def settled(world: World, term: Term, where: IndexSet) -> Term:
     if not atoms:
         return term
     point: dict[Atom, int] = {}
-    point.update(world.sample(where) or {})
+    for variable, number in (world.sample(where) or {}).items():
+        point[variable] = number
     known: dict[Atom, Integer] = {}
     for atom in atoms:
         value = _value(world, where, atom, point)
