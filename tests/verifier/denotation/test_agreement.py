@@ -155,6 +155,27 @@ def k(X: f32["M N"], Y: f32["M N"]):
             n += 1
 """
 
+NAMED = """
+@ag.kernel
+def k(X: f32["M N"], Y: f32["M N"]):
+    M, N = X.shape
+    buffer = ag.shared(f32, (32, 32), dims="M N")
+    with ag.role("make", warpgroups=1):
+        for i in ag.persistent(ag.cdiv(M, 32)):
+            for n in ag.range(0, ag.min(N, (i + 1) * 32), 32):
+                x = ag.load(X[i * 32 :, n:], (32, 32))
+                buffer[0:16, :].store(x[0:16, :] * 2.0)
+                buffer[16:32, :].store(x[16:32, :] * 3.0)
+                ag.sync("ready", threads=256)
+                ag.sync("done", threads=256)
+    with ag.role("use", warpgroups=1):
+        for i in ag.persistent(ag.cdiv(M, 32)):
+            for n in ag.range(0, ag.min(N, (i + 1) * 32), 32):
+                ag.sync("ready", threads=256)
+                Y[i * 32 :, n:] = buffer.load()
+                ag.sync("done", threads=256)
+"""
+
 SHARED = """
 @ag.kernel
 def k(X: f32["M N"], Y: f32["N M"], flip: i32):
@@ -196,6 +217,7 @@ CASES = {
     "persistent": (PERSISTENT, {"M": 264, "N": 200, "K": 200}, {}, {}),
     "cluster": (CLUSTER, {"M": 264, "N": 136, "K": 136}, {}, {}),
     "barriers": (BARRIERS, {"M": 70, "N": 100}, {}, {}),
+    "named barriers": (NAMED, {"M": 150, "N": 100}, {}, {}),
     "shared, flipped": (SHARED, {"M": 70, "N": 40}, {"flip": 1}, {}),
     "shared": (SHARED, {"M": 70, "N": 40}, {"flip": 0}, {}),
     "tables": (

@@ -235,6 +235,52 @@ def test_a_buffer_handed_over_by_a_barrier(tmp_path: Path) -> None:
     assert "phase" in lost(handed(COPY, EXPECT), tmp_path)
 
 
+NAMED = """
+@ag.kernel
+def k(X: f32["M N"], Y: f32["M N"]):
+    M, N = X.shape
+    i = ag.block(ag.cdiv(M, 32))
+    s = ag.shared(f32, (32, 32), dims="M N")
+    {common}
+    with ag.role("make", warpgroups=1):
+        for n in ag.range(0, N, 32):
+            s.store(ag.load(X[i * 32 :, n:], (32, 32)))
+            {made}
+            ag.sync("done", threads=256)
+    with ag.role("use", warpgroups=1):
+        for n in ag.range(0, N, 32):
+            {awaited}
+            Y[i * 32 :, n:] = s.load()
+            ag.sync("done", threads=256)
+"""
+READY = 'ag.sync("ready", threads=256)'
+
+
+def named(made: str = READY, awaited: str = READY, common: str = "pass") -> str:
+    return NAMED.format(made=made, awaited=awaited, common=common)
+
+
+def test_a_buffer_handed_over_by_named_barriers(tmp_path: Path) -> None:
+    assert denoted(named(), tmp_path).unknown is None
+
+
+@pytest.mark.parametrize(
+    ("made", "awaited", "common", "reason"),
+    [
+        ("pass", "pass", "pass", "may have no fill"),
+        ('ag.arrive("ready", threads=256)', READY, "pass", "only arrive"),
+        (READY.replace("256", "384"), READY.replace("256", "384"), "pass", "who meets"),
+        (READY, f"{READY}\n            other[0].wait(0)", "other = ag.barriers(1)",
+         "several ways"),
+        (f"if n > 32:\n                {READY}", READY, "pass", "how often"),
+    ],
+)  # fmt: skip
+def test_named_barriers_that_do_not_say_which_write_is_read(
+    made: str, awaited: str, common: str, reason: str, tmp_path: Path
+) -> None:
+    assert reason in lost(named(made, awaited, common), tmp_path)
+
+
 ASSUMED = """
 @ag.kernel
 def k(X: f32["R N"], Row: i32["P"], Y: f32["P N"]):

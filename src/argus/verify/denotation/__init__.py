@@ -26,6 +26,7 @@ threads here: that placing keeps what a tile is, and that accesses are ordered
     branches.py                   branches
     buffers.py, shared.py         shared memory in program order
     fills.py, reads.py            which fill of a slot a drain reads
+    meetings.py                   buffers that named barriers hand over
     assumptions.py                requirements, `ag.assume`
     in_place.py                   tensors that are read and written
 """

@@ -31,6 +31,8 @@ class Buffers:
     )
     """Buffers of one stage that one role copies into, and the barrier of all copies: a
     single one that completes when that role, and nobody else, has expected once."""
+    stored: set[SharedAlloc] = field(default_factory=set[SharedAlloc])
+    """Buffers of one stage that one role alone writes, from registers."""
     waiting: dict[BarrierAlloc, set[str]] = field(
         default_factory=dict[BarrierAlloc, set[str]]
     )
@@ -74,6 +76,7 @@ class Buffers:
                         assert_never(op)
         for alloc, by_barrier in barriers.items():
             found._handed_over(alloc, by_barrier, arriving)
+        found._stored(program)
         return found
 
     def _written(self, role: str, view: SharedView) -> None:
@@ -97,6 +100,17 @@ class Buffers:
             and arriving.get(barrier) == self.writers[alloc]
         ):
             self.handed[alloc] = barrier
+
+    def _stored(self, program: Program) -> None:
+        """Find buffers that one role writes by ordinary stores only."""
+        copied = {
+            op.dst.alloc for op in walk(program.body) if isinstance(op, o.CopyAsync)
+        }
+        for alloc, roles in self.writers.items():
+            single = len(roles) == 1 and "block" not in roles and alloc.stages == 1
+            if single and alloc not in copied and alloc not in self.ring:
+                self.stored.add(alloc)
+        self.stored -= self.turning
 
 
 def writes_shared(op: o.AnyOp) -> SharedView | None:

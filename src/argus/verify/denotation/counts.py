@@ -18,7 +18,16 @@ from argus.verify.denotation.buffers import writes_shared
 from argus.verify.denotation.scalars import integer, integer_cases
 from argus.verify.denotation.state import Context
 
-__all__ = ["count", "counted", "counted_in", "expected", "filled", "turned", "waited"]
+__all__ = [
+    "count",
+    "counted",
+    "counted_in",
+    "expected",
+    "filled",
+    "met",
+    "turned",
+    "waited",
+]
 
 
 def count(context: Context, op: o.AnyOp) -> None:
@@ -49,13 +58,16 @@ def _name(context: Context, op: o.AnyOp) -> str | None:
             return f"#phases of {op.barrier.alloc.name}"
         case o.BarrierWait():
             return f"#wait for {op.barrier.alloc.name}"
+        case o.Sync() if op.name is not None:
+            return f"#meetings at {op.name}"
         case (
             o.Structure() | o.Binding() | o.RegisterOp() | o.Dot() | o.Access()
             | o.Copy() | o.Synchronisation() | o.RingOp() | o.Annotation()
         ):  # fmt: skip
             view = writes_shared(op)
-            buffers = context.buffers
-            if view is not None and view.alloc in (*buffers.turning, *buffers.handed):
+            known = context.buffers
+            numbered = (*known.turning, *known.handed, *known.stored)
+            if view is not None and view.alloc in numbered:
                 return f"#writes {context.position(op)}"
             return None
         case _:
@@ -106,6 +118,12 @@ def expected(context: Context, barrier: BarrierAlloc) -> Integer:
     """How often this role has expected copies on a barrier. Raises Unknown."""
     name = f"#phases of {barrier.name}"
     return _one(context, counted(context, name), f"the phase of `{barrier.name}`")
+
+
+def met(context: Context, name: str) -> Integer:
+    """How often this role has synced at a named barrier. Raises Unknown."""
+    found = counted(context, f"#meetings at {name}")
+    return _one(context, found, f"how often roles meet at `{name}`")
 
 
 def turned(context: Context, op: o.AnyOp) -> Integer:

@@ -9,6 +9,7 @@ from argus.ir.memory import Ring, SharedAlloc, SharedView
 from argus.terms import Integer, Unknown, Value
 from argus.verify.denotation.counts import waited
 from argus.verify.denotation.fills import drained
+from argus.verify.denotation.meetings import last_write
 from argus.verify.denotation.scalars import integer, scalars
 from argus.verify.denotation.shared import fill_number, program_order
 from argus.verify.denotation.state import Context, integers
@@ -47,7 +48,10 @@ def shared_element(
     mine = context.buffers.writers.get(alloc, set()) <= {context.role, "block"}
     if mine:
         return program_order(context, alloc, integer(context, view.stage), coords)
-    number = _handed_over(context, alloc)
+    if alloc in context.buffers.handed:
+        number = _handed_over(context, alloc)
+    else:
+        number = last_write(context, alloc)
     return drained(context, alloc, alloc, number, coords)
 
 
@@ -69,9 +73,7 @@ def _handed_over(context: Context, alloc: SharedAlloc) -> Integer:
     and for which the writer alone expects: so what a wait for phase n has seen is the
     n-th copy, and nobody else can have seen a later one on this role's behalf.
     """
-    barrier = context.buffers.handed.get(alloc)
-    if barrier is None:
-        raise Unknown(f"which write of `{alloc.name}` another role reads")
+    barrier = context.buffers.handed[alloc]
     waiting = context.buffers.waiting.get(barrier, set())
     if waiting != {context.role}:
         raise Unknown(f"`{barrier.name}` is waited for by several roles")

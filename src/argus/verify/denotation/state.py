@@ -11,7 +11,7 @@ with the operation at which knowledge was lost.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -157,6 +157,33 @@ class Record:
     """Buffers of which a fill is not known."""
 
 
+class MeetingsLike(Protocol):
+    """What reads and writes ask of named barriers (`meetings.py`)."""
+
+    @property
+    def roles(self) -> Mapping[str, RoleLike]:
+        """How roles sync."""
+        ...
+
+    @property
+    def ahead(self) -> dict[SharedAlloc, dict[str, int]]:
+        """By how much meetings are ahead of writes."""
+        ...
+
+    def between(self, writer: str, reader: str) -> frozenset[str]:
+        """Barriers at which two roles meet."""
+        ...
+
+
+class RoleLike(Protocol):
+    """How a role syncs."""
+
+    @property
+    def named(self) -> frozenset[str]:
+        """Named barriers that it syncs at."""
+        ...
+
+
 class GridLike(Protocol):
     """What loops and scalars ask of the grid (`grid.py`)."""
 
@@ -225,6 +252,11 @@ class Context(ABC):
         """Assumptions about tables that the world has been told of."""
         self._positions = {id(op): i for i, op in enumerate(walk(program.body))}
         self._axes: dict[tuple[int, int], Variable] = {}
+
+    @property
+    @abstractmethod
+    def meetings(self) -> MeetingsLike:
+        """Who meets whom at named barriers."""
 
     @property
     @abstractmethod

@@ -30,6 +30,8 @@ from argus.verify.denotation.cases import within
 from argus.verify.denotation.counts import count, counted_in, expected, filled, turned
 from argus.verify.denotation.grid import Grid
 from argus.verify.denotation.loops import read_loop
+from argus.verify.denotation.meetings import Meetings
+from argus.verify.denotation.meetings import written as written_before
 from argus.verify.denotation.reads import shared_value
 from argus.verify.denotation.registers import product, register_value
 from argus.verify.denotation.result import Store
@@ -62,6 +64,12 @@ class Walk(Context):
     def __init__(self, program: Program, world: World) -> None:
         super().__init__(program, world)
         self._grid = Grid(self)
+        self._meetings = Meetings(program)
+
+    @property
+    def meetings(self) -> Meetings:
+        """Who meets whom at named barriers."""
+        return self._meetings
 
     @property
     def grid(self) -> Grid:
@@ -216,6 +224,10 @@ class Walk(Context):
             turns = number = expected(self, self.buffers.handed[alloc]) - 1
             if turned(self, op) != number:
                 raise Unknown(f"which phase a copy into `{alloc.name}` belongs to")
+        elif alloc in self.buffers.stored and isinstance(op, o.StoreShared):
+            if not self.meetings.roles[self.role].named:
+                return
+            turns = number = written_before(self, op)
         else:
             return
         write = make_write(self, view, held)

@@ -1,0 +1,141 @@
+"""Buffers that two roles hand over by named barriers.
+
+At a named barrier that both roles sync on, and nobody else, the k-th sync of one is the
+k-th of the other. Let the writer have met c(t) times at a barrier before its t-th
+write, and the reader r times before it reads. Write t comes before the read if
+c(t) < r: the writer went on from the write to meeting c(t), which the reader has left.
+
+Where c(t) = t + k with one k for each barrier, the last write that comes before the
+read by any of the barriers is that with t = r - 1 - k, the largest of them. If syncs at
+these barriers are the reader's only way to learn of anything, no later write comes
+before it; that none is under way meanwhile is shown by `argus.verify.order`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import assert_never
+
+from argus.ir import ops as o
+from argus.ir.memory import SharedAlloc
+from argus.ir.program import Program
+from argus.ir.walk import walk
+from argus.terms import Integer, Unknown
+from argus.verify.denotation.counts import met, turned
+from argus.verify.denotation.state import Context
+
+__all__ = ["Meetings", "last_write", "written"]
+
+
+@dataclass(frozen=True)
+class Role:
+    """How a role syncs: threads, named barriers, and whether in other ways, too."""
+
+    threads: int
+    named: frozenset[str]
+    otherwise: bool
+
+
+class Meetings:
+    """Who meets whom at named barriers, and how far ahead writes are of meetings."""
+
+    def __init__(self, program: Program) -> None:
+        self.roles: dict[str, Role] = {}
+        self._plain: dict[str, int] = {}
+        """Threads of a barrier of which all operations wait for the same number."""
+        self._odd: set[str] = set()
+        lanes = program.target.warp_threads
+        for op in program.body.ops:
+            if isinstance(op, o.Roles):
+                for role in op.roles:
+                    self.roles[role.name] = self._read(role, lanes)
+        self.ahead: dict[SharedAlloc, dict[str, int]] = {}
+        """Of each buffer and barrier: k, by which meetings are ahead of writes."""
+
+    def _read(self, role: o.Role, lanes: int) -> Role:
+        named: set[str] = set()
+        otherwise = False
+        for op in walk(role.body):
+            match op:
+                case o.Sync():
+                    if op.name is not None:
+                        named.add(op.name)
+                        known = self._plain.setdefault(op.name, op.threads)
+                        if op.arrive_only or known != op.threads:
+                            self._odd.add(op.name)
+                case (
+                    o.RingAcquire() | o.RingWait() | o.BarrierWait() | o.ClusterSync()
+                ):  # fmt: skip
+                    otherwise = True
+                case (
+                    o.Structure() | o.Binding() | o.RegisterOp() | o.Dot() | o.Access()
+                    | o.Copy() | o.Synchronisation() | o.RingPublish()
+                    | o.RingRelease() | o.Annotation()
+                ):  # fmt: skip
+                    pass
+                case _:
+                    assert_never(op)
+        return Role(role.warps * lanes, frozenset(named), otherwise)
+
+    def between(self, writer: str, reader: str) -> frozenset[str]:
+        """Barriers at which two roles meet, if the reader knows no other way to sync.
+
+        Raises Unknown where it does.
+        """
+        one, other = self.roles[writer], self.roles[reader]
+        if other.otherwise:
+            raise Unknown("which writes a role has seen that syncs in several ways")
+        for name in other.named:
+            meeting = {n for n, role in self.roles.items() if name in role.named}
+            threads = one.threads + other.threads
+            if meeting != {writer, reader} or self._plain[name] != threads:
+                raise Unknown(f"who meets at the named barrier `{name}`")
+            if name in self._odd:
+                raise Unknown(f"the named barrier `{name}`, where some only arrive")
+        return other.named
+
+
+def written(context: Context, op: o.StoreShared) -> Integer:
+    """The number of a write: how many came before. Raises Unknown.
+
+    Notes how far ahead of it the meetings of this role are.
+    """
+    turns, alloc = turned(context, op), op.view.alloc
+    ahead: dict[str, int] = {}
+    for name in context.meetings.roles[context.role].named:
+        difference = (met(context, name) - turns).constant
+        if difference is None:
+            raise Unknown(f"how often roles meet between writes of `{alloc.name}`")
+        ahead[name] = difference
+    if not context.dry and context.meetings.ahead.setdefault(alloc, ahead) != ahead:
+        raise Unknown(f"how often roles meet between writes of `{alloc.name}`")
+    return turns
+
+
+def last_write(context: Context, alloc: SharedAlloc) -> Integer:
+    """The number of the last write that comes before a read here. Raises Unknown."""
+    writers = context.buffers.writers[alloc]
+    if alloc not in context.buffers.stored or context.role == "block":
+        raise Unknown(f"which write of `{alloc.name}` another role reads")
+    if alloc in context.earlier.unfilled:
+        raise context.earlier.unfilled[alloc]
+    (writer,) = writers
+    names = sorted(context.meetings.between(writer, context.role))
+    ahead = context.meetings.ahead.get(alloc, {})
+    seen = [met(context, name) - 1 - ahead[name] for name in names if name in ahead]
+    return _largest(alloc, seen)
+
+
+def _largest(alloc: SharedAlloc, numbers: Iterable[Integer]) -> Integer:
+    """The largest of integers that differ by constants. Raises Unknown."""
+    largest: Integer | None = None
+    for number in numbers:
+        more = 0 if largest is None else (number - largest).constant
+        if more is None:
+            raise Unknown(f"which write of `{alloc.name}` comes last before a read")
+        if largest is None or more > 0:
+            largest = number
+    if largest is None:
+        raise Unknown(f"which write of `{alloc.name}` another role reads")
+    return largest
