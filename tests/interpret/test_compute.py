@@ -162,7 +162,12 @@ def test_a_slice_keeps_registers(kit: SimpleNamespace, name: str) -> None:
     np.testing.assert_array_equal(y, x[:, 16:])
 
 
-@pytest.mark.parametrize("name", ["wgmma", "mma", "copies"])
+def test_neighbours_in_other_threads_cannot_be_left_out_by_each_thread() -> None:
+    assert LAYOUTS["copies"].window(1, range(0, 32, 2)) is None
+    assert LAYOUTS["copies"].window(1, range(0, 32, 4)) is None
+
+
+@pytest.mark.parametrize("name", ["wgmma", "mma", "rows"])
 @pytest.mark.parametrize("start", [0, 1])
 def test_every_other_element_keeps_registers(
     kit: SimpleNamespace, name: str, start: int
