@@ -56,8 +56,9 @@ def reshape(
         raise Unknown("the reference fails: a shape with two sizes of -1")
     total = tracing.product(array.sizes)
     if open_ones:
-        rest = tracing.product(n for n in wanted if n.constant != -1)
-        wanted[open_ones[0]] = _quotient(tracing, total, rest)
+        wanted[open_ones[0]] = _quotient(
+            tracing, list(array.sizes), [n for n in wanted if n.constant != -1]
+        )
     tracing.need_equal(total, tracing.product(wanted), "reshape")
     groups = _groups(tracing, array.sizes, tuple(wanted))
 
@@ -72,8 +73,13 @@ def reshape(
     return array.seen(tuple(wanted), way, None)
 
 
-def _quotient(tracing: Tracing, total: Integer, part: Integer) -> Integer:
-    """``total / part``, which has to be whole."""
+def _quotient(tracing: Tracing, of: list[Integer], by: list[Integer]) -> Integer:
+    """The product of some sizes divided by that of others, which has to be whole."""
+    for size in list(by):
+        if size in of:
+            of.remove(size)
+            by.remove(size)
+    total, part = tracing.product(of), tracing.product(by)
     found = tracing.world.quotient(total, part)
     if found * part != total:
         left = tracing.world.remainder(total, part)

@@ -82,7 +82,7 @@ def trace_numpy(
     for name, value in result.items():
         if name not in tensors:
             raise Unknown(f"the reference returns {name}, which is no output")
-        found[name] = _as_output(tracing, tensors[name], value)
+        found[name] = as_output(tracing, tensors[name], value)
     return Specification(
         found, tuple(tracing.needs), tuple(tracing.assumptions), frozenset(named)
     )
@@ -127,7 +127,7 @@ def trace_entry(
     module = TracedModule(tracing, np)
     result = called(tracing, reference, (module, arrays, symbolic), {})
     tensors = {t.name: t for t in _tensors(program)}
-    found = {n: _as_output(tracing, tensors[n], v) for n, v in result.items()}
+    found = {n: as_output(tracing, tensors[n], v) for n, v in result.items()}
     return Specification(
         found, tuple(tracing.needs), tuple(tracing.assumptions), frozenset(arrays)
     )
@@ -198,7 +198,7 @@ def scalar_of(tracing: Tracing, param: ScalarParam) -> SymbolicArray:
     return size_of(tracing, number)
 
 
-def _as_output(tracing: Tracing, tensor: GlobalTensor, value: Any) -> SymbolicArray:
+def as_output(tracing: Tracing, tensor: GlobalTensor, value: Any) -> SymbolicArray:
     """A result in the shape and kind of an output.
 
     Raises Unknown where the shapes never agree.

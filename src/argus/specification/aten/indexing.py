@@ -1,0 +1,81 @@
+"""Operators of ATen that read and write by tables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from argus.specification.array import size_of
+from argus.specification.aten.table import aten
+from argus.specification.broadcasting import axis_of
+from argus.specification.creating import arange
+from argus.specification.indirect import add_at, take_along_axis
+
+
+@aten("index.Tensor", "_unsafe_index.Tensor")
+def index(x: Any, indices: Any) -> Any:
+    """`x[indices]`; None is a whole dimension."""
+    return x[tuple(slice(None) if i is None else i for i in indices)]
+
+
+@aten("index_select")
+def index_select(x: Any, dim: int, table: Any) -> Any:
+    """Positions of a dimension."""
+    return x[(*[slice(None)] * axis_of(dim, x.ndim), table)]
+
+
+@aten("embedding")
+def embedding(weight: Any, table: Any, *_: Any) -> Any:
+    """Rows by a table."""
+    return weight[table]
+
+
+@aten("gather")
+def gather(x: Any, dim: int, table: Any, **_: Any) -> Any:
+    """Elements along a dimension, by a table for each place."""
+    axis = axis_of(dim, x.ndim)
+    key = [slice(0, n) for n in table.shape]
+    key[axis] = slice(None)
+    return take_along_axis(x[tuple(key)], table, axis)
+
+
+@aten("index_put", "_unsafe_index_put")
+def index_put(x: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
+    """A copy with other elements where tables say; added, or replaced."""
+    made = x.copy()
+    key = tuple(slice(None) if i is None else i for i in indices)
+    if accumulate:
+        add_at(x.tracing, made, key, values)
+    else:
+        made[key] = values
+    return made
+
+
+def _places(table: Any, dim: int) -> tuple[Any, ...]:
+    key: list[Any] = []
+    for d in range(table.ndim):
+        if d == dim:
+            key.append(table)
+            continue
+        shape = [1] * table.ndim
+        shape[d] = -1
+        size = size_of(table.tracing, table.sizes[d])
+        key.append(arange(table.tracing, size).reshape(shape))
+    return tuple(key)
+
+
+@aten("scatter.src", "scatter.value")
+def scatter(x: Any, dim: int, table: Any, source: Any, **_: Any) -> Any:
+    """A copy with other elements along a dimension, by a table for each place."""
+    made = x.copy()
+    made[_places(table, axis_of(dim, x.ndim))] = source
+    return made
+
+
+@aten("scatter_add")
+def scatter_add(x: Any, dim: int, table: Any, source: Any) -> Any:
+    """Every value is added along a dimension, by a table for each place."""
+    made = x.copy()
+    for mine, other in zip(table.sizes, source.sizes, strict=True):
+        x.tracing.need_equal(mine, other, "scatter_add")
+    add_at(x.tracing, made, _places(table, axis_of(dim, x.ndim)), source)
+    return made

@@ -1,0 +1,195 @@
+"""Reductions, scans, matrix products and softmax of ATen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from argus.specification.aten.table import aten, dims_of, numpy_type
+from argus.specification.casting import converted
+from argus.specification.contracting import dot
+from argus.specification.reducing import all_ as every
+from argus.specification.reducing import any_ as some
+from argus.specification.reducing import (
+    argmax,
+    argmin,
+    cumprod,
+    cumsum,
+    max_,
+    mean,
+    min_,
+    prod,
+    sum_,
+    var,
+)
+from argus.terms import Unknown
+
+
+def _typed(x: Any, dtype: Any) -> Any:
+    return x if dtype is None else converted(x, numpy_type(dtype))
+
+
+@aten("sum", "sum.dim_IntList")
+def sum_dim(
+    x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
+) -> Any:
+    """The sum along dimensions."""
+    return sum_(_typed(x, dtype), dims_of(dim), keepdims=keepdim)
+
+
+@aten("mean", "mean.dim")
+def mean_dim(
+    x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
+) -> Any:
+    """The mean along dimensions."""
+    return mean(_typed(x, dtype), dims_of(dim), keepdims=keepdim)
+
+
+@aten("amax")
+def amax(x: Any, dim: Any = (), keepdim: bool = False) -> Any:
+    """The largest along dimensions."""
+    return max_(x, dims_of(list(dim)), keepdims=keepdim)
+
+
+@aten("amin")
+def amin(x: Any, dim: Any = (), keepdim: bool = False) -> Any:
+    """The smallest along dimensions."""
+    return min_(x, dims_of(list(dim)), keepdims=keepdim)
+
+
+@aten("max", "max.dim")
+def max_dim(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    """The largest; along a dimension with its first position."""
+    if dim is None:
+        return max_(x)
+    return max_(x, dim, keepdims=keepdim), argmax(x, dim, keepdims=keepdim)
+
+
+@aten("min", "min.dim")
+def min_dim(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    """The smallest; along a dimension with its first position."""
+    if dim is None:
+        return min_(x)
+    return min_(x, dim, keepdims=keepdim), argmin(x, dim, keepdims=keepdim)
+
+
+@aten("argmax")
+def argmax_dim(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    """The first position of the largest."""
+    return argmax(x, dim, keepdims=keepdim)
+
+
+@aten("argmin")
+def argmin_dim(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    """The first position of the smallest."""
+    return argmin(x, dim, keepdims=keepdim)
+
+
+@aten("prod", "prod.dim_int")
+def prod_dim(
+    x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
+) -> Any:
+    """The product along a dimension."""
+    return prod(_typed(x, dtype), dim, keepdims=keepdim)
+
+
+@aten("var.correction", "var.dim")
+def var_dim(
+    x: Any, dim: Any = None, *, correction: Any = 1, keepdim: bool = False
+) -> Any:
+    """The variance along dimensions."""
+    ddof = 1 if correction is None else correction
+    return var(x, dims_of(dim), ddof=ddof, keepdims=keepdim)
+
+
+@aten("var_mean.correction")
+def var_mean(
+    x: Any, dim: Any = None, *, correction: Any = 1, keepdim: bool = False
+) -> Any:
+    """The variance and the mean along dimensions."""
+    both = var_dim(x, dim, correction=correction, keepdim=keepdim)
+    return both, mean_dim(x, dim, keepdim)
+
+
+@aten("any", "any.dim", "any.dims")
+def any_dim(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    """Whether any is true."""
+    return some(x, dims_of(dim), keepdims=keepdim)
+
+
+@aten("all", "all.dim", "all.dims")
+def all_dim(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    """Whether all are true."""
+    return every(x, dims_of(dim), keepdims=keepdim)
+
+
+@aten("cumsum")
+def cumsum_dim(x: Any, dim: int, *, dtype: Any = None) -> Any:
+    """Sums up to each element."""
+    return cumsum(_typed(x, dtype), dim)
+
+
+@aten("cumprod")
+def cumprod_dim(x: Any, dim: int, *, dtype: Any = None) -> Any:
+    """Products up to each element."""
+    return cumprod(_typed(x, dtype), dim)
+
+
+@aten("_softmax", "_safe_softmax")
+def softmax(x: Any, dim: int, *_: Any) -> Any:
+    """``exp(x - max) / Σ exp(x - max)``."""
+    shifted = np.exp(x - max_(x, dim, keepdims=True))
+    return shifted / sum_(shifted, dim, keepdims=True)
+
+
+@aten("_log_softmax")
+def log_softmax(x: Any, dim: int, *_: Any) -> Any:
+    """The logarithm of softmax."""
+    centred = x - max_(x, dim, keepdims=True)
+    return centred - np.log(sum_(np.exp(centred), dim, keepdims=True))
+
+
+@aten("logsumexp")
+def logsumexp(x: Any, dim: Any, keepdim: bool = False) -> Any:
+    """The logarithm of a sum of exponentials."""
+    largest = max_(x, dims_of(dim), keepdims=True)
+    total = sum_(np.exp(x - largest), dims_of(dim), keepdims=True)
+    found = largest + np.log(total)
+    return found if keepdim else np.squeeze(found, dims_of(dim))
+
+
+@aten("linalg_vector_norm")
+def vector_norm(
+    x: Any, order: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
+) -> Any:
+    """The norm along dimensions, for 1, 2 and infinity."""
+    given = dims_of(dim)
+    if given is None:
+        given = tuple(range(x.ndim))
+    if order == 2:
+        return np.sqrt(sum_(x * x, given, keepdims=keepdim))
+    if order == 1:
+        return sum_(abs(x), given, keepdims=keepdim)
+    if order == float("inf"):
+        return max_(abs(x), given, keepdims=keepdim)
+    raise Unknown(f"the graph has a norm of order {order}")
+
+
+@aten("mm", "bmm", "mv")
+def mm(x: Any, y: Any) -> Any:
+    """The product of matrices."""
+    return x @ y
+
+
+@aten("dot")
+def dot_(x: Any, y: Any) -> Any:
+    """The sum of products of two vectors."""
+    return dot(x, y)
+
+
+@aten("addmm", "baddbmm", "addmv")
+def addmm(x: Any, a: Any, b: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    """``beta * x + alpha * a @ b``."""
+    product = a @ b
+    return (x if beta == 1 else beta * x) + (product if alpha == 1 else alpha * product)
