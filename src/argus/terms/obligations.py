@@ -7,7 +7,8 @@ nothing where one is not met.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal
 
@@ -43,9 +44,21 @@ class Obligations:
 
     def __init__(self) -> None:
         self._all: dict[tuple[str, str, IndexSet], Obligation] = {}
+        self._muted = 0
+
+    @contextmanager
+    def muted(self) -> Generator[None, None, None]:
+        """Note nothing meanwhile: what is only rewritten was noted when it was made."""
+        self._muted += 1
+        try:
+            yield
+        finally:
+            self._muted -= 1
 
     def add(self, obligation: Obligation) -> None:
         """Note one; the same of the same set is noted once."""
+        if self._muted:
+            return
         key = (obligation.kind, obligation.term.key, obligation.where)
         self._all.setdefault(key, obligation)
 

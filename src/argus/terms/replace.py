@@ -60,9 +60,10 @@ def replace(
     ``atoms``: what other atoms are replaced by.
     """
     replacement = _Replacement(world, leaf, dict(env or {}), atoms or {})
-    if isinstance(value, Term):
-        return replacement.term(value)
-    return replacement.value(value)
+    with world.obligations.muted():
+        if isinstance(value, Term):
+            return replacement.term(value)
+        return replacement.value(value)
 
 
 class _Replacement:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from argus.terms import affine
 from argus.terms.binding import Binding
 from argus.terms.fuse import fused, fused_product, shape, shape_of_product
-from argus.terms.integers import Integer, Variable
+from argus.terms.integers import Atom, Integer, Opaque, Variable
 from argus.terms.leaves import Leaf, Sum
 from argus.terms.leaves import bound as bound_names
 from argus.terms.sets import IndexSet
@@ -165,7 +165,11 @@ def _separated(part: Product, bound: frozenset[Variable]) -> tuple[Product, Prod
 
 
 def _count(world: World, count: int, domain: IndexSet) -> Term | None:
-    """How many points a set has, where isl gives it as a product of extents."""
+    """How many points a set has, where isl gives it as a product of extents.
+
+    None where an extent is rounded and depends on a position: a sum of such counts is
+    often simpler than each, the rows of all lanes together, and is found as one sum.
+    """
     names = Sum(count, domain, ONE).variables
     total = ONE
     closed = world.close(domain)
@@ -173,10 +177,17 @@ def _count(world: World, count: int, domain: IndexSet) -> Term | None:
         found = affine.extent(world, closed, name)
         if found is None or (found[1] - found[0]).variables() & frozenset(names):
             return None
+        if any(_rounds_positions(atom) for end in found for atom in end.atoms()):
+            return None
         least, largest = found
         total = total * whole(largest - least + 1)
         closed = closed.without([world.space.name((name,))])
     return total * indicator(world, closed)
+
+
+def _rounds_positions(atom: Atom) -> bool:
+    """Whether an atom is a quotient or the like of what has an upper bound."""
+    return isinstance(atom, Opaque) and any(v.upper is not None for v in atom.variables)
 
 
 def tidy(world: World, term: Term) -> Term:
