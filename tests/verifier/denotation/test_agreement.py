@@ -86,6 +86,44 @@ def k(A: f16["M K"], B: f16["N K"], C: f32["M N"], *, STAGES: int = 3):
     C[i * 64 :, j * 64 :] = acc
 """
 
+AHEAD_WHERE_NEEDED = """
+@ag.kernel
+def k(A: f16["M K"], B: f16["N K"], C: f32["M N"]):
+    M, K = A.shape
+    N = B.shape[0]
+    i, j = ag.block(ag.cdiv(M, 64), ag.cdiv(N, 64))
+    ring = ag.ring(3, a=f16.tile(64, 16), b=f16.tile(64, 16))
+    for s in ag.static_range(2):
+        if s * 16 < K:
+            with ring.fill() as slot:
+                slot.a.load(A[i * 64 :, s * 16 :])
+                slot.b.load(B[j * 64 :, s * 16 :])
+    acc = ag.zeros((64, 64), f32)
+    for k in ag.range(0, K, 16):
+        with ring.drain() as full:
+            if k + 32 < K:
+                with ring.fill() as slot:
+                    slot.a.load(A[i * 64 :, k + 32 :])
+                    slot.b.load(B[j * 64 :, k + 32 :])
+            acc = ag.dot(full.a, full.b.T, acc)
+    C[i * 64 :, j * 64 :] = acc
+"""
+
+SKIPPED = """
+@ag.kernel
+def k(X: f32["M N"], Y: f32["M N"]):
+    M, N = X.shape
+    i = ag.block(ag.cdiv(M, 32))
+    ring = ag.ring(2, a=f32.tile(32, 32))
+    for n in ag.range(0, N, 32):
+        if {condition}:
+            with ring.fill() as slot:
+                slot.a.load(X[i * 32 :, n:])
+            with ring.drain() as slot:
+                Y[i * 32 :, n:] = slot.a.load()
+"""
+"""Fills are counted while a condition lasts; what begins later has another count."""
+
 PERSISTENT = """
 @ag.kernel
 def k(A: f16["M K"], B: f16["N K"], C: f32["M N"]):
@@ -214,6 +252,21 @@ CASES = {
     "softmax": (SOFTMAX, {"M": 11, "N": 75}, {}, {}),
     "pipelined": (PIPELINED, {"M": 200, "N": 72, "K": 264}, {}, {}),
     "pipelined, short": (PIPELINED, {"M": 64, "N": 72, "K": 40}, {}, {}),
+    "ahead where needed": (
+        AHEAD_WHERE_NEEDED,
+        {"M": 72, "N": 64, "K": 72},
+        {},
+        {},
+    ),
+    **{
+        f"skipped where not {condition}": (
+            SKIPPED.replace("{condition}", condition),
+            {"M": 40, "N": 200},
+            {},
+            {},
+        )
+        for condition in ("n + 64 < N", "n >= 64", "n % 64 == 0")
+    },
     "persistent": (PERSISTENT, {"M": 264, "N": 200, "K": 200}, {}, {}),
     "cluster": (CLUSTER, {"M": 264, "N": 136, "K": 136}, {}, {}),
     "barriers": (BARRIERS, {"M": 70, "N": 100}, {}, {}),

@@ -7,7 +7,8 @@ j, for j = 0 .. n, and c(0) what it was before the loop.
     counter       it yields c + d, d the same in each iteration:  c(j) = c(0) + d*j
     running sum   it yields c + d(j):  c(j) = c(0) + s(j), s(j) = d(0) + ... + d(j-1), a
                   function of j of which only that is known; loops with equal d have
-                  equal s, in whichever role they are
+                  equal s, in whichever role they are. As long as a condition lasts
+                  under which d is a constant, s(j) = d*j
     handed on     it yields g(j), which does not depend on c:  c(j) = g(j-1) for j >= 1
 
 All three follow by induction over j. In a persistent loop the iterations of a block are
@@ -281,20 +282,48 @@ class _Solver:
         self, init: Value, steps: list[tuple[IndexSet, Integer]]
     ) -> Closed | Unknown:
         world, trips = self.context.world, self.trips
-        starts = init.integers
-        if len(starts) != 1:
-            return Unknown("a counter that begins differently from case to case")
-        start = starts[0][1]
         moving = set(trips.variables)
+
+        def after(total: Value) -> Value:
+            return apply(world, "add", init, total)
+
         steady = len(steps) == 1 and not steps[0][1].variables() & moving
         if steady and trips.count is not None:
             step = steps[0][1]
-            return lambda j: Value.whole(start + step * j)
+            return lambda j: after(Value.whole(step * j))
         if all(d.constant == 0 for _, d in steps):
-            return lambda _: Value.whole(start)
+            return lambda _: init
         step_value = chosen(world, [(s, Value.whole(d)) for s, d in steps])
         total = _running_sum(self.context, step_value, trips)
-        return lambda j: apply(world, "add", Value.whole(start), total(j))
+        counter, lasting = trips.counter, self._lasting(steps)
+        if counter is None or lasting is None:
+            return lambda j: after(total(j))
+        where, step = lasting
+
+        def form(j: Integer) -> Value:
+            so_far = world.substitute(where, {counter: j - 1})
+            so_far = so_far | world.compare(j, "<=", 0)
+            cases = [(so_far, Value.whole(step * j)), (~so_far, total(j))]
+            return after(chosen(world, cases))
+
+        return form
+
+    def _lasting(
+        self, steps: list[tuple[IndexSet, Integer]]
+    ) -> tuple[IndexSet, Integer] | None:
+        """A case that, where it holds in an iteration, held in all before; its step."""
+        world, counter = self.context.world, self.trips.counter
+        if counter is None:
+            return None
+        j = Integer.atom(counter)
+        for where, step in steps:
+            if step.constant == 0:
+                continue
+            following = world.substitute(where, {counter: j + 1})
+            following = following & world.compare(j, ">=", 0)
+            if counter not in step.variables() and world.is_subset(following, where):
+                return where, step
+        return None
 
     def _handed_on(self, init: Value | None, made: Value) -> Closed | Unknown:
         world, trips = self.context.world, self.trips
