@@ -10,9 +10,15 @@ from hypothesis import strategies as st
 
 import pieces
 from argus.codegen.addresses import register_coordinates, shared_offsets
-from argus.codegen.context import TID, Context, Group, Irregular, Step
-from argus.codegen.names import Names
-from argus.codegen.storage import Storage
+from argus.codegen.context import (
+    TID,
+    Emission,
+    EmissionGroup,
+    Irregular,
+    RegisterIteration,
+)
+from argus.codegen.names import Identifiers
+from argus.codegen.storage import RegisterArrays
 from argus.codegen.writer import Writer
 from argus.ir.access import vector_shared
 from argus.ir.dtypes import bf16, f32
@@ -28,17 +34,17 @@ from argus.layout import (
 )
 
 
-def context(warps: int) -> Context:
+def context(warps: int) -> Emission:
     program = programs.scaled_add()
     out = Writer()
-    group = Group(
+    group = EmissionGroup(
         "block", warps, WARP_LANES, out.reserve(), "threadIdx.x", out.reserve()
     )
-    return Context(program, Names(), Storage(), out, group)
+    return Emission(program, Identifiers(), RegisterArrays(), out, group)
 
 
 def printed_offsets(
-    cx: Context, plan: VectorPlan, view: SharedView, env: dict[str, int]
+    cx: Emission, plan: VectorPlan, view: SharedView, env: dict[str, int]
 ) -> np.ndarray:
     """Offset of each (thread, access), from the expressions that would be printed."""
     layout = plan.layout
@@ -53,9 +59,12 @@ def printed_offsets(
     turns = np.arange(plan.accesses)
     symbols = {**env, **cx.group.tables}
     try:
-        e = offsets(Step(Sym("r", "loop"), turns), turns)
+        e = offsets(RegisterIteration(Sym("r", "loop"), turns), turns)
     except Irregular:
-        each = [offsets(Step(None, turns[i : i + 1]), turns[i : i + 1]) for i in turns]
+        each = [
+            offsets(RegisterIteration(None, turns[i : i + 1]), turns[i : i + 1])
+            for i in turns
+        ]
         return np.stack([_table(x, symbols, layout) for x in each], axis=1)
     return np.stack([_table(e, {**symbols, "r": i}, layout) for i in turns], axis=1)
 

@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 from random_expressions import TYPES, Drawing
 
 import argus.codegen
-from argus.codegen.code import Code, plus
+from argus.codegen.code import CppExpression, plus
 from argus.codegen.expressions import code, literal
-from argus.codegen.scalars import Scalars
+from argus.codegen.scalars import ScalarTypes
 from argus.interpret.scalars import scalar_value
 from argus.ir.expr import Binary, Const, Expr, Select, Sym, evaluate
 from argus.ir.ranges import Ranges
@@ -32,7 +32,7 @@ S, V = Sym("s", "stride"), Sym("v", "let", nonneg=False)
 
 
 def show(e: Expr) -> str:
-    return code(e, lambda sym: Code(sym.name), Scalars()).bare
+    return code(e, lambda sym: CppExpression(sym.name), ScalarTypes()).bare
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_literals(value: float, expected: str) -> None:
 
 def test_types() -> None:
     table = Ranges({"b": (-(2**31), 2**31 - 1), "v": (0, 255)}, {"b", "v"})
-    scalars = Scalars({}, table)
+    scalars = ScalarTypes({}, table)
     assert scalars.ctype(A + C) == "int"  # the launch bounds it
     assert scalars.ctype(A * S) == "long long"
     assert scalars.ctype(Binary("<", A, S)) == "bool"
@@ -89,8 +89,10 @@ def test_types() -> None:
     assert scalars.ctype(A + B) == scalars.ctype(B * B) == "long long"
     assert scalars.ctype(B % 8 + 1) == scalars.ctype(V * V) == "int"
     assert scalars.ctype(B // -1) == "long long"
-    assert code(B * B, lambda s: Code(s.name), scalars).bare == "(long long)b * b"
-    wrapping = code(wrapped(B * B * B), lambda s: Code(s.name), scalars)
+    assert (
+        code(B * B, lambda s: CppExpression(s.name), scalars).bare == "(long long)b * b"
+    )
+    wrapping = code(wrapped(B * B * B), lambda s: CppExpression(s.name), scalars)
     assert wrapping.bare == "(long long)((u64)b * (u64)b * (u64)b)"
 
 
@@ -118,7 +120,7 @@ def test_intervals_are_sound(e: Expr, a: int, b: int, c: int) -> None:
     assert low <= int(np.asarray(evaluate(e, {"a": a, "b": b, "c": c}))) <= high
 
 
-SCALARS = Scalars(TYPES)
+SCALARS = ScalarTypes(TYPES)
 COUNT = int(os.environ.get("ARGUS_EXPRESSIONS", "200"))
 
 
@@ -130,7 +132,7 @@ def test_the_text_has_the_value(tmp_path: Path) -> None:
     found = [drawing.expression() for _ in range(COUNT)]
     bodies: list[str] = []
     for number, e in enumerate(found):
-        text = code(e, lambda sym: Code(sym.name), SCALARS).bare
+        text = code(e, lambda sym: CppExpression(sym.name), SCALARS).bare
         kind = SCALARS.ctype(e)
         # What stands next to it shows what binds too weakly.
         beside = shared_pointer(e) if e.type == "int" else "0"
@@ -175,7 +177,9 @@ _CELLS = {
 
 def shared_pointer(e: Expr) -> str:
     """A sum with the expression on its right, as addresses are printed."""
-    return plus(Code("1000ll"), code(e, lambda sym: Code(sym.name), SCALARS)).bare
+    return plus(
+        CppExpression("1000ll"), code(e, lambda sym: CppExpression(sym.name), SCALARS)
+    ).bare
 
 
 def test_text_is_not_glued() -> None:
@@ -215,4 +219,4 @@ def _constant(parts: list[ast.expr], i: int) -> str:
 def test_a_text_without_precedence_is_refused() -> None:
     for use in (str, lambda x: f"{x}", "{}".format):
         with pytest.raises(TypeError):
-            use(Code("a ^ b", 5))
+            use(CppExpression("a ^ b", 5))

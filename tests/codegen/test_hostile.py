@@ -32,7 +32,7 @@ from placed_programs import PROGRAMS
 import pieces
 from argus.codegen import CodegenError, emit
 from argus.codegen.export import export, nvcc_flags
-from argus.codegen.names import Names
+from argus.codegen.names import Identifiers
 from argus.codegen.writer import Writer, comment, literal
 from argus.diagnostics import register_source
 from argus.interpret import run
@@ -321,7 +321,7 @@ def test_code_that_is_not_one_visible_line_is_refused(code: str) -> None:
 
 
 def identifiers(wanted: list[str]) -> list[str]:
-    given = Names()
+    given = Identifiers()
     marks = [given.unique(name) for name in wanted]
     given.settle("")
     return [given.spell(mark) for mark in marks]

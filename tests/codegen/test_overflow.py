@@ -11,7 +11,7 @@ import pytest
 
 from argus.codegen import emit, overflow
 from argus.codegen.overflow import guards
-from argus.codegen.scalars import Scalars, infer
+from argus.codegen.scalars import ScalarTypes, infer
 from argus.ir import ops as o
 from argus.ir.expr import Binary, Expr, Select, evaluate, symbols
 from argus.ir.memory import GlobalView
@@ -93,7 +93,7 @@ def test_large_products_of_matrices_are_admitted() -> None:
 LIMIT = 6000
 
 
-def nodes(e: Expr, scalars: Scalars) -> Iterator[Expr]:
+def nodes(e: Expr, scalars: ScalarTypes) -> Iterator[Expr]:
     """What is computed as int."""
     if isinstance(e, Binary):
         yield from nodes(e.left, scalars)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from placed_builder import Build
 
 from argus.codegen import emit
-from argus.codegen.names import Names
+from argus.codegen.names import Identifiers
 from argus.codegen.storage import assign
 from argus.ir import ops as o
 from argus.ir.dtypes import bf16, f32
@@ -22,7 +22,7 @@ def test_a_transpose_is_another_name() -> None:
     t = b.full("t", f32, layout, 1)
     flipped = tile("flipped", f32, layout.permute((1, 0)), "")
     b.add(o.Transpose(result=flipped, src=t, axes=(1, 0), span=at(2)))
-    storage = assign(o.Block(b.ops), Names())
+    storage = assign(o.Block(b.ops), Identifiers())
     assert storage.same(t, flipped)
 
 
@@ -44,7 +44,7 @@ def test_a_transpose_of_what_a_loop_updates_is_a_copy() -> None:
             span=at(2),
         )
     )
-    storage = assign(o.Block(b.ops), Names())
+    storage = assign(o.Block(b.ops), Identifiers())
     assert not storage.same(arg, flipped)
     assert storage.same(arg, result)
     assert storage.same(arg, init), "nobody else reads the initial value"
@@ -67,7 +67,7 @@ def test_an_initial_value_that_is_read_again_keeps_its_registers() -> None:
             span=at(2),
         )
     )
-    storage = assign(o.Block(b.ops), Names())
+    storage = assign(o.Block(b.ops), Identifiers())
     assert not storage.same(arg, init)
 
 
@@ -85,7 +85,7 @@ def test_shared_storage_is_declared_around_all_its_definitions() -> None:
         )
     )
     block = o.Block(b.ops)
-    storage = assign(block, Names())
+    storage = assign(block, Identifiers())
     assert storage.same(first, second)
     assert list(storage.declared) == [(id(block), 0)]
 

@@ -6,7 +6,7 @@ that of the program. Only what the printed body mentions is passed.
 
 from __future__ import annotations
 
-from argus.codegen.context import Context
+from argus.codegen.context import Emission
 from argus.codegen.errors import CodegenError
 from argus.codegen.overflow import guards
 from argus.codegen.sync import map_symbol
@@ -38,7 +38,7 @@ def scalars(program: Program) -> list[ScalarParam]:
     return [p for p in program.params if isinstance(p, ScalarParam)]
 
 
-def bind_parameters(cx: Context) -> None:
+def bind_parameters(cx: Emission) -> None:
     """Name every parameter before anything else takes its name.
 
     Raises CodegenError for a scalar type that kernels cannot take.
@@ -68,7 +68,7 @@ def _sizes(program: Program) -> list[Sym]:
     return list(found.values())
 
 
-def arguments(cx: Context) -> tuple[list[Arg], list[str]]:
+def arguments(cx: Emission) -> tuple[list[Arg], list[str]]:
     """The arguments that the printed body needs, and their C++ declarations."""
     args: list[Arg] = []
     declared: list[str] = []
@@ -97,7 +97,7 @@ def arguments(cx: Context) -> tuple[list[Arg], list[str]]:
     return args, declared
 
 
-def launch_spec(cx: Context, entry: str, args: list[Arg]) -> LaunchSpec:
+def launch_spec(cx: Emission, entry: str, args: list[Arg]) -> LaunchSpec:
     """Everything the host needs beside the cubin."""
     program = cx.program
     return LaunchSpec(

@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 
 from argus.codegen import expressions, registers
-from argus.codegen.code import Code, binary, converted, joined, name, plus
-from argus.codegen.context import TID, Context, Ints, Step
+from argus.codegen.code import CppExpression, binary, converted, joined, name, plus
+from argus.codegen.context import TID, Emission, Ints, RegisterIteration
 from argus.codegen.errors import CodegenError
 from argus.codegen.expressions import literal
-from argus.codegen.scalars import Scalars
+from argus.codegen.scalars import ScalarTypes
 from argus.codegen.storage import layout_of
 from argus.ir.expr import Const, Expr, Sym, divisor, evaluate, lift, substitute, symbols
 from argus.ir.memory import BarrierRef, GlobalView, SharedAlloc, SharedView
@@ -41,27 +41,27 @@ def register_coordinates(layout: Fragment) -> list[Ints]:
 
 
 @dataclass(frozen=True)
-class Element:
+class ElementAddress:
     """One element of a view: ``setup`` lines, ``valid`` (None: always), its offset."""
 
     setup: list[str]
-    valid: list[Code]
-    offset: Code
+    valid: list[CppExpression]
+    offset: CppExpression
 
     @property
-    def condition(self) -> Code | None:
+    def condition(self) -> CppExpression | None:
         """The condition that it exists, or None when it always does."""
         return joined("&&", self.valid) if self.valid else None
 
 
 def locate(
-    cx: Context,
+    cx: Emission,
     view: GlobalView,
     layout: Fragment,
-    step: Step,
+    step: RegisterIteration,
     regs: Ints,
     suffix: str = "",
-) -> Element:
+) -> ElementAddress:
     """The element of ``view`` that the running thread holds in registers ``regs``."""
     cx.pointers[view.tensor.name] = None
     env: dict[str, Expr] = {}
@@ -82,7 +82,7 @@ def locate(
     scalars = cx.scalars.among(more)
     tested: dict[Expr, Expr] = {}
     setup: list[str] = []
-    valid: list[Code] = []
+    valid: list[CppExpression] = []
     offset: Expr = Const(0)
     tensor = view.tensor
     named = zip(view.coords, tensor.shape, tensor.strides, strict=True)
@@ -115,14 +115,16 @@ def locate(
             valid.append(binary("<", cx.code(tested[value]), end))
         else:
             valid += _conditions(cx, value, extent, scalars)
-    return Element(setup, valid, cx.code(offset))
+    return ElementAddress(setup, valid, cx.code(offset))
 
 
 _OUTSIDE: Range = (I32[0], 2**32 - 1)
 """Coordinates that are outside of tensors as 32-bit numbers, too, if they are so."""
 
 
-def _coordinate(cx: Context, exact: Expr, scalars: Scalars) -> tuple[str, Code]:
+def _coordinate(
+    cx: Emission, exact: Expr, scalars: ScalarTypes
+) -> tuple[str, CppExpression]:
     """Type and text of a coordinate that is tested to be inside of its tensor.
 
     So it may turn over, where it is outside before and after.
@@ -138,13 +140,15 @@ def _coordinate(cx: Context, exact: Expr, scalars: Scalars) -> tuple[str, Code]:
     return ctype, expressions.code(exact, cx.spell, scalars)
 
 
-def _inside(value: Expr, extent: Expr, scalars: Scalars) -> bool:
+def _inside(value: Expr, extent: Expr, scalars: ScalarTypes) -> bool:
     """True when ``0 <= value < extent`` has to be tested."""
     low, high = scalars.ranges.of(value)
     return low < 0 or high >= scalars.ranges.of(extent)[0]
 
 
-def _conditions(cx: Context, value: Expr, extent: Expr, scalars: Scalars) -> list[Code]:
+def _conditions(
+    cx: Emission, value: Expr, extent: Expr, scalars: ScalarTypes
+) -> list[CppExpression]:
     """``0 <= value < extent``, as far as it is not known."""
     sides = (
         expressions.code(value, cx.spell, scalars),
@@ -161,7 +165,7 @@ def _conditions(cx: Context, value: Expr, extent: Expr, scalars: Scalars) -> lis
     return [binary("<", *sides)]
 
 
-def _wide(cx: Context, coord: Expr, stride: Expr) -> Expr:
+def _wide(cx: Emission, coord: Expr, stride: Expr) -> Expr:
     """``coord``, widened where its product with the stride would be computed in int."""
     if stride == Const(1) or cx.ctype(stride) == "long long":
         return coord
@@ -192,29 +196,29 @@ def view_offset(view: SharedView) -> Expr:
     return stage_offset(view) + lift(layout.linear(view.origin))
 
 
-def barrier_address(cx: Context, ref: BarrierRef) -> Code:
+def barrier_address(cx: Emission, ref: BarrierRef) -> CppExpression:
     """Shared address of an mbarrier."""
     if ref.alloc.offset is None:
         raise CodegenError(f"barrier {ref.alloc.name} is not placed")
     return shared_address(cx, ref.index * 8 + ref.alloc.offset)
 
 
-def shared_address(cx: Context, offset: Expr) -> Code:
+def shared_address(cx: Emission, offset: Expr) -> CppExpression:
     """The u32 shared address of a byte offset."""
     return plus(name("smem_base"), cx.code(offset))
 
 
-def shared_pointer(cx: Context, offset: Expr) -> Code:
+def shared_pointer(cx: Emission, offset: Expr) -> CppExpression:
     """The generic pointer to a byte offset in dynamic shared memory."""
     return plus(name("smem"), cx.code(offset))
 
 
-Offsets = Callable[[Step, Ints], Expr]
+Offsets = Callable[[RegisterIteration, Ints], Expr]
 """Byte offset for accesses number ``table[i]`` of a step."""
 
 
 def shared_offsets(
-    cx: Context,
+    cx: Emission,
     view: SharedView,
     by_thread: tuple[Expr, ...],
     by_access: list[Ints],
@@ -244,7 +248,7 @@ def shared_offsets(
 
     known = tuple(cx.thread_value(e, wanted) for e in by_thread)
 
-    def general(step: Step, table: Ints) -> Expr:
+    def general(step: RegisterIteration, table: Ints) -> Expr:
         coords = tuple(
             t + step.index(a[table]) for t, a in zip(known, by_access, strict=True)
         )
@@ -265,7 +269,7 @@ def _buffer(
 
 
 def _split(
-    cx: Context,
+    cx: Emission,
     view: SharedView,
     layout: SharedLayout,
     threads: list[Ints],
@@ -321,7 +325,7 @@ def _split(
     return uniform, by_thread, swizzled(low, layout.swizzle), by_access - low
 
 
-def _of_thread(cx: Context, table: Ints, wanted: str) -> Expr | None:
+def _of_thread(cx: Emission, table: Ints, wanted: str) -> Expr | None:
     """A table over threads as an expression of TID, if it is a layout of it."""
     layout = from_table(table - table[0])
     if layout is None:

@@ -36,7 +36,7 @@ TERNARY: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Code:
+class CppExpression:
     """A C++ expression; ``level`` is that of its outermost operator."""
 
     bare: str
@@ -58,58 +58,62 @@ class Code:
         raise TypeError("say `.bare` or `.operand`: how tightly must this bind?")
 
 
-def name(text: str) -> Code:
+def name(text: str) -> CppExpression:
     """A name or a literal without a sign."""
-    return Code(text)
+    return CppExpression(text)
 
 
-def call(function: str, *arguments: Code) -> Code:
+def call(function: str, *arguments: CppExpression) -> CppExpression:
     """``function(a, b, ...)``."""
-    return Code(f"{function}({', '.join(a.bare for a in arguments)})")
+    return CppExpression(f"{function}({', '.join(a.bare for a in arguments)})")
 
 
-def item(array: str, index: Code) -> Code:
+def item(array: str, index: CppExpression) -> CppExpression:
     """``array[index]``."""
-    return Code(f"{array}[{index.bare}]")
+    return CppExpression(f"{array}[{index.bare}]")
 
 
-def converted(ctype: str, value: Code) -> Code:
+def converted(ctype: str, value: CppExpression) -> CppExpression:
     """``(ctype)value``."""
-    return Code(f"({ctype}){value.operand}", UNARY)
+    return CppExpression(f"({ctype}){value.operand}", UNARY)
 
 
-def at_address(ctype: str, address: Code) -> Code:
+def at_address(ctype: str, address: CppExpression) -> CppExpression:
     """What lies at an address that holds a ``ctype``."""
-    return Code(f"*reinterpret_cast<{ctype}*>({address.bare})", UNARY)
+    return CppExpression(f"*reinterpret_cast<{ctype}*>({address.bare})", UNARY)
 
 
-def binary(operator: str, left: Code, right: Code) -> Code:
+def binary(operator: str, left: CppExpression, right: CppExpression) -> CppExpression:
     """``left operator right``; the left operand may be of the same precedence."""
     level = PRECEDENCE[operator]
-    return Code(f"{left.inside(level)} {operator} {right.inside(level + 0.5)}", level)
+    return CppExpression(
+        f"{left.inside(level)} {operator} {right.inside(level + 0.5)}", level
+    )
 
 
-def plus(left: Code, right: Code) -> Code:
+def plus(left: CppExpression, right: CppExpression) -> CppExpression:
     """A sum of pointers and integers; what adds nothing is left out."""
     if right.bare == "0":
         return left
     level = PRECEDENCE["+"]
     # Integer addition is associative: a sum may follow a + as it is.
-    return Code(f"{left.inside(level)} + {right.inside(level)}", level)
+    return CppExpression(f"{left.inside(level)} + {right.inside(level)}", level)
 
 
-def joined(operator: str, parts: Sequence[Code]) -> Code:
+def joined(operator: str, parts: Sequence[CppExpression]) -> CppExpression:
     """At least one part, joined by an associative operator: &&, | or +."""
     if len(parts) == 1:
         return parts[0]
     level = PRECEDENCE[operator]
     # What is compared or added stays bare under && only, where everybody reads it.
     inner = level + 0.5 if operator == "&&" else UNARY
-    return Code(f" {operator} ".join(p.inside(inner) for p in parts), level)
+    return CppExpression(f" {operator} ".join(p.inside(inner) for p in parts), level)
 
 
-def chosen(condition: Code, then: Code, other: Code) -> Code:
+def chosen(
+    condition: CppExpression, then: CppExpression, other: CppExpression
+) -> CppExpression:
     """``condition ? then : other``."""
     inner = TERNARY + 1
     parts = [x.inside(inner) for x in (condition, then, other)]
-    return Code(f"{parts[0]} ? {parts[1]} : {parts[2]}", TERNARY)
+    return CppExpression(f"{parts[0]} ? {parts[1]} : {parts[2]}", TERNARY)

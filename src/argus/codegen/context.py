@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 
 from argus.codegen import code as c
 from argus.codegen import expressions
-from argus.codegen.code import Code
+from argus.codegen.code import CppExpression
 from argus.codegen.errors import CodegenError
-from argus.codegen.names import Names
-from argus.codegen.scalars import Scalars
-from argus.codegen.storage import Array, Storage, layout_of
+from argus.codegen.names import Identifiers
+from argus.codegen.scalars import ScalarTypes
+from argus.codegen.storage import Array, RegisterArrays, layout_of
 from argus.codegen.writer import Reserved, Writer
 from argus.ir import ops as o
 from argus.ir.expr import Const, Expr, ScalarType, Sym, evaluate, lift
@@ -50,7 +50,7 @@ class Irregular(Exception):  # noqa: N818 - a request to unroll, not an error
 
 
 @dataclass(frozen=True)
-class Step:
+class RegisterIteration:
     """One turn of a register loop: ``var`` is its variable, or None when unrolled.
 
     ``values`` are the loop values that it stands for (exactly one when unrolled).
@@ -73,7 +73,7 @@ class Step:
         value = layout(self.var)
         return lift(value) + base
 
-    def nested(self, inner: Step, table: Ints) -> Expr:
+    def nested(self, inner: RegisterIteration, table: Ints) -> Expr:
         """``table[i, j]`` for turn i of this loop and turn j of ``inner``."""
         rows, columns = table[:, 0], table[0] - table[0, 0]
         if not np.array_equal(rows[:, None] + columns, table):
@@ -82,7 +82,7 @@ class Step:
 
 
 @dataclass
-class Group:
+class EmissionGroup:
     """The threads that run the operations being printed: a role, or the whole block."""
 
     name: str
@@ -117,21 +117,21 @@ class Group:
 
 
 @dataclass
-class Context:
+class Emission:
     """State of one emission."""
 
     program: Program
-    names: Names
-    storage: Storage
+    names: Identifiers
+    storage: RegisterArrays
     out: Writer
-    group: Group
+    group: EmissionGroup
     tensors: dict[str, str] = field(default_factory=dict[str, str])
     """C++ name of each tensor's pointer."""
     spelled: dict[str, str] = field(default_factory=dict[str, str])
     """C++ name of each symbol."""
-    opaques: dict[str, Code] = field(default_factory=dict[str, Code])
+    opaques: dict[str, CppExpression] = field(default_factory=dict[str, CppExpression])
     """Symbols that stand for a text: elements of tiles, widened coordinates."""
-    scalars: Scalars = field(default_factory=Scalars)
+    scalars: ScalarTypes = field(default_factory=ScalarTypes)
     """Types and values of symbols."""
     symbols: dict[str, Sym] = field(default_factory=dict[str, Sym])
     """Dim, stride, param and block symbols that the text mentions."""
@@ -141,7 +141,7 @@ class Context:
 
     # ------------------------------------------------------------ expressions
 
-    def spell(self, sym: Sym) -> Code:
+    def spell(self, sym: Sym) -> CppExpression:
         """C++ text of a symbol. Raises CodegenError for one nobody bound."""
         if sym.name in self.opaques:
             return self.opaques[sym.name]
@@ -160,7 +160,7 @@ class Context:
         """C++ types of symbols by name."""
         return self.scalars.types
 
-    def code(self, e: Expr) -> Code:
+    def code(self, e: Expr) -> CppExpression:
         """``e`` as C++."""
         return expressions.code(e, self.spell, self.scalars)
 
@@ -168,7 +168,7 @@ class Context:
         """C++ type of ``e``."""
         return self.scalars.ctype(e)
 
-    def value_of(self, sym: Sym, e: Expr) -> Code:
+    def value_of(self, sym: Sym, e: Expr) -> CppExpression:
         """``e`` as what a bound symbol becomes, in the type of the symbol.
 
         It may be computed in more bits than its value needs.
@@ -188,7 +188,7 @@ class Context:
         ctype = self.ctype(sym)
         return f"{ctype} {self.bind(sym, ctype)}"
 
-    def opaque(self, body: Code, kind: str = "int") -> Sym:
+    def opaque(self, body: CppExpression, kind: str = "int") -> Sym:
         """A symbol of C++ type ``kind`` that is printed as ``body``."""
         sym = Sym(f"@{body.bare}", "thread", _TYPES.get(kind, "int"), False)
         self.opaques[sym.name] = body
@@ -233,23 +233,27 @@ class Context:
         """The register array of a tile."""
         return self.storage.array(tile)
 
-    def loop(self, count: int, body: Callable[[Step], Sequence[str]]) -> None:
+    def loop(
+        self, count: int, body: Callable[[RegisterIteration], Sequence[str]]
+    ) -> None:
         """Print ``body`` for steps 0 .. count-1, as a loop where its tables allow."""
         if self.try_loop(count, body):
             return
         for i in range(count):
-            lines = body(Step(None, np.array([i])))
+            lines = body(RegisterIteration(None, np.array([i])))
             if len(lines) == 1:
                 self.out.line(lines[0])
             else:
                 with self.out.block(""):
                     self.out.lines(lines)
 
-    def try_loop(self, count: int, body: Callable[[Step], Sequence[str]]) -> bool:
+    def try_loop(
+        self, count: int, body: Callable[[RegisterIteration], Sequence[str]]
+    ) -> bool:
         """Print a loop of at least two turns; False when it is none."""
         if count < 2:
             return False
-        step = Step(LOOP, np.arange(count))
+        step = RegisterIteration(LOOP, np.arange(count))
         try:
             lines = body(step)
         except Irregular:
@@ -269,7 +273,7 @@ class Context:
 
 
 @contextmanager
-def in_group(cx: Context, group: Group) -> Generator[None]:
+def in_group(cx: Emission, group: EmissionGroup) -> Generator[None]:
     """Print operations of another thread group."""
     outer = cx.group
     cx.group = group

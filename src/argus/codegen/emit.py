@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from argus.codegen import abi, scalars, storage, structure
-from argus.codegen.context import INNER_LOOP, LOOP, Context, Group
+from argus.codegen.context import INNER_LOOP, LOOP, Emission, EmissionGroup
 from argus.codegen.errors import CodegenError
-from argus.codegen.names import Names, words
+from argus.codegen.names import Identifiers, words
 from argus.codegen.sync import map_symbol
 from argus.codegen.tiles import functions_called
 from argus.codegen.writer import Reserved, Writer, comment
@@ -57,11 +57,11 @@ def emit(program: Program) -> CudaSource:
     if not program.placed:
         raise CodegenError(f"program {program.name} is not placed")
     program = without_annotations(program)
-    names = Names()
+    names = Identifiers()
     entry = names.unique(program.name.removesuffix("_kernel"), suffix="_kernel")
     out = Writer(depth=1)
     frame, tid_place = out.reserve(), out.reserve()
-    group = Group(
+    group = EmissionGroup(
         "block",
         program.warps,
         program.target.warp_threads,
@@ -69,7 +69,7 @@ def emit(program: Program) -> CudaSource:
         "threadIdx.x",
         tid_place,
     )
-    cx = Context(program, names, storage.Storage(), out, group)
+    cx = Emission(program, names, storage.RegisterArrays(), out, group)
     abi.bind_parameters(cx)
     _bind_hardware(cx)
     cx.scalars = scalars.infer(program, cx.types)
@@ -108,13 +108,13 @@ def _origin(program: Program) -> str:
     return text + (f"{comment(pairs)}\n" if pairs else "")
 
 
-def _bind_hardware(cx: Context) -> None:
+def _bind_hardware(cx: Emission) -> None:
     for sym in (BLOCK_INDEX, GRID_SIZE, CLUSTER_RANK):
         cx.spelled[sym.name] = sym.name
         cx.types[sym.name] = "int"
 
 
-def _signature(cx: Context, entry: str, declared: list[str]) -> str:
+def _signature(cx: Emission, entry: str, declared: list[str]) -> str:
     program = cx.program
     bounds = f"__launch_bounds__({program.threads}, {program.min_blocks})"
     if program.cluster > 1:
@@ -125,7 +125,7 @@ def _signature(cx: Context, entry: str, declared: list[str]) -> str:
     return head + "\n    " + ",\n    ".join(declared) + ") {\n"
 
 
-def _frame(cx: Context, used: set[str], place: Reserved) -> None:
+def _frame(cx: Emission, used: set[str], place: Reserved) -> None:
     """Declarations at the top, each only if the body uses it."""
     if used & {"smem", "smem_base"}:
         place.line(
@@ -145,7 +145,7 @@ def _frame(cx: Context, used: set[str], place: Reserved) -> None:
         place.line("const int cluster_rank = (int)argus_cluster_rank();")
 
 
-def _barriers(cx: Context) -> Reserved | None:
+def _barriers(cx: Emission) -> Reserved | None:
     """Initialise the barriers by one thread, then sync.
 
     Returns where to fetch tensor maps, which is known only after the body.

@@ -16,13 +16,13 @@ import shlex
 from collections.abc import Mapping
 
 from argus.codegen.abi import SCALAR_TYPES
-from argus.codegen.code import Code
+from argus.codegen.code import CppExpression
 from argus.codegen.emit import emit
 from argus.codegen.errors import CodegenError
 from argus.codegen.expressions import code as expression
 from argus.codegen.host import FRAME, HEADER
-from argus.codegen.names import Names
-from argus.codegen.scalars import Scalars
+from argus.codegen.names import Identifiers
+from argus.codegen.scalars import ScalarTypes
 from argus.codegen.writer import comment, literal
 from argus.ir.dtypes import DType
 from argus.ir.expr import Expr, Sym, symbols
@@ -108,7 +108,7 @@ class _Host:
     def __init__(self, spec: LaunchSpec, defaults: Mapping[str, int | float]) -> None:
         self.spec = spec
         self.defaults = defaults
-        self._names = Names()
+        self._names = Identifiers()
         self._values: dict[str, str] = {}
         self._tensors: dict[str, str] = {}
 
@@ -156,8 +156,8 @@ class _Host:
             sym.name: "float" if sym.type == "float" else "long long"
             for sym in symbols(e)
         }
-        scalars = Scalars(types)
-        text = expression(e, lambda sym: Code(self._value(sym)), scalars).bare
+        scalars = ScalarTypes(types)
+        text = expression(e, lambda sym: CppExpression(self._value(sym)), scalars).bare
         text = text.replace("argus_", "argus_host::")
         text = text.replace("__int_as_float(", "argus_host::bits(")
         return re.sub(r"(?<![\w:])(min|max)\(", r"argus_host::\1(", text)

@@ -20,7 +20,7 @@ import numpy as np
 from argus.codegen.code import (
     ATOM,
     PRECEDENCE,
-    Code,
+    CppExpression,
     binary,
     call,
     chosen,
@@ -28,11 +28,11 @@ from argus.codegen.code import (
     plus,
 )
 from argus.codegen.errors import CodegenError
-from argus.codegen.scalars import INT_MAX, Kinds, Scalars
+from argus.codegen.scalars import INT_MAX, ExpressionTypes, ScalarTypes
 from argus.ir.expr import Binary, Const, Expr, Select, Sym, nonnegative
 from argus.ir.wrapping import unwrapped
 
-Spell = Callable[[Sym], Code]
+Spell = Callable[[Sym], CppExpression]
 """The C++ text of a symbol, mostly an identifier."""
 
 _SPELLING = {"//": "/", "and": "&&", "or": "||"}
@@ -40,21 +40,23 @@ _LONG_MAX = 2**63 - 1
 _EXTREMES = {"min": "argus_min", "max": "argus_max"}
 
 
-def code(e: Expr, spell: Spell, scalars: Scalars) -> Code:
+def code(e: Expr, spell: Spell, scalars: ScalarTypes) -> CppExpression:
     """``e`` as a C++ expression."""
-    return _code(e, spell, Kinds(scalars))
+    return _code(e, spell, ExpressionTypes(scalars))
 
 
-def modular(e: Expr, unsigned: str, spell: Spell, scalars: Scalars) -> Code:
+def modular(
+    e: Expr, unsigned: str, spell: Spell, scalars: ScalarTypes
+) -> CppExpression:
     """``e`` up to a multiple of 2**32 (u32) or 2**64 (u64).
 
     Sums and products are taken without signs, of operands that are computed exactly.
     """
-    return _modular(e, unsigned, spell, Kinds(scalars))
+    return _modular(e, unsigned, spell, ExpressionTypes(scalars))
 
 
-def _code(e: Expr, spell: Spell, kinds: Kinds) -> Code:
-    def of(x: Expr) -> Code:
+def _code(e: Expr, spell: Spell, kinds: ExpressionTypes) -> CppExpression:
+    def of(x: Expr) -> CppExpression:
         return _code(x, spell, kinds)
 
     match e:
@@ -87,7 +89,9 @@ def _code(e: Expr, spell: Spell, kinds: Kinds) -> Code:
             raise CodegenError(f"not a scalar expression: {e!r}")
 
 
-def _modular(e: Expr, unsigned: str, spell: Spell, kinds: Kinds) -> Code:
+def _modular(
+    e: Expr, unsigned: str, spell: Spell, kinds: ExpressionTypes
+) -> CppExpression:
     match e:
         case Binary(op="+" | "-" | "*" as op, left=a, right=b) if (
             kinds.of(e) == "long long"
@@ -108,18 +112,20 @@ def _modular(e: Expr, unsigned: str, spell: Spell, kinds: Kinds) -> Code:
             assert_never(e)
 
 
-def _widened(e: Binary, left: Code, kinds: Kinds) -> Code:
+def _widened(e: Binary, left: CppExpression, kinds: ExpressionTypes) -> CppExpression:
     """The left operand in the type of the result, which is then computed in it."""
     kind = kinds.of(e)
     both = {kinds.of(e.left), kinds.of(e.right)}
     return converted(kind, left) if kind == "long long" and kind not in both else left
 
 
-def _as_float(e: Expr, value: Code, kinds: Kinds) -> Code:
+def _as_float(e: Expr, value: CppExpression, kinds: ExpressionTypes) -> CppExpression:
     return value if kinds.of(e) == "float" else converted("float", value)
 
 
-def _extreme(e: Binary, left: Code, right: Code, kinds: Kinds) -> Code:
+def _extreme(
+    e: Binary, left: CppExpression, right: CppExpression, kinds: ExpressionTypes
+) -> CppExpression:
     """Overloads must see two operands of one type; NaN wins among floats."""
     kind = kinds.of(e)
     given = (kinds.of(e.left), kinds.of(e.right))
@@ -130,7 +136,9 @@ def _extreme(e: Binary, left: Code, right: Code, kinds: Kinds) -> Code:
     return call(_EXTREMES[e.op] if kind == "float" else e.op, *parts)
 
 
-def _binary(e: Binary, of: Callable[[Expr], Code], kinds: Kinds) -> Code:
+def _binary(
+    e: Binary, of: Callable[[Expr], CppExpression], kinds: ExpressionTypes
+) -> CppExpression:
     operator = _SPELLING.get(e.op, e.op)
     left, right = of(e.left), of(e.right)
     if kinds.of(e) == "long long":
@@ -152,45 +160,45 @@ def _binary(e: Binary, of: Callable[[Expr], Code], kinds: Kinds) -> Code:
             side.inside(level if isinstance(x, Binary) and x.op == e.op else inner)
             for x, side in sides
         ]
-        return Code(f" {operator} ".join(texts), level)
+        return CppExpression(f" {operator} ".join(texts), level)
     return binary(operator, left, right)
 
 
-def literal(value: int | float | bool) -> Code:
+def literal(value: int | float | bool) -> CppExpression:
     """A C++ literal; floats are f32, rounded to nearest (NaN: the canonical quiet one).
 
     Raises CodegenError for a whole number that has more than 64 bits.
     """
     if isinstance(value, bool):
-        return Code("true" if value else "false")
+        return CppExpression("true" if value else "false")
     if isinstance(value, int):
         return _whole(value)
     if math.isnan(value):
-        return Code("__int_as_float(0x7fffffff)")
+        return CppExpression("__int_as_float(0x7fffffff)")
     with np.errstate(over="ignore"):
         rounded = np.float32(value)
     if np.isinf(rounded):
         bits = "0x7f800000" if rounded > 0 else "0xff800000"
-        return Code(f"__int_as_float({bits})")
+        return CppExpression(f"__int_as_float({bits})")
     # The shortest decimal fraction that is nearest to this f32 and to no other.
     return _signed(f"{rounded!s}f")
 
 
-def _whole(value: int) -> Code:
+def _whole(value: int) -> CppExpression:
     if abs(value) <= INT_MAX:
         return _signed(str(value))
     if abs(value) <= _LONG_MAX:
         return _signed(f"{value}ll")
     if value == -_LONG_MAX - 1:
         # There is no literal of the absolute value.
-        return Code(f"-{_LONG_MAX}ll - 1", PRECEDENCE["-"])
+        return CppExpression(f"-{_LONG_MAX}ll - 1", PRECEDENCE["-"])
     raise CodegenError(f"{value} does not fit into 64 bits")
 
 
-def _signed(text: str) -> Code:
-    return Code(text, PRECEDENCE["-"] if text.startswith("-") else ATOM)
+def _signed(text: str) -> CppExpression:
+    return CppExpression(text, PRECEDENCE["-"] if text.startswith("-") else ATOM)
 
 
-def float_literal(value: int | float | bool) -> Code:
+def float_literal(value: int | float | bool) -> CppExpression:
     """The literal of ``value`` as a float."""
     return literal(float(value))

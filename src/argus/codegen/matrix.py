@@ -8,7 +8,7 @@ from argus.codegen import registers
 from argus.codegen.addresses import shared_address, view_offset
 from argus.codegen.code import call, plus
 from argus.codegen.code import name as named
-from argus.codegen.context import TID, Context, Step, num_regs
+from argus.codegen.context import TID, Emission, RegisterIteration, num_regs
 from argus.codegen.errors import CodegenError
 from argus.codegen.storage import Array
 from argus.ir import ops as o
@@ -22,7 +22,7 @@ from argus.isa.wgmma import THREADS as WARPGROUP
 from argus.isa.wgmma import function_name
 
 
-def dot(cx: Context, op: o.Dot) -> None:
+def dot(cx: Emission, op: o.Dot) -> None:
     """Print a placed dot. Raises CodegenError when it has no plan."""
     result = cx.array(op.result)
     if op.acc is not None:
@@ -44,7 +44,7 @@ def _record(plan: WgmmaPlan | MmaPlan, family: str) -> Instruction:
     return record
 
 
-def _wgmma(cx: Context, op: o.Dot, plan: WgmmaPlan, result: Array) -> None:
+def _wgmma(cx: Emission, op: o.Dot, plan: WgmmaPlan, result: Array) -> None:
     """All instructions of one dot, k outermost, so that accumulators alternate."""
     if not isinstance(op.b, SharedView):
         raise CodegenError("B of wgmma is in shared memory")
@@ -87,7 +87,7 @@ def _from(name: str, offset: int) -> str:
     return f"{name} + {offset}" if offset else name
 
 
-def _descriptor(cx: Context, view: SharedView, operand: MatrixOperand) -> str:
+def _descriptor(cx: Emission, view: SharedView, operand: MatrixOperand) -> str:
     """Declare the descriptor of an operand's first atom and step.
 
     Later ones differ by a multiple of 16 bytes: the address field holds address / 16 in
@@ -105,7 +105,7 @@ def _descriptor(cx: Context, view: SharedView, operand: MatrixOperand) -> str:
     return name
 
 
-def warpgroup(cx: Context) -> Expr:
+def warpgroup(cx: Emission) -> Expr:
     """Index of the warpgroup in its group, known to be the same in all its lanes."""
     key = (TID // WARPGROUP, "uniform")
     if key not in cx.group.values:
@@ -120,7 +120,7 @@ def warpgroup(cx: Context) -> Expr:
     return cx.group.values[key]
 
 
-def wgmma_wait(cx: Context, op: o.WgmmaWait) -> None:
+def wgmma_wait(cx: Emission, op: o.WgmmaWait) -> None:
     """Wait, then make the compiler see that the accumulators changed until now."""
     cx.out.line(f"argus_wgmma_wait<{op.pending}>();")
     for array in dict.fromkeys(cx.array(t).name for t in op.tiles):
@@ -128,7 +128,7 @@ def wgmma_wait(cx: Context, op: o.WgmmaWait) -> None:
         cx.out.line(f"argus_wgmma_tie<{num_regs(tile)}>({array});")
 
 
-def _mma(cx: Context, op: o.Dot, plan: MmaPlan, result: Array) -> None:
+def _mma(cx: Emission, op: o.Dot, plan: MmaPlan, result: Array) -> None:
     """mma.sync on register operands, in the plan's order, as a loop where it is one."""
     if not (isinstance(op.a, o.Tile) and isinstance(op.b, o.Tile)):
         raise CodegenError("mma.sync takes its operands from registers")
@@ -140,7 +140,7 @@ def _mma(cx: Context, op: o.Dot, plan: MmaPlan, result: Array) -> None:
     left = np.array([s.a for s in plan.steps]) // 2
     right = np.array([s.b for s in plan.steps]) // 2
 
-    def step_lines(step: Step) -> list[str]:
+    def step_lines(step: RegisterIteration) -> list[str]:
         parts = [
             plus(named(array.name), cx.code(step.index(table[step.values])))
             for array, table in ((result, acc), (a, left), (b, right))

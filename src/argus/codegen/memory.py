@@ -13,7 +13,7 @@ import numpy as np
 from argus.codegen import registers
 from argus.codegen.addresses import locate
 from argus.codegen.code import (
-    Code,
+    CppExpression,
     at_address,
     binary,
     call,
@@ -24,7 +24,7 @@ from argus.codegen.code import (
     name,
     plus,
 )
-from argus.codegen.context import TID, Context, Ints, Step
+from argus.codegen.context import TID, Emission, Ints, RegisterIteration
 from argus.codegen.errors import CodegenError
 from argus.codegen.registers import assign, at, both_halves, encoded, raw, read
 from argus.codegen.storage import Array, layout_of
@@ -54,7 +54,7 @@ def same_layout(plan: VectorPlan, tile: o.Tile) -> None:
         raise CodegenError(f"the plan of {tile!r} has another layout than the tile")
 
 
-def owner(cx: Context, layout: Fragment) -> Code | None:
+def owner(cx: Emission, layout: Fragment) -> CppExpression | None:
     """Condition that the thread is the lowest holder; None when all are."""
     if layout.replication == 1:
         return None
@@ -65,7 +65,7 @@ def owner(cx: Context, layout: Fragment) -> Code | None:
 # ------------------------------------------------------------- global to registers
 
 
-def load_global(cx: Context, op: o.LoadGlobal) -> None:
+def load_global(cx: Emission, op: o.LoadGlobal) -> None:
     """Guarded vector loads; what does not exist gets the fill value."""
     plan = vector_plan(op.plan, "LoadGlobal")
     for tile in (op.result, op.mask) if op.mask is not None else (op.result,):
@@ -79,7 +79,7 @@ def load_global(cx: Context, op: o.LoadGlobal) -> None:
     tensor = op.view.tensor
     pointer_name = cx.tensors[tensor.name]
 
-    def access(step: Step) -> list[str]:
+    def access(step: RegisterIteration) -> list[str]:
         first = step.values * plan.width
         where = locate(cx, op.view, plan.layout, step, first)
         condition = where.condition
@@ -119,21 +119,23 @@ def _streaming(evict: str | None) -> bool:
     raise CodegenError(f"evict={evict!r} is unknown")
 
 
-def _vector_load(vector: Vector, pointer: Code, stream: bool) -> Code:
+def _vector_load(vector: Vector, pointer: CppExpression, stream: bool) -> CppExpression:
     if not stream:
         return at_address(f"const {vector.ctype}", pointer)
     address = call(f"reinterpret_cast<const {vector.ctype}*>", pointer)
     return call("__ldcs", address)
 
 
-def _fill(cx: Context, fill: Expr, dtype: DType) -> Code:
+def _fill(cx: Emission, fill: Expr, dtype: DType) -> CppExpression:
     """The fill value as a register holds it; of a packed type, as a number."""
     if dtype.encoded and not dtype.packed:
         return _fill_bits(cx, fill, dtype, pair=False)
     return registers.scalar(cx, fill, dtype)
 
 
-def _fill_component(cx: Context, fill: Expr, dtype: DType, vector: Vector) -> Code:
+def _fill_component(
+    cx: Emission, fill: Expr, dtype: DType, vector: Vector
+) -> CppExpression:
     """The fill value in every element of one component."""
     if vector.unit == 1:
         return _fill(cx, fill, dtype)
@@ -146,7 +148,7 @@ def _fill_component(cx: Context, fill: Expr, dtype: DType, vector: Vector) -> Co
     return binary("*", value, name("0x01010101u"))
 
 
-def _fill_bits(cx: Context, fill: Expr, dtype: DType, *, pair: bool) -> Code:
+def _fill_bits(cx: Emission, fill: Expr, dtype: DType, *, pair: bool) -> CppExpression:
     """Bits of a fill value of an encoded type, once or in both halves of a word."""
     if isinstance(fill, Const):
         bits = bit_pattern(float(fill.value), dtype)
@@ -158,13 +160,13 @@ def _fill_bits(cx: Context, fill: Expr, dtype: DType, *, pair: bool) -> Code:
 
 
 def spread(
-    cx: Context,
+    cx: Emission,
     vector: Vector,
     target: Array,
-    step: Step,
+    step: RegisterIteration,
     width: int,
     mask: Array | None,
-    fill: Code,
+    fill: CppExpression,
 ) -> list[str]:
     """Lines that put the components of ``v`` into registers, under the mask if any."""
     lines: list[str] = []
@@ -203,13 +205,15 @@ def spread(
 
 
 def _load_pairs(
-    cx: Context, op: o.LoadGlobal, plan: VectorPlan, target: Array, stream: bool
+    cx: Emission, op: o.LoadGlobal, plan: VectorPlan, target: Array, stream: bool
 ) -> None:
     """Two 2-byte loads into each word of a packed tile."""
     tensor = op.view.tensor
     fill = _fill_bits(cx, op.fill, op.result.dtype, pair=False)
 
-    def half(step: Step, regs: Ints, suffix: str) -> tuple[list[str], Code]:
+    def half(
+        step: RegisterIteration, regs: Ints, suffix: str
+    ) -> tuple[list[str], CppExpression]:
         where = locate(cx, op.view, plan.layout, step, regs, suffix)
         source = cx.tensors[tensor.name]
         value = item(source, where.offset)
@@ -222,7 +226,7 @@ def _load_pairs(
             value = chosen(joined("&&", conditions), value, fill)
         return where.setup, value
 
-    def pair(step: Step) -> list[str]:
+    def pair(step: RegisterIteration) -> list[str]:
         low_setup, low = half(step, 2 * step.values, "")
         high_setup, high = half(step, 2 * step.values + 1, "b")
         word = at(cx, target, step, step.values)
@@ -235,7 +239,7 @@ def _load_pairs(
     count = plan.accesses
     cx.loop(count // 2, pair)
     if count % 2:
-        last = Step(None, np.array([count // 2]))
+        last = RegisterIteration(None, np.array([count // 2]))
         setup, low = half(last, np.array([count - 1]), "")
         with cx.out.block(""):
             cx.out.lines(setup)
@@ -245,7 +249,7 @@ def _load_pairs(
 # ------------------------------------------------------------- registers to global
 
 
-def store_global(cx: Context, op: o.StoreGlobal) -> None:
+def store_global(cx: Emission, op: o.StoreGlobal) -> None:
     """Guarded vector stores or reductions; a masked store goes element by element."""
     plan = vector_plan(op.plan, "StoreGlobal")
     for tile in (op.src, op.mask) if op.mask is not None else (op.src,):
@@ -256,7 +260,7 @@ def store_global(cx: Context, op: o.StoreGlobal) -> None:
     stream = _streaming(op.evict)
     target = cx.tensors[op.view.tensor.name]
 
-    def access(step: Step) -> list[str]:
+    def access(step: RegisterIteration) -> list[str]:
         regs = step.values * width
         where = locate(cx, op.view, plan.layout, step, regs)
         conditions = list(where.valid)
@@ -279,36 +283,38 @@ def store_global(cx: Context, op: o.StoreGlobal) -> None:
     cx.loop(count, access)
 
 
-def _guarded(setup: list[str], conditions: list[Code], body: str) -> list[str]:
+def _guarded(setup: list[str], conditions: list[CppExpression], body: str) -> list[str]:
     if not conditions:
         return [*setup, body]
     return [*setup, f"if ({joined('&&', conditions).bare}) {body}"]
 
 
-def store_halves(cx: Context, count: int, run: Callable[[Step], list[str]]) -> None:
+def store_halves(
+    cx: Emission, count: int, run: Callable[[RegisterIteration], list[str]]
+) -> None:
     """Element-wise accesses of a packed tile: both halves of a word in one turn."""
 
-    def both(step: Step) -> list[str]:
+    def both(step: RegisterIteration) -> list[str]:
         lines: list[str] = []
         for half in (0, 1):
-            one = run(Step(step.var, 2 * step.values + half))
+            one = run(RegisterIteration(step.var, 2 * step.values + half))
             lines += ["{", *(f"  {line}" for line in one), "}"] if len(one) > 1 else one
         return lines
 
     cx.loop(count // 2, both)
     if count % 2:
         with cx.out.block(""):
-            cx.out.lines(run(Step(None, np.array([count - 1]))))
+            cx.out.lines(run(RegisterIteration(None, np.array([count - 1]))))
 
 
 def _store(
-    cx: Context,
+    cx: Emission,
     source: Array,
-    step: Step,
+    step: RegisterIteration,
     regs: Ints,
     width: int,
-    pointer: Code,
-    place: Code,
+    pointer: CppExpression,
+    place: CppExpression,
     stream: bool,
 ) -> str:
     if width == 1:
@@ -325,10 +331,10 @@ def _store(
 
 
 def components(
-    cx: Context, vector: Vector, source: Array, step: Step, regs: Ints
-) -> list[Code]:
+    cx: Emission, vector: Vector, source: Array, step: RegisterIteration, regs: Ints
+) -> list[CppExpression]:
     """The components of a vector whose first element is in registers ``regs``."""
-    found: list[Code] = []
+    found: list[CppExpression] = []
     for i in range(vector.count):
         first = regs + i * vector.unit
         if source.packed:
@@ -347,20 +353,20 @@ def components(
     return found
 
 
-def _shifted(value: Code, byte: int) -> Code:
+def _shifted(value: CppExpression, byte: int) -> CppExpression:
     """A byte at its place in a word."""
     wide = converted("u32", converted("unsigned char", value))
     return binary("<<", wide, name(str(8 * byte))) if byte else wide
 
 
 def _reduction(
-    cx: Context,
+    cx: Emission,
     op: o.StoreGlobal,
     source: Array,
-    step: Step,
+    step: RegisterIteration,
     regs: Ints,
     width: int,
-    pointer: Code,
+    pointer: CppExpression,
 ) -> str:
     if op.atomic != "add":
         raise CodegenError(f"atomic {op.atomic!r} is unknown")

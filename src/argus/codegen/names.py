@@ -82,7 +82,7 @@ def _readable(wanted: str) -> str:
     return f"t_{base}" if re.match(r"argus_|\d|[iv]\d+b?$", base) else base or "t"
 
 
-class Names:
+class Identifiers:
     """Gives out marks, and later identifiers; the first to ask gets a name bare."""
 
     def __init__(self) -> None:

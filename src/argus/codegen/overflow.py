@@ -15,7 +15,7 @@ from dataclasses import dataclass, fields
 from typing import assert_never
 
 from argus.codegen.errors import CodegenError
-from argus.codegen.scalars import Scalars
+from argus.codegen.scalars import ScalarTypes
 from argus.diagnostics import Span
 from argus.ir import ops as o
 from argus.ir.expr import Binary, Const, Expr, Select, Sym, binary, substitute
@@ -53,13 +53,13 @@ _UNKNOWN = _Range(None, None, False)
 _Ranges = dict[str, _Range]
 
 
-def guards(program: Program, scalars: Scalars) -> tuple[Requirement, ...]:
+def guards(program: Program, scalars: ScalarTypes) -> tuple[Requirement, ...]:
     """Requirements of a launch; ``scalars`` says what is computed in which type."""
     return tuple(_Study(program, scalars).requirements())
 
 
 class _Study:
-    def __init__(self, program: Program, scalars: Scalars) -> None:
+    def __init__(self, program: Program, scalars: ScalarTypes) -> None:
         self.scalars = scalars
         self.most: dict[Expr, tuple[int, Span]] = {}
         """Expressions, how much more than each is reached, and where."""

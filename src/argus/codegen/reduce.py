@@ -7,14 +7,22 @@ from collections.abc import Callable
 import numpy as np
 
 from argus.codegen import registers
-from argus.codegen.code import Code, binary, call, chosen, converted, item, name
+from argus.codegen.code import (
+    CppExpression,
+    binary,
+    call,
+    chosen,
+    converted,
+    item,
+    name,
+)
 from argus.codegen.context import (
     INNER_LOOP,
     TID,
-    Context,
+    Emission,
     Ints,
     Irregular,
-    Step,
+    RegisterIteration,
     num_regs,
 )
 from argus.codegen.errors import CodegenError
@@ -46,7 +54,9 @@ _V0 = name("v0")
 """What a chain of combinations has found so far."""
 
 
-def _combined(fn: str, dtype: DType, a: Code, b: Code) -> Code:
+def _combined(
+    fn: str, dtype: DType, a: CppExpression, b: CppExpression
+) -> CppExpression:
     """Two partial results of a reduction that computes in ``dtype``."""
     match fn:
         case "sum" | "prod" if dtype.is_float:
@@ -59,7 +69,7 @@ def _combined(fn: str, dtype: DType, a: Code, b: Code) -> Code:
             raise CodegenError(f"no reduction {fn!r}")
 
 
-def reduce(cx: Context, op: o.Reduce) -> None:
+def reduce(cx: Emission, op: o.Reduce) -> None:
     """Combine the registers along the axis, then the lanes by butterfly shuffles.
 
     Every lane ends with the result, so the result's layout is the source's without the
@@ -87,7 +97,7 @@ def reduce(cx: Context, op: o.Reduce) -> None:
     array = cx.array(op.src)
     dtype = arithmetic(op.src.dtype)
 
-    def body(step: Step) -> list[str]:
+    def body(step: RegisterIteration) -> list[str]:
         lines = _in_thread(cx, op.fn, array, dtype, step, groups[step.values])
         for mask in masks:
             other = call("argus_shfl_xor", _V0, name(str(mask)))
@@ -99,7 +109,12 @@ def reduce(cx: Context, op: o.Reduce) -> None:
 
 
 def _in_thread(
-    cx: Context, fn: str, array: Array, dtype: DType, step: Step, groups: Ints
+    cx: Emission,
+    fn: str,
+    array: Array,
+    dtype: DType,
+    step: RegisterIteration,
+    groups: Ints,
 ) -> list[str]:
     """Combine ``groups`` (registers [steps, n]) into ``v0``, in up to 4 chains."""
     n = groups.shape[1]
@@ -126,10 +141,15 @@ def _in_thread(
 
 
 def _inner_loop(
-    cx: Context, fn: str, array: Array, dtype: DType, step: Step, rest: Ints
+    cx: Emission,
+    fn: str,
+    array: Array,
+    dtype: DType,
+    step: RegisterIteration,
+    rest: Ints,
 ) -> list[str]:
     length, chains = int(rest.shape[1]), int(rest.shape[2])
-    inner = Step(INNER_LOOP, np.arange(length))
+    inner = RegisterIteration(INNER_LOOP, np.arange(length))
     try:
         if length == 1:
             raise Irregular
@@ -147,14 +167,18 @@ def _inner_loop(
     return [*lines, "}"]
 
 
-def _accumulate(fn: str, dtype: DType, chain: int, value: Code) -> str:
+def _accumulate(fn: str, dtype: DType, chain: int, value: CppExpression) -> str:
     held = name(f"v{chain}")
     return assign(held, _combined(fn, dtype, held, value))
 
 
 def _nested_read(
-    cx: Context, array: Array, step: Step, inner: Step, table: Ints
-) -> Code:
+    cx: Emission,
+    array: Array,
+    step: RegisterIteration,
+    inner: RegisterIteration,
+    table: Ints,
+) -> CppExpression:
     if not array.packed:
         held = item(array.name, cx.code(step.nested(inner, table)))
         return decoded(array.dtype, held) if array.dtype.encoded else held
@@ -167,7 +191,7 @@ def _nested_read(
 
 
 def _wide(
-    cx: Context, result: o.Tile, computed: DType
+    cx: Emission, result: o.Tile, computed: DType
 ) -> tuple[Array, Callable[[], None]]:
     """Where results go, and what to print after: encoded results need a stop-over."""
     array = cx.array(result)
@@ -186,7 +210,7 @@ def _wide(
 
 
 def _arg_reduce(
-    cx: Context, op: o.Reduce, groups: Ints, along: Ints, masks: list[int]
+    cx: Emission, op: o.Reduce, groups: Ints, along: Ints, masks: list[int]
 ) -> None:
     """First position of the extreme: carry (value, index), ties to the lower index.
 
@@ -208,10 +232,10 @@ def _arg_reduce(
     array, into = cx.array(op.src), cx.array(op.result)
     by_thread = cx.coordinate(op.src.dims, layout_of(op.src), op.axis)
 
-    def coordinate(step: Step, regs: Ints) -> Code:
+    def coordinate(step: RegisterIteration, regs: Ints) -> CppExpression:
         return cx.code(by_thread + step.index(along[regs]))
 
-    def body(step: Step) -> list[str]:
+    def body(step: RegisterIteration) -> list[str]:
         own = groups[step.values]
         lines = [
             f"{kind} v0 = {read(cx, array, step, own[:, 0]).bare};",
@@ -238,7 +262,7 @@ def _arg_reduce(
     cx.loop(len(groups), body)
 
 
-def scan(cx: Context, op: o.Scan) -> None:
+def scan(cx: Emission, op: o.Scan) -> None:
     """Inclusive prefix sum along an axis held by the lanes of one warp.
 
     Along the axis, the coordinate must run over registers, then lanes, then registers
@@ -277,7 +301,7 @@ def scan(cx: Context, op: o.Scan) -> None:
         else lift(0)
     )
 
-    def body(step: Step) -> list[str]:
+    def body(step: RegisterIteration) -> list[str]:
         lines = [f"{kind} scan_carry = 0;"]
         for turn in range(turns):
             own = table[step.values][:, turn]
@@ -301,11 +325,11 @@ def scan(cx: Context, op: o.Scan) -> None:
 
 
 def _scan_turn(
-    cx: Context,
+    cx: Emission,
     array: Array,
     into: Array,
     dtype: DType,
-    step: Step,
+    step: RegisterIteration,
     own: Ints,
     lanes: tuple[Expr, int, int],
 ) -> list[str]:
@@ -314,7 +338,7 @@ def _scan_turn(
     n = own.shape[1]
     kind = dtype.register
 
-    def add(a: str, b: Code) -> Code:
+    def add(a: str, b: CppExpression) -> CppExpression:
         return _combined("sum", dtype, name(a), b)
 
     lines = [f"  const {kind} v0 = {read(cx, array, step, own[:, 0]).bare};"]

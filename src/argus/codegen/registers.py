@@ -11,8 +11,16 @@ from collections.abc import Callable
 
 import numpy as np
 
-from argus.codegen.code import Code, binary, call, converted, item, joined, name
-from argus.codegen.context import Context, Ints, Irregular, Step
+from argus.codegen.code import (
+    CppExpression,
+    binary,
+    call,
+    converted,
+    item,
+    joined,
+    name,
+)
+from argus.codegen.context import Emission, Ints, Irregular, RegisterIteration
 from argus.codegen.expressions import float_literal, literal
 from argus.codegen.storage import Array
 from argus.ir.dtypes import DType
@@ -20,7 +28,7 @@ from argus.ir.expr import Const, Expr, Sym
 from argus.ir.numerics import arithmetic
 from argus.isa.conversions import encoding
 
-Value = Callable[[Step, Ints], Code]
+Value = Callable[[RegisterIteration, Ints], CppExpression]
 """C++ of the element in registers ``regs[i]`` (a table over the steps)."""
 
 
@@ -29,13 +37,17 @@ def compute_type(dtype: DType) -> str:
     return arithmetic(dtype).register
 
 
-def at(cx: Context, array: Array | str, step: Step, table: Ints) -> Code:
+def at(
+    cx: Emission, array: Array | str, step: RegisterIteration, table: Ints
+) -> CppExpression:
     """``name[index]`` for array elements (words of a packed array)."""
     held = array if isinstance(array, str) else array.name
     return item(held, cx.code(step.index(table)))
 
 
-def read(cx: Context, array: Array, step: Step, regs: Ints) -> Code:
+def read(
+    cx: Emission, array: Array, step: RegisterIteration, regs: Ints
+) -> CppExpression:
     """The element in register ``regs``, in its compute type."""
     if not array.packed:
         held = at(cx, array, step, regs)
@@ -45,24 +57,28 @@ def read(cx: Context, array: Array, step: Step, regs: Ints) -> Code:
     return call(function, at(cx, array, step, regs // 2))
 
 
-def raw(cx: Context, array: Array, step: Step, regs: Ints) -> Code:
+def raw(
+    cx: Emission, array: Array, step: RegisterIteration, regs: Ints
+) -> CppExpression:
     """The element in register ``regs`` as memory holds it."""
     if array.packed:
         return converted("u16", read_bits(cx, array, step, regs))
     return at(cx, array, step, regs)
 
 
-def decoded(dtype: DType, held: Code) -> Code:
+def decoded(dtype: DType, held: CppExpression) -> CppExpression:
     """The number whose bits are ``held``, of an encoded type."""
     return call(encoding(dtype.name)[1], held)
 
 
-def encoded(dtype: DType, value: Code) -> Code:
+def encoded(dtype: DType, value: CppExpression) -> CppExpression:
     """The bits of a number, rounded to an encoded type."""
     return call(encoding(dtype.name)[0], value)
 
 
-def read_bits(cx: Context, array: Array, step: Step, regs: Ints) -> Code:
+def read_bits(
+    cx: Emission, array: Array, step: RegisterIteration, regs: Ints
+) -> CppExpression:
     """The 16 bits of an element of a packed array, zero-extended."""
     word = at(cx, array, step, regs // 2)
     if _half(regs):
@@ -77,7 +93,7 @@ def _half(regs: Ints) -> int:
     return int(halves[0])
 
 
-def scalar(cx: Context, e: Expr, dtype: DType) -> Code:
+def scalar(cx: Emission, e: Expr, dtype: DType) -> CppExpression:
     """A uniform scalar as an element of ``dtype``, in its compute type."""
     want = compute_type(dtype)
     if isinstance(e, Const):
@@ -89,22 +105,22 @@ def scalar(cx: Context, e: Expr, dtype: DType) -> Code:
     return value if cx.ctype(e) == want else converted(want, value)
 
 
-def pack(dtype: DType, low: Code, high: Code) -> Code:
+def pack(dtype: DType, low: CppExpression, high: CppExpression) -> CppExpression:
     """The word that holds two f32 values rounded to a 16-bit float."""
     return call(f"argus_pack_{dtype.name}", low, high)
 
 
-def both_halves(low: Code, high: Code) -> Code:
+def both_halves(low: CppExpression, high: CppExpression) -> CppExpression:
     """The word of two 16-bit patterns, each zero-extended to 32 bits."""
     return joined("|", [low, binary("<<", high, name("16"))])
 
 
-def assign(place: Code, value: Code) -> str:
+def assign(place: CppExpression, value: CppExpression) -> str:
     """The statement ``place = value;``."""
     return f"{place.bare} = {value.bare};"
 
 
-def fill(cx: Context, array: Array, count: int, value: Value) -> None:
+def fill(cx: Emission, array: Array, count: int, value: Value) -> None:
     """Set registers 0 .. count-1 of ``array``, each to its ``value``."""
     if array.packed:
         _fill_pairs(cx, array, count, value)
@@ -114,7 +130,7 @@ def fill(cx: Context, array: Array, count: int, value: Value) -> None:
         _fill(cx, array, count, value)
 
 
-def _fill(cx: Context, array: Array, count: int, value: Value) -> None:
+def _fill(cx: Emission, array: Array, count: int, value: Value) -> None:
     """Of an array with an element in each of its own."""
     # A packed operand reads the same half in each turn only if a turn has both.
     group = 1
@@ -128,35 +144,35 @@ def _fill(cx: Context, array: Array, count: int, value: Value) -> None:
     )
 
 
-def _fill_pairs(cx: Context, array: Array, count: int, value: Value) -> None:
+def _fill_pairs(cx: Emission, array: Array, count: int, value: Value) -> None:
     """Of an array with two elements in a word."""
 
-    def pair(step: Step) -> list[str]:
+    def pair(step: RegisterIteration) -> list[str]:
         low, high = (value(step, 2 * step.values + half) for half in (0, 1))
         word = at(cx, array, step, step.values)
         return [assign(word, pack(array.dtype, low, high))]
 
     cx.loop(count // 2, pair)
     if count % 2:
-        last = Step(None, np.array([count // 2]))
+        last = RegisterIteration(None, np.array([count // 2]))
         low = value(last, np.array([count - 1]))
         word = at(cx, array, last, last.values)
         cx.out.line(assign(word, pack(array.dtype, low, name("0.0f"))))
 
 
 def _fill_in_groups(
-    cx: Context, array: Array, count: int, value: Value, group: int
+    cx: Emission, array: Array, count: int, value: Value, group: int
 ) -> bool:
     """Print the fill as a loop of ``group`` statements; False if it is none."""
 
-    def body(step: Step) -> list[str]:
+    def body(step: RegisterIteration) -> list[str]:
         regs = [group * step.values + i for i in range(group)]
         return [assign(at(cx, array, step, r), value(step, r)) for r in regs]
 
     return cx.try_loop(count // group, body)
 
 
-def move(cx: Context, target: Array, source: Array, registers: Ints) -> None:
+def move(cx: Emission, target: Array, source: Array, registers: Ints) -> None:
     """``target[r] = source[registers[r]]`` without changing a bit."""
     identity = np.array_equal(registers, np.arange(len(registers)))
     if target is source:
@@ -182,7 +198,7 @@ def move(cx: Context, target: Array, source: Array, registers: Ints) -> None:
     even, odd = registers[0 : count - count % 2 : 2], registers[1::2]
     words = bool((even % 2 == 0).all() and (odd == even + 1).all())
 
-    def pair(step: Step) -> list[str]:
+    def pair(step: RegisterIteration) -> list[str]:
         word = at(cx, target, step, step.values)
         if words:
             return [assign(word, at(cx, source, step, even[step.values] // 2))]
@@ -192,12 +208,12 @@ def move(cx: Context, target: Array, source: Array, registers: Ints) -> None:
 
     cx.loop(count // 2, pair)
     if count % 2:
-        last = Step(None, np.array([count // 2]))
+        last = RegisterIteration(None, np.array([count // 2]))
         bits = read_bits(cx, source, last, registers[-1:])
         cx.out.line(assign(at(cx, target, last, last.values), bits))
 
 
-def copy(cx: Context, target: Array, source: Array) -> None:
+def copy(cx: Emission, target: Array, source: Array) -> None:
     """Copy a whole array, word by word."""
     if target is source:
         return
@@ -207,7 +223,7 @@ def copy(cx: Context, target: Array, source: Array) -> None:
     )
 
 
-def parallel_copy(cx: Context, pairs: list[tuple[Array, Array]]) -> None:
+def parallel_copy(cx: Emission, pairs: list[tuple[Array, Array]]) -> None:
     """``targets = sources`` all at once: none is overwritten before it is read."""
     waiting: list[tuple[Array, Array]] = [(t, s) for t, s in pairs if t is not s]
     while waiting:
@@ -227,6 +243,8 @@ def parallel_copy(cx: Context, pairs: list[tuple[Array, Array]]) -> None:
         waiting = [(t, saved if s is target else s) for t, s in waiting]
 
 
-def element_symbol(cx: Context, array: Array, step: Step, regs: Ints) -> Sym:
+def element_symbol(
+    cx: Emission, array: Array, step: RegisterIteration, regs: Ints
+) -> Sym:
     """The element in register ``regs`` as a symbol of an integer expression."""
     return cx.opaque(read(cx, array, step, regs), compute_type(array.dtype))

@@ -21,14 +21,14 @@ from argus.ir.ranges import I32, Bounded, Range, Ranges, fits, joined, selected,
 from argus.ir.walk import walk
 from argus.ir.wrapping import unwrapped
 
-__all__ = ["INT_MAX", "Kinds", "Scalars", "infer", "scalar_type"]
+__all__ = ["INT_MAX", "ExpressionTypes", "ScalarTypes", "infer", "scalar_type"]
 
 INT_MAX = I32[1]
 _ORDER = ("bool", "int", "long long", "float")
 
 
 @dataclass
-class Scalars:
+class ScalarTypes:
     """C++ types of symbols by name, and the values that they can have."""
 
     types: dict[str, str] = field(default_factory=dict[str, str])
@@ -36,9 +36,9 @@ class Scalars:
 
     def ctype(self, e: Expr) -> str:
         """C++ type in which ``e`` is computed: bool, int, long long or float."""
-        return Kinds(self).of(e)
+        return ExpressionTypes(self).of(e)
 
-    def among(self, more: dict[str, Range]) -> Scalars:
+    def among(self, more: dict[str, Range]) -> ScalarTypes:
         """The same where some symbols have other ranges."""
         ranges = replace(self.ranges, known={**self.ranges.known, **more})
         return replace(self, ranges=ranges)
@@ -48,13 +48,13 @@ class Scalars:
         return fits(self.ranges.of(e), I32)
 
 
-class Kinds:
+class ExpressionTypes:
     """C++ types of the parts of an expression.
 
     Each is found once, by the identity of the part: expressions may be large.
     """
 
-    def __init__(self, scalars: Scalars) -> None:
+    def __init__(self, scalars: ScalarTypes) -> None:
         self.scalars = scalars
         self._found: dict[int, tuple[Expr, str, Bounded]] = {}
 
@@ -121,14 +121,14 @@ def scalar_type(dtype: DType) -> str:
     return {"i64": "long long", "bool": "bool"}.get(dtype.name, "int")
 
 
-def infer(program: Program, known: dict[str, str]) -> Scalars:
+def infer(program: Program, known: dict[str, str]) -> ScalarTypes:
     """Types of everything that the program binds, by symbol name; ``known`` first.
 
     Types only ever widen, so going over the program until nothing changes ends.
     """
     ranges = study(program)
     types = dict(known)
-    scalars = Scalars(types, ranges)
+    scalars = ScalarTypes(types, ranges)
     flows = list(_flows(program.body))
     for op in walk(program.body):
         if isinstance(op, o.LoadScalar):

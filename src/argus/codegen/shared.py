@@ -11,8 +11,8 @@ from argus.codegen.addresses import (
     shared_offsets,
     shared_pointer,
 )
-from argus.codegen.code import Code, at_address, call, converted, name, plus
-from argus.codegen.context import TID, Context, Ints, Step
+from argus.codegen.code import CppExpression, at_address, call, converted, name, plus
+from argus.codegen.context import TID, Emission, Ints, RegisterIteration
 from argus.codegen.errors import CodegenError
 from argus.codegen.memory import (
     components,
@@ -33,7 +33,7 @@ from argus.isa import ldmatrix
 from argus.layout import WARP_LANES
 
 
-def load_shared(cx: Context, op: o.LoadShared) -> None:
+def load_shared(cx: Emission, op: o.LoadShared) -> None:
     """Vector loads, or ldmatrix."""
     plan = vector_plan(op.plan, "LoadShared")
     same_layout(plan, op.result)
@@ -47,7 +47,7 @@ def load_shared(cx: Context, op: o.LoadShared) -> None:
         _load_shared_pairs(cx, plan, target, op.view)
         return
 
-    def access(step: Step) -> list[str]:
+    def access(step: RegisterIteration) -> list[str]:
         pointer = shared_pointer(cx, offsets(step, step.values))
         if plan.width == 1:
             element = at_address(f"const {target.dtype.memory}", pointer)
@@ -60,14 +60,14 @@ def load_shared(cx: Context, op: o.LoadShared) -> None:
 
 
 def _load_shared_pairs(
-    cx: Context, plan: VectorPlan, target: Array, view: SharedView
+    cx: Emission, plan: VectorPlan, target: Array, view: SharedView
 ) -> None:
     offsets = _vector_offsets(cx, view, plan)
 
-    def half(step: Step, regs: Ints) -> Code:
+    def half(step: RegisterIteration, regs: Ints) -> CppExpression:
         return at_address("const u16", shared_pointer(cx, offsets(step, regs)))
 
-    def pair(step: Step) -> list[str]:
+    def pair(step: RegisterIteration) -> list[str]:
         low, high = (half(step, 2 * step.values + i) for i in (0, 1))
         word = at(cx, target, step, step.values)
         return [assign(word, both_halves(low, converted("u32", high)))]
@@ -75,12 +75,12 @@ def _load_shared_pairs(
     count = plan.accesses
     cx.loop(count // 2, pair)
     if count % 2:
-        last = Step(None, np.array([count // 2]))
+        last = RegisterIteration(None, np.array([count // 2]))
         low = half(last, np.array([count - 1]))
         cx.out.line(assign(at(cx, target, last, last.values), low))
 
 
-def store_shared(cx: Context, op: o.StoreShared) -> None:
+def store_shared(cx: Emission, op: o.StoreShared) -> None:
     """Vector stores, or stmatrix."""
     plan = vector_plan(op.plan, "StoreShared")
     same_layout(plan, op.src)
@@ -93,7 +93,7 @@ def store_shared(cx: Context, op: o.StoreShared) -> None:
     guard = owner(cx, plan.layout) if plan.unique else None
     element = source.dtype.memory if plan.width == 1 else vector.ctype
 
-    def access(step: Step) -> list[str]:
+    def access(step: RegisterIteration) -> list[str]:
         pointer = shared_pointer(cx, offsets(step, step.values))
         value = vector.make(
             components(cx, vector, source, step, step.values * plan.width)
@@ -107,7 +107,7 @@ def store_shared(cx: Context, op: o.StoreShared) -> None:
     cx.loop(plan.accesses, access)
 
 
-def _vector_offsets(cx: Context, view: SharedView, plan: VectorPlan) -> Offsets:
+def _vector_offsets(cx: Emission, view: SharedView, plan: VectorPlan) -> Offsets:
     parts = register_coordinates(plan.layout)
     first = np.arange(plan.accesses) * plan.width
     by_thread = tuple(lift(e) for e in plan.layout.thread_part(TID))
@@ -116,7 +116,7 @@ def _vector_offsets(cx: Context, view: SharedView, plan: VectorPlan) -> Offsets:
 
 
 def _matrices(
-    cx: Context, view: SharedView, plan: VectorPlan, array: Array, family: str
+    cx: Emission, view: SharedView, plan: VectorPlan, array: Array, family: str
 ) -> None:
     """Ldmatrix or stmatrix: each lane gives the address of one row of one matrix."""
     trans = plan.instruction.endswith("trans")
@@ -147,7 +147,7 @@ def _matrices(
     load = family == "ldmatrix"
     function = ldmatrix.function_name(matrices, load=load, trans=trans)
 
-    def access(step: Step) -> list[str]:
+    def access(step: RegisterIteration) -> list[str]:
         address = shared_address(cx, offsets(step, step.values))
         words = plus(name(array.name), cx.code(step.index(step.values * matrices)))
         arguments = (words, address) if load else (address, words)

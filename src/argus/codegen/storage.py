@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import assert_never
 
 from argus.codegen.errors import CodegenError
-from argus.codegen.names import Names
+from argus.codegen.names import Identifiers
 from argus.ir import ops as o
 from argus.ir.dtypes import DType
 from argus.ir.walk import blocks, defined, used, walk
@@ -60,7 +60,7 @@ def layout_of(tile: o.Tile) -> Fragment:
 
 
 @dataclass
-class Storage:
+class RegisterArrays:
     """``array(tile)``, and ``declared[block, index]``: what to declare before an op."""
 
     declared: dict[tuple[int, int], list[Array]] = field(
@@ -120,7 +120,7 @@ class _Classes:
         self._parent[second] = first
 
 
-def assign(program_body: o.Block, names: Names) -> Storage:
+def assign(program_body: o.Block, names: Identifiers) -> RegisterArrays:
     """Choose arrays and their places for every tile of a placed program.
 
     Raises CodegenError when tiles of different element types share a storage.
@@ -144,7 +144,7 @@ def assign(program_body: o.Block, names: Names) -> Storage:
     members: dict[int, list[tuple[o.Tile, _Path]]] = {}
     for tile, path in _definitions(program_body, ()):
         members.setdefault(classes.find(tile), []).append((tile, path))
-    storage = Storage()
+    storage = RegisterArrays()
     for found in members.values():
         array = _array(found, names)
         for tile, _ in found:
@@ -194,7 +194,7 @@ def _common(paths: list[_Path]) -> tuple[int, int]:
     return (paths[0][depth][0], min(p[depth][1] for p in paths))
 
 
-def _array(found: list[tuple[o.Tile, _Path]], names: Names) -> Array:
+def _array(found: list[tuple[o.Tile, _Path]], names: Identifiers) -> Array:
     tiles = [tile for tile, _ in found]
     types = {tile.dtype for tile in tiles}
     if len(types) != 1:

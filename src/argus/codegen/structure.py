@@ -7,7 +7,7 @@ from typing import assert_never
 
 from argus.codegen import matrix, memory, reduce, shared, sync, tiles
 from argus.codegen.code import binary, call, converted, item, name
-from argus.codegen.context import Context, Group, in_group
+from argus.codegen.context import Emission, EmissionGroup, in_group
 from argus.codegen.errors import CodegenError
 from argus.codegen.registers import copy, decoded, parallel_copy
 from argus.diagnostics import source_text
@@ -17,7 +17,7 @@ from argus.ir.ranges import I32, I64
 from argus.isa.registers import WARPGROUP
 
 
-def block(cx: Context, body: o.Block) -> None:
+def block(cx: Emission, body: o.Block) -> None:
     """Every operation in order; runs of one-thread operations share one branch."""
     index = 0
     while index < len(body.ops):
@@ -38,7 +38,7 @@ def block(cx: Context, body: o.Block) -> None:
         index = end
 
 
-def _declare(cx: Context, body: o.Block, index: int) -> None:
+def _declare(cx: Emission, body: o.Block, index: int) -> None:
     arrays = cx.storage.declared.get((id(body), index), [])
     if arrays:
         _marker(cx, body.ops[index])
@@ -46,7 +46,7 @@ def _declare(cx: Context, body: o.Block, index: int) -> None:
         cx.out.line(array.declaration)
 
 
-def _marker(cx: Context, op: o.AnyOp) -> None:
+def _marker(cx: Emission, op: o.AnyOp) -> None:
     """A comment with the source line, where it changes."""
     span = op.span
     if span.file.startswith("<") or (span.file, span.line) == cx.last_line:
@@ -59,7 +59,7 @@ def _marker(cx: Context, op: o.AnyOp) -> None:
     cx.out.comment(f"{where}: {line}" if line else where)
 
 
-def _one(cx: Context, op: o.AnyOp) -> None:
+def _one(cx: Emission, op: o.AnyOp) -> None:
     if op.note is not None:
         cx.out.comment(op.note)
     match op:
@@ -149,7 +149,7 @@ def _one(cx: Context, op: o.AnyOp) -> None:
 # ---------------------------------------------------------------------- scalars
 
 
-def _load_scalar(cx: Context, op: o.LoadScalar) -> None:
+def _load_scalar(cx: Emission, op: o.LoadScalar) -> None:
     tensor = op.tensor
     cx.pointers[tensor.name] = None
     offset: Expr = Const(0)
@@ -167,7 +167,7 @@ def _load_scalar(cx: Context, op: o.LoadScalar) -> None:
 # ---------------------------------------------------------------- loops, branches
 
 
-def _for(cx: Context, op: o.For) -> None:
+def _for(cx: Emission, op: o.For) -> None:
     """A C++ loop; carried values are variables that live before, in and after it."""
     for carry in op.scalars:
         init = cx.value_of(carry.arg, carry.init)
@@ -200,7 +200,7 @@ def _for(cx: Context, op: o.For) -> None:
     cx.last_line = None
 
 
-def _turns_over(cx: Context, op: o.For) -> bool:
+def _turns_over(cx: Emission, op: o.For) -> bool:
     """Whether the sum of the last turn and the step may not fit its type.
 
     Where sizes alone decide, the launch checks it.
@@ -212,13 +212,13 @@ def _turns_over(cx: Context, op: o.For) -> bool:
     return after > (I32 if cx.ctype(op.var) == "int" else I64)[1]
 
 
-def _next_turn(cx: Context, op: o.For) -> None:
+def _next_turn(cx: Emission, op: o.For) -> None:
     """Give carried values those of the next turn, all at once."""
     parallel_copy(cx, [(cx.array(c.arg), cx.array(c.yielded)) for c in op.tiles])
     _parallel_assign(cx, [(c.arg, c.yielded) for c in op.scalars])
 
 
-def _parallel_assign(cx: Context, pairs: list[tuple[Sym, Expr]]) -> None:
+def _parallel_assign(cx: Emission, pairs: list[tuple[Sym, Expr]]) -> None:
     waiting = [(sym, value) for sym, value in pairs if sym != value]
     while waiting:
         ready = next(
@@ -248,7 +248,7 @@ def _parallel_assign(cx: Context, pairs: list[tuple[Sym, Expr]]) -> None:
         return
 
 
-def _if(cx: Context, op: o.If) -> None:
+def _if(cx: Emission, op: o.If) -> None:
     for merge in op.scalars:
         cx.out.line(f"{cx.bind_scalar(merge.result)};")
     with cx.out.block(
@@ -274,7 +274,7 @@ def _other(op: o.If) -> bool:
     return bool(op.other.ops or op.scalars or op.tiles)
 
 
-def _merge(cx: Context, pairs: list[tuple[o.Tile, o.Tile]]) -> None:
+def _merge(cx: Emission, pairs: list[tuple[o.Tile, o.Tile]]) -> None:
     for result, branch in pairs:
         copy(cx, cx.array(result), cx.array(branch))
 
@@ -282,7 +282,7 @@ def _merge(cx: Context, pairs: list[tuple[o.Tile, o.Tile]]) -> None:
 # ------------------------------------------------------------------------- roles
 
 
-def roles(cx: Context, op: o.Roles) -> None:
+def roles(cx: Emission, op: o.Roles) -> None:
     """One chain of branches on the warp index.
 
     setmaxnreg acts on whole warpgroups: a role that does not fill its own gets a branch
@@ -330,12 +330,12 @@ def _warps(first: int, last: int) -> str:
     return f"warp < {last}" if first == 0 else f"warp >= {first} && warp < {last}"
 
 
-def _role(cx: Context, role: o.Role, body: o.Block, skip: int) -> None:
+def _role(cx: Emission, role: o.Role, body: o.Block, skip: int) -> None:
     assert role.first_warp is not None
     start = role.first_warp * cx.program.target.warp_threads
     tid = f"threadIdx.x - {start}" if start else "threadIdx.x"
     tid_place = cx.out.reserve()
-    group = Group(
+    group = EmissionGroup(
         role.name,
         role.warps,
         cx.program.target.warp_threads,
@@ -351,7 +351,7 @@ def _role(cx: Context, role: o.Role, body: o.Block, skip: int) -> None:
         block(cx, body)
 
 
-def _renumber(cx: Context, whole: o.Block, rest: o.Block, skip: int) -> None:
+def _renumber(cx: Emission, whole: o.Block, rest: o.Block, skip: int) -> None:
     for index in range(skip, len(whole.ops)):
         arrays = cx.storage.declared.get((id(whole), index))
         if arrays is not None:

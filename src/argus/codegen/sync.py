@@ -20,14 +20,14 @@ from argus.codegen.addresses import (
 from argus.codegen.code import (
     PRECEDENCE,
     UNARY,
-    Code,
+    CppExpression,
     binary,
     call,
     converted,
     name,
     plus,
 )
-from argus.codegen.context import TID, Context, Step
+from argus.codegen.context import TID, Emission, RegisterIteration
 from argus.codegen.errors import CodegenError
 from argus.codegen.expressions import modular
 from argus.codegen.matrix import WARPGROUP
@@ -47,7 +47,7 @@ def is_elected(op: o.AnyOp) -> bool:
     return effects_of(op).scope == "elected" and not apart
 
 
-def elected(cx: Context) -> str:
+def elected(cx: Emission) -> str:
     """The flag of the elected thread, declared once where the group begins."""
     key = (lift(0), "elected")
     lanes = cx.program.target.warp_threads
@@ -59,7 +59,7 @@ def elected(cx: Context) -> str:
     return cx.group.values[key].name
 
 
-def copy_async(cx: Context, op: o.CopyAsync) -> None:
+def copy_async(cx: Emission, op: o.CopyAsync) -> None:
     """TMA boxes (by the elected thread), or cp.async vectors (by all)."""
     if not isinstance(op.plan, TmaPlan):
         _cp_async(cx, op, vector_plan(op.plan, "CopyAsync"))
@@ -82,7 +82,7 @@ def copy_async(cx: Context, op: o.CopyAsync) -> None:
         cx.out.line(f"{call(function, *arguments).bare};")
 
 
-def _policy(evict: str) -> Code:
+def _policy(evict: str) -> CppExpression:
     known = {"first": "evict_first", "last": "evict_last", "normal": "evict_normal"}
     known |= {name: name for name in known.values()} | {"stream": "evict_first"}
     if evict not in known:
@@ -90,10 +90,10 @@ def _policy(evict: str) -> Code:
     return call(tma.policy_function(known[evict]))
 
 
-def _map(cx: Context, plan: TmaPlan) -> Code:
+def _map(cx: Emission, plan: TmaPlan) -> CppExpression:
     index = cx.program.tensor_maps.index(plan.map)
     cx.maps[index] = None
-    return Code(f"&{cx.spelled[map_symbol(index)]}", UNARY)
+    return CppExpression(f"&{cx.spelled[map_symbol(index)]}", UNARY)
 
 
 def map_symbol(index: int) -> str:
@@ -101,12 +101,12 @@ def map_symbol(index: int) -> str:
     return f"@map{index}"
 
 
-def _coords(cx: Context, box: TmaBox) -> list[Code]:
+def _coords(cx: Emission, box: TmaBox) -> list[CppExpression]:
     """Coordinates innermost first, as the instruction takes them."""
     return [_coordinate(cx, c) for c in reversed(box.coords)]
 
 
-def _coordinate(cx: Context, c: Expr) -> Code:
+def _coordinate(cx: Emission, c: Expr) -> CppExpression:
     """The first coordinate of a box, which the instruction takes in 32 bits.
 
     What has more is outside of the tensor, and so is the end of 32 bits.
@@ -117,7 +117,7 @@ def _coordinate(cx: Context, c: Expr) -> Code:
     return call("argus_coordinate", converted("long long", value))
 
 
-def _cp_async(cx: Context, op: o.CopyAsync, plan: VectorPlan) -> None:
+def _cp_async(cx: Emission, op: o.CopyAsync, plan: VectorPlan) -> None:
     size = plan.width * op.dst.dtype.bytes
     if size not in cp_async.SIZES:
         raise CodegenError(f"cp.async copies {cp_async.SIZES} bytes, not {size}")
@@ -135,7 +135,7 @@ def _cp_async(cx: Context, op: o.CopyAsync, plan: VectorPlan) -> None:
     function = cp_async.function_name(size)
     source = cx.tensors[op.src.tensor.name]
 
-    def access(step: Step) -> list[str]:
+    def access(step: RegisterIteration) -> list[str]:
         where = locate(cx, op.src, layout, step, step.values * plan.width)
         address = shared_address(cx, offsets(step, step.values))
         pointer = plus(name(source), where.offset)
@@ -146,7 +146,7 @@ def _cp_async(cx: Context, op: o.CopyAsync, plan: VectorPlan) -> None:
     cx.loop(plan.accesses, access)
 
 
-def copy_out(cx: Context, op: o.CopyOut) -> None:
+def copy_out(cx: Emission, op: o.CopyOut) -> None:
     """TMA stores, by the elected thread."""
     if op.plan is None:
         raise CodegenError("CopyOut has no plan")
@@ -159,19 +159,19 @@ def copy_out(cx: Context, op: o.CopyOut) -> None:
         cx.out.line(f"{store.bare};")
 
 
-def copy_out_wait(cx: Context, op: o.CopyOutWait) -> None:
+def copy_out_wait(cx: Emission, op: o.CopyOutWait) -> None:
     """Wait for TMA stores of the elected thread."""
     kind = "_read" if op.read else ""
     cx.out.line(f"argus_tma_store_wait{kind}<{op.pending}>();")
 
 
-def barrier_expect(cx: Context, op: o.BarrierExpect) -> None:
+def barrier_expect(cx: Emission, op: o.BarrierExpect) -> None:
     """Arrive and announce bytes."""
     barrier = barrier_address(cx, op.barrier)
     cx.out.line(f"{call('argus_mbar_expect', barrier, cx.code(op.bytes)).bare};")
 
 
-def barrier_arrive(cx: Context, op: o.BarrierArrive) -> None:
+def barrier_arrive(cx: Emission, op: o.BarrierArrive) -> None:
     """Arrive once per role, warpgroup, warp or thread; in all blocks if ``cluster``."""
     barrier = barrier_address(cx, op.barrier)
     lanes = cx.program.target.warp_threads
@@ -202,7 +202,7 @@ def barrier_arrive(cx: Context, op: o.BarrierArrive) -> None:
         cx.out.line(f"if ({first.bare}) argus_mbar_arrive({barrier.bare});")
 
 
-def barrier_wait(cx: Context, op: o.BarrierWait) -> None:
+def barrier_wait(cx: Emission, op: o.BarrierWait) -> None:
     """All threads wait for completion ``n``: phase parity n & 1, also for n = -1."""
     barrier = barrier_address(cx, op.barrier)
     # A ring hands over what TMA wrote here, or slots that only TMA writes next: no
@@ -214,13 +214,13 @@ def barrier_wait(cx: Context, op: o.BarrierWait) -> None:
     cx.out.line(f"{wait.bare};")
 
 
-def _parity(cx: Context, n: Expr) -> Code:
+def _parity(cx: Emission, n: Expr) -> CppExpression:
     if isinstance(n, Const):
         return name(str(int(n.value) & 1))
-    return Code(f"{cx.code(n).operand} & 1", PRECEDENCE["&"])
+    return CppExpression(f"{cx.code(n).operand} & 1", PRECEDENCE["&"])
 
 
-def sync(cx: Context, op: o.Sync) -> None:
+def sync(cx: Emission, op: o.Sync) -> None:
     """bar.sync, or its cheapest equal: __syncwarp, __syncthreads."""
     if op.barrier is not None and op.barrier >= NAMED_BARRIERS:
         raise CodegenError(f"a block has no barrier {op.barrier}")
@@ -239,7 +239,7 @@ def sync(cx: Context, op: o.Sync) -> None:
         cx.out.line(f"argus_named_sync({op.barrier}, {op.threads});")
 
 
-def fence(cx: Context, op: o.Fence) -> None:
+def fence(cx: Emission, op: o.Fence) -> None:
     """A memory fence by all threads."""
     text = {
         "proxy.async": "argus_fence_proxy_async();",
@@ -250,7 +250,7 @@ def fence(cx: Context, op: o.Fence) -> None:
     cx.out.line(text[op.kind])
 
 
-def set_max_registers(cx: Context, op: o.SetMaxRegisters) -> None:
+def set_max_registers(cx: Emission, op: o.SetMaxRegisters) -> None:
     """setmaxnreg, by all warps of the warpgroup."""
     if op.count not in registers.BUDGETS:
         raise CodegenError(f"a budget of {op.count} registers")

@@ -7,8 +7,8 @@ import re
 import numpy as np
 
 from argus.codegen import registers
-from argus.codegen.code import TERNARY, Code, call, converted
-from argus.codegen.context import Context, Ints, Step, num_regs
+from argus.codegen.code import TERNARY, CppExpression, call, converted
+from argus.codegen.context import Emission, Ints, RegisterIteration, num_regs
 from argus.codegen.errors import CodegenError
 from argus.codegen.registers import compute_type
 from argus.codegen.storage import layout_of
@@ -19,7 +19,7 @@ from argus.ir.functions import FUNCTIONS
 from argus.ir.numerics import common
 
 
-def full(cx: Context, op: o.Full) -> None:
+def full(cx: Emission, op: o.Full) -> None:
     """Every element is one scalar."""
     value = registers.scalar(cx, op.value, op.result.dtype)
     registers.fill(
@@ -27,13 +27,13 @@ def full(cx: Context, op: o.Full) -> None:
     )
 
 
-def index(cx: Context, op: o.Index) -> None:
+def index(cx: Emission, op: o.Index) -> None:
     """Each element is its coordinate along one axis."""
     layout = layout_of(op.result)
     by_thread = cx.coordinate(op.result.dims, layout, op.axis)
     by_reg = _reg_part(op.result, op.axis)
 
-    def value(step: Step, regs: Ints) -> Code:
+    def value(step: RegisterIteration, regs: Ints) -> CppExpression:
         return cx.code(by_thread + step.index(by_reg[regs]))
 
     registers.fill(cx, cx.array(op.result), num_regs(op.result), value)
@@ -45,7 +45,7 @@ def _reg_part(tile: o.Tile, axis: int) -> Ints:
     return np.zeros(layout.num_regs, dtype=np.int64) + part
 
 
-def elementwise(cx: Context, op: o.Elementwise) -> None:
+def elementwise(cx: Emission, op: o.Elementwise) -> None:
     """A function of corresponding elements; 16-bit floats by way of f32.
 
     Raises CodegenError when an operand's layout is not the result's.
@@ -58,23 +58,23 @@ def elementwise(cx: Context, op: o.Elementwise) -> None:
         if isinstance(arg, o.Tile) and not layout_of(arg).same_as(layout_of(op.result)):
             raise CodegenError(f"{op.fn}: layouts of {arg!r} and {op.result!r} differ")
 
-    def value(step: Step, regs: Ints) -> Code:
+    def value(step: RegisterIteration, regs: Ints) -> CppExpression:
         parts = [_operand(cx, arg, dtype, step, regs) for arg in op.args]
-        return Code(template.format(*(p.operand for p in parts)), TERNARY)
+        return CppExpression(template.format(*(p.operand for p in parts)), TERNARY)
 
     registers.fill(cx, cx.array(op.result), num_regs(op.result), value)
 
 
 def _operand(
-    cx: Context, arg: o.Tile | Expr, dtype: DType, step: Step, regs: Ints
-) -> Code:
+    cx: Emission, arg: o.Tile | Expr, dtype: DType, step: RegisterIteration, regs: Ints
+) -> CppExpression:
     if isinstance(arg, o.Tile):
         return registers.read(cx, cx.array(arg), step, regs)
     # The condition of `where` may be a uniform truth value.
     return registers.scalar(cx, arg, boolean if arg.type == "bool" else dtype)
 
 
-def cast(cx: Context, op: o.Cast) -> None:
+def cast(cx: Emission, op: o.Cast) -> None:
     """Convert each element, as `argus.ir.numerics` says."""
     source, target = cx.array(op.src), cx.array(op.result)
     count = num_regs(op.result)
@@ -83,7 +83,7 @@ def cast(cx: Context, op: o.Cast) -> None:
         return
     before, after = compute_type(op.src.dtype), compute_type(op.result.dtype)
 
-    def value(step: Step, regs: Ints) -> Code:
+    def value(step: RegisterIteration, regs: Ints) -> CppExpression:
         held = registers.read(cx, source, step, regs)
         if before == "float" and op.result.dtype.kind == "int":
             # C++ leaves open what becomes of NaN and of what is too large.
@@ -94,7 +94,7 @@ def cast(cx: Context, op: o.Cast) -> None:
     registers.fill(cx, target, count, value)
 
 
-def broadcast(cx: Context, op: o.Broadcast) -> None:
+def broadcast(cx: Emission, op: o.Broadcast) -> None:
     """Repeat elements along new axes: which register feeds which is a fixed map."""
     found = layout_of(op.result).register_map(layout_of(op.src), tuple(op.axes))
     if found is None:
@@ -102,7 +102,7 @@ def broadcast(cx: Context, op: o.Broadcast) -> None:
     registers.move(cx, cx.array(op.result), cx.array(op.src), found)
 
 
-def convert(cx: Context, op: o.Convert) -> None:
+def convert(cx: Emission, op: o.Convert) -> None:
     """The same elements in other registers of the same thread."""
     axes = tuple(range(layout_of(op.src).rank))
     found = layout_of(op.result).register_map(layout_of(op.src), axes)
@@ -111,7 +111,7 @@ def convert(cx: Context, op: o.Convert) -> None:
     registers.move(cx, cx.array(op.result), cx.array(op.src), found)
 
 
-def select(cx: Context, op: o.Selection) -> None:
+def select(cx: Emission, op: o.Selection) -> None:
     """Some elements of a tile: some of its registers."""
     window = layout_of(op.src).window(op.axis, op.elements)
     if window is None:
@@ -119,7 +119,7 @@ def select(cx: Context, op: o.Selection) -> None:
     registers.move(cx, cx.array(op.result), cx.array(op.src), window[1])
 
 
-def rename(cx: Context, op: o.Transpose | o.Split | o.Reinterpret) -> None:
+def rename(cx: Emission, op: o.Transpose | o.Split | o.Reinterpret) -> None:
     """The same registers under other coordinates: nothing, or a copy.
 
     Raises CodegenError when the result's layout does not say the same registers.

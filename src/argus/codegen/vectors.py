@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from argus.codegen.code import Code, call, name
+from argus.codegen.code import CppExpression, call, name
 from argus.codegen.errors import CodegenError
 from argus.ir.dtypes import DType
 
@@ -26,7 +26,7 @@ class Vector:
     parts: tuple[str, ...]
     unit: int
 
-    def component(self, variable: str, i: int) -> Code:
+    def component(self, variable: str, i: int) -> CppExpression:
         """Component ``i`` of a variable of the vector's type."""
         return name(f"{variable}.{self.parts[i]}" if self.parts else variable)
 
@@ -35,7 +35,7 @@ class Vector:
         """Number of components."""
         return max(len(self.parts), 1)
 
-    def make(self, components: list[Code]) -> Code:
+    def make(self, components: list[CppExpression]) -> CppExpression:
         """The vector with the given components."""
         if not self.parts:
             return components[0]
