@@ -60,3 +60,70 @@ def test_a_kernel_without_a_reference_has_no_equality(argus, tmp_path: Path):
     file.write_text(HALVES[: HALVES.index("@ag.reference")])
     data = argus("check", str(file), "--json").json
     assert data["kernels"][0]["proof"]["equality"] is None
+
+
+def test_a_kernel_that_is_its_reference_is_equal(argus, tmp_path: Path):
+    file = tmp_path / "halves.py"
+    file.write_text(HALVES)
+    ran = argus("check", str(file), width=200)
+    assert ran.code == 0
+    assert "equal   k" in ran.out
+    assert "equal to `ref` for all sizes, in real arithmetic" in ran.out
+    proof = argus("check", str(file), "--json").json["kernels"][0]["proof"]
+    assert proof["verdict"] == "equal"
+    assert proof["equality"]["shown"] is True
+    assert "casts between floats are the identity" in proof["equality"]["axioms"]
+    ran = argus("equal", str(file), width=200)
+    assert ran.code == 0
+    assert "k and `ref`: every element, for all sizes" in ran.out
+
+
+def test_two_kernels_are_compared(argus, tmp_path: Path):
+    file = tmp_path / "two.py"
+    other = HALVES[HALVES.index("@ag.kernel") : HALVES.index("@ag.reference")]
+    other = other.replace("def k", "def other").replace("* 0.5", "/ 2.0")
+    file.write_text(HALVES.replace("@ag.reference", other + "@ag.reference"))
+    ran = argus("equal", f"{file}:k", f"{file}:other", width=200)
+    assert ran.code == 0, ran.out
+    assert "equal   k and `other`" in ran.out
+    file.write_text(file.read_text().replace("/ 2.0", "/ 4.0"))
+    ran = argus("equal", str(file), str(file), "--kernel", "k", "--kernel", "other")
+    assert ran.code == 1
+    assert "AG0322" in ran.out
+    assert "and `other` says" in ran.out
+
+
+def test_why_equality_is_open_is_said(argus, tmp_path: Path):
+    text = """import argus as ag
+from argus import f32
+
+
+@ag.kernel
+def k(X: f32["M N"], Y: f32["M"], *, BN: int = 64):
+    M, N = X.shape
+    i = ag.block(ag.cdiv(M, 4))
+    acc = ag.zeros((4,), f32, dims="M")
+    for n in ag.range(0, N, BN):
+        acc = acc + ag.sum(ag.load(X[i * 4 :, n:], (4, BN)), "N")
+    Y[i * 4 :] = acc / N
+
+
+@ag.reference
+def ref(X):
+    return X.mean(1)
+"""
+    file = tmp_path / "mean.py"
+    file.write_text(text)
+    data = argus("equal", str(file), "--json").json["kernels"][0]
+    assert data["verdict"] == "unknown"
+    assert "N, a divisor, is 0" in data["reason"]
+    file.write_text(text.replace("    i =", '    ag.require(N > 0, "a mean")\n    i ='))
+    assert argus("equal", str(file)).code == 0
+
+
+def test_a_kernel_without_a_reference_needs_another_kernel(argus, tmp_path: Path):
+    file = tmp_path / "halves.py"
+    file.write_text(HALVES[: HALVES.index("@ag.reference")])
+    ran = argus("equal", str(file))
+    assert ran.code == 2
+    assert "has no reference" in ran.err

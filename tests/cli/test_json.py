@@ -206,6 +206,7 @@ EVERY = {
     "check": ["scale.py"],
     "demo": [],
     "doctor": [],
+    "equal": ["scale.py", "scale.py"],
     "explain": ["scale.py"],
     "export": ["scale.py", "-o", "{folder}"],
     "list": [],

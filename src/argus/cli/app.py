@@ -9,6 +9,7 @@ from argus.cli.build import build
 from argus.cli.check import check
 from argus.cli.demo import demo
 from argus.cli.doctor import doctor
+from argus.cli.equal import equal
 from argus.cli.explain import explain
 from argus.cli.export import export
 from argus.cli.listing import list_library
@@ -45,6 +46,7 @@ def _root(  # pyright: ignore[reportUnusedFunction]
 
 # Short enough for a terminal of 60 columns.
 app.command(short_help="Prove a kernel, or refute it.")(check)
+app.command(short_help="Show that two kernels are equal.")(equal)
 app.command(short_help="Compile to machine code.")(build)
 app.command(short_help="Print a kernel at some stage.")(explain)
 app.command(short_help="Run, and compare with the reference.")(run)

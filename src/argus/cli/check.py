@@ -227,16 +227,16 @@ class _KernelChecker:
     def _equality(self, report: Report) -> None:
         """What was shown of the reference, and what was only tried."""
         from argus.verify.render import words
+        from argus.verify.verdict import Verdict
 
         found = report.equality
         if found is None:
             return
-        text = words.equality(found)
+        text = words.equality(found, report.verdict)
         if not found.shown and found.tried:
             text += f"; {found.tried} runs found no difference"
-        self._note("equal" if found.shown else "open", text)
-        for axiom in found.axioms:
-            self._note("axiom", axiom)
+        equal = report.verdict is Verdict.EQUAL
+        self._note("equal" if equal else "open", text)
 
     def _remarks(self, report: Report, slow: list[Diagnostic]) -> None:
         """What is slow, and what the proof takes for granted."""

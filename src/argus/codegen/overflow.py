@@ -30,7 +30,10 @@ from argus.ir.program import (
 )
 from argus.ir.walk import expressions, plan_expressions
 
-__all__ = ["guards"]
+__all__ = ["WHY", "guards"]
+
+WHY = "an index is computed in 32 bits"
+"""The reason of these requirements."""
 
 _LEAST, _MOST = -(2**31), 2**31 - 1
 _MULTIPROCESSORS = 4096
@@ -76,11 +79,10 @@ class _Study:
 
     def requirements(self) -> Iterator[Requirement]:
         """A condition for each value that may be too large or too small."""
-        why = "an index is computed in 32 bits"
         for e, (more, span) in self.most.items():
-            yield Requirement(binary("<=", e + more, _MOST), why, span)
+            yield Requirement(binary("<=", e + more, _MOST), WHY, span)
         for e, (more, span) in self.least.items():
-            yield Requirement(binary(">=", e + more, _LEAST), why, span)
+            yield Requirement(binary(">=", e + more, _LEAST), WHY, span)
 
     # ---------------------------------------------------------------- the program
 

@@ -8,17 +8,20 @@ is left alone: which result it gives is not known then.
 
 from __future__ import annotations
 
+import re
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 
 from argus.compiler import Request, tile_program
 from argus.diagnostics import ArgusError, Span
 from argus.evaluation.equal.references import Reference, load, reference_of
-from argus.evaluation.equal.refuting import SECONDS, Tried, refute
+from argus.evaluation.equal.refuting import SECONDS, Tried, refute, tried_at
+from argus.evaluation.equal.traced import decided
 from argus.evaluation.equal.witness import Witness
 from argus.ir import ops as o
+from argus.ir.printer import print_program
 from argus.ir.program import Program
 from argus.ir.walk import walk
 from argus.lang.frontend.module import FunctionDecl
@@ -52,26 +55,61 @@ def with_reference(
     try:
         reference = load(declared)
     except ArgusError as error:
-        return _not_shown(report, declared, str(error.diagnostics[0].message))
-    found = _tried(_different(requests), reference, space, seconds)
-    spent = time.process_time() - begin
-    report = replace(report, seconds={**report.seconds, "reference": spent})
-    for request, tried in found:
-        if tried.witness is not None:
-            told = obligation_of(tried.witness, request)
-            both = (told, *report.obligations)
-            return replace(report, obligations=both)
-    runs = sum(t.runs for _, t in found)
-    why = next((t.why for _, t in found if t.why), "")
-    return _not_shown(report, declared, why or "it was only tried", runs)
+        return _with(report, begin, _open(declared, error.diagnostics[0].message))
+    runs = _Runs(reference, space)
+    found = runs.searched(_different(requests), seconds)
+    equality = None
+    if found is None:
+        equality, found = _compared(requests, declared, runs)
+    if found is not None:
+        report = replace(report, obligations=(found, *report.obligations))
+    return _with(report, begin, equality)
 
 
-def _not_shown(
-    report: Report, declared: FunctionDecl, why: str, runs: int = 0
-) -> Report:
-    span = declared.env.source.span(declared.node)
-    said = Equality(declared.name, False, why, span, tried=runs)
-    return replace(report, equality=said)
+def _with(report: Report, begin: float, equality: Equality | None) -> Report:
+    seconds = {**report.seconds, "reference": time.process_time() - begin}
+    return replace(report, seconds=seconds, equality=equality)
+
+
+def _open(
+    declared: FunctionDecl, why: str, span: Span | None = None, runs: int = 0
+) -> Equality:
+    at = span or declared.env.source.span(declared.node)
+    return Equality(declared.name, False, why, at, tried=runs)
+
+
+def _compared(
+    requests: Sequence[Request], declared: FunctionDecl, runs: _Runs
+) -> tuple[Equality | None, Obligation | None]:
+    """What is decided of all programs, or a witness where their terms differ."""
+    axioms: dict[str, None] = {}
+    for request in _distinct(requests):
+        made = decided(request, declared)
+        axioms.update(dict.fromkeys(made.axioms))
+        if made.equal:
+            continue
+        sizes = made.sizes
+        found = None if sizes is None else runs.at(request, sizes)
+        if found is not None:
+            return None, found
+        return _open(declared, made.reason, made.span, runs.count), None
+    return Equality(declared.name, True, axioms=tuple(axioms), tried=runs.count), None
+
+
+_FLOATS = re.compile(r"\b(?:f32|f16|bf16|e4m3)\b")
+
+
+def _distinct(requests: Sequence[Request]) -> list[Request]:
+    """One request for each program that differs in more than types of floats.
+
+    Terms are of real numbers, and no divisor of a size is a fact of theirs.
+    """
+    found: dict[str, Request] = {}
+    for request in requests:
+        lines = print_program(tile_program(request)).splitlines()
+        text = "\n".join(x for x in lines if not x.startswith("fact "))
+        found.setdefault(_FLOATS.sub("float", text), request)
+    return list(found.values())
 
 
 def _different(requests: Sequence[Request]) -> list[Request]:
@@ -82,23 +120,36 @@ def _different(requests: Sequence[Request]) -> list[Request]:
     return list(found.values())[:_FORMS]
 
 
-def _tried(
-    requests: Sequence[Request],
-    reference: Reference,
-    space: Space,
-    seconds: float,
-) -> list[tuple[Request, Tried]]:
-    """A search for each, until there is a witness."""
-    found: list[tuple[Request, Tried]] = []
-    for request in requests:
-        tried = refute(request, reference, seconds=seconds / len(requests))
-        if tried.witness is not None and not _inside(request, tried.witness, space):
-            tried.witness = None
-            tried.why = "it differs in specialisations that were not asked for"
-        found.append((request, tried))
-        if tried.witness is not None:
-            break
-    return found
+class _Runs:
+    """Runs against a reference; ``count``: those that found no difference."""
+
+    def __init__(self, reference: Reference, space: Space) -> None:
+        self.reference = reference
+        self.space = space
+        self.count = 0
+
+    def searched(
+        self, requests: Sequence[Request], seconds: float
+    ) -> Obligation | None:
+        """A search for each request, until there is a witness."""
+        for request in requests:
+            share = seconds / len(requests)
+            tried = refute(request, self.reference, seconds=share)
+            found = self._witness(request, tried)
+            if found is not None:
+                return found
+        return None
+
+    def at(self, request: Request, sizes: Mapping[str, int]) -> Obligation | None:
+        """Runs at some sizes, of all manners of inputs."""
+        return self._witness(request, tried_at(request, self.reference, sizes))
+
+    def _witness(self, request: Request, tried: Tried) -> Obligation | None:
+        self.count += tried.runs
+        witness = tried.witness
+        if witness is None or not _inside(request, witness, self.space):
+            return None
+        return obligation_of(witness, request)
 
 
 def _inside(request: Request, witness: Witness, space: Space) -> bool:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -53,6 +54,8 @@ _BLOCKS = 96
 """Blocks of a small trial, all of which are run."""
 _TRIALS = 12
 """Trials at small sizes; after them come conditions that none has shown."""
+_SMALL = 3
+"""A size that does not matter."""
 _LARGEST = 1 << 16
 """The largest size at which a condition is looked for."""
 
@@ -94,18 +97,27 @@ def tried_at(
     request: Request,
     reference: Reference,
     sizes: Mapping[str, int],
-    scalars: Mapping[str, int | float],
     *,
+    seconds: float = SECONDS,
     seed: int = 0,
 ) -> Tried:
-    """All manners of inputs at these sizes, and no others."""
+    """All manners of inputs at these sizes, and no others.
+
+    Sizes that are not given are small, and others are mended where the kernel does not
+    admit them.
+    """
     program = tile_program(request)
-    search = _Search(request, program, reference, math.inf, seed)
-    try:
+    search = _Search(request, program, reference, seconds, seed)
+    free = free_sizes(program)
+    known = {n: v for n, v in sizes.items() if n in free}
+    least = dict.fromkeys(free, _SMALL)
+    whole = mended(program, {**fixed_sizes(program), **least, **known})
+    if whole is None:
+        search.made.why = "the kernel admits no such sizes"
+        return search.made
+    with suppress(_Found, _Over):
         for manner in MANNERS:
-            search.one(sizes, manner, scalars=scalars)
-    except _Found:
-        pass
+            search.one(whole, manner)
     return search.made
 
 

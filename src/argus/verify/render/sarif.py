@@ -58,7 +58,7 @@ def _kernel(report: Report) -> Json:
         "verdict": str(report.verdict),
         "equality": None
         if report.equality is None
-        else words.equality(report.equality),
+        else words.equality(report.equality, report.verdict),
         "specialisations": None if found is None else found.text,
         "refused": []
         if found is None

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from argus.diagnostics import Span
 from argus.verify.evidence import Counterexample, Event, Operand, Place, Step
-from argus.verify.verdict import Equality
+from argus.verify.verdict import Equality, Verdict
 
 
 def values(pairs: Mapping[str, int]) -> str:
@@ -78,9 +78,14 @@ def replay(found: Counterexample) -> str | None:
             )
 
 
-def equality(found: Equality) -> str:
+def equality(found: Equality, verdict: Verdict) -> str:
     """`equal to ref`, or `not shown equal to ref: the reason, at line 12`."""
-    if found.shown:
+    if found.shown and verdict is Verdict.EQUAL:
         return f"equal to `{found.reference}` for all sizes, in real arithmetic"
+    if found.shown:
+        return (
+            f"its tiles are equal to `{found.reference}`, and what is not proved above "
+            "is open"
+        )
     where = "" if found.span is None else f", at line {found.span.line}"
     return f"not shown equal to `{found.reference}`: {found.reason}{where}"

@@ -1,0 +1,53 @@
+"""A kernel as a reference: what it computes, run on whole tiles in exact arithmetic."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from argus.compiler import Request, tile_program
+from argus.evaluation.equal.references import Reference, Unusable
+from argus.evaluation.equal.trying import Trial, found_by
+from argus.evaluation.tiles import Stuck, Unmodelled
+from argus.interpret.numbers import rounded, storage
+from argus.ir.memory import GlobalTensor
+from argus.ir.program import ScalarParam
+
+__all__ = ["kernel_reference"]
+
+_BLOCKS = 1024
+"""Blocks that are run for one result, at most."""
+
+
+def kernel_reference(request: Request) -> Reference:
+    """The reference that a kernel is: its outputs from all that it is passed.
+
+    Raises ArgusError of parsing.
+    """
+    program = tile_program(request)
+    tensors = [p for p in program.params if isinstance(p, GlobalTensor)]
+    scalars = [p.name for p in program.params if isinstance(p, ScalarParam)]
+
+    def computed(**given: Any) -> dict[str, Any]:
+        arrays: dict[str, Any] = {}
+        sizes: dict[str, int] = {}
+        for tensor in tensors:
+            array = np.asarray(given[tensor.name])
+            sizes.update(zip(tensor.dims, array.shape, strict=True))
+            if tensor.dtype.is_float:
+                arrays[tensor.name] = rounded(array.astype(np.float32), tensor.dtype)
+            else:
+                arrays[tensor.name] = array.astype(storage(tensor.dtype))
+        passed = {name: given[name] for name in scalars}
+        trial = Trial(program, sizes, passed, {}, arrays)
+        if trial.grid > _BLOCKS:
+            raise Unusable(f"{program.name} has {trial.grid} blocks")
+        try:
+            found = found_by(trial, range(trial.grid))
+        except (Stuck, Unmodelled) as why:
+            raise Unusable(f"{program.name} cannot be run: {why}") from why
+        return {name: found[name].values for name in program.outputs}
+
+    names = (*(t.name for t in tensors), *scalars)
+    return Reference(program.name, program.span, computed, names)

@@ -1,0 +1,132 @@
+"""A kernel and another one as terms, compared for all sizes.
+
+    found = decided_alike(request, other)
+
+Both become terms of one world, tile programs by `argus.verify.denotation`. That a
+placed program is its tile program, in any order of its roles, is what the analyses of
+the verifier prove of it.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from argus.compiler import Request, tile_program
+from argus.diagnostics import ArgusError, Span
+from argus.evaluation.equal.fitting import require_fitting
+from argus.ir.memory import GlobalTensor
+from argus.ir.program import Program, ScalarParam
+from argus.terms import IndexSet, Unknown, World
+from argus.verify.denotation import denote
+from argus.verify.equality import Decision, decide, stored_arrays
+
+__all__ = ["SECONDS", "Decided", "LimitedWorld", "decided_alike", "open_", "told"]
+
+
+SECONDS = 10.0
+"""CPU time after which a comparison is given up."""
+
+
+class LimitedWorld(World):
+    """A world that answers no question after some CPU time."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__()
+        self.seconds = seconds
+        self.until = time.process_time() + seconds
+
+    def close(self, where: IndexSet) -> IndexSet:
+        """See `World.close`. Raises Unknown when the time is over."""
+        if time.process_time() > self.until:
+            raise Unknown(f"comparing takes more than {self.seconds:g} s of CPU time")
+        return super().close(where)
+
+
+@dataclass(frozen=True)
+class Decided:
+    """A decision, or why there is none, and where. ``seconds`` of CPU time."""
+
+    decision: Decision | None
+    reason: str = ""
+    span: Span | None = None
+    axioms: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+    @property
+    def sizes(self) -> dict[str, int] | None:
+        """Sizes at which terms differ, as far as they are known; None if none are."""
+        first = None if self.decision is None else self.decision.first
+        if first is None or first.sample is None:
+            return None
+        return {v.name: n for v, n in first.sample.items()}
+
+    @property
+    def equal(self) -> bool:
+        """Whether every element of every output is shown to be equal."""
+        return self.decision is not None and self.decision.equal
+
+
+def decided_alike(
+    request: Request, other: Request, seconds: float = SECONDS
+) -> Decided:
+    """Compare a kernel with another one, which says what is right.
+
+    Tensors go together by name. Raises ArgusError of parsing only.
+    """
+    begin = time.process_time()
+    program, given = tile_program(request), tile_program(other)
+    world = LimitedWorld(seconds)
+    try:
+        _require_alike(program, given)
+        require_fitting(request, program)
+        mine = denote(program, world)
+        noted = len(world.obligations)
+        theirs = denote(given, world)
+        taken = {s.tensor.name for s in mine.stores}
+        found = decide(mine, stored_arrays(theirs), taken, noted=noted)
+    except (Unknown, RecursionError, ArgusError) as why:
+        return open_(why, begin)
+    return told(found, (*found.axioms, *theirs.notes), begin)
+
+
+def open_(why: Unknown | RecursionError | ArgusError, begin: float) -> Decided:
+    """Why nothing could be compared."""
+    match why:
+        case Unknown():
+            reason, span = why.reason, why.span
+        case ArgusError():
+            reason, span = why.diagnostics[0].message, why.diagnostics[0].span
+        case RecursionError():
+            reason, span = "the terms are nested too deeply", None
+    return Decided(None, reason, span, seconds=time.process_time() - begin)
+
+
+def _require_alike(program: Program, given: Program) -> None:
+    """Raises Unknown for tensors of one name and other dimensions."""
+    theirs = {p.name: p for p in given.params}
+    for param in program.params:
+        other = theirs.get(param.name)
+        match param, other:
+            case GlobalTensor(), GlobalTensor():
+                if param.dims != other.dims:
+                    raise Unknown(
+                        f"the dimensions of `{param.name}` are "
+                        f"{' '.join(param.dims)} here, and {' '.join(other.dims)} there"
+                    )
+            case ScalarParam(), ScalarParam():
+                pass
+            case _:
+                raise Unknown(f"`{param.name}` is no parameter of both kernels")
+
+
+def told(found: Decision, axioms: tuple[str, ...], begin: float) -> Decided:
+    """A decision, and what it rests on; ``begin``: the CPU time before it."""
+    first = found.first
+    return Decided(
+        found,
+        "" if first is None else first.reason,
+        None if first is None else first.span,
+        tuple(dict.fromkeys(axioms)),
+        time.process_time() - begin,
+    )

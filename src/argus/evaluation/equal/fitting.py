@@ -1,0 +1,94 @@
+"""Do whole numbers fit their types? Terms take them for unbounded integers.
+
+Indices are bounded by what a launch requires of sizes (`argus.codegen.overflow`). Where
+that refuses sizes which are small, equality "for all sizes" would say little: it is not
+claimed. What is multiplied with entries of a table is not bounded by sizes at all.
+"""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from argus.codegen.overflow import WHY
+from argus.compiler import Request, cuda_source
+from argus.evaluation.equal.sizes import environment, fixed_sizes, free_sizes, mended
+from argus.ir import ops as o
+from argus.ir.expr import Const, Expr, holds
+from argus.ir.program import Program
+from argus.ir.walk import used, walk
+from argus.terms import Unknown
+
+__all__ = ["require_fitting"]
+
+_LARGE = 1 << 20
+"""A size that is not small, alone: beside it all others are as small as they can be."""
+_WIDE = ("i32", "i64")
+_PRODUCTS = ("mul", "fma", "power")
+
+
+def require_fitting(request: Request, program: Program) -> None:
+    """Raises Unknown where whole numbers may not fit their types."""
+    _products(program)
+    guards = [r for r in cuda_source(request).spec.requirements if r.why == WHY]
+    fixed = fixed_sizes(program)
+    free = free_sizes(program)
+    for dim in free:
+        sizes = mended(program, {**fixed, **dict.fromkeys(free, 1), dim: _LARGE})
+        if sizes is None or sizes[dim] < _LARGE // 2:
+            continue  # the kernel's own requirements bound it
+        env = environment(program, sizes, {})
+        for guard in guards:
+            try:
+                fits = holds(guard.cond, env)
+            except KeyError:
+                continue  # it is about a scalar argument
+            if not fits:
+                raise Unknown(
+                    f"a launch refuses {dim} = {sizes[dim]}, since {WHY}", guard.span
+                )
+
+
+def _products(program: Program) -> None:
+    """Raises Unknown for a product with entries of a table, element by element."""
+    data: set[o.Tile] = set()
+    before = -1
+    while len(data) > before:
+        before = len(data)
+        for op in walk(program.body):
+            _follow(op, data)
+    for op in walk(program.body):
+        if not isinstance(op, o.Elementwise) or op.fn not in _PRODUCTS:
+            continue
+        if op.result in data and not any(_is_unit(a) for a in op.args):
+            reason = "a product with entries of a table may not fit 32 bits"
+            raise Unknown(reason, op.span)
+
+
+def _follow(op: o.AnyOp, data: set[o.Tile]) -> None:
+    """Add the tiles of whole numbers that an operation makes of entries of tables."""
+    match op:
+        case o.LoadGlobal() | o.LoadShared():
+            if op.result.dtype.name in _WIDE:
+                data.add(op.result)
+        case o.RegisterOp():
+            if op.result.dtype.name in _WIDE and not data.isdisjoint(used(op)):
+                data.add(op.result)
+        case o.For():
+            for carry in op.tiles:
+                if carry.init in data or carry.yielded in data:
+                    data.update((carry.arg, carry.result))
+        case o.If():
+            for merge in op.tiles:
+                if merge.then in data or merge.other in data:
+                    data.add(merge.result)
+        case (
+            o.Roles() | o.Binding() | o.Dot() | o.Access() | o.Copy()
+            | o.Synchronisation() | o.RingOp() | o.Annotation()
+        ):  # fmt: skip
+            pass  # it makes no tile of whole numbers of tiles
+        case _:
+            assert_never(op)
+
+
+def _is_unit(arg: o.Tile | Expr) -> bool:
+    return isinstance(arg, Const) and arg.value in (-1, 0, 1)

@@ -1,0 +1,88 @@
+"""A kernel and its reference as terms, compared for all sizes.
+
+    found = decided(request, declared)
+
+The tile program becomes terms by `argus.verify.denotation`, the reference, which is run
+on symbolic arrays, by `argus.specification`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection
+from dataclasses import replace
+
+from argus.compiler import Request, tile_program
+from argus.diagnostics import ArgusError
+from argus.evaluation.equal.deciding import (
+    SECONDS,
+    Decided,
+    LimitedWorld,
+    open_,
+    told,
+)
+from argus.evaluation.equal.fitting import require_fitting
+from argus.evaluation.equal.references import load
+from argus.ir import ops as o
+from argus.ir.expr import Const
+from argus.ir.program import Program, ScalarParam
+from argus.lang.frontend.module import FunctionDecl
+from argus.lang.kernel import Kernel, literal
+from argus.specification import trace_numpy
+from argus.terms import Unknown
+from argus.verify.denotation import denote
+from argus.verify.equality import decide
+
+__all__ = ["decided"]
+
+
+def decided(
+    request: Request, declared: FunctionDecl, seconds: float = SECONDS
+) -> Decided:
+    """Compare a kernel with its reference. Raises ArgusError of parsing only."""
+    begin = time.process_time()
+    program = tile_program(request)
+    world = LimitedWorld(seconds)
+    try:
+        require_fitting(request, program)
+        reference = load(declared)
+        program, axioms = _with_defaults(program, request.kernel, reference.parameters)
+        mine = denote(program, world)
+        if mine.unknown is not None and not mine.stores:
+            raise mine.unknown
+        noted = len(world.obligations)
+        text = "\n".join(declared.env.source.lines)
+        given = trace_numpy(reference.function, program, world, source=text)
+        if given.needs:
+            raise Unknown(
+                f"the reference needs that {given.needs[0].why}, which the kernel does "
+                "not require of its launches"
+            )
+        found = decide(mine, given.outputs, given.taken, noted=noted)
+    except (Unknown, RecursionError, ArgusError) as why:
+        return open_(why, begin)
+    return told(found, (*axioms, *found.axioms, *given.assumptions), begin)
+
+
+def _with_defaults(
+    program: Program, kernel: Kernel, taken: Collection[str]
+) -> tuple[Program, tuple[str, ...]]:
+    """The program at the defaults of scalars that a reference does not take.
+
+    Raises Unknown for one without a default.
+    """
+    lets: list[o.AnyOp] = []
+    axioms: list[str] = []
+    defaults = {s.name: literal(s.default) for s in kernel.signature.scalars}
+    for param in program.params:
+        if not isinstance(param, ScalarParam) or param.name in taken:
+            continue
+        value = defaults.get(param.name)
+        if not isinstance(value, int | float):
+            raise Unknown(f"the reference does not take the scalar `{param.name}`")
+        number = float(value) if param.dtype.startswith("f") else int(value)
+        lets.append(o.Let(param.sym, Const(number), span=program.span))
+        axioms.append(f"{param.name} is {number:g}, as the reference does not take it")
+    if not lets:
+        return program, ()
+    return replace(program, body=o.Block([*lets, *program.body.ops])), tuple(axioms)

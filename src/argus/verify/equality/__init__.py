@@ -1,0 +1,24 @@
+"""Is what a kernel stores what its specification says, for every size and element?
+
+    found = decide(denotation, specification.outputs, taken)
+
+Both sides are terms of one world (`argus.terms`): the kernel's stores from
+`argus.verify.denotation`, the outputs of a reference or of another kernel as functions
+of a position. Nothing is run here. "equal" is a promise; where terms differ, a sample
+of the difference says where a run should look.
+
+    decide.py       all outputs: shapes, stores, what is not written, what is assumed
+    same.py         whether two terms are equal wherever a set holds
+    coverage.py     which elements are written, and what the others hold
+    additions.py    what an output is that blocks add to
+    stored.py       the outputs of a kernel as functions of a position
+    defined.py      what has to hold for terms to be numbers
+    mentioned.py    what a term speaks of
+    result.py       what is handed on
+"""
+
+from argus.verify.equality.decide import decide
+from argus.verify.equality.result import Decision, Mismatch, OutputDecision
+from argus.verify.equality.stored import stored_arrays
+
+__all__ = ["Decision", "Mismatch", "OutputDecision", "decide", "stored_arrays"]

@@ -1,0 +1,85 @@
+"""Which elements of an output are written, and what the others hold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from argus.terms import IndexSet, Integer, Value, Variable, World, element
+from argus.verify.denotation import Store
+
+__all__ = ["initial", "positions", "unwritten"]
+
+
+def positions(
+    world: World, dims: Sequence[str], sizes: Sequence[Integer]
+) -> tuple[list[Integer], IndexSet]:
+    """A variable for each dimension of an output, and the set of its positions."""
+    found = [
+        world.fresh(dim.lower(), 0, size) for dim, size in zip(dims, sizes, strict=True)
+    ]
+    inside = IndexSet.universe
+    for position, size in zip(found, sizes, strict=True):
+        inside = inside & world.compare(position, ">=", 0)
+        inside = inside & world.compare(position, "<", size)
+    return found, inside
+
+
+def unwritten(
+    world: World, stores: Sequence[Store], at: Sequence[Integer], inside: IndexSet
+) -> IndexSet:
+    """Positions that no store writes. Raises Unknown where sets cannot say it."""
+    left = inside
+    for store in stores:
+        left = left - image(world, store, at)
+        if world.is_empty(left):
+            return IndexSet.nothing
+    return left
+
+
+def image(world: World, store: Store, at: Sequence[Integer]) -> IndexSet:
+    """Positions that a store writes. Raises Unknown.
+
+    Variables of the store that a position determines are replaced by it first, so that
+    data are named by positions, too.
+    """
+    where, coords = store.where, list(store.coords)
+    left = list(store.variables)
+    for number, position in enumerate(at):
+        solved = solved_for(coords[number], position, left)
+        if solved is None:
+            continue
+        variable, value = solved
+        env = {variable: value}
+        # The bounds of a variable that is replaced are conditions on what it becomes.
+        if variable.lower is not None:
+            where = where & world.compare(Integer.atom(variable), ">=", variable.lower)
+        if variable.upper is not None:
+            where = where & world.compare(Integer.atom(variable), "<", variable.upper)
+        where = world.substitute(where, env)
+        coords = [world.substitute(c, env) for c in coords]
+        left.remove(variable)
+    for coord, position in zip(coords, at, strict=True):
+        where = where & world.compare(coord, "==", position)
+    return world.project(where, left)
+
+
+def solved_for(
+    coord: Integer, position: Integer, among: Sequence[Variable]
+) -> tuple[Variable, Integer] | None:
+    """A variable of a coordinate, and its value where the coordinate is a position."""
+    for variable in reversed(among):
+        factor = coord.coefficient(variable)
+        if factor not in (1, -1):
+            continue
+        rest = coord - Integer.atom(variable) * factor
+        if variable not in rest.variables():
+            return variable, (position - rest) * factor
+    return None
+
+
+def initial(world: World, store: Store, at: Sequence[Integer]) -> Value:
+    """What an output held before the launch."""
+    tensor = store.tensor
+    if tensor.dtype.is_float:
+        return Value.real(element(tensor.name, tuple(at)))
+    return Value.whole(world.entry(tensor.name, tuple(at)))

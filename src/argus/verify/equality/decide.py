@@ -1,0 +1,233 @@
+"""Every output: what is stored, what is not written, and what equality rests on.
+
+Each store is compared at its own coordinates: wherever it is reached, its value is the
+specification's at that position. Where all stores of an output are, it does not matter
+how often and in which order an element is written. Then each element has to be written,
+or to hold before what the specification says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from argus.diagnostics import Span
+from argus.terms import (
+    IndexSet,
+    Integer,
+    Term,
+    Unknown,
+    Value,
+    World,
+    cast,
+    union,
+    whole,
+)
+from argus.terms.show import show
+from argus.terms.value import Case
+from argus.verify.denotation import Denotation, Store
+from argus.verify.equality.additions import total
+from argus.verify.equality.coverage import initial, positions, unwritten
+from argus.verify.equality.defined import asked, unmet, zero_divisor
+from argus.verify.equality.result import Array, Decision, Mismatch, OutputDecision
+from argus.verify.equality.same import same
+from argus.verify.equality.stored import shape_of
+
+__all__ = ["decide"]
+
+
+def decide(
+    denotation: Denotation,
+    specification: Mapping[str, Array],
+    taken: Collection[str],
+    *,
+    noted: int | None = None,
+) -> Decision:
+    """Compare every output that a kernel stores with its specification.
+
+    ``taken``: tensors of which the specification knows what they held before. An output
+    that the kernel adds to, and that is not taken, holds 0. ``noted``: how many
+    obligations of the world are the kernel's; the others are the specification's.
+    """
+    return _Comparison(denotation, specification, taken, noted).run()
+
+
+class _Comparison:
+    def __init__(
+        self,
+        denotation: Denotation,
+        specification: Mapping[str, Array],
+        taken: Collection[str],
+        noted: int | None,
+    ) -> None:
+        self.denotation = denotation
+        self.world: World = denotation.world
+        self.specification = specification
+        self.taken = taken
+        count = len(self.world.obligations)
+        self.noted = count if noted is None else noted
+        self.axioms: dict[str, None] = {}
+
+    def run(self) -> Decision:
+        """All outputs in the order of their first store."""
+        stored = (s.tensor.name for s in self.denotation.stores)
+        names = dict.fromkeys((*stored, *self.denotation.lost))
+        found = [self._output(name) for name in names]
+        if all(o.equal for o in found):
+            # Only now is all known that the comparison itself has noted.
+            found = [self._defined(o) for o in found]
+        axioms = (*self.denotation.notes, *self.world.conventions, *asked(self.world))
+        return Decision(tuple(found), tuple(dict.fromkeys((*axioms, *self.axioms))))
+
+    def _output(self, name: str) -> OutputDecision:
+        lost = self.denotation.lost.get(name)
+        if lost is not None:
+            return OutputDecision(name, lost.reason, lost.span)
+        stores = [s for s in self.denotation.stores if s.tensor.name == name]
+        span: Span | None = stores[0].span
+        array = self.specification.get(name)
+        if array is None:
+            return OutputDecision(name, f"nothing is said of the output `{name}`", span)
+        try:
+            sizes = self._sizes(stores[0], array)
+            if any(s.atomic for s in stores):
+                return self._added(name, stores, array, sizes)
+            for store in stores:
+                span = store.span
+                found = self._store(store, array)
+                if found is not None:
+                    return self._differs(name, found, span)
+            span = stores[0].span
+            return self._rest(name, stores, array, sizes)
+        except Unknown as why:
+            return OutputDecision(name, why.reason, why.span or span)
+
+    def _sizes(self, store: Store, array: Array) -> tuple[Integer, ...]:
+        """Extents of an output. Raises Unknown where the specification's may differ."""
+        world, tensor = self.world, store.tensor
+        mine = shape_of(world, tensor)
+        if len(mine) != len(array.sizes):
+            raise Unknown(
+                f"`{tensor.name}` has {len(mine)} dimensions, and its specification "
+                f"{len(array.sizes)}"
+            )
+        for dim, own, other in zip(tensor.dims, mine, array.sizes, strict=True):
+            if own == other or world.is_empty(world.compare(own, "!=", other)):
+                continue
+            raise Unknown(
+                f"{dim} of `{tensor.name}` is {own}, and {other} in its specification"
+            )
+        return mine
+
+    # --------------------------------------------------------------------- stores
+
+    def _store(self, store: Store, array: Array) -> Mismatch | None:
+        """Where a store writes another number than the specification's."""
+        wanted = array.at(list(store.coords))
+        return self._values(store.where, store.value, wanted)
+
+    def _values(self, where: IndexSet, value: Value, wanted: Value) -> Mismatch | None:
+        """Where two values are not shown to be equal. Raises Unknown."""
+        world = self.world
+        if value.kind == wanted.kind == "truth":
+            odd = (value.where - wanted.where) | (wanted.where - value.where)
+            if world.is_empty(where & odd):
+                return None
+            raise Unknown(f"a truth that is {value}, and not {wanted}")
+        if value.kind != wanted.kind:
+            value, wanted = cast(world, value, "real"), cast(world, wanted, "real")
+        for whose, one in (("the kernel", value), ("the specification", wanted)):
+            known = union(held for held, _ in one.cases)
+            if not world.is_subset(where, known):
+                raise Unknown(f"what {whose} has at some positions")
+        for mine in value.cases:
+            for theirs in wanted.cases:
+                at = where & mine[0] & theirs[0]
+                if world.is_empty(at):
+                    continue
+                found = self._case(at, mine, theirs)
+                if found is not None:
+                    return found
+        return None
+
+    def _case(self, at: IndexSet, mine: Case, theirs: Case) -> Mismatch | None:
+        a, b = mine[1], theirs[1]
+        if isinstance(a, Integer) and isinstance(b, Integer):
+            if self.world.is_empty(at & self.world.compare(a, "!=", b)):
+                return None
+            return Mismatch(at, whole(a), whole(b))
+        left = whole(a) if isinstance(a, Integer) else a
+        right = whole(b) if isinstance(b, Integer) else b
+        return same(self.world, at, left, right)
+
+    def _rest(
+        self,
+        name: str,
+        stores: Sequence[Store],
+        array: Array,
+        sizes: Sequence[Integer],
+    ) -> OutputDecision:
+        """What is not written holds what the specification says."""
+        world = self.world
+        at, inside = positions(world, stores[0].tensor.dims, sizes)
+        left = unwritten(world, stores, at, inside)
+        if left.is_nothing:
+            return OutputDecision(name)
+        wanted = array.at(at)
+        before = initial(world, stores[0], at)
+        if name in self.taken:
+            found = self._values(left, before, wanted)
+            if found is None:
+                return OutputDecision(name)
+        else:
+            mine, theirs = (cast(world, v, "real").terms for v in (before, wanted))
+            found = Mismatch(left, mine[0][1], theirs[0][1], missing=True)
+        return self._differs(name, found, stores[0].span)
+
+    def _added(
+        self,
+        name: str,
+        stores: Sequence[Store],
+        array: Array,
+        sizes: Sequence[Integer],
+    ) -> OutputDecision:
+        """An output that blocks add to."""
+        world, span = self.world, stores[0].span
+        at, inside = positions(world, stores[0].tensor.dims, sizes)
+        if name in self.taken:
+            before = initial(world, stores[0], at)
+        else:
+            before = Value.whole(Integer.of(0))
+            self.axioms.setdefault(f"`{name}` is 0 before the launch")
+        value = total(world, stores, at, before)
+        found = self._values(inside, value, cast(world, array.at(at), "real"))
+        if found is None:
+            return OutputDecision(name)
+        return self._differs(name, found, span)
+
+    # -------------------------------------------------------------------- results
+
+    def _defined(self, output: OutputDecision) -> OutputDecision:
+        stores = [s for s in self.denotation.stores if s.tensor.name == output.tensor]
+        reason = unmet(self.world, stores, self.noted)
+        for store in stores:
+            for held, x in store.value.cases:
+                if not reason and isinstance(x, Term):
+                    reason = zero_divisor(self.world, store.where & held, x)
+        if not reason:
+            return output
+        return OutputDecision(output.tensor, reason, stores[0].span)
+
+    def _differs(self, name: str, found: Mismatch, span: Span | None) -> OutputDecision:
+        if found.missing:
+            reason, mine = f"elements of `{name}` are not written", "not written"
+        else:
+            reason, mine = f"the terms of `{name}` differ", show(found.left)
+        return OutputDecision(
+            name,
+            reason,
+            span,
+            mine,
+            show(found.right),
+            show(found.where),
+            self.world.sample(found.where),
+        )

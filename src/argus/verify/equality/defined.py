@@ -1,0 +1,136 @@
+"""What has to hold for terms to be the numbers that they claim to be.
+
+Terms note it on the way (`argus.terms.obligations`). That a factor of minus infinity is
+positive is asked of the launch where the factor is made of scalar arguments, and shown
+to nobody otherwise. A divisor that is a sum has points wherever a store is reached, and
+one that is a whole number (a size that a mean divides by) is not 0 there.
+What only a reference divides by needs nothing: it says nothing where it is not defined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from argus.terms import (
+    Base,
+    Constant,
+    IndexSet,
+    Integer,
+    Leaf,
+    Max,
+    Obligation,
+    Scalar,
+    Sum,
+    Term,
+    Unknown,
+    Whole,
+    World,
+)
+from argus.terms.show import show
+from argus.verify.denotation import Store
+from argus.verify.equality.mentioned import leaves
+
+__all__ = ["asked", "unmet", "zero_divisor"]
+
+
+def asked(world: World) -> tuple[str, ...]:
+    """What is taken for granted of scalar arguments, in words."""
+    found = (o.term for o in world.obligations if o.kind == "positive")
+    terms = (t for t in found if isinstance(t, Term) and _of_scalars(t))
+    return tuple(dict.fromkeys(f"{show(t)} is greater than 0" for t in terms))
+
+
+def unmet(world: World, stores: Sequence[Store], noted: int) -> str:
+    """An obligation that is not shown; "" where all are.
+
+    ``noted``: how many are the kernel's. Later ones are those of its specification.
+    """
+    for number, obligation in enumerate(world.obligations):
+        match obligation.kind:
+            case "positive":
+                term = obligation.term
+                if not (isinstance(term, Term) and _of_scalars(term)):
+                    return (
+                        f"whether {_text(obligation)}, a factor of infinity, is above 0"
+                    )
+            case "not empty":
+                if number < noted and not _has_points(world, obligation, stores):
+                    return f"whether {_text(obligation)}, a divisor, has no terms"
+            case "finite":
+                if number < noted and not _met(world, obligation, stores):
+                    return f"whether {_text(obligation)} is finite: {obligation.why}"
+    return ""
+
+
+def _text(obligation: Obligation) -> str:
+    term = obligation.term
+    return show(term) if isinstance(term, Term) else str(term)
+
+
+def zero_divisor(world: World, where: IndexSet, term: Term) -> str:
+    """A whole number that a term divides by and that may be 0 there; "" if none is."""
+    for part in term.parts:
+        for leaf, power in part.factors:
+            divisor = _integer(leaf) if power < 0 else None
+            if divisor is not None:
+                zero = world.compare(divisor, "==", 0)
+                if not world.is_empty(where & zero):
+                    return f"whether {show(divisor)}, a divisor, is 0"
+            found = _inside(world, where, leaf)
+            if found:
+                return found
+        if part.exponent is not None:
+            found = zero_divisor(world, where, part.exponent)
+            if found:
+                return found
+    return ""
+
+
+def _inside(world: World, where: IndexSet, leaf: Leaf) -> str:
+    match leaf:
+        case Sum():
+            parts = [(leaf.domain, leaf.body)]
+        case Max():
+            parts = [(g.domain, g.body) for g in leaf.generators]
+        case _:
+            parts = [(IndexSet.universe, term) for term in leaf.terms]
+    return next((x for s, t in parts if (x := zero_divisor(world, where & s, t))), "")
+
+
+def _integer(leaf: Leaf) -> Integer | None:
+    """The integer that a leaf is, if it is one."""
+    match leaf:
+        case Whole():
+            return Integer.atom(leaf.atom)
+        case Base():
+            return leaf.term.integer
+        case _:
+            return None
+
+
+def _of_scalars(term: Term) -> bool:
+    return all(isinstance(leaf, Scalar | Constant) for leaf in leaves(term))
+
+
+def _has_points(world: World, found: Obligation, stores: Sequence[Store]) -> bool:
+    leaf: Leaf | None = found.term.single if isinstance(found.term, Term) else None
+    if not isinstance(leaf, Sum):
+        return _met(world, found, stores)
+    try:
+        some = world.project(leaf.domain, leaf.variables)
+    except Unknown:
+        return False
+    return _within(world, found.where, some, stores)
+
+
+def _met(world: World, found: Obligation, stores: Sequence[Store]) -> bool:
+    if found.needs is None:
+        return False
+    return _within(world, found.where, found.needs, stores)
+
+
+def _within(
+    world: World, where: IndexSet, needs: IndexSet, stores: Sequence[Store]
+) -> bool:
+    """Whether a set holds wherever a store is reached."""
+    return all(world.is_subset(where & store.where, needs) for store in stores)

@@ -1,0 +1,121 @@
+"""Are two terms equal wherever a set holds?
+
+Terms in normal form are compared as they are, then as what they are within the set:
+variables that it fixes are numbers there, and sums and maxima are over what is left of
+their sets. Where that is not enough, the set is split at a condition on which a sum of
+the difference has points at all.
+"""
+
+from __future__ import annotations
+
+import islpy as isl
+
+from argus.terms import IndexSet, Integer, Max, Sum, Term, Unknown, Variable, World
+from argus.terms.integers import Comparison
+from argus.terms.restrict import restrict
+from argus.terms.sets import PARAMETER, plain
+from argus.terms.sums import tidy
+from argus.verify.equality.mentioned import choices, context, leaves
+from argus.verify.equality.result import Mismatch
+
+__all__ = ["same"]
+
+_SPLITS = 4
+"""How often a set is split on the way to equality."""
+_ORDER: dict[str, Comparison] = {"min": "<=", "max": ">="}
+"""What the side of a minimum, or maximum, is to the other side."""
+
+
+def same(
+    world: World, where: IndexSet, left: Term, right: Term, splits: int = _SPLITS
+) -> Mismatch | None:
+    """None where both are shown to be equal at every point; else where they are not.
+
+    Raises Unknown for a term of which nothing is claimed.
+    """
+    here = context(world, where, left, right)
+    if here.is_nothing:
+        return None
+    for term in (left, right):
+        if term.undefined is not None:
+            raise Unknown(f"an element that is {term.undefined}")
+        if term.infinite:
+            raise Unknown("an element that is infinite")
+    if left == right:
+        return None
+    here = _chosen(world, here, left, right)
+    a, b = (_within(world, term, here) for term in (left, right))
+    if a == b:
+        return None
+    difference = tidy(world, a - b)
+    if not difference.parts:
+        return None
+    part = _split(world, here, difference) if splits else None
+    if part is None:
+        return Mismatch(where, a, b)
+    return same(world, where & part, a, b, splits - 1) or same(
+        world, where - part, a, b, splits - 1
+    )
+
+
+def _chosen(world: World, here: IndexSet, left: Term, right: Term) -> IndexSet:
+    """A set with what minima and maxima are in it, where it decides which side."""
+    for atom in choices(left, right):
+        a, b = atom.args
+        for one, other in ((a, b), (b, a)):
+            if world.is_subset(here, world.compare(one, _ORDER[atom.op], other)):
+                here = here & world.compare(Integer.atom(atom), "==", one)
+                break
+    return here
+
+
+def _within(world: World, term: Term, here: IndexSet) -> Term:
+    """What a term is where a set holds."""
+    env = {
+        variable: Integer.of(value)
+        for variable in sorted(term.free_variables(), key=lambda v: v.key)
+        if (value := _fixed(world, here, variable)) is not None
+    }
+    if env:
+        term = world.substitute(term, env)
+        here = world.close(world.substitute(here, env))
+    return tidy(world, restrict(world, term, here))
+
+
+def _fixed(world: World, here: IndexSet, variable: Variable) -> int | None:
+    """The one value that a variable has in a set; None where it may have several."""
+    if isinstance(here.isl, bool):
+        return None
+    found = plain(here)
+    at = found.find_dim_by_name(PARAMETER, world.space.name((variable,)))
+    if at < 0:
+        return None
+    value = found.plain_get_val_if_fixed(isl.dim_type.param, at)
+    return int(value.to_python()) if value.is_int() else None
+
+
+def _split(world: World, here: IndexSet, term: Term) -> IndexSet | None:
+    """A condition that divides a set, on which a sum or maximum has points at all."""
+    for leaf in leaves(term):
+        match leaf:
+            case Sum():
+                parts = [(leaf.domain, leaf.variables)]
+            case Max():
+                parts = [(g.domain, g.variables) for g in leaf.generators]
+            case _:
+                continue
+        for domain, variables in parts:
+            try:
+                some = world.project(domain, variables)
+            except Unknown:
+                continue
+            if any(v.name.startswith("$") for v in some.variables()):
+                continue  # it speaks of what a sum around it binds
+            if not world.is_empty(here & some) and not world.is_empty(here - some):
+                return some
+    for atom in choices(term):
+        a, b = atom.args
+        first = world.compare(a, _ORDER[atom.op], b)
+        if not world.is_empty(here & first) and not world.is_empty(here - first):
+            return first
+    return None

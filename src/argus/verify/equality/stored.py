@@ -1,0 +1,134 @@
+"""The outputs of a kernel as functions of a position: a kernel as a specification.
+
+A position is written as its digits: of `64*i + a` with a below 64, `i` is the quotient
+by 64 and `a` the remainder. That the rest of a coordinate is always below the factor
+makes the digits the only ones, and the element the only one that is stored there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from argus.ir.expr import Const, Sym
+from argus.ir.memory import GlobalTensor
+from argus.terms import (
+    IndexSet,
+    Integer,
+    Unknown,
+    Value,
+    Variable,
+    World,
+    joined,
+    union,
+)
+from argus.verify.denotation import Denotation, Store
+from argus.verify.equality.additions import total
+from argus.verify.equality.coverage import initial
+
+__all__ = ["StoredArray", "shape_of", "stored_arrays"]
+
+
+@dataclass(frozen=True)
+class StoredArray:
+    """An output of a kernel. ``stores``: all stores to it."""
+
+    world: World
+    sizes: tuple[Integer, ...]
+    stores: tuple[Store, ...]
+
+    def at(self, indices: list[Integer]) -> Value:
+        """The element at a position. Raises Unknown."""
+        if any(s.atomic for s in self.stores):
+            before = initial(self.world, self.stores[0], indices)
+            return total(self.world, self.stores, indices, before)
+        parts: list[tuple[IndexSet, Value]] = []
+        for store in self.stores:
+            where, env = digits(self.world, store, indices)
+            value = self.world.substitute(store.value, env)
+            if any(v in store.variables for v in _free(value)):
+                raise Unknown("a value that its position does not determine")
+            taken = union(w for w, _ in parts)
+            if not self.world.is_empty(where & taken):
+                raise Unknown("an element that two statements store", store.span)
+            parts.append((where, value))
+        return joined(self.world, parts)
+
+
+def stored_arrays(denotation: Denotation) -> dict[str, StoredArray]:
+    """The outputs of a kernel, by name. Raises Unknown where one is lost."""
+    if denotation.unknown is not None:
+        raise denotation.unknown
+    found: dict[str, list[Store]] = {}
+    for store in denotation.stores:
+        found.setdefault(store.tensor.name, []).append(store)
+    world = denotation.world
+    return {
+        name: StoredArray(world, shape_of(world, stores[0].tensor), tuple(stores))
+        for name, stores in found.items()
+    }
+
+
+def digits(
+    world: World, store: Store, at: Sequence[Integer]
+) -> tuple[IndexSet, dict[Variable, Integer]]:
+    """The variables of a store at the point that writes a position, and where it does.
+
+    Raises Unknown where the coordinates do not determine them.
+    """
+    env: dict[Variable, Integer] = {}
+    left = set(store.variables)
+    for coord, position in zip(store.coords, at, strict=True):
+        rest, value = coord, position
+        for variable in _by_factor(coord, left):
+            factor = rest.coefficient(variable)
+            if factor is None or factor <= 0:
+                raise Unknown(f"which {variable} a coordinate {coord} has")
+            rest = rest - Integer.atom(variable) * factor
+            below = world.compare(rest, ">=", 0) & world.compare(rest, "<", factor)
+            if not world.is_subset(store.where, below):
+                raise Unknown(f"whether {coord} is reached on one way only")
+            env[variable] = world.quotient(value, factor)
+            value = world.remainder(value, factor)
+            left.discard(variable)
+    made = world.substitute(store.where, env)
+    for coord, position in zip(store.coords, at, strict=True):
+        made = made & world.compare(world.substitute(coord, env), "==", position)
+    still = sorted(left & made.variables(), key=lambda v: v.key)
+    return world.project(made, still), env
+
+
+def _by_factor(coord: Integer, among: set[Variable]) -> list[Variable]:
+    """Variables of a coordinate, those of the largest factor first.
+
+    Raises Unknown for one that is not just multiplied by a number.
+    """
+    found: list[tuple[int, Variable]] = []
+    for variable in coord.variables() & among:
+        factor = coord.coefficient(variable)
+        if not factor:
+            raise Unknown(f"a coordinate {coord}, which is not linear in {variable}")
+        found.append((factor, variable))
+    return [v for _, v in sorted(found, key=lambda x: (-x[0], x[1].key))]
+
+
+def _free(value: Value) -> set[Variable]:
+    found = set(value.where.variables())
+    for where, x in value.cases:
+        found |= where.variables()
+        found |= x.variables() if isinstance(x, Integer) else x.free_variables()
+    return found
+
+
+def shape_of(world: World, tensor: GlobalTensor) -> tuple[Integer, ...]:
+    """Extents of a tensor as integers of a world. Raises Unknown."""
+    found: list[Integer] = []
+    for extent in tensor.shape:
+        match extent:
+            case Const(value=value):
+                found.append(Integer.of(int(value)))
+            case Sym(name=name):
+                found.append(world.size(name))
+            case _:
+                raise Unknown(f"the extent {extent} of `{tensor.name}`")
+    return tuple(found)
