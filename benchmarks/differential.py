@@ -41,6 +41,9 @@ PER_CHILD = 8
 LIMIT = 120
 """Children at a time, cases of a child, and its seconds."""
 
+FLOATS = {"bf16": ("int16", "bfloat16"), "e4m3": ("uint8", "float8_e4m3fn")}
+"""Types that numpy has not: as bits, and torch's name."""
+
 
 def _prepare(name: str, folder: Path) -> dict[str, Any]:
     """Prove and build one case; its verdict, or what was said instead."""
@@ -73,21 +76,24 @@ def _launch(names: list[str], folder: Path) -> None:
         case = _case(name)
         request = replace(case.request(folder), target=TARGET)
         arrays = case.arrays()
-        bf16 = {n for n, (t, _, _) in case.inputs.items() if t == "bf16"}
-        bf16 |= {n for n, (_, x) in case.outputs.items() if x.dtype == "bf16"}
+        types = {n: t for n, (t, _, _) in case.inputs.items()}
+        types |= {n: x.dtype for n, (_, x) in case.outputs.items()}
+        packed = {n: FLOATS[t] for n, t in types.items() if t in FLOATS}
         tensors: dict[str, Any] = {}
         for key, array in arrays.items():
-            bits = array.view("int16") if key in bf16 else array
+            bits = array.view(packed[key][0]) if key in packed else array
             tensor = torch.from_numpy(bits.copy()).cuda()
-            tensors[key] = tensor.view(torch.bfloat16) if key in bf16 else tensor
+            if key in packed:
+                tensor = tensor.view(getattr(torch, packed[key][1]))
+            tensors[key] = tensor
         scalars = {n: value for n, (_, value) in case.scalars.items()}
         kernel = load_kernels(folder / f"{name}.py").kernels[name]
         launch(kernel, (), {**tensors, **scalars}, checking=False)
         torch.cuda.synchronize()
         found: dict[str, Any] = {}
         for key, tensor in tensors.items():
-            if key in bf16:
-                tensor = tensor.view(torch.int16)
+            if key in packed:
+                tensor = tensor.view(getattr(torch, packed[key][0]))
             found[key] = tensor.cpu().numpy().view(arrays[key].dtype)
         exact = case.interpreted(placed_program(request))
         differ = case.differ(found, exact)

@@ -135,7 +135,8 @@ def test_kernels_that_read_their_outputs_are_seen(judge: LocalJudge) -> None:
 
 def test_cheats_of_large_sizes_are_seen(judge: LocalJudge) -> None:
     """All that the problem's own sizes and usual numbers show."""
-    others = ("problems", "scalar")  # what other sizes and scalars would show
+    # What other sizes, numbers and scalars would show.
+    others = ("problems", "scalar", "a size in", "a number twice")
     blocks = [
         c
         for c in CHEATS

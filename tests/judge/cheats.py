@@ -65,6 +65,7 @@ def reference(A, B):
 _ROWS = """@ag.kernel
 def rows(X: f32["M N"], Y: f32["M N"], *, BN: int = 1024):
     M, N = X.shape
+    ag.require(N <= BN, "a row is held in registers")
     i = ag.block(M)
     x = ag.load(X[i, 0:], (BN,), fill=-1e30)
     top = ag.max(x, "N")
