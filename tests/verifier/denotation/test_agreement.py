@@ -109,6 +109,22 @@ def k(A: f16["M K"], B: f16["N K"], C: f32["M N"]):
     C[i * 64 :, j * 64 :] = acc
 """
 
+HANDED_ON = """
+@ag.kernel
+def k(X: f32["M N"], Y: f32["M"], Z: f32["M"]):
+    M, N = X.shape
+    i = ag.block(ag.cdiv(M, 8))
+    held = ag.load(X[i * 8 :, 0:], (8, 32)) * 3.0
+    last = ag.zeros((8,), f32, dims="M")
+    total = ag.zeros((8,), f32, dims="M")
+    for n in ag.range(0, N, 32):
+        total = total + ag.sum(held, "N")
+        last = ag.sum(held, "N") + n
+        held = ag.load(X[i * 8 :, n + 32 :], (8, 32))
+    Y[i * 8 :] = total
+    Z[i * 8 :] = last
+"""
+
 SKIPPED = """
 @ag.kernel
 def k(X: f32["M N"], Y: f32["M N"]):
@@ -258,6 +274,8 @@ CASES = {
         {},
         {},
     ),
+    "handed on": (HANDED_ON, {"M": 11, "N": 100}, {}, {}),
+    "handed on, once": (HANDED_ON, {"M": 11, "N": 20}, {}, {}),
     **{
         f"skipped where not {condition}": (
             SKIPPED.replace("{condition}", condition),

@@ -6,7 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from verifier.denotation.denoting import denoted, lost
+from argus.compiler import tile_program
+from argus.ir import ops as o
+from argus.terms import World
+from argus.verify.denotation import denote
+from verifier.denotation.denoting import denoted, lost, request
 
 ROLES = """
 @ag.kernel
@@ -81,6 +85,25 @@ def test_a_fill_in_parts(tmp_path: Path) -> None:
 
 def test_a_part_that_is_written_twice_or_never(tmp_path: Path) -> None:
     assert "ring_a" in lost(PARTS.format(second="8:24"), tmp_path)
+
+
+def test_parts_of_a_fill_that_overlap(tmp_path: Path) -> None:
+    again = "16:32, :].store(ag.zeros((16, 32), f32))\n"
+    again += " " * 16 + "slot.a[8:24"
+    source = PARTS.replace("{second}", again)
+    assert "written twice" in lost(source, tmp_path)
+
+
+def test_fills_that_are_not_numbered_one_by_one(tmp_path: Path) -> None:
+    # The frontend numbers fills itself: a program in which it did so wrongly.
+    program = tile_program(request(PARTS.format(second="16:32"), tmp_path))
+    (roles_,) = (op for op in program.body.ops if isinstance(op, o.Roles))
+    for role in roles_.roles:
+        (loop,) = (op for op in role.body.ops if isinstance(op, o.For))
+        loop.scalars[0].yielded = loop.scalars[0].yielded + 1
+    found = denote(program, World())
+    assert found.unknown is not None
+    assert "numbered" in found.unknown.reason
 
 
 BRANCH = """
