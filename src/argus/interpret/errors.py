@@ -15,7 +15,7 @@ from argus.ir.ops import AnyOp
 from argus.ir.printer import print_op
 
 if TYPE_CHECKING:
-    from argus.interpret.machine import Group
+    from argus.interpret.machine import ThreadGroup
 
 __all__ = ["Fault", "FaultKind", "Faults", "InterpreterError"]
 
@@ -87,7 +87,7 @@ class Faults:
     def add(
         self,
         kind: FaultKind,
-        group: Group,
+        group: ThreadGroup,
         message: str,
         *,
         op: AnyOp | None = None,

@@ -1,6 +1,6 @@
 """What completes later, and what roles wait for.
 
-An asynchronous operation becomes an :class:`Event` when it is issued. The scheduler
+What is issued to run asynchronously becomes an :class:`AsyncOperation`. The scheduler
 finishes it whenever it likes, at the latest when a wait requires it or nobody can go
 on; until a wait covers it, nothing that it reads or writes may be touched. A role that
 has to wait yields a :class:`Wait`, which says when it may go on and, for a report of a
@@ -22,17 +22,17 @@ from argus.ir.ops import AnyOp, Tile
 from argus.isa.mbarrier import Mbarrier, MbarrierError
 
 if TYPE_CHECKING:
-    from argus.interpret.machine import Group
+    from argus.interpret.machine import ThreadGroup
 
 __all__ = [
     "Accumulator",
-    "Barrier",
+    "AsyncOperation",
+    "AsyncQueue",
     "BarrierWaiting",
+    "ClockedBarrier",
     "ClusterBarrier",
     "ClusterWaiting",
-    "Event",
     "NamedBarrier",
-    "Queue",
     "RegisterPool",
     "RegistersWaiting",
     "SyncWaiting",
@@ -41,7 +41,7 @@ __all__ = [
 
 
 @dataclass(eq=False)
-class Event:
+class AsyncOperation:
     """An asynchronous operation in flight. `run` makes its effect visible.
 
     `first` are operations that complete no later than this one. `covered` is called
@@ -49,13 +49,13 @@ class Event:
     """
 
     op: AnyOp
-    group: Group
+    group: ThreadGroup
     run: Callable[[], None]
     covered: Callable[[], None] = lambda: None
     counted: Callable[[int, int], None] = lambda agent, phase: None
     """Called instead when an arrival on an mbarrier covers it (agent, phase)."""
     handed_on: bool = False
-    first: tuple[Event, ...] = ()
+    first: tuple[AsyncOperation, ...] = ()
     done: bool = False
 
     def finish(self) -> None:
@@ -69,18 +69,20 @@ class Event:
 
 
 @dataclass
-class Queue:
+class AsyncQueue:
     """Groups of asynchronous operations of one role: open, then committed, in order."""
 
-    open: list[Event] = field(default_factory=list[Event])
-    committed: list[list[Event]] = field(default_factory=list[list[Event]])
+    open: list[AsyncOperation] = field(default_factory=list[AsyncOperation])
+    committed: list[list[AsyncOperation]] = field(
+        default_factory=list[list[AsyncOperation]]
+    )
 
     def commit(self) -> None:
         """Close the group of operations issued so far (it may be empty)."""
         self.committed.append(self.open)
         self.open = []
 
-    def wait(self, pending: int) -> list[Event]:
+    def wait(self, pending: int) -> list[AsyncOperation]:
         """Take out and finish all but the latest `pending` groups."""
         keep = max(len(self.committed) - pending, 0)
         covered = [event for events in self.committed[:keep] for event in events]
@@ -89,7 +91,7 @@ class Queue:
             event.finish()
         return covered
 
-    def in_flight(self) -> list[Event]:
+    def in_flight(self) -> list[AsyncOperation]:
         """Operations that no wait has covered."""
         return [e for events in (*self.committed, self.open) for e in events]
 
@@ -117,7 +119,7 @@ class Wait(Protocol):
     def __str__(self) -> str: ...
 
 
-class Barrier:
+class ClockedBarrier:
     """One mbarrier of one block, with the clocks of those who arrived."""
 
     def __init__(self, alloc: BarrierAlloc, index: int, clocks: Clocks) -> None:
@@ -133,21 +135,21 @@ class Barrier:
         """How many phases have completed."""
         return self.state.completed
 
-    def arrive(self, group: Group, count: int, given: Clock) -> None:
+    def arrive(self, group: ThreadGroup, count: int, given: Clock) -> None:
         """Arrivals of one group; what it hands on is `given`."""
         self._arriving = np.maximum(self._arriving, given)
         self._change(group, lambda: self.state.arrive(count))
 
-    def expect(self, group: Group, nbytes: int, given: Clock) -> None:
+    def expect(self, group: ThreadGroup, nbytes: int, given: Clock) -> None:
         """One arrival that announces bytes."""
         self._arriving = np.maximum(self._arriving, given)
         self._change(group, lambda: self.state.arrive_expect(nbytes))
 
-    def complete_bytes(self, group: Group, nbytes: int) -> None:
+    def complete_bytes(self, group: ThreadGroup, nbytes: int) -> None:
         """Bytes of a copy have been written."""
         self._change(group, lambda: self.state.complete_bytes(nbytes))
 
-    def _change(self, group: Group, change: Callable[[], None]) -> None:
+    def _change(self, group: ThreadGroup, change: Callable[[], None]) -> None:
         before = self.completed
         try:
             change()
@@ -162,7 +164,7 @@ class Barrier:
 class BarrierWaiting:
     """A wait for completion number `n` of an mbarrier, by parity as the hardware."""
 
-    barrier: Barrier
+    barrier: ClockedBarrier
     n: int
 
     def ready(self) -> bool:
@@ -191,7 +193,7 @@ class NamedBarrier:
         self._arriving = clocks.zero()
         self.clock = clocks.zero()
 
-    def arrive(self, group: Group, threads: int, expected: int) -> None:
+    def arrive(self, group: ThreadGroup, threads: int, expected: int) -> None:
         """Threads of a group arrive; the last of `expected` completes the barrier."""
         if self.expected not in (None, expected):
             group.fault(
@@ -260,17 +262,17 @@ class ClusterBarrier:
 
     def __init__(self, clocks: Clocks) -> None:
         self.generation = 0
-        self.arrived: set[Group] = set()
+        self.arrived: set[ThreadGroup] = set()
         self._arriving = clocks.zero()
         self.clock = clocks.zero()
 
-    def arrive(self, group: Group, live: Sequence[Group]) -> None:
+    def arrive(self, group: ThreadGroup, live: Sequence[ThreadGroup]) -> None:
         """All threads of a group arrive."""
         self.arrived.add(group)
         self._arriving = np.maximum(self._arriving, group.known.release())
         self.update(live)
 
-    def update(self, live: Sequence[Group]) -> None:
+    def update(self, live: Sequence[ThreadGroup]) -> None:
         """Complete when all groups that go on have arrived."""
         if self.arrived and self.arrived.issuperset(live):
             self.generation += 1

@@ -22,18 +22,18 @@ import numpy as np
 from argus.interpret.errors import FaultKind, Faults
 from argus.interpret.events import (
     Accumulator,
-    Barrier,
+    AsyncOperation,
+    AsyncQueue,
+    ClockedBarrier,
     ClusterBarrier,
-    Event,
     NamedBarrier,
-    Queue,
     RegisterPool,
     Wait,
     storage_key,
 )
 from argus.interpret.memory import GlobalArray, SharedMemory
 from argus.interpret.numbers import Array, storage
-from argus.interpret.order import Clock, Clocks, Knowledge, Order
+from argus.interpret.order import AccessOrder, Clock, Clocks, GroupKnowledge
 from argus.interpret.scalars import scalar_value
 from argus.ir import ops as o
 from argus.ir.expr import Expr
@@ -43,7 +43,7 @@ from argus.isa.effects import OpEffects
 from argus.isa.record import Awaits, Completes
 from argus.isa.registers import at_launch, held
 
-__all__ = ["Block", "Cluster", "Group", "Schedule", "Steps", "Visit"]
+__all__ = ["Cluster", "Schedule", "Steps", "ThreadBlock", "ThreadGroup", "Visit"]
 
 Schedule = Literal["random", "in_order"]
 Steps = Generator[Wait | None, None, None]
@@ -58,13 +58,13 @@ class Visit:
     It is, if the block knows at its end one of `proofs`: the clock of an agent.
     """
 
-    group: Group
+    group: ThreadGroup
     op: o.AnyOp | None
     proofs: tuple[tuple[int, int], ...]
     what: str
 
 
-class Block:
+class ThreadBlock:
     """One thread block: its shared memory and its barriers."""
 
     def __init__(
@@ -75,7 +75,7 @@ class Block:
         self.index = index
         self.rank = rank
         self.env = env
-        order = Order(
+        order = AccessOrder(
             program.shared_bytes,
             cluster.clocks,
             cluster.faults,
@@ -85,7 +85,7 @@ class Block:
         # Barriers are initialised, in all blocks of the cluster, before the program's
         # first operation: the prologue of every kernel does so and syncs.
         self.barriers = {
-            (alloc, i): Barrier(alloc, i, cluster.clocks)
+            (alloc, i): ClockedBarrier(alloc, i, cluster.clocks)
             for alloc in program.barriers
             for i in range(alloc.count)
         }
@@ -103,12 +103,12 @@ class Block:
         return self.named[number]
 
 
-class Group:
+class ThreadGroup:
     """The threads that run one sequence of operations: a role, or the whole block."""
 
     def __init__(
         self,
-        block: Block,
+        block: ThreadBlock,
         name: str,
         warps: int,
         env: dict[str, Any],
@@ -126,15 +126,15 @@ class Group:
         self.registers = registers
         """What each of its threads holds (setmaxnreg)."""
         self.env = env
-        self.known = Knowledge(self.cluster.clocks, name, warps, seen)
+        self.known = GroupKnowledge(self.cluster.clocks, name, warps, seen)
         self.op: o.AnyOp | None = None
         self.wait: Wait | None = None
         self.steps: Steps = iter_none()
-        self.queues: defaultdict[Awaits, Queue] = defaultdict(Queue)
+        self.queues: defaultdict[Awaits, AsyncQueue] = defaultdict(AsyncQueue)
         """Asynchronous operations that complete in groups, by the kind of group."""
         self.product_count = 0
         self.store_count = 0
-        self.operands: dict[object, Event] = {}
+        self.operands: dict[object, AsyncOperation] = {}
         """Registers that a wgmma in flight reads."""
         self._tiles: dict[object, Array | Accumulator] = {}
 
@@ -158,7 +158,9 @@ class Group:
         """Value of a uniform integer expression."""
         return int(scalar_value(e, self.env))
 
-    def barrier(self, ref: BarrierRef, block: Block | None = None) -> Barrier | None:
+    def barrier(
+        self, ref: BarrierRef, block: ThreadBlock | None = None
+    ) -> ClockedBarrier | None:
         """The mbarrier that a reference names, in this block or in another."""
         index = self.integer(ref.index)
         found = (block or self.block).barriers.get((ref.alloc, index))
@@ -170,7 +172,7 @@ class Group:
 
     # ---------------------------------------------------------- completion in groups
 
-    def issue(self, event: Event, over: Completes) -> None:
+    def issue(self, event: AsyncOperation, over: Completes) -> None:
         """An operation of this group runs, until ``over`` happens."""
         if over == "issue":
             event.finish()
@@ -259,7 +261,7 @@ class Cluster:
         faults: Faults,
         rng: np.random.Generator,
         schedule: Schedule,
-        runner: Callable[[Group, o.Block], Steps],
+        runner: Callable[[ThreadGroup, o.Block], Steps],
     ) -> None:
         self.runner = runner
         self.program = program
@@ -271,26 +273,22 @@ class Cluster:
         barriers = sum(alloc.count for alloc in program.barriers)
         self.clocks = Clocks(len(envs) * (3 * (roles + 1) + barriers))
         self.barrier = ClusterBarrier(self.clocks)
-        self.in_flight: list[Event] = []
+        self.in_flight: list[AsyncOperation] = []
         self.blocks = [
-            Block(self, index, rank, env) for rank, (index, env) in enumerate(envs)
+            ThreadBlock(self, index, rank, env)
+            for rank, (index, env) in enumerate(envs)
         ]
-        self.groups: list[Group] = []
+        self.groups: list[ThreadGroup] = []
         registers = held(at_launch(program.warps, program.min_blocks, program.target))
         for block in self.blocks:
+            zero = self.clocks.zero()
             self.start(
-                block,
-                "block",
-                program.warps,
-                block.env,
-                program.body,
-                self.clocks.zero(),
-                registers,
+                block, "block", program.warps, block.env, program.body, zero, registers
             )
 
     def start(
         self,
-        block: Block,
+        block: ThreadBlock,
         name: str,
         warps: int,
         env: dict[str, Any],
@@ -303,12 +301,12 @@ class Cluster:
 
         ``registers`` is what each of its threads holds.
         """
-        group = Group(block, name, warps, env, seen, registers)
+        group = ThreadGroup(block, name, warps, env, seen, registers)
         group.first = first
         group.steps = self.runner(group, body)
         self.groups.append(group)
 
-    def issue(self, event: Event) -> Event:
+    def issue(self, event: AsyncOperation) -> AsyncOperation:
         """An asynchronous operation is in flight from now on."""
         self.in_flight.append(event)
         return event
@@ -348,7 +346,7 @@ class Cluster:
                         op=visit.op,
                     )
 
-    def _step(self, group: Group) -> None:
+    def _step(self, group: ThreadGroup) -> None:
         try:
             group.wait = next(group.steps)
         except ZeroDivisionError:
@@ -358,7 +356,7 @@ class Cluster:
         except StopIteration:
             self._over(group)
 
-    def _over(self, group: Group) -> None:
+    def _over(self, group: ThreadGroup) -> None:
         self.groups.remove(group)
         self._end(group)
         self.barrier.update(self.groups)
@@ -368,7 +366,7 @@ class Cluster:
         chosen = int(self.rng.integers(len(self.in_flight))) if random else 0
         self.in_flight[chosen].finish()
 
-    def _end(self, group: Group) -> None:
+    def _end(self, group: ThreadGroup) -> None:
         """A role is over: no copy of its own may touch shared memory any more."""
         np.maximum(group.block.end, group.known.clock, out=group.block.end)
         for event in group.queues["bulk_read"].in_flight():

@@ -19,16 +19,16 @@ import numpy as np
 
 from argus.interpret.errors import FaultKind, Faults
 from argus.interpret.numbers import Array, unsigned
-from argus.interpret.order import Order, Ordered
+from argus.interpret.order import AccessOrder, Ordered
 from argus.interpret.proxies import Proxies
 from argus.ir.access import Ints
 from argus.ir.memory import GlobalTensor
 from argus.isa.record import Proxy
 
 if TYPE_CHECKING:
-    from argus.interpret.machine import Group
+    from argus.interpret.machine import ThreadGroup
 
-__all__ = ["Access", "GlobalArray", "SharedMemory"]
+__all__ = ["GlobalArray", "SharedAccess", "SharedMemory"]
 
 POISON = 0xFF
 
@@ -60,7 +60,7 @@ class GlobalArray:
 
 
 @dataclass(frozen=True)
-class Access:
+class SharedAccess:
     """Elements of shared memory that threads touch: byte addresses [threads, ...].
 
     `threads` numbers the rows within the group (None: 0, 1, ...). Addresses are
@@ -87,7 +87,7 @@ def _ones(itemsize: int) -> int:
 class SharedMemory:
     """The dynamic shared memory of one block, `size` bytes."""
 
-    def __init__(self, size: int, faults: Faults, order: Order) -> None:
+    def __init__(self, size: int, faults: Faults, order: AccessOrder) -> None:
         whole = -(-max(size, 16) // 16) * 16
         self.size = size
         self.faults = faults
@@ -102,7 +102,7 @@ class SharedMemory:
 
     # ------------------------------------------------- ordinary (generic) access
 
-    def load(self, group: Group, access: Access, proxy: Proxy) -> Array:
+    def load(self, group: ThreadGroup, access: SharedAccess, proxy: Proxy) -> Array:
         """Bit patterns that the group's threads read."""
         at = self._inside(group, access, "read")
         size = access.itemsize
@@ -120,7 +120,9 @@ class SharedMemory:
             self.proxies.read(group, at)
         return self.data.view(unsigned(size))[at // size]
 
-    def store(self, group: Group, access: Access, bits: Array, proxy: Proxy) -> None:
+    def store(
+        self, group: ThreadGroup, access: SharedAccess, bits: Array, proxy: Proxy
+    ) -> None:
         """Bit patterns that the group's threads write."""
         at = self._inside(group, access, "written")
         size = access.itemsize
@@ -144,7 +146,12 @@ class SharedMemory:
     # ---------------------------------------------------- asynchronous operations
 
     def begin_read(
-        self, group: Group, access: Access, agent: int, count: int, proxy: Proxy
+        self,
+        group: ThreadGroup,
+        access: SharedAccess,
+        agent: int,
+        count: int,
+        proxy: Proxy,
     ) -> None:
         """Operation `count` of an agent, which will read these bytes, is issued."""
         at = self._inside(group, access, f"read by the {proxy} proxy")
@@ -162,13 +169,13 @@ class SharedMemory:
         self._fenced(group, at, proxy, ordered, write=False)
         self.reading.view(unsigned(size))[at // size] += _ones(size)
 
-    def end_read(self, access: Access) -> None:
+    def end_read(self, access: SharedAccess) -> None:
         """A wait covers an operation that read these bytes."""
         at, size = self._clipped(access), access.itemsize
         self.reading.view(unsigned(size))[at // size] -= _ones(size)
 
     def begin_write(
-        self, group: Group, access: Access, per_thread: bool, proxy: Proxy
+        self, group: ThreadGroup, access: SharedAccess, per_thread: bool, proxy: Proxy
     ) -> None:
         """An asynchronous copy to these bytes is issued, by all threads or by one."""
         at = self._inside(group, access, "written by a copy")
@@ -179,7 +186,7 @@ class SharedMemory:
         self._fenced(group, at, proxy, ordered, write=True)
         self.writing.view(unsigned(size))[at // size] += _ones(size)
 
-    def put(self, access: Access, bits: Array, proxy: Proxy) -> None:
+    def put(self, access: SharedAccess, bits: Array, proxy: Proxy) -> None:
         """The bytes of an asynchronous copy are there, but no wait covers them yet."""
         at, size = self._clipped(access), access.itemsize
         self.data.view(unsigned(size))[at // size] = bits
@@ -190,7 +197,7 @@ class SharedMemory:
             self.proxies.overwrote(at)
 
     def end_write(
-        self, access: Access, agent: int, count: int, per_thread: bool
+        self, access: SharedAccess, agent: int, count: int, per_thread: bool
     ) -> None:
         """The copy is complete, and known to be so as of an agent's clock `count`."""
         at, size = self._clipped(access), access.itemsize
@@ -198,7 +205,7 @@ class SharedMemory:
         threads = access.rows if per_thread else None
         self.order.completed(at, agent, count, threads)
 
-    def peek(self, access: Access) -> Array:
+    def peek(self, access: SharedAccess) -> Array:
         """Bit patterns as they are now; for operations checked at their issue."""
         at, size = self._clipped(access), access.itemsize
         return self.data.view(unsigned(size))[at // size]
@@ -206,7 +213,13 @@ class SharedMemory:
     # ------------------------------------------------------------------- checks
 
     def _fenced(
-        self, group: Group, at: Ints, proxy: Proxy, ordered: Ordered, *, write: bool
+        self,
+        group: ThreadGroup,
+        at: Ints,
+        proxy: Proxy,
+        ordered: Ordered,
+        *,
+        write: bool,
     ) -> None:
         """The async proxy comes to bytes that ordinary accesses may still be at."""
         if proxy != "async":
@@ -229,7 +242,7 @@ class SharedMemory:
                 " fence.proxy.async covers, may still read",
             )
 
-    def _inside(self, group: Group, access: Access, verb: str) -> Ints:
+    def _inside(self, group: ThreadGroup, access: SharedAccess, verb: str) -> Ints:
         at = access.addresses
         if at.size and (at.min() < 0 or at.max() + access.itemsize > self.size):
             last = int(at.max()) + access.itemsize - 1
@@ -241,10 +254,10 @@ class SharedMemory:
             )
         return self._clipped(access)
 
-    def _clipped(self, access: Access) -> Ints:
+    def _clipped(self, access: SharedAccess) -> Ints:
         return np.clip(access.addresses, 0, self.data.size - access.itemsize)
 
-    def _never_written(self, group: Group, at: Ints, size: int) -> None:
+    def _never_written(self, group: ThreadGroup, at: Ints, size: int) -> None:
         self._report(
             group,
             at,
@@ -253,7 +266,7 @@ class SharedMemory:
             "shared memory is read that was never written",
         )
 
-    def _not_in_use(self, group: Group, at: Ints, size: int) -> None:
+    def _not_in_use(self, group: ThreadGroup, at: Ints, size: int) -> None:
         busy = self.writing.view(unsigned(size))[at // size] != 0
         busy |= self.reading.view(unsigned(size))[at // size] != 0
         self._report(
@@ -265,7 +278,7 @@ class SharedMemory:
         )
 
     def _report(
-        self, group: Group, at: Ints, bad: Array, kind: FaultKind, message: str
+        self, group: ThreadGroup, at: Ints, bad: Array, kind: FaultKind, message: str
     ) -> None:
         if not bad.any():
             return

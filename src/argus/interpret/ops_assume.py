@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from argus.interpret.machine import Group
+from argus.interpret.machine import ThreadGroup
 from argus.ir import ops as o
 from argus.ir.expr import evaluate
 
@@ -20,7 +20,7 @@ _PAIRS = 1 << 12
 """Most elements of a table whose pairs are compared."""
 
 
-def run(group: Group, op: o.Assume) -> None:
+def run(group: ThreadGroup, op: o.Assume) -> None:
     """Evaluate the condition; a fault of kind "assumption" where it is false.
 
     Of tables with more than 4096 elements, pairs are compared of the first 4096 only.

@@ -12,7 +12,7 @@ from typing import Any, assert_never
 
 import numpy as np
 
-from argus.interpret.machine import Group
+from argus.interpret.machine import ThreadGroup
 from argus.interpret.numbers import Array, compute, convert, extreme, rounded, storage
 from argus.ir import ops as o
 from argus.ir.dtypes import DType, boolean
@@ -26,7 +26,7 @@ __all__ = ["ComputeOp", "run"]
 ComputeOp = o.Let | o.AnyRegisterOp
 
 
-def run(group: Group, op: ComputeOp) -> None:
+def run(group: ThreadGroup, op: ComputeOp) -> None:
     """Execute one operation."""
     match op:
         case o.Let():
@@ -66,7 +66,7 @@ def run(group: Group, op: ComputeOp) -> None:
             assert_never(op)
 
 
-def layout_of(group: Group, tile: o.Tile) -> Fragment:
+def layout_of(group: ThreadGroup, tile: o.Tile) -> Fragment:
     """A tile's layout, over the threads of the group.
 
     Raises ValueError when it has none.
@@ -89,7 +89,7 @@ def _wide(dtype: DType) -> np.dtype[Any]:
     return np.dtype(np.bool_ if dtype == boolean else np.int64)
 
 
-def _elementwise(group: Group, op: o.Elementwise) -> Array:
+def _elementwise(group: ThreadGroup, op: o.Elementwise) -> Array:
     function = FUNCTIONS[op.fn]
     types = [a.dtype if isinstance(a, o.Tile) else None for a in op.args]
     wide = common(op.fn, types, op.result.dtype)
@@ -108,14 +108,16 @@ def _elementwise(group: Group, op: o.Elementwise) -> Array:
     return np.broadcast_to(rounded(result, op.result.dtype), shape)
 
 
-def _scalar(group: Group, arg: Expr, wide: DType) -> Array:
+def _scalar(group: ThreadGroup, arg: Expr, wide: DType) -> Array:
     """A uniform scalar as an operand; the condition of `where` stays bool."""
     kind = boolean if arg.type == "bool" else wide
     with np.errstate(over="ignore"):
         return np.asarray(group.scalar(arg)).astype(storage(kind))
 
 
-def _moved(group: Group, src: o.Tile, result: o.Tile, axes: tuple[int, ...]) -> Array:
+def _moved(
+    group: ThreadGroup, src: o.Tile, result: o.Tile, axes: tuple[int, ...]
+) -> Array:
     """Registers picked within each thread."""
     held, wanted = layout_of(group, src), layout_of(group, result)
     registers = wanted.register_map(held, tuple(axes))
@@ -140,13 +142,15 @@ def _modes(fragment: Fragment) -> list[Mode]:
     return [*reversed(fragment.threads), *reversed(fragment.regs)]
 
 
-def _within_a_warp(group: Group, fragment: Fragment, axis: int, what: str) -> None:
+def _within_a_warp(
+    group: ThreadGroup, fragment: Fragment, axis: int, what: str
+) -> None:
     for weight, mode in fragment.thread_digits():
         if mode.axis == axis and mode.size > 1 and weight * mode.size > group.lanes:
             group.fault("layout", f"a {what} along axis {axis} leaves the warp")
 
 
-def _reduce(group: Group, op: o.Reduce) -> Array:
+def _reduce(group: ThreadGroup, op: o.Reduce) -> Array:
     source = layout_of(group, op.src)
     _within_a_warp(group, source, op.axis, "reduction")
     values = _digits(source, compute(group.get(op.src), op.src.dtype))
@@ -183,7 +187,7 @@ def _reduce(group: Group, op: o.Reduce) -> Array:
     return rounded(spread, op.result.dtype)[:, registers]
 
 
-def _scan(group: Group, op: o.Scan) -> Array:
+def _scan(group: ThreadGroup, op: o.Scan) -> Array:
     source = layout_of(group, op.src)
     _within_a_warp(group, source, op.axis, "scan")
     values = _digits(source, compute(group.get(op.src), op.src.dtype))

@@ -12,9 +12,9 @@ from typing import assert_never
 
 import numpy as np
 
-from argus.interpret.events import Barrier, Event
-from argus.interpret.machine import Block, Group, Visit
-from argus.interpret.memory import Access, GlobalArray
+from argus.interpret.events import AsyncOperation, ClockedBarrier
+from argus.interpret.machine import ThreadBlock, ThreadGroup, Visit
+from argus.interpret.memory import GlobalArray, SharedAccess
 from argus.interpret.numbers import Array, from_bits, to_bits
 from argus.interpret.ops_memory import check_vectors, global_access
 from argus.ir import ops as o
@@ -32,7 +32,7 @@ CopyOp = (
 )  # fmt: skip
 
 
-def run(group: Group, op: CopyOp) -> None:
+def run(group: ThreadGroup, op: CopyOp) -> None:
     """Execute one operation."""
     match op:
         case o.CopyAsync():
@@ -58,7 +58,9 @@ def run(group: Group, op: CopyOp) -> None:
 # ----------------------------------------------------------------------- TMA
 
 
-def _box(group: Group, tensor_map: TensorMap, box: TmaBox, view: SharedView) -> Access:
+def _box(
+    group: ThreadGroup, tensor_map: TensorMap, box: TmaBox, view: SharedView
+) -> SharedAccess:
     """Shared addresses of a box, shape `tensor_map.box`."""
     itemsize = tensor_map.tensor.dtype.bytes
     address = int(box_address(box, view, group.env))
@@ -66,10 +68,10 @@ def _box(group: Group, tensor_map: TensorMap, box: TmaBox, view: SharedView) -> 
     if address % unit:
         group.fault("alignment", f"a TMA box at {address}, no multiple of {unit}")
     offsets = boxes.box_offsets(tensor_map.box, itemsize, tensor_map.swizzle)
-    return Access(offsets + address, itemsize)
+    return SharedAccess(offsets + address, itemsize)
 
 
-def _tensor(group: Group, tensor_map: TensorMap) -> GlobalArray:
+def _tensor(group: ThreadGroup, tensor_map: TensorMap) -> GlobalArray:
     held = group.cluster.arrays[tensor_map.tensor.name]
     broken = boxes.violations(
         tensor_map.box,
@@ -98,7 +100,7 @@ def _inside(
     return tuple(tensor), tuple(part)
 
 
-def _tma_load(group: Group, op: o.CopyAsync, plan: TmaPlan) -> None:
+def _tma_load(group: ThreadGroup, op: o.CopyAsync, plan: TmaPlan) -> None:
     if op.barrier is None:
         raise ValueError(f"line {op.span.line}: a TMA copy needs a barrier")
     held = _tensor(group, plan.map)
@@ -111,7 +113,7 @@ def _tma_load(group: Group, op: o.CopyAsync, plan: TmaPlan) -> None:
         access = _box(group, plan.map, box, op.dst)
         start = tuple(int(c) for c in box_coords(box, group.env))
         counted += boxes.box_bytes(plan.map.box, access.itemsize)
-        targets: list[tuple[Block, Barrier]] = []
+        targets: list[tuple[ThreadBlock, ClockedBarrier]] = []
         for block in receivers:
             barrier = group.barrier(op.barrier, block)
             if barrier is not None:
@@ -121,9 +123,9 @@ def _tma_load(group: Group, op: o.CopyAsync, plan: TmaPlan) -> None:
                 targets.append((block, barrier))
 
         def arrive(
-            access: Access = access,
+            access: SharedAccess = access,
             start: tuple[int, ...] = start,
-            targets: list[tuple[Block, Barrier]] = targets,
+            targets: list[tuple[ThreadBlock, ClockedBarrier]] = targets,
         ) -> None:
             data = np.zeros(plan.map.box, held.array.dtype)
             source, part = _inside(held.array.shape, start, plan.map.box)
@@ -139,7 +141,7 @@ def _tma_load(group: Group, op: o.CopyAsync, plan: TmaPlan) -> None:
                 nbytes = boxes.box_bytes(plan.map.box, access.itemsize)
                 barrier.complete_bytes(group, nbytes)
 
-        group.issue(Event(op, group, arrive), touch.over)
+        group.issue(AsyncOperation(op, group, arrive), touch.over)
     if counted * plan.multicast != plan.bytes:
         group.fault(
             "barrier",
@@ -148,7 +150,7 @@ def _tma_load(group: Group, op: o.CopyAsync, plan: TmaPlan) -> None:
         )
 
 
-def _tma_store(group: Group, op: o.CopyOut) -> None:
+def _tma_store(group: ThreadGroup, op: o.CopyOut) -> None:
     plan = op.plan
     if plan is None:
         raise ValueError(f"line {op.span.line}: a TMA store has no plan")
@@ -164,10 +166,10 @@ def _tma_store(group: Group, op: o.CopyOut) -> None:
         shared.begin_read(group, access, group.known.stores, count, touch.proxy)
         taken: list[Array] = []
 
-        def read(access: Access = access, taken: list[Array] = taken) -> None:
+        def read(access: SharedAccess = access, taken: list[Array] = taken) -> None:
             taken.append(shared.peek(access))
 
-        def covered(access: Access = access, count: int = count) -> None:
+        def covered(access: SharedAccess = access, count: int = count) -> None:
             shared.end_read(access)
             group.known.clock[group.known.stores] = count
 
@@ -175,15 +177,15 @@ def _tma_store(group: Group, op: o.CopyOut) -> None:
             target, part = _inside(held.array.shape, start, plan.map.box)
             held.array[target] = from_bits(taken[0], plan.map.tensor.dtype)[part]
 
-        reading = Event(op, group, read, covered)
+        reading = AsyncOperation(op, group, read, covered)
         group.issue(reading, touch.over)
-        group.issue(Event(op, group, write, first=(reading,)), does.completes)
+        group.issue(AsyncOperation(op, group, write, first=(reading,)), does.completes)
 
 
 # ------------------------------------------------------------------ cp.async
 
 
-def _cp_async(group: Group, op: o.CopyAsync, plan: VectorPlan) -> None:
+def _cp_async(group: ThreadGroup, op: o.CopyAsync, plan: VectorPlan) -> None:
     held, coords, exists = global_access(group, plan, op.src)
     itemsize = op.src.dtype.bytes
     size = plan.width * itemsize
@@ -196,7 +198,7 @@ def _cp_async(group: Group, op: o.CopyAsync, plan: VectorPlan) -> None:
     threads = np.arange(group.threads)
     if plan.unique:
         threads = np.flatnonzero(plan.layout.owner_mask()[:, 0])
-    access = Access(addresses[threads], itemsize, threads)
+    access = SharedAccess(addresses[threads], itemsize, threads)
     active = exists[threads]
     places = tuple(c[threads] for c in coords)
     shared = group.block.shared
@@ -217,10 +219,10 @@ def _cp_async(group: Group, op: o.CopyAsync, plan: VectorPlan) -> None:
         shared.end_write(access, agent, phase, per_thread=False)
 
     # A warp's cp.async end before the warp does: none outlives its block.
-    group.issue(Event(op, group, arrive, covered, counted=counted), touch.over)
+    group.issue(AsyncOperation(op, group, arrive, covered, counted=counted), touch.over)
 
 
-def _cp_async_arrive(group: Group, op: o.CpAsyncArrive) -> None:
+def _cp_async_arrive(group: ThreadGroup, op: o.CpAsyncArrive) -> None:
     """All threads arrive when all of their earlier copies have completed."""
     barrier = group.barrier(op.barrier)
     if barrier is None:
@@ -239,7 +241,7 @@ def _cp_async_arrive(group: Group, op: o.CpAsyncArrive) -> None:
             event.counted(barrier.agent, barrier.completed + 1)
         barrier.arrive(group, group.threads, given)
 
-    group.cluster.issue(Event(op, group, arrive, first=earlier))
+    group.cluster.issue(AsyncOperation(op, group, arrive, first=earlier))
 
 
 def _nothing() -> None:

@@ -13,9 +13,9 @@ from typing import assert_never
 
 import numpy as np
 
-from argus.interpret.events import Accumulator, Event, storage_key
-from argus.interpret.machine import Group
-from argus.interpret.memory import Access
+from argus.interpret.events import Accumulator, AsyncOperation, storage_key
+from argus.interpret.machine import ThreadGroup
+from argus.interpret.memory import SharedAccess
 from argus.interpret.numbers import Array, compute, from_bits
 from argus.ir import ops as o
 from argus.ir.access import Ints, descriptor_starts
@@ -41,7 +41,7 @@ MatrixOp = o.Dot | o.WgmmaCommit | o.WgmmaWait
 Shape = tuple[int, ...]
 
 
-def run(group: Group, op: MatrixOp) -> None:
+def run(group: ThreadGroup, op: MatrixOp) -> None:
     """Execute one operation."""
     match op:
         case o.Dot():
@@ -90,7 +90,7 @@ def _relative(
 
 
 def _operand(
-    group: Group, operand: MatrixOperand, view: SharedView, rows: int, depth: int
+    group: ThreadGroup, operand: MatrixOperand, view: SharedView, rows: int, depth: int
 ) -> Ints:
     """Byte addresses read for an operand, [warpgroups, rows of all atoms, K].
 
@@ -126,7 +126,7 @@ def _gather(registers: Array, fragment: Fragment, groups: int) -> Array:
     return result
 
 
-def _wgmma(group: Group, op: o.Dot, plan: WgmmaPlan) -> None:
+def _wgmma(group: ThreadGroup, op: o.Dot, plan: WgmmaPlan) -> None:
     if group.threads % wgmma.THREADS:
         group.fault("layout", f"wgmma by {group.threads} threads, not by warpgroups")
         return
@@ -140,13 +140,13 @@ def _wgmma(group: Group, op: o.Dot, plan: WgmmaPlan) -> None:
     m, n, depth = (shape.extent(name) for name in ("m", "n", "k"))
     dtype = op.b.dtype
     shared = group.block.shared
-    accesses = [Access(_operand(group, plan.b, op.b, n, depth), dtype.bytes)]
+    accesses = [SharedAccess(_operand(group, plan.b, op.b, n, depth), dtype.bytes)]
     registers: Array | None = None
     if isinstance(op.a, SharedView):
         if plan.a is None:
             raise ValueError(f"line {op.span.line}: the plan has A in registers")
         addresses = _operand(group, plan.a, op.a, m, depth)
-        accesses.append(Access(addresses, dtype.bytes))
+        accesses.append(SharedAccess(addresses, dtype.bytes))
     else:
         registers = group.get(op.a)
     group.product_count += 1
@@ -186,7 +186,7 @@ def _wgmma(group: Group, op: o.Dot, plan: WgmmaPlan) -> None:
         if key is not None and group.operands.get(key) is event:
             del group.operands[key]
 
-    event = Event(op, group, multiply, covered, first=previous)
+    event = AsyncOperation(op, group, multiply, covered, first=previous)
     group.put(op.result, after)
     if key is not None and does.later:
         group.operands[key] = event
@@ -199,7 +199,7 @@ def _numbers(bits: Array, dtype: DType) -> Array:
     return compute(from_bits(bits, dtype), dtype)
 
 
-def _wait(group: Group, op: o.WgmmaWait) -> None:
+def _wait(group: ThreadGroup, op: o.WgmmaWait) -> None:
     group.wait_for_groups(effects_of(op), op.pending)
     for tile in op.tiles:
         held = group.held(tile)
@@ -216,7 +216,7 @@ def _wait(group: Group, op: o.WgmmaWait) -> None:
 # ------------------------------------------------------------------- mma.sync
 
 
-def _mma(group: Group, op: o.Dot, plan: MmaPlan) -> None:
+def _mma(group: ThreadGroup, op: o.Dot, plan: MmaPlan) -> None:
     if isinstance(op.a, SharedView) or isinstance(op.b, SharedView):
         raise ValueError(f"line {op.span.line}: mma.sync takes registers")
     warps = group.warps

@@ -10,8 +10,8 @@ from typing import assert_never
 
 import numpy as np
 
-from argus.interpret.machine import Group
-from argus.interpret.memory import Access, GlobalArray
+from argus.interpret.machine import ThreadGroup
+from argus.interpret.memory import GlobalArray, SharedAccess
 from argus.interpret.numbers import (
     Array,
     compute,
@@ -41,7 +41,7 @@ MAX_VECTOR = 16
 """Most bytes of one access by one thread (PTX ISA, "Vectors": .v4.b32)."""
 
 
-def run(group: Group, op: MemoryOp) -> None:
+def run(group: ThreadGroup, op: MemoryOp) -> None:
     """Execute one operation."""
     match op:
         case o.LoadScalar():
@@ -61,7 +61,9 @@ def run(group: Group, op: MemoryOp) -> None:
 # -------------------------------------------------------------------- global
 
 
-def gathered(group: Group, view: GlobalView, layout: Fragment) -> dict[str, Array]:
+def gathered(
+    group: ThreadGroup, view: GlobalView, layout: Fragment
+) -> dict[str, Array]:
     """Values of a view's gather symbols for each (thread, register) of a layout."""
     found: dict[str, Array] = {}
     for gather in view.gathers:
@@ -77,7 +79,7 @@ def gathered(group: Group, view: GlobalView, layout: Fragment) -> dict[str, Arra
 
 
 def global_access(
-    group: Group, plan: VectorPlan, view: GlobalView
+    group: ThreadGroup, plan: VectorPlan, view: GlobalView
 ) -> tuple[GlobalArray, tuple[Array, ...], Array]:
     """The tensor, coordinates and existence of elements [threads, accesses, width].
 
@@ -89,7 +91,7 @@ def global_access(
 
 
 def check_vectors(
-    group: Group,
+    group: ThreadGroup,
     addresses: Ints,
     active: Array,
     itemsize: int,
@@ -135,7 +137,7 @@ def check_vectors(
         )
 
 
-def _load_scalar(group: Group, op: o.LoadScalar) -> None:
+def _load_scalar(group: ThreadGroup, op: o.LoadScalar) -> None:
     held = group.cluster.arrays[op.tensor.name]
     coords = tuple(group.integer(c) for c in op.coords)
     shape = held.array.shape
@@ -151,13 +153,13 @@ def _load_scalar(group: Group, op: o.LoadScalar) -> None:
     group.env[op.sym.name] = value[0].item()
 
 
-def _active(group: Group, exists: Array, mask: o.Tile | None) -> Array:
+def _active(group: ThreadGroup, exists: Array, mask: o.Tile | None) -> Array:
     if mask is None:
         return exists
     return exists & group.get(mask).reshape(exists.shape)
 
 
-def _load_global(group: Group, op: o.LoadGlobal) -> None:
+def _load_global(group: ThreadGroup, op: o.LoadGlobal) -> None:
     plan = _vector(op.plan, op)
     held, coords, exists = global_access(group, plan, op.view)
     active = _active(group, exists, op.mask)
@@ -171,7 +173,7 @@ def _load_global(group: Group, op: o.LoadGlobal) -> None:
     group.put(op.result, values.reshape(group.threads, -1))
 
 
-def _store_global(group: Group, op: o.StoreGlobal) -> None:
+def _store_global(group: ThreadGroup, op: o.StoreGlobal) -> None:
     plan = _vector(op.plan, op)
     held, coords, exists = global_access(group, plan, op.view)
     active = _active(group, exists, op.mask)
@@ -207,7 +209,7 @@ def _store_global(group: Group, op: o.StoreGlobal) -> None:
 # -------------------------------------------------------------------- shared
 
 
-def _matrix(group: Group, plan: VectorPlan, view: SharedView) -> Ints:
+def _matrix(group: ThreadGroup, plan: VectorPlan, view: SharedView) -> Ints:
     """Addresses that ldmatrix or stmatrix touches, and the rows' alignment."""
     rows = matrix_rows(plan, view, group.env)
     if (rows % 16).any():
@@ -215,7 +217,7 @@ def _matrix(group: Group, plan: VectorPlan, view: SharedView) -> Ints:
     return matrix_elements(plan, view, group.env)
 
 
-def _shared(group: Group, plan: VectorPlan, view: SharedView) -> tuple[Ints, int]:
+def _shared(group: ThreadGroup, plan: VectorPlan, view: SharedView) -> tuple[Ints, int]:
     itemsize = view.dtype.bytes
     if "matrix" in plan.instruction:
         return _matrix(group, plan, view), itemsize
@@ -225,15 +227,15 @@ def _shared(group: Group, plan: VectorPlan, view: SharedView) -> tuple[Ints, int
     return addresses[:, :, :1] + np.arange(plan.width) * itemsize, itemsize
 
 
-def _load_shared(group: Group, op: o.LoadShared) -> None:
+def _load_shared(group: ThreadGroup, op: o.LoadShared) -> None:
     addresses, itemsize = _shared(group, _vector(op.plan, op), op.view)
     proxy = effects_of(op).reads[0].proxy
-    bits = group.block.shared.load(group, Access(addresses, itemsize), proxy)
+    bits = group.block.shared.load(group, SharedAccess(addresses, itemsize), proxy)
     values = from_bits(bits, op.view.dtype)
     group.put(op.result, values.reshape(group.threads, -1))
 
 
-def _store_shared(group: Group, op: o.StoreShared) -> None:
+def _store_shared(group: ThreadGroup, op: o.StoreShared) -> None:
     plan = _vector(op.plan, op)
     addresses, itemsize = _shared(group, plan, op.view)
     bits = to_bits(group.get(op.src), op.src.dtype).reshape(addresses.shape)
@@ -241,7 +243,7 @@ def _store_shared(group: Group, op: o.StoreShared) -> None:
     if plan.unique:
         # Whole threads hold copies: what owns one element owns all of its own.
         threads = np.flatnonzero(plan.layout.owner_mask()[:, 0])
-    access = Access(addresses[threads], itemsize, threads)
+    access = SharedAccess(addresses[threads], itemsize, threads)
     proxy = effects_of(op).writes[0].proxy
     group.block.shared.store(group, access, bits[threads], proxy)
 

@@ -11,7 +11,7 @@ from argus.interpret.events import (
     RegistersWaiting,
     SyncWaiting,
 )
-from argus.interpret.machine import Group, Steps, Visit
+from argus.interpret.machine import Steps, ThreadGroup, Visit
 from argus.ir import ops as o
 from argus.isa.effects import effects_of
 from argus.isa.registers import WARPGROUP
@@ -24,7 +24,7 @@ SyncOp = (
 )  # fmt: skip
 
 
-def run(group: Group, op: SyncOp) -> Steps:
+def run(group: ThreadGroup, op: SyncOp) -> Steps:
     """Execute one operation, yielding what it waits for."""
     match op:
         case o.BarrierExpect():
@@ -49,7 +49,7 @@ def run(group: Group, op: SyncOp) -> Steps:
             assert_never(op)
 
 
-def _set_registers(group: Group, op: o.SetMaxRegisters) -> Steps:
+def _set_registers(group: ThreadGroup, op: o.SetMaxRegisters) -> Steps:
     """All warps of the role's warpgroups give registers back, or wait for more."""
     more = op.count - group.registers
     if (more > 0 and not op.grow) or (more < 0 and op.grow):
@@ -68,7 +68,7 @@ def _set_registers(group: Group, op: o.SetMaxRegisters) -> Steps:
     group.registers = op.count
 
 
-def _arrive(group: Group, op: o.BarrierArrive) -> None:
+def _arrive(group: ThreadGroup, op: o.BarrierArrive) -> None:
     match op.per:
         case "role":
             count = 1
@@ -95,7 +95,7 @@ def _arrive(group: Group, op: o.BarrierArrive) -> None:
             block.visits.append(Visit(group, op, proofs, "an arrival"))
 
 
-def _wait(group: Group, op: o.BarrierWait) -> Steps:
+def _wait(group: ThreadGroup, op: o.BarrierWait) -> Steps:
     barrier = group.barrier(op.barrier)
     if barrier is None:
         return
@@ -119,7 +119,7 @@ def _wait(group: Group, op: o.BarrierWait) -> Steps:
     group.known.acquire(barrier.clock)
 
 
-def _sync(group: Group, op: o.Sync) -> Steps:
+def _sync(group: ThreadGroup, op: o.Sync) -> Steps:
     if op.barrier is None and op.threads != group.threads:
         raise ValueError(f"line {op.span.line}: a sync between roles has no barrier")
     if op.threads == group.threads and not op.arrive_only:
@@ -133,7 +133,7 @@ def _sync(group: Group, op: o.Sync) -> Steps:
     yield from _meet(group, barrier, op.threads)
 
 
-def _meet(group: Group, barrier: NamedBarrier, threads: int) -> Steps:
+def _meet(group: ThreadGroup, barrier: NamedBarrier, threads: int) -> Steps:
     group.known.synchronise()
     generation = barrier.generation
     barrier.arrive(group, group.threads, threads)
@@ -143,7 +143,7 @@ def _meet(group: Group, barrier: NamedBarrier, threads: int) -> Steps:
     group.known.acquire(barrier.clock)
 
 
-def _meet_cluster(group: Group) -> Steps:
+def _meet_cluster(group: ThreadGroup) -> Steps:
     barrier = group.cluster.barrier
     group.known.synchronise()
     generation = barrier.generation

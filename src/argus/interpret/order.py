@@ -33,9 +33,9 @@ from argus.interpret.errors import Faults
 from argus.ir.access import Ints
 
 if TYPE_CHECKING:
-    from argus.interpret.machine import Group
+    from argus.interpret.machine import ThreadGroup
 
-__all__ = ["Clock", "Clocks", "Knowledge", "Order", "Ordered", "Release"]
+__all__ = ["AccessOrder", "Clock", "Clocks", "GroupKnowledge", "Ordered", "Release"]
 
 Clock = NDArray[np.int64]
 Ordered = NDArray[np.bool_]
@@ -65,7 +65,7 @@ class Clocks:
         return np.zeros(self.size, np.int64)
 
 
-class Knowledge:
+class GroupKnowledge:
     """What one group of threads knows: its clock, and what all of its warps know."""
 
     def __init__(self, clocks: Clocks, name: str, warps: int, seen: Clock) -> None:
@@ -104,7 +104,7 @@ class Knowledge:
         self.clock[self.agent] += 1
 
 
-class Order:
+class AccessOrder:
     """The accesses to one block's shared memory, element by element.
 
     Each tells which elements it is ordered at; elsewhere it is a fault.
@@ -121,7 +121,7 @@ class Order:
         self._reads: dict[int, NDArray[np.int64]] = {}
         self._reader_warp: dict[int, NDArray[np.uint8]] = {}
 
-    def read(self, group: Group, at: Ints, threads: Ints) -> Ordered:
+    def read(self, group: ThreadGroup, at: Ints, threads: Ints) -> Ordered:
         """An ordinary read of elements [threads, ...] by the group's threads."""
         warp = self._warps(at, threads)
         ordered = self._after_write(group, at, warp)
@@ -135,7 +135,7 @@ class Order:
         reader[at[reader[at] != warp]] = _SEVERAL
         return ordered
 
-    def write(self, group: Group, at: Ints, threads: Ints) -> Ordered:
+    def write(self, group: ThreadGroup, at: Ints, threads: Ints) -> Ordered:
         """An ordinary write of elements [threads, ...] by the group's threads."""
         warp = self._warps(at, threads)
         ordered = self._after_write(group, at, warp)
@@ -143,13 +143,17 @@ class Order:
         self._stamp(at, group.known.agent, int(group.known.now), warp)
         return ordered
 
-    def async_read(self, group: Group, at: Ints, agent: int, count: int) -> Ordered:
+    def async_read(
+        self, group: ThreadGroup, at: Ints, agent: int, count: int
+    ) -> Ordered:
         """Operation number `count` of an asynchronous agent will read elements."""
         ordered = self._after_write(group, at, _one_warp(group))
         self._reader(agent)[0][at] = count
         return ordered
 
-    def async_write(self, group: Group, at: Ints, threads: Ints | None) -> Ordered:
+    def async_write(
+        self, group: ThreadGroup, at: Ints, threads: Ints | None
+    ) -> Ordered:
         """A copy is issued, each element by its thread, or (None) all by one."""
         warp = _one_warp(group) if threads is None else self._warps(at, threads)
         ordered = self._after_write(group, at, warp)
@@ -160,7 +164,7 @@ class Order:
         warp = _SEVERAL if threads is None else self._warps(at, threads)
         self._stamp(at, agent, count, warp)
 
-    def sees(self, group: Group, at: Ints) -> NDArray[np.bool_]:
+    def sees(self, group: ThreadGroup, at: Ints) -> NDArray[np.bool_]:
         """Whether the last writes of bytes are ordered before what the group does."""
         return group.known.clock[self._writer[at]] >= self._written[at]
 
@@ -175,7 +179,7 @@ class Order:
             self._reader_warp[agent] = np.full(self._size, _SEVERAL, np.uint8)
         return self._reads[agent], self._reader_warp[agent]
 
-    def _after_write(self, group: Group, at: Ints, warp: Any) -> Ordered:
+    def _after_write(self, group: ThreadGroup, at: Ints, warp: Any) -> Ordered:
         known = group.known
         writer, count = self._writer[at], self._written[at]
         seen = known.clock[writer] >= count
@@ -186,7 +190,7 @@ class Order:
         return seen
 
     def _after_reads(
-        self, group: Group, at: Ints, warp: Any, elected: bool = False
+        self, group: ThreadGroup, at: Ints, warp: Any, elected: bool = False
     ) -> Ordered:
         known = group.known
         ordered = np.ones(at.shape, np.bool_)
@@ -207,7 +211,7 @@ class Order:
         return ordered
 
     def _require(
-        self, group: Group, at: Ints, seen: Any, agent: Any, verb: str
+        self, group: ThreadGroup, at: Ints, seen: Any, agent: Any, verb: str
     ) -> None:
         if seen.all():
             return
@@ -233,6 +237,6 @@ class Order:
         return np.broadcast_to(warp.reshape(-1, *[1] * (at.ndim - 1)), at.shape)
 
 
-def _one_warp(group: Group) -> int:
+def _one_warp(group: ThreadGroup) -> int:
     """The warp of a one-warp group; for others, none that an access can match."""
     return 0 if group.known.warps == 1 else _SEVERAL - 1

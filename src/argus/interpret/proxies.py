@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from argus.interpret.order import Order
+from argus.interpret.order import AccessOrder
 from argus.ir.access import Ints
 
 if TYPE_CHECKING:
-    from argus.interpret.machine import Group
+    from argus.interpret.machine import ThreadGroup
 
 __all__ = ["Proxies"]
 
@@ -33,7 +33,7 @@ _NEVER = np.iinfo(np.int64).max
 class Proxies:
     """The ordinary accesses to one block's shared memory, and the fences after them."""
 
-    def __init__(self, size: int, order: Order) -> None:
+    def __init__(self, size: int, order: AccessOrder) -> None:
         self._order = order
         self._size = size
         self._reads: dict[int, _Counts] = {}
@@ -44,11 +44,11 @@ class Proxies:
         self._fences: dict[int, list[int]] = {}
         """Clocks of each agent's fences."""
 
-    def read(self, group: Group, at: Ints) -> None:
+    def read(self, group: ThreadGroup, at: Ints) -> None:
         """Threads of a group read elements."""
         self._of(self._reads, group)[at] = group.known.now
 
-    def wrote(self, group: Group, at: Ints) -> None:
+    def wrote(self, group: ThreadGroup, at: Ints) -> None:
         """Threads of a group write elements."""
         self.overwrote(at)
         self._of(self._writes, group)[at] = group.known.now
@@ -64,7 +64,7 @@ class Proxies:
             counts[at] = 0
         self._copied[at] = 0
 
-    def fence(self, group: Group) -> None:
+    def fence(self, group: ThreadGroup) -> None:
         """fence.proxy.async by all threads of a group."""
         bare = np.flatnonzero(self._copied)
         self._copied[bare[self._order.sees(group, bare)]] = 0
@@ -72,21 +72,23 @@ class Proxies:
         self._fences.setdefault(known.agent, []).append(known.now)
         known.clock[known.agent] += 1
 
-    def unfenced_writes(self, group: Group, at: Ints) -> NDArray[np.bool_]:
+    def unfenced_writes(self, group: ThreadGroup, at: Ints) -> NDArray[np.bool_]:
         """Which elements hold ordinary writes that have no fence known to a group."""
         bare = self._copied[at] != 0
         for agent, counts in self._writes.items():
             bare |= self._unfenced(group, agent, counts[at])
         return bare
 
-    def unfenced_reads(self, group: Group, at: Ints) -> NDArray[np.bool_]:
+    def unfenced_reads(self, group: ThreadGroup, at: Ints) -> NDArray[np.bool_]:
         """Which elements were read by threads with no fence known to a group."""
         bare = np.zeros(at.shape, np.bool_)
         for agent, counts in self._reads.items():
             bare |= self._unfenced(group, agent, counts[at])
         return bare
 
-    def _unfenced(self, group: Group, agent: int, counts: Any) -> NDArray[np.bool_]:
+    def _unfenced(
+        self, group: ThreadGroup, agent: int, counts: Any
+    ) -> NDArray[np.bool_]:
         fences = np.array([*self._fences.get(agent, ()), _NEVER])
         first = fences[np.searchsorted(fences, counts)]
         known = group.known
@@ -95,7 +97,7 @@ class Proxies:
         seen = known.internal if own else known.clock
         return (counts > 0) & (first > seen[agent])
 
-    def _of(self, counts: dict[int, _Counts], group: Group) -> _Counts:
+    def _of(self, counts: dict[int, _Counts], group: ThreadGroup) -> _Counts:
         agent = group.known.agent
         if agent not in counts:
             counts[agent] = np.zeros(self._size, np.int64)

@@ -10,13 +10,13 @@ from argus.interpret import ops_copy as copy
 from argus.interpret import ops_matrix as matrix
 from argus.interpret import ops_memory as memory
 from argus.interpret import ops_sync as sync
-from argus.interpret.machine import Group, Steps
+from argus.interpret.machine import Steps, ThreadGroup
 from argus.ir import ops as o
 
 __all__ = ["run_block"]
 
 
-def run_block(group: Group, block: o.Block) -> Steps:
+def run_block(group: ThreadGroup, block: o.Block) -> Steps:
     """Run a block's operations in order, yielding where others may go first."""
     for op in block.ops:
         group.op = op
@@ -60,7 +60,7 @@ def run_block(group: Group, block: o.Block) -> Steps:
                 assert_never(op)
 
 
-def _for(group: Group, op: o.For) -> Steps:
+def _for(group: ThreadGroup, op: o.For) -> Steps:
     tiles = [group.held(carry.init) for carry in op.tiles]
     scalars = [group.scalar(carry.init) for carry in op.scalars]
     start, stop = group.integer(op.start), group.integer(op.stop)
@@ -83,7 +83,7 @@ def _for(group: Group, op: o.For) -> Steps:
         group.env[scalar.result.name] = number
 
 
-def _if(group: Group, op: o.If) -> Steps:
+def _if(group: ThreadGroup, op: o.If) -> Steps:
     taken = bool(group.scalar(op.cond))
     yield from run_block(group, op.then if taken else op.other)
     group.op = op
@@ -95,7 +95,7 @@ def _if(group: Group, op: o.If) -> Steps:
         group.env[merge.result.name] = number
 
 
-def _roles(group: Group, op: o.Roles) -> None:
+def _roles(group: ThreadGroup, op: o.Roles) -> None:
     """Roles start; they know what all warps of the block knew."""
     for role in op.roles:
         seen = group.known.internal.copy()
