@@ -88,8 +88,14 @@ class SymbolicArray(NDArrayOperatorsMixin):
         return kind_of(self.dtype)
 
     def at(self, indices: Indices | list[Integer]) -> Value:
-        """The element at a position, which must lie inside."""
-        return self.now()(tuple(indices))
+        """The element at a position, which must lie inside.
+
+        Raises Unknown where it has no value that is derived.
+        """
+        try:
+            return self.now()(tuple(indices))
+        except ZeroDivisionError as error:
+            raise Unknown(f"the reference divides by 0: {error}") from error
 
     def now(self) -> Read:
         """Its elements as they are now: what is assigned later does not change them."""

@@ -283,6 +283,8 @@ def meshgrid(
 
 def _triangle(m: Any, k: Any, upper: bool) -> SymbolicArray:
     """Elements on one side of a diagonal; 0 on the other."""
+    if m.ndim == 1:  # numpy repeats a vector as rows
+        m = broadcast_to(m, (*m.shape, *m.shape))
     tracing, read = m.tracing, m.now()
     world, shift = tracing.world, integer_of(tracing, k)
     zero = as_kind(world, constant(tracing, 0).at(()), m.kind)

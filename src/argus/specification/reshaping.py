@@ -135,6 +135,8 @@ def _moved(
     """A position in some sizes as one in others of as many elements."""
     if sizes == to:
         return list(indices)
+    if any(n.constant == 0 for n in to):
+        return [Integer.of(0)] * len(to)
     world = tracing.world
     linear = Integer.of(0)
     for index, size in zip(indices, sizes, strict=True):
