@@ -13,7 +13,7 @@ from argus.ir.expr import Const, Sym, axis, binary, cdiv
 from argus.ir.memory import (
     BarrierAlloc,
     BarrierRef,
-    Gather,
+    GatheredAxis,
     GlobalView,
 )
 from argus.ir.parser import parse_program
@@ -114,7 +114,11 @@ def gather() -> Program:
     picked = b.load("picked", window(rows, (8,), BLOCK * 8), index_layout, 1)
     symbol = Sym("row", "gather", nonneg=False)
     view = GlobalView(
-        x, (8, 64), ("M", "N"), (symbol, axis(1)), gathers=(Gather(symbol, picked, 0),)
+        x,
+        (8, 64),
+        ("M", "N"),
+        (symbol, axis(1)),
+        gathers=(GatheredAxis(symbol, picked, 0),),
     )
     loaded = b.load("x", view, layout, 4)
     total = b.reduce("total", "sum", loaded, 1)

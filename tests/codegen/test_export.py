@@ -30,11 +30,13 @@ def test_the_host_part_is_in_the_file() -> None:
 
 def test_requirements_are_checked_before_the_launch() -> None:
     from argus.ir.expr import Sym, binary
-    from argus.ir.program import Requirement
+    from argus.ir.program import LaunchRequirement
 
     program = PROGRAMS["gemm"]()
     even = binary("==", Sym("K", "dim") % 8, 0)
-    program.requirements.append(Requirement(even, 'rows are "aligned"', program.span))
+    program.requirements.append(
+        LaunchRequirement(even, 'rows are "aligned"', program.span)
+    )
     host = host_program(emit(program).spec)
     check = host.index(r'require(v_K % 8 == 0, "rows are \"aligned\"")')
     assert check < host.index("argus_host::launch((const void*)")

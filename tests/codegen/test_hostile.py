@@ -41,7 +41,13 @@ from argus.ir.dtypes import f32
 from argus.ir.expr import Const, Expr, Sym, binary
 from argus.ir.memory import GlobalTensor
 from argus.ir.op import Op
-from argus.ir.program import HARDWARE, Program, Requirement, ScalarParam, stride_symbol
+from argus.ir.program import (
+    HARDWARE,
+    LaunchRequirement,
+    Program,
+    ScalarParam,
+    stride_symbol,
+)
 from argus.ir.walk import walk
 from argus.lang.frontend import specialise
 from argus.lang.kernel import load_kernels
@@ -122,7 +128,7 @@ class Renaming:
         fact = next((s for t in tensors.values() for s in t.shape), None)
         if isinstance(fact, Sym):
             cond = binary(">=", fact, 0)
-            p.requirements.append(Requirement(cond, self.next(), p.span))
+            p.requirements.append(LaunchRequirement(cond, self.next(), p.span))
 
 
 def _tiles(op: Op) -> Iterator[o.Tile]:

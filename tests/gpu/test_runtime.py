@@ -16,7 +16,12 @@ from argus.ir.launch import (
 )
 from argus.ir.memory import GlobalTensor
 from argus.ir.placement import TensorMap
-from argus.ir.program import PointerAlignment, Requirement, ScalarParam, stride_symbol
+from argus.ir.program import (
+    LaunchRequirement,
+    PointerAlignment,
+    ScalarParam,
+    stride_symbol,
+)
 from argus.runtime.build import build
 from argus.runtime.driver import cuda_driver
 from argus.runtime.launch import LoadedKernel
@@ -112,7 +117,7 @@ def spec(**changes: object) -> LaunchSpec:
         "shared_bytes": 0,
         "tensor_maps": (),
         "requirements": (
-            Requirement(
+            LaunchRequirement(
                 binary("==", stride_symbol("X", 0), N),
                 "X is read as one row",
                 Span("scale.py", 1, 1, 1, 2),

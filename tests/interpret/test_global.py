@@ -10,13 +10,13 @@ from argus.interpret import ArgumentError, InterpreterError, run
 from argus.ir import ops as o
 from argus.ir.dtypes import boolean, f32, i32
 from argus.ir.expr import Const, Sym, axis, binary
-from argus.ir.memory import Gather, GlobalView, Limit
+from argus.ir.memory import GatheredAxis, GlobalView, Limit
 from argus.ir.placement import VectorPlan
 from argus.ir.program import (
     BLOCK_INDEX,
+    LaunchRequirement,
     PointerAlignment,
     Program,
-    Requirement,
     ScalarParam,
 )
 from argus.layout import blocked
@@ -123,7 +123,7 @@ def test_limits_and_gathers_decide_what_exists(kit: SimpleNamespace) -> None:
         (16, 32),
         ("P", "N"),
         (symbol, axis(1)),
-        (Gather(symbol, index, 0),),
+        (GatheredAxis(symbol, index, 0),),
         (Limit(axis(0), Const(12)),),
     )
     program = kit.program(
@@ -342,7 +342,7 @@ def test_arguments_are_checked(kit: SimpleNamespace) -> None:
     with pytest.raises(ArgumentError, match="blocks"):
         run(program, data, blocks=[7])
     program.requirements = [
-        Requirement(binary("==", Sym("N", "dim") % 64, 0), "of it", kit.at(1))
+        LaunchRequirement(binary("==", Sym("N", "dim") % 64, 0), "of it", kit.at(1))
     ]
     with pytest.raises(ArgumentError, match="required because of it"):
         run(program, data)

@@ -26,7 +26,7 @@ from argus.ir.dtypes import DType, bf16, boolean, f32, i32
 from argus.ir.expr import Const, Expr, Sym, axis, lift
 from argus.ir.functions import FUNCTIONS
 from argus.ir.memory import (
-    Gather,
+    GatheredAxis,
     GlobalTensor,
     GlobalView,
     Ring,
@@ -305,7 +305,7 @@ class Builder:
         sym = Sym(f"g{next(_names)}", "gather")
         coords = (sym, lift(start) + axis(1))
         return GlobalView(
-            tensor, tuple(shape), (None, None), coords, (Gather(sym, rows, 0),)
+            tensor, tuple(shape), (None, None), coords, (GatheredAxis(sym, rows, 0),)
         )
 
     def load_view(self, view: GlobalView) -> o.Tile:

@@ -17,7 +17,12 @@ from argus.ir.launch import (
     TensorMapArg,
 )
 from argus.ir.placement import TensorMap
-from argus.ir.program import PointerAlignment, Requirement, ScalarParam, stride_symbol
+from argus.ir.program import (
+    LaunchRequirement,
+    PointerAlignment,
+    ScalarParam,
+    stride_symbol,
+)
 from argus.runtime.driver import Launch, LaunchShape, LoadedFunction
 from argus.runtime.tensor_map import MapRequest
 from pieces import tensor
@@ -51,12 +56,12 @@ def make_spec(**changes: object) -> LaunchSpec:
         "shared_bytes": 1024,
         "tensor_maps": (TensorMap(a, (16, 16), 64),),
         "requirements": (
-            Requirement(
+            LaunchRequirement(
                 binary("==", binary("%", dim("K"), 4), 0),
                 "rows are read 16 bytes at a time",
                 Span("gemm.py", 3, 1, 3, 5),
             ),
-            Requirement(
+            LaunchRequirement(
                 binary("==", binary("%", stride_symbol("A", 0), 4), 0),
                 "TMA needs strides of 16 bytes",
                 Span("gemm.py", 3, 1, 3, 5),

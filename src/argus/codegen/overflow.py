@@ -25,8 +25,8 @@ from argus.ir.program import (
     CLUSTER_RANK,
     GRID_SIZE,
     SM_COUNT,
+    LaunchRequirement,
     Program,
-    Requirement,
 )
 from argus.ir.walk import expressions, plan_expressions
 
@@ -56,7 +56,7 @@ _UNKNOWN = _Range(None, None, False)
 _Ranges = dict[str, _Range]
 
 
-def guards(program: Program, scalars: ScalarTypes) -> tuple[Requirement, ...]:
+def guards(program: Program, scalars: ScalarTypes) -> tuple[LaunchRequirement, ...]:
     """Requirements of a launch; ``scalars`` says what is computed in which type."""
     return tuple(_Study(program, scalars).requirements())
 
@@ -77,12 +77,12 @@ class _Study:
         }
         self.block(program.body, ranges)
 
-    def requirements(self) -> Iterator[Requirement]:
+    def requirements(self) -> Iterator[LaunchRequirement]:
         """A condition for each value that may be too large or too small."""
         for e, (more, span) in self.most.items():
-            yield Requirement(binary("<=", e + more, _MOST), WHY, span)
+            yield LaunchRequirement(binary("<=", e + more, _MOST), WHY, span)
         for e, (more, span) in self.least.items():
-            yield Requirement(binary(">=", e + more, _LEAST), WHY, span)
+            yield LaunchRequirement(binary(">=", e + more, _LEAST), WHY, span)
 
     # ---------------------------------------------------------------- the program
 

@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 
 from argus.ir.expr import Expr, Sym, binary, divisor
 from argus.ir.memory import GlobalTensor
-from argus.ir.program import Program, Requirement
+from argus.ir.program import LaunchRequirement, Program
 
 Facts = Mapping[str, int]
 _T = TypeVar("_T")
@@ -72,11 +72,11 @@ def divides(facts: Facts, number: int, value: Expr) -> bool:
 # ----------------------------------------------------------------------- of programs
 
 
-def fact_requirements(program: Program) -> list[Requirement]:
+def fact_requirements(program: Program) -> list[LaunchRequirement]:
     """The conditions that say no more than the divisors of sizes and strides."""
     named = _symbols(program)
     return [
-        Requirement(
+        LaunchRequirement(
             binary("==", named[name] % factor, 0),
             f"the kernel was specialised to multiples of {factor}",
             program.span,

@@ -61,7 +61,7 @@ Add = Callable[[Any, Found], None]
 
 RECORDS = (
     o.TileCarry, o.ScalarCarry, o.TileMerge, o.ScalarMerge, o.Role,
-    m.GlobalView, m.SharedView, m.Gather, m.Limit, m.BarrierRef,
+    m.GlobalView, m.SharedView, m.GatheredAxis, m.Limit, m.BarrierRef,
     p.VectorPlan, p.TmaPlan, p.TmaBox, p.WgmmaPlan, p.MatrixOperand, p.MmaPlan,
     p.MmaStep,
 )  # fmt: skip

@@ -23,14 +23,14 @@ from typing import Any
 from argus.diagnostics import Span
 from argus.ir.dtypes import DType
 from argus.ir.ops import Tile
-from argus.ir.program import Program, Requirement
+from argus.ir.program import LaunchRequirement, Program
 
 _PLAIN = (int, float, bool, type(None))
 _HALF = re.compile(r"b?f16")
 _SKIPPED = ("facts", "requirements")
 
 
-def fingerprint(program: Program, given: Iterable[Requirement]) -> str:
+def fingerprint(program: Program, given: Iterable[LaunchRequirement]) -> str:
     """The hash, in hex. ``given``: the conditions that only repeat what was given.
 
     Raises TypeError for a program that holds what no program should.

@@ -28,7 +28,7 @@ from argus.ir.expr import (
 )
 from argus.ir.memory import GlobalTensor
 from argus.ir.placement import TensorMap
-from argus.ir.program import PointerAlignment, Requirement, ScalarParam
+from argus.ir.program import LaunchRequirement, PointerAlignment, ScalarParam
 
 T = TypeVar("T")
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
@@ -100,7 +100,7 @@ class LaunchSpec:
     min_blocks: int
     shared_bytes: int
     tensor_maps: tuple[TensorMap, ...]
-    requirements: tuple[Requirement, ...]
+    requirements: tuple[LaunchRequirement, ...]
     alignments: tuple[PointerAlignment, ...]
     outputs: tuple[str, ...]
     registers: int | None = None
@@ -256,10 +256,10 @@ def _spec_in(data: Mapping[str, Json]) -> LaunchSpec:
         tensor, box, swizzle = _list(item)
         return TensorMap(tensors[_int(tensor)], _each(box, _int), _int(swizzle))
 
-    def requirement(item: Json) -> Requirement:
+    def requirement(item: Json) -> LaunchRequirement:
         cond, why, span = _list(item)
         where = _mapping(span)
-        return Requirement(
+        return LaunchRequirement(
             expr_from_json(cond),
             _text(why),
             Span(

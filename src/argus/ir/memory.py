@@ -44,7 +44,7 @@ class GlobalTensor:
 
 
 @dataclass(frozen=True)
-class Gather:
+class GatheredAxis:
     """Coordinates along ``axis`` are ``symbol``, an element of a 1-D index tile."""
 
     symbol: Inner[Sym]
@@ -74,7 +74,7 @@ class GlobalView:
     shape: tuple[int, ...]
     dims: tuple[str | None, ...]
     coords: tuple[Expr, ...]
-    gathers: tuple[Gather, ...] = ()
+    gathers: tuple[GatheredAxis, ...] = ()
     limits: tuple[Limit, ...] = ()
 
     @property

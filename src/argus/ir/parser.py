@@ -20,7 +20,7 @@ from argus.ir.program import Program
 from argus.ir.text.body import Body, Line
 from argus.ir.text.cursor import Cursor, TextError
 from argus.ir.text.declared import Declared, first_line
-from argus.ir.text.values import Scope
+from argus.ir.text.values import NameScope
 
 __all__ = ["TextError", "parse_program"]
 
@@ -38,7 +38,7 @@ def parse_program(text: str) -> Program:
         )  # fmt: skip
     (first, *head), body, *tail = parts
     program = first_line(first.text.strip(), first.number)
-    scope = Scope(program.file)
+    scope = NameScope(program.file)
     head = [x for x in head if not _is_file(scope, x.cursor())]
     line = str(program.span.line)
     Declared(program, scope).read(
@@ -60,7 +60,7 @@ def _parts(text: str) -> list[list[Line]]:
     return parts if parts[-1] else parts[:-1]
 
 
-def _sourced(scope: Scope, lines: list[Line], source: str) -> list[Line]:
+def _sourced(scope: NameScope, lines: list[Line], source: str) -> list[Line]:
     """Lines with the number on the left taken out, which counts for those below."""
     found: list[Line] = []
     for line in lines:
@@ -73,7 +73,7 @@ def _sourced(scope: Scope, lines: list[Line], source: str) -> list[Line]:
     return found
 
 
-def _is_file(scope: Scope, c: Cursor) -> bool:
+def _is_file(scope: NameScope, c: Cursor) -> bool:
     """Take a line that declares another file."""
     if not c.has("file"):
         return False
@@ -85,7 +85,7 @@ def _is_file(scope: Scope, c: Cursor) -> bool:
     return True
 
 
-def _details(scope: Scope, lines: list[Line]) -> None:
+def _details(scope: NameScope, lines: list[Line]) -> None:
     for line in lines:
         c = line.cursor()
         if c.has("from", "line"):

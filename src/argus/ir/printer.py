@@ -30,7 +30,7 @@ from argus.ir.program import Program
 from argus.ir.text.declarations import declarations
 from argus.ir.text.names import Names
 from argus.ir.text.plans import plan_text
-from argus.ir.text.syntax import Field, Flag, Kind, Word, default, items
+from argus.ir.text.syntax import Field, FieldKind, Flag, Word, default, items
 from argus.ir.text.words import comment, dim, extents, listed, quoted, word
 
 __all__ = ["Names", "print_op", "print_program"]
@@ -172,7 +172,7 @@ class _Lines:
         prefix = f"{item.prefix} " if item.prefix else ""
         return f" {prefix}{self.show(item.kind, value)}"
 
-    def show(self, kind: Kind, value: Any) -> str:
+    def show(self, kind: FieldKind, value: Any) -> str:
         """A value of a kind."""
         n = self.names
         simple: dict[str, Callable[[Any], str]] = {
@@ -210,7 +210,7 @@ class _Lines:
             case _:
                 raise TypeError(f"no text for {value!r}")
 
-    def several(self, kind: Kind, values: Sequence[Any]) -> str:
+    def several(self, kind: FieldKind, values: Sequence[Any]) -> str:
         if kind.name == "pairs":
             first, second = kind.parts
             each = (f"{self.show(first, a)}: {self.show(second, b)}" for a, b in values)

@@ -30,7 +30,7 @@ class ScalarParam:
 
 
 @dataclass(frozen=True)
-class Requirement:
+class LaunchRequirement:
     """A fact about the arguments that the placed program relies on.
 
     ``cond`` is a bool expression over dim, stride and param symbols, checked before
@@ -73,7 +73,9 @@ class Program:
     shared: list[SharedAlloc] = field(default_factory=list[SharedAlloc])
     barriers: list[BarrierAlloc] = field(default_factory=list[BarrierAlloc])
     tensor_maps: list[TensorMap] = field(default_factory=list[TensorMap])
-    requirements: list[Requirement] = field(default_factory=list[Requirement])
+    requirements: list[LaunchRequirement] = field(
+        default_factory=list[LaunchRequirement]
+    )
     alignments: list[PointerAlignment] = field(default_factory=list[PointerAlignment])
     facts: dict[str, int] = field(default_factory=dict[str, int])
     """Symbol name -> power of two known to divide it (from the specialisation)."""

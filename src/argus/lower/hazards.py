@@ -28,7 +28,7 @@ from argus.lower.groups import groups, walk_group
 from argus.lower.proxies import AsyncAccesses
 from argus.lower.touched import (
     NONE,
-    State,
+    SyncState,
     Views,
     any_meets,
     committed,
@@ -50,7 +50,7 @@ def insert_syncs(program: Program) -> None:
     )
     for group in found:
         pass_ = _Pass(program.rings, asynchronous, in_roles)
-        state, ops = pass_.run(group.block, State())
+        state, ops = pass_.run(group.block, SyncState())
         pass_.finish(state, ops, group.span)
         ends = group.role is not None or len(found) == 1
         if program.cluster > 1 and ends:
@@ -82,8 +82,8 @@ class _Pass:
             if ring.empty is not None:
                 self.ignored |= fields
 
-    def run(self, block: o.Block, state: State) -> tuple[State, list[o.AnyOp]]:
-        """State after a block, and its operations with what they need inserted."""
+    def run(self, block: o.Block, state: SyncState) -> tuple[SyncState, list[o.AnyOp]]:
+        """What is touched after a block, and the block with what it needs inserted."""
         out: list[o.AnyOp] = []
         for op in self.source.setdefault(id(block), block.ops):
             match op:
@@ -107,12 +107,12 @@ class _Pass:
                     assert_never(op)
         return state, out
 
-    def finish(self, state: State, out: list[o.AnyOp], span: Span) -> None:
+    def finish(self, state: SyncState, out: list[o.AnyOp], span: Span) -> None:
         """Stores must have read shared memory before the block may leave."""
         note = "shared memory must outlive the stores that read it"
         self._complete(state, out, span, note)
 
-    def _loop(self, op: o.For, state: State) -> State:
+    def _loop(self, op: o.For, state: SyncState) -> SyncState:
         head = state
         while True:
             after, ops = self.run(op.body, head)
@@ -122,7 +122,9 @@ class _Pass:
                 return joined
             head = joined
 
-    def _before_roles(self, state: State, out: list[o.AnyOp], span: Span) -> State:
+    def _before_roles(
+        self, state: SyncState, out: list[o.AnyOp], span: Span
+    ) -> SyncState:
         """What common code touched is ordered before what roles do with it."""
         note = "roles have threads of their own to wait for stores"
         state = self._complete(state, out, span, note)
@@ -132,7 +134,7 @@ class _Pass:
             state = self._insert_sync(state, out, span, why)
         return state
 
-    def _step(self, op: o.AnyOp, state: State, out: list[o.AnyOp]) -> State:
+    def _step(self, op: o.AnyOp, state: SyncState, out: list[o.AnyOp]) -> SyncState:
         does = effects_of(op)
         cluster = isinstance(op, o.CopyAsync) and op.multicast > 1
         for touch in does.writes:
@@ -170,7 +172,7 @@ class _Pass:
     def _seen(self, view: SharedView) -> Views:
         return NONE if id(view.alloc) in self.ignored else frozenset({view})
 
-    def _unfenced(self, op: o.AnyOp, touch: Touch, state: State) -> State:
+    def _unfenced(self, op: o.AnyOp, touch: Touch, state: SyncState) -> SyncState:
         if not self.asynchronous.follow(op, touch):
             return state
         if touch.over == "cp_async_group":
@@ -178,8 +180,8 @@ class _Pass:
         return replace(state, unfenced=state.unfenced | {touch})
 
     def _fence(
-        self, state: State, handed_on: set[int], out: list[o.AnyOp], span: Span
-    ) -> State:
+        self, state: SyncState, handed_on: set[int], out: list[o.AnyOp], span: Span
+    ) -> SyncState:
         """What is handed on now is fenced, and with it all else."""
         bare = [t for t in state.unfenced if id(t.view.alloc) in handed_on]
         if not bare:
@@ -192,7 +194,7 @@ class _Pass:
         out.append(o.Fence(kind="proxy.async", span=span, note=note))
         return replace(state, unfenced=frozenset())
 
-    def _sync(self, state: State, out: list[o.AnyOp], span: Span) -> State:
+    def _sync(self, state: SyncState, out: list[o.AnyOp], span: Span) -> SyncState:
         """Effect of a sync, with the fence it needs inserted before it."""
         touched = {id(t.view.alloc) for t in state.unfenced}
         state = self._fence(state, touched - self.ignored, out, span)
@@ -200,12 +202,12 @@ class _Pass:
 
     def _insert_sync(
         self,
-        state: State,
+        state: SyncState,
         out: list[o.AnyOp],
         span: Span,
         why: str,
         cluster: bool = False,
-    ) -> State:
+    ) -> SyncState:
         state = self._sync(state, out, span)
         if cluster:
             out.append(o.ClusterSync(span=span, note=why))
@@ -216,11 +218,11 @@ class _Pass:
     def _before_write(
         self,
         view: SharedView,
-        state: State,
+        state: SyncState,
         out: list[o.AnyOp],
         span: Span,
         cluster: bool = False,
-    ) -> State:
+    ) -> SyncState:
         """``cluster``: the write reaches the same buffer of all blocks of a cluster."""
         if id(view.alloc) in self.ignored:
             return state
@@ -240,20 +242,20 @@ class _Pass:
         return state
 
     def _before_read(
-        self, view: SharedView, state: State, out: list[o.AnyOp], span: Span
-    ) -> State:
+        self, view: SharedView, state: SyncState, out: list[o.AnyOp], span: Span
+    ) -> SyncState:
         if not any_meets(view, state.written):
             return state
         why = f"all threads have written {view.alloc.name}, which is read next"
         return self._insert_sync(state, out, span, why)
 
-    def _commit(self, state: State, out: list[o.AnyOp], span: Span) -> State:
+    def _commit(self, state: SyncState, out: list[o.AnyOp], span: Span) -> SyncState:
         out.append(o.CopyOutCommit(span=span, note="closes the stores issued so far"))
         return committed(state)
 
     def _complete(
-        self, state: State, out: list[o.AnyOp], span: Span, note: str
-    ) -> State:
+        self, state: SyncState, out: list[o.AnyOp], span: Span, note: str
+    ) -> SyncState:
         """Wait until all stores have read shared memory."""
         if state.open:
             state = self._commit(state, out, span)

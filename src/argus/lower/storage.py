@@ -20,7 +20,7 @@ from argus.lower.groups import groups, rewrite, walk_group
 
 
 @dataclass
-class Range:
+class LiveRange:
     """Alive from ``start`` to before ``end``.
 
     Operation number p reads at time 2p and writes at time 2p + 1, so that a result may
@@ -31,7 +31,7 @@ class Range:
     start: int
     end: int
 
-    def overlaps(self, other: Range) -> bool:
+    def overlaps(self, other: LiveRange) -> bool:
         """True when both are alive at some time."""
         return self.start < other.end and other.start < self.end
 
@@ -52,7 +52,7 @@ def assign_storage(program: Program) -> None:
             next_storage += 1
 
 
-def live_ranges(block: o.Block) -> dict[int, Range]:
+def live_ranges(block: o.Block) -> dict[int, LiveRange]:
     """Live range of every tile of a group, by tile id."""
     ranges = _Ranges()
     ranges.run(block)
@@ -64,7 +64,7 @@ class _Ranges:
 
     def __init__(self) -> None:
         self.position = 0
-        self.found: dict[int, Range] = {}
+        self.found: dict[int, LiveRange] = {}
 
     def run(self, block: o.Block) -> None:
         for op in block.ops:
@@ -89,7 +89,7 @@ class _Ranges:
 
     def _define(self, tile: o.Tile) -> None:
         start = 2 * self.position + 1
-        self.found[tile.id] = Range(start, start + 1)
+        self.found[tile.id] = LiveRange(start, start + 1)
 
     def _use(self, tile: o.Tile) -> None:
         if tile.id in self.found:
@@ -132,7 +132,7 @@ class _Ranges:
 class _Sharing:
     """Sets of tiles with one storage, joined only where no two are alive together."""
 
-    def __init__(self, ranges: dict[int, Range]) -> None:
+    def __init__(self, ranges: dict[int, LiveRange]) -> None:
         self.ranges = ranges
         self.members: dict[int, list[o.Tile]] = {}
 

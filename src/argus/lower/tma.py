@@ -14,7 +14,7 @@ from argus.ir.divisors import Facts, ask
 from argus.ir.expr import Const, Expr, binary, divisor, nonnegative
 from argus.ir.memory import GlobalView, SharedView
 from argus.ir.placement import TensorMap, TmaBox, TmaPlan
-from argus.ir.program import CLUSTER_RANK, PointerAlignment, Program, Requirement
+from argus.ir.program import CLUSTER_RANK, LaunchRequirement, PointerAlignment, Program
 from argus.isa import registry, tma
 from argus.lower.views import axis_start, is_uniform
 
@@ -270,4 +270,4 @@ def _require(program: Program, view: GlobalView, op: o.AnyOp) -> None:
         name = f"{tensor.name} {tensor.dims[d]}"
         why = f"TMA needs the stride of {name} in {tma.CHUNK}-byte steps"
         if all(r.cond != cond for r in program.requirements):
-            program.requirements.append(Requirement(cond, why, op.span))
+            program.requirements.append(LaunchRequirement(cond, why, op.span))

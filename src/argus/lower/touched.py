@@ -20,7 +20,7 @@ _MOST = 8
 
 
 @dataclass(frozen=True)
-class State:
+class SyncState:
     """What was touched since the last sync.
 
     ``unfenced``: ordinary accesses that the asynchronous proxy may follow, and that no
@@ -36,14 +36,14 @@ class State:
     stores: tuple[Views, ...] = ()
     open: Views = NONE
 
-    def join(self, other: State) -> State:
+    def join(self, other: SyncState) -> SyncState:
         """Either may hold. A wait counts stores from the newest: align them there."""
         a, b = self.stores, other.stores
         if len(a) < len(b):
             a, b = b, a
         extra = len(a) - len(b)
         both = (x | y for x, y in zip(a[extra:], b, strict=True))
-        return State(
+        return SyncState(
             self.written | other.written,
             self.read | other.read,
             self.unfenced | other.unfenced,
@@ -79,7 +79,7 @@ def any_meets(view: SharedView, others: Views) -> bool:
     return any(_meet(view, x) for x in others)
 
 
-def committed(state: State) -> State:
+def committed(state: SyncState) -> SyncState:
     """The open stores become a group; the oldest two are one from then on.
 
     Taking a group for newer than it is makes a wait for it wait for more.
@@ -90,13 +90,13 @@ def committed(state: State) -> State:
     return replace(state, stores=stores, open=NONE)
 
 
-def copies_done(state: State, pending: int) -> State:
+def copies_done(state: SyncState, pending: int) -> SyncState:
     """All but ``pending`` groups of cp.async are there, of which a fence may be due."""
     left = state.copied if pending else frozenset[Touch]()
     return replace(state, unfenced=state.unfenced | state.copied, copied=left)
 
 
-def stores_done(state: State, pending: int) -> State:
+def stores_done(state: SyncState, pending: int) -> SyncState:
     """Only ``pending`` store groups remain; the issuing thread knows, others do not."""
     keep = max(len(state.stores) - pending, 0)
     done = frozenset(b for s in state.stores[:keep] for b in s)

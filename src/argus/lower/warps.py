@@ -12,7 +12,7 @@ from argus.layout import Fragment
 
 
 @dataclass(frozen=True)
-class Digit:
+class WarpDigit:
     """One digit of an axis: ``size`` values ``step`` apart."""
 
     size: int
@@ -21,18 +21,18 @@ class Digit:
     """Held by different warps."""
 
 
-def axis_digits(layout: Fragment, axis: int, lanes: int) -> list[Digit]:
+def axis_digits(layout: Fragment, axis: int, lanes: int) -> list[WarpDigit]:
     """Digits of an axis, fastest first, where a warp has so many lanes."""
-    found: list[Digit] = []
+    found: list[WarpDigit] = []
     for weight, mode in layout.thread_digits():
         if mode.axis != axis or mode.size == 1:
             continue
         inside = _inside(weight, mode.size, lanes)
         if inside > 1:
-            found.append(Digit(inside, mode.step, False))
+            found.append(WarpDigit(inside, mode.step, False))
         if mode.size > inside:
-            found.append(Digit(mode.size // inside, mode.step * inside, True))
-    found += [Digit(m.size, m.step, False) for m in layout.regs if m.axis == axis]
+            found.append(WarpDigit(mode.size // inside, mode.step * inside, True))
+    found += [WarpDigit(m.size, m.step, False) for m in layout.regs if m.axis == axis]
     return sorted((d for d in found if d.size > 1), key=lambda d: d.step)
 
 

@@ -9,7 +9,7 @@ from argus.ir import ops as o
 from argus.ir.expr import Expr
 from argus.ir.op import Op
 from argus.ir.text.cursor import Cursor, TextError
-from argus.ir.text.expressions import Scope
+from argus.ir.text.expressions import NameScope
 from argus.ir.text.plan_reader import read_plan
 from argus.ir.text.syntax import SYNTAX, Field, Flag, Word, beginnings, default, items
 from argus.ir.text.values import Values, is_tile
@@ -48,7 +48,7 @@ class _Head:
 class Body:
     """Operations; blocks are told by how far lines are indented."""
 
-    def __init__(self, scope: Scope, lines: list[Line]) -> None:
+    def __init__(self, scope: NameScope, lines: list[Line]) -> None:
         self.scope = scope
         self.lines = lines
         self.at = 0

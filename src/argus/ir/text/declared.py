@@ -11,14 +11,14 @@ from argus.ir.expr import Const, Expr, ScalarType, Sym, SymKind
 from argus.ir.ops import Block
 from argus.ir.placement import TensorMap
 from argus.ir.program import (
+    LaunchRequirement,
     PointerAlignment,
     Program,
-    Requirement,
     ScalarParam,
 )
 from argus.ir.text.cursor import Cursor, TextError
 from argus.ir.text.declarations import implied_alignment
-from argus.ir.text.expressions import Scope
+from argus.ir.text.expressions import NameScope
 from argus.ir.text.layout_reader import read_fragment, read_shared_layout
 from argus.ir.text.values import Values
 from argus.ir.text.words import base_name
@@ -50,7 +50,7 @@ def first_line(text: str, number: int) -> Program:
     name, file, line, target, placed = found.groups()
     if target not in TARGETS:
         raise TextError(f"no target is called {target}", number, found.start(4) + 1)
-    scope = Scope(file)
+    scope = NameScope(file)
     return Program(
         Cursor(name, number).string(),
         file,
@@ -66,7 +66,7 @@ def first_line(text: str, number: int) -> Program:
 class Declared:
     """Fills a program and a scope, line by line."""
 
-    def __init__(self, program: Program, scope: Scope) -> None:
+    def __init__(self, program: Program, scope: NameScope) -> None:
         self.program = program
         self.scope = scope
         self.once: set[str] = set()
@@ -136,7 +136,7 @@ class Declared:
                 if why is None:
                     raise c.unexpected("'# ' and the reason")
                 at = self.scope.at(v.place)
-                program.requirements.append(Requirement(cond, why, at))
+                program.requirements.append(LaunchRequirement(cond, why, at))
             case "align":
                 program.alignments.append(PointerAlignment(c.plain(), c.integer()))
             case "fact":

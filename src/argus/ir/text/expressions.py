@@ -21,7 +21,7 @@ from argus.ir.text.cursor import Cursor
 from argus.ir.text.words import RESERVED
 from argus.layout import Fragment
 
-__all__ = ["Expressions", "Scope"]
+__all__ = ["Expressions", "NameScope"]
 
 T = TypeVar("T")
 _OPERATORS: dict[str, BinaryOp] = {
@@ -31,7 +31,7 @@ _FLOAT = r"\d+(\.\d+)?(e[+-]?\d+)?"
 
 
 @dataclass
-class Scope:
+class NameScope:
     """What names mean, each under the name as it is written."""
 
     file: str
@@ -74,7 +74,7 @@ class Expressions:
     Every method raises TextError for what is not so written.
     """
 
-    def __init__(self, scope: Scope, cursor: Cursor) -> None:
+    def __init__(self, scope: NameScope, cursor: Cursor) -> None:
         self.scope = scope
         self.cursor = cursor
 

@@ -33,8 +33,8 @@ __all__ = [
     "STRUCTURE",
     "SYNTAX",
     "Field",
+    "FieldKind",
     "Flag",
-    "Kind",
     "Word",
     "beginnings",
     "default",
@@ -128,7 +128,7 @@ class Field:
     """A field's value; with ``prefix`` only where it has not its default."""
 
     name: str
-    kind: Kind
+    kind: FieldKind
     prefix: str | None = None
 
 
@@ -142,7 +142,7 @@ class Flag:
 
 
 @dataclass(frozen=True)
-class Kind:
+class FieldKind:
     """What a type of a field looks like: printer and parser have a case for each.
 
     "tile", "definition", "symbol", "expr", "int", "word", "dim" (a word or ``_``),
@@ -152,7 +152,7 @@ class Kind:
     """
 
     name: str
-    parts: tuple[Kind, ...] = ()
+    parts: tuple[FieldKind, ...] = ()
     words: tuple[str, ...] = ()
 
 
@@ -175,7 +175,7 @@ def items(cls: type[Op]) -> tuple[Word | Field | Flag, ...]:
             continue
         word = (name if prefix is None else prefix) if optional else None
         choice = CHOICES.get((cls, name))
-        of = kind(types_[name]) if choice is None else Kind("choice", words=choice)
+        of = kind(types_[name]) if choice is None else FieldKind("choice", words=choice)
         found.append(Field(name, of, word))
     if at < len(template):
         found.append(Word(template[at:]))
@@ -212,37 +212,37 @@ _SIMPLE = {
 }  # fmt: skip
 
 
-def kind(hint: Any, use: Use | None = None) -> Kind:
+def kind(hint: Any, use: Use | None = None) -> FieldKind:
     """How values of a type are written. Raises TypeError for one without a form."""
     origin, args = get_origin(hint), get_args(hint)
     if origin is Annotated:
         (use,) = (x for x in args[1:] if isinstance(x, Use))
         return kind(args[0], use)
     if origin is Literal:
-        return Kind("choice", words=args)
+        return FieldKind("choice", words=args)
     if origin in (Union, types.UnionType):
         parts = tuple(kind(x, use) for x in args if x is not type(None))
-        return parts[0] if len(parts) == 1 else Kind("either", parts)
+        return parts[0] if len(parts) == 1 else FieldKind("either", parts)
     if origin is tuple:
         return _sequence(args, use)
     if hint is o.Tile:
         defines = use in (Use.DEFINED, Use.INNER)
-        return Kind("definition" if defines else "tile")
+        return FieldKind("definition" if defines else "tile")
     if hint in _SIMPLE:
-        return Kind(_SIMPLE[hint])
+        return FieldKind(_SIMPLE[hint])
     raise TypeError(f"no text for {hint}")
 
 
-def _sequence(args: tuple[Any, ...], use: Use | None) -> Kind:
+def _sequence(args: tuple[Any, ...], use: Use | None) -> FieldKind:
     if args[-1] is not Ellipsis:
         raise TypeError(f"no text for a tuple of {args}")
     if get_origin(args[0]) is tuple and get_args(args[0])[-1] is not Ellipsis:
-        return Kind("pairs", tuple(kind(x, use) for x in get_args(args[0])))
+        return FieldKind("pairs", tuple(kind(x, use) for x in get_args(args[0])))
     if args[0] == str | None:
-        return Kind("listed", (Kind("dim"),))
+        return FieldKind("listed", (FieldKind("dim"),))
     part = kind(args[0], use)
     if part.name == "expr":
-        return Kind("indexed", (part,))
-    if part.name == "either" and Kind("expr") in part.parts:
-        return Kind("bare", (part,))
-    return Kind("listed", (part,))
+        return FieldKind("indexed", (part,))
+    if part.name == "either" and FieldKind("expr") in part.parts:
+        return FieldKind("bare", (part,))
+    return FieldKind("listed", (part,))

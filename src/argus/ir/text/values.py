@@ -13,8 +13,8 @@ from argus.ir import ops as o
 from argus.ir.dtypes import DTYPES, DType
 from argus.ir.expr import Const, Expr, Sym
 from argus.ir.text.cursor import Cursor
-from argus.ir.text.expressions import Expressions, Scope
-from argus.ir.text.syntax import Kind
+from argus.ir.text.expressions import Expressions, NameScope
+from argus.ir.text.syntax import FieldKind
 from argus.ir.text.words import base_name
 from argus.layout import Fragment
 
@@ -29,7 +29,7 @@ class Values(Expressions):
     Every method raises TextError for what is not so written.
     """
 
-    def __init__(self, scope: Scope, cursor: Cursor, place: str) -> None:
+    def __init__(self, scope: NameScope, cursor: Cursor, place: str) -> None:
         super().__init__(scope, cursor)
         self.place = place
         self.defined: dict[str, o.Tile] = {}
@@ -111,13 +111,13 @@ class Values(Expressions):
         tensor = self.tensor()
         coords = self.indices()
         dims, shape = self.extents()
-        gathers: list[m.Gather] = []
+        gathers: list[m.GatheredAxis] = []
         while (symbol := self.gathered()) is not None:
             tile = self.tile()
             c.expect("[")
             at = c.match(r"%\d+", "an axis")[0]
             c.expect("]")
-            gathers.append(m.Gather(symbol, tile, int(at[1:])))
+            gathers.append(m.GatheredAxis(symbol, tile, int(at[1:])))
         limits: list[m.Limit] = []
         if c.has("where"):
             limits.append(self.limit())
@@ -200,7 +200,7 @@ class Values(Expressions):
 
     # ---------------------------------------------------------------- kinds
 
-    def of(self, kind: Kind) -> Any:
+    def of(self, kind: FieldKind) -> Any:
         """A value of a kind."""
         simple = {
             "definition": self.definition, "tile": self.tile, "symbol": self.symbol,
@@ -233,7 +233,7 @@ class Values(Expressions):
             case _:
                 raise ValueError(f"no text for {kind}")
 
-    def _pair(self, kind: Kind) -> tuple[Any, Any]:
+    def _pair(self, kind: FieldKind) -> tuple[Any, Any]:
         first = self.of(kind.parts[0])
         self.cursor.expect(":")
         return first, self.of(kind.parts[1])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argus.diagnostics import Span
 from argus.ir.expr import Expr, Sym, axis, binary, substitute
-from argus.ir.memory import Gather, GlobalView, Limit
+from argus.ir.memory import GatheredAxis, GlobalView, Limit
 from argus.ir.ops import LoadScalar
 from argus.lang.frontend.state import Elaborator
 from argus.lang.frontend.values import (
@@ -87,7 +87,7 @@ def global_view(
     shape = view_shape(e, view, context, span)
     source = view.source
     coords: list[Expr] = []
-    gathers: list[Gather] = []
+    gathers: list[GatheredAxis] = []
     position = 0
     for a in view.axes:
         match a:
@@ -98,7 +98,7 @@ def global_view(
                 coords.append(binary("+", start, axis(position)))
             case Gathered(index=index):
                 sym = Sym(e.fresh("row"), "gather", nonneg=False)
-                gathers.append(Gather(sym, index, position))
+                gathers.append(GatheredAxis(sym, index, position))
                 coords.append(sym)
         position += 1
     limits = tuple(

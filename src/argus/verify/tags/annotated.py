@@ -13,7 +13,7 @@ from argus.ir.annotations import Tag as TagOp
 from argus.ir.expr import Const, Expr, symbols
 from argus.ir.memory import GlobalTensor, SharedView
 from argus.ir.ops import Tile
-from argus.ir.program import Program, Requirement
+from argus.ir.program import LaunchRequirement, Program
 from argus.verify.decide import prove
 from argus.verify.tags.compare import Outcome, unknown
 from argus.verify.tags.scope import PROOF_MS
@@ -90,7 +90,7 @@ def of_sizes(program: Program) -> Program:
         if isinstance(op, o.Roles):
             blocks += [role.body for role in op.roles]
     found = [
-        Requirement(op.cond, op.text, op.span)
+        LaunchRequirement(op.cond, op.text, op.span)
         for block in blocks
         for op in block.ops
         if isinstance(op, Assume)

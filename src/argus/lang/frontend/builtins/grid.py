@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argus.ir.divisors import define
 from argus.ir.expr import Binary, Const, Expr, Sym, symbols
-from argus.ir.program import CLUSTER_RANK, Requirement
+from argus.ir.program import CLUSTER_RANK, LaunchRequirement
 from argus.isa import registry
 from argus.isa.sync import CLUSTER_SIZES
 from argus.lang.frontend import grid
@@ -141,7 +141,7 @@ def require(call: Call) -> Value:
             where = call.where("cond")
             raise e.fail("AG0120", where, f"the requirement does not hold: {why}")
         return NOTHING
-    made = Requirement(cond, why, call.span)
+    made = LaunchRequirement(cond, why, call.span)
     if made not in e.program.requirements:
         e.program.requirements.append(made)
     _learn(call, cond)
