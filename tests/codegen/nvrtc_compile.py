@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from cuda.bindings import nvrtc
+from argus.runtime.nvrtc import compile_source
 
 
 def compiled(text: str, target: str) -> str:
     """The compiler's log. Fails the test when the text does not compile."""
-    _, program = nvrtc.nvrtcCreateProgram(text.encode(), b"kernel.cu", 0, [], [])
-    options = [f"--gpu-architecture={target}".encode(), b"--std=c++17"]
-    options += [b"--ptxas-options=-v"]
-    (status,) = nvrtc.nvrtcCompileProgram(program, len(options), options)
-    _, size = nvrtc.nvrtcGetProgramLogSize(program)
-    log = b" " * size
-    nvrtc.nvrtcGetProgramLog(program, log)
-    nvrtc.nvrtcDestroyProgram(program)
-    assert status == nvrtc.nvrtcResult.NVRTC_SUCCESS, log.decode()
-    assert "warning" not in log.decode()
-    return log.decode()
+    options = [f"--gpu-architecture={target}", "--std=c++17", "--ptxas-options=-v"]
+    done = compile_source(text, "kernel.cu", options)
+    assert done.succeeded, done.log
+    assert "warning" not in done.log
+    return done.log

@@ -103,7 +103,8 @@ def test_a_file_that_changes_is_read_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["", ".", "no/such/file.py", "nul\0.py", "x" * 5000])
-def test_a_name_without_a_source(name: str) -> None:
+def test_a_name_without_a_source(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("argus.diagnostics.span._registered", {})  # of other tests
     assert source_text(name) is None
 
 

@@ -286,6 +286,43 @@ def divisions() -> Iterator[Form]:
             )
 
 
+def ends() -> Iterator[Form]:
+    """What a loop counts to, and coordinates that do not fit 32 bits."""
+    step = 1_000_003
+
+    def following(k: np.ndarray, stop: np.ndarray) -> np.ndarray:
+        exact = k.astype(object)
+        return np.array([min(a + step, b) for a, b in zip(exact, stop, strict=True)])
+
+    def below(kind: type[np.signedinteger]) -> Inputs:
+        def inputs(rng: np.random.Generator) -> list[np.ndarray]:
+            x, y = signed_pairs(kind)(rng)
+            least = np.iinfo(kind).min
+            x[:3], y[:3] = least, (least + 1, least + step, np.iinfo(kind).max)
+            k, stop = np.minimum(x, y), np.maximum(x, y)
+            return [np.where(k == stop, k - 1, k).astype(kind), stop]
+
+        return inputs
+
+    for kind in (np.int32, np.int64):
+        yield map_form(
+            f"argus_next {kind.__name__}",
+            "argus_next",
+            f"argus_next(x, ({CTYPES[kind.__name__]}){step}, y)",
+            below(kind),
+            kind,
+            exactly(following),
+        )
+    yield map_form(
+        "argus_coordinate",
+        "argus_coordinate",
+        "argus_coordinate(x)",
+        lambda rng: signed_pairs(np.int64)(rng)[:1],
+        np.int32,
+        exactly(lambda x: np.clip(x, -(2**31) + 1, 2**31 - 1)),
+    )
+
+
 def shuffles() -> Iterator[Form]:
     for mode, name in (("bfly", "xor"), ("up", "up"), ("idx", "idx")):
         function = f"argus_shfl_{name}"
@@ -418,6 +455,7 @@ def forms() -> Iterator[Form]:
     yield from approximations()
     yield from extremes()
     yield from divisions()
+    yield from ends()
     yield from shuffles()
     yield from streams()
     yield from reductions()

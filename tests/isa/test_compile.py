@@ -7,10 +7,10 @@ import re
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from cuda.bindings import nvrtc
 
 from argus.isa.record import Instruction
 from argus.isa.registry import all_instructions, cuda_prelude
+from argus.runtime.nvrtc import compile_source
 
 TEMPLATE_ARGUMENTS = {
     "argus_setmaxnreg_inc": "232",
@@ -87,18 +87,9 @@ def program(records: list[Instruction]) -> str:
 
 def compile_program(text: str, target: str) -> str:
     """The compiler's log; raises AssertionError when it does not compile."""
-    _, handle = nvrtc.nvrtcCreateProgram(text.encode(), b"isa.cu", 0, [], [])
-    options = [f"--gpu-architecture={target}".encode()]
-    (status,) = nvrtc.nvrtcCompileProgram(handle, len(options), options)
-    _, size = nvrtc.nvrtcGetProgramLogSize(handle)
-    log = b" " * size
-    nvrtc.nvrtcGetProgramLog(handle, log)
-    message = log.decode(errors="replace").strip("\0 \n")
-    assert status == nvrtc.nvrtcResult.NVRTC_SUCCESS, message
-    _, size = nvrtc.nvrtcGetCUBINSize(handle)
-    assert size > 0
-    nvrtc.nvrtcDestroyProgram(handle)
-    return message
+    done = compile_source(text, "isa.cu", [f"--gpu-architecture={target}"])
+    assert done.image, done.log
+    return done.log
 
 
 @pytest.mark.compiler
