@@ -40,7 +40,8 @@ def trees(draw: st.DrawFn, depth: int = 4, bound: int = 0) -> Tree:
     if kind <= 4:
         return (draw(st.sampled_from(UNARY)), draw(trees(depth - 1, bound)))
     if kind == 5 and bound < 2:
-        reduction = draw(st.sampled_from(("sum", "sum", "max", "min")))
+        kinds = ("sum", "sum", "max", "min", "prod", "argmax", "argmin")
+        reduction = draw(st.sampled_from(kinds))
         limit = draw(st.sampled_from(("all", "causal", "odd", "blocks")))
         return (reduction, limit, draw(trees(depth - 1, bound + 1)))
     op = draw(st.sampled_from(BINARY))
@@ -79,7 +80,7 @@ class Case:
                 if leaf == "scalar":
                     return Value.real(leaf_term(Scalar("scalar")))
                 return Value.real(element(leaf, [index + offset]))
-            case (("sum" | "max" | "min") as reduction, str(limit), tuple() as body):
+            case (str(reduction), str(limit), tuple() as body):
                 return self._reduced(reduction, limit, body, bound)
             case (op, tuple() as inner):
                 return self._unary(str(op), self.value(inner, bound))
@@ -93,6 +94,10 @@ class Case:
         self, reduction: str, limit: str, body: Tree, bound: tuple[Integer, ...]
     ) -> Value:
         world = self.world
+        if reduction in ("argmax", "argmin"):
+            index = world.fresh("k", 0, self.size)
+            inner = self.value(body, (*bound, index))
+            return reduce(world, reduction, [index], inner)
         if limit == "blocks":
             block = world.fresh("b", 0, world.quotient(self.size + 3, 4))
             inner = world.fresh("i", 0, 4)
@@ -108,7 +113,9 @@ class Case:
             elif limit == "all":
                 domain = world.compare(0, "==", 0)
         value = self.value(body, (*bound, index))
-        if reduction != "sum":  # at least one number
+        if reduction == "prod":
+            value = apply(world, "tanh", value)
+        if reduction in ("max", "min"):  # at least one number
             zero = Value.real(literal(world, 0.0))
             found = reduce(world, reduction, variables, value, domain)
             name = "maximum" if reduction == "max" else "minimum"
@@ -160,7 +167,7 @@ class Case:
                     return index + offset
                 indices = () if leaf == "scalar" else (index + offset,)
                 return float(self.data.real(leaf, indices))
-            case (("sum" | "max" | "min") as reduction, str(limit), tuple() as body):
+            case (str(reduction), str(limit), tuple() as body):
                 outer = (at, *bound)[-1]
                 keep = {
                     "all": lambda k: True,
@@ -169,7 +176,13 @@ class Case:
                     "odd": lambda k: k % 2 == 1,
                 }[limit]
                 size = self.numbers["N"]
+                if reduction in ("argmax", "argmin"):
+                    row = [self.number(body, (*bound, k)) for k in range(size)]
+                    best = max(row) if reduction == "argmax" else min(row)
+                    return next(k for k in range(size) if close(row[k], best))
                 every = [self.number(body, (*bound, k)) for k in range(size) if keep(k)]
+                if reduction == "prod":
+                    return math.prod(map(math.tanh, every))
                 if reduction == "sum":
                     return math.fsum(every)
                 return (max if reduction == "max" else min)([*every, 0.0])

@@ -13,7 +13,8 @@ obligations that the world lists. What has no term raises `Unknown`.
     sets.py, facts.py, world.py     sets over isl, and what is known of atoms
     substitution.py, sampling.py    variables replaced; a point of a set
     leaves.py, term.py, powers.py   terms in normal form
-    sums.py, maxima.py, binding.py  terms over sets of points; bound variables
+    sums.py, maxima.py, folds.py,
+    binding.py                      terms over sets of points; bound variables
     fuse.py, restrict.py            terms that differ in sets only; where a set holds
     value.py, cast.py, apply.py,
     reduce.py                       values by cases, and functions of them
@@ -42,6 +43,8 @@ from argus.terms.leaves import (
     Carried,
     Constant,
     Element,
+    Fold,
+    Generated,
     Generator,
     Infinity,
     Leaf,
@@ -91,6 +94,8 @@ __all__ = [
     "Constant",
     "Element",
     "Entry",
+    "Fold",
+    "Generated",
     "Generator",
     "IndexSet",
     "Infinity",

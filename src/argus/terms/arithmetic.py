@@ -194,6 +194,17 @@ def cleared(term: Term) -> tuple[Integer | None, int]:
     return term.scaled(below).integer, below
 
 
+def called(world: World, name: str, args: Sequence[Term]) -> Term:
+    """A call whose arguments have changed; nothing is noted that was not before."""
+    if name == "log":
+        return logarithm(tidy(world, args[0]))
+    if name == "abs":
+        return absolute(world, args[0])
+    if name in ("floor", "ceil", "round"):
+        return rounded(world, name, args[0])
+    return tidied_call(world, name, args)
+
+
 def tidied_call(world: World, name: str, args: Sequence[Term]) -> Term:
     """A call of a function of which nothing is known."""
     for arg in args:

@@ -10,12 +10,11 @@ is what a sum needs; a maximum may also forget which points give the same number
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import permutations
 
 from argus.terms import affine
 from argus.terms.integers import Integer, Variable
-from argus.terms.leaves import bound
+from argus.terms.naming import Bound, named
 from argus.terms.positions import positions
 from argus.terms.sets import IndexSet
 from argus.terms.term import Term
@@ -24,15 +23,6 @@ from argus.terms.world import World
 
 _PACKED = (32, 64, 128, 256, 512)
 """Sizes by which two variables that are only counted are packed into one."""
-
-
-@dataclass(frozen=True)
-class Bound:
-    """A term over the points of a set, in canonical form."""
-
-    count: int
-    domain: IndexSet
-    body: Term
 
 
 class Binding:
@@ -57,14 +47,23 @@ class Binding:
         while self._choose():
             pass
         self._eliminate_equal()
+        self._restrict()
+        self._forget_idle(counted)
+        self._eliminate_determined()
+        return self._named()
+
+    def positional(self) -> Bound:
+        """The form in which variables keep what they count."""
+        self._restrict()
+        return self._named()
+
+    def _restrict(self) -> None:
+        """Say in the body only what it is within the set."""
         if self.body.height:
             from argus.terms.restrict import restrict  # which binds inner variables
 
             hidden = frozenset(self.variables)
             self.body = restrict(self.world, self.body, self.domain, hidden)
-        self._forget_idle(counted)
-        self._eliminate_determined()
-        return self._named()
 
     def _replace(self, variable: Variable, value: Integer) -> None:
         env = {variable: value}
@@ -184,12 +183,4 @@ class Binding:
         """Variables under their canonical names."""
         rest = [v for v in self.variables if v not in self.chosen]
         order = [v for v in self.chosen if v in self.variables] + rest
-        domain, body = self.domain, self.body
-        while True:
-            names = bound(body.height + 1, len(order))
-            env = {v: Integer.atom(n) for v, n in zip(order, names, strict=True)}
-            domain = self.world.substitute(domain, env)
-            body = self.world.substitute(body, env)
-            if names == bound(body.height + 1, len(order)):
-                return Bound(len(order), self.world.canonical(domain), body)
-            order = list(names)  # names became equal, and inner sums one
+        return named(self.world, order, self.domain, self.body)

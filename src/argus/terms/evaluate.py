@@ -32,6 +32,8 @@ from argus.terms.leaves import (
     Carried,
     Constant,
     Element,
+    Fold,
+    Generated,
     Infinity,
     Leaf,
     Max,
@@ -206,7 +208,11 @@ class Evaluation:
             case Sum():
                 return self._sum(leaf)
             case Max():
-                return self._maximum(leaf)
+                return max((x for _, x in self._generated(leaf)), default=-math.inf)
+            case Fold(function="prod"):
+                return math.prod(x for _, x in self._generated(leaf))
+            case Fold(function="argmax"):
+                return self._first_largest(leaf)
             case _:
                 raise Unknown(f"the value of {leaf}")
 
@@ -230,12 +236,21 @@ class Evaluation:
             total = total + self.at(point).term(leaf.body)
         return total
 
-    def _maximum(self, leaf: Max) -> Number:
-        largest: Number = -math.inf
+    def _generated(self, leaf: Generated) -> Iterator[tuple[tuple[int, ...], Number]]:
+        """Positions and numbers of generators."""
         for generator in leaf.generators:
             for point in self.points(generator.domain, generator.variables):
-                largest = max(largest, self.at(point).term(generator.body))
-        return largest
+                at = tuple(point[v] for v in generator.variables)
+                yield at, self.at(point).term(generator.body)
+
+    def _first_largest(self, leaf: Fold) -> int:
+        best: tuple[Number, int] | None = None
+        for (place,), number in self._generated(leaf):
+            if best is None or (number, -place) > best:
+                best = number, -place
+        if best is None:
+            raise Unknown("the place of the largest of no numbers")
+        return -best[1]
 
     # -- sets
 

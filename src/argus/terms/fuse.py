@@ -9,7 +9,19 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from argus.terms.leaves import Base, Call, Generator, Leaf, Max, Sum
+from argus.terms.leaves import (
+    Base,
+    Call,
+    Carried,
+    Element,
+    Fold,
+    Generated,
+    Generator,
+    Leaf,
+    Max,
+    Sum,
+    Whole,
+)
 from argus.terms.sets import IndexSet
 from argus.terms.term import Product, Rational, Term
 from argus.terms.world import World
@@ -35,11 +47,13 @@ def of_leaf(world: World, leaf: Leaf) -> str:
     if not leaf.height:
         return leaf.key
     match leaf:
+        case Element() | Carried() | Whole():
+            return leaf.key
         case Sum():
             return f"sum{len(leaf.variables)} {shape(world, leaf.body)}"
-        case Max():
+        case Generated():
             inner = sorted(_of_generator(world, g) for g in leaf.generators)
-            return f"max({','.join(inner)})"
+            return f"{leaf.function}{{{','.join(inner)}}}"
         case _:
             inner = [shape(world, t) for t in leaf.terms]
             name = leaf.function if isinstance(leaf, Call) else "base"
@@ -113,15 +127,20 @@ def _fused_leaf(
         return left
     match left, right:
         case Sum(), Sum():
+            if left.variables != right.variables:
+                return None
             domain = _fused_set(world, left.domain, here, right.domain, there)
             body = fused(
                 world, left.body, left.domain & here, right.body, right.domain & there
             )
             if domain is None or body is None:
                 return None
-            return Sum(len(left.variables), world.canonical(domain), body)
-        case Max(), Max():
-            return _fused_maxima(world, left, here, right, there)
+            return _same_names(left, Sum(len(left.variables), domain, body))
+        case Generated(), Generated():
+            made = _fused_generators(world, left, here, right, there)
+            if made is None:
+                return None
+            return Max(made) if isinstance(left, Max) else Fold(left.function, made)
         case Base(), Base():
             body = fused(world, left.term, here, right.term, there)
             return None if body is None else Base(body)
@@ -137,9 +156,9 @@ def _fused_leaf(
             return None
 
 
-def _fused_maxima(
-    world: World, left: Max, here: IndexSet, right: Max, there: IndexSet
-) -> Max | None:
+def _fused_generators(
+    world: World, left: Generated, here: IndexSet, right: Generated, there: IndexSet
+) -> list[Generator] | None:
     theirs = {_of_generator(world, g): g for g in right.generators}
     if len(theirs) != len(right.generators):
         return None
@@ -148,15 +167,19 @@ def _fused_maxima(
         other = theirs.get(_of_generator(world, mine))
         if other is None:
             return None
+        if mine.variables != other.variables:
+            return None
         domain = _fused_set(world, mine.domain, here, other.domain, there)
         body = fused(
             world, mine.body, mine.domain & here, other.body, other.domain & there
         )
         if domain is None or body is None:
             return None
-        count = len(mine.variables)
-        generators.append(Generator(count, world.canonical(domain), body))
-    return Max(generators) if len(generators) == len(theirs) else None
+        made = Generator(len(mine.variables), domain, body)
+        if made.variables != mine.variables:
+            return None
+        generators.append(made)
+    return generators if len(generators) == len(theirs) else None
 
 
 def _fused_set(
@@ -165,4 +188,9 @@ def _fused_set(
     left, right = left & here, right & there
     if not world.equal_sets(left & there, right & here):
         return None
-    return left | right
+    return world.canonical(left | right)
+
+
+def _same_names(old: Sum, new: Sum) -> Sum | None:
+    """A sum, if its variables are called what those of another are."""
+    return new if new.variables == old.variables else None

@@ -24,6 +24,7 @@ class Data(Protocol):
     """A term, as far as integers need to know it."""
 
     key: str
+    height: int
 
     def free_variables(self) -> frozenset[Variable]:
         """Variables that it depends on."""
@@ -35,9 +36,11 @@ class Data(Protocol):
 class Atom(Keyed):
     """An integer that is not a polynomial of others."""
 
-    __slots__ = ("variables",)
+    __slots__ = ("height", "variables")
     variables: frozenset[Variable]
     """Variables that it depends on, through its definition; itself if it is one."""
+    height: int
+    """How deep sums and maxima stand in the data that it depends on."""
 
     @property
     def arguments(self) -> tuple[Integer, ...]:
@@ -59,7 +62,7 @@ class Variable(Atom):
     ) -> None:
         self.name, self.lower, self.upper = name, lower, upper
         self.identify(name)
-        self.variables = frozenset({self})
+        self.variables, self.height = frozenset({self}), 0
 
     def __str__(self) -> str:
         return self.name
@@ -73,7 +76,7 @@ class Opaque(Atom):
 
     def __init__(self, op: Operation, args: tuple[Integer, Integer]) -> None:
         self.op, self.args = op, args
-        self.variables = _variables_of(args)
+        self.variables, self.height = _variables_of(args), height_of(args)
         self.identify(f"{op}({keys(args)})")
 
     @property
@@ -96,7 +99,7 @@ class Entry(Atom):
 
     def __init__(self, tensor: str, indices: tuple[Integer, ...]) -> None:
         self.tensor, self.indices = tensor, indices
-        self.variables = _variables_of(indices)
+        self.variables, self.height = _variables_of(indices), height_of(indices)
         self.identify(f"{tensor}[{keys(indices)}]")
 
     @property
@@ -116,7 +119,7 @@ class Truth(Atom):
 
     def __init__(self, op: Literal["gt", "eq"], term: Data) -> None:
         self.op, self.term = op, term
-        self.variables = term.free_variables()
+        self.variables, self.height = term.free_variables(), term.height
         self.identify(f"{op}({term.key})")
 
     def __str__(self) -> str:
@@ -130,7 +133,7 @@ class Truncated(Atom):
 
     def __init__(self, term: Data) -> None:
         self.term = term
-        self.variables = term.free_variables()
+        self.variables, self.height = term.free_variables(), term.height
         self.identify(f"int({term.key})")
 
     def __str__(self) -> str:
@@ -144,7 +147,7 @@ class Applied(Atom):
 
     def __init__(self, function: str, args: tuple[Integer, ...]) -> None:
         self.function, self.args = function, args
-        self.variables = _variables_of(args)
+        self.variables, self.height = _variables_of(args), height_of(args)
         self.identify(f"{function}({keys(args)})")
 
     @property
@@ -212,6 +215,11 @@ class Integer(Keyed):
         """Atoms of its monomials, each once, in order."""
         return tuple(dict.fromkeys(a for m in self.terms for a in m))
 
+    @property
+    def height(self) -> int:
+        """How deep sums and maxima stand in the data that it depends on."""
+        return max((a.height for m in self.terms for a in m), default=0)
+
     def coefficient(self, atom: Atom) -> int | None:
         """What a single atom is multiplied by; None where it stands in a product."""
         if any(atom in m for m in self.terms if len(m) > 1):
@@ -263,6 +271,11 @@ class Integer(Keyed):
 def product(atoms: Iterable[Atom]) -> Monomial:
     """The monomial of several atoms."""
     return tuple(sorted(atoms, key=lambda a: a.key))
+
+
+def height_of(args: Iterable[Integer]) -> int:
+    """The largest height of several integers."""
+    return max((a.height for a in args), default=0)
 
 
 def _star(monomial: Monomial) -> str:

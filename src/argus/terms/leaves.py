@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from argus.terms.integers import Atom, Integer, Variable
+from argus.terms.integers import Atom, Integer, Variable, height_of
 from argus.terms.keyed import Keyed, keys
 from argus.terms.sets import IndexSet
 
@@ -44,7 +44,7 @@ class Element(Leaf):
 
     def __init__(self, tensor: str, indices: Sequence[Integer]) -> None:
         self.tensor, self.indices = tensor, tuple(indices)
-        self.free, self.height = _free_in(self.indices), 0
+        self.free, self.height = _free_in(self.indices), height_of(self.indices)
         self.identify(f"{tensor}[{keys(self.indices)}]")
 
     def __str__(self) -> str:
@@ -58,7 +58,7 @@ class Carried(Leaf):
 
     def __init__(self, name: str, indices: Sequence[Integer]) -> None:
         self.name, self.indices = name, tuple(indices)
-        self.free, self.height = _free_in(self.indices), 0
+        self.free, self.height = _free_in(self.indices), height_of(self.indices)
         self.identify(f"carried {name}[{keys(self.indices)}]")
 
     def __str__(self) -> str:
@@ -86,7 +86,7 @@ class Whole(Leaf):
 
     def __init__(self, atom: Atom) -> None:
         self.atom = atom
-        self.free, self.height = atom.variables, 0
+        self.free, self.height = atom.variables, atom.height
         self.identify(f"whole {atom.key}")
 
     def __str__(self) -> str:
@@ -185,7 +185,7 @@ class Sum(Leaf):
 
     def __init__(self, count: int, domain: IndexSet, body: Term) -> None:
         self.domain, self.body = domain, body
-        self.height = body.height + 1
+        self.height = height_over(domain, body)
         self.variables = bound(self.height, count)
         inner = body.free_variables() | domain.variables()
         self.free = inner - frozenset(self.variables)
@@ -208,7 +208,7 @@ class Generator(Keyed):
 
     def __init__(self, count: int, domain: IndexSet, body: Term) -> None:
         self.domain, self.body = domain, body
-        self.height = body.height + 1
+        self.height = height_over(domain, body)
         self.variables = bound(self.height, count)
         inner = body.free_variables() | domain.variables()
         self.free = inner - frozenset(self.variables)
@@ -221,17 +221,18 @@ class Generator(Keyed):
         return f"{{{names}: {self.domain}}} {self.body}"
 
 
-class Max(Leaf):
-    """The largest of the numbers of several generators; minus infinity of none."""
+class Generated(Leaf):
+    """A function of the numbers that several generators make."""
 
-    __slots__ = ("generators",)
+    __slots__ = ("function", "generators")
 
-    def __init__(self, generators: Sequence[Generator]) -> None:
+    def __init__(self, function: str, generators: Sequence[Generator]) -> None:
         ordered = sorted(generators, key=lambda g: g.key)
+        self.function = function
         self.generators = tuple(ordered)
         self.height = max(g.height for g in ordered)
         self.free = _NONE.union(*(g.free for g in ordered))
-        self.identify(f"max({keys(ordered)})")
+        self.identify(f"{function}{{{keys(ordered)}}}")
 
     @property
     def terms(self) -> tuple[Term, ...]:
@@ -239,7 +240,31 @@ class Max(Leaf):
         return tuple(g.body for g in self.generators)
 
     def __str__(self) -> str:
-        return f"max({', '.join(map(str, self.generators))})"
+        return f"{self.function}({', '.join(map(str, self.generators))})"
+
+
+class Max(Generated):
+    """The largest of the numbers of several generators; minus infinity of none."""
+
+    __slots__ = ()
+
+    def __init__(self, generators: Sequence[Generator]) -> None:
+        super().__init__("max", generators)
+
+
+class Fold(Generated):
+    """A product ("prod"), or the first place of a largest number ("argmax").
+
+    Of an "argmax" the value of the one bound variable is asked for, so that variables
+    are not replaced by others; nothing is known of either but that it is a function.
+    """
+
+    __slots__ = ()
+
+
+def height_over(domain: IndexSet, body: Term) -> int:
+    """The height of a sum or maximum of a term over a set."""
+    return max(domain.height, body.height) + 1
 
 
 def bound(height: int, count: int) -> tuple[Variable, ...]:

@@ -13,6 +13,7 @@ from argus.terms.binding import Binding
 from argus.terms.fuse import fused, shape
 from argus.terms.integers import Variable
 from argus.terms.leaves import Generator, Max
+from argus.terms.naming import generator_of
 from argus.terms.sets import IndexSet
 from argus.terms.sums import renamed
 from argus.terms.term import MINUS_INFINITY, Term, leaf_term, undefined
@@ -66,12 +67,17 @@ def maximum_of_generators(world: World, generators: Sequence[Generator]) -> Term
 
 def rebound_maximum(world: World, sources: Sequence[Source]) -> Term:
     """The maximum over sources whose variables are bound already."""
-    opened: list[Source] = []
+    return maximum_over(world, opened(world, sources))
+
+
+def opened(world: World, sources: Sequence[Source]) -> list[Source]:
+    """The same sources with bound variables that nothing else has."""
+    found: list[Source] = []
     for names, domain, body in sources:
         env, fresh = renamed(world, names)
         inner = world.substitute(domain, env)
-        opened.append((fresh, inner, world.substitute(body, env)))
-    return maximum_over(world, opened)
+        found.append((fresh, inner, world.substitute(body, env)))
+    return found
 
 
 def _generator(
@@ -79,20 +85,19 @@ def _generator(
 ) -> Generator:
     closed = world.close(domain) if variables else domain
     made = Binding(world, variables, closed, term).canonical(counted=False)
-    return Generator(made.count, made.domain, made.body)
+    return Generator(len(made.variables), made.domain, made.body)
 
 
 def _put(world: World, found: list[Generator], new: Generator) -> None:
     """Add a generator, or its points to one whose term differs in sets only."""
-    count = len(new.variables)
     for place, old in enumerate(found):
-        if len(old.variables) != count:
+        if old.variables != new.variables:
             continue
         if shape(world, old.body) != shape(world, new.body):
             continue
         body = fused(world, old.body, old.domain, new.body, new.domain)
         if body is not None:
-            domain = world.canonical(old.domain | new.domain)
-            found[place] = Generator(count, domain, body)
+            both = old.domain | new.domain
+            found[place] = generator_of(world, old.variables, both, body)
             return
     found.append(new)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import cast
 
 from argus.terms.integers import Atom, Integer, Truncated, Truth
-from argus.terms.leaves import Carried, Element, Leaf, Max, Scalar, Sum, Whole
+from argus.terms.leaves import Carried, Element, Generated, Leaf, Scalar, Sum, Whole
 from argus.terms.sets import IndexSet
 from argus.terms.term import Term
 from argus.terms.value import Value
@@ -63,7 +63,7 @@ def inputs_of_leaf(world: World, leaf: Leaf) -> frozenset[Leaf]:
             return _in_atom(world, leaf.atom)
         case Sum():
             return _in_set(world, leaf.domain) | _in_term(world, leaf.body)
-        case Max():
+        case Generated():
             found = _NONE
             for generator in leaf.generators:
                 found |= _in_set(world, generator.domain)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import TypeAlias
 
 from argus.terms.integers import Atom, Integer, Opaque, Variable
-from argus.terms.leaves import Call, Carried, Element, Leaf, Max, Sum, Whole
+from argus.terms.leaves import Call, Carried, Element, Generated, Leaf, Sum, Whole
 from argus.terms.term import Term
 
 Place: TypeAlias = tuple[str, ...]
@@ -62,8 +62,8 @@ def _in_leaf(leaf: Leaf, place: Place) -> Iterator[tuple[Place, Integer]]:
                 yield from _in_integer(index, (*place, "x", name, str(number)))
         case Whole():
             yield from _in_integer(Integer.atom(leaf.atom), (*place, "whole"))
-        case Sum() | Max():
-            kind = "sum" if isinstance(leaf, Sum) else "max"
+        case Sum() | Generated():
+            kind = "sum" if isinstance(leaf, Sum) else leaf.function
             for inner in leaf.terms:
                 yield from _in_term(inner, (*place, kind))
         case _:

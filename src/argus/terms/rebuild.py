@@ -5,19 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from argus.terms.arithmetic import called
+from argus.terms.folds import refolded
 from argus.terms.integers import Integer, Variable
 from argus.terms.leaves import (
     Base,
     Call,
     Carried,
     Element,
+    Fold,
+    Generated,
     Generator,
     Leaf,
     Max,
     Sum,
     Whole,
 )
-from argus.terms.maxima import maximum_of_generators, rebound_maximum
+from argus.terms.maxima import Source, maximum_of_generators, maximum_over
+from argus.terms.naming import generator_of, sum_of
 from argus.terms.powers import exponential, raised
 from argus.terms.sums import renamed, sum_over
 from argus.terms.term import ZERO, Term, leaf_term, number, whole
@@ -68,13 +73,15 @@ def _in_leaf(world: World, leaf: Leaf, env: Environment) -> Term:
             return whole(world.atom_value(leaf.atom, env))
         case Call():
             args = [substituted(world, a, env) for a in leaf.args]
-            return leaf_term(Call(leaf.function, args))
+            return called(world, leaf.function, args)
         case Base():
             return substituted(world, leaf.term, env)
         case Sum():
             return _in_sum(world, leaf, env)
         case Max():
             return _in_maximum(world, leaf, env)
+        case Fold():
+            return refolded(world, leaf, _opened(world, leaf, env))
         case _:
             raise TypeError(f"variables in {type(leaf).__name__}")
 
@@ -82,12 +89,10 @@ def _in_leaf(world: World, leaf: Leaf, env: Environment) -> Term:
 def _in_sum(world: World, leaf: Sum, env: Environment) -> Term:
     """A sum keeps its variables where others are only renamed."""
     if is_renaming(env):
-        domain = world.canonical(world.substitute(leaf.domain, env))
+        domain = world.substitute(leaf.domain, env)
         body = substituted(world, leaf.body, env)
-        if domain.is_nothing:
-            return ZERO
         if body.height == leaf.body.height and not domain.is_universe:
-            return leaf_term(Sum(len(leaf.variables), domain, body))
+            return sum_of(world, leaf.variables, domain, body)
     opened, fresh = renamed(world, leaf.variables)
     both = {**env, **opened}
     domain = world.substitute(leaf.domain, both)
@@ -98,35 +103,27 @@ def _in_maximum(world: World, leaf: Max, env: Environment) -> Term:
     if is_renaming(env):
         generators: list[Generator] = []
         for old in leaf.generators:
-            domain = world.canonical(world.substitute(old.domain, env))
+            domain = world.substitute(old.domain, env)
             body = substituted(world, old.body, env)
             if body.height != old.body.height:
                 break
-            if not domain.is_nothing:
-                generators.append(Generator(len(old.variables), domain, body))
+            made = generator_of(world, old.variables, domain, body)
+            if not made.domain.is_nothing:
+                generators.append(made)
         else:
             return maximum_of_generators(world, generators)
-    return rebound_maximum(
-        world,
-        [
-            (
-                list(renaming.values()),
-                world.substitute(old.domain, {**env, **_integers(renaming)}),
-                world.substitute(old.body, {**env, **_integers(renaming)}),
-            )
-            for old in leaf.generators
-            for renaming in [_fresh_names(world, old.variables)]
-        ],
-    )
+    return maximum_over(world, _opened(world, leaf, env))
 
 
-def _fresh_names(world: World, names: tuple[Variable, ...]) -> dict[Variable, Variable]:
-    _, fresh = renamed(world, names)
-    return dict(zip(names, fresh, strict=True))
-
-
-def _integers(renaming: Mapping[Variable, Variable]) -> dict[Variable, Integer]:
-    return {v: Integer.atom(w) for v, w in renaming.items()}
+def _opened(world: World, leaf: Generated, env: Environment) -> list[Source]:
+    """Generators with bound variables that nothing else has, and others replaced."""
+    sources: list[Source] = []
+    for old in leaf.generators:
+        names, fresh = renamed(world, old.variables)
+        both = {**env, **names}
+        domain = world.substitute(old.domain, both)
+        sources.append((fresh, domain, world.substitute(old.body, both)))
+    return sources
 
 
 def is_renaming(env: Environment) -> bool:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from argus.terms.cast import to_real, to_truth
+from argus.terms.cast import to_real, to_truth, truncated
+from argus.terms.folds import fold
 from argus.terms.integers import Integer, Variable
 from argus.terms.maxima import Source, maximum_over
 from argus.terms.sets import IndexSet, intersection
@@ -24,7 +25,9 @@ def reduce(
 ) -> Value:
     """A value reduced over variables, within their bounds and a set.
 
-    ``function`` is sum, max, min, any or all. Raises Unknown for another.
+    ``function`` is sum, prod, max, min, argmax, argmin, any or all. The place of an
+    extreme is the value of the one variable, the first where there are several.
+    Raises Unknown for another function.
     """
     names = [_variable(v) for v in variables]
     atoms = [world.facts([(v,)]) for v in names]
@@ -45,6 +48,12 @@ def reduce(
         ]
         found = maximum_over(world, sources)
         return Value.real(found if largest else -found)
+    if function == "prod":
+        return Value.real(fold(world, "prod", [(names, s, x) for s, x in cases]))
+    if function in ("argmax", "argmin") and len(names) == 1:
+        sign = 1 if function == "argmax" else -1
+        place = fold(world, "argmax", [(names, s, x.scaled(sign)) for s, x in cases])
+        return Value.whole(truncated(world, place))
     raise Unknown(f"the reduction {function}")
 
 

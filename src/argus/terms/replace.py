@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from argus.terms.apply import apply, lifted
 from argus.terms.cast import to_integer, to_real
+from argus.terms.folds import refolded
 from argus.terms.integers import (
     Applied,
     Atom,
@@ -25,6 +26,8 @@ from argus.terms.leaves import (
     Call,
     Carried,
     Element,
+    Fold,
+    Generated,
     Leaf,
     Max,
     Scalar,
@@ -154,7 +157,9 @@ class _Replacement:
             case Sum():
                 return Value.real(self._sum(leaf))
             case Max():
-                return Value.real(self._maximum(leaf))
+                return Value.real(maximum_over(self.world, self._sources(leaf)))
+            case Fold():
+                return Value.real(refolded(self.world, leaf, self._sources(leaf)))
             case _:
                 return Value.real(leaf_term(leaf))
 
@@ -181,7 +186,7 @@ class _Replacement:
             total = total + sum_over(self.world, fresh, domain & where, body)
         return tidy(self.world, total)
 
-    def _maximum(self, leaf: Max) -> Term:
+    def _sources(self, leaf: Generated) -> list[Source]:
         sources: list[Source] = []
         for generator in leaf.generators:
             names, fresh = renamed(self.world, generator.variables)
@@ -189,7 +194,7 @@ class _Replacement:
             domain = inner.set(generator.domain)
             for where, body in inner.term(generator.body).terms:
                 sources.append((fresh, domain & where, body))
-        return maximum_over(self.world, sources)
+        return sources
 
     # -- integers and sets, in which data is compared
 

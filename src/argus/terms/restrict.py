@@ -7,15 +7,17 @@ over none is minus infinity.
 
 from __future__ import annotations
 
-from argus.terms.arithmetic import multiply
-from argus.terms.integers import Variable
-from argus.terms.leaves import Base, Call, Leaf, Max, Sum
+from argus.terms.arithmetic import called, multiply
+from argus.terms.cast import truncated
+from argus.terms.folds import rebound_fold
+from argus.terms.integers import Atom, Truncated, Truth, Variable
+from argus.terms.leaves import Base, Call, Fold, Generated, Leaf, Sum, Whole
 from argus.terms.maxima import Source, rebound_maximum
 from argus.terms.powers import exponential, raised
 from argus.terms.sets import IndexSet
 from argus.terms.settle import settled
 from argus.terms.sums import rebound, tidy
-from argus.terms.term import ZERO, Term, leaf_term, number
+from argus.terms.term import ZERO, Term, leaf_term, number, whole
 from argus.terms.unknown import Unknown
 from argus.terms.world import World
 
@@ -76,7 +78,7 @@ def _in_leaf(
                 return restrict(world, leaf.body, relevant, hidden)
             body = restrict(world, leaf.body, domain, frozenset(leaf.variables))
             return rebound(world, leaf, domain, body)
-        case Max():
+        case Generated():
             sources: list[Source] = []
             for generator in leaf.generators:
                 relevant = _relevant(world, where, hidden - generator.free)
@@ -88,14 +90,32 @@ def _in_leaf(
                     if not names and everywhere:
                         domain = IndexSet.universe
                     sources.append((names, domain, body))
+            if isinstance(leaf, Fold):
+                return rebound_fold(world, leaf, sources)
             return rebound_maximum(world, sources)
+        case Whole():
+            return _in_whole(world, leaf.atom, where, hidden)
         case Call():
             args = [restrict(world, a, where, hidden) for a in leaf.args]
-            return leaf_term(Call(leaf.function, args))
+            return called(world, leaf.function, args)
         case Base():
             return restrict(world, leaf.term, where, hidden)
         case _:
             return leaf_term(leaf)
+
+
+def _in_whole(
+    world: World, atom: Atom, where: IndexSet, hidden: frozenset[Variable]
+) -> Term:
+    """A number made of data: a truth, or what is cut to an integer."""
+    if isinstance(atom, Truth | Truncated):
+        assert isinstance(atom.term, Term)
+        inner = restrict(world, atom.term, where, hidden)
+        if inner.special is None:
+            if isinstance(atom, Truncated):
+                return whole(truncated(world, inner))
+            return whole(world.truth_of(atom.op, inner))
+    return leaf_term(Whole(atom))
 
 
 def _relevant(world: World, where: IndexSet, hidden: frozenset[Variable]) -> IndexSet:

@@ -205,6 +205,11 @@ class IndexSet:
                 )
         return self._monomials
 
+    @property
+    def height(self) -> int:
+        """How deep sums and maxima stand in the data that it compares."""
+        return max((a.height for m in self.monomials for a in m), default=0)
+
     def variables(self) -> frozenset[Variable]:
         """Variables that it depends on, also through opaque atoms."""
         found: set[Variable] = set()

@@ -18,9 +18,9 @@ from argus.terms.leaves import (
     Call,
     Carried,
     Element,
+    Generated,
     Infinity,
     Leaf,
-    Max,
     Sum,
     Whole,
 )
@@ -174,12 +174,12 @@ class _Text:
                 return f"({self.term(leaf.term, context)})"
             case Sum():
                 return self._over("Σ", leaf.variables, leaf.domain, leaf.body, context)
-            case Max():
+            case Generated():
                 parts = [
                     self._over("", g.variables, g.domain, g.body, context)
                     for g in leaf.generators
                 ]
-                return f"max({', '.join(parts)})"
+                return f"{leaf.function}({', '.join(parts)})"
             case _:
                 return str(leaf)
 

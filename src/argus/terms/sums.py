@@ -16,7 +16,7 @@ from argus.terms.binding import Binding
 from argus.terms.fuse import fused, fused_product, shape, shape_of_product
 from argus.terms.integers import Atom, Integer, Opaque, Variable
 from argus.terms.leaves import Leaf, Sum
-from argus.terms.leaves import bound as bound_names
+from argus.terms.naming import sum_of
 from argus.terms.sets import IndexSet
 from argus.terms.term import (
     ONE,
@@ -31,6 +31,7 @@ from argus.terms.term import (
 from argus.terms.world import World
 
 Weighted = tuple[Rational, IndexSet]
+Names = tuple[Variable, ...]
 
 
 def sum_over(
@@ -75,18 +76,15 @@ def _of_product(
     outer = Term({outside: 1})
     if not found.body.parts or found.domain.is_nothing:
         return ZERO
-    if not _is_body(
-        found.body, frozenset(bound_names(found.body.height + 1, found.count))
-    ):
-        names = bound_names(found.body.height + 1, found.count)
-        return outer * sum_over(world, names, found.domain, found.body)
-    if not found.count:
+    if not _is_body(found.body, frozenset(found.variables)):
+        return outer * sum_over(world, found.variables, found.domain, found.body)
+    if not found.variables:
         return outer * found.body * indicator(world, found.domain)
     if found.body == ONE:
-        counted = _count(world, found.count, found.domain)
+        counted = _count(world, found.variables, found.domain)
         if counted is not None:
             return outer * counted
-    return outer * leaf_term(Sum(found.count, found.domain, found.body))
+    return outer * leaf_term(Sum(len(found.variables), found.domain, found.body))
 
 
 def _is_body(body: Term, bound: frozenset[Variable]) -> bool:
@@ -105,11 +103,8 @@ def rebound(world: World, old: Sum, domain: IndexSet, body: Term) -> Term:
 
     Its variables stay what they are where the body has kept its shape.
     """
-    if shape(world, body) == shape(world, old.body) and body.height == old.body.height:
-        said = world.canonical(domain)
-        if said.is_nothing:
-            return ZERO
-        return leaf_term(Sum(len(old.variables), said, body))
+    if shape(world, body) == shape(world, old.body):
+        return sum_of(world, old.variables, domain, body)
     env, fresh = renamed(world, old.variables)
     return sum_over(
         world, fresh, world.substitute(domain, env), world.substitute(body, env)
@@ -164,14 +159,14 @@ def _separated(part: Product, bound: frozenset[Variable]) -> tuple[Product, Prod
     return Product(inside, Term(within)), Product(outside, Term(beyond))
 
 
-def _count(world: World, count: int, domain: IndexSet) -> Term | None:
+def _count(world: World, names: Sequence[Variable], domain: IndexSet) -> Term | None:
     """How many points a set has, where isl gives it as a product of extents.
 
     None where an extent is rounded and depends on a position: a sum of such counts is
     often simpler than each, the rows of all lanes together, and is found as one sum.
     """
-    names = Sum(count, domain, ONE).variables
     total = ONE
+    none = IndexSet.nothing
     closed = world.close(domain)
     for name in names:
         found = affine.extent(world, closed, name)
@@ -180,9 +175,11 @@ def _count(world: World, count: int, domain: IndexSet) -> Term | None:
         if any(_rounds_positions(atom) for end in found for atom in end.atoms()):
             return None
         least, largest = found
-        total = total * whole(largest - least + 1)
+        extent = largest - least + 1
+        none = none | world.compare(extent, "==", 0)
+        total = total * whole(extent)
         closed = closed.without([world.space.name((name,))])
-    return total * indicator(world, closed)
+    return total * indicator(world, closed | none)
 
 
 def _rounds_positions(atom: Atom) -> bool:
@@ -222,7 +219,7 @@ def _collected(world: World, term: Term) -> Term:
 def _tidied(world: World, term: Term) -> Term:
     term = _collected(world, term)
     kept: dict[Product, Rational] = {}
-    alike: dict[tuple[Product, int, str], list[tuple[Rational, Sum]]] = {}
+    alike: dict[tuple[Product, Names, str], list[tuple[Rational, Sum]]] = {}
     for part, coefficient in term.parts.items():
         sums = [
             leaf
@@ -234,19 +231,17 @@ def _tidied(world: World, term: Term) -> Term:
             continue
         first = min(sums, key=lambda s: (len(s.variables), shape(world, s.body)))
         rest = Product({f: y for f, y in part.factors if f is not first}, part.exponent)
-        group = (rest, len(first.variables), shape(world, first.body))
+        group = (rest, first.variables, shape(world, first.body))
         alike.setdefault(group, []).append((coefficient, first))
     if all(len(sums) == 1 for sums in alike.values()):
         return term
     total = Term(kept)
-    for (rest, count, _), sums in alike.items():
+    for (rest, names, _), sums in alike.items():
         outer = Term({rest: 1})
         for body, weighted in _by_body(world, sums):
             for coefficient, domain in _disjoint(weighted):
-                said = world.canonical(domain)
-                if not said.is_nothing:
-                    made = leaf_term(Sum(count, said, body))
-                    total = total + outer * made.scaled(coefficient)
+                made = sum_of(world, names, domain, body)
+                total = total + outer * made.scaled(coefficient)
     return total
 
 

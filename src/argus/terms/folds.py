@@ -1,0 +1,70 @@
+"""Products over sets of points, and places of extremes: functions of a family.
+
+Nothing is known of them but that they are functions of the numbers at the points: two
+are equal where the families are. A factor of 1 is left out of a product, and minus
+infinity is never the largest number of several, one of which is finite: a convention.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from argus.terms.binding import Binding
+from argus.terms.leaves import Fold, Generator
+from argus.terms.maxima import Source, opened
+from argus.terms.naming import generator_of
+from argus.terms.term import MINUS_INFINITY, ONE, Term, leaf_term, undefined
+from argus.terms.world import World
+
+
+def fold(world: World, function: str, sources: Sequence[Source]) -> Term:
+    """A product ("prod") or the first place of the largest number ("argmax")."""
+    neutral = ONE if function == "prod" else MINUS_INFINITY
+    found: list[Generator] = []
+    for variables, domain, term in sources:
+        closed = world.close(domain)
+        if world.is_empty(closed) or not variables:
+            if not closed.is_nothing and not variables:
+                return undefined(f"{function} of a number by itself")
+            continue
+        if term == neutral:
+            if function == "argmax":
+                world.convention("the largest number of a row is not minus infinity")
+            continue
+        if term.special is not None:
+            return undefined(f"{function} of {term}")
+        binding = Binding(world, variables, closed, term)
+        if function == "prod":
+            made = binding.canonical(counted=True)
+        else:
+            made = binding.positional()
+        one = Generator(len(made.variables), made.domain, made.body)
+        _put(world, found, one)
+    if not found:
+        return ONE if function == "prod" else undefined("the place of no number")
+    return leaf_term(Fold(function, found))
+
+
+def _put(world: World, found: list[Generator], new: Generator) -> None:
+    """Add a generator, or its points to one of the same term that has none of them.
+
+    A number that occurs twice is a factor twice.
+    """
+    for place, old in enumerate(found):
+        if old.variables != new.variables or old.body != new.body:
+            continue
+        if world.is_empty(old.domain & new.domain):
+            both = old.domain | new.domain
+            found[place] = generator_of(world, old.variables, both, new.body)
+            return
+    found.append(new)
+
+
+def refolded(world: World, leaf: Fold, sources: Sequence[Source]) -> Term:
+    """The same function of other sources."""
+    return fold(world, leaf.function, sources)
+
+
+def rebound_fold(world: World, leaf: Fold, sources: Sequence[Source]) -> Term:
+    """The same function of sources whose variables are bound already."""
+    return fold(world, leaf.function, opened(world, sources))
