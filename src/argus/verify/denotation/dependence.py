@@ -11,11 +11,11 @@ from argus.terms import (
     Constant,
     Element,
     Entry,
+    Generated,
     IndexSet,
     Infinity,
     Integer,
     Leaf,
-    Max,
     Opaque,
     Scalar,
     Sum,
@@ -74,7 +74,7 @@ def _in_leaf(leaf: Leaf) -> frozenset[str]:
             return found | {leaf.name}
         case Sum():
             return found | carried_in_set(leaf.domain)
-        case Max():
+        case Generated():
             for generator in leaf.generators:
                 found |= carried_in_set(generator.domain)
             return found

@@ -152,9 +152,9 @@ class _Comparison:
     def _case(self, at: IndexSet, mine: Case, theirs: Case) -> Mismatch | None:
         a, b = mine[1], theirs[1]
         if isinstance(a, Integer) and isinstance(b, Integer):
-            if self.world.is_empty(at & self.world.compare(a, "!=", b)):
+            other = at & self.world.compare(a, "!=", b)
+            if self.world.is_empty(other):
                 return None
-            return Mismatch(at, whole(a), whole(b))
         left = whole(a) if isinstance(a, Integer) else a
         right = whole(b) if isinstance(b, Integer) else b
         return same(self.world, at, left, right)

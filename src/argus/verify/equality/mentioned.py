@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from argus.terms import (
     Carried,
     Element,
+    Generated,
     IndexSet,
     Integer,
     Leaf,
-    Max,
     Opaque,
     Sum,
     Term,
@@ -53,7 +53,7 @@ def domains(term: Term) -> Iterator[tuple[Leaf, IndexSet, int]]:
         match leaf:
             case Sum():
                 yield leaf, leaf.domain, 0
-            case Max():
+            case Generated():
                 for number, generator in enumerate(leaf.generators):
                     yield leaf, generator.domain, number
             case _:
@@ -98,7 +98,7 @@ def _bound(leaf: Leaf) -> Iterator[object]:
     match leaf:
         case Sum():
             yield from leaf.variables
-        case Max():
+        case Generated():
             for generator in leaf.generators:
                 yield from generator.variables
         case _:
