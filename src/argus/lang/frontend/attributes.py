@@ -18,11 +18,11 @@ from argus.lang.frontend.values import (
     ElementValue,
     Method,
     Namespace,
-    Scalar,
+    ScalarValue,
     SharedValue,
     SlotValue,
     StagedValue,
-    Static,
+    StaticValue,
     TensorValue,
     TileValue,
     TupleValue,
@@ -39,16 +39,16 @@ def attribute(e: Elaborator, value: Value, name: str, node: ast.Attribute) -> Va
             return lookup.language(e, name, e.span(node))
         case Namespace(name="layouts"), _ if f"layouts.{name}" in HANDLERS:
             return Builtin(f"layouts.{name}")
-        case Static(value=DType() as dtype), "bits" | "bytes":
-            return Static(dtype.bits if name == "bits" else dtype.bytes)
-        case Static(value=DType()), "tile":
+        case StaticValue(value=DType() as dtype), "bits" | "bytes":
+            return StaticValue(dtype.bits if name == "bits" else dtype.bytes)
+        case StaticValue(value=DType()), "tile":
             return Method(value, "ElementType.tile")
         case TensorValue(extents=extents), "shape":
             return TupleValue(tuple(number(x) for x in extents))
         case TensorValue(tensor=tensor), "dtype":
-            return Static(tensor.dtype)
+            return StaticValue(tensor.dtype)
         case TensorValue(dims=dims), "dims":
-            return TupleValue(tuple(Static(d) for d in dims))
+            return TupleValue(tuple(StaticValue(d) for d in dims))
         case TileValue(tile=t), "shape" | "dims" | "dtype":
             return _facts(t.shape, t.dims, t.dtype, name)
         case SharedValue(view=v), "shape" | "dims" | "dtype":
@@ -58,7 +58,7 @@ def attribute(e: Elaborator, value: Value, name: str, node: ast.Attribute) -> Va
         case ((TileValue() | SharedValue()), "T"):
             return transposed(e, value, node)
         case ElementValue(argument=i), _:
-            return Scalar(component(i, name))
+            return ScalarValue(component(i, name))
         case SlotValue(ring=ring), _ if name in ring.fields:
             return field_of(e, value, name)
         case _:
@@ -73,11 +73,11 @@ def _facts(
 ) -> Value:
     match name:
         case "shape":
-            return TupleValue(tuple(Static(n) for n in shape))
+            return TupleValue(tuple(StaticValue(n) for n in shape))
         case "dims":
-            return TupleValue(tuple(Static(d) for d in dims))
+            return TupleValue(tuple(StaticValue(d) for d in dims))
         case _:
-            return Static(dtype)
+            return StaticValue(dtype)
 
 
 def transposed(

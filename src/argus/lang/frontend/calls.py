@@ -18,7 +18,13 @@ from argus.ir.expr import Expr
 from argus.ir.ops import Tile
 from argus.lang.frontend import coerce
 from argus.lang.frontend.state import Elaborator, suggest
-from argus.lang.frontend.values import Scalar, Static, TupleValue, Value, describe
+from argus.lang.frontend.values import (
+    ScalarValue,
+    StaticValue,
+    TupleValue,
+    Value,
+    describe,
+)
 from argus.lang.names import FUNCTIONS, LAYOUTS, METHODS
 from argus.layout import Fragment
 
@@ -36,7 +42,7 @@ class Arg:
 
 
 @dataclass(eq=False)
-class Call:
+class BoundCall:
     """A call whose arguments are bound to the parameters of the stub."""
 
     e: Elaborator
@@ -49,7 +55,7 @@ class Call:
 
     def given(self, name: str) -> bool:
         """Whether the argument is there and not `None`."""
-        return name in self.args and self.args[name].value != Static(None)
+        return name in self.args and self.args[name].value != StaticValue(None)
 
     def value(self, name: str) -> Value:
         """The argument as it is."""
@@ -78,9 +84,9 @@ class Call:
         if not self.given(name):
             return default
         value = self.value(name)
-        if isinstance(value, Static) and isinstance(value.value, bool):
+        if isinstance(value, StaticValue) and isinstance(value.value, bool):
             return value.value
-        if isinstance(value, Scalar):
+        if isinstance(value, ScalarValue):
             raise self.e.fail(
                 "AG0108",
                 self.where(name),
@@ -168,7 +174,7 @@ class Call:
         if not self.given(name):
             return None
         value = self.value(name)
-        if isinstance(value, Static) and isinstance(value.value, Fragment):
+        if isinstance(value, StaticValue) and isinstance(value.value, Fragment):
             return value.value
         raise self.e.fail(
             "AG0105",
@@ -187,7 +193,7 @@ class Call:
         return self.e.fail("AG0105", self.where(name), message, help=help)
 
 
-Handler = Callable[[Call], Value]
+Handler = Callable[[BoundCall], Value]
 HANDLERS: dict[str, Handler] = {}
 """Functions by name (`load`, `layouts.blocked`) and methods (`Tile.to`)."""
 
@@ -244,7 +250,7 @@ def bind(
     positional: list[Arg],
     keywords: list[tuple[str, Arg]],
     span: Span,
-) -> Call:
+) -> BoundCall:
     """Bind arguments to the parameters of a stub.
 
     Raises ArgusError (AG0104) for too many, too few, unknown or repeated arguments.
@@ -293,4 +299,4 @@ def bind(
             raise e.fail(
                 "AG0104", span, f"`{short}` needs an argument `{p.name}`", notes=note
             )
-    return Call(e, name, span, receiver, args, extra)
+    return BoundCall(e, name, span, receiver, args, extra)

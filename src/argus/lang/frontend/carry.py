@@ -22,10 +22,10 @@ from argus.ir.ops import (
 from argus.lang.frontend.broadcast import unify_dims
 from argus.lang.frontend.state import Dims, Elaborator
 from argus.lang.frontend.values import (
-    Scalar,
+    ScalarValue,
     SlotMode,
     SlotValue,
-    Static,
+    StaticValue,
     TileValue,
     TupleValue,
     Unavailable,
@@ -104,13 +104,13 @@ def open_value(
             dims = plan.dims.get(path, t.dims)
             arg = Tile(t.dtype, t.shape, dims, t.span, name=name)
             return TileValue(arg), OpenTile(t, arg)
-        case Scalar(expr=expr):
+        case ScalarValue(expr=expr):
             opened = _open_scalar(e, plan, path, expr, static=False)
-            return Scalar(opened.arg), opened
-        case Static(value=bool() | int() | float() as v):
+            return ScalarValue(opened.arg), opened
+        case StaticValue(value=bool() | int() | float() as v):
             init = Const(float(v)) if path in plan.floats else Const(v)
             opened = _open_scalar(e, plan, path, init, static=True)
-            return Scalar(opened.arg), opened
+            return ScalarValue(opened.arg), opened
         case SlotValue(ring=ring, n=n, mode=mode):
             opened = _open_scalar(e, plan, path, n, static=False)
             return SlotValue(ring, opened.arg, mode), OpenSlot(ring, mode, opened)
@@ -156,8 +156,8 @@ def close_value(
     match opened, value:
         case OpenTile(), TileValue(tile=t):
             return _close_tile(e, plan, path, opened, t, span, out)
-        case OpenScalar(), Scalar() | Static(value=bool() | int() | float()):
-            expr = value.expr if isinstance(value, Scalar) else _const(value)
+        case OpenScalar(), ScalarValue() | StaticValue(value=bool() | int() | float()):
+            expr = value.expr if isinstance(value, ScalarValue) else _const(value)
             return number(_close_scalar(e, plan, path, opened, expr, span, out))
         case OpenSlot(ring=ring, mode=mode, n=OpenScalar() as n), SlotValue() if (
             value.ring is ring and value.mode == mode
@@ -180,7 +180,7 @@ def close_value(
             raise _type_change(e, path, before, value, span)
 
 
-def _const(value: Static) -> Expr:
+def _const(value: StaticValue) -> Expr:
     v = value.value
     return Const(v) if isinstance(v, bool | int | float) else Const(0)
 
@@ -190,7 +190,7 @@ def _inside(opened: Open) -> Value:
         case OpenTile(arg=arg):
             return TileValue(arg)
         case OpenScalar(arg=arg):
-            return Scalar(arg)
+            return ScalarValue(arg)
         case OpenSlot(ring=ring, mode=mode):
             return SlotValue(ring, Const(0), mode)
         case OpenTuple(items=items):
@@ -258,7 +258,7 @@ def _close_scalar(
             plan.changed = True
             return expr
         if (arg.type, expr.type) != ("float", "int"):
-            raise _type_change(e, path, Scalar(arg), Scalar(expr), span)
+            raise _type_change(e, path, ScalarValue(arg), ScalarValue(expr), span)
         expr = binary("*", expr, 1.0)
     if arg.nonneg and not nonnegative(e.expand(expr)) and not nonnegative(expr):
         plan.signed.add(path)
@@ -292,11 +292,11 @@ def merge_value(
             tiles.append(TileMerge(a, b, made))
             return TileValue(made)
         case (
-            (Scalar() | Static(value=bool() | int() | float())),
-            (Scalar() | Static(value=bool() | int() | float())),
+            (ScalarValue() | StaticValue(value=bool() | int() | float())),
+            (ScalarValue() | StaticValue(value=bool() | int() | float())),
         ):
-            x = then.expr if isinstance(then, Scalar) else _const(then)
-            y = other.expr if isinstance(other, Scalar) else _const(other)
+            x = then.expr if isinstance(then, ScalarValue) else _const(then)
+            y = other.expr if isinstance(other, ScalarValue) else _const(other)
             if {x.type, y.type} == {"int", "float"}:
                 x, y = _floats(x), _floats(y)
             if x.type == y.type:

@@ -10,10 +10,10 @@ from argus.ir.dtypes import DType
 from argus.ir.expr import Const, Expr, binary
 from argus.lang.frontend.state import Dims, Elaborator, is_name
 from argus.lang.frontend.values import (
-    Scalar,
+    ScalarValue,
     SharedValue,
     StagedValue,
-    Static,
+    StaticValue,
     TensorValue,
     TileValue,
     TupleValue,
@@ -28,9 +28,9 @@ MAX_EXTENT = 1 << 20
 
 def static_int(e: Elaborator, value: Value, span: Span, what: str) -> int:
     """A static integer."""
-    if isinstance(value, Static) and type(value.value) is int:
+    if isinstance(value, StaticValue) and type(value.value) is int:
         return value.value
-    if isinstance(value, Static) and isinstance(value.value, float):
+    if isinstance(value, StaticValue) and isinstance(value.value, float):
         whole = value.value.is_integer()
         raise e.fail(
             "AG0105",
@@ -38,7 +38,7 @@ def static_int(e: Elaborator, value: Value, span: Span, what: str) -> int:
             f"{what} is a whole number, and this is {value.value}",
             help="use `//` instead of `/`" if whole else None,
         )
-    if isinstance(value, Scalar):
+    if isinstance(value, ScalarValue):
         raise e.fail(
             "AG0108",
             span,
@@ -64,9 +64,9 @@ def positive(e: Elaborator, value: Value, span: Span, what: str) -> int:
 def scalar(e: Elaborator, value: Value, span: Span, what: str) -> Expr:
     """A number or truth value, static or not, as an expression."""
     match value:
-        case Static(value=bool() | int() | float() as v):
+        case StaticValue(value=bool() | int() | float() as v):
             return Const(v)
-        case Scalar(expr=expr):
+        case ScalarValue(expr=expr):
             return expr
         case ViewValue():
             raise e.fail(
@@ -153,7 +153,7 @@ def shape(e: Elaborator, value: Value, span: Span, what: str) -> tuple[int, ...]
 
 def dtype(e: Elaborator, value: Value, span: Span) -> DType:
     """An element type."""
-    if isinstance(value, Static) and isinstance(value.value, DType):
+    if isinstance(value, StaticValue) and isinstance(value.value, DType):
         return value.value
     raise e.fail(
         "AG0105",
@@ -165,7 +165,7 @@ def dtype(e: Elaborator, value: Value, span: Span) -> DType:
 
 def text(e: Elaborator, value: Value, span: Span, what: str) -> str:
     """A static text."""
-    if isinstance(value, Static) and isinstance(value.value, str):
+    if isinstance(value, StaticValue) and isinstance(value.value, str):
         return value.value
     raise e.fail("AG0105", span, f"{what} is a text, and this is {describe(value)}")
 
@@ -190,7 +190,7 @@ def dim_names(e: Elaborator, value: Value, span: Span, rank: int) -> Dims:
 
 def axis_of(e: Elaborator, value: Value, span: Span, dims: Dims) -> int:
     """An axis by its dimension name, or by number."""
-    if isinstance(value, Static) and type(value.value) is int:
+    if isinstance(value, StaticValue) and type(value.value) is int:
         axis = value.value
         if not -len(dims) <= axis < len(dims):
             raise e.fail(

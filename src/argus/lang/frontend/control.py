@@ -15,7 +15,7 @@ from argus.ir.divisors import define
 from argus.ir.expr import Const, Expr, Sym, divisor, nonnegative
 from argus.ir.ops import Block, For, If, ScalarMerge, TileMerge
 from argus.lang.frontend import coerce
-from argus.lang.frontend.calls import Call
+from argus.lang.frontend.calls import BoundCall
 from argus.lang.frontend.carry import (
     BROKEN,
     CarryPlan,
@@ -33,9 +33,9 @@ from argus.lang.frontend.liveness import assigned, stores
 from argus.lang.frontend.state import MAX_READINGS, MAX_UNROLL, Elaborator
 from argus.lang.frontend.values import (
     Builtin,
-    Scalar,
+    ScalarValue,
     SlotMode,
-    Static,
+    StaticValue,
     TileValue,
     TupleValue,
     Unavailable,
@@ -86,9 +86,9 @@ def run_for(e: Elaborator, node: ast.For) -> None:
     )
 
 
-def _static_items(e: Elaborator, call: Call) -> list[Value]:
+def _static_items(e: Elaborator, call: BoundCall) -> list[Value]:
     def bound(name: str, default: int) -> int:
-        if call.given(name) and isinstance(call.value(name), Scalar):
+        if call.given(name) and isinstance(call.value(name), ScalarValue):
             raise e.fail(
                 "AG0006",
                 call.where(name),
@@ -111,7 +111,7 @@ def _static_items(e: Elaborator, call: Call) -> list[Value]:
             f"the loop would be unrolled more than {MAX_UNROLL} times",
             help="use `ag.range` for a loop that runs on the GPU",
         )
-    return [Static(i) for i in items]
+    return [StaticValue(i) for i in items]
 
 
 def _unroll(e: Elaborator, node: ast.For, items: list[Value]) -> None:
@@ -132,7 +132,7 @@ def assign_target(e: Elaborator, target: ast.expr, value: Value) -> None:
             bind_name(e, name, value, target)
         case ast.Tuple(elts=elts) | ast.List(elts=elts):
             span = e.span(target)
-            if len(elts) == 1 and isinstance(value, Scalar | Static):
+            if len(elts) == 1 and isinstance(value, ScalarValue | StaticValue):
                 value = TupleValue((value,))  # `(i,) = ag.block(n)` and `i = ...`
             if not isinstance(value, TupleValue):
                 raise e.fail("AG0111", span, f"{describe(value)} cannot be unpacked")
@@ -161,7 +161,7 @@ def bind_name(e: Elaborator, name: str, value: Value, node: ast.expr) -> None:
     match value:
         case TileValue(tile=t) if t.name == "t":
             t.name = name
-        case Scalar(expr=expr):
+        case ScalarValue(expr=expr):
             value = number(e.let(name, expr, e.span(node)))
         case _:
             pass
@@ -238,8 +238,8 @@ def _read_body(e: Elaborator, node: ast.For, head: LoopHead, plan: CarryPlan) ->
     ring_counters: dict[tuple[str, SlotMode], Open] = {}
     for key, n in counters.items():
         path = (f"{key[0]}_{key[1]}", 0)
-        inside, ring_counters[key] = open_value(e, plan, path, Scalar(n))
-        e.counters[key] = inside.expr if isinstance(inside, Scalar) else n
+        inside, ring_counters[key] = open_value(e, plan, path, ScalarValue(n))
+        e.counters[key] = inside.expr if isinstance(inside, ScalarValue) else n
     nonneg = nonnegative(head.start)
     name = node.target.id if isinstance(node.target, ast.Name) else head.name
     var = Sym(e.fresh(name), "loop", nonneg=nonneg)
@@ -283,14 +283,14 @@ def _read_body(e: Elaborator, node: ast.For, head: LoopHead, plan: CarryPlan) ->
             )
     after_counters = dict(counters)
     for key, one in ring_counters.items():
-        value = Scalar(e.counters[key])
+        value = ScalarValue(e.counters[key])
         if isinstance(one, OpenScalar) and value.expr == one.arg:
             continue  # this loop does not use the ring
         path = (f"{key[0]}_{key[1]}", 0)
         match _close(e, plan, path, one, value, span, closed):
-            case Scalar(expr=expr):
+            case ScalarValue(expr=expr):
                 after_counters[key] = expr
-            case Static(value=int() as n):
+            case StaticValue(value=int() as n):
                 after_counters[key] = Const(n)
             case _:
                 pass

@@ -8,7 +8,7 @@ from argus.diagnostics import ArgusError, Span
 from argus.ir.expr import Binary, BinaryOp, Expr, binary, select
 from argus.lang.frontend import coerce, statics
 from argus.lang.frontend.attributes import attribute
-from argus.lang.frontend.calls import HANDLERS, Arg, Call, bind
+from argus.lang.frontend.calls import HANDLERS, Arg, BoundCall, bind
 from argus.lang.frontend.indexing import subscript
 from argus.lang.frontend.inlining import expand_inline
 from argus.lang.frontend.lookup import lookup
@@ -20,9 +20,9 @@ from argus.lang.frontend.values import (
     InlineValue,
     LambdaValue,
     Method,
-    Scalar,
+    ScalarValue,
     SharedValue,
-    Static,
+    StaticValue,
     TensorValue,
     TileValue,
     TupleValue,
@@ -133,9 +133,9 @@ _WORDS: dict[type[ast.expr], str] = {
 def _constant(e: Elaborator, node: ast.Constant) -> Value:
     match node.value:
         case bool() | float() | str() | None:
-            return Static(node.value)
+            return StaticValue(node.value)
         case int():
-            return Static(statics.checked(e, node.value, e.span(node)))
+            return StaticValue(statics.checked(e, node.value, e.span(node)))
         case _:
             raise _unsupported(e, node, "this literal is not part of the language")
 
@@ -166,7 +166,7 @@ def operate(
             e, "dot", None, [Arg(left, spans[0]), Arg(right, spans[1])], [], span
         )
         return HANDLERS["dot"](call)
-    if isinstance(left, Static) and isinstance(right, Static):
+    if isinstance(left, StaticValue) and isinstance(right, StaticValue):
         return statics.operate(e, op, left, right, span)
     if isinstance(left, TupleValue) and isinstance(right, TupleValue):
         if isinstance(op, ast.Add):
@@ -181,7 +181,9 @@ def operate(
             help=_INSTEAD.get(type(op)),
         )
     fn, scalar_op = _ARITHMETIC[type(op)]
-    if isinstance(left, Scalar | Static) and isinstance(right, Scalar | Static):
+    if isinstance(left, ScalarValue | StaticValue) and isinstance(
+        right, ScalarValue | StaticValue
+    ):
         return _scalar_operation(e, fn, scalar_op, (left, right), spans, node)
     return elementwise(e, fn, (left, right), spans, span)
 
@@ -221,18 +223,18 @@ def _unary(e: Elaborator, node: ast.UnaryOp) -> Value:
         case ast.UAdd():
             return value
         case ast.USub():
-            if isinstance(value, Static):
+            if isinstance(value, StaticValue):
                 return statics.negative(e, value, span)
-            if isinstance(value, Scalar):
+            if isinstance(value, ScalarValue):
                 zero = 0.0 if value.expr.type == "float" else 0
                 return number(binary("-", zero, value.expr))
             return elementwise(e, "neg", (value,), (where,), span)
         case ast.Invert():
-            if isinstance(value, Scalar | Static):
+            if isinstance(value, ScalarValue | StaticValue):
                 return number(negate(coerce.condition(e, value, where, "the operand")))
             t = coerce.tile(e, value, where, "the operand")
             if t.tile.dtype.kind == "int":
-                return elementwise(e, "xor", (t, Static(-1)), (where, span), span)
+                return elementwise(e, "xor", (t, StaticValue(-1)), (where, span), span)
             return elementwise(e, "not", (t,), (where,), span)
         case _:
             raise _unsupported(e, node, None)
@@ -278,21 +280,23 @@ def _compare_pair(
     left, right = pair
     span = e.span(node)
     if isinstance(op, ast.Is | ast.IsNot):
-        if Static(None) not in pair:
+        if StaticValue(None) not in pair:
             raise _unsupported(e, node, "`is` compares with `None` only")
         same = left == right
-        return Static(same if isinstance(op, ast.Is) else not same)
+        return StaticValue(same if isinstance(op, ast.Is) else not same)
     if type(op) not in _COMPARE:
         raise _unsupported(e, node, "`in` is not part of the language")
     fn, scalar_op = _COMPARE[type(op)]
-    if isinstance(left, Static) and isinstance(right, Static):
+    if isinstance(left, StaticValue) and isinstance(right, StaticValue):
         return statics.compare(e, op, left, right, span)
     if isinstance(op, ast.Eq | ast.NotEq) and not any(
-        isinstance(v, Scalar | TileValue | ViewValue | SharedValue) for v in pair
+        isinstance(v, ScalarValue | TileValue | ViewValue | SharedValue) for v in pair
     ):
         same = left == right
-        return Static(same if isinstance(op, ast.Eq) else not same)
-    if isinstance(left, Scalar | Static) and isinstance(right, Scalar | Static):
+        return StaticValue(same if isinstance(op, ast.Eq) else not same)
+    if isinstance(left, ScalarValue | StaticValue) and isinstance(
+        right, ScalarValue | StaticValue
+    ):
         a = coerce.scalar(e, left, e.span(at[0]), "the left side")
         b = coerce.scalar(e, right, e.span(at[1]), "the right side")
         return number(binary(scalar_op, a, b))
@@ -311,16 +315,18 @@ def _boolean(e: Elaborator, node: ast.BoolOp) -> Value:
                 f"`{op}` asks a tile for one truth value",
                 help=f"use `{'&' if op == 'and' else '|'}`, with parentheses",
             )
-        if isinstance(value, Static | TensorValue | InlineValue):
+        if isinstance(value, StaticValue | TensorValue | InlineValue):
             truth = statics.truth(value)
             if truth == (op == "or"):
                 return (
-                    Static(truth) if total is None else number(binary(op, total, truth))
+                    StaticValue(truth)
+                    if total is None
+                    else number(binary(op, total, truth))
                 )
             continue
         cond = coerce.condition(e, value, e.span(item), f"an operand of `{op}`")
         total = cond if total is None else binary(op, total, cond)
-    return Static(op == "and") if total is None else number(total)
+    return StaticValue(op == "and") if total is None else number(total)
 
 
 def _conditional(e: Elaborator, node: ast.IfExp) -> Value:
@@ -350,7 +356,7 @@ def _conditional(e: Elaborator, node: ast.IfExp) -> Value:
 def static_truth(value: Value) -> bool | None:
     """The truth of a static value, or None for a run-time one."""
     match value:
-        case Static() | TupleValue() | TensorValue() | InlineValue():
+        case StaticValue() | TupleValue() | TensorValue() | InlineValue():
             return statics.truth(value)
         case _:
             return None
@@ -364,7 +370,7 @@ def _format(e: Elaborator, node: ast.JoinedStr) -> Value:
                 parts.append(text)
             case ast.FormattedValue(value=inner, conversion=-1, format_spec=None):
                 value = evaluate(e, inner)
-                if not isinstance(value, Static):
+                if not isinstance(value, StaticValue):
                     raise e.fail(
                         "AG0108",
                         e.span(inner),
@@ -373,7 +379,7 @@ def _format(e: Elaborator, node: ast.JoinedStr) -> Value:
                 parts.append(str(value.value))
             case _:
                 raise _unsupported(e, node, "conversions in texts are not supported")
-    return Static(statics.checked_text(e, "".join(parts), e.span(node)))
+    return StaticValue(statics.checked_text(e, "".join(parts), e.span(node)))
 
 
 # ---------------------------------------------------------------------- calls
@@ -391,7 +397,7 @@ def called(e: Elaborator, node: ast.Call) -> Value:
     return e.evaluate(node.func)
 
 
-def bound_call(e: Elaborator, function: Builtin | Method, node: ast.Call) -> Call:
+def bound_call(e: Elaborator, function: Builtin | Method, node: ast.Call) -> BoundCall:
     """A call of the language with its arguments evaluated and bound."""
     positional, keywords = arguments(e, node)
     receiver = function.receiver if isinstance(function, Method) else None
@@ -425,7 +431,7 @@ def _length(e: Elaborator, node: ast.Call) -> Value:
     if len(node.args) == 1 and not node.keywords:
         value = evaluate(e, node.args[0])
         if isinstance(value, TupleValue):
-            return Static(len(value.items))
+            return StaticValue(len(value.items))
     raise e.fail("AG0104", e.span(node), "`len` takes one tuple")
 
 

@@ -21,8 +21,8 @@ from argus.diagnostics import Span
 from argus.ir.expr import Const, Expr, Sym, binary, cdiv, symbols
 from argus.ir.program import BLOCK_INDEX, CLUSTER_RANK, GRID_SIZE, SM_COUNT
 from argus.lang.frontend import coerce, statics
-from argus.lang.frontend.calls import Call
-from argus.lang.frontend.state import Elaborator, Grid
+from argus.lang.frontend.calls import BoundCall
+from argus.lang.frontend.state import DeclaredGrid, Elaborator
 from argus.lang.frontend.values import TupleValue, Value, number
 
 
@@ -38,7 +38,7 @@ class LoopHead:
     bind: Callable[[Elaborator, Sym], Value]
 
 
-def loop_head(e: Elaborator, call: Call) -> LoopHead:
+def loop_head(e: Elaborator, call: BoundCall) -> LoopHead:
     """The head of `ag.range`, `ag.persistent` or `ag.persistent_tiles`.
 
     Raises ArgusError: a step that is not static and positive (AG0210), a second grid
@@ -60,7 +60,7 @@ def loop_head(e: Elaborator, call: Call) -> LoopHead:
             )
 
 
-def _range(e: Elaborator, call: Call) -> LoopHead:
+def _range(e: Elaborator, call: BoundCall) -> LoopHead:
     start: Expr = call.integer("start")
     if call.given("stop"):
         stop: Expr = call.integer("stop")
@@ -81,7 +81,7 @@ def _range(e: Elaborator, call: Call) -> LoopHead:
 
 def _persistent(
     e: Elaborator,
-    call: Call,
+    call: BoundCall,
     work: Expr,
     bind: Callable[[Elaborator, Sym], Value],
 ) -> LoopHead:
@@ -112,7 +112,7 @@ def set_grid(e: Elaborator, work: Expr, *, persistent: bool, span: Span) -> None
             f"the grid depends on {origin(odd[0])}, which is not known at launch",
             notes=("it may depend on sizes and scalar arguments",),
         )
-    made = Grid(full, persistent, span)
+    made = DeclaredGrid(full, persistent, span)
     if e.grid is not None and (e.grid.work, e.grid.persistent) != (full, persistent):
         raise e.fail(
             "AG0613",
@@ -150,7 +150,7 @@ def final_grid(e: Elaborator) -> Expr:
     return binary("*", units, c)
 
 
-def block_index(e: Elaborator, call: Call) -> Value:
+def block_index(e: Elaborator, call: BoundCall) -> Value:
     """`ag.block(...)`: the index tuple of this block, the last index fastest."""
     extents = _extents(e, call)
     if e.program.cluster > 1:
@@ -164,7 +164,7 @@ def block_index(e: Elaborator, call: Call) -> Value:
     return _digits(BLOCK_INDEX, extents)
 
 
-def _extents(e: Elaborator, call: Call) -> list[Expr]:
+def _extents(e: Elaborator, call: BoundCall) -> list[Expr]:
     """Numbers of blocks or tiles; raises ArgusError if there are none (AG0104)."""
     what = "blocks" if call.name == "block" else "tiles"
     values = call.items("extents")
@@ -192,7 +192,7 @@ def _digits(place: Expr, extents: list[Expr]) -> Value:
     return TupleValue(tuple(values)) if len(values) > 1 else values[0]
 
 
-def block_tile(e: Elaborator, call: Call) -> Value:
+def block_tile(e: Elaborator, call: BoundCall) -> Value:
     """`ag.block_tile(gm, gn, group)`: this block's tile in grouped order."""
     gm, gn = call.integer("gm"), call.integer("gn")
     c = e.program.cluster
@@ -223,7 +223,7 @@ def _grouped(
     return TupleValue((number(bm), number(bn)))
 
 
-def ceiling(call: Call) -> Value:
+def ceiling(call: BoundCall) -> Value:
     """`ag.cdiv(a, b)`; raises ArgusError for a divisor that is not positive."""
     a, b = call.integer("a"), call.integer("b")
     if isinstance(b, Const) and b.value <= 0:

@@ -18,7 +18,7 @@ from argus.lang.frontend.values import (
     BarriersValue,
     BarrierValue,
     Gathered,
-    Point,
+    PointIndex,
     RingValue,
     SharedValue,
     StagedValue,
@@ -122,13 +122,13 @@ def tensor_slice(e: Elaborator, tensor: TensorValue, node: ast.Subscript) -> Vie
 
 def _axis(
     e: Elaborator, tensor: TensorValue, i: int, item: ast.expr
-) -> Point | Window | Gathered:
+) -> PointIndex | Window | Gathered:
     dim = tensor.dims[i]
     if isinstance(item, ast.Slice):
         return _window(e, item, tensor.extents[i], dim)
     value, span = e.evaluate(item), e.span(item)
     if not isinstance(value, TileValue):
-        return Point(coerce.integer(e, value, span, "an index"))
+        return PointIndex(coerce.integer(e, value, span, "an index"))
     t = value.tile
     if len(t.shape) != 1 or t.dtype.kind != "int" or t.dtype.bits != 32:
         raise e.fail(

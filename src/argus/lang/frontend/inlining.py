@@ -9,7 +9,7 @@ from argus.lang.frontend.calls import Arg
 from argus.lang.frontend.liveness import Liveness
 from argus.lang.frontend.module import FunctionDecl
 from argus.lang.frontend.state import MAX_INLINE_DEPTH, Elaborator, Scope
-from argus.lang.frontend.values import NOTHING, Scalar, Value, number
+from argus.lang.frontend.values import NOTHING, ScalarValue, Value, number
 
 
 @lru_cache(maxsize=512)
@@ -61,7 +61,7 @@ def expand_inline(
 
 def _named(e: Elaborator, name: str, arg: Arg) -> Value:
     """An argument; a scalar gets a name, so that expansion does not multiply it."""
-    if isinstance(arg.value, Scalar):
+    if isinstance(arg.value, ScalarValue):
         return number(e.let(name, arg.value.expr, arg.span))
     return arg.value
 

@@ -12,9 +12,9 @@ from argus.lang.frontend import statics
 from argus.lang.frontend.calls import HANDLERS
 from argus.lang.frontend.liveness import Liveness
 from argus.lang.frontend.module import (
-    Elsewhere,
     FunctionDecl,
     HostValue,
+    ImportedName,
     LanguageModule,
     LanguageName,
     ModuleEnv,
@@ -26,7 +26,7 @@ from argus.lang.frontend.values import (
     Builtin,
     InlineValue,
     Namespace,
-    Static,
+    StaticValue,
     TupleValue,
     Unavailable,
     Value,
@@ -93,7 +93,7 @@ def declared(e: Elaborator, env: ModuleEnv, name: str, span: Span) -> Value | No
             return Namespace("argus")
         case LanguageName(name=original):
             return language(e, original, span)
-        case Elsewhere() as place:
+        case ImportedName() as place:
             return _elsewhere(e, place, span)
         case HostValue(value=value):
             return host_value(e, name, value, span)
@@ -138,7 +138,7 @@ def _constant(
 def is_static(value: Value) -> bool:
     """Whether a value is known at compile time and takes no operations to make."""
     match value:
-        case Static() | InlineValue() | Builtin() | Namespace():
+        case StaticValue() | InlineValue() | Builtin() | Namespace():
             return True
         case TupleValue(items=items):
             return all(is_static(i) for i in items)
@@ -146,7 +146,7 @@ def is_static(value: Value) -> bool:
             return False
 
 
-def _elsewhere(e: Elaborator, place: Elsewhere, span: Span) -> Value:
+def _elsewhere(e: Elaborator, place: ImportedName, span: Span) -> Value:
     value = declared(e, elsewhere(place), place.name, span)
     if value is None:
         raise e.fail("AG0101", span, f"there is no name `{place.name}` in {place.file}")
@@ -161,9 +161,9 @@ def language(e: Elaborator, name: str, span: Span) -> Value:
     if name in HANDLERS:
         return Builtin(name)
     if name in DTYPES:
-        return Static(DTYPES[name].dtype)
+        return StaticValue(DTYPES[name].dtype)
     if name == "inf":
-        return Static(inf)
+        return StaticValue(inf)
     if name == "layouts":
         return Namespace("layouts")
     own = library().functions.get(name)
@@ -185,13 +185,13 @@ def host_value(e: Elaborator, name: str, value: object, span: Span) -> Value:
     """
     match value:
         case bool() | float() | str() | None:
-            return Static(value)
+            return StaticValue(value)
         case int():
-            return Static(statics.checked(e, value, span))
+            return StaticValue(statics.checked(e, value, span))
         case DType():
-            return Static(value)
+            return StaticValue(value)
         case ElementType(dtype=dtype):
-            return Static(dtype)
+            return StaticValue(dtype)
         case InlineFunction():
             return InlineValue(value.declaration)
         case FunctionDecl():

@@ -46,7 +46,7 @@ class LanguageName:
 
 
 @dataclass(frozen=True, slots=True)
-class Elsewhere:
+class ImportedName:
     """`from argus.kernels.common import scale`: a name of another source file."""
 
     file: Path
@@ -77,16 +77,16 @@ class ModuleEnv:
     source: SourceText
     functions: dict[str, FunctionDecl] = field(default_factory=dict[str, FunctionDecl])
     constants: dict[str, ast.expr] = field(default_factory=dict[str, ast.expr])
-    imports: dict[str, LanguageModule | LanguageName | Elsewhere] = field(
-        default_factory=dict[str, LanguageModule | LanguageName | Elsewhere]
+    imports: dict[str, LanguageModule | LanguageName | ImportedName] = field(
+        default_factory=dict[str, LanguageModule | LanguageName | ImportedName]
     )
     host: Mapping[str, object] = field(default_factory=dict[str, object])
 
     def lookup(
         self, name: str
     ) -> (
-        FunctionDecl | ast.expr | LanguageModule | LanguageName | Elsewhere | HostValue
-        | None
+        FunctionDecl | ast.expr | LanguageModule | LanguageName | ImportedName
+        | HostValue | None
     ):  # fmt: skip
         """What a name stands for at module level; None where there is no such name."""
         if name in self.functions:
@@ -244,7 +244,7 @@ def _import_from(
         else:
             path = _PACKAGE.joinpath(*module.split(".")[1:])
             file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
-            env.imports[bound] = Elsewhere(file, alias.name)
+            env.imports[bound] = ImportedName(file, alias.name)
 
 
 def _foreign_import(env: ModuleEnv, node: ast.stmt, what: str) -> ArgusError:
@@ -395,7 +395,7 @@ def declaration_of(origin: Origin) -> FunctionDecl:
     )
 
 
-def elsewhere(place: Elsewhere) -> ModuleEnv:
+def elsewhere(place: ImportedName) -> ModuleEnv:
     """The declarations of another file of this package.
 
     Raises ArgusError: there is no such file (AG0002).

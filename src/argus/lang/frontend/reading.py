@@ -33,8 +33,8 @@ from argus.lang.frontend.state import Dims, Elaborator, Scope
 from argus.lang.frontend.statements import execute
 from argus.lang.frontend.values import (
     InlineValue,
-    Scalar,
-    Static,
+    ScalarValue,
+    StaticValue,
     TensorValue,
     Value,
     describe,
@@ -231,15 +231,15 @@ class _Reading:
         match param.kind, value:
             case "any", _:
                 return value
-            case "int", Static(value=int() as v) if not isinstance(v, bool):
+            case "int", StaticValue(value=int() as v) if not isinstance(v, bool):
                 return value
-            case "bool", Static(value=bool()):
+            case "bool", StaticValue(value=bool()):
                 return value
-            case "str", Static(value=str()):
+            case "str", StaticValue(value=str()):
                 return value
-            case "float", Static(value=int() | float() as v):
-                return Static(float(v))
-            case "dtype", Static(value=DType()):
+            case "float", StaticValue(value=int() | float() as v):
+                return StaticValue(float(v))
+            case "dtype", StaticValue(value=DType()):
                 return value
             case "inline", InlineValue():
                 return value
@@ -253,7 +253,7 @@ class _Reading:
 
     def _tensor(self, param: TensorParam) -> Value:
         if param.optional and not self.present.get(param.name, False):
-            return Static(None)
+            return StaticValue(None)
         e, p = self.e, self.e.program
         dtype = self.dtypes.get(param.name)
         if dtype is None and len(param.dtypes) > 1:
@@ -300,7 +300,7 @@ class _Reading:
             case None:
                 self._fact(dim)
                 return Sym(dim, "dim")
-            case Static(value=int() as n) if not isinstance(n, bool) and n > 0:
+            case StaticValue(value=int() as n) if not isinstance(n, bool) and n > 0:
                 return Const(n)
             case _:
                 raise fail(
@@ -317,7 +317,7 @@ class _Reading:
         kind = "float" if param.dtype == dtypes.f32 else "int"
         sym = Sym(self.e.fresh(param.name), "param", kind, nonneg=False)
         self.e.program.params.append(ScalarParam(param.name, param.dtype.name, sym))
-        return Scalar(sym)
+        return ScalarValue(sym)
 
     # ---------------------------------------------------------------- the end
 
@@ -357,7 +357,7 @@ _KINDS = {
 
 def _plain(value: Value) -> object:
     match value:
-        case Static(value=v):
+        case StaticValue(value=v):
             return v
         case InlineValue(declaration=d):
             return d.name

@@ -15,7 +15,7 @@ from argus.lang.frontend.values import (
     SharedValue,
     SlotValue,
     StagedValue,
-    Static,
+    StaticValue,
     TileValue,
     Value,
     counted,
@@ -213,7 +213,7 @@ def static_difference(e: Elaborator, a: Expr, b: Expr) -> int | None:
     """`a - b` where it is static, also through named scalars; else None."""
     for x, y in ((a, b), (e.expand(a), e.expand(b))):
         match number(binary("-", x, y)):
-            case Static(value=int() as n) if not isinstance(n, bool):
+            case StaticValue(value=int() as n) if not isinstance(n, bool):
                 return n
             case _:
                 continue

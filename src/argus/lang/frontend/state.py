@@ -71,7 +71,7 @@ class Scope:
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
+class DeclaredGrid:
     """The author's grid: number of blocks, or pieces of work of a persistent kernel."""
 
     work: Expr
@@ -107,7 +107,7 @@ class Elaborator:
         self.role: RoleInfo | None = None
         self.counters: dict[tuple[str, SlotMode], Expr] = {}
         self.definitions: dict[str, Expr] = {}
-        self.grid: Grid | None = None
+        self.grid: DeclaredGrid | None = None
         self.launch_span: Span | None = None
         self.launch_warps = False
         self.arguments: dict[str, Value] = {}

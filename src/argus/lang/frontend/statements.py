@@ -27,7 +27,7 @@ from argus.lang.frontend.values import (
     InlineValue,
     Method,
     SlotValue,
-    Static,
+    StaticValue,
     TileValue,
     Value,
     describe,
@@ -230,10 +230,10 @@ def _assert(e: Elaborator, stmt: ast.Assert) -> None:
             help="a condition on sizes is stated with `ag.require(cond, why)`",
         )
     if not decided:
-        message = Static("the assertion does not hold")
+        message = StaticValue("the assertion does not hold")
         if stmt.msg is not None:
             given = e.evaluate(stmt.msg)
-            message = given if isinstance(given, Static) else message
+            message = given if isinstance(given, StaticValue) else message
         raise e.fail("AG0120", e.span(stmt.test), str(message.value))
 
 

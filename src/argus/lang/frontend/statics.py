@@ -11,7 +11,7 @@ from argus.diagnostics import Span
 from argus.ir.expr import BinaryOp, Const, Expr, binary, select
 from argus.ir.ranges import Ranges
 from argus.lang.frontend.state import Elaborator
-from argus.lang.frontend.values import Static, TupleValue, Value, describe
+from argus.lang.frontend.values import StaticValue, TupleValue, Value, describe
 
 MAX_BITS = 64
 MAX_TEXT = 1000
@@ -63,7 +63,7 @@ def checked_text(e: Elaborator, value: str, span: Span) -> str:
 
 
 def operate(
-    e: Elaborator, op: ast.operator, left: Static, right: Static, span: Span
+    e: Elaborator, op: ast.operator, left: StaticValue, right: StaticValue, span: Span
 ) -> Value:
     """`left op right` on numbers and truth values; `+` joins texts.
 
@@ -72,7 +72,7 @@ def operate(
     """
     a, b = left.value, right.value
     if isinstance(a, str) and isinstance(b, str) and isinstance(op, ast.Add):
-        return Static(checked_text(e, a + b, span))
+        return StaticValue(checked_text(e, a + b, span))
     function = _OPERATORS.get(type(op))
     if (
         function is None
@@ -98,19 +98,19 @@ def operate(
         raise e.fail("AG0119", span, "the result is not a real number")
     if isinstance(value, int) and not isinstance(value, bool):
         value = checked(e, value, span)
-    return Static(value)
+    return StaticValue(value)
 
 
-def negative(e: Elaborator, value: Static, span: Span) -> Static:
+def negative(e: Elaborator, value: StaticValue, span: Span) -> StaticValue:
     """`-value` of a number; raises ArgusError (AG0105) for anything else."""
     if isinstance(value.value, int | float):
-        return Static(-value.value)
+        return StaticValue(-value.value)
     raise e.fail("AG0105", span, f"{describe(value)} has no negative")
 
 
 def compare(
-    e: Elaborator, op: ast.cmpop, left: Static, right: Static, span: Span
-) -> Static:
+    e: Elaborator, op: ast.cmpop, left: StaticValue, right: StaticValue, span: Span
+) -> StaticValue:
     """Compare static values; raises ArgusError (AG0105) where they have no order."""
     a, b = left.value, right.value
     if not isinstance(op, ast.Eq | ast.NotEq):
@@ -120,13 +120,13 @@ def compare(
             raise e.fail(
                 "AG0105", span, f"{describe(left)} and {describe(right)} have no order"
             )
-    return Static(bool(_COMPARE[type(op)](a, b)))
+    return StaticValue(bool(_COMPARE[type(op)](a, b)))
 
 
 def truth(value: Value) -> bool:
     """Truth of a static value as in Python; tensors and functions are true."""
     match value:
-        case Static(value=v):
+        case StaticValue(value=v):
             return bool(v) if isinstance(v, bool | int | float | str) else v is not None
         case TupleValue(items=items):
             return bool(items)

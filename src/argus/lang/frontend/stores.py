@@ -14,10 +14,10 @@ from argus.lang.frontend.broadcast import unify_dims
 from argus.lang.frontend.state import Dims, Elaborator
 from argus.lang.frontend.tiles import scalar_for
 from argus.lang.frontend.values import (
-    Scalar,
+    ScalarValue,
     SharedValue,
     StagedValue,
-    Static,
+    StaticValue,
     TileValue,
     Value,
     ViewValue,
@@ -77,7 +77,7 @@ def _store_global(
             "a map of a tensor can only be read",
             help="store to a slice of the tensor itself",
         )
-    if isinstance(value, Static | Scalar):
+    if isinstance(value, StaticValue | ScalarValue):
         shape = view_shape(e, place, None, where)
         dims = tuple(a.dim for a in place.kept)
         t = _as_tile(e, value, tensor.dtype, shape, dims, span)
@@ -127,7 +127,7 @@ def _as_tile(
     dims: Dims,
     span: Span,
 ) -> Tile:
-    if not isinstance(value, Static | Scalar):
+    if not isinstance(value, StaticValue | ScalarValue):
         return coerce.tile(e, value, span, "what is stored").tile
     number = coerce.scalar(e, value, span, "what is stored")
     t = e.tile(dtype, shape, dims, span)

@@ -17,7 +17,7 @@ from argus.ir.ops import Cast, Elementwise, Tile
 from argus.lang.frontend import coerce
 from argus.lang.frontend.broadcast import meet
 from argus.lang.frontend.state import Elaborator
-from argus.lang.frontend.values import Scalar, Static, TileValue, Value
+from argus.lang.frontend.values import ScalarValue, StaticValue, TileValue, Value
 
 _RANGES: dict[DType, tuple[int, int]] = {
     d.i8: (-(2**7), 2**7 - 1),
@@ -128,7 +128,7 @@ def elementwise(
     record = FUNCTIONS[fn]
     operands: list[Tile | Expr] = []
     for value, where in zip(values, spans, strict=True):
-        if isinstance(value, Static | Scalar):
+        if isinstance(value, StaticValue | ScalarValue):
             operands.append(coerce.scalar(e, value, where, "the operand"))
         else:
             wanted = "a register tile or a number"

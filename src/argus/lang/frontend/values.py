@@ -1,7 +1,7 @@
 """What an expression can be while a kernel is read: a closed union of frozen records.
 
-`Static` is known now; `Scalar` is a uniform run-time number; the rest are tiles, places
-in memory, and handles of the language.
+`StaticValue` is known now; `ScalarValue` is a uniform run-time number; the rest are
+tiles, places in memory, and handles of the language.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ StaticObject = int | float | bool | str | None | DType | Fragment
 
 
 @dataclass(frozen=True, slots=True)
-class Static:
+class StaticValue:
     """A value known at compile time."""
 
     value: StaticObject
 
 
 @dataclass(frozen=True, slots=True)
-class Scalar:
+class ScalarValue:
     """A uniform run-time number or truth value."""
 
     expr: Expr
@@ -67,7 +67,7 @@ class TensorValue:
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class PointIndex:
     """One coordinate: the dimension is dropped."""
 
     at: Expr
@@ -99,12 +99,12 @@ class ViewValue:
     """A slice of a tensor: one entry of ``axes`` for each dimension of the source."""
 
     source: TensorValue
-    axes: tuple[Point | Window | Gathered, ...]
+    axes: tuple[PointIndex | Window | Gathered, ...]
 
     @property
     def kept(self) -> tuple[Window | Gathered, ...]:
         """The axes of the tile."""
-        return tuple(a for a in self.axes if not isinstance(a, Point))
+        return tuple(a for a in self.axes if not isinstance(a, PointIndex))
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,18 +237,18 @@ class Unavailable:
 
 
 Value = (
-    Static | Scalar | TileValue | TensorValue | ViewValue | StagedValue | SharedValue
-    | SpecValue | RingValue | SlotValue | BarriersValue | BarrierValue | TurnsValue
-    | TupleValue | InlineValue | LambdaValue | ElementValue | Namespace | Builtin
-    | Method | Unavailable
+    StaticValue | ScalarValue | TileValue | TensorValue | ViewValue | StagedValue
+    | SharedValue | SpecValue | RingValue | SlotValue | BarriersValue | BarrierValue
+    | TurnsValue | TupleValue | InlineValue | LambdaValue | ElementValue | Namespace
+    | Builtin | Method | Unavailable
 )  # fmt: skip
 
-NOTHING = Static(None)
+NOTHING = StaticValue(None)
 
 
-def number(expr: Expr) -> Static | Scalar:
+def number(expr: Expr) -> StaticValue | ScalarValue:
     """A constant as a static value, anything else as a run-time scalar."""
-    return Static(expr.value) if isinstance(expr, Const) else Scalar(expr)
+    return StaticValue(expr.value) if isinstance(expr, Const) else ScalarValue(expr)
 
 
 def axes_text(dims: tuple[str | None, ...], shape: tuple[int, ...]) -> str:
@@ -265,19 +265,19 @@ def counted(n: int, one: str, several: str | None = None) -> str:
 def describe(value: Value) -> str:
     """A value in the words of a diagnostic, with an article."""
     match value:
-        case Static(value=None):
+        case StaticValue(value=None):
             return "`None`"
-        case Static(value=DType() as dtype):
+        case StaticValue(value=DType() as dtype):
             return f"the element type `{dtype}`"
-        case Static(value=Fragment()):
+        case StaticValue(value=Fragment()):
             return "a layout"
-        case Static(value=str(text)):
+        case StaticValue(value=str(text)):
             return f"the text {text[:40]!r}"
-        case Static(value=bool(v)):
+        case StaticValue(value=bool(v)):
             return f"`{v}`"
-        case Static(value=v):
+        case StaticValue(value=v):
             return f"the number {v}"
-        case Scalar(expr=expr):
+        case ScalarValue(expr=expr):
             return f"a run-time {expr.type}"
         case TileValue(tile=t):
             return f"a register tile {t.dtype}{axes_text(t.dims, t.shape)}"

@@ -9,8 +9,8 @@ from argus.ir.ops import LoadScalar
 from argus.lang.frontend.state import Elaborator
 from argus.lang.frontend.values import (
     Gathered,
-    Point,
-    Static,
+    PointIndex,
+    StaticValue,
     Value,
     ViewValue,
     Window,
@@ -37,7 +37,7 @@ def load_element(e: Elaborator, view: ViewValue, span: Span) -> Value:
         raise e.fail("AG0107", span, "a bool cannot be read as a number")
     kind = "float" if tensor.dtype.is_float else "int"
     sym = Sym(e.fresh(tensor.name.lower()), "let", kind, nonneg=False)
-    coords = tuple(a.at for a in view.axes if isinstance(a, Point))
+    coords = tuple(a.at for a in view.axes if isinstance(a, PointIndex))
     return number(e.load_scalar(LoadScalar(sym, tensor, coords, span=span)))
 
 
@@ -91,7 +91,7 @@ def global_view(
     position = 0
     for a in view.axes:
         match a:
-            case Point(at=at):
+            case PointIndex(at=at):
                 coords.append(at)
                 continue
             case Window(start=start):
@@ -126,7 +126,7 @@ def global_view(
 
 def _inside(coord: Expr, extent: Expr) -> bool:
     match number(coord), number(extent):
-        case Static(value=int() as c), Static(value=int() as n):
+        case StaticValue(value=int() as c), StaticValue(value=int() as n):
             return 0 <= c < n
         case _:
             return False

@@ -24,7 +24,7 @@ from argus.ir.ops import (
 )
 from argus.ir.walk import walk
 from argus.isa.registers import BUDGETS, BUDGETS_TEXT, WARPGROUP
-from argus.lang.frontend.calls import Call
+from argus.lang.frontend.calls import BoundCall
 from argus.lang.frontend.control import bind_name
 from argus.lang.frontend.expressions import bound_call, called
 from argus.lang.frontend.state import Elaborator, RoleInfo
@@ -144,7 +144,7 @@ def _check_filled(e: Elaborator, ring: Ring, ops: Sequence[AnyOp], span: Span) -
 # ----------------------------------------------------------------------- roles
 
 
-def _role(e: Elaborator, node: ast.With, call: Call) -> None:
+def _role(e: Elaborator, node: ast.With, call: BoundCall) -> None:
     name, span = call.label("name"), call.span
     if e.role is not None or e.control or e.active_inlines:
         raise e.fail(
@@ -219,7 +219,7 @@ def _roles(e: Elaborator, span: Span) -> Roles:
     return made
 
 
-def _warps(e: Elaborator, call: Call) -> int:
+def _warps(e: Elaborator, call: BoundCall) -> int:
     if call.given("warps") == call.given("warpgroups"):
         raise e.fail("AG0505", call.span, "a role has either `warps=` or `warpgroups=`")
     if call.given("warps"):
@@ -231,7 +231,7 @@ def _warps(e: Elaborator, call: Call) -> int:
     return warps
 
 
-def _registers(e: Elaborator, call: Call) -> int | None:
+def _registers(e: Elaborator, call: BoundCall) -> int | None:
     if not call.given("registers"):
         return None
     registers = call.int("registers")

@@ -24,13 +24,13 @@ from argus.ir.expr import Const, Expr, Sym, axis, symbols
 from argus.ir.memory import GlobalTensor, SharedView
 from argus.ir.ops import Tile
 from argus.lang.frontend import coerce
-from argus.lang.frontend.calls import Call, builtin
+from argus.lang.frontend.calls import BoundCall, builtin
 from argus.lang.frontend.state import Elaborator, Scope, is_name, suggest
 from argus.lang.frontend.values import (
     NOTHING,
     ElementValue,
     LambdaValue,
-    Scalar,
+    ScalarValue,
     SharedValue,
     TensorValue,
     TileValue,
@@ -42,7 +42,7 @@ from argus.lang.frontend.values import (
 
 
 @builtin("tag")
-def tag(call: Call) -> Value:
+def tag(call: BoundCall) -> Value:
     """Further components of the tags of a tensor's or tile's elements."""
     e = call.e
     following(call)
@@ -68,7 +68,7 @@ def tag(call: Call) -> Value:
             "a tag function gives a dictionary",
             'write `lambda m, k: {"K": k}`',
         )
-    values = {name: Scalar(axis(i)) for i, name in enumerate(names)}
+    values = {name: ScalarValue(axis(i)) for i, name in enumerate(names)}
     components: dict[str, Expr] = {}
     with _inside(e, function, values):
         for key, item in zip(body.keys, body.values, strict=True):
@@ -91,7 +91,7 @@ def tag(call: Call) -> Value:
 
 
 @builtin("check")
-def check(call: Call) -> Value:
+def check(call: BoundCall) -> Value:
     """A relation between tags."""
     e = call.e
     following(call)
@@ -135,7 +135,7 @@ def check(call: Call) -> Value:
 
 
 def _together(
-    call: Call, args: Sequence[Tile | SharedView]
+    call: BoundCall, args: Sequence[Tile | SharedView]
 ) -> tuple[tuple[tuple[int, ...], ...], tuple[int, ...], tuple[str | None, ...]]:
     """Axes of each argument in a common space, and the space."""
     first = args[0]
@@ -160,7 +160,7 @@ def _together(
 
 
 def _apart(
-    call: Call,
+    call: BoundCall,
     arg: Tile | SharedView,
     dims: Sequence[str | None],
     shape: Sequence[int],
@@ -176,7 +176,7 @@ def _apart(
 
 
 @builtin("assume")
-def assume(call: Call) -> Value:
+def assume(call: BoundCall) -> Value:
     """A fact about run-time values."""
     e = call.e
     following(call)
@@ -198,7 +198,9 @@ def assume(call: Call) -> Value:
     elements = tuple(_element(t, "i") for t in tables)
     others = tuple(_element(t, "j") for t in tables) if pairs else ()
     # With pairs, a function of two tables takes (a_i, b_i, a_j, b_j).
-    bound = {n: Scalar(s) for n, s in zip(names, (*elements, *others), strict=True)}
+    bound = {
+        n: ScalarValue(s) for n, s in zip(names, (*elements, *others), strict=True)
+    }
     span = e.span(given.node.body)
     with _inside(e, given, bound):
         value = e.evaluate(given.node.body)
@@ -208,7 +210,7 @@ def assume(call: Call) -> Value:
     return _stated(call, made)
 
 
-def _stated(call: Call, made: Assume) -> Value:
+def _stated(call: BoundCall, made: Assume) -> Value:
     if isinstance(made.cond, Const):
         if not made.cond.value:
             raise call.e.fail("AG0318", call.span, "what is assumed is false")
@@ -217,7 +219,7 @@ def _stated(call: Call, made: Assume) -> Value:
     return NOTHING
 
 
-def _table(call: Call, value: Value) -> GlobalTensor:
+def _table(call: BoundCall, value: Value) -> GlobalTensor:
     match value:
         case TensorValue(tensor=tensor, holes=None) if tensor.dtype.kind == "int":
             return tensor
@@ -233,7 +235,7 @@ def _element(table: GlobalTensor, position: str) -> Sym:
 
 
 @builtin("expect")
-def expect(call: Call) -> Value:
+def expect(call: BoundCall) -> Value:
     """Binding performance facts."""
     e = call.e
     following(call)
@@ -252,7 +254,7 @@ def expect(call: Call) -> Value:
 
 
 @builtin("trust")
-def trust(call: Call) -> Value:
+def trust(call: BoundCall) -> Value:
     """What is unknown about the next statement is accepted."""
     covers = following(call)
     reason, whole = call.sentence("reason"), call.flag("whole", False)
@@ -269,7 +271,7 @@ def trust(call: Call) -> Value:
     return NOTHING
 
 
-def following(call: Call) -> Span | None:
+def following(call: BoundCall) -> Span | None:
     """The statement after the annotation.
 
     Raises ArgusError (AG0121) for a call that is not a statement of its own.
@@ -285,14 +287,14 @@ def following(call: Call) -> Span | None:
     return place.following
 
 
-def _lambda(call: Call, name: str, value: Value) -> LambdaValue:
+def _lambda(call: BoundCall, name: str, value: Value) -> LambdaValue:
     if isinstance(value, LambdaValue):
         return value
     raise call.wrong(name, f"`{name}` is a lambda, and this is {describe(value)}")
 
 
 def _parameters(
-    call: Call, name: str, function: LambdaValue, count: int, what: str
+    call: BoundCall, name: str, function: LambdaValue, count: int, what: str
 ) -> list[str]:
     args = function.node.args
     odd = args.vararg or args.kwarg or args.kwonlyargs or args.defaults

@@ -11,12 +11,12 @@ from argus.isa.matrix import ACCUMULATOR, ELEMENTS, element, element_names
 from argus.isa.wgmma import COLUMNS
 from argus.lang.frontend import coerce
 from argus.lang.frontend.broadcast import unify_dims
-from argus.lang.frontend.calls import Call, Handler, builtin
+from argus.lang.frontend.calls import BoundCall, Handler, builtin
 from argus.lang.frontend.tiles import cast, elementwise, scalar_for
 from argus.lang.frontend.values import (
-    Scalar,
+    ScalarValue,
     SharedValue,
-    Static,
+    StaticValue,
     TensorValue,
     TileValue,
     Value,
@@ -30,7 +30,7 @@ from argus.lang.frontend.values import (
 _UNARY = tuple(f.name for f in FUNCTIONS.values() if f.arity == 1 and not f.integer)
 
 
-def full_tile(call: Call, value: Expr) -> Value:
+def full_tile(call: BoundCall, value: Expr) -> Value:
     """A tile with one value everywhere."""
     e = call.e
     shape = call.shape("shape")
@@ -44,19 +44,19 @@ def full_tile(call: Call, value: Expr) -> Value:
 
 
 @builtin("zeros")
-def zeros(call: Call) -> Value:
+def zeros(call: BoundCall) -> Value:
     """A tile of zeros."""
     return full_tile(call, Const(0))
 
 
 @builtin("full")
-def full(call: Call) -> Value:
+def full(call: BoundCall) -> Value:
     """A tile with one value everywhere."""
     return full_tile(call, call.scalar("value"))
 
 
 def _unary(fn: str) -> Handler:
-    def handler(call: Call) -> Value:
+    def handler(call: BoundCall) -> Value:
         return elementwise(
             call.e, fn, (_needs_tile(call, "x"),), (call.where("x"),), call.span
         )
@@ -64,9 +64,9 @@ def _unary(fn: str) -> Handler:
     return handler
 
 
-def _needs_tile(call: Call, name: str) -> Value:
+def _needs_tile(call: BoundCall, name: str) -> Value:
     value = call.value(name)
-    if isinstance(value, Static | Scalar):
+    if isinstance(value, StaticValue | ScalarValue):
         raise call.e.fail(
             "AG0105",
             call.where(name),
@@ -81,19 +81,19 @@ for _name in _UNARY:
 
 
 @builtin("abs")
-def absolute(call: Call) -> Value:
+def absolute(call: BoundCall) -> Value:
     """Absolute value of a tile or of a scalar."""
     value = call.value("x")
-    if isinstance(value, Static | Scalar):
+    if isinstance(value, StaticValue | ScalarValue):
         x = call.scalar("x")
         return number(binary("max", x, binary("-", 0, x)))
     return elementwise(call.e, "abs", (value,), (call.where("x"),), call.span)
 
 
 def _several(fn: str, names: tuple[str, ...]) -> Handler:
-    def handler(call: Call) -> Value:
+    def handler(call: BoundCall) -> Value:
         values = [call.value(n) for n in names]
-        if all(isinstance(v, Static | Scalar) for v in values):
+        if all(isinstance(v, StaticValue | ScalarValue) for v in values):
             return _scalars(call, fn, names)
         spans = [call.where(n) for n in names]
         return elementwise(call.e, fn, values, spans, call.span)
@@ -101,7 +101,7 @@ def _several(fn: str, names: tuple[str, ...]) -> Handler:
     return handler
 
 
-def _scalars(call: Call, fn: str, names: tuple[str, ...]) -> Value:
+def _scalars(call: BoundCall, fn: str, names: tuple[str, ...]) -> Value:
     match fn:
         case "maximum" | "minimum":
             a, b = (call.scalar(n) for n in names)
@@ -126,7 +126,7 @@ for _name, _parameters in (
 
 
 @builtin("cast", "Tile.to")
-def to(call: Call) -> Value:
+def to(call: BoundCall) -> Value:
     """Another element type."""
     source = call.receiver if call.receiver is not None else call.value("x")
     where = call.span if call.receiver is not None else call.where("x")
@@ -138,7 +138,7 @@ def to(call: Call) -> Value:
 
 
 @builtin("dot", "mma", "wgmma")
-def dot(call: Call) -> Value:
+def dot(call: BoundCall) -> Value:
     """`acc + a @ b`.
 
     Raises ArgusError: operands that are no matrices or of a type that no instruction
@@ -194,7 +194,7 @@ def dot(call: Call) -> Value:
     return TileValue(result)
 
 
-def _operand(call: Call, name: str) -> Tile | SharedView:
+def _operand(call: BoundCall, name: str) -> Tile | SharedView:
     value = call.value(name)
     match value:
         case TileValue(tile=x) | SharedValue(view=x):
@@ -219,7 +219,9 @@ def _operand(call: Call, name: str) -> Tile | SharedView:
     return x
 
 
-def _no_common(call: Call, a: Tile | SharedView, b: Tile | SharedView) -> ArgusError:
+def _no_common(
+    call: BoundCall, a: Tile | SharedView, b: Tile | SharedView
+) -> ArgusError:
     left, right = axes_text(a.dims, a.shape), axes_text(b.dims, b.shape)
     turned = (a.dims[1], a.shape[1]) == (b.dims[1], b.shape[1])
     return call.e.fail(
@@ -230,7 +232,7 @@ def _no_common(call: Call, a: Tile | SharedView, b: Tile | SharedView) -> ArgusE
     )
 
 
-def _wide(call: Call, n: int) -> int | None:
+def _wide(call: BoundCall, n: int) -> int | None:
     """The N of the wgmma instruction that the author asks for."""
     if not call.given("inst_n"):
         return None

@@ -8,25 +8,25 @@ from argus.ir.program import CLUSTER_RANK, LaunchRequirement
 from argus.isa import registry
 from argus.isa.sync import CLUSTER_SIZES
 from argus.lang.frontend import grid
-from argus.lang.frontend.calls import Call, builtin
+from argus.lang.frontend.calls import BoundCall, builtin
 from argus.lang.frontend.grid import ceiling
-from argus.lang.frontend.values import NOTHING, Scalar, TensorValue, Value, number
+from argus.lang.frontend.values import NOTHING, ScalarValue, TensorValue, Value, number
 
 
 @builtin("block")
-def block(call: Call) -> Value:
+def block(call: BoundCall) -> Value:
     """One block for each index tuple."""
     return grid.block_index(call.e, call)
 
 
 @builtin("block_tile")
-def block_tile(call: Call) -> Value:
+def block_tile(call: BoundCall) -> Value:
     """One block for each tile, in grouped order."""
     return grid.block_tile(call.e, call)
 
 
 @builtin("range", "static_range", "persistent", "persistent_tiles")
-def loop(call: Call) -> Value:
+def loop(call: BoundCall) -> Value:
     """Loops stand in `for` statements, which do not come here."""
     raise call.e.fail(
         "AG0006",
@@ -37,7 +37,7 @@ def loop(call: Call) -> Value:
 
 
 @builtin("role")
-def role(call: Call) -> Value:
+def role(call: BoundCall) -> Value:
     """Roles stand in `with` statements, which do not come here."""
     raise call.e.fail(
         "AG0016",
@@ -48,7 +48,7 @@ def role(call: Call) -> Value:
 
 
 @builtin("cluster")
-def cluster(call: Call) -> Value:
+def cluster(call: BoundCall) -> Value:
     """Declare the cluster size."""
     e = call.e
     n = call.int("n")
@@ -73,7 +73,7 @@ def cluster(call: Call) -> Value:
     return NOTHING
 
 
-def _early(call: Call, what: str) -> None:
+def _early(call: BoundCall, what: str) -> None:
     e = call.e
     if e.grid is not None or e.role is not None or e.control:
         raise e.fail(
@@ -84,13 +84,15 @@ def _early(call: Call, what: str) -> None:
 
 
 @builtin("cluster_rank")
-def cluster_rank(call: Call) -> Value:
+def cluster_rank(call: BoundCall) -> Value:
     """Rank of this block in its cluster."""
-    return number(Const(0)) if call.e.program.cluster == 1 else Scalar(CLUSTER_RANK)
+    return (
+        number(Const(0)) if call.e.program.cluster == 1 else ScalarValue(CLUSTER_RANK)
+    )
 
 
 @builtin("launch")
-def launch(call: Call) -> Value:
+def launch(call: BoundCall) -> Value:
     """Warps, resident blocks, accepted spills."""
     e = call.e
     _early(call, "launch")
@@ -121,7 +123,7 @@ def launch(call: Call) -> Value:
 
 
 @builtin("require")
-def require(call: Call) -> Value:
+def require(call: BoundCall) -> Value:
     """A condition that every launch checks, and a fact for the compiler."""
     e = call.e
     cond = e.expand(call.scalar("cond"))
@@ -148,7 +150,7 @@ def require(call: Call) -> Value:
     return NOTHING
 
 
-def _learn(call: Call, cond: Expr) -> None:
+def _learn(call: BoundCall, cond: Expr) -> None:
     """`X % n == 0` says that the power of two in n divides X."""
     facts = call.e.program.facts
     match cond:
@@ -166,7 +168,7 @@ def _learn(call: Call, cond: Expr) -> None:
 
 
 @builtin("dim")
-def dim(call: Call) -> Value:
+def dim(call: BoundCall) -> Value:
     """A size by its dimension's name."""
     e = call.e
     name = call.text("name")
@@ -187,6 +189,6 @@ def dim(call: Call) -> Value:
 
 
 @builtin("cdiv")
-def cdiv(call: Call) -> Value:
+def cdiv(call: BoundCall) -> Value:
     """Ceiling division."""
     return ceiling(call)

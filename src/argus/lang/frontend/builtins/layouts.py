@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from argus import layout
-from argus.lang.frontend.calls import Call, builtin
-from argus.lang.frontend.values import Static, Value
+from argus.lang.frontend.calls import BoundCall, builtin
+from argus.lang.frontend.values import StaticValue, Value
 from argus.layout import Fragment
 
 
-def _make(call: Call, make: Callable[[], Fragment]) -> Value:
+def _make(call: BoundCall, make: Callable[[], Fragment]) -> Value:
     try:
-        return Static(make())
+        return StaticValue(make())
     except ValueError as error:
         raise call.e.fail("AG0604", call.span, str(error)) from None
 
 
 @builtin("layouts.wgmma_accumulator")
-def wgmma_accumulator(call: Call) -> Value:
+def wgmma_accumulator(call: BoundCall) -> Value:
     """Accumulator of wgmma."""
     inst_n = call.positive("inst_n") if call.given("inst_n") else None
     m, n, groups = (
@@ -30,7 +30,7 @@ def wgmma_accumulator(call: Call) -> Value:
 
 
 @builtin("layouts.wgmma_a_operand")
-def wgmma_a_operand(call: Call) -> Value:
+def wgmma_a_operand(call: BoundCall) -> Value:
     """A operand of wgmma in registers."""
     m, k, groups = (
         call.positive("m"),
@@ -40,33 +40,33 @@ def wgmma_a_operand(call: Call) -> Value:
     return _make(call, lambda: layout.wgmma_a_operand(m, k, groups))
 
 
-def _warps(call: Call) -> tuple[int, int]:
+def _warps(call: BoundCall) -> tuple[int, int]:
     return call.positive("warps_m", 1), call.positive("warps_n", 1)
 
 
 @builtin("layouts.mma_accumulator")
-def mma_accumulator(call: Call) -> Value:
+def mma_accumulator(call: BoundCall) -> Value:
     """Accumulator of mma.sync."""
     m, n, warps = call.positive("m"), call.positive("n"), _warps(call)
     return _make(call, lambda: layout.mma_accumulator(m, n, *warps))
 
 
 @builtin("layouts.mma_a_operand")
-def mma_a_operand(call: Call) -> Value:
+def mma_a_operand(call: BoundCall) -> Value:
     """A operand of mma.sync."""
     m, k, warps = call.positive("m"), call.positive("k"), _warps(call)
     return _make(call, lambda: layout.mma_a_operand(m, k, *warps))
 
 
 @builtin("layouts.mma_b_operand")
-def mma_b_operand(call: Call) -> Value:
+def mma_b_operand(call: BoundCall) -> Value:
     """B operand of mma.sync."""
     n, k, warps = call.positive("n"), call.positive("k"), _warps(call)
     return _make(call, lambda: layout.mma_b_operand(n, k, *warps))
 
 
 @builtin("layouts.blocked")
-def blocked(call: Call) -> Value:
+def blocked(call: BoundCall) -> Value:
     """Neighbouring threads hold neighbouring vectors."""
     shape, threads = call.shape("shape", "the layout"), call.positive("threads")
     vector = call.positive("vector", 1)
@@ -74,13 +74,15 @@ def blocked(call: Call) -> Value:
     rank = len(shape)
     if call.given("order"):
         items = call.items("order")
-        if not all(isinstance(i, Static) and type(i.value) is int for i in items):
+        if not all(isinstance(i, StaticValue) and type(i.value) is int for i in items):
             raise call.wrong("order", "`order` is a tuple of axis numbers")
         order = tuple(
-            i.value for i in items if isinstance(i, Static) and type(i.value) is int
+            i.value
+            for i in items
+            if isinstance(i, StaticValue) and type(i.value) is int
         )
     try:
-        return Static(layout.blocked(shape, threads, vector, order))
+        return StaticValue(layout.blocked(shape, threads, vector, order))
     except ValueError as error:
         code = "AG0216" if order and sorted(order) != list(range(rank)) else "AG0209"
         raise call.e.fail(code, call.span, str(error)) from None

@@ -18,7 +18,7 @@ from argus.isa import memory, registry, tma
 from argus.lang.frontend import coerce, stores
 from argus.lang.frontend.broadcast import unify_dims
 from argus.lang.frontend.builtins.sync import one_barrier
-from argus.lang.frontend.calls import Call, builtin
+from argus.lang.frontend.calls import BoundCall, builtin
 from argus.lang.frontend.shared import whole
 from argus.lang.frontend.tiles import scalar_for
 from argus.lang.frontend.values import (
@@ -38,7 +38,7 @@ _EVICT = ("first", "last", "normal")
 
 
 @builtin("load")
-def load(call: Call) -> Value:
+def load(call: BoundCall) -> Value:
     """A slice of a tensor, or a shared tile, into registers."""
     e, source = call.e, call.value("view")
     if isinstance(source, SharedValue | StagedValue):
@@ -71,7 +71,7 @@ def load(call: Call) -> Value:
     return TileValue(result)
 
 
-def _layout(call: Call, shape: tuple[int, ...]) -> Fragment | None:
+def _layout(call: BoundCall, shape: tuple[int, ...]) -> Fragment | None:
     layout = call.layout("layout")
     if layout is not None and layout.shape != shape:
         raise call.e.fail(
@@ -82,7 +82,7 @@ def _layout(call: Call, shape: tuple[int, ...]) -> Fragment | None:
     return layout
 
 
-def load_shared(call: Call, source: Value) -> Value:
+def load_shared(call: BoundCall, source: Value) -> Value:
     """A shared tile into registers."""
     e = call.e
     if not isinstance(source, SharedValue):
@@ -102,13 +102,13 @@ def load_shared(call: Call, source: Value) -> Value:
 
 
 @builtin("ldmatrix")
-def ldmatrix(call: Call) -> Value:
+def ldmatrix(call: BoundCall) -> Value:
     """A shared tile into registers."""
     return load_shared(call, call.value("source"))
 
 
 @builtin("SharedTile.load")
-def shared_load(call: Call) -> Value:
+def shared_load(call: BoundCall) -> Value:
     """Fill a slot's field from a slice; without one, read a shared tile."""
     receiver = call.receiver
     if not call.given("view"):
@@ -128,7 +128,7 @@ def shared_load(call: Call) -> Value:
 
 
 @builtin("SharedTile.copy")
-def shared_copy(call: Call) -> Value:
+def shared_copy(call: BoundCall) -> Value:
     """An explicit asynchronous copy."""
     receiver = call.receiver
     if not isinstance(receiver, SharedValue):
@@ -142,7 +142,7 @@ def shared_copy(call: Call) -> Value:
     return NOTHING
 
 
-def _copy(call: Call, target: SharedValue) -> None:
+def _copy(call: BoundCall, target: SharedValue) -> None:
     e, source = call.e, call.value("view")
     if not isinstance(source, ViewValue):
         raise call.wrong(
@@ -176,7 +176,7 @@ def _copy(call: Call, target: SharedValue) -> None:
 
 
 @builtin("SharedTile.store")
-def shared_store(call: Call) -> Value:
+def shared_store(call: BoundCall) -> Value:
     """Registers to shared memory."""
     if not isinstance(call.receiver, SharedValue):
         raise call.e.fail(
@@ -190,7 +190,7 @@ def shared_store(call: Call) -> Value:
 
 
 @builtin("store")
-def store(call: Call) -> Value:
+def store(call: BoundCall) -> Value:
     """Registers to a slice of a tensor, or to a shared tile."""
     mask = call.tile("mask") if call.given("mask") else None
     place = call.value("view")
@@ -203,7 +203,7 @@ def store(call: Call) -> Value:
 
 
 @builtin("atomic_add")
-def atomic_add(call: Call) -> Value:
+def atomic_add(call: BoundCall) -> Value:
     """Add to memory.
 
     Raises ArgusError: no hardware adds elements of the type (AG0107), or the target
@@ -238,7 +238,7 @@ def atomic_add(call: Call) -> Value:
     return NOTHING
 
 
-def swizzle_of(call: Call) -> int | None:
+def swizzle_of(call: BoundCall) -> int | None:
     """The author's swizzle; raises ArgusError (AG0606) for one that does not exist."""
     if not call.given("swizzle"):
         return None
@@ -254,7 +254,7 @@ def swizzle_of(call: Call) -> int | None:
 
 
 @builtin("shared")
-def shared(call: Call) -> Value:
+def shared(call: BoundCall) -> Value:
     """A buffer in shared memory."""
     e = call.e
     shape = call.shape("shape", "the shared tile")
@@ -275,7 +275,7 @@ def shared(call: Call) -> Value:
 
 
 @builtin("ElementType.tile")
-def tile_spec(call: Call) -> Value:
+def tile_spec(call: BoundCall) -> Value:
     """The description of a ring's field."""
     e = call.e
     assert call.receiver is not None
@@ -287,7 +287,7 @@ def tile_spec(call: Call) -> Value:
 
 
 @builtin("tma_store")
-def tma_store(call: Call) -> Value:
+def tma_store(call: BoundCall) -> Value:
     """Shared to global memory by TMA, as a group of its own."""
     e = call.e
     place, source = call.value("view"), call.value("source")
@@ -319,7 +319,7 @@ def tma_store(call: Call) -> Value:
 
 
 @builtin("tma_store_wait")
-def tma_store_wait(call: Call) -> Value:
+def tma_store_wait(call: BoundCall) -> Value:
     """Wait for TMA stores."""
     pending = call.int("pending", 0)
     if not 0 <= pending <= 63:

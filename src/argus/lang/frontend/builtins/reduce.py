@@ -7,19 +7,19 @@ from argus.ir.expr import binary
 from argus.ir.numerics import accumulated
 from argus.ir.ops import Index, Reduce, Scan, Tile
 from argus.lang.frontend import coerce
-from argus.lang.frontend.calls import Call, builtin
+from argus.lang.frontend.calls import BoundCall, builtin
 from argus.lang.frontend.tiles import cast, elementwise
 from argus.lang.frontend.values import (
-    Scalar,
+    ScalarValue,
     SharedValue,
-    Static,
+    StaticValue,
     TileValue,
     Value,
     number,
 )
 
 
-def _reduce(call: Call, fn: str, dim: str = "dim") -> Tile:
+def _reduce(call: BoundCall, fn: str, dim: str = "dim") -> Tile:
     e = call.e
     t = call.tile("x")
     axis = coerce.axis_of(e, call.value(dim), call.where(dim), t.dims)
@@ -40,31 +40,31 @@ def _reduce(call: Call, fn: str, dim: str = "dim") -> Tile:
 
 
 @builtin("sum")
-def sum_(call: Call) -> Value:
+def sum_(call: BoundCall) -> Value:
     """Sum along a dimension."""
     return TileValue(_reduce(call, "sum"))
 
 
 @builtin("prod")
-def prod(call: Call) -> Value:
+def prod(call: BoundCall) -> Value:
     """Product along a dimension."""
     return TileValue(_reduce(call, "prod"))
 
 
 @builtin("argmax")
-def argmax(call: Call) -> Value:
+def argmax(call: BoundCall) -> Value:
     """Index of the first largest element."""
     return TileValue(_reduce(call, "argmax"))
 
 
 @builtin("argmin")
-def argmin(call: Call) -> Value:
+def argmin(call: BoundCall) -> Value:
     """Index of the first smallest element."""
     return TileValue(_reduce(call, "argmin"))
 
 
 @builtin("mean")
-def mean(call: Call) -> Value:
+def mean(call: BoundCall) -> Value:
     """Sum over a count, in f32."""
     t = call.tile("x")
     axis = coerce.axis_of(call.e, call.value("dim"), call.where("dim"), t.dims)
@@ -76,7 +76,7 @@ def mean(call: Call) -> Value:
             help="convert the tile with `.to(f32)`",
         )
     total = _reduce(call, "sum")
-    count: Value = Static(t.shape[axis])
+    count: Value = StaticValue(t.shape[axis])
     if call.given("count"):
         count = number(call.scalar("count"))
     spans = (call.span, call.where("count"))
@@ -84,12 +84,12 @@ def mean(call: Call) -> Value:
 
 
 @builtin("max", "min")
-def extreme(call: Call) -> Value:
+def extreme(call: BoundCall) -> Value:
     """Along a dimension of a tile, or of two scalars."""
-    if isinstance(call.value("x"), Static | Scalar):
+    if isinstance(call.value("x"), StaticValue | ScalarValue):
         op = "max" if call.name == "max" else "min"
         return number(binary(op, call.scalar("x"), call.scalar("y")))
-    if isinstance(call.value("y"), TileValue | Scalar) or isinstance(
+    if isinstance(call.value("y"), TileValue | ScalarValue) or isinstance(
         getattr(call.value("y"), "value", None), float
     ):
         raise call.e.fail(
@@ -102,7 +102,7 @@ def extreme(call: Call) -> Value:
 
 
 @builtin("cumsum")
-def cumsum(call: Call) -> Value:
+def cumsum(call: BoundCall) -> Value:
     """Inclusive prefix sum."""
     e = call.e
     t = call.tile("x")
@@ -116,7 +116,7 @@ def cumsum(call: Call) -> Value:
 
 
 @builtin("index")
-def index(call: Call) -> Value:
+def index(call: BoundCall) -> Value:
     """Coordinates along a dimension: a 1-D i32 tile that carries its name."""
     e, value = call.e, call.value("x")
     match value:
@@ -135,7 +135,7 @@ def index(call: Call) -> Value:
                 )
             word = coerce.text(e, call.value("dim"), call.where("dim"), "`dim`")
             (name,), size = (
-                coerce.dim_names(e, Static(word), call.where("dim"), 1),
+                coerce.dim_names(e, StaticValue(word), call.where("dim"), 1),
                 shape[0],
             )
     result = e.tile(d.i32, (size,), (name,), call.span)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argus.ir.expr import Const
 from argus.ir.memory import Ring, SharedAlloc
 from argus.ir.ops import RingRelease, RingWait
-from argus.lang.frontend.calls import Call, builtin
+from argus.lang.frontend.calls import BoundCall, builtin
 from argus.lang.frontend.values import (
     NOTHING,
     RingValue,
@@ -18,7 +18,7 @@ from argus.lang.frontend.withs import next_slot
 
 
 @builtin("ring")
-def ring(call: Call) -> Value:
+def ring(call: BoundCall) -> Value:
     """A circular buffer; raises ArgusError (AG0516) for less than one stage."""
     e = call.e
     stages = call.int("stages")
@@ -63,7 +63,7 @@ def ring(call: Call) -> Value:
 
 
 @builtin("Ring.fill", "Ring.drain")
-def in_with(call: Call) -> Value:
+def in_with(call: BoundCall) -> Value:
     """These stand in `with` statements, which do not come here."""
     word = call.name.split(".")[1]
     raise call.e.fail(
@@ -75,7 +75,7 @@ def in_with(call: Call) -> Value:
 
 
 @builtin("Ring.wait")
-def wait(call: Call) -> Value:
+def wait(call: BoundCall) -> Value:
     """The next full slot, to be released by hand."""
     assert isinstance(call.receiver, RingValue)
     slot = next_slot(call.e, call.receiver, "drain")
@@ -84,7 +84,7 @@ def wait(call: Call) -> Value:
 
 
 @builtin("Slot.release")
-def release(call: Call) -> Value:
+def release(call: BoundCall) -> Value:
     """Hand a slot back."""
     slot = call.receiver
     assert isinstance(slot, SlotValue)

@@ -9,13 +9,13 @@ from argus.ir.ops import Full, Reinterpret, Tile, Transpose
 from argus.ir.walk import expressions
 from argus.lang.frontend import coerce
 from argus.lang.frontend.broadcast import repeat
-from argus.lang.frontend.calls import Call, builtin
+from argus.lang.frontend.calls import BoundCall, builtin
 from argus.lang.frontend.state import Scope
 from argus.lang.frontend.tiles import scalar_for
 from argus.lang.frontend.values import (
     LambdaValue,
-    Scalar,
-    Static,
+    ScalarValue,
+    StaticValue,
     TensorValue,
     TileValue,
     TupleValue,
@@ -26,7 +26,7 @@ from argus.lang.frontend.values import (
 
 
 @builtin("rename", "Tile.rename")
-def rename(call: Call) -> Value:
+def rename(call: BoundCall) -> Value:
     """The same elements under other names: an identity transpose."""
     e = call.e
     source = call.receiver if call.receiver is not None else call.value("x")
@@ -41,11 +41,11 @@ def rename(call: Call) -> Value:
 
 
 @builtin("broadcast")
-def broadcast(call: Call) -> Value:
+def broadcast(call: BoundCall) -> Value:
     """A tile or a number repeated to the shape of another tile."""
     e = call.e
     like, value = call.tile("like"), call.value("x")
-    if isinstance(value, Static | Scalar):
+    if isinstance(value, StaticValue | ScalarValue):
         x = call.scalar("x")
         result = e.tile(like.dtype, like.shape, like.dims, call.span)
         filler = scalar_for(e, x, like.dtype, call.where("x"))
@@ -55,7 +55,7 @@ def broadcast(call: Call) -> Value:
 
 
 @builtin("reinterpret")
-def reinterpret(call: Call) -> Value:
+def reinterpret(call: BoundCall) -> Value:
     """The same registers under another layout.
 
     Raises ArgusError (AG0213) where the layout does not have the tile's elements.
@@ -83,7 +83,7 @@ def reinterpret(call: Call) -> Value:
 
 
 @builtin("view", "Tensor.view")
-def view(call: Call) -> Value:
+def view(call: BoundCall) -> Value:
     """An affine map of a tensor.
 
     Raises ArgusError: sizes or coordinates that are not as many as dimensions (AG0203),
@@ -126,12 +126,12 @@ def view(call: Call) -> Value:
 
 
 def _coordinates(
-    call: Call, function: LambdaValue, names: list[str], holes: tuple[Sym, ...]
+    call: BoundCall, function: LambdaValue, names: list[str], holes: tuple[Sym, ...]
 ) -> tuple[Expr, ...]:
     e = call.e
     outer, ops = e.scope, len(e.block.ops)
     inside = dict(function.scope.variables)
-    inside.update({n: Scalar(h) for n, h in zip(names, holes, strict=True)})
+    inside.update({n: ScalarValue(h) for n, h in zip(names, holes, strict=True)})
     e.scope = Scope(function.scope.env, inside, function.scope.live)
     try:
         body: ast.expr = function.node.body

@@ -20,7 +20,7 @@ from argus.ir.ops import (
     WgmmaWait,
 )
 from argus.isa.mbarrier import MAX_COUNT
-from argus.lang.frontend.calls import Call, builtin
+from argus.lang.frontend.calls import BoundCall, builtin
 from argus.lang.frontend.values import (
     NOTHING,
     BarriersValue,
@@ -34,7 +34,7 @@ Per = Literal["role", "warpgroup", "warp", "thread"]
 
 
 @builtin("barriers")
-def barriers(call: Call) -> Value:
+def barriers(call: BoundCall) -> Value:
     """An array of mbarriers."""
     e = call.e
     count, arrivals = call.positive("n", 1), call.positive("arrivals", 1)
@@ -58,7 +58,7 @@ def barriers(call: Call) -> Value:
 
 
 def one_barrier(
-    call: Call, value: Value | None, where: Span | None = None
+    call: BoundCall, value: Value | None, where: Span | None = None
 ) -> BarrierRef:
     """One barrier; an array of one counts as that. ``where`` else is the call."""
     match value:
@@ -76,7 +76,7 @@ def one_barrier(
 
 
 @builtin("Barrier.expect")
-def expect(call: Call) -> Value:
+def expect(call: BoundCall) -> Value:
     """Arrive and announce bytes."""
     ref = one_barrier(call, call.receiver)
     call.e.emit(BarrierExpect(ref, call.integer("bytes"), span=call.span))
@@ -84,7 +84,7 @@ def expect(call: Call) -> Value:
 
 
 @builtin("Barrier.arrive")
-def arrive(call: Call) -> Value:
+def arrive(call: BoundCall) -> Value:
     """Arrive."""
     ref = one_barrier(call, call.receiver)
     per = call.choice("per", ("role", "warpgroup", "warp", "thread")) or "role"
@@ -94,7 +94,7 @@ def arrive(call: Call) -> Value:
 
 
 @builtin("Barrier.wait")
-def wait(call: Call) -> Value:
+def wait(call: BoundCall) -> Value:
     """Wait for the n-th completion."""
     ref = one_barrier(call, call.receiver)
     call.e.emit(BarrierWait(ref, call.integer("n"), span=call.span))
@@ -102,7 +102,7 @@ def wait(call: Call) -> Value:
 
 
 @builtin("sync")
-def sync(call: Call) -> Value:
+def sync(call: BoundCall) -> Value:
     """The role, the block, or a named barrier."""
     e = call.e
     if call.given("name"):
@@ -119,7 +119,7 @@ def sync(call: Call) -> Value:
     return NOTHING
 
 
-def _threads(call: Call) -> int:
+def _threads(call: BoundCall) -> int:
     if not call.given("threads"):
         raise call.e.fail(
             "AG0420",
@@ -141,7 +141,7 @@ def _threads(call: Call) -> int:
 
 
 @builtin("arrive")
-def arrive_named(call: Call) -> Value:
+def arrive_named(call: BoundCall) -> Value:
     """Arrive on a named barrier without waiting."""
     call.e.emit(
         Sync(_threads(call), arrive_only=True, name=call.label("name"), span=call.span)
@@ -153,7 +153,7 @@ def arrive_named(call: Call) -> Value:
 
 
 @builtin("turns")
-def turns(call: Call) -> Value:
+def turns(call: BoundCall) -> Value:
     """Roles that take turns."""
     count = call.positive("count")
     if not 2 <= count <= 8:
@@ -163,7 +163,7 @@ def turns(call: Call) -> Value:
     return TurnsValue(call.label("name"), count)
 
 
-def _turn(call: Call) -> tuple[TurnsValue, int, int]:
+def _turn(call: BoundCall) -> tuple[TurnsValue, int, int]:
     e, own = call.e, call.receiver
     assert isinstance(own, TurnsValue)
     i = call.int("i")
@@ -179,7 +179,7 @@ def _turn(call: Call) -> tuple[TurnsValue, int, int]:
 
 
 @builtin("Turns.wait")
-def turns_wait(call: Call) -> Value:
+def turns_wait(call: BoundCall) -> Value:
     """Wait for one's turn."""
     own, i, threads = _turn(call)
     open_turn(call.e, own.name, i, own.count, call.span)
@@ -188,7 +188,7 @@ def turns_wait(call: Call) -> Value:
 
 
 @builtin("Turns.next")
-def turns_next(call: Call) -> Value:
+def turns_next(call: BoundCall) -> Value:
     """Give the turn to the next role."""
     own, i, threads = _turn(call)
     name = turn_name(own.name, (i + 1) % own.count)
@@ -200,27 +200,27 @@ def turns_next(call: Call) -> Value:
 
 
 @builtin("fence_async")
-def fence_async(call: Call) -> Value:
+def fence_async(call: BoundCall) -> Value:
     """Ordinary accesses come before asynchronous ones that are ordered after them."""
     call.e.emit(Fence("proxy.async", span=call.span))
     return NOTHING
 
 
 @builtin("cluster_sync")
-def cluster_sync(call: Call) -> Value:
+def cluster_sync(call: BoundCall) -> Value:
     """All blocks of the cluster."""
     call.e.emit(ClusterSync(span=call.span))
     return NOTHING
 
 
 @builtin("cp_async_commit")
-def cp_async_commit(call: Call) -> Value:
+def cp_async_commit(call: BoundCall) -> Value:
     """Close a group of cp.async copies."""
     call.e.emit(CpAsyncCommit(span=call.span))
     return NOTHING
 
 
-def _pending(call: Call) -> int:
+def _pending(call: BoundCall) -> int:
     pending = call.int("pending", 0)
     if not 0 <= pending <= 63:
         raise call.wrong("pending", "`pending` is 0 to 63")
@@ -228,14 +228,14 @@ def _pending(call: Call) -> int:
 
 
 @builtin("cp_async_wait")
-def cp_async_wait(call: Call) -> Value:
+def cp_async_wait(call: BoundCall) -> Value:
     """Wait for groups of cp.async copies."""
     call.e.emit(CpAsyncWait(_pending(call), span=call.span))
     return NOTHING
 
 
 @builtin("cp_async_arrive")
-def cp_async_arrive(call: Call) -> Value:
+def cp_async_arrive(call: BoundCall) -> Value:
     """Arrive when this thread's copies completed."""
     ref = one_barrier(call, call.value("barrier"))
     call.e.emit(CpAsyncArrive(ref, span=call.span))
@@ -243,7 +243,7 @@ def cp_async_arrive(call: Call) -> Value:
 
 
 @builtin("wgmma_wait")
-def wgmma_wait(call: Call) -> Value:
+def wgmma_wait(call: BoundCall) -> Value:
     """Wait for groups of wgmma instructions."""
     pending = _pending(call)
     if pending > 7:
