@@ -15,7 +15,7 @@ from argus.compiler import build, placed_program, tile_program
 from argus.evaluation.arrays import TorchArrays
 from argus.evaluation.judge import Limits, LocalJudge
 from argus.evaluation.judge.candidate import request_of
-from argus.evaluation.judge.checking import Checked, Clock
+from argus.evaluation.judge.checking import CandidateCheck, Clock
 from argus.evaluation.judge.limits import Job
 from argus.evaluation.judge.planning import planned
 from argus.evaluation.judge.replaying import Replay
@@ -77,7 +77,7 @@ def _replayed(problem: Problem, candidate: Candidate) -> tuple[Verdict | None, s
     subject = subject_of(problem)
     request = request_of(candidate, subject)
     passed = Verdict(status="correct", stage="build")
-    checked = Checked(passed, subject, request, placed_program(request))
+    checked = CandidateCheck(passed, subject, request, placed_program(request))
     job = Job(kind="evaluate", problem=problem, candidate=candidate)
     verdict, plan = planned(job, checked, CLOCK)
     assert plan is not None, verdict.summary

@@ -11,7 +11,7 @@ import pytest
 
 from argus.compiler import placed_program
 from argus.evaluation.judge.candidate import request_of
-from argus.evaluation.judge.checking import Checked, Clock
+from argus.evaluation.judge.checking import CandidateCheck, Clock
 from argus.evaluation.judge.limits import Job
 from argus.evaluation.judge.simulating import simulated
 from argus.evaluation.judge.subject import subject_of
@@ -48,7 +48,7 @@ def judged(cheat: Cheat) -> Verdict:
     """The verdict of the tests alone: nothing is proved, nothing is built."""
     subject = subject_of(cheat.problem)
     request = request_of(cheat.candidate, subject)
-    checked = Checked(PASSED, subject, request, placed_program(request))
+    checked = CandidateCheck(PASSED, subject, request, placed_program(request))
     job = Job(kind="simulate", problem=cheat.problem, candidate=cheat.candidate)
     return simulated(job, checked, Clock(lambda stage, within="": None))
 

@@ -15,14 +15,14 @@ from argus.evaluation.judge.agreeing import least_tolerance
 from argus.evaluation.judge.candidate import environment, request_of
 from argus.evaluation.judge.drawing import MODES, constants, drawn, specials
 from argus.evaluation.judge.driving import driven
-from argus.evaluation.judge.elsewhere import Elsewhere
+from argus.evaluation.judge.elsewhere import VariedPrograms
 from argus.evaluation.judge.knobs import settled
 from argus.evaluation.judge.subject import Subject, own_request, subject_of
 from argus.evaluation.oracle import make_inputs
 from argus.evaluation.tiles import (
     Facet,
     Facets,
-    Held,
+    IndexTable,
     Written,
     places,
     run_blocks,
@@ -68,7 +68,7 @@ def test_tiles_are_what_threads_compute(name: str) -> None:
     inputs = make_inputs(subject.entry, subject.case, NumpyArrays(3))
     program = tile_program(request)
     types = {a.name: a.dtype for a in inputs.arguments}
-    tensors = {n: Held(a.copy(), types[n]) for n, a in inputs.arrays.items()}
+    tensors = {n: IndexTable(a.copy(), types[n]) for n, a in inputs.arrays.items()}
     outputs: dict[str, Written] = {}
     for n in subject.outputs:
         shape = inputs.arrays[n].shape
@@ -256,12 +256,12 @@ def test_a_branch_hands_on_what_was_chosen_before() -> None:
     assert handed[1] in facets.seen
 
 
-def _elsewhere(why: str, words: str) -> tuple[Elsewhere, Program, Facet]:
+def _elsewhere(why: str, words: str) -> tuple[VariedPrograms, Program, Facet]:
     cheat = next(c for c in CHEATS if c.why == why)
     subject = subject_of(cheat.problem)
     program = tile_program(request_of(cheat.candidate, subject))
     own = tile_program(own_request(subject))
-    others = Elsewhere(subject, (program, own), constants((program, own)))
+    others = VariedPrograms(subject, (program, own), constants((program, own)))
     return others, program, next(f for f in Facets(program).all if words in f.text)
 
 

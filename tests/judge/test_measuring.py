@@ -16,9 +16,9 @@ import pytest
 from argus.compiler import placed_program
 from argus.evaluation.arrays import NumpyArrays, TorchArrays
 from argus.evaluation.judge.candidate import request_of
-from argus.evaluation.judge.checking import Checked, Clock
+from argus.evaluation.judge.checking import CandidateCheck, Clock
 from argus.evaluation.judge.inputs import DISTRIBUTIONS, Distribution, allocated, fill
-from argus.evaluation.judge.launching import GUARD, Placed, correct, guarded
+from argus.evaluation.judge.launching import GUARD, DeviceCandidate, correct, guarded
 from argus.evaluation.judge.limits import Job
 from argus.evaluation.judge.measuring import (
     Rounds,
@@ -50,12 +50,12 @@ CLOCK = Clock(lambda stage, within="": None)
 
 def placed(
     launch: Callable[[dict[str, Any]], object], seed: int = 1
-) -> tuple[Placed, dict[str, Any]]:
+) -> tuple[DeviceCandidate, dict[str, Any]]:
     subject = subject_of(AFFINE)
     library = TorchArrays(seed, "cpu")
     arrays, guards = guarded(subject.arguments(), library)
     return (
-        Placed(
+        DeviceCandidate(
             subject,
             subject.case,
             library,
@@ -407,7 +407,7 @@ def test_the_whole_of_it_without_a_gpu(
     job = Job(kind="evaluate", problem=problem, candidate=candidate)
     subject = subject_of(problem)
     passed = Verdict(status="correct", stage="build")
-    checked = Checked(passed, subject, request_of(candidate, subject), program)
+    checked = CandidateCheck(passed, subject, request_of(candidate, subject), program)
     _, plan = planned(job, checked, CLOCK)
     assert plan is not None and plan.trials and plan.drives
     few = {"trials": plan.trials[:2], "drives": plan.drives[:2]}

@@ -17,7 +17,7 @@ from argus.diagnostics import fail
 from argus.evaluation.arrays import TorchArrays
 from argus.evaluation.judge import launching
 from argus.evaluation.judge.candidate import request_of
-from argus.evaluation.judge.checking import Checked, Clock
+from argus.evaluation.judge.checking import CandidateCheck, Clock
 from argus.evaluation.judge.drawing import MODES, drawn
 from argus.evaluation.judge.limits import Job
 from argus.evaluation.judge.planning import planned
@@ -25,7 +25,7 @@ from argus.evaluation.judge.plans import Drive, Plan, chosen, trials
 from argus.evaluation.judge.replaying import Replay, laid_out
 from argus.evaluation.judge.small import Small
 from argus.evaluation.judge.subject import own_request, subject_of
-from argus.evaluation.tiles import Held
+from argus.evaluation.tiles import IndexTable
 from argus.kernels.library import Case
 from argus.runs.records import Candidate, FileProblem, Problem, Verdict
 from judge.cheats import CHEATS, PROBLEMS
@@ -72,7 +72,7 @@ def plan_of(problem: Problem, candidate: Candidate) -> tuple[Verdict, Plan | Non
     subject = subject_of(problem)
     request = request_of(candidate, subject)
     passed = Verdict(status="correct", stage="build", summary="proved")
-    checked = Checked(passed, subject, request, placed_program(request))
+    checked = CandidateCheck(passed, subject, request, placed_program(request))
     job = Job(kind="evaluate", problem=problem, candidate=candidate)
     return planned(job, checked, CLOCK)
 
@@ -106,7 +106,7 @@ def test_a_device_gets_the_numbers_that_tiles_read(problem: Problem) -> None:
             count = got.size
             right = tensor.read(np.arange(count, dtype=np.int64))
             assert np.array_equal(got, right.astype(np.float32), equal_nan=True)
-            if isinstance(tensor, Held):
+            if isinstance(tensor, IndexTable):
                 assert len(set(got.tolist())) > 10
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from argus.cli.subjects import CommandSubject, SubjectOptions
     from argus.diagnostics import Json
     from argus.evaluation.arrays import Statistics
-    from argus.evaluation.oracle import Verdict
+    from argus.evaluation.oracle import OracleVerdict
     from argus.kernels.library import Case, Entry
 
 _SHOWN = 5
@@ -159,7 +159,7 @@ def show_mistakes(out: Output, why: Sequence[str]) -> None:
         out.line(f"       and {len(why) - _SHOWN} more")
 
 
-def _verdict(verdict: Verdict) -> dict[str, Json]:
+def _verdict(verdict: OracleVerdict) -> dict[str, Json]:
     return {
         "outputs": {
             o.name: {

@@ -17,7 +17,7 @@ from argus.ir.dtypes import DTYPES, DType
 
 
 @dataclass(frozen=True)
-class Difference:
+class Deviation:
     """How far an output is from its reference; all computed in fp64.
 
     ``error`` is the norm of the difference over the norm of the reference (0 where both
@@ -87,7 +87,7 @@ class Arrays(Protocol):
         """Whether two arrays of one type and shape hold the same."""
         ...
 
-    def difference(self, out: Any, reference: Any, bound: float) -> Difference:
+    def difference(self, out: Any, reference: Any, bound: float) -> Deviation:
         """Compare what :meth:`exact` gave of an output with the reference."""
         ...
 
@@ -141,7 +141,7 @@ class NumpyArrays:
         """See :class:`Arrays`."""
         return bool(np.array_equal(left, right))
 
-    def difference(self, out: Any, reference: Any, bound: float) -> Difference:
+    def difference(self, out: Any, reference: Any, bound: float) -> Deviation:
         """See :class:`Arrays`."""
         return _difference(np, out.astype(np.float64), reference, bound)
 
@@ -222,7 +222,7 @@ class TorchArrays:
         """See :class:`Arrays`."""
         return bool(self.module.equal(left, right))
 
-    def difference(self, out: Any, reference: Any, bound: float) -> Difference:
+    def difference(self, out: Any, reference: Any, bound: float) -> Deviation:
         """See :class:`Arrays`."""
         return _difference(self.module, out.double(), reference.double(), bound)
 
@@ -241,13 +241,13 @@ def _littered(library: Arrays, dtype: DType, shape: tuple[int, ...]) -> Any:
     return library.rounded(values * 10.0 ** (1.0 - power), dtype)
 
 
-def _difference(xp: Any, out: Any, reference: Any, bound: float) -> Difference:
+def _difference(xp: Any, out: Any, reference: Any, bound: float) -> Deviation:
     """The same for both libraries; `out` and `reference` are fp64 of one shape."""
     count = 1
     for extent in reference.shape:
         count *= int(extent)
     if count == 0:
-        return Difference(0.0, 0, 0, 0, 0.0, 0.0)
+        return Deviation(0.0, 0, 0, 0, 0.0, 0.0)
     unwritten = int((xp.isnan(out) & ~xp.isnan(reference)).sum())
     delta = abs(out - reference)
     norm = float((reference * reference).sum()) ** 0.5
@@ -261,7 +261,7 @@ def _difference(xp: Any, out: Any, reference: Any, bound: float) -> Difference:
     excess = delta - allowed
     excess = xp.where(xp.isnan(excess), xp.full_like(excess, xp.inf), excess)
     worst = int(excess.reshape(-1).argmax())
-    return Difference(
+    return Deviation(
         error,
         unwritten,
         int((excess > 0).sum()),

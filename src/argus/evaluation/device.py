@@ -14,7 +14,7 @@ from typing import Any
 from argus.calls import prepare_call
 from argus.diagnostics import ArgusError, fail
 from argus.evaluation.arrays import TorchArrays
-from argus.evaluation.oracle import Inputs, Verdict, judge, make_inputs
+from argus.evaluation.oracle import Inputs, OracleVerdict, judge, make_inputs
 from argus.kernels.entry import choose
 from argus.kernels.library import Case, Choice, Entry
 from argus.runtime.driver import DeviceInfo, cuda_driver, target_of
@@ -116,7 +116,7 @@ def run_on_device(
     *,
     seed: int = 0,
     statics: Mapping[str, object] | None = None,
-) -> Verdict:
+) -> OracleVerdict:
     """Launch a case once and judge its outputs.
 
     Raises ArgusError: see :func:`prepare`, and AG0811 where the kernel fails.

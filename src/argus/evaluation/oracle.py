@@ -89,7 +89,7 @@ class OutputVerdict:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class OracleVerdict:
     """All outputs, and the names of inputs that were changed."""
 
     outputs: tuple[OutputVerdict, ...]
@@ -167,7 +167,7 @@ def draw(argument: Argument, library: Arrays) -> Any:
             raise ValueError(f"{argument.name} is drawn as {other!r}")
 
 
-def judge(entry: Entry, case: Case, inputs: Inputs) -> Verdict:
+def judge(entry: Entry, case: Case, inputs: Inputs) -> OracleVerdict:
     """Compare the outputs with the reference, and the inputs with their copies."""
     reference = expected(entry, case, inputs)
     return compared(inputs, reference, dict.fromkeys(reference, entry.tolerance))
@@ -193,7 +193,7 @@ def expected(entry: Entry, case: Case, inputs: Inputs) -> dict[str, Any]:
 
 def compared(
     inputs: Inputs, reference: Mapping[str, Any], tolerances: Mapping[str, float]
-) -> Verdict:
+) -> OracleVerdict:
     """What the arrays hold against a reference, and the inputs against their copies."""
     library = inputs.library
     changed = tuple(
@@ -208,7 +208,7 @@ def compared(
         )
         for name, value in reference.items()
     )
-    return Verdict(outputs, changed)
+    return OracleVerdict(outputs, changed)
 
 
 def _output(

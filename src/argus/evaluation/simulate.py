@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from argus.compiler import placed_program
 from argus.diagnostics import fail
 from argus.evaluation.arrays import NumpyArrays
-from argus.evaluation.oracle import Inputs, Verdict, judge, make_inputs
+from argus.evaluation.oracle import Inputs, OracleVerdict, judge, make_inputs
 from argus.evaluation.requests import request_for, with_statics
 from argus.interpret import ArgumentError, Fault, run
 from argus.interpret.machine import Schedule
@@ -29,7 +29,7 @@ SM_COUNT = 4
 class Simulation:
     """What the interpreter found. ``seconds`` are those of the interpreter itself."""
 
-    verdict: Verdict
+    verdict: OracleVerdict
     faults: tuple[Fault, ...]
     blocks: int
     seconds: float

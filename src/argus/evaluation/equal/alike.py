@@ -9,7 +9,7 @@ import numpy as np
 from argus.compiler import Request, tile_program
 from argus.evaluation.equal.references import Reference, Unusable
 from argus.evaluation.equal.trying import Trial, found_by
-from argus.evaluation.tiles import Stuck, Unmodelled
+from argus.evaluation.tiles import NotExecutable, Stuck
 from argus.interpret.numbers import rounded, storage
 from argus.ir.memory import GlobalTensor
 from argus.ir.program import ScalarParam
@@ -45,7 +45,7 @@ def kernel_reference(request: Request) -> Reference:
             raise Unusable(f"{program.name} has {trial.grid} blocks")
         try:
             found = found_by(trial, range(trial.grid))
-        except (Stuck, Unmodelled) as why:
+        except (Stuck, NotExecutable) as why:
             raise Unusable(f"{program.name} cannot be run: {why}") from why
         return {name: found[name].values for name in program.outputs}
 

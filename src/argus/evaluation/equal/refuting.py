@@ -39,7 +39,7 @@ from argus.evaluation.equal.trying import (
 )
 from argus.evaluation.equal.witness import Witness, confirmed
 from argus.evaluation.judge.drawing import specials
-from argus.evaluation.tiles import Facet, Facets, Stuck, Unmodelled, other_sizes
+from argus.evaluation.tiles import Facet, Facets, NotExecutable, Stuck, other_sizes
 from argus.ir.memory import GlobalTensor
 from argus.ir.program import Program, ScalarParam
 from argus.lang.kernel import literal
@@ -260,7 +260,7 @@ class _Search:
                 if other is None or other == sizes:
                     return
                 sizes = other
-            except (Unusable, Stuck, Unmodelled, ZeroDivisionError) as why:
+            except (Unusable, Stuck, NotExecutable, ZeroDivisionError) as why:
                 self.facets.keep(False)
                 self.made.why = str(why)
                 return

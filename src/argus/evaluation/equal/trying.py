@@ -168,7 +168,7 @@ def found_by(
     watch: Watch | None = None,
     seconds: float = 2.0,
 ) -> dict[str, Whole]:
-    """The outputs of the kernel. Raises Stuck and Unmodelled of `evaluation.tiles`."""
+    """The outputs of the kernel. Raises Stuck and NotExecutable (`tiles`)."""
     tensors: dict[str, Whole] = {}
     for tensor in _tensors(trial.program):
         values = compute(trial.arrays[tensor.name], tensor.dtype)

@@ -26,7 +26,7 @@ from argus.evaluation.equal.trying import (
     found_by,
 )
 from argus.evaluation.requests import contiguous_facts
-from argus.evaluation.tiles import Stuck, Unmodelled
+from argus.evaluation.tiles import NotExecutable, Stuck
 from argus.interpret import ArgumentError, run
 from argus.interpret.numbers import compute
 from argus.ir.memory import GlobalTensor
@@ -92,7 +92,7 @@ def confirmed(
             program, arrays, trial.scalars, sm_count=MULTIPROCESSORS, collect=True
         )
         exact = found_by(trial, range(trial.grid), seconds=20.0)
-    except (ArgusError, ArgumentError, Stuck, Unmodelled):
+    except (ArgusError, ArgumentError, Stuck, NotExecutable):
         return None
     if done.errors:
         return None  # an order that is wrong, or an assumption: others tell it

@@ -19,8 +19,8 @@ from argus.evaluation.judge.subject import Subject
 from argus.evaluation.oracle import OUTLIER
 from argus.evaluation.tiles import (
     Facets,
+    NotExecutable,
     Stuck,
-    Unmodelled,
     Written,
     now,
     run_blocks,
@@ -34,7 +34,7 @@ from argus.ir.walk import walk
 __all__ = [
     "Compared",
     "Disagreement",
-    "Side",
+    "ObservedProgram",
     "agree",
     "declared_tolerance",
     "differs",
@@ -51,7 +51,7 @@ _BLOCKS = 256
 
 
 @dataclass(frozen=True)
-class Side:
+class ObservedProgram:
     """A typed program, and the facets that its runs have shown."""
 
     program: Program
@@ -92,8 +92,8 @@ class Compared:
 
 
 def agree(
-    candidate: Side,
-    own: Side,
+    candidate: ObservedProgram,
+    own: ObservedProgram,
     setting: Setting,
     blocks: Sequence[int],
     *,
@@ -103,8 +103,8 @@ def agree(
 ) -> Compared:
     """Run blocks of one kernel, and of the other those that write the same.
 
-    ``of_own``: the blocks are those of the problem's own kernel. Raises Unmodelled and
-    Stuck of `evaluation.tiles`.
+    ``of_own``: the blocks are those of the problem's own kernel. Raises NotExecutable
+    and Stuck of `evaluation.tiles`.
     """
     first, second = (own, candidate) if of_own else (candidate, own)
     # Of the other kernel each block does one tile, however many this one does.
@@ -161,9 +161,9 @@ def _adds(program: Program) -> bool:
 
 
 def _few(blocks: Array) -> list[int]:
-    """All blocks that add to the same elements. Raises Unmodelled if there are many."""
+    """All blocks that add to the same elements. Raises NotExecutable if too many."""
     if len(blocks) > _BLOCKS:
-        raise Unmodelled(f"more than {_BLOCKS} blocks add to the same elements")
+        raise NotExecutable(f"more than {_BLOCKS} blocks add to the same elements")
     return [int(b) for b in blocks]
 
 
@@ -204,7 +204,7 @@ def written(
     deadline: float,
     watch: Facets | None = None,
 ) -> dict[str, Written]:
-    """What blocks of a kernel write, by output. Raises Unmodelled and Stuck."""
+    """What blocks of a kernel write, by output. Raises NotExecutable and Stuck."""
     tensors = setting.tensors()
     try:
         run_blocks(

@@ -74,7 +74,7 @@ class Clock:
 
 
 @dataclass(frozen=True)
-class Checked:
+class CandidateCheck:
     """A verdict, and what later stages need where it is "correct"."""
 
     verdict: Verdict
@@ -83,7 +83,7 @@ class Checked:
     program: Program | None = None
 
 
-def check(job: Job, clock: Clock) -> Checked:
+def check(job: Job, clock: Clock) -> CandidateCheck:
     """The verdict on a candidate before it is run. Raises only for a broken problem.
 
     Raises ArgusError where the problem itself is wrong (AG1018, AG0909, AG0602).
@@ -125,7 +125,7 @@ def check(job: Job, clock: Clock) -> Checked:
     except ArgusError as error:
         ended = _ended(clock, "unbuildable", say.findings_of(error))
         told = {"resources": resources}
-        return Checked(ended.verdict.model_copy(update=told))
+        return CandidateCheck(ended.verdict.model_copy(update=told))
     usage = built.cubin.usage
     resources = resources.model_copy(
         update={"registers": usage.registers, "spill_bytes": usage.spill_stores}
@@ -151,7 +151,7 @@ def check(job: Job, clock: Clock) -> Checked:
         program=program_hash(built.cubin.source),
         seconds=dict(clock.seconds),
     )
-    return Checked(verdict, subject, request, program)
+    return CandidateCheck(verdict, subject, request, program)
 
 
 def program_hash(cuda: str) -> str:
@@ -163,10 +163,10 @@ def program_hash(cuda: str) -> str:
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
-def _ended(clock: Clock, status: Status, found: tuple[Finding, ...]) -> Checked:
+def _ended(clock: Clock, status: Status, found: tuple[Finding, ...]) -> CandidateCheck:
     clock.end()
     made = say.verdict(status, clock.stage, found)
-    return Checked(made.model_copy(update={"seconds": dict(clock.seconds)}))
+    return CandidateCheck(made.model_copy(update={"seconds": dict(clock.seconds)}))
 
 
 def predicted(program: Program, subject: Subject, usage: ResourceUsage) -> Predicted:

@@ -15,7 +15,7 @@ from typing import Any, assert_never
 
 import numpy as np
 
-from argus.evaluation.tiles import Drawn, Held, Tensor, Written
+from argus.evaluation.tiles import BlockTensor, Drawn, IndexTable, Written
 from argus.evaluation.tiles.tensors import TABLE
 from argus.evaluation.tiles.values import fitted
 from argus.interpret.numbers import storage
@@ -32,7 +32,7 @@ __all__ = [
     "LARGE",
     "MEETING",
     "MODES",
-    "Mode",
+    "DrawingMode",
     "constants",
     "drawn",
     "specials",
@@ -47,7 +47,7 @@ _MOST, _FEW = 256, 24
 
 
 @dataclass(frozen=True)
-class Mode:
+class DrawingMode:
     """How inputs are drawn: ``scale * N(shift, 1)``; ``every``: of special numbers.
 
     ``poison``: what outputs hold before: NaN, or finite numbers. ``finite``: whether no
@@ -71,29 +71,29 @@ class Mode:
 
 
 MODES = (
-    Mode("normal", special=False, poison=False),
-    Mode("special"),
-    Mode("shifted", shift=2.0, poison=False),
+    DrawingMode("normal", special=False, poison=False),
+    DrawingMode("special"),
+    DrawingMode("shifted", shift=2.0, poison=False),
 )
-LARGE = Mode("large", scale=64.0, poison=False)
+LARGE = DrawingMode("large", scale=64.0, poison=False)
 MEETING = (
-    Mode("few", every=True, few=True),
-    Mode("mixed", scale=3.0, mixed=True, poison=False),
-    Mode("mixed, large", scale=3.0, mixed=True, large=True),
+    DrawingMode("few", every=True, few=True),
+    DrawingMode("mixed", scale=3.0, mixed=True, poison=False),
+    DrawingMode("mixed, large", scale=3.0, mixed=True, large=True),
 )
 """For places where a condition holds: whatever depends on data shall meet it there."""
 EXTREME = (
-    Mode("negative", shift=-3.0, poison=False),
-    Mode("all negative", scale=64.0, shift=-12.0, special=False),
-    Mode("constants", every=True, poison=False),
+    DrawingMode("negative", shift=-3.0, poison=False),
+    DrawingMode("all negative", scale=64.0, shift=-12.0, special=False),
+    DrawingMode("constants", every=True, poison=False),
     LARGE,
-    Mode("small", scale=1 / 1024, special=False),
-    Mode("huge", scale=8192.0, special=False, poison=False),
-    Mode("sums", scale=16.0, shift=4.0),
-    Mode("not finite", finite=False, poison=False),
+    DrawingMode("small", scale=1 / 1024, special=False),
+    DrawingMode("huge", scale=8192.0, special=False, poison=False),
+    DrawingMode("sums", scale=16.0, shift=4.0),
+    DrawingMode("not finite", finite=False, poison=False),
 )
 """What is tried where the others leave a condition that depends on data."""
-BY_NAME: Mapping[str, Mode] = {m.name: m for m in (*MODES, *MEETING, *EXTREME)}
+BY_NAME: Mapping[str, DrawingMode] = {m.name: m for m in (*MODES, *MEETING, *EXTREME)}
 
 
 def constants(programs: Iterable[Program]) -> tuple[float, ...]:
@@ -157,13 +157,13 @@ def specials(
 def drawn(
     entry: Entry,
     case: Case,
-    mode: Mode,
+    mode: DrawingMode,
     seed: int,
     special: tuple[float, ...],
-) -> dict[str, Tensor]:
+) -> dict[str, BlockTensor]:
     """The tensors of a case: inputs by formula, tables as they are, empty outputs."""
     arguments = entry.arguments(case)
-    found: dict[str, Tensor] = {}
+    found: dict[str, BlockTensor] = {}
     tables: dict[str, Any] = {}
     for number, argument in enumerate(arguments):
         # Of its own, so that inputs are the same whatever poison outputs hold.
@@ -181,12 +181,12 @@ def drawn(
     if entry.tables is not None:
         entry.tables(np, tables, case)
     types = {a.name: a.dtype for a in arguments}
-    return found | {n: Held(t, types[n]) for n, t in tables.items()}
+    return found | {n: IndexTable(t, types[n]) for n, t in tables.items()}
 
 
 def _entries(
     argument: Argument,
-    mode: Mode,
+    mode: DrawingMode,
     rng: np.random.Generator,
     special: tuple[float, ...],
 ) -> Any:
@@ -219,7 +219,7 @@ def _entries(
         return fitted(values, dtype)
 
 
-def _poison(dtype: DType, mode: Mode, rng: np.random.Generator) -> Any:
+def _poison(dtype: DType, mode: DrawingMode, rng: np.random.Generator) -> Any:
     """NaN (the least integer), or other finite numbers each time."""
     if mode.poison:
         least = np.nan if dtype.is_float else 0

@@ -25,17 +25,17 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from argus.compiler import Request, tile_program
-from argus.evaluation.judge.agreeing import Disagreement, Side, agree
+from argus.evaluation.judge.agreeing import Disagreement, ObservedProgram, agree
 from argus.evaluation.judge.drawing import (
     EXTREME,
     LARGE,
     MEETING,
     MODES,
-    Mode,
+    DrawingMode,
     constants,
     specials,
 )
-from argus.evaluation.judge.elsewhere import Elsewhere
+from argus.evaluation.judge.elsewhere import VariedPrograms
 from argus.evaluation.judge.finding import TILES, Places, asks_for_device
 from argus.evaluation.judge.plans import Drive
 from argus.evaluation.judge.settings import MANY, Setting
@@ -43,8 +43,8 @@ from argus.evaluation.judge.subject import Subject, own_request
 from argus.evaluation.tiles import (
     Facet,
     Facets,
+    NotExecutable,
     Stuck,
-    Unmodelled,
     now,
     places,
 )
@@ -122,14 +122,14 @@ class _Drive:
         effort: Effort,
     ) -> None:
         self.subject = subject
-        self.candidate = Side(candidate, Facets(candidate))
-        self.own = Side(own, Facets(own))
+        self.candidate = ObservedProgram(candidate, Facets(candidate))
+        self.own = ObservedProgram(own, Facets(own))
         self.tolerances = tolerances
         self.effort = effort
         self.seed = int.from_bytes(os.urandom(3), "little")
         programs = candidate, own
         self.special = specials(programs, subject.scalars.values())
-        self.others = Elsewhere(subject, programs, constants(programs))
+        self.others = VariedPrograms(subject, programs, constants(programs))
         self.made = Driven()
         self.begin = now()
         self.latest = self.begin + effort.most
@@ -150,7 +150,7 @@ class _Drive:
             self._elsewhere()
         except _Over:
             return self.made
-        except Unmodelled as why:
+        except NotExecutable as why:
             self.made.why = str(why)
             return self.made
         self._say()
@@ -160,7 +160,7 @@ class _Drive:
 
     def _setting(
         self,
-        mode: Mode,
+        mode: DrawingMode,
         case: Case | None = None,
         scalars: Mapping[str, int | float] | None = None,
         slack: float = 1.0,
@@ -222,7 +222,7 @@ class _Drive:
             setting = self._setting(MODES[0], multiprocessors=some)
             self._pair(setting, [int(self.seed) % some], False)
 
-    def _different(self, side: Side) -> list[Facet]:
+    def _different(self, side: ObservedProgram) -> list[Facet]:
         """The facets of a kernel; of the problem's own what the candidate has not."""
         every = [*side.facets.all, *side.facets.flips]
         if side is self.candidate:
@@ -231,7 +231,7 @@ class _Drive:
         seen = {f.mark for f in (*mine.all, *mine.flips)}
         return [f for f in every if f.mark not in seen]
 
-    def _grid(self, side: Side, setting: Setting | None = None) -> int:
+    def _grid(self, side: ObservedProgram, setting: Setting | None = None) -> int:
         env = (setting or self._setting(MODES[0])).env(side.program)
         return int(evaluate(side.program.grid, env))
 
@@ -311,7 +311,7 @@ class _Drive:
                 if facet in side.facets.unseen():
                     self._flip(side, facet)
 
-    def _flip(self, side: Side, facet: Facet) -> None:
+    def _flip(self, side: ObservedProgram, facet: Facet) -> None:
         of_own, program = side is self.own, side.program
         scalars = self.others.scalars(program, facet)
         cases = self.others.scaled()

@@ -22,7 +22,7 @@ from argus.ir.expr import Expr, evaluate, symbols
 from argus.ir.program import SM_COUNT, Program, ScalarParam
 from argus.kernels.library import Case
 
-__all__ = ["Elsewhere"]
+__all__ = ["VariedPrograms"]
 
 _LEAST, _MOST = 1 << 16, 1 << 22
 """What sizes may grow to, at least; where that shows nothing, and tensors need not fit
@@ -36,7 +36,7 @@ _SMALLEST = 300
 
 
 @dataclass(frozen=True)
-class Elsewhere:
+class VariedPrograms:
     """What may change; ``numbers`` are the constants of both ``programs``."""
 
     subject: Subject

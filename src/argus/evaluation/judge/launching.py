@@ -16,7 +16,7 @@ from argus.evaluation.device import launch_and_wait
 from argus.evaluation.judge import findings as say
 from argus.evaluation.judge.checking import Clock
 from argus.evaluation.judge.inputs import fill
-from argus.evaluation.judge.plans import Trial
+from argus.evaluation.judge.plans import PlannedTrial
 from argus.evaluation.judge.results import wrong
 from argus.evaluation.judge.subject import Subject
 from argus.evaluation.judge.tolerance import derived, representable, sensitivity
@@ -25,14 +25,22 @@ from argus.ir.dtypes import DType
 from argus.kernels.library import Argument, Case
 from argus.runs.records import Verdict
 
-__all__ = ["GUARD", "Kernel", "Placed", "correct", "guarded", "outside", "placed_at"]
+__all__ = [
+    "GUARD",
+    "DeviceCandidate",
+    "PreparableKernel",
+    "correct",
+    "guarded",
+    "outside",
+    "placed_at",
+]
 
 GUARD = 1 << 20
 """Bytes before and after each tensor that nobody may write."""
 _PATTERN = 0x5A
 
 
-class Kernel(Protocol):
+class PreparableKernel(Protocol):
     """A candidate that is loaded; `runtime.launch.LoadedKernel` is one."""
 
     def prepare(self, *args: Any, **named: Any) -> Callable[[], object]:
@@ -41,7 +49,7 @@ class Kernel(Protocol):
 
 
 @dataclass(frozen=True)
-class Placed:
+class DeviceCandidate:
     """A candidate on the device: its arrays, what surrounds them, and its launch."""
 
     subject: Subject
@@ -63,11 +71,11 @@ class Placed:
 def placed_at(
     subject: Subject,
     case: Case,
-    kernel: Kernel,
+    kernel: PreparableKernel,
     library: TorchArrays,
     seed: int,
     scalars: Mapping[str, int | float] | None = None,
-) -> Placed:
+) -> DeviceCandidate:
     """New arrays for a case, and the candidate's launch on them.
 
     ``scalars``: others than the problem's. Raises ArgusError where it refuses these
@@ -76,7 +84,7 @@ def placed_at(
     arrays, guards = guarded(subject.entry.arguments(case), library)
     values = subject.scalars if scalars is None else scalars
     prepared = kernel.prepare(**arrays, **values)
-    return Placed(
+    return DeviceCandidate(
         subject, case, library, arrays, guards,
         prepared, lambda: launch_and_wait(prepared), seed,
     )  # fmt: skip
@@ -89,7 +97,7 @@ def outside() -> Verdict:
 
 
 def correct(
-    placed: Placed, clock: Clock, trials: Sequence[Trial]
+    placed: DeviceCandidate, clock: Clock, trials: Sequence[PlannedTrial]
 ) -> tuple[Verdict | None, float]:
     """What is wrong, or None; and the largest error.
 

@@ -25,9 +25,9 @@ from argus.evaluation.judge.checking import Clock
 from argus.evaluation.judge.executor import failed
 from argus.evaluation.judge.gpu_lock import GpuLock
 from argus.evaluation.judge.inputs import DISTRIBUTIONS, fill
-from argus.evaluation.judge.launching import Placed, correct, placed_at
+from argus.evaluation.judge.launching import DeviceCandidate, correct, placed_at
 from argus.evaluation.judge.limits import Job
-from argus.evaluation.judge.plans import Trial, in_turns
+from argus.evaluation.judge.plans import PlannedTrial, in_turns
 from argus.evaluation.judge.replaying import Replay
 from argus.evaluation.judge.results import wrong
 from argus.evaluation.judge.speed import speed_limit
@@ -161,7 +161,7 @@ def _believed(
 # ------------------------------------------------------------------------- correctness
 
 
-def own_trials(subject: Subject, seed: int) -> tuple[Trial, ...]:
+def own_trials(subject: Subject, seed: int) -> tuple[PlannedTrial, ...]:
     """At the problem's own sizes: all distributions, or three if the oracle is dear."""
     some = DISTRIBUTIONS
     if subject.entry.work(subject.case).flops >= _HEAVY:
@@ -179,7 +179,7 @@ class Rounds:
     chance, the results are compared with the oracle; ``bad`` is what was wrong.
     """
 
-    def __init__(self, placed: Placed, share: float = _COMPARED) -> None:
+    def __init__(self, placed: DeviceCandidate, share: float = _COMPARED) -> None:
         self.bad: Verdict | None = None
         self.compared = 0
         self.placed = placed

@@ -17,11 +17,11 @@ from argus.diagnostics import ArgusError
 from argus.evaluation.arrays import NumpyArrays
 from argus.evaluation.judge import findings as say
 from argus.evaluation.judge.agreeing import declared_tolerance, usable_tolerance
-from argus.evaluation.judge.checking import Checked, Clock
+from argus.evaluation.judge.checking import CandidateCheck, Clock
 from argus.evaluation.judge.driving import driven
 from argus.evaluation.judge.inputs import allocated, fill
 from argus.evaluation.judge.limits import Job
-from argus.evaluation.judge.plans import Drive, Plan, Trial, chosen, trials
+from argus.evaluation.judge.plans import Drive, Plan, PlannedTrial, chosen, trials
 from argus.evaluation.judge.settings import case_of
 from argus.evaluation.judge.small import Unrepresented, small_cases
 from argus.evaluation.judge.subject import Subject, own_request, subject_of
@@ -77,7 +77,9 @@ def on_tiles(
     return Shown(None, words, not_driven, tuple(made.runs))
 
 
-def planned(job: Job, checked: Checked, clock: Clock) -> tuple[Verdict, Plan | None]:
+def planned(
+    job: Job, checked: CandidateCheck, clock: Clock
+) -> tuple[Verdict, Plan | None]:
     """The verdict of a candidate that passed its checks and will be launched.
 
     With what to launch besides the problem itself, where it is still "correct".
@@ -122,7 +124,7 @@ def planned(job: Job, checked: Checked, clock: Clock) -> tuple[Verdict, Plan | N
     return given.model_copy(update=told), plan
 
 
-def widest(subject: Subject, wanted: Sequence[Trial]) -> dict[str, float]:
+def widest(subject: Subject, wanted: Sequence[PlannedTrial]) -> dict[str, float]:
     """The largest tolerance of each output, of trials that are not run.
 
     Raises ArgusError AG1018 where the reference fails.

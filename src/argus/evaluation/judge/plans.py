@@ -15,7 +15,7 @@ from argus.evaluation.judge.inputs import Distribution
 from argus.evaluation.judge.small import Small
 from argus.runs.records import Record
 
-__all__ = ["Drive", "Plan", "Trial", "chosen", "in_turns", "trials"]
+__all__ = ["Drive", "Plan", "PlannedTrial", "chosen", "in_turns", "trials"]
 
 _SMALL: tuple[Distribution, ...] = (
     "normal",
@@ -32,7 +32,7 @@ _MORE = 4
 """Runs that are launched though they show nothing that others have not."""
 
 
-class Trial(Record):
+class PlannedTrial(Record):
     """Sizes and inputs whose results are compared with the oracle, whole.
 
     ``finite``: outputs hold finite numbers before, not NaN. ``number`` counts the
@@ -67,37 +67,41 @@ class Drive(Record):
 class Plan(Record):
     """What is launched besides the problem itself; ``tolerances``: of the drives."""
 
-    trials: tuple[Trial, ...]
+    trials: tuple[PlannedTrial, ...]
     drives: tuple[Drive, ...]
     tolerances: dict[str, float]
 
 
-def trials(cases: Sequence[Small], seeds: int) -> tuple[Trial, ...]:
+def trials(cases: Sequence[Small], seeds: int) -> tuple[PlannedTrial, ...]:
     """Each case with both poisons; the last one ``seeds`` times, with other inputs."""
     wanted = [(s, finite) for s in cases for finite in (False, True)]
     more = max(seeds - 2, _LEAST - len(wanted))
     wanted += [(cases[-1], bool(n % 2)) for n in range(more)]
-    made: list[Trial] = []
+    made: list[PlannedTrial] = []
     for position, (small, finite) in enumerate(wanted):
         number = sum(t.sizes == small.case.sizes for t in made)
         distribution = _SMALL[position % len(_SMALL)]
         sizes = dict(small.case.sizes)
         made.append(
-            Trial(sizes=sizes, distribution=distribution, finite=finite, number=number)
+            PlannedTrial(
+                sizes=sizes, distribution=distribution, finite=finite, number=number
+            )
         )
     return tuple(made)
 
 
 def in_turns(
     sizes: Mapping[str, int], distributions: Sequence[Distribution]
-) -> tuple[Trial, ...]:
+) -> tuple[PlannedTrial, ...]:
     """A trial for each distribution, poisoned in turns; the last poison is finite.
 
     So that one that is alone has it: it says more.
     """
     count = len(distributions)
     return tuple(
-        Trial(sizes=dict(sizes), distribution=d, finite=(count - i) % 2 == 1, number=i)
+        PlannedTrial(
+            sizes=dict(sizes), distribution=d, finite=(count - i) % 2 == 1, number=i
+        )
         for i, d in enumerate(distributions)
     )
 

@@ -19,8 +19,8 @@ from argus.evaluation.judge.agreeing import differs, written
 from argus.evaluation.judge.checking import Clock
 from argus.evaluation.judge.drawing import specials
 from argus.evaluation.judge.launching import (
-    Kernel,
-    Placed,
+    DeviceCandidate,
+    PreparableKernel,
     correct,
     outside,
     placed_at,
@@ -28,7 +28,7 @@ from argus.evaluation.judge.launching import (
 from argus.evaluation.judge.plans import Drive, Plan
 from argus.evaluation.judge.settings import Setting, case_of, setting_of
 from argus.evaluation.judge.subject import Subject
-from argus.evaluation.tiles import Drawn, Held, Tensor, Written, now
+from argus.evaluation.tiles import BlockTensor, Drawn, IndexTable, Written, now
 from argus.evaluation.tiles.tensors import chosen
 from argus.ir.program import Program
 from argus.kernels.library import Case
@@ -53,7 +53,7 @@ class Replay:
 
     subject: Subject
     programs: tuple[Program, Program]
-    kernel: Kernel
+    kernel: PreparableKernel
     library: TorchArrays
     clock: Clock
     seed: int
@@ -93,7 +93,9 @@ class Replay:
                 drives += 1
         return None, _words(launched, drives, left)
 
-    def _placed(self, case: Case, setting: Setting | None = None) -> Placed | None:
+    def _placed(
+        self, case: Case, setting: Setting | None = None
+    ) -> DeviceCandidate | None:
         """Arrays and launch for a case; None where the candidate refuses it."""
         scalars = None if setting is None else setting.scalars
         try:
@@ -131,7 +133,11 @@ class Replay:
         return None, ""
 
     def _launched(
-        self, placed: Placed, setting: Setting, right: dict[str, Written], plan: Plan
+        self,
+        placed: DeviceCandidate,
+        setting: Setting,
+        right: dict[str, Written],
+        plan: Plan,
     ) -> Verdict | None:
         self.clock.begin("run", "launch")
         placed.launch()
@@ -153,14 +159,14 @@ class Replay:
         return None
 
 
-def laid_out(tensor: Tensor, array: Any, library: TorchArrays) -> None:
+def laid_out(tensor: BlockTensor, array: Any, library: TorchArrays) -> None:
     """Write the elements of a tensor that need not exist into an array that does.
 
     ``array``: of its shape and type, on the library's device.
     """
     torch = library.module
     match tensor:
-        case Held():
+        case IndexTable():
             array.copy_(torch.from_numpy(tensor.array))
         case Drawn() | Written():
             table = torch.as_tensor(tensor.table, device=array.device)

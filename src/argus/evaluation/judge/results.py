@@ -6,7 +6,7 @@ from typing import Any
 
 from argus.evaluation.judge import findings as say
 from argus.evaluation.oracle import Inputs, OutputVerdict
-from argus.evaluation.oracle import Verdict as Compared
+from argus.evaluation.oracle import OracleVerdict as Compared
 from argus.runs.records import Finding, Verdict
 
 

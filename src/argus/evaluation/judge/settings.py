@@ -13,10 +13,10 @@ from functools import cached_property
 
 from argus.diagnostics import ArgusError
 from argus.evaluation.judge.candidate import environment
-from argus.evaluation.judge.drawing import BY_NAME, Mode, drawn
+from argus.evaluation.judge.drawing import BY_NAME, DrawingMode, drawn
 from argus.evaluation.judge.plans import Drive
 from argus.evaluation.judge.subject import Subject
-from argus.evaluation.tiles import Tensor, Written
+from argus.evaluation.tiles import BlockTensor, Written
 from argus.ir.expr import holds
 from argus.ir.program import SM_COUNT, Program, ScalarParam
 from argus.kernels.library import Case
@@ -34,7 +34,7 @@ class Setting:
     subject: Subject
     case: Case
     scalars: Mapping[str, int | float]
-    mode: Mode
+    mode: DrawingMode
     seed: int
     special: tuple[float, ...]
     slack: float = 1.0
@@ -51,7 +51,7 @@ class Setting:
         made[SM_COUNT.name] = self.multiprocessors
         return made
 
-    def tensors(self) -> dict[str, Tensor]:
+    def tensors(self) -> dict[str, BlockTensor]:
         """Inputs, and outputs that nobody has written yet."""
         return {
             n: Written(t.shape, t.dtype, t.table, t.seed)
@@ -61,7 +61,7 @@ class Setting:
         }
 
     @cached_property
-    def _drawn(self) -> dict[str, Tensor]:
+    def _drawn(self) -> dict[str, BlockTensor]:
         entry = self.subject.entry
         return drawn(entry, self.case, self.mode, self.seed, self.special)
 

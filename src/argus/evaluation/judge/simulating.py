@@ -15,11 +15,11 @@ from argus.diagnostics import ArgusError, fail
 from argus.evaluation.arrays import NumpyArrays
 from argus.evaluation.judge import findings as say
 from argus.evaluation.judge.agreeing import usable_tolerance
-from argus.evaluation.judge.checking import Checked, Clock
+from argus.evaluation.judge.checking import CandidateCheck, Clock
 from argus.evaluation.judge.inputs import allocated, fill
 from argus.evaluation.judge.limits import Job
 from argus.evaluation.judge.planning import ended, on_tiles, unrepresented
-from argus.evaluation.judge.plans import Trial, trials
+from argus.evaluation.judge.plans import PlannedTrial, trials
 from argus.evaluation.judge.results import wrong
 from argus.evaluation.judge.small import Unrepresented, small_cases
 from argus.evaluation.judge.subject import Subject, subject_of
@@ -32,7 +32,7 @@ from argus.kernels.library import Case
 from argus.runs.records import Verdict
 
 
-def simulated(job: Job, checked: Checked, clock: Clock) -> Verdict:
+def simulated(job: Job, checked: CandidateCheck, clock: Clock) -> Verdict:
     """The verdict of a candidate that passed its checks.
 
     Raises ArgusError AG1018 where the reference fails.
@@ -84,7 +84,7 @@ def _run(
     program: Program,
     subject: Subject,
     case: Case,
-    trial: Trial,
+    trial: PlannedTrial,
     seed: int,
     widest: dict[str, float],
 ) -> tuple[Verdict | None, float]:

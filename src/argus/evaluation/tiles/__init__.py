@@ -21,25 +21,30 @@ order are right is shown elsewhere.
 """
 
 from argus.evaluation.tiles.clock import now
-from argus.evaluation.tiles.execute import Run, Stuck, Unmodelled, run_blocks
+from argus.evaluation.tiles.execute import (
+    ExecutedBlocks,
+    NotExecutable,
+    Stuck,
+    run_blocks,
+)
 from argus.evaluation.tiles.facet import Facet
 from argus.evaluation.tiles.facets import Facets
 from argus.evaluation.tiles.search import Place, places
-from argus.evaluation.tiles.solving import Sizes, other_sizes
-from argus.evaluation.tiles.tensors import Drawn, Held, Tensor, Written
+from argus.evaluation.tiles.solving import ChosenSizes, other_sizes
+from argus.evaluation.tiles.tensors import BlockTensor, Drawn, IndexTable, Written
 from argus.evaluation.tiles.writers import writers
 
 __all__ = [
+    "BlockTensor",
+    "ChosenSizes",
     "Drawn",
+    "ExecutedBlocks",
     "Facet",
     "Facets",
-    "Held",
+    "IndexTable",
+    "NotExecutable",
     "Place",
-    "Run",
-    "Sizes",
     "Stuck",
-    "Tensor",
-    "Unmodelled",
     "Written",
     "now",
     "other_sizes",

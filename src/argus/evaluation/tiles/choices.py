@@ -17,14 +17,14 @@ from typing import Any, assert_never
 import numpy as np
 
 from argus.evaluation.tiles.decisions import Probe
-from argus.evaluation.tiles.meaning import Meaning
+from argus.evaluation.tiles.meaning import MeaningReader
 from argus.evaluation.tiles.values import computed
 from argus.interpret.numbers import Array
 from argus.ir import ops as o
 from argus.ir.dtypes import boolean
 from argus.ir.expr import Expr, Sym, binary, evaluate, substitute
 
-__all__ = ["Choice", "Choices", "both"]
+__all__ = ["Choice", "ChoiceReader", "both"]
 
 Env = dict[str, Any]
 Truth = Callable[[Mapping[o.Tile, Array], Env], Array]
@@ -45,10 +45,10 @@ class Choice:
 Found = dict[str, Choice]
 
 
-class Choices:
+class ChoiceReader:
     """The choices of tiles, as far as a reader has come."""
 
-    def __init__(self, meaning: Meaning) -> None:
+    def __init__(self, meaning: MeaningReader) -> None:
         self._meaning = meaning
         self._of: dict[o.Tile, Found] = {}
 

@@ -8,7 +8,7 @@ from typing import Any, assert_never
 
 import numpy as np
 
-from argus.evaluation.tiles.choices import Choice, Choices, both
+from argus.evaluation.tiles.choices import Choice, ChoiceReader, both
 from argus.evaluation.tiles.decisions import (
     Probe,
     Ways,
@@ -22,7 +22,7 @@ from argus.evaluation.tiles.decisions import (
     value_of,
 )
 from argus.evaluation.tiles.facet import Facet, Pair, Scope
-from argus.evaluation.tiles.meaning import Meaning
+from argus.evaluation.tiles.meaning import MeaningReader
 from argus.interpret.numbers import Array
 from argus.ir import ops as o
 from argus.ir.dtypes import boolean
@@ -47,8 +47,8 @@ class Collected:
         self.views: dict[o.AnyOp, tuple[Facet, Facet]] = {}
         self.all: list[Facet] = []
         self.flips: list[Facet] = []
-        self._meaning = Meaning(program)
-        self._choices = Choices(self._meaning)
+        self._meaning = MeaningReader(program)
+        self._choices = ChoiceReader(self._meaning)
         self._collect(program.body, ())
 
     def _collect(self, block: o.Block, scope: Scope) -> None:

@@ -18,8 +18,8 @@ from typing import Any, Protocol, assert_never
 import numpy as np
 
 from argus.evaluation.tiles.clock import now
-from argus.evaluation.tiles.order import Block, Env, Order, Role, Steps
-from argus.evaluation.tiles.tensors import Tensor
+from argus.evaluation.tiles.order import BlockOrder, ClusterOrder, Env, RoleState, Steps
+from argus.evaluation.tiles.tensors import BlockTensor
 from argus.evaluation.tiles.values import TileOp, computed, filled, fitted
 from argus.interpret.numbers import Array
 from argus.interpret.scalars import scalar_value
@@ -29,10 +29,10 @@ from argus.ir.expr import evaluate
 from argus.ir.memory import GlobalView, SharedView
 from argus.ir.program import BLOCK_INDEX, CLUSTER_RANK, GRID_SIZE, Program
 
-__all__ = ["Run", "Stuck", "Unmodelled", "Watch", "run_blocks"]
+__all__ = ["ExecutedBlocks", "NotExecutable", "Stuck", "Watch", "run_blocks"]
 
 
-class Unmodelled(Exception):  # noqa: N818 - a result, not a fault
+class NotExecutable(Exception):  # noqa: N818 - a result, not a fault
     """The program does what this executor does not know; says what."""
 
 
@@ -57,7 +57,7 @@ class Watch(Protocol):
 
 
 @dataclass(frozen=True)
-class Run:
+class ExecutedBlocks:
     """Which blocks ran, and of how many."""
 
     blocks: tuple[int, ...]
@@ -66,7 +66,7 @@ class Run:
 
 def run_blocks(
     program: Program,
-    tensors: Mapping[str, Tensor],
+    tensors: Mapping[str, BlockTensor],
     env: Mapping[str, int | float],
     blocks: Iterable[int],
     *,
@@ -74,7 +74,7 @@ def run_blocks(
     deadline: float = math.inf,
     limit: float = 20.0,
     exact: bool = False,
-) -> Run:
+) -> ExecutedBlocks:
     """Run blocks, with their whole clusters; ``env`` gives sizes, strides, scalars.
 
     ``exact``: floats are float64 numbers, which are rounded to no type of the program;
@@ -83,7 +83,7 @@ def run_blocks(
     Stops before a second cluster that would begin after ``deadline`` (of
     `clock.now`). Raises :class:`Stuck`, also where one takes longer than
     ``limit`` seconds of this thread, which others on the machine do not change, and
-    :class:`Unmodelled`.
+    :class:`NotExecutable`.
     """
     grid = int(evaluate(program.grid, env))
     done: list[int] = []
@@ -104,14 +104,14 @@ def run_blocks(
             latest = now() + limit
             _Cluster(program, tensors, envs, watch, latest, exact).run()
         done.extend(members)
-    return Run(tuple(done), grid)
+    return ExecutedBlocks(tuple(done), grid)
 
 
 class _Cluster:
     def __init__(
         self,
         program: Program,
-        tensors: Mapping[str, Tensor],
+        tensors: Mapping[str, BlockTensor],
         envs: list[Env],
         watch: Watch | None,
         latest: float,
@@ -123,15 +123,15 @@ class _Cluster:
         self.latest = latest
         self.exact = exact
         self.real = np.float64 if exact else np.float32
-        self.blocks = [Block(program) for _ in envs]
-        self.order = Order(program, self.blocks)
+        self.blocks = [BlockOrder(program) for _ in envs]
+        self.order = ClusterOrder(program, self.blocks)
         self.running: list[Steps] = []
         for block, env in zip(self.blocks, envs, strict=True):
-            whole = Role(block, program.warps, env, {})
+            whole = RoleState(block, program.warps, env, {})
             self.running.append(self._block(whole, program.body))
 
     def run(self) -> None:
-        """All roles to their end. Raises Stuck, Unmodelled."""
+        """All roles to their end. Raises Stuck, NotExecutable."""
         waits: dict[int, Callable[[], bool]] = {}
         while self.running:
             moved = False
@@ -150,7 +150,7 @@ class _Cluster:
 
     # -------------------------------------------------------------- control flow
 
-    def _block(self, role: Role, block: o.Block) -> Steps:
+    def _block(self, role: RoleState, block: o.Block) -> Steps:
         for op in block.ops:
             if self.watch is not None:
                 self.watch.before(op, role.tiles, role.env)
@@ -161,7 +161,7 @@ class _Cluster:
                     yield from self._if(role, op)
                 case o.Roles():
                     for part in op.roles:
-                        own = Role(
+                        own = RoleState(
                             role.block, part.warps, dict(role.env), dict(role.tiles)
                         )
                         self.running.append(self._block(own, part.body))
@@ -193,7 +193,7 @@ class _Cluster:
                 case _:
                     assert_never(op)
 
-    def _for(self, role: Role, op: o.For) -> Steps:
+    def _for(self, role: RoleState, op: o.For) -> Steps:
         env = role.env
         tiles = [role.tiles[c.init] for c in op.tiles]
         scalars = [scalar_value(c.init, env, self.real) for c in op.scalars]
@@ -212,7 +212,7 @@ class _Cluster:
         role.tiles.update(zip((c.result for c in op.tiles), tiles, strict=True))
         env.update(zip((c.result.name for c in op.scalars), scalars, strict=True))
 
-    def _if(self, role: Role, op: o.If) -> Steps:
+    def _if(self, role: RoleState, op: o.If) -> Steps:
         taken = bool(scalar_value(op.cond, role.env, self.real))
         yield from self._block(role, op.then if taken else op.other)
         if self.watch is not None:
@@ -225,10 +225,10 @@ class _Cluster:
         role.tiles.update(zip((m.result for m in op.tiles), tiles, strict=True))
         role.env.update(zip((m.result.name for m in op.scalars), scalars, strict=True))
 
-    def _compute(self, role: Role, op: TileOp) -> None:
+    def _compute(self, role: RoleState, op: TileOp) -> None:
         role.tiles[op.result] = computed(op, role.tiles, role.env, self.exact)
 
-    def _dot(self, role: Role, op: o.Dot) -> Array:
+    def _dot(self, role: RoleState, op: o.Dot) -> Array:
         a, b = (
             role.tiles[x] if isinstance(x, o.Tile) else self._read_shared(role, x)
             for x in (op.a, op.b)
@@ -241,7 +241,7 @@ class _Cluster:
 
     def _memory(
         self,
-        role: Role,
+        role: RoleState,
         op: o.LoadScalar | o.LoadGlobal | o.StoreGlobal | o.LoadShared | o.StoreShared
         | o.CopyAsync | o.CopyOut,
     ) -> None:  # fmt: skip
@@ -280,7 +280,7 @@ class _Cluster:
                 assert_never(op)
 
     def _places(
-        self, role: Role, op: o.AnyOp, view: GlobalView, mask: Array | None
+        self, role: RoleState, op: o.AnyOp, view: GlobalView, mask: Array | None
     ) -> tuple[Ints, Array]:
         """Flat indices of a view's elements (0 where none is), and which exist."""
         rank = len(view.shape)
@@ -301,7 +301,7 @@ class _Cluster:
 
     def _read(
         self,
-        role: Role,
+        role: RoleState,
         op: o.AnyOp,
         view: GlobalView,
         other: Array,
@@ -315,7 +315,7 @@ class _Cluster:
 
     def _write(
         self,
-        role: Role,
+        role: RoleState,
         op: o.AnyOp,
         view: GlobalView,
         values: Array,
@@ -334,7 +334,7 @@ class _Cluster:
             written = fitted(tensor.read(places) + total, view.dtype, self.exact)
         tensor.write(places, written)
 
-    def _read_shared(self, role: Role, view: SharedView) -> Array:
+    def _read_shared(self, role: RoleState, view: SharedView) -> Array:
         buffer, window = self._window(role, view)
         # In the order of the buffer's axes, without those that are fixed.
         kept = sorted(view.axes)
@@ -342,12 +342,14 @@ class _Cluster:
         order = [kept.index(axis) for axis in view.axes]
         return buffer[window].reshape(shape).transpose(order).copy()
 
-    def _write_shared(self, role: Role, view: SharedView, values: Array) -> None:
+    def _write_shared(self, role: RoleState, view: SharedView, values: Array) -> None:
         buffer, window = self._window(role, view)
         turned = np.broadcast_to(values, view.shape).transpose(np.argsort(view.axes))
         buffer[window] = turned.reshape(buffer[window].shape)
 
-    def _window(self, role: Role, view: SharedView) -> tuple[Array, tuple[slice, ...]]:
+    def _window(
+        self, role: RoleState, view: SharedView
+    ) -> tuple[Array, tuple[slice, ...]]:
         """A stage of a buffer, and the part of it that a view is."""
         key = (view.alloc, int(scalar_value(view.stage, role.env)))
         if key not in role.block.shared:

@@ -20,7 +20,7 @@ from argus.ir.expr import Binary, Const, Expr, Select, Sym, substitute
 from argus.ir.memory import GlobalView, SharedAlloc, SharedView
 from argus.ir.program import GRID_SIZE, Program
 
-__all__ = ["Meaning", "Origin"]
+__all__ = ["MeaningReader", "Origin"]
 
 Origin = Literal["same", "place", "data"]
 _PASSES = 6
@@ -30,7 +30,7 @@ _ENDLESS = 1e29
 """Numbers that stand for infinity: no data are as large."""
 
 
-class Meaning:
+class MeaningReader:
     """Meanings, as far as a reader has come: it visits operations in their order."""
 
     def __init__(self, program: Program) -> None:

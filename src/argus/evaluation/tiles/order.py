@@ -19,7 +19,15 @@ from argus.ir.program import Program
 from argus.ir.walk import walk
 from argus.isa.registers import WARPGROUP
 
-__all__ = ["Block", "Env", "Meeting", "Order", "Role", "Steps", "SyncOp"]
+__all__ = [
+    "BlockOrder",
+    "ClusterOrder",
+    "Env",
+    "Meeting",
+    "RoleState",
+    "Steps",
+    "SyncOp",
+]
 
 Steps = Generator[Callable[[], bool], None, None]
 Env = dict[str, Any]
@@ -30,7 +38,7 @@ SyncOp = (
 
 
 @dataclass
-class Barrier:
+class BarrierPhase:
     """An mbarrier: completions so far, and what the present phase still lacks."""
 
     arrivals: int
@@ -51,7 +59,7 @@ class Barrier:
 
 
 @dataclass
-class Fills:
+class PublishedFills:
     """Fills that were published, and how often each was released."""
 
     consumers: int
@@ -67,44 +75,44 @@ class Meeting:
     completed: int = 0
 
 
-class Block:
+class BlockOrder:
     """What the roles of a block share."""
 
     def __init__(self, program: Program) -> None:
         self.shared: dict[tuple[SharedAlloc, int], Array] = {}
-        self.barriers: dict[tuple[BarrierAlloc, int], Barrier] = {
-            (alloc, i): Barrier(alloc.arrivals)
+        self.barriers: dict[tuple[BarrierAlloc, int], BarrierPhase] = {
+            (alloc, i): BarrierPhase(alloc.arrivals)
             for alloc in program.barriers
             for i in range(alloc.count)
         }
-        self.rings: dict[Ring, Fills] = {}
+        self.rings: dict[Ring, PublishedFills] = {}
         self.named: dict[str, Meeting] = {}
 
 
 @dataclass
-class Role:
+class RoleState:
     """One sequence of operations: its values of tiles and scalars."""
 
-    block: Block
+    block: BlockOrder
     warps: int
     env: Env
     tiles: dict[o.Tile, Array]
 
 
-class Order:
+class ClusterOrder:
     """Waits and arrivals in a cluster of blocks."""
 
-    def __init__(self, program: Program, blocks: list[Block]) -> None:
+    def __init__(self, program: Program, blocks: list[BlockOrder]) -> None:
         self.blocks = blocks
         self.consumers = _consumers(program)
         self.lanes = program.target.warp_threads
         self.met = Meeting()
 
-    def barrier(self, role: Role, ref: BarrierRef) -> Barrier:
+    def barrier(self, role: RoleState, ref: BarrierRef) -> BarrierPhase:
         """The mbarrier of a role's block that a reference names."""
         return role.block.barriers[ref.alloc, int(scalar_value(ref.index, role.env))]
 
-    def run(self, role: Role, op: SyncOp, roles: int) -> Steps:
+    def run(self, role: RoleState, op: SyncOp, roles: int) -> Steps:
         """Execute one operation; ``roles`` are running in all blocks."""
 
         def number(e: Expr) -> int:
@@ -144,7 +152,7 @@ class Order:
             case _:
                 assert_never(op)
 
-    def _arrive(self, role: Role, op: o.BarrierArrive, index: int) -> None:
+    def _arrive(self, role: RoleState, op: o.BarrierArrive, index: int) -> None:
         match op.per:
             case "role":
                 count = 1
@@ -157,9 +165,9 @@ class Order:
         for block in self.blocks if op.cluster else [role.block]:
             block.barriers[op.barrier.alloc, index].change(count, 0)
 
-    def _fills(self, role: Role, ring: Ring) -> Fills:
+    def _fills(self, role: RoleState, ring: Ring) -> PublishedFills:
         if ring not in role.block.rings:
-            role.block.rings[ring] = Fills(self.consumers.get(ring, 1))
+            role.block.rings[ring] = PublishedFills(self.consumers.get(ring, 1))
         return role.block.rings[ring]
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from argus.evaluation.tiles.clock import now
 from argus.evaluation.tiles.facet import Facet
 from argus.evaluation.tiles.solving import decided, goal_of
-from argus.evaluation.tiles.tensors import Tensor
+from argus.evaluation.tiles.tensors import BlockTensor
 from argus.interpret.numbers import Array
 from argus.ir import ops as o
 from argus.ir.expr import Const, Expr, evaluate
@@ -42,7 +42,7 @@ class _Unknown(Exception):  # noqa: N818 - a result, not a fault
 def places(
     program: Program,
     facets: Sequence[Facet],
-    tensors: Mapping[str, Tensor],
+    tensors: Mapping[str, BlockTensor],
     env: Mapping[str, int | float],
     deadline: float,
 ) -> dict[Facet, Place]:
@@ -102,7 +102,11 @@ class Search:
     """One facet, for blocks at given sizes."""
 
     def __init__(
-        self, program: Program, facet: Facet, tensors: Mapping[str, Tensor], env: Env
+        self,
+        program: Program,
+        facet: Facet,
+        tensors: Mapping[str, BlockTensor],
+        env: Env,
     ) -> None:
         assert facet.when is not None
         self.program = program

@@ -16,13 +16,13 @@ from argus.ir.program import BLOCK_INDEX, CLUSTER_RANK, Program
 from argus.verify.decide import negate, prove
 from argus.verify.verdict import Verdict
 
-__all__ = ["Goal", "Sizes", "decided", "goal_of", "other_sizes"]
+__all__ = ["ChosenSizes", "Goal", "decided", "goal_of", "other_sizes"]
 
 _SOLVER_MS = 250
 
 
 @dataclass(frozen=True)
-class Sizes:
+class ChosenSizes:
     """Sizes at which a condition turns out in a given way, and a block of them."""
 
     sizes: Mapping[str, int]
@@ -88,7 +88,7 @@ def other_sizes(
     facet: Facet,
     known: Mapping[str, int | float],
     free: Mapping[str, tuple[int, int]],
-) -> Sizes | Literal["never", "unknown"]:
+) -> ChosenSizes | Literal["never", "unknown"]:
     """Sizes at which a facet is there, where those of the problem never show it.
 
     ``known``: what stays, by name; ``free``: a divisor and the largest value of each
@@ -119,4 +119,4 @@ def other_sizes(
     if model is None:
         return "never" if impossible else "unknown"
     sizes = {name: int(model.get(name, step)) for name, (step, _) in free.items()}
-    return Sizes(sizes, int(model.get(BLOCK_INDEX.name, 0)))
+    return ChosenSizes(sizes, int(model.get(BLOCK_INDEX.name, 0)))

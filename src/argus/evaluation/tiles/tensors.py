@@ -15,14 +15,14 @@ from argus.interpret.numbers import Array, compute
 from argus.ir.access import Ints
 from argus.ir.dtypes import DType
 
-__all__ = ["TABLE", "Drawn", "Held", "Tensor", "Written"]
+__all__ = ["TABLE", "BlockTensor", "Drawn", "IndexTable", "Written"]
 
 TABLE = 1 << 16
 """Entries of the tables that elements are drawn from."""
 _HALF = 0xFFFFFFFF
 
 
-class Tensor(Protocol):
+class BlockTensor(Protocol):
     """What a block reads and writes."""
 
     @property
@@ -69,7 +69,7 @@ class Drawn:
     seed: int
 
     def read(self, at: Ints) -> Array:
-        """See :class:`Tensor`."""
+        """See :class:`BlockTensor`."""
         return self.table[chosen(at, self.seed)]
 
     def write(self, at: Ints, values: Array) -> None:
@@ -78,7 +78,7 @@ class Drawn:
 
 
 @dataclass(frozen=True)
-class Held:
+class IndexTable:
     """An input that is there: tables of indices."""
 
     array: Array
@@ -86,11 +86,11 @@ class Held:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """See :class:`Tensor`."""
+        """See :class:`BlockTensor`."""
         return self.array.shape
 
     def read(self, at: Ints) -> Array:
-        """See :class:`Tensor`."""
+        """See :class:`BlockTensor`."""
         return compute(self.array.reshape(-1)[at], self.dtype)
 
     def write(self, at: Ints, values: Array) -> None:
@@ -112,7 +112,7 @@ class Written:
     _merged: tuple[Ints, Array] | None = field(default=None, repr=False)
 
     def read(self, at: Ints) -> Array:
-        """See :class:`Tensor`."""
+        """See :class:`BlockTensor`."""
         before = self.table[chosen(at, self.seed)]
         places, values = self.written()
         if not places.size:
@@ -121,7 +121,7 @@ class Written:
         return np.where(places[found] == at, values[found], before)
 
     def write(self, at: Ints, values: Array) -> None:
-        """See :class:`Tensor`."""
+        """See :class:`BlockTensor`."""
         self._parts.append((at, values))
         self._merged = None
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from argus.evaluation.tiles.facet import Facet, Scope
 from argus.evaluation.tiles.search import Search
-from argus.evaluation.tiles.tensors import Tensor
+from argus.evaluation.tiles.tensors import BlockTensor
 from argus.interpret.numbers import Array
 from argus.ir import ops as o
 from argus.ir.expr import evaluate
@@ -20,7 +20,7 @@ __all__ = ["stores", "writers"]
 
 def writers(
     program: Program,
-    tensors: Mapping[str, Tensor],
+    tensors: Mapping[str, BlockTensor],
     env: Mapping[str, int | float],
     wanted: Mapping[str, Array],
 ) -> Array:
