@@ -10,6 +10,8 @@ the verifier prove of it.
 from __future__ import annotations
 
 import time
+from collections.abc import Collection, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from argus.compiler import Request, tile_program
@@ -41,6 +43,18 @@ class LimitedWorld(World):
         if time.process_time() > self.until:
             raise Unknown(f"comparing takes more than {self.seconds:g} s of CPU time")
         return super().close(where)
+
+    @contextmanager
+    def without(self, given: Collection[IndexSet]) -> Generator[None]:
+        """Nothing that these sets require is known inside."""
+        kept = self.requirements
+        self.requirements = [r for r in kept if r.where not in given]
+        self._forget()
+        try:
+            yield
+        finally:
+            self.requirements = kept
+            self._forget()
 
 
 @dataclass(frozen=True)

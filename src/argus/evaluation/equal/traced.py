@@ -9,7 +9,7 @@ on symbolic arrays, by `argus.specification`.
 from __future__ import annotations
 
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from argus.compiler import Request, tile_program
@@ -28,10 +28,12 @@ from argus.ir.expr import Const
 from argus.ir.program import Program, ScalarParam
 from argus.lang.frontend.module import FunctionDecl
 from argus.lang.kernel import Kernel, literal
-from argus.specification import trace_numpy
+from argus.specification import Need, trace_numpy
 from argus.terms import Unknown
-from argus.verify.denotation import denote
+from argus.verify.denotation import Denotation, denote
 from argus.verify.equality import decide
+from argus.verify.equality.coverage import positions
+from argus.verify.equality.stored import shape_of
 
 __all__ = ["decided"]
 
@@ -53,15 +55,35 @@ def decided(
         noted = len(world.obligations)
         text = "\n".join(declared.env.source.lines)
         given = trace_numpy(reference.function, program, world, source=text)
-        if given.needs:
-            raise Unknown(
-                f"the reference needs that {given.needs[0].why}, which the kernel does "
-                "not require of its launches"
-            )
+        _require_defined(mine, world, given.needs)
         found = decide(mine, given.outputs, given.taken, noted=noted)
     except (Unknown, RecursionError, ArgusError) as why:
         return open_(why, begin)
-    return told(found, (*axioms, *found.axioms, *given.assumptions), begin)
+    needs = (
+        f"the reference does not fail: {n.why}" for n in given.needs if n.where is None
+    )
+    return told(found, (*axioms, *found.axioms, *given.assumptions, *needs), begin)
+
+
+def _require_defined(
+    mine: Denotation, world: LimitedWorld, needs: Sequence[Need]
+) -> None:
+    """Raises Unknown where outputs have elements and the reference is not defined.
+
+    A need that sets cannot say is an axiom.
+    """
+    outputs = {s.tensor.name: s.tensor for s in mine.stores}.values()
+    known = [need.where for need in needs if need.where is not None]
+    with world.without(known):
+        for tensor in outputs if needs else ():
+            sizes = shape_of(world, tensor)
+            _, inside = positions(world, tensor.dims, sizes)
+            for need in needs:
+                if need.where is not None and not world.is_subset(inside, need.where):
+                    raise Unknown(
+                        f"the reference needs that {need.why}, which the kernel does "
+                        "not require of its launches"
+                    )
 
 
 def _with_defaults(
