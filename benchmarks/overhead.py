@@ -1,4 +1,7 @@
-"""Host time of a launch.
+"""Host time of a launch, and of the functions of `argus.ops` beside those of torch.
+
+    python benchmarks/overhead.py            # a table; --json for numbers
+    python benchmarks/overhead.py --profile ops.gemm
 
 Launches are timed in batches between synchronisations, so that the host never waits for
 the device's queue. Everything is measured in the same run, on the same machine.
@@ -6,13 +9,20 @@ the device's queue. Everything is measured in the same run, on the same machine.
 
 from __future__ import annotations
 
+import argparse
+import cProfile
+import json
+import pstats
 import subprocess
 import time
 from collections.abc import Callable
+from itertools import count, cycle
 from statistics import median
 from typing import Any
 
 import torch
+
+from argus.runtime.recall import CALLS
 
 BATCH = 200
 BATCHES = 50
@@ -34,6 +44,19 @@ def host_microseconds(call: Callable[[], object]) -> dict[str, float]:
 
 
 NUMBERS = (1.5, 2.5, 3.5)
+ADDRESSES = CALLS + BATCH
+"""Tensors to go through: when the first one comes again, its call is forgotten."""
+
+BARS = {
+    "argus, kernel call": ("at most", 8.0),
+    "ops.gemm": ("torch.matmul", None),
+    "ops.softmax": ("torch.softmax", None),
+    "ops.rmsnorm": ("torch.rms_norm", None),
+    "ops.layernorm": ("torch.layer_norm", None),
+    "ops.attention": ("torch attention", None),
+    "ops.grouped_gemm": ("at most", 30.0),
+}
+"""What each is compared with: another line, or microseconds."""
 
 
 def launches() -> dict[str, Any]:
@@ -51,10 +74,14 @@ def launches() -> dict[str, Any]:
     assert torch.allclose(z, a * x + b * y + c), "the tiny kernel is wrong"
     out = torch.empty_like(x)
     found: dict[str, Any] = {
-        "argus, prepared": host_microseconds(prepared),
-        "argus, loaded": host_microseconds(lambda: loaded(x, y, z, *NUMBERS)),
-        "argus, kernel call": host_microseconds(lambda: tiny(x, y, z, *NUMBERS)),
-        "torch.add(out=)": host_microseconds(lambda: torch.add(x, y, out=out)),
+        name: host_microseconds(call)
+        for name, call in {
+            "argus, prepared": prepared,
+            "argus, loaded": lambda: loaded(x, y, z, *NUMBERS),
+            "argus, kernel call": lambda: tiny(x, y, z, *NUMBERS),
+            **_changing(x, y, z),
+            "torch.add(out=)": lambda: torch.add(x, y, out=out),
+        }.items()
     }
     try:
         import tiny_triton
@@ -68,3 +95,94 @@ def launches() -> dict[str, Any]:
         return {**found, "Triton": {"missing": str(error).splitlines()[0]}}
     found["Triton"] = host_microseconds(lambda: launch(x, y, z, *NUMBERS, num_warps=1))
     return found
+
+
+def _changing(x: Any, y: Any, z: Any) -> dict[str, Callable[[], object]]:
+    """Kernel calls that were not made before: a plan is found, and its checks made."""
+    from tiny import tiny
+
+    memory = torch.empty(ADDRESSES, 32, device="cuda")
+    elsewhere = cycle(memory.unbind())
+    counter = count()
+    a, b, _ = NUMBERS
+    return {
+        "argus, kernel call, another address": lambda: tiny(
+            x, y, next(elsewhere), *NUMBERS
+        ),
+        "argus, kernel call, another number": lambda: tiny(
+            x, y, z, a, b, next(counter) + 0.5
+        ),
+    }
+
+
+def functions() -> dict[str, Callable[[], object]]:
+    """The functions of `argus.ops` on small tensors, and torch's for the same."""
+    from argus import ops
+
+    def random(*shape: int) -> Any:
+        return torch.randn(shape, device="cuda", dtype=torch.bfloat16)
+
+    nn = torch.nn.functional
+    a, b, bt = random(256, 256), random(256, 256), random(256, 256).T
+    x, w = random(64, 1024), random(1024)
+    q, k, v = (random(1, 4, 128, 64) for _ in range(3))
+    tokens, weights = random(512, 128), random(8, 256, 128)
+    ends = torch.arange(64, 513, 64, device="cuda", dtype=torch.int32)
+    turned = weights.transpose(1, 2)
+    product: Any = vars(torch)["_grouped_mm"]
+    return {
+        "ops.gemm": lambda: ops.gemm(a, b),
+        "torch.matmul": lambda: torch.matmul(a, bt),
+        "ops.softmax": lambda: ops.softmax(x),
+        "torch.softmax": lambda: torch.softmax(x, -1),
+        "ops.rmsnorm": lambda: ops.rmsnorm(x, w),
+        "torch.rms_norm": lambda: nn.rms_norm(x, (1024,), w, 1e-6),
+        "ops.layernorm": lambda: ops.layernorm(x, w, w),
+        "torch.layer_norm": lambda: nn.layer_norm(x, (1024,), w, w),
+        "ops.attention": lambda: ops.attention(q, k, v),
+        "torch attention": lambda: nn.scaled_dot_product_attention(q, k, v),
+        "ops.grouped_gemm": lambda: ops.grouped_gemm(tokens, weights, ends),
+        "torch._grouped_mm": lambda: product(tokens, turned, offs=ends),
+        "torch.empty_like": lambda: torch.empty_like(x),
+    }
+
+
+def table(found: dict[str, Any]) -> str:
+    """Lines of text: median, least, and whether a bar is met."""
+    lines: list[str] = []
+    for name, times in found.items():
+        if "missing" in times:
+            lines.append(f"{name:36} {times['missing']}")
+            continue
+        line = f"{name:36} {times['median_us']:8.2f} {times['min_us']:8.2f} us"
+        if name in BARS:
+            than, limit = BARS[name]
+            least = found[than]["median_us"] if limit is None else limit
+            met = "met" if times["median_us"] <= least else "MISSED"
+            line += f"   {met}: {than} {least:.2f}"
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Measure everything, or profile one call."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--profile", metavar="NAME", help="cProfile of one function")
+    options = parser.parse_args()
+    if options.profile:
+        call = functions()[options.profile]
+        for _ in range(BATCH):
+            call()
+        with cProfile.Profile() as profile:
+            for _ in range(BATCH):
+                call()
+        pstats.Stats(profile).sort_stats("tottime").print_stats(20)
+        return
+    found = launches()
+    found |= {name: host_microseconds(call) for name, call in functions().items()}
+    print(json.dumps(found, indent=2) if options.json else table(found))
+
+
+if __name__ == "__main__":
+    main()

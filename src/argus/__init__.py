@@ -6,11 +6,10 @@
 What authors write in kernels is documented in :mod:`argus.lang.names`.
 """
 
-from collections.abc import Mapping as _Mapping
-
 from argus.lang.kernel import (
     InlineFunction,
     Kernel,
+    Launcher,
     Module,
     launch_by,
     load_kernels,
@@ -45,20 +44,14 @@ from argus.lang.names.types import half_type as half
 __version__ = "0.1.0"
 
 
-def _launch(
-    kernel: Kernel,
-    args: tuple[object, ...],
-    named: _Mapping[str, object],
-    *,
-    checking: bool,
-) -> object:
+def _launcher(kernel: Kernel) -> Launcher:
     from argus import calls  # when a kernel is called: importing it takes its time
 
-    return calls.launch(kernel, args, named, checking=checking)
+    return calls.KernelCalls(kernel)
 
 
-launch_by(_launch)
-del launch_by
+launch_by(_launcher)
+del launch_by, Launcher
 
 __all__ = [
     "InlineFunction",

@@ -4,36 +4,55 @@
 
 A specialisation is chosen by element types, divisors of sizes and strides, static
 parameters and the device. It is kept in memory; the compiler keeps it on disk, too.
+
+A call that was made before is neither described nor checked again: `Recall` has it by
+what it depends on. That of a function that chooses a kernel by its arguments
+(`Dispatch`) is looked up once for both, the choice and the launch.
 """
 
 from __future__ import annotations
 
 import ast
 import threading
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
 
 from argus.compiler import Request, launchable, request_of, tile_program
 from argus.diagnostics import fail
-from argus.ir.dtypes import DTYPES, DType
+from argus.files.settings import watched
+from argus.ir.dtypes import DTYPES
 from argus.lang.kernel import Kernel
 from argus.lang.names.types import ElementType, as_dtype
+from argus.runtime.arguments import TensorArg, describe
+from argus.runtime.recall import PlannedLaunch, Recall
 from argus.specialisations import (
-    Space,
-    Specialisation,
+    Described,
     divisor,
+    specialisation,
     stride_divisors,
 )
 
 if TYPE_CHECKING:
     from argus.runtime.launch import LoadedKernel
 
+_FORMS = 256
+"""Ways to pass arguments, by number and names, that a kernel remembers."""
 
-class _Calls:
-    """Built kernels in memory, by kernel and by what a call was like."""
+_switch = watched("ARGUS_CHECK")
+"""Part of what calls are remembered by: with another value they are looked at anew."""
+
+_building = threading.Lock()
+"""The compiler works for one thread at a time."""
+
+Statics = tuple[tuple[str, object, object], ...]
+"""Static parameters of a call: name, what tells equal values apart, value."""
+
+
+class _Builds:
+    """Built specialisations of a kernel in memory, by what a call was like."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
         self._loaded: dict[tuple[object, ...], LoadedKernel] = {}
 
     def find(self, key: tuple[object, ...]) -> LoadedKernel | None:
@@ -44,14 +63,105 @@ class _Calls:
     ) -> LoadedKernel:
         from argus.runtime.launch import LoadedKernel
 
-        with self._lock:
+        with _building:
             if key not in self._loaded:
                 built = launchable(request, checking)
                 self._loaded[key] = LoadedKernel(built.spec, built.cubin.image)
             return self._loaded[key]
 
 
-_calls = _Calls()
+class KernelCalls:
+    """The calls of one kernel. Safe to use from several threads.
+
+    Raises ArgusError where the kernel's parameters are not those of a kernel.
+    """
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+        self._params = tuple(p.name for p in kernel.signature.params)
+        self._builds = _Builds()
+        self._recall = Recall(self._plan)
+        self._forms: dict[tuple[object, ...], _ArgumentForm] = {}
+
+    def __call__(
+        self, args: Sequence[object], named: Mapping[str, object], *, checking: bool
+    ) -> None:
+        """See :func:`launch`."""
+        statics: Statics = ()
+        if named or len(args) != len(self._params):
+            args, statics = self.split(args, named)
+        self._recall((checking, _switch(), statics), args)()
+
+    def split(
+        self, args: Sequence[object], named: Mapping[str, object]
+    ) -> tuple[tuple[object, ...], Statics]:
+        """Values of all runtime parameters in order, and of the static ones given.
+
+        A parameter that is not given has its default, or None. Raises ArgusError
+        AG0801 for arguments that the kernel does not have.
+        """
+        key = (len(args), *named)
+        form = self._forms.get(key)
+        if form is None:
+            form = _form_of(self.kernel, len(args), named)
+            if len(self._forms) >= _FORMS:
+                self._forms.clear()
+            self._forms[key] = form
+        rest = [d if n is None else named[n] for n, d in form.rest]
+        statics = [(n, _tag(named[n]), named[n]) for n in form.statics]
+        return (*args, *rest), tuple(statics)
+
+    def _plan(
+        self, options: Hashable, values: Sequence[object], stream: int
+    ) -> PlannedLaunch:
+        checking, _, statics = cast("tuple[bool, object, Statics]", options)
+        return self.planned(values, statics, checking)
+
+    def planned(
+        self, values: Sequence[object], statics: Statics, checking: bool
+    ) -> PlannedLaunch:
+        """LaunchPlan a call with these values of all runtime parameters, in order."""
+        loaded, described = self.built(values, statics, checking)
+        spec, position = loaded.spec, self._params.index
+        tensors = [described[t.name] for t in spec.tensors]
+        scalars = tuple(position(p.name) for p in spec.scalars)
+        return PlannedLaunch(
+            loaded.plan(tensors, [values[i] for i in scalars]),
+            tuple(position(t.name) for t in spec.tensors),
+            scalars,
+            tuple(t.pointer for t in tensors),
+        )
+
+    def built(
+        self, values: Sequence[object], statics: Statics, checking: bool
+    ) -> tuple[LoadedKernel, dict[str, TensorArg]]:
+        """The kernel built for a call, and the tensors that were given."""
+        kernel = self.kernel
+        given = dict(zip(self._params, values, strict=True))
+        tensors = {
+            t.name: _describe(t.name, given[t.name])
+            for t in kernel.signature.tensors
+            if given[t.name] is not None
+        }
+        likeness = {name: _likeness(t) for name, t in tensors.items()}
+        chosen = specialisation(kernel.signature, likeness)
+        target = _target_of_device(next(iter(tensors.values()), None))
+        ordered = tuple(sorted(statics, key=lambda static: static[0]))
+        form = tuple(chosen.form.items())
+        key = (checking, _switch(), target, form, chosen.rows, ordered)
+        loaded = self._builds.find(key)
+        if loaded is None:
+            values_of = {name: _static(value) for name, _, value in statics}
+            request = request_of(kernel, values_of, target, chosen)
+            loaded = self._builds.make(key, request, checking)
+        return loaded, tensors
+
+
+def calls_of(kernel: Kernel) -> KernelCalls:
+    """The calls of a kernel, which are remembered as long as it lives."""
+    launcher = kernel.launcher
+    assert isinstance(launcher, KernelCalls), launcher
+    return launcher
 
 
 def launch(
@@ -67,8 +177,7 @@ def launch(
     before it is built (`require_right`), unless not ``checking`` or ``ARGUS_CHECK=0``.
     Raises ArgusError before anything is launched for arguments that do not fit.
     """
-    loaded, values = prepare_call(kernel, args, named, checking=checking)
-    loaded(*values)
+    calls_of(kernel)(args, named, checking=checking)
 
 
 def prepare_call(
@@ -79,40 +188,48 @@ def prepare_call(
     checking: bool = True,
 ) -> tuple[LoadedKernel, tuple[object, ...]]:
     """The built kernel for a call, and its runtime arguments in order."""
-    values, statics = _split(kernel, args, named)
-    tensors = {
-        t.name: values[t.name]
-        for t in kernel.signature.tensors
-        if values.get(t.name) is not None
-    }
-    described = {name: _describe(name, value) for name, value in tensors.items()}
-    key = (
-        kernel,
-        checking,
-        tuple((n, *d) for n, d in described.items()),
-        tuple(sorted(statics.items(), key=lambda item: item[0])),
-    )
-    loaded = _calls.find(key)
-    if loaded is None:
-        target = _target_of_device(next(iter(tensors.values()), None))
-        chosen = specialisation(kernel, described)
-        request = request_of(kernel, statics, target, chosen)
-        loaded = _calls.make(key, request, checking)
-    spec = loaded.spec
-    missing = [p.name for p in spec.scalars if p.name not in values]
-    defaults = scalar_defaults(kernel) if missing else {}
-    ordered = [values[t.name] for t in spec.tensors]
-    ordered += [values.get(p.name, defaults.get(p.name)) for p in spec.scalars]
-    return loaded, tuple(ordered)
+    calls = calls_of(kernel)
+    values, statics = calls.split(args, named)
+    loaded, _ = calls.built(values, statics, checking)
+    given = dict(zip((p.name for p in kernel.signature.params), values, strict=True))
+    return loaded, tuple(given[name] for name in loaded.names)
 
 
-Described = tuple[DType, tuple[int, ...], tuple[int, ...]]
-"""Element type, divisors of the extents, divisors of the strides of a tensor."""
+Choose = Callable[..., tuple[Kernel, Mapping[str, object]]]
+"""From values of a kernel's runtime parameters in order, and options, to the kernel and
+its static parameters. It may look at what `Recall` says."""
 
 
-def _describe(name: str, value: object) -> Described:
-    from argus.runtime.arguments import describe
+class Dispatch:
+    """A function on tensors that is one of several kernels, or forms of one.
 
+        multiply = Dispatch(choose)
+        multiply((a, b, out, None), "relu")     # the kernel that `choose` says
+
+    ``choose`` is asked once for arguments that are alike.
+    """
+
+    def __init__(self, choose: Choose) -> None:
+        self._choose = choose
+        self._recall = Recall(self._plan)
+
+    def __call__(self, values: tuple[object, ...], *options: str | int) -> None:
+        """Launch for values of all runtime parameters, in order; see :func:`launch`.
+
+        An option is of the same type in every call.
+        """
+        self._recall((_switch(), options), values)()
+
+    def _plan(
+        self, options: Hashable, values: Sequence[object], stream: int
+    ) -> PlannedLaunch:
+        _, given = cast("tuple[object, tuple[str | int, ...]]", options)
+        kernel, statics = self._choose(*values, *given)
+        tagged = tuple((name, _tag(value), value) for name, value in statics.items())
+        return calls_of(kernel).planned(values, tagged, True)
+
+
+def _describe(name: str, value: object) -> TensorArg:
     given = describe(name, value)
     if given.dtype not in DTYPES:
         raise fail(
@@ -121,6 +238,15 @@ def _describe(name: str, value: object) -> Described:
             f"argument `{name}` has element type {given.dtype}, which Argus lacks",
             help=f"its element types are {', '.join(DTYPES)}",
         )
+    if given.device[1] < 0:
+        from argus.runtime.driver import cuda_driver
+        from argus.runtime.launch import located
+
+        return located(given, cuda_driver())
+    return given
+
+
+def _likeness(given: TensorArg) -> Described:
     return (
         DTYPES[given.dtype],
         tuple(divisor(n) for n in given.shape),
@@ -128,91 +254,66 @@ def _describe(name: str, value: object) -> Described:
     )
 
 
-def specialisation(
-    kernel: Kernel, described: Mapping[str, Described]
-) -> Specialisation:
-    """The member of the kernel's space that these tensors choose.
-
-    Raises ArgusError: AG0801 (a tensor is missing), AG0802 (element type), AG0803
-    (rank).
-    """
-    signature = kernel.signature
-    for tensor in signature.tensors:
-        given = described.get(tensor.name)
-        if given is None:
-            if tensor.optional:
-                continue
-            raise fail("AG0801", None, f"the tensor `{tensor.name}` is not given")
-        dtype, extents, _ = given
-        if dtype not in tensor.dtypes:
-            options = " or ".join(str(d) for d in tensor.dtypes)
-            raise fail(
-                "AG0802",
-                None,
-                f"`{tensor.name}` has elements of {dtype}, expected {options}",
-            )
-        if len(extents) != len(tensor.dims):
-            dims = " ".join(map(str, tensor.dims))
-            raise fail(
-                "AG0803",
-                None,
-                f"`{tensor.name}` has rank {len(extents)}, expected "
-                f"{len(tensor.dims)}: {dims}",
-            )
-    space = Space.of(signature)
-    chosen = space.member(
-        {
-            t.name: described[t.name][0]
-            for t in signature.tensors
-            if t.name in described
-        },
-        {name: given[1] for name, given in described.items()},
-        {name: given[2] for name, given in described.items()},
-    )
-    assert chosen in space, chosen
-    return chosen
-
-
-def _target_of_device(tensor: object) -> str:
+def _target_of_device(tensor: TensorArg | None) -> str:
     """The target for the device of a tensor (the first device without one)."""
-    from argus.runtime.arguments import describe
     from argus.runtime.driver import cuda_driver, target_of
 
-    index = 0 if tensor is None else describe("tensor", tensor).device[1]
+    index = 0 if tensor is None else tensor.device[1]
     return target_of(cuda_driver().info(index)).name
 
 
-def _split(
-    kernel: Kernel, args: Sequence[object], named: Mapping[str, object]
-) -> tuple[dict[str, object], dict[str, object]]:
-    """Runtime values by name, and static overrides. Raises ArgusError AG0801."""
+# -------------------------------------------------------------------- arguments
+
+
+@dataclass(frozen=True, slots=True)
+class _ArgumentForm:
+    """How arguments are passed.
+
+    ``rest``: name or default of each runtime parameter that is not passed by position.
+    ``statics``: names of the static parameters that are given.
+    """
+
+    rest: tuple[tuple[str | None, object], ...]
+    statics: tuple[str, ...]
+
+
+def _form_of(kernel: Kernel, count: int, named: Mapping[str, object]) -> _ArgumentForm:
+    """What ``count`` arguments and these names mean. Raises ArgusError AG0801."""
     signature = kernel.signature
     params = signature.params
-    if len(args) > len(params):
+    if count > len(params):
         raise fail(
             "AG0801",
             None,
             f"kernel `{kernel.name}` takes {len(params)} runtime arguments; "
-            f"{len(args)} were given",
+            f"{count} were given",
         )
-    values: dict[str, object] = dict(zip((p.name for p in params), args, strict=False))
-    statics: dict[str, object] = {}
     static_names = {s.name for s in signature.statics}
-    runtime_names = {p.name for p in params}
-    for name, value in named.items():
-        if name in static_names:
-            statics[name] = _static(value)
-        elif name in runtime_names and name not in values:
-            values[name] = value
-        else:
-            known = ", ".join([*runtime_names, *static_names])
+    rest = [p.name for p in params[count:]]
+    for name in named:
+        if name not in static_names and name not in rest:
+            known = ", ".join([*(p.name for p in params), *static_names])
             raise fail(
                 "AG0801",
                 None,
                 f"kernel `{kernel.name}` has no argument `{name}` left to be given",
                 help=f"its parameters are {known}",
             )
-    return values, statics
+    missing = any(p.name in rest and p.name not in named for p in signature.scalars)
+    defaults = scalar_defaults(kernel) if missing else {}
+    return _ArgumentForm(
+        tuple((n, None) if n in named else (None, defaults.get(n)) for n in rest),
+        tuple(name for name in named if name in static_names),
+    )
+
+
+def _tag(value: object) -> object:
+    """What tells a static value from others that are equal to it: 1, 1.0 and True."""
+    if isinstance(value, float):
+        return value.hex()
+    if isinstance(value, tuple):
+        return tuple(_tag(item) for item in cast("tuple[object, ...]", value))
+    return type(value)
 
 
 def _static(value: object) -> object:
@@ -247,10 +348,9 @@ def torch_op(kernel: Kernel, name: str, **statics: object) -> Any:
             kind = "float" if p.dtype.is_float else "int"
             default = defaults.get(p.name, REQUIRED)
             parameters.append(OpParameter(p.name, kind, default))
-    names = [p.name for p in signature.params]
 
     def run(*args: object) -> None:
-        launch(kernel, (), {**dict(zip(names, args, strict=True)), **statics})
+        launch(kernel, args, statics)
 
     return as_torch_op(run, name, parameters, outputs)
 

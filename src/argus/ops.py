@@ -25,6 +25,8 @@ __all__ = list(_FUNCTIONS)  # pyright: ignore[reportUnsupportedDunderAll]
 def __getattr__(name: str) -> Callable[..., Any]:
     if name not in _FUNCTIONS:
         raise AttributeError(f"module {__name__!r} has no function {name!r}")
+    # A name of the module from now on: Python calls this for no name that it finds.
+    globals()[name] = _FUNCTIONS[name]
     return _FUNCTIONS[name]
 
 

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from math import prod
 
+from argus.diagnostics import fail
 from argus.ir.dtypes import DType
 from argus.lang.frontend.signature import Signature
 
@@ -218,6 +219,54 @@ class Space:
                             extent = min(extent, divisor(size))
             rows.append(replace(row, extent=extent, stride=stride))
         return Specialisation(form, tuple(rows))
+
+
+Described = tuple[DType, tuple[int, ...], tuple[int, ...]]
+"""Element type, divisors of the extents, divisors of the strides of a tensor."""
+
+
+def specialisation(
+    signature: Signature, described: Mapping[str, Described]
+) -> Specialisation:
+    """The member of a kernel's space that these tensors choose.
+
+    Raises ArgusError: AG0801 (a tensor is missing), AG0802 (element type), AG0803
+    (rank).
+    """
+    for tensor in signature.tensors:
+        given = described.get(tensor.name)
+        if given is None:
+            if tensor.optional:
+                continue
+            raise fail("AG0801", None, f"the tensor `{tensor.name}` is not given")
+        dtype, extents, _ = given
+        if dtype not in tensor.dtypes:
+            options = " or ".join(str(d) for d in tensor.dtypes)
+            raise fail(
+                "AG0802",
+                None,
+                f"`{tensor.name}` has elements of {dtype}, expected {options}",
+            )
+        if len(extents) != len(tensor.dims):
+            dims = " ".join(map(str, tensor.dims))
+            raise fail(
+                "AG0803",
+                None,
+                f"`{tensor.name}` has rank {len(extents)}, expected "
+                f"{len(tensor.dims)}: {dims}",
+            )
+    space = Space.of(signature)
+    chosen = space.member(
+        {
+            t.name: described[t.name][0]
+            for t in signature.tensors
+            if t.name in described
+        },
+        {name: given[1] for name, given in described.items()},
+        {name: given[2] for name, given in described.items()},
+    )
+    assert chosen in space, chosen
+    return chosen
 
 
 def stride_divisors(shape: Sequence[int], strides: Sequence[int]) -> tuple[int, ...]:

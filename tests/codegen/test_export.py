@@ -15,8 +15,9 @@ from argus.compiler import Request, claimed, placed_program
 from argus.diagnostics import ArgusError, ErrorList
 from argus.ir.launch import LaunchSpec
 from argus.lang.kernel import load_kernels
+from argus.runtime.addresses import AddressChecks
 from argus.runtime.arguments import TensorArg
-from argus.runtime.binding import bind, check_addresses, grid_size
+from argus.runtime.binding import bind, grid_size
 from argus.runtime.dlpack import contiguous
 
 
@@ -150,7 +151,7 @@ def accepts(spec: LaunchSpec, given: dict[str, int | float]) -> bool:
         )
     try:
         binding = bind(spec, tensors, [given[s.name] for s in spec.scalars])
-        check_addresses(spec, tensors, binding)
+        AddressChecks(spec, tensors, binding).check([t.pointer for t in tensors])
         grid_size(spec, binding.values, 132)
     except ArgusError:
         return False

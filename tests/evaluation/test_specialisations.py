@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from argus.calls import specialisation
 from argus.compiler import placed_program, request_of
 from argus.diagnostics import ArgusError
 from argus.evaluation.exploring import Explored, explore, fingerprint_of
@@ -13,7 +12,14 @@ from argus.evaluation.proving import proved_all
 from argus.ir.dtypes import bf16, f16, f32
 from argus.lang.kernel import Kernel, load_kernels
 from argus.runtime.arguments import describe
-from argus.specialisations import DIVISORS, Space, divisor, facts_of, stride_divisors
+from argus.specialisations import (
+    DIVISORS,
+    Space,
+    divisor,
+    facts_of,
+    specialisation,
+    stride_divisors,
+)
 from argus.verify.verdict import Report, Verdict
 
 HEAD = "import argus as ag\nfrom argus import bf16, f16, f32, i32\n\n\n@ag.kernel\n"
@@ -211,7 +217,7 @@ def test_what_calls_choose_was_looked_at(explored: Explored, arrays) -> None:
         dtype = {"f16": f16, "f32": f32}[arg.dtype]
         strides = stride_divisors(arg.shape, arg.strides)
         described[name] = dtype, tuple(map(divisor, arg.shape)), strides
-    chosen = specialisation(DRAWN, described)
+    chosen = specialisation(DRAWN.signature, described)
     assert chosen in SPACE
     for name, array in arrays.items():
         facts = facts_of(DRAWN.signature, chosen)
@@ -262,7 +268,7 @@ def test_the_stride_of_one_row_counts_for_nothing(
     shape, strides, extent, stride
 ) -> None:
     given = (f32, tuple(map(divisor, shape)), stride_divisors(shape, strides))
-    chosen = specialisation(DRAWN, {"X": given, "Y": given})
+    chosen = specialisation(DRAWN.signature, {"X": given, "Y": given})
     (row,) = chosen.rows
     assert (row.extent, row.stride) == (extent, stride)
     assert DIVISORS[0] == 16
@@ -281,5 +287,5 @@ def test_tensors_that_do_not_fit(change, code: str) -> None:
     described = {"X": fits, "Y": fits, **change}
     given = {n: d for n, d in described.items() if d is not None}
     with pytest.raises(ArgusError) as caught:
-        specialisation(DRAWN, given)
+        specialisation(DRAWN.signature, given)
     assert caught.value.diagnostics[0].code == code

@@ -9,7 +9,7 @@ import pytest
 import argus.kernels
 from argus.evaluation.requests import contiguous_facts
 from argus.interpret import bf16_to_f32, f32_to_bf16, run
-from argus.ir.dtypes import DType, bf16, f32
+from argus.ir.dtypes import DType, bf16, f32, i32
 from argus.ir.program import Program
 from argus.lang.frontend import specialise
 from argus.lang.kernel import load_kernels
@@ -160,3 +160,32 @@ def test_grouped_gemm(indexed: bool) -> None:
     expected = np.zeros((pairs, n), np.float32)
     expected[target] = np.einsum("pk,pnk->pn", x[source], w[owner])
     close(arrays["Y"], expected)
+
+
+@pytest.mark.parametrize(
+    "counts",
+    [
+        (70, 0, 30),
+        (1,),
+        (0, 0, 0),
+        (128, 64, 65, 0, 0, 63, 1, 192),
+        tuple(37 * e % 101 for e in range(70)),
+    ],
+)
+@pytest.mark.parametrize("tiles", [8, 128])
+def test_tile_table(counts: tuple[int, ...], tiles: int) -> None:
+    """Against a loop over experts; there are more tiles than any split may need."""
+    bm, positions = 64, sum(counts)
+    ends = np.cumsum(counts).astype(np.int32)
+    room = positions // bm + len(counts) + 3
+    want: list[tuple[int, int, int]] = []
+    for expert, (end, count) in enumerate(zip(ends, counts, strict=True)):
+        want += [(expert, p, end) for p in range(end - count, end, bm)]
+    want += [(-1, 0, 0)] * (room - len(want))
+    names = ("Expert", "Start", "End")
+    arrays: Arrays = {"Ends": ends}
+    arrays |= {name: np.full(room, -9, np.int32) for name in names}
+    dtypes = dict.fromkeys(arrays, i32)
+    statics = {"BM": bm, "TILES": tiles}
+    run(placed("grouped", "tile_table", dtypes, statics, arrays), arrays)
+    assert list(zip(*(arrays[name] for name in names), strict=True)) == want

@@ -12,14 +12,9 @@ from argus.ir.expr import Const, Sym, binary
 from argus.ir.launch import LaunchSpec, ScalarArg
 from argus.ir.program import ScalarParam
 from argus.runtime import dlpack
+from argus.runtime.addresses import AddressChecks, ArgumentWarning
 from argus.runtime.arguments import TensorArg, describe
-from argus.runtime.binding import (
-    ArgumentWarning,
-    bind,
-    check_addresses,
-    grid_size,
-    scalar_value,
-)
+from argus.runtime.binding import CallBinding, bind, grid_size, scalar_value
 
 Spec = Callable[..., LaunchSpec]
 
@@ -45,6 +40,12 @@ def good(**changes: TensorArg) -> list[TensorArg]:
     }
     tensors.update(changes)
     return list(tensors.values())
+
+
+def check_addresses(
+    spec: LaunchSpec, tensors: list[TensorArg], binding: CallBinding
+) -> None:
+    AddressChecks(spec, tensors, binding).check([t.pointer for t in tensors])
 
 
 def refused(spec: LaunchSpec, tensors: list[TensorArg], *scalars: object) -> ArgusError:
@@ -319,7 +320,7 @@ def test_the_cuda_array_interface() -> None:
 
 
 def test_scalars_are_packed_by_type(spec_of: Spec) -> None:
-    from argus.runtime.packing import pack
+    from argus.runtime.packing import ParameterTemplate
 
     def param(name: str, dtype: str) -> ScalarParam:
         return ScalarParam(name, dtype, Sym(name, "param"))
@@ -328,7 +329,7 @@ def test_scalars_are_packed_by_type(spec_of: Spec) -> None:
         scalars=(param("a", "i32"), param("b", "i64"), param("c", "f32")),
         args=(ScalarArg("a"), ScalarArg("b"), ScalarArg("c")),
     )
-    packed = pack(spec, good(), {"a": -1, "b": 1 << 40, "c": 1.5}, lambda _: b"")
+    packed = ParameterTemplate(spec, {}).fill([1, 2, 3], [-1, 1 << 40, 1.5], [])
     assert packed.raw(0, 4) == struct.pack("<i", -1)
     assert packed.raw(1, 8) == struct.pack("<q", 1 << 40)
     assert packed.raw(2, 4) == struct.pack("<f", 1.5)

@@ -13,6 +13,7 @@ from argus.diagnostics import ArgusError
 from argus.ir.launch import LaunchSpec
 from argus.runtime.driver import LaunchShape
 from argus.runtime.launch import LoadedKernel
+from argus.runtime.recall import CALLS
 
 if TYPE_CHECKING:
     FakeDriver = Any
@@ -146,7 +147,8 @@ def test_other_scalars_and_shapes_are_not_confused(
         assert key is not None
         loaded(a, b, c, alpha)
         assert key.raw(5, 4) == struct.pack("<f", alpha)
-    assert len(loaded._calls) == 4
+    assert len(loaded._recall._calls) == 4
+    assert len(loaded._recall._plans) == 1
     loaded(a[:16], b, c[:16], 1.0)
     assert driver.launches[-1][1].grid == 3
     with pytest.raises(ArgusError, match="AG0804"):
@@ -202,10 +204,10 @@ def test_streams_of_several_kinds(loaded: LoadedKernel, driver: "FakeDriver") ->
 
 def test_remembered_calls_are_bounded(loaded: LoadedKernel) -> None:
     a, b, c = tensors()
-    for index in range(1100):
+    for index in range(1, CALLS + 100):
         loaded(a, b, c, float(index))
-    assert len(loaded._calls) <= 1024
-    assert len(loaded._bindings) <= 1024
+    assert len(loaded._recall._calls) == CALLS
+    assert len(loaded._recall._plans) == 1
 
 
 def test_remembered_calls_keep_no_tensor_alive(loaded: LoadedKernel) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import os
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -94,6 +95,7 @@ class Kernel:
     _declare: Callable[[], FunctionDecl] = field(repr=False)
     _declaration: FunctionDecl | None = field(default=None, repr=False)
     _signature: Signature | None = field(default=None, repr=False)
+    _launcher: Launcher | None = field(default=None, repr=False)
 
     @staticmethod
     def of_function(function: Callable[..., object]) -> Kernel:
@@ -134,45 +136,42 @@ class Kernel:
         Raises ArgusError for arguments that do not fit, and with a counterexample for a
         kernel that is refuted; warns (ArgusWarning) of one that cannot be decided.
         """
-        return _launched(self, args, kwargs, checking=True)
+        return (self._launcher or self.launcher)(args, kwargs, checking=True)
 
     def unchecked(self, *args: object, **kwargs: object) -> object:
         """The same call without a proof: a kernel that is wrong may hang or fault."""
-        return _launched(self, args, kwargs, checking=False)
+        return self.launcher(args, kwargs, checking=False)
+
+    @property
+    def launcher(self) -> Launcher:
+        """What its calls do; it belongs to this kernel, and lives as long.
+
+        Raises ArgusError like `signature`.
+        """
+        if self._launcher is None:
+            (make,) = _launchers
+            with _making:
+                self._launcher = self._launcher or make(self)
+        return self._launcher
 
 
 class Launcher(Protocol):
-    """What a call of a kernel does; see `argus.calls.launch`."""
+    """What calls of a kernel do; see `argus.calls.KernelCalls`."""
 
     def __call__(
-        self,
-        kernel: Kernel,
-        args: tuple[object, ...],
-        named: Mapping[str, object],
-        *,
-        checking: bool,
+        self, args: tuple[object, ...], named: Mapping[str, object], *, checking: bool
     ) -> object:
         """Prove, unless not ``checking``, compile and launch."""
         ...
 
 
-_launchers: list[Launcher] = []
+_launchers: list[Callable[[Kernel], Launcher]] = []
+_making = threading.Lock()
 
 
-def launch_by(launcher: Launcher) -> None:
-    """Let calls of kernels do this from now on. The package does it when imported."""
-    _launchers[:] = [launcher]
-
-
-def _launched(
-    kernel: Kernel,
-    args: tuple[object, ...],
-    named: Mapping[str, object],
-    *,
-    checking: bool,
-) -> object:
-    (launcher,) = _launchers
-    return launcher(kernel, args, named, checking=checking)
+def launch_by(make: Callable[[Kernel], Launcher]) -> None:
+    """Let kernels be launched by what this makes. The package does it when imported."""
+    _launchers[:] = [make]
 
 
 @dataclass(frozen=True, slots=True)

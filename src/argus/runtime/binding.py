@@ -1,18 +1,16 @@
 """Arguments against a kernel's contract, before anything is launched.
 
 `bind` checks what does not depend on addresses and gives every symbol its value;
-`check_addresses` does the rest. Each mistake has its own code of AG08xx and names the
+`addresses` does the rest. Each mistake has its own code of AG08xx and names the
 argument, what was expected and what was given.
 """
 
 import math
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
 
 from argus.diagnostics import ArgusError, fail
-from argus.ir.dtypes import DTYPES
 from argus.ir.expr import Const, Expr, Sym, evaluate, holds, symbols
 from argus.ir.launch import LaunchSpec
 from argus.ir.memory import GlobalTensor
@@ -23,10 +21,6 @@ from argus.runtime.dlpack import contiguous
 Number = int | float
 _STRIDE_UNIT = 16
 """What divides the strides that are never used: the most that is asked of a stride."""
-
-
-class ArgumentWarning(UserWarning):
-    """Arguments that are accepted, and probably not what was meant (AG0809)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +73,7 @@ def bind(
     for declared, given, step in zip(spec.tensors, tensors, strides, strict=True):
         if declared.name in spec.outputs:
             _check_writable(declared, given, step)
-    _check_requirements(spec, values)
+    check_requirements(spec, values)
     return CallBinding(values, device, strides, empty=False)
 
 
@@ -261,7 +255,8 @@ def _check_writable(
         reach += step * (extent - 1)
 
 
-def _check_requirements(spec: LaunchSpec, values: Mapping[str, Number]) -> None:
+def check_requirements(spec: LaunchSpec, values: Mapping[str, Number]) -> None:
+    """Every requirement of the kernel. Raises ArgusError AG0805 or AG0808."""
     for requirement in spec.requirements:
         if holds(requirement.cond, values):
             continue
@@ -296,7 +291,9 @@ def scalar_value(param: ScalarParam, value: object) -> Number:
                 param, value, f"a number of {_INT_BITS[param.dtype]} bits"
             )
         return number
-    if isinstance(value, bool) or not isinstance(value, Real):
+    if type(value) is not float and (
+        isinstance(value, bool) or not isinstance(value, Real)
+    ):
         raise _bad_scalar(param, value, "a number")
     real = float(value)
     if math.isfinite(real) and abs(real) > _F32_MAX:
@@ -311,77 +308,3 @@ def _bad_scalar(param: ScalarParam, value: object, expected: str) -> ArgusError:
         None,
         f"`{param.name}` is {param.dtype}: expected {expected}, given {given}",
     )
-
-
-# ------------------------------------------------------------------- addresses
-
-
-def check_addresses(
-    spec: LaunchSpec, tensors: Sequence[TensorArg], binding: CallBinding
-) -> None:
-    """Alignment (ArgusError AG0806), and outputs that overlap (ArgumentWarning)."""
-    by_name = {t.name: i for i, t in enumerate(spec.tensors)}
-    for alignment in spec.alignments:
-        pointer = tensors[by_name[alignment.tensor]].pointer
-        if pointer % alignment.bytes != 0:
-            raise fail(
-                "AG0806",
-                None,
-                f"the address of `{alignment.tensor}` is {pointer:#x}, expected a "
-                f"multiple of {alignment.bytes} bytes",
-                help="a fresh tensor is aligned; a slice that starts inside may not be",
-            )
-    for output in spec.outputs:
-        for other in by_name:
-            if other == output or (other in spec.outputs and other < output):
-                continue
-            if _overlap(by_name[output], by_name[other], spec, tensors, binding):
-                warnings.warn(
-                    f"AG0809: output `{output}` overlaps `{other}`; the kernel was "
-                    "verified for tensors that do not share memory",
-                    ArgumentWarning,
-                    stacklevel=3,
-                )
-
-
-def _overlap(
-    a: int,
-    b: int,
-    spec: LaunchSpec,
-    tensors: Sequence[TensorArg],
-    binding: CallBinding,
-) -> bool:
-    """Whether two tensors may share bytes; exact for equal strides, else by range."""
-    x, y = tensors[a], tensors[b]
-    size_x = DTYPES[x.dtype].bytes
-    size_y = DTYPES[y.dtype].bytes
-
-    def length(t: TensorArg, strides: Sequence[int], size: int) -> int:
-        last = sum(s * (e - 1) for s, e in zip(strides, t.shape, strict=True))
-        return (last + 1) * size
-
-    sx, sy = binding.strides[a], binding.strides[b]
-    apart = y.pointer - x.pointer
-    if apart >= length(x, sx, size_x) or -apart >= length(y, sy, size_y):
-        return False
-    if 0 in x.shape or 0 in y.shape:
-        return False
-    if sx != sy or size_x != size_y or apart % size_x != 0:
-        return True
-    steps = sorted(zip(sx, x.shape, y.shape, strict=True), reverse=True)
-    return _reachable(apart // size_x, steps)
-
-
-def _reachable(apart: int, steps: Sequence[tuple[int, int, int]]) -> bool:
-    """Whether sum(j * stride) == apart for -extent_b < j < extent_a per dimension."""
-    if not steps:
-        return apart == 0
-    (stride, ours, theirs), rest = steps[0], steps[1:]
-    if stride == 0:
-        return _reachable(apart, rest)
-    # What the smaller strides can add decides which j are worth trying.
-    down = sum(s * (e - 1) for s, _, e in rest)
-    up = sum(s * (e - 1) for s, e, _ in rest)
-    low = max(-(theirs - 1), -(-(apart - up) // stride))
-    high = min(ours - 1, (apart + down) // stride)
-    return any(_reachable(apart - j * stride, rest) for j in range(low, high + 1))

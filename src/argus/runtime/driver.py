@@ -21,8 +21,9 @@ from argus.runtime import cuda
 from argus.runtime.tensor_map import MapRequest, encode_tensor_map
 from argus.targets import TARGETS, Target, target_for_capability
 
-Launch = Callable[[int], None]
-"""Starts a prepared kernel on a stream (its handle; 0 is the default stream)."""
+Launch = Callable[[int, c_void_p], None]
+"""Starts a kernel on a stream (its handle; 0 is the default stream) with parameters:
+the address of an array of pointers to each. The caller keeps them until it returns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +84,8 @@ class Driver(Protocol):
         """The stream that a launch without one goes to."""
         ...
 
-    def launcher(
-        self,
-        function: LoadedFunction,
-        shape: LaunchShape,
-        params: ctypes.Array[c_void_p],
-    ) -> Launch:
-        """A launch with everything resolved; it keeps ``params`` alive."""
+    def launcher(self, function: LoadedFunction, shape: LaunchShape) -> Launch:
+        """A launch with everything resolved but its parameters."""
         ...
 
 
@@ -110,7 +106,6 @@ class CudaDriver:
             raise fail("AG0903", None, "the CUDA driver sees no device")
         self._contexts: dict[int, int] = {}
         self._infos: dict[int, DeviceInfo] = {}
-        self._maps: dict[MapRequest, bytes] = {}
         self._torch_stream: Callable[[int], int] | None = None
         self._lock = threading.Lock()
 
@@ -269,17 +264,11 @@ class CudaDriver:
             exchange(byref(mode))
 
     def tensor_map(self, request: MapRequest) -> bytes:
-        """The ``CUtensorMap`` of ``request``, from memory if it was made before.
+        """The ``CUtensorMap`` of ``request``.
 
         Raises ArgusError AG0805, AG0806 or AG0810 for what TMA cannot address.
         """
-        found = self._maps.get(request)
-        if found is None:
-            found = encode_tensor_map(self._library, request)
-            if len(self._maps) >= 4096:
-                self._maps.clear()
-            self._maps[request] = found
-        return found
+        return encode_tensor_map(self._library, request)
 
     def current_stream(self, device: int) -> int:
         """The current stream of torch if torch is in use, else the default stream."""
@@ -287,12 +276,7 @@ class CudaDriver:
             self._torch_stream = _torch_stream_reader()
         return 0 if self._torch_stream is None else self._torch_stream(device)
 
-    def launcher(
-        self,
-        function: LoadedFunction,
-        shape: LaunchShape,
-        params: ctypes.Array[c_void_p],
-    ) -> Launch:
+    def launcher(self, function: LoadedFunction, shape: LaunchShape) -> Launch:
         """A launch that costs one dictionary lookup and one driver call."""
         attribute = cuda.LaunchAttribute(cuda.CLUSTER_DIMENSION, 0, shape.cluster, 1, 1)
         attributes = ctypes.pointer(attribute)
@@ -320,17 +304,17 @@ class CudaDriver:
 
         call = self._library.cuLaunchKernelEx
         handle = c_void_p(function.handle)
-        arguments = c_void_p(ctypes.addressof(params))
         several_devices = self.device_count > 1
 
-        def launch(stream: int, _keep: object = (params, attribute)) -> None:
+        def launch(stream: int, params: c_void_p, _keep: object = attribute) -> None:
             config = configs.get(stream) or configure(stream)
             if several_devices and self._current() != function.context:
-                status = again(config)
+                status = again(config, params)
             else:
-                status = call(config, handle, arguments, None)
+                status = call(config, handle, params, None)
                 if status != 0 and self._current() != function.context:
-                    status = again(config)  # a thread that has no context yet
+                    # A thread that has no context yet.
+                    status = again(config, params)
             if status != 0:
                 raise cuda.refusal(
                     status,
@@ -338,9 +322,9 @@ class CudaDriver:
                     [f"on device {function.device}: {shape}"],
                 )
 
-        def again(config: c_void_p) -> int:
+        def again(config: c_void_p, params: c_void_p) -> int:
             with self._inside(function.context):
-                return call(config, handle, arguments, None)
+                return call(config, handle, params, None)
 
         return launch
 

@@ -1,12 +1,12 @@
 """Tensor maps: what a TMA unit is told about a tensor, encoded by the driver.
 
-A map holds an address, so it is made per call and not per kernel; `driver` remembers
+A map holds an address, so it is made per call and not per kernel; `plan` remembers
 them. Encoding runs on the host alone (CUDA Driver API, "Tensor Map Object Management").
 """
 
 import ctypes
 from ctypes import c_uint, c_uint64
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from argus.diagnostics import fail
 from argus.ir.dtypes import DTYPES
@@ -28,6 +28,10 @@ class MapRequest:
     strides: tuple[int, ...]
     box: tuple[int, ...]
     swizzle: int
+
+    def at(self, pointer: int) -> "MapRequest":
+        """The same for a tensor at another address."""
+        return replace(self, pointer=pointer)
 
 
 _MAP_TYPES = {

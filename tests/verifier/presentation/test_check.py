@@ -18,7 +18,7 @@ from argus.compiler import prove
 from argus.diagnostics import ArgusError, ArgusWarning
 from argus.evaluation.proving import proved
 from argus.ir import ops as o
-from argus.ir.dtypes import bf16
+from argus.runtime.arguments import TensorArg
 from argus.verify import verifier
 from argus.verify.evidence import Counterexample, Place
 from argus.verify.verdict import Obligation, Verdict
@@ -201,7 +201,7 @@ class TestCalling:
 
     def make(self, ask: compiler.Request, checking: bool = True) -> None:
         """A call in a process of its own."""
-        calls._Calls().make(("key",), ask, checking)
+        calls._Builds().make(("key",), ask, checking)
 
     def test_a_proof_is_made_once(self, tmp_path: Path, built) -> None:
         ask = request(tmp_path, GEMM)
@@ -244,14 +244,14 @@ class TestCalling:
         kernel = request(tmp_path, GEMM).kernel
         seen: list[bool] = []
 
-        def make(key, ask, checking):
+        def make(self, key, ask, checking):
             seen.append(checking)
             return lambda *values: None
 
-        monkeypatch.setattr(calls._calls, "make", make)
+        monkeypatch.setattr(calls._Builds, "make", make)
         monkeypatch.setattr(calls, "_target_of_device", lambda tensor: "sm_90a")
         # numpy has no bf16.
-        described = bf16, (16, 16), (16, 1)
+        described = TensorArg(64, "bf16", (64, 64), (64, 1), ("cuda", 0))
         monkeypatch.setattr(calls, "_describe", lambda name, value: described)
         rows = [np.zeros((64, 64), np.float16) for _ in range(3)]
         for call in (kernel, kernel.unchecked):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from argus.calls import launch
+from argus.calls import Dispatch
 from argus.diagnostics import fail
 from argus.kernels.attention.entry import attention_form
 from argus.kernels.tensors import tma_rows
+from argus.lang.kernel import Kernel
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -38,11 +39,18 @@ def attention(
     out = torch.empty_like(q) if out is None else out
     scale = d**-0.5 if scale is None else scale
     q, into = (q, out) if causal else _packed(q, out, k.shape[1])
-    kernel, statics = attention_form(
-        d, q.shape[2], causal=causal, tma_store=tma_rows(into)
-    )
-    launch(kernel, (q, k, v, into, scale), statics)
+    _launch((q, k, v, into, scale), bool(causal))
     return out
+
+
+def _choose(
+    q: Tensor, k: Tensor, v: Tensor, out: Tensor, scale: float, causal: bool
+) -> tuple[Kernel, dict[str, object]]:
+    rows, d = q.shape[-2:]
+    return attention_form(d, rows, causal=causal, tma_store=tma_rows(out))
+
+
+_launch = Dispatch(_choose)
 
 
 def _packed(q: Tensor, out: Tensor, groups: int) -> tuple[Tensor, Tensor]:

@@ -86,3 +86,39 @@ def grouped_gemm(
                     Y[rows, bn * BN :] = ag.rename(acc.to(Y.dtype), "J N")
                 else:
                     Y[p:end, bn * BN :] = ag.rename(acc.to(Y.dtype), "P N")
+
+
+@ag.kernel
+def tile_table(
+    Ends: i32["E"],
+    Expert: i32["C"],
+    Start: i32["C"],
+    End: i32["C"],
+    *,
+    BM: int = 128,
+    TILES: int = 128,
+):
+    """Expert, first and end position of each of C tiles of BM positions.
+
+    Expert e has the positions from Ends[e - 1] (or 0) up to Ends[e]. Tiles that no
+    expert needs have expert -1, and no positions.
+    """
+    E, C = Ends.shape[0], Expert.shape[0]
+    ag.launch(warps=1)
+    b = ag.block(ag.cdiv(C, TILES))
+    expert = ag.full((TILES,), -1, i32, dims="C")
+    start = ag.zeros((TILES,), i32, dims="C")
+    end = ag.zeros((TILES,), i32, dims="C")
+    tile = b * TILES + ag.index(expert, "C")
+    first, begin = 0, 0
+    for e in ag.range(0, E):
+        stop = Ends[e]
+        last = first + ag.cdiv(stop - begin, BM)
+        own = (tile >= first) & (tile < last)
+        expert = ag.where(own, e, expert)
+        start = ag.where(own, begin + (tile - first) * BM, start)
+        end = ag.where(own, stop, end)
+        first, begin = last, stop
+    Expert[b * TILES :] = expert
+    Start[b * TILES :] = start
+    End[b * TILES :] = end

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from argus.calls import launch
+from argus.calls import Dispatch
 from argus.kernels.grouped import kernel
+from argus.lang.kernel import Kernel
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 __all__ = ["grouped_gemm", "tile_table"]
+
+_ROW = 4
+"""Entries of a table that take 16 bytes, which its rows begin at multiples of."""
 
 
 def grouped_gemm(
@@ -24,17 +28,14 @@ def grouped_gemm(
     """Per-expert product: positions up to ``ends[e]`` use ``w[e]`` (E, N, K).
 
     Position p reads row ``rows[p]`` of x (R, K) and writes row ``scatter[p]`` of the
-    result (P, N); without tables, row p. ``ends`` (E,) i32, ascending. Nothing waits
-    for the device: the tile table is computed there.
+    result (P, N); without tables, row p. ``ends`` (E,) integers, ascending. Nothing
+    waits for the device: the tile table is computed there.
     """
-    import torch
-
     positions = x.shape[0] if rows is None else rows.shape[0]
-    size = (positions, w.shape[1])
-    out = torch.empty(size, dtype=x.dtype, device=x.device) if out is None else out
+    if out is None:
+        out = x.new_empty((positions, w.shape[1]))
     expert, start, end = tile_table(ends, positions)
-    values = {"X": x, "W": w, "Y": out, "Expert": expert, "Start": start, "End": end}
-    launch(kernel.grouped_gemm, (), {**values, "Rows": rows, "Out": scatter})
+    _multiply((x, w, out, expert, start, end, rows, scatter))
     return out
 
 
@@ -43,20 +44,27 @@ def tile_table(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Expert, first and end position of every tile of ``rows`` positions, on device.
 
-    There are as many tiles as any split may need; unused ones have expert -1.
+    There are as many tiles as any split may need, or a few more; unused ones have
+    expert -1.
     """
     import torch
 
-    ends = ends.to(torch.int32)
-    begins = torch.cat((ends.new_zeros(1), ends[:-1]))
-    tiles = (ends - begins + rows - 1) // rows
-    last = torch.cumsum(tiles, 0, dtype=torch.int32)
-    index = torch.arange(
-        positions // rows + ends.shape[0], dtype=torch.int32, device=ends.device
-    )
-    expert = torch.searchsorted(last, index, right=True, out_int32=True)
-    used = expert < ends.shape[0]
-    safe = torch.where(used, expert, 0)
-    within = index - (last[safe] - tiles[safe])
-    start = begins[safe] + within * rows
-    return torch.where(used, expert, -1), start, ends[safe]
+    ends = ends.to(torch.int32).contiguous()
+    tiles = -(-(positions // rows + ends.shape[0]) // _ROW) * _ROW
+    expert, start, end = ends.new_empty((3, tiles)).unbind()
+    _tabulate((ends, expert, start, end), rows)
+    return expert, start, end
+
+
+def _choose(*values: Tensor | None) -> tuple[Kernel, dict[str, object]]:
+    return kernel.grouped_gemm, {}
+
+
+def _choose_table(
+    ends: Tensor, expert: Tensor, start: Tensor, end: Tensor, rows: int
+) -> tuple[Kernel, dict[str, object]]:
+    return kernel.tile_table, {"BM": rows}
+
+
+_multiply = Dispatch(_choose)
+_tabulate = Dispatch(_choose_table)

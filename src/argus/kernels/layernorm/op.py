@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from argus.calls import launch
+from argus.calls import Dispatch
 from argus.kernels.layernorm.entry import FORMS
+from argus.lang.kernel import Kernel
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -28,6 +29,14 @@ def layernorm(
     import torch
 
     out = torch.empty_like(x) if out is None else out
-    kernel, statics = FORMS.choose(x.shape[-1], 8 * x.element_size())
-    launch(kernel, (x, weight, bias, out, eps), statics)
+    _launch((x, weight, bias, out, eps))
     return out
+
+
+def _choose(
+    x: Tensor, weight: Tensor, bias: Tensor, out: Tensor, eps: float
+) -> tuple[Kernel, dict[str, object]]:
+    return FORMS.choose(x.shape[-1], 8 * x.element_size())
+
+
+_launch = Dispatch(_choose)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from argus.calls import launch
+from argus.calls import Dispatch
 from argus.kernels.norms.entry import RMSNORM_FORMS, SOFTMAX_FORMS
+from argus.lang.kernel import Kernel
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -18,8 +19,7 @@ def softmax(x: Tensor, out: Tensor | None = None) -> Tensor:
     import torch
 
     out = torch.empty_like(x) if out is None else out
-    kernel, statics = SOFTMAX_FORMS.choose(x.shape[-1], 8 * x.element_size())
-    launch(kernel, (x, out), statics)
+    _softmax((x, out))
     return out
 
 
@@ -30,6 +30,19 @@ def rmsnorm(
     import torch
 
     out = torch.empty_like(x) if out is None else out
-    kernel, statics = RMSNORM_FORMS.choose(x.shape[-1], 8 * x.element_size())
-    launch(kernel, (x, weight, out, eps), statics)
+    _rmsnorm((x, weight, out, eps))
     return out
+
+
+def _choose_softmax(x: Tensor, out: Tensor) -> tuple[Kernel, dict[str, object]]:
+    return SOFTMAX_FORMS.choose(x.shape[-1], 8 * x.element_size())
+
+
+def _choose_rmsnorm(
+    x: Tensor, weight: Tensor, out: Tensor, eps: float
+) -> tuple[Kernel, dict[str, object]]:
+    return RMSNORM_FORMS.choose(x.shape[-1], 8 * x.element_size())
+
+
+_softmax = Dispatch(_choose_softmax)
+_rmsnorm = Dispatch(_choose_rmsnorm)
