@@ -217,6 +217,9 @@ CALLS: dict[str, tuple[Function, dict[str, str]]] = {
         lambda X, I: np.take_along_axis(X, I, axis=1),
         {"X": "M N", "I": "M K:i32"},
     ),
+    "argmax": (lambda X: (X.argmax(1), np.argmax(X, axis=0)), MATRIX),
+    "argmin": (lambda X: (np.argmin(X), X.argmin(-1, keepdims=True)), MATRIX),
+    "first of equal ones": (lambda X: (X > 0.8).argmax(1), MATRIX),
     "isinstance": (
         lambda X: X * 2 if isinstance(X, np.ndarray) else X,
         MATRIX,

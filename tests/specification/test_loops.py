@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from agreement import agree, traced
 
+from argus.specification.calling import called
 from argus.terms import Unknown
 
 SIZES = ({"M": 3, "N": 4, "K": 2}, {"M": 1, "N": 5, "K": 3}, {"M": 4, "N": 1, "K": 1})
@@ -100,6 +101,20 @@ def from_a_number(X: Any) -> Any:
     return total
 
 
+def running_maximum(X: Any) -> Any:
+    best = np.full(X.shape[1], -np.inf)
+    for row in X:
+        best = np.maximum(best, row * 2)
+    return best
+
+
+def smallest_of_some(X: Any) -> Any:
+    least = X[0, 0] + 1
+    for m in range(0, X.shape[0], 2):
+        least = min(least, X[m, 0])
+    return least
+
+
 def appended(X: Any) -> Any:
     rows = []
     for row in X:
@@ -154,7 +169,8 @@ def concrete(X: Any) -> Any:
     [
         stacked, stacked_last, joined, added, largest, numbered, zipped, twice,
         assigned, assigned_in_two_loops, assigned_backwards, assigned_every_other,
-        counted, counted_in_place, from_a_number, appended, last, in_steps,
+        counted, counted_in_place, from_a_number, running_maximum,
+        smallest_of_some, appended, last, in_steps,
         through_a_helper, names_used_before, concrete,
     ],
 )  # fmt: skip
@@ -281,3 +297,19 @@ def test_what_is_not_derived(function: Any) -> None:
         for array in traced(function, MATRIX).results:
             names = [array.tracing.world.fresh("at", 0, n) for n in array.sizes]
             array.at(names)
+
+
+def test_a_text_that_is_not_the_function_s_is_not_used() -> None:
+    text = "def f(X):\n    return np.stack([row * 2 for row in X])\n"
+    names: dict[str, Any] = {"np": np}
+    exec(compile(text, "reference.py", "exec"), names)
+
+    def trace(source: str | None) -> None:
+        tracing = traced(stacked, MATRIX).tracing
+        X = traced(stacked, MATRIX).arguments["X"]
+        called(tracing, names["f"], (X,), {}, source)
+
+    trace(text)
+    for source in (None, text.replace("row * 2", "row[::-1]"), "def g(X):\n    pass\n"):
+        with pytest.raises(Unknown, match="iterates M times"):
+            trace(source)

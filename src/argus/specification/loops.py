@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import dis
 import inspect
 import itertools
 import textwrap
@@ -26,7 +27,7 @@ from collections.abc import Iterator
 from typing import Any
 
 NAME = "__loops__"
-_LOOPS = (ast.For, ast.ListComp, ast.GeneratorExp)
+_JUMPS = {*dis.hasjrel, *dis.hasjabs}
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
 
@@ -34,8 +35,6 @@ def has_loops(function: types.FunctionType) -> bool:
     """Whether a function may have loops: its code, or a code in it, iterates."""
 
     def iterates(code: types.CodeType) -> bool:
-        import dis
-
         if any(i.opname == "FOR_ITER" for i in dis.get_instructions(code)):
             return True
         inner = (c for c in code.co_consts if isinstance(c, types.CodeType))
@@ -53,7 +52,7 @@ def loops_as_calls(
     """The function compiled with its loops as calls, in these globals.
 
     ``cells``: what it uses of an enclosing function. ``source``: the text of its file.
-    None where the text is not to be had.
+    None where the text is not to be had, or is not that of the function.
     """
     node = _definition(function, source)
     if node is None:
@@ -64,13 +63,23 @@ def loops_as_calls(
         None if d is None else ast.Constant(None) for d in node.args.kw_defaults
     ]
     _without_annotations(node)
-    changed = _Rewriter().visit(node)
-    # The names of an enclosing function are parameters of one around it.
-    around = ast.parse(
-        f"def __around({', '.join(cells)}):\n    return {node.name}"
-    ).body[0]
+    plain = _compiled(node, function, cells, {})
+    if not _same_code(plain.__code__, function.__code__):
+        return None  # the text has changed, or is another function's
+    return _compiled(_Rewriter().visit(node), function, cells, names)
+
+
+def _compiled(
+    node: ast.FunctionDef,
+    function: types.FunctionType,
+    cells: dict[str, Any],
+    names: dict[str, Any],
+) -> types.FunctionType:
+    """The function that a definition makes, within one that has the cells."""
+    text = f"def __around({', '.join(cells)}):\n    return {node.name}"
+    around = ast.parse(text).body[0]
     assert isinstance(around, ast.FunctionDef)
-    around.body.insert(0, changed)
+    around.body.insert(0, copy.deepcopy(node))
     module = ast.fix_missing_locations(ast.Module([around], []))
     code = compile(module, function.__code__.co_filename, "exec")
     made: dict[str, Any] = {}
@@ -78,6 +87,41 @@ def loops_as_calls(
     found = made["__around"](*cells.values())
     assert isinstance(found, types.FunctionType)
     return found
+
+
+def _same_code(left: types.CodeType, right: types.CodeType) -> bool:
+    """Whether two codes do the same, wherever they stand."""
+    mine, other = list(_steps(left)), list(_steps(right))
+    if len(mine) != len(other):
+        return False
+    for (op, a), (name, b) in zip(mine, other, strict=True):
+        if isinstance(a, types.CodeType) and isinstance(b, types.CodeType):
+            same = _same_code(a, b)
+        else:
+            same = type(a) is type(b) and repr(a) == repr(b)
+        if op != name or not same:
+            return False
+    return left.co_varnames == right.co_varnames
+
+
+def _steps(code: types.CodeType) -> Iterator[tuple[str, object]]:
+    """Instructions, without what depends on where the code stands.
+
+    A call of an imported module's function has other instructions than one of a method,
+    and which names are imported stands in the rest of the file.
+    """
+    found = list(dis.get_instructions(code))
+    for at, step in enumerate(found):
+        if step.opname in ("CACHE", "EXTENDED_ARG", "NOP", "PUSH_NULL", "RESUME"):
+            continue
+        name = "LOAD_ATTR" if step.opname == "LOAD_METHOD" else step.opname
+        value: object = step.argval
+        if step.opcode in _JUMPS or name in ("CALL", "PRECALL"):
+            value = step.arg if name == "CALL" else None
+        follows = found[at + 1].opname if at + 1 < len(found) else ""
+        if name == "LOAD_CONST" and follows == "MAKE_FUNCTION" and type(value) is str:
+            value = None  # the qualified name of a function says where it stands
+        yield name, value
 
 
 def _definition(

@@ -16,6 +16,7 @@ from argus.terms import (
     Carried,
     IndexSet,
     Integer,
+    Max,
     Term,
     Unknown,
     Value,
@@ -26,6 +27,7 @@ from argus.terms import (
     reduce,
 )
 from argus.terms.affine import determined
+from argus.terms.maxima import maximum_of_generators
 
 Case = tuple[IndexSet, Term | Integer]
 
@@ -93,6 +95,7 @@ class Round:
         same: list[Case] = []
         added: list[Case] = []
         put: list[Case] = []
+        extremes: dict[str, list[Case]] = {"max": [], "min": []}
         for where, x in new.cases:
             if self.mentions(where):
                 raise Unknown("a round of a loop depends on what rounds before did")
@@ -104,17 +107,44 @@ class Round:
                 (added if x != carried else same).append((where, rest))
             elif not self.mentions(x):
                 put.append((where, x))
+            elif (found := self._extreme(x, carried)) is not None:
+                extremes[found[0]].append((where, found[1]))
             else:
                 raise Unknown(
                     "a loop over a symbolic size has a recurrence that is not derived"
                 )
-        if added and put:
-            raise Unknown("a loop over a symbolic size both adds and assigns")
+        if sum(map(bool, (added, put, *extremes.values()))) > 1:
+            raise Unknown("a loop over a symbolic size changes elements in two ways")
+        for function, kept in extremes.items():
+            if kept:
+                largest = merged(world, "real", kept)
+                total = reduce(world, function, [self.variable], largest)
+                return apply(world, f"{function}imum", begin, total)
         if added:
             step = merged(world, new.kind, [*added, *same])
             total = reduce(world, "sum", [self.variable], step)
             return apply(world, "add", begin, total)
         return self._assigned(begin, put, new.kind) if put else begin
+
+    def _extreme(
+        self, x: Term | Integer, carried: Term | Integer
+    ) -> tuple[str, Term] | None:
+        """("max" or "min", ``g``) where ``x`` is that of ``carried`` and ``g``."""
+        if not isinstance(x, Term) or not isinstance(carried, Term):
+            return None
+        for function, term, old in (("max", x, carried), ("min", -x, -carried)):
+            leaf = term.single
+            if not isinstance(leaf, Max):
+                continue
+            rest = [
+                g
+                for g in leaf.generators
+                if g.variables or not g.domain.is_universe or g.body != old
+            ]
+            found = maximum_of_generators(self.tracing.world, rest)
+            if len(rest) < len(leaf.generators) and not self.mentions(found):
+                return function, found if function == "max" else -found
+        return None
 
     def _assigned(self, begin: Value, cases: Sequence[Case], kind: Kind) -> Value:
         """An element that a round sets, if it sets it at all."""

@@ -11,11 +11,14 @@ from argus.specification.array import (
     REAL,
     TRUTH,
     SymbolicArray,
+    size_of,
 )
 from argus.specification.broadcasting import axes_of, axis_of
 from argus.specification.cases import as_kind
 from argus.specification.casting import converted, element_type, lifted
+from argus.specification.creating import arange
 from argus.specification.joining import tracing_of
+from argus.specification.reshaping import broadcast_to
 from argus.specification.sequences import unwrapped
 from argus.specification.storage import Indices
 from argus.specification.table import call, refuse, traces
@@ -61,8 +64,6 @@ def reduced(
     refuse(f"np.{function}", **options)
     mask = None
     if chosen is not None and chosen is not True:
-        from argus.specification.reshaping import broadcast_to
-
         where = converted(lifted(tracing, chosen), TRUTH)
         mask = broadcast_to(where, array.shape).now()
     if function in ("max", "min") and initial is None:
@@ -273,11 +274,18 @@ def count_nonzero(
 
 
 def _argument(a: SymbolicArray, function: str, axis: Any, keepdims: Any) -> Any:
-    """The first position of an extreme; of all elements in a row without an axis."""
+    """The first position of an extreme; of all elements in a row without an axis.
+
+    The smallest of the positions whose element is the extreme.
+    """
     if given(axis) is None:
         a, axis = call(np.ravel, a), 0
-    found = reduced(converted(a, REAL), function, axis_of(axis, a.ndim), keepdims)
-    return SymbolicArray(a.tracing, found.sizes, INTEGER, found.storage)
+    dim = axis_of(axis, a.ndim)
+    extreme = reduced(a, function, dim, True)
+    length = size_of(a.tracing, a.sizes[dim])
+    along = arange(a.tracing, length).reshape([-1] + [1] * (a.ndim - 1 - dim))
+    places = broadcast_to(along, a.shape)
+    return reduced(places, "min", dim, keepdims, where=a == extreme, initial=length)
 
 
 @traces(np.argmax)
@@ -286,7 +294,7 @@ def argmax(
 ) -> SymbolicArray:
     """Where the largest is; the first of several."""
     refuse("np.argmax", out=out)
-    return _argument(a, "argmax", axis, keepdims)
+    return _argument(a, "max", axis, keepdims)
 
 
 @traces(np.argmin)
@@ -295,7 +303,7 @@ def argmin(
 ) -> SymbolicArray:
     """Where the smallest is; the first of several."""
     refuse("np.argmin", out=out)
-    return _argument(a, "argmin", axis, keepdims)
+    return _argument(a, "min", axis, keepdims)
 
 
 def scanned(a: SymbolicArray, function: str, axis: Any) -> SymbolicArray:
