@@ -20,12 +20,19 @@ Place: TypeAlias = tuple[str, ...]
 def positions(term: Term, hidden: frozenset[Variable]) -> list[tuple[Place, Integer]]:
     """The integers in a term, and those inside them, outermost first.
 
-    Ordered by place; at one place by their text, in which hidden variables are blank.
+    Ordered by place; at one place by their text, in which hidden variables are blank,
+    and by their constants: of ``k`` and ``k + 1`` the first is first, and is it still
+    when either is called ``k``.
     """
     found = list(_in_term(term, ()))
-    keyed = [(place, masked(value, hidden), value) for place, value in found]
-    keyed.sort(key=lambda item: item[:2])
-    return [(place, value) for place, _, value in keyed]
+    keyed = [(place, *_ordering(value, hidden), value) for place, value in found]
+    keyed.sort(key=lambda item: item[:3])
+    return [(place, value) for place, _, _, value in keyed]
+
+
+def _ordering(value: Integer, hidden: frozenset[Variable]) -> tuple[str, int]:
+    constant = value.terms.get((), 0)
+    return masked(value - constant, hidden), constant
 
 
 def masked(value: Integer, hidden: frozenset[Variable]) -> str:
