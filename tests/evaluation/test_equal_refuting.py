@@ -9,7 +9,7 @@ import pytest
 
 from argus.compiler import Request
 from argus.evaluation.equal.references import Reference, load, reference_of
-from argus.evaluation.equal.refuting import Tried, refute
+from argus.evaluation.equal.refuting import Tried, refute, tried_at
 from argus.evaluation.equal.sizes import mended
 from argus.evaluation.requests import default_dtypes
 from argus.lang.kernel import Kernel, load_kernels
@@ -171,6 +171,11 @@ def ref(X):
     found = tried(body)
     assert found.witness is None
     assert "table `Row`" in found.why
+    kernel = kernels(body)["k"]
+    request = Request(kernel, default_dtypes(kernel, {}))
+    at = tried_at(request, loaded(kernel), {"M": 5})
+    assert at.witness is None
+    assert "table `Row`" in at.why
 
 
 def test_an_output_that_is_added_to_begins_as_the_reference_takes_it():

@@ -112,8 +112,10 @@ def tried_at(
     known = {n: v for n, v in sizes.items() if n in free}
     least = dict.fromkeys(free, _SMALL)
     whole = mended(program, {**fixed_sizes(program), **least, **known})
+    search.made.why = search.not_taken()
     if whole is None:
         search.made.why = "the kernel admits no such sizes"
+    if whole is None or search.made.why:
         return search.made
     with suppress(_Found, _Over):
         for manner in MANNERS:
@@ -151,7 +153,7 @@ class _Search:
     def run(self, at: Sequence[Mapping[str, int]]) -> Tried:
         """All steps, until there is a witness or no time."""
         made = self.made
-        made.why = self._not_taken()
+        made.why = self.not_taken()
         if not made.why:
             try:
                 for sizes in at:
@@ -167,7 +169,7 @@ class _Search:
         made.seconds = time.process_time() - self.begin
         return made
 
-    def _not_taken(self) -> str:
+    def not_taken(self) -> str:
         """Why the reference says nothing of the kernel's results, if so.
 
         A table that it does not take says how work is split. Which tables split it
