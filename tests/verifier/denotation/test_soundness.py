@@ -10,7 +10,7 @@ from argus.compiler import tile_program
 from argus.ir import ops as o
 from argus.terms import World
 from argus.verify.denotation import denote
-from verifier.denotation.denoting import denoted, lost, request
+from verifier.denotation.denoting import agrees, denoted, lost, request
 
 ROLES = """
 @ag.kernel
@@ -334,6 +334,28 @@ def k(X: f32["N"], Y: f32["N"], n: i32):
 """
     found = denoted(source, tmp_path)
     assert len(found.stores[0].value.cases) == 2
+
+
+def test_sums_of_quotients_of_sums(tmp_path: Path) -> None:
+    """A variable of an inner sum never escapes: the numbers are right, or lost."""
+    source = """
+@ag.kernel
+def k(X: f32["M N"], Y: f32["M"]):
+    M, N = X.shape
+    i = ag.block(ag.cdiv(M, 4))
+    a = ag.zeros((4, 32), f32)
+    b = ag.full((4, 32), 1.0, f32)
+    for n in ag.range(0, N, 32):
+        x = ag.load(X[i * 4 :, n:], (4, 32))
+        a = a + x
+        b = b + x * x
+    Y[i * 4 :] = ag.sum(a / b, "N")
+"""
+    found = denoted(source, tmp_path)
+    if found.unknown is None:
+        agrees(source, tmp_path, {"M": 5, "N": 75})
+    else:
+        assert "means nothing" in found.unknown.reason
 
 
 def test_a_loop_that_carries_what_has_no_form(tmp_path: Path) -> None:

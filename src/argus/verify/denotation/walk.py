@@ -163,11 +163,29 @@ class Walk(Context):
         for place in found:
             where = place.where & self.state.where & ranges(self.world, variables)
             made = within(self.world, value, where)
+            self._check_free(place.coords, made, variables)
             self.record.stores.append(
                 Store(
                     view.tensor, place.coords, where, made, atomic, variables, op.span
                 )
             )
+
+    def _check_free(
+        self,
+        coords: tuple[Integer, ...],
+        value: Value,
+        variables: tuple[Variable, ...],
+    ) -> None:
+        """Refuse what depends on a variable that means nothing here.
+
+        Raises Unknown: such a term is of another iteration, or a bound variable has
+        escaped from its sum.
+        """
+        known = {*variables, *self.constants, *self.common}
+        found = _variables(value).union(*(x.variables() for x in coords))
+        stray = sorted(v.name for v in found if v not in known)
+        if stray:
+            raise Unknown(f"a term in which {', '.join(stray)} means nothing")
 
     # ------------------------------------------------------------------- shared
 
