@@ -78,13 +78,13 @@ def note_finite(
                     "finite",
                     leaf_term(leaf),
                     where,
-                    _some(world, leaf),
+                    points(world, leaf),
                     "it is subtracted from what may be infinite, too",
                 )
                 world.obligations.add(found)
 
 
-def _some(world: World, leaf: Max) -> IndexSet | None:
+def points(world: World, leaf: Max) -> IndexSet | None:
     """Where a maximum is one of at least one number."""
     key = ("some", leaf)
     if key not in world.memory:

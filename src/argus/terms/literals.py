@@ -32,6 +32,8 @@ _DIGITS = 6
 """A decimal of at most so many digits is no rounded constant."""
 _ROOTS = 1024
 """1 / sqrt(n) is recognised for n up to here."""
+_DECIMAL = frozenset(r * r for r in range(1, 33) if 10**5 % r == 0)
+"""Squares of which 1 / sqrt(n) is a short decimal: what is near to it is not it."""
 
 _CONSTANTS: tuple[tuple[str, float, Rational, Rational, Rational], ...] = (
     # name, value, and the powers of ln 2, pi and 2 that it is
@@ -55,6 +57,7 @@ def literal(world: World, value: float) -> Term:
         if abs(value) == inf:
             world.true_infinity = True
         else:
+            world.finite_infinity = True
             world.convention(f"{value!r} is taken for infinity")
         return -MINUS_INFINITY if value > 0 else MINUS_INFINITY
     exact = Fraction(repr(float(value)))
@@ -78,6 +81,8 @@ def _named(value: float) -> tuple[str, Term] | None:
         # 1 / sqrt(n), the scale of attention, and the same times log2(e)
         square = (value * (log(2) if log2e else 1)) ** -2
         n = round(square)
+        if not log2e and n in _DECIMAL:
+            continue
         if 1 <= n <= _ROOTS and abs(square - n) <= 2 * _CLOSE * n:
             term = raised(number(n), Fraction(-1, 2))
             if log2e:

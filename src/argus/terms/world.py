@@ -79,6 +79,8 @@ class World:
         """Results of pure functions of this world, kept while no fact is added."""
         self.true_infinity = False
         """Whether a program writes infinity itself and not only a stand-in."""
+        self.finite_infinity = False
+        """Whether a number was taken for infinity."""
         self._variables: dict[str, Variable] = {}
         self._fresh = 0
 

@@ -13,6 +13,7 @@ from argus.terms import Scalar, Unknown, Value, World, leaf_term
 from argus.verify.denotation.assumptions import require
 from argus.verify.denotation.buffers import bodies, writes_shared
 from argus.verify.denotation.in_place import overwritten
+from argus.verify.denotation.ranges import assume_range
 from argus.verify.denotation.result import Denotation
 from argus.verify.denotation.state import Record
 from argus.verify.denotation.walk import Walk
@@ -85,6 +86,7 @@ def _parameters(context: Walk, program: Program) -> None:
                 else:
                     scalars[name] = Value.whole(world.variable(name))
             case GlobalTensor():
+                assume_range(world, param)
                 for e in param.shape:
                     for s in symbols(e):
                         scalars.setdefault(s.name, Value.whole(world.size(s.name)))

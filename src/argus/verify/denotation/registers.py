@@ -15,13 +15,14 @@ from argus.ir.expr import Expr
 from argus.ir.memory import SharedView
 from argus.terms import Integer, Unknown, Value, Variable, apply, cast, reduce
 from argus.verify.denotation.reads import shared_element
+from argus.verify.denotation.ranges import range_of
 from argus.verify.denotation.scalars import integer_cases, scalar
 from argus.verify.denotation.state import Context, integers, variable_of
 
 __all__ = ["converted", "product", "register_value"]
 
-_NARROW = {"i8": (-128, 128), "u8": (0, 256)}
-"""Ranges of whole numbers that a conversion to them wraps into."""
+_WRAPPING = ("add", "sub", "mul", "neg", "abs", "fma", "power", "floordiv")
+"""Functions whose results may leave the range of their arguments."""
 
 
 def register_value(context: Context, op: o.AnyRegisterOp) -> Value:
@@ -34,8 +35,11 @@ def register_value(context: Context, op: o.AnyRegisterOp) -> Value:
         case o.Index():
             return Value.whole(indices[op.axis])
         case o.Elementwise():
-            args = [_argument(context, a, indices) for a in op.args]
-            return apply(context.world, op.fn, *args)
+            args = [_argument(context, a, indices, op) for a in op.args]
+            made = apply(context.world, op.fn, *args)
+            if op.fn in _WRAPPING:
+                require_range(context, made, op.result.dtype, f"{op.fn} in")
+            return made
         case o.Cast():
             value = context.element(op.src, indices)
             return converted(context, value, op.result.dtype, op.src.dtype)
@@ -69,11 +73,17 @@ def register_value(context: Context, op: o.AnyRegisterOp) -> Value:
 
 
 def _argument(
-    context: Context, arg: o.Tile | Expr, indices: Sequence[Integer]
+    context: Context, arg: o.Tile | Expr, indices: Sequence[Integer], op: o.Elementwise
 ) -> Value:
+    """An operand. A scalar takes the type of whole numbers that it meets."""
     if isinstance(arg, o.Tile):
         return context.element(arg, indices)
-    return scalar(context, arg)
+    value = scalar(context, arg)
+    if value.kind == "integer":
+        for other in op.args:
+            if isinstance(other, o.Tile):
+                require_range(context, value, other.dtype, f"{op.fn} with a scalar of")
+    return value
 
 
 def _selected(op: o.Selection, indices: Sequence[Integer]) -> list[Integer]:
@@ -138,13 +148,22 @@ def converted(
     """
     kind = "real" if dtype.is_float else "truth" if dtype.kind == "bool" else "integer"
     made = cast(context.world, value, kind)
-    if dtype.name in _NARROW and source != dtype:
-        low, high = _NARROW[dtype.name]
-        for where, number in integer_cases(context, made):
-            world = context.world
-            outside = world.compare(number, "<", low) | world.compare(
-                number, ">=", high
-            )
-            if not world.is_empty(where & outside & context.state.where):
-                raise Unknown(f"a conversion to {dtype} that may change the number")
+    if source != dtype:
+        require_range(context, made, dtype, "a conversion to")
     return made
+
+
+def require_range(context: Context, value: Value, dtype: DType, what: str) -> None:
+    """Raises Unknown where a whole number may wrap to 8 bits.
+
+    That numbers of 32 and 64 bits fit is assumed, and said in the report.
+    """
+    world = context.world
+    found = range_of(dtype)
+    if found is None:
+        return
+    for where, number in integer_cases(context, value):
+        outside = world.compare(number, "<", found[0])
+        outside = outside | world.compare(number, ">=", found[1])
+        if not world.is_empty(where & outside & context.state.where):
+            raise Unknown(f"{what} {dtype} that may change the number")

@@ -28,7 +28,8 @@ from argus.terms.value import Case
 from argus.verify.denotation import Denotation, Store
 from argus.verify.equality.additions import total
 from argus.verify.equality.coverage import initial, positions, unwritten
-from argus.verify.equality.defined import asked, unmet, zero_divisor
+from argus.verify.equality.defined import asked, empty_maximum, unmet, zero_divisor
+from argus.verify.equality.mentioned import context
 from argus.verify.equality.result import Array, Decision, Mismatch, OutputDecision
 from argus.verify.equality.same import same
 from argus.verify.equality.stored import shape_of
@@ -74,13 +75,16 @@ class _Comparison:
         self.axioms: dict[str, None] = {}
 
     def run(self) -> Decision:
-        """All outputs in the order of their first store."""
+        """All outputs in the order of their first store, then those without any."""
         stored = (s.tensor.name for s in self.denotation.stores)
-        names = dict.fromkeys((*stored, *self.denotation.lost))
+        names = dict.fromkeys((*stored, *self.denotation.lost, *self.specification))
         found = [self._output(name) for name in names]
         if all(o.equal for o in found):
             # Only now is all known that the comparison itself has noted.
             found = [self._defined(o) for o in found]
+        if all(o.equal for o in found) and not _admits_any(self.world):
+            reason = "whether any launch admits what is required and assumed"
+            found = [OutputDecision(o.tensor, reason) for o in found]
         axioms = (*self.denotation.notes, *self.world.conventions, *asked(self.world))
         return Decision(tuple(found), tuple(dict.fromkeys((*axioms, *self.axioms))))
 
@@ -89,6 +93,8 @@ class _Comparison:
         if lost is not None:
             return OutputDecision(name, lost.reason, lost.span)
         stores = [s for s in self.denotation.stores if s.tensor.name == name]
+        if not stores:
+            return OutputDecision(name, f"nothing is stored to `{name}`")
         span: Span | None = stores[0].span
         array = self.specification.get(name)
         if array is None:
@@ -148,6 +154,7 @@ class _Comparison:
         # trace lists; nothing is said of others. Of positions it has to say something.
         if not _is_data(known) and not world.is_subset(where, known):
             raise Unknown("what the specification has at some positions")
+        compared = False
         for mine in value.cases:
             for theirs in wanted.cases:
                 at = where & mine[0] & theirs[0]
@@ -156,6 +163,9 @@ class _Comparison:
                 found = self._case(at, mine, theirs)
                 if found is not None:
                     return found
+                compared = compared or not _nothing(world, at, mine, theirs)
+        if not compared:
+            raise Unknown("whether any launch admits what is required and assumed")
         return None
 
     def _case(self, at: IndexSet, mine: Case, theirs: Case) -> Mismatch | None:
@@ -220,8 +230,10 @@ class _Comparison:
         reason = unmet(self.world, stores, self.noted)
         for store in stores:
             for held, x in store.value.cases:
-                if not reason and isinstance(x, Term):
-                    reason = zero_divisor(self.world, store.where & held, x)
+                if isinstance(x, Term):
+                    at = store.where & held
+                    reason = reason or zero_divisor(self.world, at, x)
+                    reason = reason or empty_maximum(self.world, at, x)
         if not reason:
             return output
         return OutputDecision(output.tensor, reason, stores[0].span)
@@ -240,3 +252,20 @@ class _Comparison:
             show(found.where),
             self.world.sample(found.where),
         )
+
+
+def _nothing(world: World, at: IndexSet, mine: Case, theirs: Case) -> bool:
+    """Whether nothing is left of a set beside the facts of what is compared there."""
+    terms = [x if isinstance(x, Term) else whole(x) for x in (mine[1], theirs[1])]
+    return context(world, at, *terms).is_nothing
+
+
+def _admits_any(world: World) -> bool:
+    """Whether requirements do not contradict each other.
+
+    Of a kernel that no launch admits everything would be true.
+    """
+    every = IndexSet.universe
+    for requirement in world.requirements:
+        every = every & requirement.where
+    return not world.is_empty(every)

@@ -5,6 +5,8 @@ positive is asked of the launch where the factor is made of scalar arguments, an
 to nobody otherwise. A divisor that is a sum has points wherever a store is reached, and
 one that is a whole number (a size that a mean divides by) is not 0 there.
 What only a reference divides by needs nothing: it says nothing where it is not defined.
+A maximum that is stored is one of some number where a number stands for minus infinity:
+over no points it would be that number.
 """
 
 from __future__ import annotations
@@ -25,12 +27,14 @@ from argus.terms import (
     Unknown,
     Whole,
     World,
+    leaf_term,
 )
+from argus.terms.arithmetic import points
 from argus.terms.show import show
 from argus.verify.denotation import Store
 from argus.verify.equality.mentioned import leaves
 
-__all__ = ["asked", "unmet", "zero_divisor"]
+__all__ = ["asked", "empty_maximum", "unmet", "zero_divisor"]
 
 
 def asked(world: World) -> tuple[str, ...]:
@@ -95,6 +99,26 @@ def _inside(world: World, where: IndexSet, leaf: Leaf) -> str:
         case _:
             parts = [(IndexSet.universe, term) for term in leaf.terms]
     return next((x for s, t in parts if (x := zero_divisor(world, where & s, t))), "")
+
+
+def empty_maximum(world: World, where: IndexSet, term: Term) -> str:
+    """A maximum that may be over no points there; "" if none is.
+
+    In an exponent it does not matter: that of a stand-in is 0, too.
+    """
+    if not world.finite_infinity:
+        return ""
+    for leaf in (leaf for part in term.parts for leaf, _ in part.factors):
+        if isinstance(leaf, Max):
+            some = points(world, leaf)
+            if some is None or not world.is_subset(where, some):
+                return f"whether {show(leaf_term(leaf))} is one of some number"
+        domain = leaf.domain if isinstance(leaf, Sum) else IndexSet.universe
+        for inner in leaf.terms:
+            found = empty_maximum(world, where & domain, inner)
+            if found:
+                return found
+    return ""
 
 
 def _integer(leaf: Leaf) -> Integer | None:

@@ -1,0 +1,33 @@
+"""Ranges of whole numbers that wrap around soon: those of 8 bits.
+
+What a table holds is in the range of its type, and so is what is made of such numbers:
+`argus.verify.denotation.registers` asks for it, and claims nothing where it is not.
+"""
+
+from __future__ import annotations
+
+from argus.ir.dtypes import DType
+from argus.ir.memory import GlobalTensor
+from argus.terms import IndexSet, Integer, World
+
+__all__ = ["assume_range", "range_of"]
+
+_RANGES = {"i8": (-128, 128), "u8": (0, 256)}
+
+
+def range_of(dtype: DType) -> tuple[int, int] | None:
+    """The least number and the first that is too large; None for other types."""
+    return _RANGES.get(dtype.name)
+
+
+def assume_range(world: World, tensor: GlobalTensor) -> None:
+    """Tell a world what the entries of a tensor can be."""
+    found = range_of(tensor.dtype)
+    if found is None:
+        return
+    low, high = found
+
+    def fact(_: tuple[Integer, ...], entry: Integer) -> IndexSet:
+        return world.compare(entry, ">=", low) & world.compare(entry, "<", high)
+
+    world.assume_entries(tensor.name, fact)
