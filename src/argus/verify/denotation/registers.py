@@ -14,8 +14,8 @@ from argus.ir.dtypes import DType
 from argus.ir.expr import Expr
 from argus.ir.memory import SharedView
 from argus.terms import Integer, Unknown, Value, Variable, apply, cast, reduce
-from argus.verify.denotation.reads import shared_element
 from argus.verify.denotation.ranges import range_of
+from argus.verify.denotation.reads import shared_element
 from argus.verify.denotation.scalars import integer_cases, scalar
 from argus.verify.denotation.state import Context, integers, variable_of
 
