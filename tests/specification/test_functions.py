@@ -220,6 +220,17 @@ CALLS: dict[str, tuple[Function, dict[str, str]]] = {
     "argmax": (lambda X: (X.argmax(1), np.argmax(X, axis=0)), MATRIX),
     "argmin": (lambda X: (np.argmin(X), X.argmin(-1, keepdims=True)), MATRIX),
     "first of equal ones": (lambda X: (X > 0.8).argmax(1), MATRIX),
+    "shape": (lambda X: X * np.shape(X)[0] + np.ndim(X) * np.size(X, 1), MATRIX),
+    "isinstance of numbers": (
+        lambda X: X
+        + isinstance(X.shape[0], int) * 1
+        + isinstance(X.shape[0], float) * 2
+        + isinstance(X.sum(), float) * 4
+        + isinstance(X.sum(), np.ndarray) * 8
+        + isinstance(X.argmax(), (int, np.integer)) * 16
+        + isinstance(X, (list, np.ndarray)) * 32,
+        MATRIX,
+    ),
     "isinstance": (
         lambda X: X * 2 if isinstance(X, np.ndarray) else X,
         MATRIX,

@@ -25,7 +25,13 @@ from argus.specification.iterating import (
     is_repeating,
     symbolic_range,
 )
-from argus.specification.module import MATH, SPECIAL, TracedModule, is_symbolic
+from argus.specification.module import (
+    MATH,
+    SPECIAL,
+    AnyArray,
+    TracedModule,
+    is_symbolic,
+)
 from argus.specification.repeating import listed
 from argus.specification.sequences import Repeated, folded, unwrapped
 from argus.specification.tracing import Tracing
@@ -60,6 +66,8 @@ def builtins_of(tracing: Tracing) -> dict[str, Any]:
         "int": _Converting(int, INTEGER),
         "float": _Converting(float, REAL),
         "bool": _Converting(bool, TRUTH),
+        "isinstance": _isinstance,
+        "type": _type,
         "sum": _sum,
         "min": _extreme(builtins.min, np.minimum, "min"),
         "max": _extreme(builtins.max, np.maximum, "max"),
@@ -73,6 +81,33 @@ def builtins_of(tracing: Tracing) -> dict[str, Any]:
         "reversed": _each(builtins.reversed),
     }
     return known
+
+
+def _isinstance(value: Any, classes: Any) -> bool:
+    """What Python says of the number or array that a symbolic one stands for."""
+    if not isinstance(value, SymbolicArray):
+        return isinstance(value, classes)
+    if isinstance(classes, tuple):
+        return any(_isinstance(value, c) for c in cast(tuple[Any, ...], classes))
+    real: Any = getattr(classes, "stands_for", classes)
+    number = not value.ndim and not value.boxed
+    if classes is AnyArray:
+        return not number
+    if real is float:  # numpy's numbers of 64 bits are floats of Python
+        return number and value.dtype.kind == "f"
+    if real is int:
+        return number and value.weak and value.dtype.kind == "i"
+    if isinstance(real, type) and issubclass(real, np.generic):
+        return number and not value.weak and issubclass(value.dtype.type, real)
+    if real in (bool, complex, str, list, tuple, dict, set, type(None), range, slice):
+        return False
+    raise Unknown(f"the reference asks whether a value is a {real!r}")
+
+
+def _type(value: Any, *rest: Any) -> Any:
+    if isinstance(value, SymbolicArray):
+        raise Unknown("the reference asks for the type of a value")
+    return type(value, *rest)
 
 
 def _refused(name: str) -> Callable[..., Any]:
@@ -125,7 +160,7 @@ class _Asking(type):
     """`isinstance(x, int)` asks the type that stands behind a replaced one."""
 
     def __instancecheck__(cls, instance: Any) -> bool:
-        return isinstance(instance, cls.real)  # type: ignore[attr-defined]
+        return isinstance(instance, cls.stands_for)  # type: ignore[attr-defined]
 
 
 class _Range:
@@ -148,7 +183,9 @@ def _converting(real: type, dtype: np.dtype[Any]) -> Any:
             )  # fmt: skip
         return real(value, *rest)
 
-    return _Asking(real.__name__, (), {"real": real, "__new__": make, "dtype": dtype})
+    return _Asking(
+        real.__name__, (), {"stands_for": real, "__new__": make, "dtype": dtype}
+    )
 
 
 _Converting = _converting
@@ -220,7 +257,7 @@ def _listing(real: Any) -> Any:
             return listed(items)
         return real(values)
 
-    return _Asking(real.__name__, (), {"real": real, "__new__": make})
+    return _Asking(real.__name__, (), {"stands_for": real, "__new__": make})
 
 
 _Listing = _listing

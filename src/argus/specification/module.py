@@ -40,7 +40,9 @@ class _ArrayType(type):
     """Symbolic arrays are arrays for whoever asks."""
 
     def __instancecheck__(cls, instance: Any) -> bool:
-        return isinstance(instance, np.ndarray | SymbolicArray)
+        if isinstance(instance, SymbolicArray):
+            return instance.ndim > 0 or instance.boxed
+        return isinstance(instance, np.ndarray)
 
 
 class AnyArray(metaclass=_ArrayType):

@@ -154,6 +154,24 @@ def _moved(
     return found[::-1]
 
 
+@traces(np.shape)
+def shape(a: SymbolicArray) -> tuple[Any, ...]:
+    """Sizes."""
+    return a.shape
+
+
+@traces(np.ndim)
+def ndim(a: SymbolicArray) -> int:
+    """The number of dimensions."""
+    return a.ndim
+
+
+@traces(np.size)
+def size(a: SymbolicArray, axis: int | None = None) -> Any:
+    """The number of elements, or of those along an axis."""
+    return a.size if axis is None else a.shape[axis_of(axis, a.ndim)]
+
+
 @traces(np.ravel)
 def ravel(array: SymbolicArray, order: Any = "C") -> SymbolicArray:
     """One dimension."""
