@@ -28,6 +28,7 @@ from argus.runtime.arguments import TensorArg, describe
 from argus.runtime.recall import PlannedLaunch, Recall
 from argus.specialisations import (
     Described,
+    Specialisation,
     divisor,
     specialisation,
     stride_divisors,
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from argus.runtime.launch import LoadedKernel
 
 _FORMS = 256
-"""Ways to pass arguments, by number and names, that a kernel remembers."""
+"""Ways to pass arguments, and choices of a specialisation, that a kernel remembers."""
 
 _switch = watched("ARGUS_CHECK")
 """Part of what calls are remembered by: with another value they are looked at anew."""
@@ -82,6 +83,7 @@ class KernelCalls:
         self._builds = _Builds()
         self._recall = Recall(self._plan)
         self._forms: dict[tuple[object, ...], _ArgumentForm] = {}
+        self._choices: dict[tuple[object, ...], Specialisation] = {}
 
     def __call__(
         self, args: Sequence[object], named: Mapping[str, object], *, checking: bool
@@ -143,8 +145,7 @@ class KernelCalls:
             for t in kernel.signature.tensors
             if given[t.name] is not None
         }
-        likeness = {name: _likeness(t) for name, t in tensors.items()}
-        chosen = specialisation(kernel.signature, likeness)
+        chosen = self._chosen({name: _likeness(t) for name, t in tensors.items()})
         target = _target_of_device(next(iter(tensors.values()), None))
         ordered = tuple(sorted(statics, key=lambda static: static[0]))
         form = tuple(chosen.form.items())
@@ -155,6 +156,17 @@ class KernelCalls:
             request = request_of(kernel, values_of, target, chosen)
             loaded = self._builds.make(key, request, checking)
         return loaded, tensors
+
+    def _chosen(self, likeness: Mapping[str, Described]) -> Specialisation:
+        """The specialisation, found once for tensors that are divisible alike."""
+        key = tuple(likeness.items())
+        found = self._choices.get(key)
+        if found is None:
+            found = specialisation(self.kernel.signature, likeness)
+            if len(self._choices) >= _FORMS:
+                self._choices.clear()
+            self._choices[key] = found
+        return found
 
 
 def calls_of(kernel: Kernel) -> KernelCalls:

@@ -135,7 +135,7 @@ class LaunchPlan:
         self._template = ParameterTemplate(spec, binding.values)
         names = {p.sym.name for p in spec.scalars}
         conditions = [spec.grid, *(r.cond for r in spec.requirements)]
-        self._by_scalars = any(
+        self._by_scalars = bool(names) and any(
             s.name in names for cond in conditions for s in symbols(cond)
         )
         position = {t.name: i for i, t in enumerate(spec.tensors)}

@@ -18,9 +18,9 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
-from argus.runtime.arguments import TorchTensor, is_torch, torch_types
+from argus.runtime.arguments import is_torch, torch_types
 from argus.runtime.plan import LaunchPlan, PreparedLaunch
 
 K = TypeVar("K")
@@ -79,11 +79,13 @@ class Recall:
         # Written out, since a launch waits for it: a helper would double its time.
         parts: list[object] = [options]
         kinds = torch_types
+        key: tuple[object, ...] | None = None
+        ready: PreparedLaunch | None = None
         try:
             for value in values:
                 kind = type(value)
                 if kinds.get(kind):
-                    tensor = cast("TorchTensor", value)
+                    tensor: Any = value  # a `TorchTensor`; `cast` is a call
                     parts += (
                         tensor.data_ptr(),
                         tensor.shape,
@@ -106,8 +108,12 @@ class Recall:
         except (RuntimeError, TypeError):
             # A tensor without memory or strides, an option that has no hash: `make`
             # has a name for the first, and may take the second.
+            key = None
+        if ready is not None:
+            return ready
+        if key is None:
             return self._new(options, values, stream)
-        return ready or self._again(key, options, values, stream)
+        return self._again(key, options, values, stream)
 
     def _again(
         self,
