@@ -24,8 +24,6 @@ from argus.terms.unknown import Unknown
 
 PARAMETER = isl.dim_type.param
 _Answer = TypeVar("_Answer")
-_OPERATIONS = 20_000_000
-"""isl gives up on one question after so many steps; a second or so."""
 
 
 class Space:

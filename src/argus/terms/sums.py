@@ -45,8 +45,10 @@ def sum_over(
             return ZERO
         return undefined(term.undefined or "a sum of infinities")
     total = ZERO
-    for part, coefficient in term.parts.items():
-        total = total + _of_product(world, variables, domain, part).scaled(coefficient)
+    with world.deeper("a sum whose form does not come to rest"):
+        for part, coefficient in term.parts.items():
+            made = _of_product(world, variables, domain, part)
+            total = total + made.scaled(coefficient)
     return total
 
 

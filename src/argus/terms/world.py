@@ -13,7 +13,8 @@ with "not proved", never with the opposite.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeVar, cast, runtime_checkable
 
@@ -50,6 +51,8 @@ class Substitutable(Protocol):
 
 
 Symbolic = TypeVar("Symbolic")
+_DEPTH = 40
+"""Sums in sums that are brought into form at a time."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +86,21 @@ class World:
         """Whether a number was taken for infinity."""
         self._variables: dict[str, Variable] = {}
         self._fresh = 0
+        self._depth = 0
+
+    @contextmanager
+    def deeper(self, reason: str) -> Generator[None, None, None]:
+        """One step into a recursion of which nothing shows that it ends.
+
+        Raises Unknown beyond a depth that no term of a kernel reaches.
+        """
+        if self._depth >= _DEPTH:
+            raise Unknown(reason)
+        self._depth += 1
+        try:
+            yield
+        finally:
+            self._depth -= 1
 
     # -- symbols
 
