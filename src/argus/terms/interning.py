@@ -61,12 +61,10 @@ def _without_extremes(world: World, where: IndexSet) -> IndexSet:
     ``k < min(a, b)`` is ``k < a and k < b``: that there is a number below both that is
     greater than k. Whether nothing is lost is asked with all that is known.
     """
+    if not _extremes(where):
+        return where
     said = where.gist(world.facts(where.monomials))
-    names = [
-        world.space.name(monomial)
-        for monomial in said.monomials
-        if len(monomial) == 1 and facts.is_extreme(monomial[0])
-    ]
+    names = [world.space.name(monomial) for monomial in _extremes(said)]
     if not names:
         return said
     wider = world.close(said).without(names).coalesced()
@@ -74,6 +72,11 @@ def _without_extremes(world: World, where: IndexSet) -> IndexSet:
     if _complexity(wider) > _complexity(said) or not world.is_subset(wider, said):
         return said
     return wider
+
+
+def _extremes(where: IndexSet) -> list[Monomial]:
+    """Minima and maxima that a set mentions by themselves."""
+    return [m for m in where.monomials if len(m) == 1 and facts.is_extreme(m[0])]
 
 
 def _complexity(where: IndexSet) -> tuple[int, int]:

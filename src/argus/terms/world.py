@@ -223,7 +223,10 @@ class World:
         """Whether no launch has a point of it. False: not proved to be empty."""
         if isinstance(where.isl, bool):
             return where.is_nothing
-        return facts.is_refuted(self, self.close(where))
+        key = ("empty", where)
+        if key not in self.memory:
+            self.memory[key] = facts.is_refuted(self, self.close(where))
+        return self.memory[key] is True
 
     def is_subset(self, part: IndexSet, whole: IndexSet) -> bool:
         """Whether every point of one set is in the other. False: not proved."""
