@@ -1,0 +1,20 @@
+"""Kernels of a text and what comparing them with their reference comes to."""
+
+from __future__ import annotations
+
+from argus.compiler import Request
+from argus.evaluation.equal.deciding import Decided
+from argus.evaluation.equal.references import reference_of
+from argus.evaluation.equal.traced import decided
+from argus.evaluation.requests import default_dtypes
+from argus.lang.kernel import load_kernels
+
+HEAD = "import argus as ag\nfrom argus import boolean, f16, f32, i8, i32, u8\n\n\n"
+
+
+def decided_text(text: str) -> Decided:
+    """The kernel of a text, below the usual imports, against its reference."""
+    (kernel,) = load_kernels("attack.py", HEAD + text).kernels.values()
+    declared = reference_of(kernel)
+    assert declared is not None
+    return decided(Request(kernel, default_dtypes(kernel, {})), declared)
