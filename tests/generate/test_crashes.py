@@ -34,6 +34,19 @@ def k(E: i32["G"], X: f32["G M"], Y: f32["G"]):
         acc = acc + ag.sum(x, "M")
     Y[g : g + 1] = acc
 """,
+    "a bound that a loop adds up from a table": """
+def k(L: i64["G T"], X: f32["M N"], S: f32["G N"]):
+    g, j = ag.block(L.shape[0], ag.cdiv(X.shape[1], 32))
+    last = 0
+    for t in ag.range(0, L.shape[1]):
+        last = last + L[g, t]
+    last = ag.min(last, X.shape[0])
+    acc = ag.zeros((32,), f32, dims="N")
+    for m in ag.range(0, last, 16):
+        x = ag.load(X[m:, j * 32 :], (16, 32))
+        acc = acc + ag.sum(ag.where(ag.index(x, "M") + m < last, x, 0.0), "M")
+    S[g, j * 32 :] = acc
+""",
 }
 
 

@@ -130,7 +130,10 @@ def _count(spans: list[Span], s: Sum, scope: Scope) -> Completeness | None:
     points = scope.points
     if points is None:
         return None
-    order = np.argsort(np.abs(points.of(extent)), kind="stable")
+    try:
+        order = np.argsort(np.abs(points.of(extent)), kind="stable")
+    except KeyError:  # a bound that is no number of sizes and tables
+        return None
     # Small sizes first, then some of every size.
     few = np.concatenate([order[:16], order[:: max(1, len(order) // 48)]])
     for i in few:
