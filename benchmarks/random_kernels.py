@@ -2,6 +2,7 @@
 
     PYTHONPATH=src python benchmarks/random_kernels.py OUT --seeds 0..2000 --jobs 16
     python benchmarks/random_kernels.py OUT --seeds 0..2000 --no-gpu [--emulate]
+    python benchmarks/random_kernels.py OUT --families barrier_rings,handoffs
 
 Kernels come from ``tests/generate``. Processes of their own parse, place, prove, print
 and interpret each (and build what is proved); what is proved is then launched by other
@@ -24,9 +25,10 @@ import sys
 import threading
 import time
 import traceback
-from collections import Counter
 from pathlib import Path
 from typing import Any
+
+from random_summary import bad, summary
 
 ROOT = Path(__file__).parents[1]
 PATHS = [str(ROOT / "src"), str(ROOT / "tests"), str(ROOT / "tests/codegen")]
@@ -42,11 +44,13 @@ LAUNCHES = 3
 
 def main() -> int:
     """Examine, launch, sum up; or serve another process of this script."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("out", type=Path, nargs="?")
     parser.add_argument("--seeds", default="0..1000", metavar="A..B")
     parser.add_argument("--count", type=int, help="no more kernels than this")
-    parser.add_argument("--family", help="kernels of one family only")
+    parser.add_argument(
+        "--families", default="", metavar="A,B", help="kernels of these families only"
+    )
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 2)
     parser.add_argument(
         "--launchers", type=int, default=3, help="processes that launch"
@@ -65,6 +69,10 @@ def main() -> int:
         return serve(args)
     if args.out is None:
         parser.error("OUT is missing")
+    from generate import FAMILIES
+
+    if unknown := {*filter(None, args.families.split(","))} - {*FAMILIES}:
+        parser.error(f"no families: {', '.join(sorted(unknown))}")
     first, _, last = args.seeds.partition("..")
     seeds = range(int(first), int(last))
     return run_all(args, list(seeds)[: args.count])
@@ -78,7 +86,7 @@ class Server:
 
     def __init__(self, args: argparse.Namespace, what: str) -> None:
         self.command = [sys.executable, __file__, "--serve", what]
-        self.command += ["--family", args.family] if args.family else []
+        self.command += ["--families", args.families] if args.families else []
         self.command += [f for f in ("--no-gpu", "--emulate")
                          if getattr(args, f[2:].replace("-", "_"))]  # fmt: skip
         self.process: subprocess.Popen[str] | None = None
@@ -142,8 +150,9 @@ def serve(args: argparse.Namespace) -> int:
 
     answer = Launcher().launch if args.serve == "launch" else Examiner(args).examine
     print("ready", file=out, flush=True)
+    families = args.families.split(",") if args.families else []
     for line in sys.stdin:
-        said = answer(generate(int(line), args.family))
+        said = answer(generate(int(line), families=families))
         print(json.dumps(said), file=out, flush=True)
     return 0
 
@@ -349,61 +358,6 @@ def guarded(work: Any) -> Any:
             raise
 
     return run
-
-
-def bad(found: list[dict[str, Any]]) -> list[tuple[int, str]]:
-    """Seeds and words of everything that must not be."""
-    said: list[tuple[int, str]] = []
-    for x in found:
-        said += [(x["seed"], p) for p in x["problems"]]
-        said += [(x["seed"], f"emulated: {p}") for p in x.get("emulated", [])]
-        launch = x.get("launch", {"seen": "right"})
-        if launch["seen"] not in ("right",) and x["verdict"] == "proved":
-            said.append((x["seed"], f"{launch['seen']}: {launch['detail']}"))
-    return sorted(said)
-
-
-def summary(found: list[dict[str, Any]], wanted: int) -> str:
-    """Tables: verdicts, what became of the proved ones, what each family gave."""
-    verdicts = Counter(x["verdict"] for x in found)
-    launched = Counter(x["launch"]["seen"] for x in found
-                       if "launch" in x and x["verdict"] == "proved")  # fmt: skip
-    unbuilt = sum("build" in x for x in found if x["verdict"] == "proved")
-    late = sum(x["verdict"] == "proved" and "launch" not in x and "build" not in x
-               for x in found)  # fmt: skip
-    lines = [
-        f"{len(found)} of {wanted} kernels",
-        "",
-        "| verdict | kernels |",
-        "| --- | ---: |",
-    ]
-    lines += [f"| {v} | {n} |" for v, n in verdicts.most_common()]
-    lines += ["", "| proved, on the device | kernels |", "| --- | ---: |"]
-    lines += [f"| {seen} | {n} |" for seen, n in launched.most_common()]
-    lines += [f"| does not build | {unbuilt} |", f"| not launched | {late} |"]
-    lines += ["", "| family | kernels | proved | refuted | unknown | rejected |"]
-    lines += ["| --- | ---: | ---: | ---: | ---: | ---: |"]
-    for family in sorted({x.get("family", "?") for x in found}):
-        of = Counter(x["verdict"] for x in found if x.get("family", "?") == family)
-        shown = (
-            sum(of.values()),
-            *(of[v] for v in ("proved", "refuted", "unknown", "rejected")),
-        )
-        lines.append(f"| {family} | {' | '.join(map(str, shown))} |")
-    rules = Counter(
-        (x["verdict"], rule) for x in found for rule in x.get("rules", [])[:1]
-    )
-    lines += [
-        "",
-        "not proved: "
-        + ", ".join(f"{v} {r}: {n}" for (v, r), n in rules.most_common()),
-    ]
-    builds = Counter(x["build"][:60] for x in found if "build" in x)
-    lines += [f"does not build: {text}: {n}" for text, n in builds.most_common(10)]
-    problems = bad(found)
-    lines += ["", f"{len(problems)} problems"]
-    lines += [f"  seed {seed}: {text[:300]}" for seed, text in problems[:60]]
-    return "\n".join(lines)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ mutant = mutate(generated, seed)        # the same with one change
 
 from generate.draft import Generated, Tensor
 from generate.families import FAMILIES, generate
+from generate.guards import GUARDS
 from generate.mutate import Mutant, mutate
 
-__all__ = ["FAMILIES", "Generated", "Mutant", "Tensor", "generate", "mutate"]
+__all__ = ["FAMILIES", "GUARDS", "Generated", "Mutant", "Tensor", "generate", "mutate"]

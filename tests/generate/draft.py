@@ -26,8 +26,9 @@ class Tensor:
 
     normal, ints (in [low, high)), bits (any value of the type), table (entries in
     [low, high) where `high` may name a dimension, -1 and too large ones among them if
-    ``wild``), distinct (no two equal, below `high`), zeros. ``kind``: input, output
-    (poisoned), both (in place: an input that changes).
+    ``wild``), ends (near the ends of the type, its half and zero), distinct (no two
+    equal, below `high`), zeros. ``kind``: input, output (poisoned), both (in place: an
+    input that changes).
     """
 
     name: str

@@ -12,10 +12,11 @@ interpreter to say.
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from random import Random
 
-from generate.changes import KINDS
+from generate.changes import KINDS, Finder
 from generate.draft import Generated
 
 
@@ -33,10 +34,13 @@ class Mutant:
         return self.generated.source
 
 
-def mutate(generated: Generated, seed: int) -> Mutant:
+def mutate(
+    generated: Generated, seed: int, kinds: Mapping[str, Finder] = KINDS
+) -> Mutant:
     """The change of a seed. Every kind that has a place is equally likely.
 
-    Raises ValueError for a source without any place for a change.
+    ``kinds``: KINDS, or GUARDS for changes of order alone. Raises ValueError for a
+    source without any place for a change.
     """
     rng = Random(f"mutant {generated.seed} {seed}")
     tree = ast.parse(generated.source)
@@ -45,11 +49,11 @@ def mutate(generated: Generated, seed: int) -> Mutant:
         for n in tree.body
         if isinstance(n, ast.FunctionDef) and n.name != generated.reference
     ]
-    places = {name: list(find(functions, rng)) for name, find in KINDS.items()}
-    kinds = [name for name, found in places.items() if found]
-    if not kinds:
+    places = {name: list(find(functions, rng)) for name, find in kinds.items()}
+    found = [name for name, some in places.items() if some]
+    if not found:
         raise ValueError("the kernel has no place for a change")
-    kind = rng.choice(kinds)
+    kind = rng.choice(found)
     line, change = rng.choice(places[kind])
     before = ast.unparse(tree)
     change()

@@ -72,6 +72,8 @@ def _drawn(t: Tensor, shape, sizes, rng: np.random.Generator) -> np.ndarray:
         case "table":
             low, top = (-2, high + 2) if t.wild else (0, max(high, 1))
             values = rng.integers(low, top, shape)
+        case "ends":
+            values = _near_ends(DTYPES[t.dtype].bits, shape, rng)
         case "distinct":
             values = rng.permutation(high)[: shape[0]]
         case _:
@@ -79,6 +81,14 @@ def _drawn(t: Tensor, shape, sizes, rng: np.random.Generator) -> np.ndarray:
     if t.dtype == "bf16":
         return f32_to_bf16(np.asarray(values, np.float32))
     return np.asarray(values).astype(kind)
+
+
+def _near_ends(bits: int, shape, rng: np.random.Generator) -> np.ndarray:
+    """Whole numbers near the ends of a signed type, near its half, and near zero."""
+    top = 2 ** (bits - 1)
+    near = [-top, top - 1, 2 ** (bits // 2), -(2 ** (bits // 2)), 0]
+    drawn = rng.choice(near, shape).astype(np.int64) + rng.integers(-3, 4, shape)
+    return np.where(rng.random(shape) < 0.2, rng.integers(-top, top, shape), drawn)
 
 
 def _poison(dtype: str, shape, kind) -> np.ndarray:
@@ -106,7 +116,7 @@ def reference_of(g: Generated, sizes: Mapping[str, int], arrays: Arrays) -> Arra
     ]
     found[0].decorator_list = []
     names: dict[str, Any] = {}
-    code = compile(ast.Module(found, []), "<reference>", "exec")
+    code = compile(ast.Module([*found], []), "<reference>", "exec")
     exec(code, names)
     given = {t.name: exact(t.dtype, arrays[t.name]) for t in g.tensors if t.present}
     with np.errstate(all="ignore"):

@@ -13,7 +13,7 @@ from collections import Counter
 import pytest
 
 from argus.diagnostics import ArgusError
-from generate import FAMILIES, generate, mutate
+from generate import FAMILIES, GUARDS, generate, mutate
 from generate.changes import KINDS
 from generate.examine import examine
 from generate.running import request_of
@@ -73,3 +73,25 @@ def test_mutants_parse_and_differ() -> None:
         )
         assert before == after, "the reference has changed"
     assert len(kinds) >= len(KINDS) - 3
+
+
+ORDERED = ("barrier_rings", "barrier_products", "handoffs")
+"""Families whose kernels all write waits and arrivals themselves."""
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_kernel_without_a_guard_is_not_proved_and_wrong(seed: int) -> None:
+    """Each kind of change of order in turn, in kernels of each family in turn."""
+    generated = generate(seed, ORDERED[seed % len(ORDERED)])
+    kind = list(GUARDS)[seed % len(GUARDS)]
+    mutant = mutate(generated, seed, {kind: GUARDS[kind]})
+    found = examine(mutant.generated, schedules=2, render=False)
+    assert found.problems == [], mutant.source
+
+
+def test_every_kind_of_guard_has_places() -> None:
+    kinds: Counter[str] = Counter()
+    for seed in range(60):
+        generated = generate(seed, families=ORDERED)
+        kinds[mutate(generated, seed, GUARDS).kind] += 1
+    assert set(kinds) == set(GUARDS)
