@@ -22,6 +22,8 @@ class Interned:
     def __init__(self) -> None:
         self.sets: dict[_Mentioned, list[tuple[IndexSet, IndexSet]]] = {}
         self.found: dict[IndexSet, IndexSet] = {}
+        self.said: set[IndexSet] = set()
+        """Sets that do not repeat facts."""
         self.count = 2
 
     def add(self, mentioned: _Mentioned, said: IndexSet, closed: IndexSet) -> None:
@@ -64,6 +66,7 @@ def _without_extremes(world: World, where: IndexSet) -> IndexSet:
     if not _extremes(where):
         return where
     said = where.gist(world.facts(where.monomials))
+    world.interned.said.add(said)
     names = [world.space.name(monomial) for monomial in _extremes(said)]
     if not names:
         return said
@@ -71,6 +74,7 @@ def _without_extremes(world: World, where: IndexSet) -> IndexSet:
     wider = wider.gist(world.facts(wider.monomials))
     if _complexity(wider) > _complexity(said) or not world.is_subset(wider, said):
         return said
+    world.interned.said.add(wider)
     return wider
 
 
@@ -94,7 +98,8 @@ def _equal_one(
     for said, other in world.interned.sets.get(mentioned, ()):
         if other.same(closed):
             return said
-    said = where.gist(known_facts)
+    # Without extremes it may be said already: then there is nothing left to leave out.
+    said = where if where in world.interned.said else where.gist(known_facts)
     if said.is_universe:
         return said
     if said.number is not None:
