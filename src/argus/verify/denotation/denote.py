@@ -25,7 +25,8 @@ _PASSES = 4
 
 NOTES = (
     "casts between floats are the identity",
-    "whole numbers are exact: overflow is not looked at",
+    "elements are real numbers: nothing is rounded, NaN or infinite",
+    "whole numbers of 32 and 64 bits are exact: overflow is not looked at",
     "tensors do not overlap in memory",
 )
 
