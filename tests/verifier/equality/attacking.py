@@ -9,7 +9,7 @@ from argus.evaluation.equal.traced import decided
 from argus.evaluation.requests import default_dtypes
 from argus.lang.kernel import load_kernels
 
-HEAD = "import argus as ag\nfrom argus import boolean, f16, f32, i8, i32, u8\n\n\n"
+HEAD = "import argus as ag\nfrom argus import boolean, f16, f32, i8, i32, i64, u8\n\n\n"
 
 
 def decided_text(text: str) -> Decided:

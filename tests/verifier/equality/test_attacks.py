@@ -39,6 +39,7 @@ ELEMENTS = [
     ("x.to(i32) + z.to(i32)", "x.to(i8).to(i32) + z.to(i32)", *WIDE),
     ("x.to(i32) < s", "x < s", "X < s", "u8", "boolean"),
     ("(x.to(i32) // 2).to(u8)", "(x // 2) + 255", "X // 2", "u8", "u8"),
+    ("x", "x.to(i32).to(i64)", "X", "i64", "i64"),
     # whole numbers round down, and floats are cut towards 0
     ("x // 3", "-((-x) // 3)", "X // 3", "i32", "i32"),
     ("x % 3", "-((-x) % 3)", "X % 3", "i32", "i32"),

@@ -149,17 +149,23 @@ def converted(
     kind = "real" if dtype.is_float else "truth" if dtype.kind == "bool" else "integer"
     made = cast(context.world, value, kind)
     if source != dtype:
-        require_range(context, made, dtype, "a conversion to")
+        require_range(context, made, dtype, "a conversion to", source)
     return made
 
 
-def require_range(context: Context, value: Value, dtype: DType, what: str) -> None:
-    """Raises Unknown where a whole number may wrap to 8 bits.
+def require_range(
+    context: Context,
+    value: Value,
+    dtype: DType,
+    what: str,
+    source: DType | None = None,
+) -> None:
+    """Raises Unknown where a whole number may wrap to 8 bits, or from 64 to 32.
 
-    That numbers of 32 and 64 bits fit is assumed, and said in the report.
+    That results of 32 and 64 bits fit is assumed, and said in the report.
     """
     world = context.world
-    found = range_of(dtype)
+    found = range_of(dtype, source)
     if found is None:
         return
     for where, number in integer_cases(context, value):
