@@ -233,3 +233,26 @@ def test_a_value_by_cases_is_one_where_results_are_equal() -> None:
     low = world.compare(k, "<", 5)
     a = Value.real(element("A", [k]))
     assert joined(world, [(low, a), (~low, a)]).term == element("A", [k])
+
+
+@pytest.mark.parametrize("size", [1, 5, 8, 19])
+def test_an_index_of_an_inner_sum_does_not_become_an_outer_variable(size: int) -> None:
+    """What an inner sum binds means nothing outside: sums of lanes over sums of rows."""
+    world = World()
+    n, lanes = world.size("N"), 4
+    lane = world.fresh("lane", 0, lanes)
+    row = world.fresh("row", 0, world.quotient(n + lanes - 1, Integer.of(lanes)))
+    x = Value.real(element("X", [row * lanes + lane]))
+    sums = reduce(world, "sum", [row], x)
+    squares = reduce(world, "sum", [row], apply(world, "mul", x, x))
+    total = reduce(world, "sum", [lane], apply(world, "div", sums, squares))
+    ((_, term),) = total.terms
+    assert {str(v) for v in term.free_variables()} <= {"N"}
+    data = RandomData(3)
+    rows = range(-(-size // lanes))
+    expected = Fraction(0)
+    for j in range(lanes):
+        held = [Fraction(data.real("X", (lanes * i + j,))) for i in rows]
+        expected += Fraction(sum(held), 1) / sum(y * y for y in held)
+    point = {v: size for v in term.free_variables()}
+    assert abs(evaluate(term, point, data) - expected) < 1e-9 * (1 + abs(expected))

@@ -89,7 +89,12 @@ class Binding:
         hidden = frozenset(self.variables)
         places = positions(self.body, hidden)
         places.sort(key=lambda item: sum(bool(m) for m in item[1].terms) == 1)
-        return any(self._choose_in(index) for _, index in places)
+        outside = self.body.free_variables() | self.domain.variables()
+        # An index inside of another sum may use what that sum binds: it means nothing
+        # out here, and no variable of this one can become it.
+        return any(
+            self._choose_in(index) for _, index in places if index.variables() <= outside
+        )
 
     def _choose_in(self, index: Integer) -> bool:
         free = [
