@@ -92,9 +92,8 @@ class Binding:
         outside = self.body.free_variables() | self.domain.variables()
         # An index inside of another sum may use what that sum binds: it means nothing
         # out here, and no variable of this one can become it.
-        return any(
-            self._choose_in(index) for _, index in places if index.variables() <= outside
-        )
+        meant = (index for _, index in places if index.variables() <= outside)
+        return any(self._choose_in(index) for index in meant)
 
     def _choose_in(self, index: Integer) -> bool:
         free = [
