@@ -237,7 +237,7 @@ def test_a_value_by_cases_is_one_where_results_are_equal() -> None:
 
 @pytest.mark.parametrize("size", [1, 5, 8, 19])
 def test_an_index_of_an_inner_sum_does_not_become_an_outer_variable(size: int) -> None:
-    """What an inner sum binds means nothing outside: sums of lanes over sums of rows."""
+    """What an inner sum binds means nothing outside."""
     world = World()
     n, lanes = world.size("N"), 4
     lane = world.fresh("lane", 0, lanes)
@@ -254,5 +254,5 @@ def test_an_index_of_an_inner_sum_does_not_become_an_outer_variable(size: int) -
     for j in range(lanes):
         held = [Fraction(data.real("X", (lanes * i + j,))) for i in rows]
         expected += Fraction(sum(held), 1) / sum(y * y for y in held)
-    point = {v: size for v in term.free_variables()}
+    point = dict.fromkeys(term.free_variables(), size)
     assert abs(evaluate(term, point, data) - expected) < 1e-9 * (1 + abs(expected))

@@ -15,8 +15,14 @@ from collections.abc import Sequence
 
 from argus.terms import (
     Base,
+    Call,
+    Carried,
     Constant,
+    Element,
+    Fold,
+    Generated,
     IndexSet,
+    Infinity,
     Integer,
     Leaf,
     Max,
@@ -24,6 +30,7 @@ from argus.terms import (
     Scalar,
     Sum,
     Term,
+    Undefined,
     Unknown,
     Whole,
     World,
@@ -96,8 +103,13 @@ def _inside(world: World, where: IndexSet, leaf: Leaf) -> str:
             parts = [(leaf.domain, leaf.body)]
         case Max():
             parts = [(g.domain, g.body) for g in leaf.generators]
-        case _:
+        case (
+            Scalar() | Constant() | Infinity() | Undefined() | Call() | Base()
+            | Element() | Carried() | Whole() | Fold()
+        ):  # fmt: skip
             parts = [(IndexSet.universe, term) for term in leaf.terms]
+        case _:
+            raise TypeError(f"a leaf of a new kind: {leaf}")
     return next((x for s, t in parts if (x := zero_divisor(world, where & s, t))), "")
 
 
@@ -128,8 +140,13 @@ def _integer(leaf: Leaf) -> Integer | None:
             return Integer.atom(leaf.atom)
         case Base():
             return leaf.term.integer
-        case _:
+        case (
+            Scalar() | Constant() | Infinity() | Undefined() | Call() | Sum()
+            | Element() | Carried() | Generated()
+        ):  # fmt: skip
             return None
+        case _:
+            raise TypeError(f"a leaf of a new kind: {leaf}")
 
 
 def _of_scalars(term: Term) -> bool:

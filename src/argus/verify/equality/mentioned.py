@@ -5,15 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argus.terms import (
+    Base,
+    Call,
     Carried,
+    Constant,
     Element,
     Generated,
     IndexSet,
+    Infinity,
     Integer,
     Leaf,
     Opaque,
+    Scalar,
     Sum,
     Term,
+    Undefined,
     Whole,
     World,
 )
@@ -40,8 +46,13 @@ def integers(term: Term) -> Iterator[Integer]:
                 yield from leaf.indices
             case Whole():
                 yield Integer.atom(leaf.atom)
-            case _:
+            case (
+                Scalar() | Constant() | Infinity() | Undefined() | Call() | Base()
+                | Sum() | Generated()
+            ):  # fmt: skip
                 pass  # it has none of its own
+            case _:
+                raise TypeError(f"a leaf of a new kind: {leaf}")
 
 
 def domains(term: Term) -> Iterator[tuple[Leaf, IndexSet, int]]:
@@ -56,8 +67,13 @@ def domains(term: Term) -> Iterator[tuple[Leaf, IndexSet, int]]:
             case Generated():
                 for number, generator in enumerate(leaf.generators):
                     yield leaf, generator.domain, number
-            case _:
+            case (
+                Scalar() | Constant() | Infinity() | Undefined() | Call() | Base()
+                | Element() | Carried() | Whole()
+            ):  # fmt: skip
                 pass  # it is over no set
+            case _:
+                raise TypeError(f"a leaf of a new kind: {leaf}")
 
 
 def choices(*terms: Term) -> list[Opaque]:
@@ -101,5 +117,10 @@ def _bound(leaf: Leaf) -> Iterator[object]:
         case Generated():
             for generator in leaf.generators:
                 yield from generator.variables
-        case _:
+        case (
+            Scalar() | Constant() | Infinity() | Undefined() | Call() | Base()
+            | Element() | Carried() | Whole()
+        ):  # fmt: skip
             pass
+        case _:
+            raise TypeError(f"a leaf of a new kind: {leaf}")

@@ -10,7 +10,26 @@ from __future__ import annotations
 
 import islpy as isl
 
-from argus.terms import IndexSet, Integer, Max, Sum, Term, Unknown, Variable, World
+from argus.terms import (
+    Base,
+    Call,
+    Carried,
+    Constant,
+    Element,
+    Fold,
+    IndexSet,
+    Infinity,
+    Integer,
+    Max,
+    Scalar,
+    Sum,
+    Term,
+    Undefined,
+    Unknown,
+    Variable,
+    Whole,
+    World,
+)
 from argus.terms.integers import Comparison
 from argus.terms.restrict import restrict
 from argus.terms.sets import PARAMETER, plain
@@ -102,8 +121,13 @@ def _split(world: World, here: IndexSet, term: Term) -> IndexSet | None:
                 parts = [(leaf.domain, leaf.variables)]
             case Max():
                 parts = [(g.domain, g.variables) for g in leaf.generators]
-            case _:
+            case (
+                Scalar() | Constant() | Infinity() | Undefined() | Call() | Base()
+                | Element() | Carried() | Whole() | Fold()
+            ):  # fmt: skip
                 continue
+            case _:
+                raise TypeError(f"a leaf of a new kind: {leaf}")
         for domain, variables in parts:
             try:
                 some = world.project(domain, variables)
