@@ -34,7 +34,7 @@ from statistics import median
 from typing import Any
 
 from argus.agent.budget import INTERRUPTED
-from argus.agent.state import State
+from argus.agent.state import RunState
 
 ROUNDS = 100
 COMMAND = "import sys; from argus.cli import main; main()"
@@ -247,20 +247,20 @@ def _problem_of(bar: Bar) -> str:
     return task.problem.model_dump_json()
 
 
-def _runs(home: Path) -> dict[str, tuple[str, State]]:
+def _runs(home: Path) -> dict[str, tuple[str, RunState]]:
     """The last run of each problem and its state."""
-    from argus.runs.store import Store
+    from argus.runs.store import RunStore
 
-    store = Store(home / "runs")
-    found: dict[str, tuple[str, State]] = {}
+    store = RunStore(home / "runs")
+    found: dict[str, tuple[str, RunState]] = {}
     for name in store.names():
         run = store.read(name)
-        state = State.rebuild(run.events(), run.get)
+        state = RunState.rebuild(run.events(), run.get)
         found[state.started.task.problem.model_dump_json()] = name, state
     return found
 
 
-def _reason(state: State) -> str:
+def _reason(state: RunState) -> str:
     return state.finished.reason if state.finished else _CUT_OFF
 
 
@@ -271,7 +271,7 @@ def _records(wanted: Sequence[Bar], home: Path) -> list[dict[str, Any]]:
     return [_record(bar, *run) for bar, run in found if run and run[1].best]
 
 
-def _record(bar: Bar, name: str, state: State) -> dict[str, Any]:
+def _record(bar: Bar, name: str, state: RunState) -> dict[str, Any]:
     from argus.agent.assemble import space_of
 
     assert state.best is not None and state.best.verdict is not None
@@ -335,11 +335,11 @@ def side_by_side(name: str, home: Path) -> dict[str, Any]:
     from argus.evaluation.judge.subject import subject_of
     from argus.evaluation.oracle import judge, make_inputs
     from argus.evaluation.timing import median_interval, sample_interleaved, working
-    from argus.runs.store import Store
+    from argus.runs.store import RunStore
     from argus.runtime.launch import LoadedKernel
 
-    run = Store(home / "runs").read(name)
-    state = State.rebuild(run.events(), run.get)
+    run = RunStore(home / "runs").read(name)
+    state = RunState.rebuild(run.events(), run.get)
     task = state.started.task
     assert state.best is not None
     family = space_of(task)

@@ -40,13 +40,14 @@ from argus.agent.planner import Planner, begin
 from argus.agent.policy import Policy
 from argus.agent.pool import Pool
 from argus.agent.space import FORM, Design, key
-from argus.agent.state import State
+from argus.agent.state import RunState
 from argus.model.data import read
 from argus.runs.records import (
     Budget,
     Candidate,
     Event,
     Judged,
+    JudgeVerdict,
     LibraryProblem,
     Lowered,
     Measured,
@@ -56,7 +57,6 @@ from argus.runs.records import (
     Started,
     Task,
     Value,
-    Verdict,
 )
 
 HERE = Path(__file__).parent
@@ -179,7 +179,7 @@ class Episode:
         self.space = TableSpace(size.table)
         start = self.space.candidate(size.start, problem)
         task = Task(name=size.name, problem=problem, start=start, family="gemm")
-        self.state = State.begin(
+        self.state = RunState.begin(
             Started(
                 task=task,
                 agent="table",
@@ -217,7 +217,7 @@ class Episode:
         measured = Measured(
             microseconds=time, low=time, high=time, samples=1, baselines={}, device=""
         )
-        verdict = Verdict(
+        verdict = JudgeVerdict(
             status="correct",
             stage="done",
             measured=measured,

@@ -24,7 +24,7 @@ from argus.ir.dtypes import DTYPES
 from argus.kernels.attention.kernel import attention
 from argus.kernels.gemm.kernel import gemm_sm80, gemm_sm90
 from argus.kernels.grouped.kernel import grouped_gemm
-from argus.kernels.library import LIBRARY, Case, Choice, Entry
+from argus.kernels.library import LIBRARY, Case, KernelChoice, LibraryEntry
 from argus.kernels.norms.entry import EPS
 from argus.kernels.norms.kernel import rmsnorm, softmax
 from argus.kernels.norms.rows import row_statics
@@ -74,7 +74,7 @@ def kernel_of(form: str) -> Kernel:
     return {k.name: k for k in library}[form]
 
 
-def problem_of(job: Job) -> tuple[Entry, Case]:
+def problem_of(job: Job) -> tuple[LibraryEntry, Case]:
     """Entry and case with what arguments depend on (the tile height of `grouped`)."""
     entry = LIBRARY[job.entry]
     if job.entry != "grouped":
@@ -84,14 +84,14 @@ def problem_of(job: Job) -> tuple[Entry, Case]:
     return entry, case
 
 
-def choice_of(job: Job) -> Choice:
+def choice_of(job: Job) -> KernelChoice:
     """Kernel, statics and scalars."""
     scalars: Mapping[str, int | float] = {}
     if job.entry == "attention":
         scalars = {"scale": job.case.sizes["D"] ** -0.5}
     if job.entry == "rmsnorm":
         scalars = {"eps": EPS}
-    return Choice(kernel_of(job.form), dict(job.statics), scalars)
+    return KernelChoice(kernel_of(job.form), dict(job.statics), scalars)
 
 
 def request_of(job: Job) -> Request:

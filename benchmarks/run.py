@@ -26,7 +26,7 @@ from argus.evaluation.device import require_device
 from argus.evaluation.report import bench_json, environment, markdown
 from argus.evaluation.timing import ROUNDS
 from argus.files.writing import write_json, write_text
-from argus.kernels.library import LIBRARY, Case, Entry
+from argus.kernels.library import LIBRARY, Case, LibraryEntry
 
 
 def main() -> int:
@@ -82,7 +82,7 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _cases(entry: Entry, names: list[str] | None) -> list[Case]:
+def _cases(entry: LibraryEntry, names: list[str] | None) -> list[Case]:
     if names is None:
         return list(entry.large)
     count = len(cases_of(entry))
@@ -90,7 +90,7 @@ def _cases(entry: Entry, names: list[str] | None) -> list[Case]:
 
 
 def _measure(
-    entry: Entry,
+    entry: LibraryEntry,
     case: Case,
     device: str,
     options: argparse.Namespace,
@@ -118,7 +118,7 @@ def _measure(
     return False
 
 
-def _failure(entry: Entry, case: Case, why: str) -> dict[str, str]:
+def _failure(entry: LibraryEntry, case: Case, why: str) -> dict[str, str]:
     return {"entry": entry.name, "case": case.name, "why": why}
 
 

@@ -13,6 +13,7 @@ from argus.runs.records import (
     Finding,
     Finished,
     Judged,
+    JudgeVerdict,
     Learned,
     LibraryProblem,
     Lowered,
@@ -24,9 +25,8 @@ from argus.runs.records import (
     Started,
     Task,
     Value,
-    Verdict,
 )
-from argus.runs.store import Store
+from argus.runs.store import RunStore
 
 TUTORIAL = Path(__file__).parents[1] / "docs" / "tutorial"
 
@@ -37,8 +37,8 @@ def candidate(step: str, **design: Value) -> Candidate:
     )
 
 
-def correct(predicted: float, measured: float | None) -> Verdict:
-    return Verdict(
+def correct(predicted: float, measured: float | None) -> JudgeVerdict:
+    return JudgeVerdict(
         status="correct",
         stage="done",
         error=1.5e-3,
@@ -61,7 +61,7 @@ def correct(predicted: float, measured: float | None) -> Verdict:
     )
 
 
-REFUTED = Verdict(
+REFUTED = JudgeVerdict(
     status="refuted",
     stage="verify",
     findings=(
@@ -88,7 +88,7 @@ TASK = Task(
 
 def make(root: Path, *, measured: bool = True, finish: bool = True) -> str:
     """Write the run into the store at ``root``; returns its name."""
-    with Store(root).create(
+    with RunStore(root).create(
         Started(
             task=TASK,
             agent="builtin",
@@ -100,7 +100,7 @@ def make(root: Path, *, measured: bool = True, finish: bool = True) -> str:
     ) as run:
         made = [run.put(c.model_dump_json()) for c in (NAIVE, RING, BEST)]
         time = [2600.0, None, 185.0] if measured else [None] * 3
-        trials: list[tuple[str, str | None, Verdict, float]] = [
+        trials: list[tuple[str, str | None, JudgeVerdict, float]] = [
             ("", made[0], correct(2500.0, time[0]), 0.0),
             ("cp-async", made[1], REFUTED, -1.0),
             ("cluster-multicast", made[2], correct(180.0, time[2]), 2.64),
@@ -123,7 +123,7 @@ def make(root: Path, *, measured: bool = True, finish: bool = True) -> str:
 
 
 def _events(
-    number: int, what: str, name: str | None, verdict: Verdict, reward: float
+    number: int, what: str, name: str | None, verdict: JudgeVerdict, reward: float
 ) -> list[Event]:
     offers = [
         Proposal(
@@ -190,7 +190,7 @@ def repaired() -> Candidate:
     return Candidate(source=right, kernel="gemm")
 
 
-def check_verdict(candidate: Candidate) -> Verdict:
+def check_verdict(candidate: Candidate) -> JudgeVerdict:
     """What the judge says before anything is built: real findings."""
     from argus.evaluation.judge.checking import Clock, check
     from argus.evaluation.judge.limits import Job
@@ -203,7 +203,7 @@ def check_verdict(candidate: Candidate) -> Verdict:
     ).verdict
 
 
-def make_eventful(root: Path, refuted: Verdict) -> str:
+def make_eventful(root: Path, refuted: JudgeVerdict) -> str:
     """A run in which a model's kernel was refuted, repaired, and one never came.
 
     ``refuted`` is the verdict of :func:`shifted`. All texts are hostile.
@@ -216,9 +216,9 @@ def make_eventful(root: Path, refuted: Verdict) -> str:
         policy={"preferences": {}, "effects": {}, "advice": {"a": {}}},
         environment={"argus": "0.1.0", "device": HOSTILE},
     )
-    with Store(root).create(started) as run:
+    with RunStore(root).create(started) as run:
         wrong, right = shifted(), repaired()
-        steps: list[tuple[str, Candidate | None, Verdict | None]] = [
+        steps: list[tuple[str, Candidate | None, JudgeVerdict | None]] = [
             ("", NAIVE, correct(2500.0, 2600.0)),
             ("swizzling", wrong, refuted),
             ("swizzling", right, correct(900.0, 950.0)),
@@ -234,9 +234,11 @@ def make_eventful(root: Path, refuted: Verdict) -> str:
         return run.id
 
 
-def _crashed() -> Verdict:
+def _crashed() -> JudgeVerdict:
     said = Finding(code="AG1015", message=f"crashed {HOSTILE}", text=HOSTILE)
-    return Verdict(status="crashed", stage="run", findings=(said,), summary=HOSTILE)
+    return JudgeVerdict(
+        status="crashed", stage="run", findings=(said,), summary=HOSTILE
+    )
 
 
 def _conversation() -> str:
@@ -250,8 +252,8 @@ def _model_events(
     number: int,
     what: str,
     name: str | None,
-    verdict: Verdict | None,
-    refuted: Verdict,
+    verdict: JudgeVerdict | None,
+    refuted: JudgeVerdict,
     conversation: str | None,
 ) -> list[Event]:
     offer = Proposal(

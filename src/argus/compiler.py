@@ -56,7 +56,7 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Built:
+class BuiltKernel:
     """A kernel ready to load: launch contract, and machine code with its usage."""
 
     spec: LaunchSpec
@@ -272,7 +272,7 @@ def cuda_source(request: Request) -> CudaSource:
     return emit(placed_program(request))
 
 
-def build(request: Request) -> Built:
+def build(request: Request) -> BuiltKernel:
     """A built kernel: from the disk cache, or made now.
 
     Raises ArgusError: the author's mistakes, and AG07xx for what the CUDA compiler
@@ -281,7 +281,7 @@ def build(request: Request) -> Built:
     return _build(request, _key(request, _sources(request)))
 
 
-def launchable(request: Request, checking: bool = True) -> Built:
+def launchable(request: Request, checking: bool = True) -> BuiltKernel:
     """As `build`, of what is proved: see `require_right`, unless not ``checking``."""
     key = _key(request, _sources(request))
     if checking and not _known_right(key):
@@ -289,14 +289,14 @@ def launchable(request: Request, checking: bool = True) -> Built:
     return _build(request, key)
 
 
-def _build(request: Request, key: str) -> Built:
+def _build(request: Request, key: str) -> BuiltKernel:
     from argus.runtime.build import BuildOptions
     from argus.runtime.cache import default_cache
 
     cache = default_cache()
     found = cache.find(key)
     if found is not None:
-        return Built(found.spec, found.cubin)
+        return BuiltKernel(found.spec, found.cubin)
     program = placed_program(request)
     from argus.codegen import emit
 
@@ -304,7 +304,7 @@ def _build(request: Request, key: str) -> Built:
     options = BuildOptions(registers=source.spec.registers)
     cubin = cache.cubin(source.text, request.target, options, file=request.kernel.file)
     cache.remember(key, source.spec, cubin, options)
-    return Built(source.spec, cubin)
+    return BuiltKernel(source.spec, cubin)
 
 
 def _key(request: Request, sources: list[str]) -> str:

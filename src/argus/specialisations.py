@@ -8,9 +8,9 @@ A kernel with its static parameters and its target is compiled again for each
                  strides of the tensors that have it innermost
 
 and for nothing else: other sizes, run-time scalars and addresses are looked at when the
-kernel is launched. `Space` enumerates the choices; `Space.member` is the one that a
-call makes. `argus check` proves the members of a space, `argus.calls` compiles one of
-them, and both know them only through this module.
+kernel is launched. `SpecialisationSpace` enumerates the choices; its `member` is the
+one that a call makes. `argus check` proves the members of a space, `argus.calls`
+compiles one of them, and both know them only through this module.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def divisor(n: int) -> int:
 
 
 @dataclass(frozen=True)
-class Row:
+class InnermostDimension:
     """One innermost dimension and the tensors whose rows lie along it.
 
     ``extent`` divides the dimension, ``stride`` all strides of ``tensors``; None where
@@ -60,14 +60,14 @@ class Row:
 
 @dataclass(frozen=True)
 class Specialisation:
-    """One choice: a member of a `Space`."""
+    """One choice: a member of a `SpecialisationSpace`."""
 
     form: Form
-    rows: tuple[Row, ...]
+    rows: tuple[InnermostDimension, ...]
 
 
 @dataclass(frozen=True)
-class Space:
+class SpecialisationSpace:
     """Every specialisation that calls may choose of a kernel.
 
     ``fixed``: dimensions with a static parameter's name, which no call leaves open.
@@ -81,7 +81,7 @@ class Space:
     extents: Mapping[str, int] = field(default_factory=dict[str, int])
 
     @staticmethod
-    def of(signature: Signature) -> Space:
+    def of(signature: Signature) -> SpecialisationSpace:
         """Everything that the signature allows."""
         types = {
             t.name: ((None,) if t.optional else ()) + t.dtypes
@@ -89,13 +89,13 @@ class Space:
         }
         statics = {s.name for s in signature.statics}
         fixed = frozenset(d for d in signature.dims if d in statics)
-        return Space(signature, types, fixed)
+        return SpecialisationSpace(signature, types, fixed)
 
     def restricted(
         self,
         types: Mapping[str, DType | None],
         extents: Mapping[str, int],
-    ) -> Space:
+    ) -> SpecialisationSpace:
         """The part with these element types and these sizes of dimensions."""
         chosen = {n: (types[n],) if n in types else t for n, t in self.types.items()}
         known = {d: divisor(n) for d, n in extents.items() if d not in self.fixed}
@@ -135,7 +135,7 @@ class Space:
     def at(self, form: Form, numbers: Sequence[int]) -> Specialisation:
         """The member with these numbers, in the order of `levels`."""
         left = list(numbers)
-        rows: list[Row] = []
+        rows: list[InnermostDimension] = []
         for row in self._rows(form):
             stride = None if row.stride is None else left.pop(0)
             extent = None if row.extent is None else left.pop(0)
@@ -169,7 +169,7 @@ class Space:
                 return False
         return True
 
-    def _rows(self, form: Form) -> tuple[Row, ...]:
+    def _rows(self, form: Form) -> tuple[InnermostDimension, ...]:
         """The rows of a form, everything divisible by the most."""
         of: dict[str, list[str]] = {}
         ranks: dict[str, int] = {}
@@ -180,7 +180,7 @@ class Space:
                 ranks[dim] = max(ranks.get(dim, 1), len(tensor.dims))
         most = DIVISORS[0]
         rows = [
-            Row(
+            InnermostDimension(
                 dim,
                 tuple(names),
                 None if dim.isdigit() or dim in self.fixed else most,
@@ -204,7 +204,7 @@ class Space:
         `stride_divisors` gives them.
         """
         declared = {t.name: t for t in self.signature.tensors}
-        rows: list[Row] = []
+        rows: list[InnermostDimension] = []
         for row in self._rows(form):
             extent, stride = row.extent, row.stride
             if stride is not None:
@@ -255,7 +255,7 @@ def specialisation(
                 f"`{tensor.name}` has rank {len(extents)}, expected "
                 f"{len(tensor.dims)}: {dims}",
             )
-    space = Space.of(signature)
+    space = SpecialisationSpace.of(signature)
     chosen = space.member(
         {
             t.name: described[t.name][0]

@@ -19,6 +19,7 @@ from argus.runs.records import (
     Budget,
     Candidate,
     Finding,
+    JudgeVerdict,
     LibraryProblem,
     Measured,
     Predicted,
@@ -26,9 +27,8 @@ from argus.runs.records import (
     Started,
     Task,
     Value,
-    Verdict,
 )
-from argus.runs.store import Run, Store
+from argus.runs.store import Run, RunStore
 
 FORMS: dict[str, dict[str, tuple[Value, ...]]] = {
     "naive": {"TILE": (32, 64, 128)},
@@ -190,33 +190,35 @@ class FakeJudge:
     checks: int = 0
     evaluations: list[Candidate] = field(default_factory=list[Candidate])
 
-    def _check(self, problem: Problem, candidate: Candidate) -> Verdict:
+    def _check(self, problem: Problem, candidate: Candidate) -> JudgeVerdict:
         design = candidate.design
         program = hashlib.sha256(
             (candidate.source + repr(sorted(candidate.statics.items()))).encode()
         ).hexdigest()
         if design.get("form") == "full" and shared(design) > SHARED:
-            return Verdict(
+            return JudgeVerdict(
                 status="rejected",
                 stage="parse",
                 findings=(Finding(code="AG0501", message="too much shared memory"),),
             )
         time = truth(design, problem.sizes)
-        return Verdict(
+        return JudgeVerdict(
             status="correct",
             stage="build",
             predicted=Predicted(microseconds=1.1 * time, bottleneck="tensor"),
             program=program,
         )
 
-    def check(self, problem: Problem, candidates: Sequence[Candidate]) -> list[Verdict]:
+    def check(
+        self, problem: Problem, candidates: Sequence[Candidate]
+    ) -> list[JudgeVerdict]:
         self.checks += len(candidates)
         return [self._check(problem, c) for c in candidates]
 
     def evaluate(
         self, problem: Problem, candidates: Sequence[Candidate]
-    ) -> list[Verdict]:
-        found: list[Verdict] = []
+    ) -> list[JudgeVerdict]:
+        found: list[JudgeVerdict] = []
         for candidate in candidates:
             if self.before is not None:
                 self.before(len(self.evaluations))
@@ -291,5 +293,7 @@ def optimiser_of(
     return Optimiser(run, space, planner, judge, BuiltinAgent(space), options)
 
 
-def new_run(store: Store, *, size: int = 8192, seed: int = 0, trials: int = 20) -> Run:
+def new_run(
+    store: RunStore, *, size: int = 8192, seed: int = 0, trials: int = 20
+) -> Run:
     return store.create(started_of(problem_of(size), seed, trials))

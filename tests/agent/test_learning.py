@@ -4,20 +4,20 @@ from fakes import FakeJudge, FakeSpace, new_run, optimiser_of, problem_of, truth
 from argus.agent.learning import advice_for
 from argus.agent.loop import Options
 from argus.agent.policy import place_of
-from argus.agent.state import State
-from argus.runs.store import Store
+from argus.agent.state import RunState
+from argus.runs.store import RunStore
 
 
 @pytest.fixture(scope="module")
-def state(tmp_path_factory) -> State:
-    store = Store(tmp_path_factory.mktemp("learning"))
+def state(tmp_path_factory) -> RunState:
+    store = RunStore(tmp_path_factory.mktemp("learning"))
     with new_run(store, trials=33) as run:
         optimiser = optimiser_of(run, FakeJudge(), Options(ablate=False))
         optimiser.go()
         return optimiser.state
 
 
-def test_changes_cite_trials_that_were_made(state: State):
+def test_changes_cite_trials_that_were_made(state: RunState):
     for trial in state.done:
         for change in trial.changes:
             assert change.trials
@@ -25,7 +25,7 @@ def test_changes_cite_trials_that_were_made(state: State):
             assert change.before != change.after
 
 
-def test_changes_are_diffs_of_the_policy(state: State):
+def test_changes_are_diffs_of_the_policy(state: RunState):
     policy = state.base
     for trial in state.done:
         for change in trial.changes:
@@ -36,7 +36,7 @@ def test_changes_are_diffs_of_the_policy(state: State):
     assert policy == state.policy
 
 
-def test_preferences_are_mean_rewards(state: State):
+def test_preferences_are_mean_rewards(state: RunState):
     rewards: dict[str, list[float]] = {}
     for trial in state.done[1:]:
         proposal, learned = trial.proposal, trial.learned
@@ -51,7 +51,7 @@ def test_preferences_are_mean_rewards(state: State):
         assert statistic.mean == pytest.approx(sum(found) / len(found))
 
 
-def test_both_gains_are_kept(state: State):
+def test_both_gains_are_kept(state: RunState):
     for trial in state.done[1:]:
         assert trial.learned is not None and trial.proposal is not None
         assert trial.learned.predicted_gain == trial.proposal.predicted_gain
@@ -59,7 +59,7 @@ def test_both_gains_are_kept(state: State):
         assert (trial.learned.actual_gain is not None) == correct
 
 
-def test_effects_order_values_as_the_truth_does(state: State):
+def test_effects_order_values_as_the_truth_does(state: RunState):
     sizes = problem_of().sizes
     place = place_of(sizes)
     best = state.best
@@ -74,7 +74,7 @@ def test_effects_order_values_as_the_truth_does(state: State):
     assert effect[128] > effect[32]
 
 
-def test_advice_is_given_by_rule_and_cites(state: State):
+def test_advice_is_given_by_rule_and_cites(state: RunState):
     assert state.policy.advice
     for key, advice in state.policy.advice.items():
         family, bottleneck, optimisation = key.split("/")
@@ -88,7 +88,7 @@ def test_advice_is_given_by_rule_and_cites(state: State):
     assert advice_for(state, "other", "tensor") == ()
 
 
-def test_a_judge_that_failed_teaches_nothing(store: Store):
+def test_a_judge_that_failed_teaches_nothing(store: RunStore):
     class Failing(FakeJudge):
         def evaluate(self, problem, candidates):
             found = super().evaluate(problem, candidates)
@@ -104,7 +104,7 @@ def test_a_judge_that_failed_teaches_nothing(store: Store):
     assert all(t.learned and t.learned.changes == () for t in optimiser.state.done)
 
 
-def test_refusals_are_in_the_advice(store: Store):
+def test_refusals_are_in_the_advice(store: RunStore):
     class Strict(FakeJudge):
         def _check(self, problem, candidate):
             verdict = super()._check(problem, candidate)

@@ -19,10 +19,10 @@ from fakes import (
 from argus.agent.budget import StoppingRules
 from argus.agent.loop import Optimiser, Options, resume
 from argus.agent.policy import load
-from argus.agent.state import State
+from argus.agent.state import RunState
 from argus.runs.history import history, taken_out
 from argus.runs.records import Budget, Event, Finished, Resumed, Started
-from argus.runs.store import Run, Store
+from argus.runs.store import Run, RunStore
 
 TRIALS = 13
 
@@ -41,13 +41,13 @@ def trace(run: Run) -> list[Event]:
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory) -> list[Event]:
     """The events of a run that nobody cut off."""
-    store = Store(tmp_path_factory.mktemp("whole"))
+    store = RunStore(tmp_path_factory.mktemp("whole"))
     with new_run(store, trials=TRIALS) as run:
         finished(run)
         return trace(run)
 
 
-def test_a_run_gets_faster_and_says_so(store: Store):
+def test_a_run_gets_faster_and_says_so(store: RunStore):
     with new_run(store, trials=30) as run:
         optimiser = finished(run)
         state = optimiser.state
@@ -61,7 +61,7 @@ def test_a_run_gets_faster_and_says_so(store: Store):
         assert history(run.stamped()).best.number == state.best.number
 
 
-def test_every_trial_has_a_verdict_and_both_times(store: Store):
+def test_every_trial_has_a_verdict_and_both_times(store: RunStore):
     with new_run(store, trials=20) as run:
         state = finished(run).state
         for trial in state.done:
@@ -73,7 +73,7 @@ def test_every_trial_has_a_verdict_and_both_times(store: Store):
             assert sum(trial.proposed.probabilities) == pytest.approx(1.0)
 
 
-def test_no_program_is_evaluated_twice_before_the_end(store: Store):
+def test_no_program_is_evaluated_twice_before_the_end(store: RunStore):
     judge = FakeJudge()
     with new_run(store, trials=30) as run:
         optimiser = optimiser_of(run, judge, Options(ablate=False))
@@ -82,7 +82,7 @@ def test_no_program_is_evaluated_twice_before_the_end(store: Store):
     assert len(designs) == len(set(designs)) >= 25
 
 
-def test_the_same_seed_does_the_same_and_another_does_not(store: Store, whole):
+def test_the_same_seed_does_the_same_and_another_does_not(store: RunStore, whole):
     with new_run(store, trials=TRIALS) as run:
         finished(run)
         assert trace(run) == whole
@@ -97,7 +97,7 @@ class Killed(BaseException):
 
 @pytest.mark.parametrize("point", [1, 2, 3, 5, 8, 13, 21, 30, 39, 44, 50, 53])
 def test_a_run_that_was_cut_off_ends_like_one_that_was_not(
-    store: Store, whole, point: int, monkeypatch
+    store: RunStore, whole, point: int, monkeypatch
 ):
     with new_run(store, trials=TRIALS) as run:
         name, written = run.id, Run.append
@@ -129,9 +129,9 @@ from pathlib import Path
 sys.path.insert(0, sys.argv[2])
 from fakes import FakeJudge, optimiser_of
 from argus.agent.loop import resume
-from argus.runs.store import Store
+from argus.runs.store import RunStore
 import time
-with Store(Path(sys.argv[1])).open("latest") as run:
+with RunStore(Path(sys.argv[1])).open("latest") as run:
     if len(run.events()) > 1:
         resume(run, {})
     print("ready", flush=True)
@@ -139,7 +139,7 @@ with Store(Path(sys.argv[1])).open("latest") as run:
 """
 
 
-def test_kill_9_at_random_moments_loses_nothing(store: Store, whole):
+def test_kill_9_at_random_moments_loses_nothing(store: RunStore, whole):
     """The process is really killed, several times, and the run ends as it should."""
     with new_run(store, trials=TRIALS) as run:
         name = run.id
@@ -163,7 +163,9 @@ def test_kill_9_at_random_moments_loses_nothing(store: Store, whole):
         assert trace(run)[-1] == whole[-1]
 
 
-def test_ctrl_c_ends_a_run_cleanly_and_it_goes_on(store: Store, tmp_path: Path, whole):
+def test_ctrl_c_ends_a_run_cleanly_and_it_goes_on(
+    store: RunStore, tmp_path: Path, whole
+):
     def interrupt(count: int) -> None:
         if count == 7:
             raise KeyboardInterrupt
@@ -187,7 +189,7 @@ def test_ctrl_c_ends_a_run_cleanly_and_it_goes_on(store: Store, tmp_path: Path, 
     assert load(path).runs == {name: TRIALS}
 
 
-def test_no_op_edits_are_caught_before_judging(store: Store):
+def test_no_op_edits_are_caught_before_judging(store: RunStore):
     class Deaf(FakeJudge):
         """Prints the same program, whatever GROUP is."""
 
@@ -214,7 +216,7 @@ def test_no_op_edits_are_caught_before_judging(store: Store):
         (Budget(minutes=0.0), "budget: minutes"),
     ],
 )
-def test_budgets_end_a_run(store: Store, budget: Budget, reason: str):
+def test_budgets_end_a_run(store: RunStore, budget: Budget, reason: str):
     with new_run(store, trials=50) as run:
         state = finished(run, budget=budget).state
         assert state.finished is not None
@@ -222,7 +224,7 @@ def test_budgets_end_a_run(store: Store, budget: Budget, reason: str):
         assert len(state.done) <= 8
 
 
-def test_a_run_without_progress_gives_up(store: Store):
+def test_a_run_without_progress_gives_up(store: RunStore):
     with new_run(store, trials=200) as run:
         state = finished(run, stop=StoppingRules(patience=6), ablate=False).state
         assert state.finished is not None
@@ -230,7 +232,7 @@ def test_a_run_without_progress_gives_up(store: Store):
         assert len(state.done) < 100
 
 
-def test_the_speed_of_light_is_enough(store: Store):
+def test_the_speed_of_light_is_enough(store: RunStore):
     class Light(FakeJudge):
         def evaluate(self, problem, candidates):
             found = super().evaluate(problem, candidates)
@@ -248,7 +250,7 @@ def test_the_speed_of_light_is_enough(store: Store):
         assert len(state.done) == 1
 
 
-def test_the_best_are_measured_again_and_the_best_is_taken_apart(store: Store):
+def test_the_best_are_measured_again_and_the_best_is_taken_apart(store: RunStore):
     with new_run(store, trials=30) as run:
         state = finished(run).state
         best = state.best
@@ -265,7 +267,7 @@ def test_the_best_are_measured_again_and_the_best_is_taken_apart(store: Store):
             assert time_without > best.microseconds
 
 
-def test_what_goes_together_is_taken_out_once(store: Store):
+def test_what_goes_together_is_taken_out_once(store: RunStore):
     judge = FakeJudge()
     with new_run(store, trials=30) as run:
         state = finished(run, judge).state
@@ -281,7 +283,7 @@ def test_what_goes_together_is_taken_out_once(store: Store):
     assert last.count(without) == 1
 
 
-def test_all_that_holds_the_gpu_is_counted(store: Store):
+def test_all_that_holds_the_gpu_is_counted(store: RunStore):
     judge = FakeJudge()
     with new_run(store, trials=30) as run:
         state = finished(run, judge).state
@@ -289,10 +291,10 @@ def test_all_that_holds_the_gpu_is_counted(store: Store):
         # Each evaluation takes half a second, those at the end of the run as well.
         assert state.spent.gpu_seconds == 0.5 * len(judge.evaluations)
         assert history(run.stamped()).cost == state.spent
-        assert State.rebuild(run.events(), run.get).spent == state.spent
+        assert RunState.rebuild(run.events(), run.get).spent == state.spent
 
 
-def test_limits_stay_until_others_are_given(store: Store):
+def test_limits_stay_until_others_are_given(store: RunStore):
     with new_run(store, trials=3) as run:
         assert len(finished(run, ablate=False).state.done) == 3
         resume(run, {})
@@ -305,7 +307,7 @@ def test_limits_stay_until_others_are_given(store: Store):
         assert history(run.stamped()).budget == Budget(trials=5)
 
 
-def test_predicted_times_are_not_measured_again(store: Store):
+def test_predicted_times_are_not_measured_again(store: RunStore):
     with new_run(store, trials=10) as run:
         state = finished(run, FakeJudge(on_device=False)).state
         assert not state.finals
@@ -317,10 +319,10 @@ def test_predicted_times_are_not_measured_again(store: Store):
         assert state.best.microseconds == pytest.approx(expected)
 
 
-def test_the_state_is_what_the_events_say(store: Store):
+def test_the_state_is_what_the_events_say(store: RunStore):
     with new_run(store, trials=10) as run:
         state = finished(run).state
-        again = State.rebuild(run.events(), run.get)
+        again = RunState.rebuild(run.events(), run.get)
         assert again.trials == state.trials
         assert again.policy == state.policy
         assert again.best == state.best

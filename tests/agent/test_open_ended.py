@@ -8,16 +8,16 @@ from argus.agent.beliefs import Beliefs
 from argus.agent.expectations import KnowledgeBase
 from argus.agent.open_ended import OpenEnded
 from argus.agent.space import Design
-from argus.agent.state import State
+from argus.agent.state import RunState
 from argus.runs.records import (
     Candidate,
     Judged,
+    JudgeVerdict,
     Learned,
     Lowered,
     Predicted,
     Proposal,
     Proposed,
-    Verdict,
 )
 
 FEATURES = {
@@ -39,7 +39,9 @@ class Nothing:
     def __init__(self, planned: Proposed | None = None) -> None:
         self.planned = planned
 
-    def plan(self, state: State, trial: int, pending: list[Design]) -> Proposed | None:
+    def plan(
+        self, state: RunState, trial: int, pending: list[Design]
+    ) -> Proposed | None:
         return self.planned
 
 
@@ -59,7 +61,7 @@ def planner(planned: Proposed | None = None, space: FakeSpace | None = None):
 
 
 def add(
-    state: State,
+    state: RunState,
     number: int,
     candidate: Candidate,
     micros: float,
@@ -69,7 +71,7 @@ def add(
     """A complete trial."""
     raw = candidate.model_dump_json().encode()
     tried = tried or Proposal(optimisation="start", where="", predicted_gain=0.0)
-    verdict = Verdict(
+    verdict = JudgeVerdict(
         status="correct",
         stage="build",
         predicted=Predicted(microseconds=micros, bottleneck="memory"),
@@ -97,9 +99,9 @@ def add(
 
 
 @pytest.fixture
-def state() -> State:
+def state() -> RunState:
     problem = problem_of()
-    made = State.begin(started_of(problem, 0, 10))
+    made = RunState.begin(started_of(problem, 0, 10))
     add(made, 0, made.started.task.start, 100.0)
     return made
 
@@ -122,14 +124,14 @@ def one(parent: int = 0) -> Proposed:
     )
 
 
-def test_a_family_that_knows_its_kernel_is_left_alone(state: State):
+def test_a_family_that_knows_its_kernel_is_left_alone(state: RunState):
     state.candidates[0] = state.candidates[0].model_copy(
         update={"design": {"form": "full", **FakeSpace().apply({"form": "full"}, {})}}
     )
     assert planner(one()).plan(state, 1, []) == one()
 
 
-def test_a_kernel_written_by_hand_gets_ideas(state: State):
+def test_a_kernel_written_by_hand_gets_ideas(state: RunState):
     add(state, 1, Candidate(source="# mine", kernel="k"), 50.0)
     found = planner(one()).plan(state, 2, [])
     assert found is not None
@@ -146,7 +148,7 @@ def test_a_kernel_written_by_hand_gets_ideas(state: State):
     assert planner().plan(state, 2, []) == found
 
 
-def test_what_was_tried_on_a_kernel_is_not_proposed_again(state: State):
+def test_what_was_tried_on_a_kernel_is_not_proposed_again(state: RunState):
     add(state, 1, Candidate(source="# mine", kernel="k"), 50.0)
     asked = planner()
     number, names = 2, set[str]()
@@ -160,7 +162,7 @@ def test_what_was_tried_on_a_kernel_is_not_proposed_again(state: State):
     assert len(names) > 10
 
 
-def test_what_the_kernel_came_from_is_taken_to_be_in_it(state: State):
+def test_what_the_kernel_came_from_is_taken_to_be_in_it(state: RunState):
     """A kernel that was asked to be the form `full`, and is not quite."""
     edit = {"form": "full", **FakeSpace().apply({"form": "full"}, {})}
     asked = Proposal(optimisation="wgmma", where="", edit=edit, predicted_gain=0.5)
@@ -172,7 +174,7 @@ def test_what_the_kernel_came_from_is_taken_to_be_in_it(state: State):
     assert "cluster-multicast" in names or len(names) > 2
 
 
-def test_a_family_that_is_exhausted_leaves_ideas(state: State):
+def test_a_family_that_is_exhausted_leaves_ideas(state: RunState):
     known = {"form": "naive", "TILE": 64}
     state.candidates[0] = state.candidates[0].model_copy(update={"design": known})
     found = planner(None).plan(state, 1, [])
@@ -180,7 +182,7 @@ def test_a_family_that_is_exhausted_leaves_ideas(state: State):
     assert all(p.edit == {} for p in found.proposals)
 
 
-def test_what_cannot_apply_is_no_idea(state: State):
+def test_what_cannot_apply_is_no_idea(state: RunState):
     add(state, 1, Candidate(source="# mine", kernel="k"), 50.0)
     found = planner().plan(state, 2, [])
     assert found is not None
@@ -188,7 +190,7 @@ def test_what_cannot_apply_is_no_idea(state: State):
     assert "online-softmax" not in names  # the task is a product
 
 
-def test_a_file_of_the_user_has_ideas_beside_its_numbers(state: State):
+def test_a_file_of_the_user_has_ideas_beside_its_numbers(state: RunState):
     found = planner(one(), Statics()).plan(state, 1, [])
     assert found is not None
     assert found.parent == 0
@@ -197,13 +199,13 @@ def test_a_file_of_the_user_has_ideas_beside_its_numbers(state: State):
     assert {} in edits
 
 
-def test_without_ideas_the_best_design_is_worked_on(state: State, monkeypatch):
+def test_without_ideas_the_best_design_is_worked_on(state: RunState, monkeypatch):
     add(state, 1, Candidate(source="# mine", kernel="k"), 50.0)
     monkeypatch.setattr(knowledge, "load_entries", dict)
     assert planner(one()).plan(state, 2, []) == one()
 
 
-def test_the_draw_is_the_same_for_the_same_seed(state: State):
+def test_the_draw_is_the_same_for_the_same_seed(state: RunState):
     add(state, 1, Candidate(source="# mine", kernel="k"), 50.0)
     asked = planner()
     assert asked.plan(state, 2, []) == asked.plan(state, 2, [])

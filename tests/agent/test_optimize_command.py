@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from argus.agent.policy import load
 from argus.cli.app import app
 from argus.diagnostics import ArgusWarning
-from argus.runs.store import Store
+from argus.runs.store import RunStore
 
 SMALL = ["optimize", "softmax", "--shape", "64x256", "--trials", "3"]
 
@@ -37,7 +37,7 @@ def test_a_kernel_gets_faster_and_everything_is_kept(home: Path, tmp_path: Path)
     assert "x as fast" in done.output
     assert max(len(line) for line in done.output.splitlines()) <= 60
     assert "@ag.kernel" in best.read_text()
-    store = Store(home / "runs")
+    store = RunStore(home / "runs")
     (name,) = store.names()
     assert name in done.output
     page = home / "runs" / "reports" / f"{name}.html"
@@ -167,7 +167,7 @@ def test_what_is_not_searched_is_said(home: Path, tmp_path: Path):
     assert "W is not searched: the result is another at W=" in text
     assert "BM is not searched" not in text
     assert text.index("W is not searched") < text.index("best:")
-    (name,) = Store(home / "runs").names()
+    (name,) = RunStore(home / "runs").names()
     page = (home / "runs" / "reports" / f"{name}.html").read_text()
     assert "W is not searched: the result is another at W=" in page
     asked = invoke(*command, "--json")

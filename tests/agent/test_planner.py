@@ -18,14 +18,14 @@ from argus.agent.loop import Options
 from argus.agent.planner import Planner
 from argus.agent.pool import Pool
 from argus.agent.space import key
-from argus.agent.state import State
-from argus.runs.store import Store
+from argus.agent.state import RunState
+from argus.runs.store import RunStore
 
 PROBLEM = problem_of()
 SPACE = FakeSpace()
 
 
-def state_after(store: Store, trials: int, seed: int = 0) -> State:
+def state_after(store: RunStore, trials: int, seed: int = 0) -> RunState:
     with new_run(store, trials=trials, seed=seed) as run:
         optimiser = optimiser_of(run, FakeJudge(), Options(ablate=False))
         optimiser._work()
@@ -42,7 +42,7 @@ def with_model(seed: int = 0, wrong: float = 0.0) -> Planner:
     return Planner(beliefs, Pool(SPACE, PROBLEM, 0), {}, seed)
 
 
-def test_structure_comes_first(store: Store):
+def test_structure_comes_first(store: RunStore):
     planned = planner_of(PROBLEM, 0).plan(state_after(store, 1), 1, [])
     assert planned is not None
     first = planned.proposals[planned.chosen]
@@ -53,7 +53,7 @@ def test_structure_comes_first(store: Store):
     assert planned.bottleneck == "tensor"
 
 
-def test_a_step_waits_for_what_it_depends_on(store: Store, monkeypatch):
+def test_a_step_waits_for_what_it_depends_on(store: RunStore, monkeypatch):
     moves = FakeSpace.moves
 
     def demanding(self, design, problem):
@@ -74,17 +74,17 @@ def test_a_step_waits_for_what_it_depends_on(store: Store, monkeypatch):
     assert planned.proposals[planned.chosen].optimisation == "cp-async"
 
 
-def test_plans_are_functions_of_state_seed_and_trial(store: Store):
+def test_plans_are_functions_of_state_seed_and_trial(store: RunStore):
     state = state_after(store, 9)
     first = planner_of(PROBLEM, 0).plan(state, 9, [])
     planner = planner_of(PROBLEM, 0)
-    planner.plan(state_after(Store(store.root / "other"), 5), 5, [])
+    planner.plan(state_after(RunStore(store.root / "other"), 5), 5, [])
     assert planner.plan(state, 9, []) == first
     drawn = {planner_of(PROBLEM, s).plan(state, 9, []).chosen for s in range(12)}
     assert len(drawn) > 1
 
 
-def test_nothing_is_offered_twice(store: Store):
+def test_nothing_is_offered_twice(store: RunStore):
     state = state_after(store, 13)
     tried = {key(d) for n in state.trials if (d := state.design(n)) is not None}
     planner = planner_of(PROBLEM, 0)
@@ -101,7 +101,7 @@ def test_nothing_is_offered_twice(store: Store):
     assert key(pending) not in {key(SPACE.apply(design, p.edit)) for p in two.proposals}
 
 
-def test_what_the_model_holds_for_slow_is_logged_and_not_drawn(store: Store):
+def test_what_the_model_holds_for_slow_is_logged_and_not_drawn(store: RunStore):
     state = state_after(store, 5)
     planned = with_model().plan(state, 5, [])
     assert planned is not None
@@ -117,7 +117,7 @@ def test_what_the_model_holds_for_slow_is_logged_and_not_drawn(store: Store):
 
 
 @pytest.mark.parametrize("wrong", [0.0, 0.4])
-def test_a_right_model_leads_to_a_good_kernel_at_once(store: Store, wrong: float):
+def test_a_right_model_leads_to_a_good_kernel_at_once(store: RunStore, wrong: float):
     """Also one that is wrong by a factor: only contrasts count."""
     state = state_after(store, 5)
     planned = with_model(wrong=wrong).plan(state, 5, [])
@@ -134,7 +134,7 @@ def test_a_right_model_leads_to_a_good_kernel_at_once(store: Store, wrong: float
     assert truth(design, PROBLEM.sizes) < 1.1 * best
 
 
-def test_a_space_that_is_used_up_has_no_plan(store: Store, monkeypatch):
+def test_a_space_that_is_used_up_has_no_plan(store: RunStore, monkeypatch):
     only = {"form": "naive", **DEFAULTS["naive"]}
     monkeypatch.setattr(FakeSpace, "designs", lambda self, problem: iter([only]))
     monkeypatch.setattr(FakeSpace, "moves", lambda self, design, problem: ())

@@ -3,21 +3,21 @@ import math
 import pytest
 
 from argus.agent.rewards import NO_OP, WORST, gain, reward
-from argus.runs.records import Finding, Measured, Predicted, Verdict
+from argus.runs.records import Finding, JudgeVerdict, Measured, Predicted
 
 
-def correct(time: float, limit: float | None = None) -> Verdict:
+def correct(time: float, limit: float | None = None) -> JudgeVerdict:
     measured = Measured(
         microseconds=time, low=time, high=time, samples=9, baselines={}, device="x"
     )
-    return Verdict(
+    return JudgeVerdict(
         status="correct", stage="done", measured=measured, limit_microseconds=limit
     )
 
 
-def refused(code: str) -> Verdict:
+def refused(code: str) -> JudgeVerdict:
     found = (Finding(code=code, message=""),)
-    return Verdict(status="refuted", stage="verify", findings=found)
+    return JudgeVerdict(status="refuted", stage="verify", findings=found)
 
 
 def test_a_speed_up_is_its_logarithm():
@@ -58,5 +58,5 @@ def test_violations_are_graded_by_rule():
 )
 def test_what_is_not_correct_gains_nothing(status, worth):
     predicted = Predicted(microseconds=1.0, bottleneck="memory")
-    verdict = Verdict(status=status, stage="run", predicted=predicted)
+    verdict = JudgeVerdict(status=status, stage="run", predicted=predicted)
     assert reward(verdict, 100.0) == worth

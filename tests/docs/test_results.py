@@ -10,7 +10,7 @@ import pytest
 import sample_run
 from argus.runs.history import history
 from argus.runs.records import Value
-from argus.runs.store import Store
+from argus.runs.store import RunStore
 from argus.runs.summary import record
 
 ROOT = Path(__file__).parents[2]
@@ -31,7 +31,7 @@ def written(folder: Path, *, measured: bool = True) -> str:
     """The exported record of the sample run, a matrix product."""
     root = folder / "runs"
     name = sample_run.make(root, measured=measured)
-    with Store(root).read(name) as run:
+    with RunStore(root).read(name) as run:
         found = history(run.stamped())
     path = folder / f"{name}.json"
     design: dict[str, Value] = {"form": "cluster", "BM": 128}

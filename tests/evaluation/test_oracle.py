@@ -8,7 +8,7 @@ import pytest
 from argus.evaluation.arrays import NumpyArrays, TorchArrays
 from argus.evaluation.oracle import Inputs, judge, make_inputs
 from argus.interpret import f32_to_bf16
-from argus.kernels.library import LIBRARY, Case, Entry
+from argus.kernels.library import LIBRARY, Case, LibraryEntry
 
 GEMM = LIBRARY["gemm"]
 CASE = GEMM.small[0]
@@ -94,7 +94,7 @@ SMALL = [
 
 
 @pytest.mark.parametrize(("entry", "case"), SMALL)
-def test_references_agree_in_numpy_and_torch(entry: Entry, case: Case) -> None:
+def test_references_agree_in_numpy_and_torch(entry: LibraryEntry, case: Case) -> None:
     torch = pytest.importorskip("torch")
     types = {a.name: a.dtype for a in entry.arguments(case)}
     numpy = make_inputs(entry, case, NumpyArrays(0))
@@ -117,7 +117,7 @@ def test_references_agree_in_numpy_and_torch(entry: Entry, case: Case) -> None:
 
 
 @pytest.mark.parametrize(("entry", "case"), SMALL)
-def test_torch_inputs_of_every_entry(entry: Entry, case: Case) -> None:
+def test_torch_inputs_of_every_entry(entry: LibraryEntry, case: Case) -> None:
     pytest.importorskip("torch")
     inputs = make_inputs(entry, case, TorchArrays(0, "cpu"))
     verdict = judge(entry, case, inputs)

@@ -8,18 +8,18 @@ import pytest
 from argus.diagnostics import ArgusError
 from argus.evaluation.simulate import simulate
 from argus.kernels.gemm import kernel as gemm_source
-from argus.kernels.library import LIBRARY, Case, Choice, Entry
+from argus.kernels.library import LIBRARY, Case, KernelChoice, LibraryEntry
 from argus.lang.kernel import load_kernels
 
 SOURCE = Path(gemm_source.__file__).read_text(encoding="utf-8")
 GEMM = LIBRARY["gemm"]
 
 
-def _with_bug(old: str, new: str) -> Entry:
+def _with_bug(old: str, new: str) -> LibraryEntry:
     assert SOURCE.count(old) >= 1
     kernels = load_kernels("buggy.py", SOURCE.replace(old, new, 1)).kernels
 
-    def choose(case: Case, target: str) -> Choice:
+    def choose(case: Case, target: str) -> KernelChoice:
         choice = GEMM.choose(case, target)
         statics = {k: v for k, v in choice.statics.items() if k != "ACTIVATION"}
         return dataclasses.replace(choice, kernel=kernels["gemm_sm90"], statics=statics)

@@ -14,7 +14,7 @@ from argus.lang.kernel import Kernel, load_kernels
 from argus.runtime.arguments import describe
 from argus.specialisations import (
     DIVISORS,
-    Space,
+    SpecialisationSpace,
     divisor,
     facts_of,
     specialisation,
@@ -31,7 +31,7 @@ def kernel(text: str) -> Kernel:
 
 def checked(text: str, **restricted) -> Report:
     one = kernel(text)
-    space = Space.of(one.signature).restricted(
+    space = SpecialisationSpace.of(one.signature).restricted(
         restricted.get("types", {}), restricted.get("extents", {})
     )
     return proved_all(one, {}, "sm_90a", space, fresh=True).report
@@ -180,7 +180,7 @@ def test_what_is_left_out_is_unknown(monkeypatch) -> None:
 # -------------------------------------------------------------------- what calls choose
 
 DRAWN = kernel(RIGHT)
-SPACE = Space.of(DRAWN.signature)
+SPACE = SpecialisationSpace.of(DRAWN.signature)
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ import pytest
 
 from argus.evaluation.device import find_device
 from argus.evaluation.judge import Judge, Limits, LocalJudge
-from argus.runs.records import Candidate, LibraryProblem, Verdict
+from argus.runs.records import Candidate, JudgeVerdict, LibraryProblem
 from judge.cheats import CHEATS
 from judge.corpus import Exploit, exploits
 from judge.problems import AFFINE, TASK
@@ -98,7 +98,7 @@ def test_no_exploit_is_accepted(judge: LocalJudge) -> None:
     for exploit in CORPUS:
         key = exploit.problem.model_dump_json()
         by_problem.setdefault(key, []).append(exploit)
-    found: dict[str, Verdict] = {}
+    found: dict[str, JudgeVerdict] = {}
     for group in by_problem.values():
         made = judge.evaluate(group[0].problem, [e.candidate for e in group])
         found |= {e.name: v for e, v in zip(group, made, strict=True)}

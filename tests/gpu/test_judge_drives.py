@@ -20,7 +20,7 @@ from argus.evaluation.judge.limits import Job
 from argus.evaluation.judge.planning import planned
 from argus.evaluation.judge.replaying import Replay
 from argus.evaluation.judge.subject import own_request, subject_of
-from argus.runs.records import Candidate, LibraryProblem, Problem, Verdict
+from argus.runs.records import Candidate, JudgeVerdict, LibraryProblem, Problem
 from argus.runtime.launch import LoadedKernel
 from judge.cheats import CHEATS, PROBLEMS, RIGHT, Cheat
 from judge.problems import AFFINE
@@ -72,11 +72,13 @@ def test_right_kernels_are_accepted_and_driven(judge: LocalJudge) -> None:
             assert all("two conditions" in x for x in verdict.not_driven)
 
 
-def _replayed(problem: Problem, candidate: Candidate) -> tuple[Verdict | None, str]:
+def _replayed(
+    problem: Problem, candidate: Candidate
+) -> tuple[JudgeVerdict | None, str]:
     """The candidate's plan, launched in this process."""
     subject = subject_of(problem)
     request = request_of(candidate, subject)
-    passed = Verdict(status="correct", stage="build")
+    passed = JudgeVerdict(status="correct", stage="build")
     checked = CandidateCheck(passed, subject, request, placed_program(request))
     job = Job(kind="evaluate", problem=problem, candidate=candidate)
     verdict, plan = planned(job, checked, CLOCK)

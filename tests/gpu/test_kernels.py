@@ -7,7 +7,7 @@ Needs torch, and only `PYTHONPATH=src` beside this repository.
 import pytest
 
 from argus.evaluation.device import find_device, run_on_device
-from argus.kernels.library import LIBRARY, Case, Entry
+from argus.kernels.library import LIBRARY, Case, LibraryEntry
 from argus.runtime.driver import target_of
 
 pytestmark = pytest.mark.gpu
@@ -22,7 +22,7 @@ CASES = [
 
 @pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize(("entry", "one"), CASES)
-def test_case(entry: Entry, one: Case, seed: int) -> None:
+def test_case(entry: LibraryEntry, one: Case, seed: int) -> None:
     torch = pytest.importorskip("torch")
     device = find_device()
     assert device is not None, "there is a device, but torch or a target is missing"

@@ -21,7 +21,13 @@ from argus.isa import (
     tma,
     wgmma,
 )  # fmt: skip
-from argus.isa.record import ALL_TARGETS, Constraints, Cost, Effects, Instruction
+from argus.isa.record import (
+    ALL_TARGETS,
+    Constraints,
+    Effects,
+    Instruction,
+    InstructionCost,
+)
 from argus.targets import TARGETS
 
 EVERY = registry.all_instructions()
@@ -191,11 +197,13 @@ def test_what_must_hold_is_told_to_who_reads_the_text() -> None:
 
 
 @pytest.mark.parametrize(
-    "cls", [Instruction, Effects, Cost, Constraints], ids=lambda c: c.__name__
+    "cls",
+    [Instruction, Effects, InstructionCost, Constraints],
+    ids=lambda c: c.__name__,
 )
 def test_each_field_of_a_record_has_a_reader(cls: type) -> None:
     """In the package; of costs and constraints by way of the record that has them."""
-    owner = {Cost: "cost", Constraints: "constraints"}.get(cls)
+    owner = {InstructionCost: "cost", Constraints: "constraints"}.get(cls)
     reads = set[str]()
     for path in Path(argus.__file__).parent.rglob("*.py"):
         tree = ast.parse(path.read_text(encoding="utf-8"))

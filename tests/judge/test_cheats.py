@@ -15,11 +15,11 @@ from argus.evaluation.judge.checking import CandidateCheck, Clock
 from argus.evaluation.judge.limits import Job
 from argus.evaluation.judge.simulating import simulated
 from argus.evaluation.judge.subject import subject_of
-from argus.runs.records import Verdict
+from argus.runs.records import JudgeVerdict
 from judge.cheats import CHEATS, PROBLEMS, RIGHT, Cheat
 
 STEP = 1 if os.environ.get("ARGUS_CHEATS") == "all" else 8
-PASSED = Verdict(status="correct", stage="build")
+PASSED = JudgeVerdict(status="correct", stage="build")
 
 
 UNDECIDED = {
@@ -44,7 +44,7 @@ UNDECIDED = {
 }
 
 
-def judged(cheat: Cheat) -> Verdict:
+def judged(cheat: Cheat) -> JudgeVerdict:
     """The verdict of the tests alone: nothing is proved, nothing is built."""
     subject = subject_of(cheat.problem)
     request = request_of(cheat.candidate, subject)

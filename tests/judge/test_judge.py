@@ -21,7 +21,7 @@ from argus.evaluation.judge.candidate import check_program, request_of
 from argus.evaluation.judge.process import context
 from argus.evaluation.judge.subject import Subject, subject_of
 from argus.ir.program import Program
-from argus.runs.records import Candidate, FileProblem, LibraryProblem, Verdict
+from argus.runs.records import Candidate, FileProblem, JudgeVerdict, LibraryProblem
 from judge.corpus import FOLDER
 from judge.problems import AFFINE, GEMM, LARGE, PROBLEMS, SOFTMAX, TASK
 
@@ -34,7 +34,7 @@ SLOW = Candidate(
 )
 
 
-def one(judge: LocalJudge, problem: object, candidate: Candidate) -> Verdict:
+def one(judge: LocalJudge, problem: object, candidate: Candidate) -> JudgeVerdict:
     (verdict,) = judge.evaluate(problem, [candidate])  # type: ignore[arg-type]
     return verdict
 
@@ -222,7 +222,7 @@ def _child(judged: threading.Thread) -> multiprocessing.process.BaseProcess:
 
 
 def test_a_killed_process_costs_one_verdict(judge: LocalJudge) -> None:
-    found: list[Verdict] = []
+    found: list[JudgeVerdict] = []
     slow = SLOW.model_copy(update={"source": SLOW.source + "\n# killed\n"})
     judged = threading.Thread(target=lambda: found.append(one(judge, AFFINE, slow)))
     judged.start()

@@ -12,18 +12,18 @@ from argus.evaluation.judge import Judge, LocalExecutor, local
 from argus.evaluation.judge.limits import Job, Limits
 from argus.evaluation.judge.plans import Plan
 from argus.evaluation.judge.process import Outcome
-from argus.runs.records import Candidate, Measured, Predicted, Verdict
+from argus.runs.records import Candidate, JudgeVerdict, Measured, Predicted
 from judge.problems import AFFINE, TASK
 
 GOOD = Candidate(source=TASK, kernel="affine")
-CHECKED = Verdict(
+CHECKED = JudgeVerdict(
     status="correct",
     stage="build",
     predicted=Predicted(microseconds=7.0, bottleneck="memory"),
     program="a" * 64,
     seconds={"build": 1.0},
 )
-MEASURED = Verdict(
+MEASURED = JudgeVerdict(
     status="correct",
     stage="done",
     measured=Measured(

@@ -40,7 +40,7 @@ from argus.evaluation.timing import median_interval
 from argus.interpret import run
 from argus.ir.dtypes import DTYPES
 from argus.ir.program import Program
-from argus.runs.records import Candidate, LibraryProblem, Verdict
+from argus.runs.records import Candidate, JudgeVerdict, LibraryProblem
 from judge.problems import AFFINE, GEMM, TASK
 
 KERNELS = Path(__file__).parents[2] / "src/argus/kernels"
@@ -406,7 +406,7 @@ def test_the_whole_of_it_without_a_gpu(
     monkeypatch.setattr(measuring, "TorchArrays", lambda seed: TorchArrays(seed, "cpu"))
     job = Job(kind="evaluate", problem=problem, candidate=candidate)
     subject = subject_of(problem)
-    passed = Verdict(status="correct", stage="build")
+    passed = JudgeVerdict(status="correct", stage="build")
     checked = CandidateCheck(passed, subject, request_of(candidate, subject), program)
     _, plan = planned(job, checked, CLOCK)
     assert plan is not None and plan.trials and plan.drives

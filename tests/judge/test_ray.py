@@ -15,7 +15,7 @@ pytest.importorskip("ray")
 
 from argus.evaluation.judge import Judge, Limits
 from argus.evaluation.judge.ray_executor import RayExecutor
-from argus.runs.records import Candidate, Verdict
+from argus.runs.records import Candidate, JudgeVerdict
 from judge.problems import AFFINE, TASK
 from judge.test_judge import SLOW
 
@@ -40,7 +40,7 @@ def executor() -> Iterator[RayExecutor]:
 
 
 def _judged(judge: Judge, candidate: Candidate) -> tuple[threading.Thread, list[Any]]:
-    found: list[Verdict] = []
+    found: list[JudgeVerdict] = []
     run = threading.Thread(
         target=lambda: found.extend(judge.evaluate(AFFINE, [candidate]))
     )

@@ -27,7 +27,7 @@ from argus.evaluation.judge.small import Small
 from argus.evaluation.judge.subject import own_request, subject_of
 from argus.evaluation.tiles import IndexTable
 from argus.kernels.library import Case
-from argus.runs.records import Candidate, FileProblem, Problem, Verdict
+from argus.runs.records import Candidate, FileProblem, JudgeVerdict, Problem
 from judge.cheats import CHEATS, PROBLEMS
 from judge.problems import AFFINE, GEMM, TASK
 
@@ -68,10 +68,10 @@ def affine(given: Arrays) -> None:
     given["Y"][...] = given["alpha"] * given["X"] + given["W"]
 
 
-def plan_of(problem: Problem, candidate: Candidate) -> tuple[Verdict, Plan | None]:
+def plan_of(problem: Problem, candidate: Candidate) -> tuple[JudgeVerdict, Plan | None]:
     subject = subject_of(problem)
     request = request_of(candidate, subject)
-    passed = Verdict(status="correct", stage="build", summary="proved")
+    passed = JudgeVerdict(status="correct", stage="build", summary="proved")
     checked = CandidateCheck(passed, subject, request, placed_program(request))
     job = Job(kind="evaluate", problem=problem, candidate=candidate)
     return planned(job, checked, CLOCK)
@@ -83,7 +83,7 @@ def replayed(
     plan: Plan,
     device: Any,
     monkeypatch: pytest.MonkeyPatch,
-) -> tuple[Verdict | None, str]:
+) -> tuple[JudgeVerdict | None, str]:
     monkeypatch.setattr(launching, "launch_and_wait", lambda prepared: prepared())
     subject = subject_of(problem)
     request = request_of(candidate, subject)

@@ -11,7 +11,7 @@ import pytest
 
 from argus.evaluation.simulate import simulate
 from argus.kernels.attention.kernel import attention_persistent
-from argus.kernels.library import LIBRARY, Case, Choice
+from argus.kernels.library import LIBRARY, Case, KernelChoice
 
 STATICS = {"CAUSAL": True, "D": 64, "BQ": 64, "BT": 64, "WARPGROUPS": 1}
 
@@ -23,7 +23,7 @@ STATICS = {"CAUSAL": True, "D": 64, "BQ": 64, "BT": 64, "WARPGROUPS": 1}
 @pytest.mark.parametrize("sm_count", [1, 3])
 def test_causal(heads: int, s: int, t: int, stages: int, sm_count: int) -> None:
     statics = {**STATICS, "STAGES": stages}
-    choice = Choice(attention_persistent, statics, {"scale": 0.125})
+    choice = KernelChoice(attention_persistent, statics, {"scale": 0.125})
     entry = replace(LIBRARY["attention"], choose=lambda case, target: choice)
     sizes = {"B": 1, "H": heads, "G": 1, "S": s, "T": t, "D": 64}
     case = Case("causal", sizes, {"causal": 1})

@@ -7,7 +7,7 @@ element close, no input changed; for several interleavings.
 import pytest
 
 from argus.evaluation.simulate import simulate
-from argus.kernels.library import LIBRARY, Case, Entry
+from argus.kernels.library import LIBRARY, Case, LibraryEntry
 
 SMALL = [
     pytest.param(entry, case, target, id=f"{entry.name}-{case.name}-{target}")
@@ -18,27 +18,29 @@ SMALL = [
 
 
 @pytest.mark.parametrize(("entry", "case", "target"), SMALL)
-def test_small_case(entry: Entry, case: Case, target: str) -> None:
+def test_small_case(entry: LibraryEntry, case: Case, target: str) -> None:
     done = simulate(entry, case, target)
     assert done.ok, "\n".join(done.why())
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 @pytest.mark.parametrize("entry", LIBRARY.values(), ids=LIBRARY)
-def test_other_interleavings_and_data(entry: Entry, seed: int) -> None:
+def test_other_interleavings_and_data(entry: LibraryEntry, seed: int) -> None:
     case = entry.small[seed % len(entry.small)]
     done = simulate(entry, case, entry.targets[-1], seed=seed)
     assert done.ok, "\n".join(done.why())
 
 
 @pytest.mark.parametrize("entry", LIBRARY.values(), ids=LIBRARY)
-def test_everything_as_late_as_possible(entry: Entry) -> None:
+def test_everything_as_late_as_possible(entry: LibraryEntry) -> None:
     done = simulate(entry, entry.small[0], entry.targets[-1], schedule="in_order")
     assert done.ok, "\n".join(done.why())
 
 
 @pytest.mark.parametrize("sm_count", [2, 64])
 @pytest.mark.parametrize("entry", LIBRARY.values(), ids=LIBRARY)
-def test_fewer_and_more_multiprocessors_than_tiles(entry: Entry, sm_count: int) -> None:
+def test_fewer_and_more_multiprocessors_than_tiles(
+    entry: LibraryEntry, sm_count: int
+) -> None:
     done = simulate(entry, entry.small[0], entry.targets[-1], sm_count=sm_count)
     assert done.ok, "\n".join(done.why())

@@ -19,8 +19,8 @@ import talking
 
 import sample_run
 from argus.report.page import page
-from argus.runs.records import Verdict
-from argus.runs.store import State, Store
+from argus.runs.records import JudgeVerdict
+from argus.runs.store import RunStore, State
 
 VOID = {"meta", "link", "br", "img", "input", "hr"}
 
@@ -88,7 +88,7 @@ def _read(text: str) -> Found:
 
 
 @pytest.fixture(scope="session")
-def refuted() -> Verdict:
+def refuted() -> JudgeVerdict:
     """What the judge says of the sample's kernel with a mistake."""
     verdict = sample_run.check_verdict(sample_run.shifted())
     assert verdict.status == "refuted" and verdict.findings[0].counterexample
@@ -105,7 +105,7 @@ def render(tmp_path_factory: pytest.TempPathFactory) -> Render:
     def made(make: Callable[[Path], str], state: State = "finished") -> str:
         root = tmp_path_factory.mktemp("runs")
         name = make(root)
-        with Store(root).read(name) as run:
+        with RunStore(root).read(name) as run:
             return page(run, state)
 
     return made
@@ -117,7 +117,7 @@ def measured(render: Render) -> str:
 
 
 @pytest.fixture(scope="session")
-def eventful(render: Render, refuted: Verdict) -> str:
+def eventful(render: Render, refuted: JudgeVerdict) -> str:
     return render(lambda root: sample_run.make_eventful(root, refuted), "finished")
 
 
@@ -134,7 +134,7 @@ def undrawn(render: Render) -> Render:
 
 
 @pytest.fixture(scope="session")
-def talkative(undrawn: Render, refuted: Verdict) -> str:
+def talkative(undrawn: Render, refuted: JudgeVerdict) -> str:
     return undrawn(lambda root: talking.make(root, refuted), "interrupted")
 
 

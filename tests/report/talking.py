@@ -14,15 +14,15 @@ from argus.runs.records import (
     Cost,
     Event,
     Judged,
+    JudgeVerdict,
     Learned,
     Lowered,
     Proposal,
     Proposed,
     Resumed,
     Started,
-    Verdict,
 )
-from argus.runs.store import Run, Store
+from argus.runs.store import Run, RunStore
 
 HOSTILE = (
     sample_run.HOSTILE
@@ -69,7 +69,7 @@ def asked(run: Run, trial: int, about: Any, turns: Sequence[dict[str, Any]]) -> 
 
 def begun(root: Path) -> Run:
     """A run of a model whose start kernel is judged."""
-    run = Store(root).create(
+    run = RunStore(root).create(
         Started(
             task=sample_run.TASK, agent="model", seed=1,
             budget=Budget(trials=9, tokens=90_000, usd=2.0), policy={},
@@ -101,7 +101,7 @@ def learned(trial: int, conversation: str | None = None) -> Event:
     )  # fmt: skip
 
 
-def make(root: Path, refuted: Verdict) -> str:
+def make(root: Path, refuted: JudgeVerdict) -> str:
     """Killed after an answer; then a refuted kernel, a silent provider, a good one;
     then answers that are none, all of them hostile; then an answer and no more."""
     prompt = f"Task: a gemm.\n\n{HOSTILE}\n" + "A line of the prompt.\n" * 40
@@ -131,7 +131,9 @@ def make(root: Path, refuted: Verdict) -> str:
         run.append(learned(1, asked(run, 1, "advice", [turn("Trials: 1", said)])))
         run.append(proposed(2))
         why = "Your last answer could not be used: "
-        no = Verdict(status="rejected", stage="parse", summary="AG1062: it is none")
+        no = JudgeVerdict(
+            status="rejected", stage="parse", summary="AG1062: it is none"
+        )
         odd = [HOSTILE, LONG, NESTED, "", kernel(HOSTILE + "\n" + LONG)]
         turns = [
             turn(

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 import sample_run
 from argus.cli.app import app
 from argus.cli.report import beside
-from argus.runs.store import Store
+from argus.runs.store import RunStore
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def test_a_run_ends_without_its_report(
 
     monkeypatch.setattr("argus.report.page.page", broken)
     name = sample_run.make(runs)
-    with Store(runs).read(name) as run:
+    with RunStore(runs).read(name) as run:
         path, said = beside(run)
     assert path is None
     assert said == f"not written: a bug; `argus report {name}` tries again"

@@ -14,6 +14,7 @@ from argus.runs.records import (
     FileProblem,
     Finished,
     Judged,
+    JudgeVerdict,
     Learned,
     LibraryProblem,
     Lowered,
@@ -21,9 +22,8 @@ from argus.runs.records import (
     Proposed,
     Started,
     Task,
-    Verdict,
 )
-from argus.runs.store import Store
+from argus.runs.store import RunStore
 
 PLOTS = ["plot-trajectory", "plot-ablation", "plot-roofline", "plot-pipeline"]
 
@@ -134,7 +134,7 @@ class TestStrangers:
     def test_what_an_external_agent_asked_about(self, render, read, refuted) -> None:
         def make(root: Path) -> str:
             name = started(root, sample_run.TASK, sample_run.NAIVE)
-            with Store(root).open(name) as run:
+            with RunStore(root).open(name) as run:
                 run.append(
                     Probed(
                         trial=0, operation="check", verdict=refuted,
@@ -152,7 +152,7 @@ class TestStrangers:
 
     def test_how_an_external_agent_goes_on(self, render, read) -> None:
         def make(root: Path) -> str:
-            record = Store(root)
+            record = RunStore(root)
             name = started(root, sample_run.TASK, sample_run.NAIVE)
             first = record.read(name).started()
             with record.create(first.model_copy(update={"agent": "external"})) as run:
@@ -183,7 +183,7 @@ class TestOthers:
 
         def make(root: Path) -> str:
             name = sample_run.make(root, finish=False)
-            with Store(root).open(name) as run:
+            with RunStore(root).open(name) as run:
                 made = run.put(sample_run.NAIVE.model_dump_json())
                 run.append(Lowered(trial=4, candidate=made))
             return name
@@ -278,7 +278,7 @@ def started(
     first = Started(
         task=task, agent="builtin", seed=0, budget=Budget(), policy={}, environment={}
     )
-    with Store(root).create(first) as run:
+    with RunStore(root).create(first) as run:
         if made is not None:
             run.append(
                 Proposed(
@@ -303,13 +303,13 @@ def started(
         return run.id
 
 
-def test_a_large_run_is_quick_and_small(render, read, refuted: Verdict) -> None:
+def test_a_large_run_is_quick_and_small(render, read, refuted: JudgeVerdict) -> None:
     """Sixty trials: what grows with trials is bounded."""
     import time
 
     def make(root: Path) -> str:
         name = sample_run.make_eventful(root, refuted)
-        with Store(root).open(name) as run:
+        with RunStore(root).open(name) as run:
             events = [e for e in run.events() if getattr(e, "trial", None) == 1]
             for number in range(5, 60):
                 for event in events:

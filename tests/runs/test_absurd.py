@@ -13,12 +13,12 @@ import pytest
 
 from absurd import ABSURD, leaves, with_leaf
 from argus.agent.session import views
-from argus.agent.state import State
+from argus.agent.state import RunState
 from argus.diagnostics import ArgusError
 from argus.runs.artefacts import candidate_in
 from argus.runs.history import history
 from argus.runs.records import Event
-from argus.runs.store import Store
+from argus.runs.store import RunStore
 from sample_run import make
 
 TRIED = int(os.environ.get("ARGUS_ABSURD", "100"))
@@ -26,9 +26,9 @@ TRIED = int(os.environ.get("ARGUS_ABSURD", "100"))
 
 def look(root: Path, name: str) -> list[Event]:
     """What every reader of a run does first."""
-    with Store(root).read(name) as run:
+    with RunStore(root).read(name) as run:
         events = run.events()
-        state = State.rebuild(events, run.get)
+        state = RunState.rebuild(events, run.get)
         history(run.stamped())
         views.rows(state)
         views.ablation(state)
@@ -99,7 +99,7 @@ def test_a_database_with_damaged_pages(tmp_path: Path):
 
 def test_artefacts_are_named_by_what_they_hold(tmp_path: Path):
     name = make(tmp_path)
-    with Store(tmp_path).read(name) as run:
+    with RunStore(tmp_path).read(name) as run:
         for wrong in ("", "..", "../../etc/passwd", "/etc/passwd", "a" * 63, "A" * 64):
             with pytest.raises(ArgusError, match="AG1003"):
                 run.get(wrong)
@@ -114,6 +114,6 @@ def test_runs_that_others_could_have_written(tmp_path: Path):
         assert before == (0o700 if path.is_dir() else 0o600)
         path.chmod(before | 0o020)
         with pytest.raises(ArgusError, match="AG0914"):
-            Store(tmp_path / "runs").open(name)
+            RunStore(tmp_path / "runs").open(name)
         path.chmod(before)
-    Store(tmp_path / "runs").open(name).close()
+    RunStore(tmp_path / "runs").open(name).close()

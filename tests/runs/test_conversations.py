@@ -9,7 +9,7 @@ import sample_run
 from argus.runs.conversations import Said, dollars, read, requests, talks
 from argus.runs.history import History, history
 from argus.runs.records import Asked, Cost, Lowered, Resumed
-from argus.runs.store import Run, Store
+from argus.runs.store import Run, RunStore
 
 
 def said(*answers: str, **more: object) -> str:
@@ -35,12 +35,12 @@ def found(run: Run) -> History:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
+def store(tmp_path: Path) -> RunStore:
     sample_run.make(tmp_path, finish=False)
-    return Store(tmp_path)
+    return RunStore(tmp_path)
 
 
-def test_a_conversation_that_was_cut_off_and_the_one_after_it(store: Store) -> None:
+def test_a_conversation_that_was_cut_off_and_the_one_after_it(store: RunStore) -> None:
     with store.open("latest") as run:
         before = found(run).cost.tokens
         asked(run, 1, said("a"))
@@ -66,7 +66,9 @@ def test_a_conversation_that_was_cut_off_and_the_one_after_it(store: Store) -> N
         assert requests(found(run), run.get, found(run).trials[2]) is None
 
 
-def test_older_records_count_what_stands_in_their_conversations(store: Store) -> None:
+def test_older_records_count_what_stands_in_their_conversations(
+    store: RunStore,
+) -> None:
     with store.open("latest") as run:
         assert requests(found(run), run.get) is None
         for trial, talk in ((1, said("a", "b", usd=0.1)), (2, "no JSON")):
@@ -77,7 +79,7 @@ def test_older_records_count_what_stands_in_their_conversations(store: Store) ->
         assert "2 requests and those of 1 conversation that cannot" in total.words
 
 
-def test_a_price_that_is_not_known_is_said(store: Store) -> None:
+def test_a_price_that_is_not_known_is_said(store: RunStore) -> None:
     with store.open("latest") as run:
         asked(run, 1, said("a"), usd=None)
         total = requests(found(run), run.get)

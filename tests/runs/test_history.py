@@ -6,24 +6,24 @@ from pathlib import Path
 import pytest
 
 import sample_run
-from argus.agent.state import State
+from argus.agent.state import RunState
 from argus.diagnostics import ArgusError
 from argus.runs.history import History, history
 from argus.runs.records import (
     Budget,
     Finished,
     Judged,
+    JudgeVerdict,
     Lowered,
     Proposed,
     Resumed,
     Started,
-    Verdict,
 )
-from argus.runs.store import Stamped, Store
+from argus.runs.store import RunStore, Stamped
 
 
 def read(root: Path, name: str) -> History:
-    with Store(root).read(name) as run:
+    with RunStore(root).read(name) as run:
         return history(run.stamped())
 
 
@@ -51,7 +51,7 @@ def test_measured_beats_predicted(tmp_path: Path) -> None:
 
 def test_a_trial_that_is_done_again_counts_once(tmp_path: Path) -> None:
     name = sample_run.make(tmp_path, finish=False)
-    with Store(tmp_path).read(name) as run:
+    with RunStore(tmp_path).read(name) as run:
         events = run.events()
     cut = next(i for i, e in enumerate(events) if isinstance(e, Judged) and e.trial)
     again = next(i for i, e in enumerate(events) if isinstance(e, Proposed) and e.trial)
@@ -73,7 +73,7 @@ def test_a_trial_that_is_done_again_counts_once(tmp_path: Path) -> None:
 def test_cold_from_the_start_or_from_where_it_goes_on() -> None:
     def cold(first: Started, *later: Resumed) -> bool:
         events = [Stamped(i, float(i), e) for i, e in enumerate([first, *later])]
-        found = State.rebuild([s.event for s in events], lambda name: b"")
+        found = RunState.rebuild([s.event for s in events], lambda name: b"")
         assert found.cold == history(events).cold
         return found.cold
 
@@ -113,9 +113,9 @@ def test_no_beginning() -> None:
 
 def test_what_hung_is_known(tmp_path: Path) -> None:
     name = sample_run.make(tmp_path, finish=False)
-    hung = Verdict(status="hung", stage="run", program="a")
-    tried = Verdict(status="hung", stage="run", program="b")
-    with Store(tmp_path).open(name) as run:
+    hung = JudgeVerdict(status="hung", stage="run", program="a")
+    tried = JudgeVerdict(status="hung", stage="run", program="b")
+    with RunStore(tmp_path).open(name) as run:
         run.append(Lowered(trial=3, candidate=None, attempts=(tried,)))
         run.append(Judged(trial=3, verdict=hung))
     assert read(tmp_path, name).hung == {"a", "b"}

@@ -16,13 +16,13 @@ from argus.runs.records import (
     Candidate,
     Finished,
     Judged,
+    JudgeVerdict,
     LibraryProblem,
     Lowered,
     Started,
     Task,
-    Verdict,
 )
-from argus.runs.store import Store
+from argus.runs.store import RunStore
 
 TASK = Task(
     name="gemm 64x64x64",
@@ -37,11 +37,11 @@ STARTED = Started(
 
 
 def judged(trial: int) -> Judged:
-    return Judged(trial=trial, verdict=Verdict(status="correct", stage="done"))
+    return Judged(trial=trial, verdict=JudgeVerdict(status="correct", stage="done"))
 
 
 def test_events_come_back_in_order(tmp_path: Path) -> None:
-    store = Store(tmp_path)
+    store = RunStore(tmp_path)
     with store.create(STARTED) as run:
         for trial in range(5):
             run.append(judged(trial))
@@ -54,7 +54,7 @@ def test_events_come_back_in_order(tmp_path: Path) -> None:
 
 
 def test_artefacts_are_named_by_their_content(tmp_path: Path) -> None:
-    with Store(tmp_path).create(STARTED) as run:
+    with RunStore(tmp_path).create(STARTED) as run:
         name = run.put("a kernel")
         assert run.put(b"a kernel") == name != run.put("another")
         assert run.get(name) == b"a kernel"
@@ -67,7 +67,7 @@ def test_artefacts_are_named_by_their_content(tmp_path: Path) -> None:
 
 
 def test_one_process_writes_to_a_run(tmp_path: Path) -> None:
-    store = Store(tmp_path)
+    store = RunStore(tmp_path)
     run = store.create(STARTED)
     with pytest.raises(ArgusError) as caught:
         store.open(run.id)
@@ -84,7 +84,7 @@ def test_one_process_writes_to_a_run(tmp_path: Path) -> None:
 
 
 def test_names(tmp_path: Path) -> None:
-    store = Store(tmp_path)
+    store = RunStore(tmp_path)
     with pytest.raises(ArgusError, match="no run yet"):
         store.find("latest")
     first, second = store.create(STARTED), store.create(STARTED)
@@ -101,32 +101,33 @@ def test_names(tmp_path: Path) -> None:
 def test_another_version_is_refused(tmp_path: Path) -> None:
     import sqlite3
 
-    Store(tmp_path).create(STARTED).close()
+    RunStore(tmp_path).create(STARTED).close()
     with sqlite3.connect(tmp_path / "runs.sqlite") as database:
         database.execute("PRAGMA user_version = 99")
     database.close()
     with pytest.raises(ArgusError, match="another version"):
-        Store(tmp_path).names()
+        RunStore(tmp_path).names()
 
 
 def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(ArgusError) as caught:
-        Store(tmp_path / "file" / "runs").create(STARTED)
+        RunStore(tmp_path / "file" / "runs").create(STARTED)
     assert caught.value.codes == ("AG0902",)
 
 
 WRITER = """
 import sys
 from pathlib import Path
-from argus.runs.store import Store
-from argus.runs.records import Judged, Lowered, Verdict
-run = Store(Path(sys.argv[1])).open("latest")
+from argus.runs.store import RunStore
+from argus.runs.records import Judged, JudgeVerdict, Lowered
+run = RunStore(Path(sys.argv[1])).open("latest")
 trial = sum(e.event == "judged" for e in run.events())
 while True:
     source = run.put(f"kernel {trial} " * 1000)
     run.append(Lowered(trial=trial, candidate=source))
-    run.append(Judged(trial=trial, verdict=Verdict(status="correct", stage="done")))
+    verdict = JudgeVerdict(status="correct", stage="done")
+    run.append(Judged(trial=trial, verdict=verdict))
     print(trial, flush=True)
     trial += 1
 """
@@ -134,7 +135,7 @@ while True:
 
 def test_killed_at_any_moment(tmp_path: Path) -> None:
     """What was reported as written is there, and every event cites whole artefacts."""
-    store = Store(tmp_path)
+    store = RunStore(tmp_path)
     store.create(STARTED).close()
     rng = random.Random(7)
     reported = 0

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from argus.agent.budget import cost_of
 from argus.agent.remembering import RememberingJudge
 from argus.agent.space import Design, SearchSpace
-from argus.agent.state import State, same_source
+from argus.agent.state import RunState, same_source
 from argus.runs.records import Ablated, Candidate, Cost, Judged, Problem
 
 CLOSE = 0.03
@@ -22,7 +22,7 @@ RUNNERS = 4
 
 
 def measure_again(
-    state: State, problem: Problem, judge: RememberingJudge
+    state: RunState, problem: Problem, judge: RememberingJudge
 ) -> Iterator[Judged]:
     """New verdicts of the best trials, measured in one go. None if times are predicted.
 
@@ -47,7 +47,7 @@ def measure_again(
 
 
 def ablate(
-    state: State,
+    state: RunState,
     problem: Problem,
     space: SearchSpace,
     judge: RememberingJudge,

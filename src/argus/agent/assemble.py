@@ -14,7 +14,7 @@ from argus.agent.open_ended import OpenEnded
 from argus.agent.planner import Planner
 from argus.agent.pool import Pool
 from argus.agent.spaces import SPACES
-from argus.agent.state import State
+from argus.agent.state import RunState
 from argus.kernels.space import DesignSpace
 from argus.runs.records import Event, Task
 from argus.runs.store import Run
@@ -53,7 +53,7 @@ def optimiser_of(
     judge: CandidateJudge,
     agent: LoweringAgent | None = None,
     options: Options | None = None,
-    watch: Callable[[Event, State], None] | None = None,
+    watch: Callable[[Event, RunState], None] | None = None,
 ) -> Optimiser:
     """The optimiser of a run that was begun; the built-in agent if none is given.
 

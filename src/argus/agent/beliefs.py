@@ -18,7 +18,7 @@ import numpy as np
 from argus.agent.policy import place_of
 from argus.agent.pool import Pool
 from argus.agent.space import FORM, Design, SearchSpace, key
-from argus.agent.state import State
+from argus.agent.state import RunState
 from argus.agent.surrogate import (
     Array,
     DesignGrid,
@@ -27,7 +27,7 @@ from argus.agent.surrogate import (
     prior,
     softened,
 )
-from argus.runs.history import Trial
+from argus.runs.history import RunTrial
 from argus.runs.records import Problem, Value
 
 _REFUSED = 0.7
@@ -81,7 +81,7 @@ class FormView:
 
 
 def observations(
-    state: State, form: str, also: Trial | None = None
+    state: RunState, form: str, also: RunTrial | None = None
 ) -> dict[str, tuple[Design, float]]:
     """Designs of a form that have a time, with its logarithm.
 
@@ -96,7 +96,7 @@ def observations(
 
 
 def refusals(
-    state: State, space: SearchSpace, form: str
+    state: RunState, space: SearchSpace, form: str
 ) -> tuple[list[Design], list[Design]]:
     """Designs of a form that were accepted, and those that were refused.
 
@@ -157,7 +157,7 @@ class Beliefs:
 
     def gain(
         self,
-        state: State,
+        state: RunState,
         optimisation: str,
         bottleneck: str,
         features: dict[str, Value],
@@ -178,7 +178,7 @@ class Beliefs:
 
     def view(
         self,
-        state: State,
+        state: RunState,
         pool: Pool,
         form: str,
         worth: Callable[[str], float],

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from argus.agent.state import State
-from argus.runs.records import Budget, Cost, Verdict
+from argus.agent.state import RunState
+from argus.runs.records import Budget, Cost, JudgeVerdict
 
 PATIENCE = 40
 """Trials without a better kernel after which a run gives up."""
@@ -28,7 +28,7 @@ class StoppingRules:
     light: float = LIGHT
 
 
-def spent(budget: Budget, state: State, minutes: float) -> str | None:
+def spent(budget: Budget, state: RunState, minutes: float) -> str | None:
     """Which limit is reached; None while there is room. ``minutes`` of work so far."""
     cost = state.spent
     limits: tuple[tuple[str, float | None, float], ...] = (
@@ -44,14 +44,14 @@ def spent(budget: Budget, state: State, minutes: float) -> str | None:
     return None
 
 
-def cost_of(verdict: Verdict) -> Cost:
+def cost_of(verdict: JudgeVerdict) -> Cost:
     """What judging took: the seconds for which the verdict held the GPU."""
     if verdict.measured is None and verdict.status not in ("wrong", "crashed", "hung"):
         return Cost()
     return Cost(gpu_seconds=sum(verdict.seconds.get(s, 0.0) for s in _ON_DEVICE))
 
 
-def enough(state: State, stop: StoppingRules) -> str | None:
+def enough(state: RunState, stop: StoppingRules) -> str | None:
     """Why it is not worth going on; None if it is."""
     best = state.best
     verdict = best.verdict if best else None
@@ -64,7 +64,7 @@ def enough(state: State, stop: StoppingRules) -> str | None:
     return None
 
 
-def last_progress(state: State) -> int:
+def last_progress(state: RunState) -> int:
     """The last trial that was faster than all before it, by what counts."""
     last, fastest = 0, float("inf")
     for trial in state.done:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from argus.agent.interfaces import CandidateJudge, Done, Lowering, ProposalOrder
 from argus.agent.space import Design, SearchSpace
-from argus.runs.records import Candidate, Verdict
+from argus.runs.records import Candidate, JudgeVerdict
 
 REPAIRS = 2
 """How often a refused design is changed before the trial is given up."""
@@ -27,7 +27,7 @@ class _Attempt:
     order: ProposalOrder
     design: Design
     candidate: Candidate
-    attempts: tuple[Verdict, ...] = ()
+    attempts: tuple[JudgeVerdict, ...] = ()
     failure: str = ""
     settled: bool = False
 
@@ -86,7 +86,7 @@ class BuiltinAgent:
             return _Attempt(order, design, candidate, failure=why, settled=True)
         return _Attempt(order, design, candidate)
 
-    def _answered(self, at: _Attempt, verdict: Verdict, last: bool) -> _Attempt:
+    def _answered(self, at: _Attempt, verdict: JudgeVerdict, last: bool) -> _Attempt:
         """The attempt after the check's answer: settled, or changed."""
         if verdict.status not in _REPAIRABLE:
             return replace(at, settled=True)

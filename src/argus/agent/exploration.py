@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from argus.agent.beliefs import Beliefs, Expectation, FormView
 from argus.agent.pool import Pool
 from argus.agent.space import FORM, Design, key
-from argus.agent.state import State
+from argus.agent.state import RunState
 from argus.runs.records import Value
 
 _MODEL_DOUBT = 0.3
@@ -54,7 +54,7 @@ class Moment:
     ``pool`` is this plan's own: what it adds is not there for the next.
     """
 
-    state: State
+    state: RunState
     beliefs: Beliefs
     number: int
     design: Design

@@ -11,24 +11,26 @@ from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 from argus.agent.space import Design
-from argus.agent.state import State
-from argus.runs.history import Trial
+from argus.agent.state import RunState
+from argus.runs.history import RunTrial
 from argus.runs.records import (
     Candidate,
     Change,
     Cost,
+    JudgeVerdict,
     Problem,
     Proposal,
     Proposed,
     Task,
-    Verdict,
 )
 
 
 class CandidateJudge(Protocol):
     """Verdicts on candidates, in their order. See ``argus.evaluation.judge``."""
 
-    def check(self, problem: Problem, candidates: Sequence[Candidate]) -> list[Verdict]:
+    def check(
+        self, problem: Problem, candidates: Sequence[Candidate]
+    ) -> list[JudgeVerdict]:
         """All that needs no GPU: parse, place, prove, build, predict.
 
         A candidate that passes is "correct" with a predicted time.
@@ -37,7 +39,7 @@ class CandidateJudge(Protocol):
 
     def evaluate(
         self, problem: Problem, candidates: Sequence[Candidate]
-    ) -> list[Verdict]:
+    ) -> list[JudgeVerdict]:
         """Everything: :meth:`check`, then correctness and time on a GPU.
 
         Where there is none, correctness is the interpreter's at a small size, and the
@@ -50,7 +52,7 @@ class Plans(Protocol):
     """Says what a trial should try."""
 
     def plan(
-        self, state: State, trial: int, pending: Sequence[Design]
+        self, state: RunState, trial: int, pending: Sequence[Design]
     ) -> Proposed | None:
         """What is offered for a trial, and which was drawn; None if nothing is left.
 
@@ -102,7 +104,7 @@ class ProposalOrder:
 
     task: Task
     parent: Candidate
-    verdict: Verdict | None
+    verdict: JudgeVerdict | None
     proposal: Proposal
     advice: tuple[str, ...]
     seed: int
@@ -121,7 +123,7 @@ class Lowering:
     """
 
     candidate: Candidate | None
-    attempts: tuple[Verdict, ...] = ()
+    attempts: tuple[JudgeVerdict, ...] = ()
     failure: str = ""
     cost: Cost = field(default_factory=Cost)
     note: str = ""
@@ -190,8 +192,8 @@ class Advisor(Protocol):
 
     def advise(
         self,
-        state: State,
-        trials: Sequence[Trial],
+        state: RunState,
+        trials: Sequence[RunTrial],
         family: str,
         left: BudgetLeft,
         hears: Hears = nobody,

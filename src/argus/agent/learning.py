@@ -15,10 +15,10 @@ from argus.agent.beliefs import observations
 from argus.agent.policy import ADVICE, EFFECT, PREFERENCE, place_of
 from argus.agent.rewards import gain, reward
 from argus.agent.space import FORM
-from argus.agent.state import START, State
+from argus.agent.state import START, RunState
 from argus.agent.surrogate import DesignGrid, Surrogate, TimedDesign, prior, softened
-from argus.runs.history import Trial
-from argus.runs.records import Change, Learned, Verdict, factor
+from argus.runs.history import RunTrial
+from argus.runs.records import Change, JudgeVerdict, Learned, factor
 
 _MOVED = 0.004
 """Smaller changes of an effect are not worth a line in the record."""
@@ -30,7 +30,9 @@ _CLEAR = 0.02
 """Mean gains within that are neither good nor bad."""
 
 
-def learned(state: State, number: int, family: str, *, by_rule: bool = True) -> Learned:
+def learned(
+    state: RunState, number: int, family: str, *, by_rule: bool = True
+) -> Learned:
     """The event that ends a trial. All its other events were applied to the state.
 
     ``by_rule``: whether advice is written by rule; not where a model has written it.
@@ -67,19 +69,22 @@ def learned(state: State, number: int, family: str, *, by_rule: bool = True) -> 
 # ---- numbers -------------------------------------------------------------------------
 
 
-def _same(trials: Sequence[Trial], trial: Trial) -> list[Trial]:
+def _same(trials: Sequence[RunTrial], trial: RunTrial) -> list[RunTrial]:
     """Trials of the same optimisation at the same bottleneck."""
     return [t for t in trials if _kind(t) == _kind(trial) and t.verdict is not None]
 
 
-def _kind(trial: Trial) -> tuple[str, str] | None:
+def _kind(trial: RunTrial) -> tuple[str, str] | None:
     if trial.proposed is None or trial.proposal is None:
         return None
     return trial.proposed.bottleneck, trial.proposal.optimisation
 
 
 def _preference(
-    state: State, trials: Sequence[Trial], trial: Trial, rewards: dict[int, float]
+    state: RunState,
+    trials: Sequence[RunTrial],
+    trial: RunTrial,
+    rewards: dict[int, float],
 ) -> list[Change]:
     kind = _kind(trial)
     if kind is None:
@@ -97,7 +102,7 @@ def _preference(
     return [Change(key=key, before=before, after=total / count, trials=cited)]
 
 
-def _effects(state: State, trial: Trial, family: str) -> list[Change]:
+def _effects(state: RunState, trial: RunTrial, family: str) -> list[Change]:
     """Effects of the form's knobs, where this trial moved them."""
     design = state.design(trial.number)
     if design is None:
@@ -130,7 +135,7 @@ def _effects(state: State, trial: Trial, family: str) -> list[Change]:
     return changes
 
 
-def _holders(state: State, trial: Trial, form: str) -> list[tuple[int, set[str]]]:
+def _holders(state: RunState, trial: RunTrial, form: str) -> list[tuple[int, set[str]]]:
     """Trials of the form with the values that their designs hold."""
     found: list[tuple[int, set[str]]] = []
     for t in [*state.done, trial]:
@@ -151,9 +156,9 @@ class _Tally:
 
 
 def _advice(
-    state: State,
-    trials: Sequence[Trial],
-    trial: Trial,
+    state: RunState,
+    trials: Sequence[RunTrial],
+    trial: RunTrial,
     family: str,
     rewards: dict[int, float],
 ) -> list[Change]:
@@ -183,14 +188,14 @@ def _advice(
     return [Change(key=key, before=before, after=text, trials=tally.cited)]
 
 
-def _refusal(verdict: Verdict) -> str:
+def _refusal(verdict: JudgeVerdict) -> str:
     """The code of what a verdict found first; "" where the kernel was accepted."""
     if verdict.status in ("rejected", "refuted", "unbuildable", "unknown"):
         return verdict.findings[0].code if verdict.findings else verdict.status
     return verdict.status if verdict.status in ("wrong", "crashed", "hung") else ""
 
 
-def _best_edit(trials: Sequence[Trial], rewards: dict[int, float]) -> str:
+def _best_edit(trials: Sequence[RunTrial], rewards: dict[int, float]) -> str:
     best = max(trials, key=lambda t: rewards[t.number])
     return best.proposal.where if best.proposal else ""
 
@@ -223,7 +228,7 @@ def _sentence(
     return ", ".join(words) + "." if words else ""
 
 
-def advice_for(state: State, family: str, bottleneck: str) -> tuple[str, ...]:
+def advice_for(state: RunState, family: str, bottleneck: str) -> tuple[str, ...]:
     """The policy's sentences for a family at a bottleneck, then those for others."""
     own: list[str] = []
     near: list[str] = []

@@ -37,8 +37,8 @@ from argus.agent.planner import begin
 from argus.agent.policy import merge
 from argus.agent.remembering import RememberingJudge
 from argus.agent.space import Design, SearchSpace
-from argus.agent.state import State, same_source
-from argus.runs.history import Trial, history, total
+from argus.agent.state import RunState, same_source
+from argus.runs.history import RunTrial, history, total
 from argus.runs.records import (
     Asked,
     Budget,
@@ -47,10 +47,10 @@ from argus.runs.records import (
     Event,
     Finished,
     Judged,
+    JudgeVerdict,
     Lowered,
     Proposed,
     Resumed,
-    Verdict,
 )
 from argus.runs.store import Run
 
@@ -85,7 +85,7 @@ class Optimiser:
         judge: CandidateJudge,
         agent: LoweringAgent,
         options: Options | None = None,
-        watch: Callable[[Event, State], None] | None = None,
+        watch: Callable[[Event, RunState], None] | None = None,
     ) -> None:
         self._run = run
         self._space = space
@@ -95,7 +95,7 @@ class Optimiser:
         self._options = options or Options()
         self._watch = watch
         stamped = run.stamped()
-        self.state = State.rebuild([s.event for s in stamped], run.get)
+        self.state = RunState.rebuild([s.event for s in stamped], run.get)
         self._earlier = history(stamped).seconds
         self._began = time.monotonic()
         self._task = self.state.started.task
@@ -237,7 +237,7 @@ class Optimiser:
         for trial, verdict in zip(waiting, verdicts, strict=True):
             self.judged(trial.number, verdict)
 
-    def judged(self, number: int, verdict: Verdict) -> None:
+    def judged(self, number: int, verdict: JudgeVerdict) -> None:
         """Write down the verdict on a trial's candidate."""
         self._write(Judged(trial=number, verdict=verdict, cost=cost_of(verdict)))
 
@@ -263,7 +263,7 @@ class Optimiser:
                 )
             self._write(event)
 
-    def _advised(self, trials: Sequence[Trial]) -> Advised | None:
+    def _advised(self, trials: Sequence[RunTrial]) -> Advised | None:
         if not isinstance(self._agent, Advisor):
             return None
         hears = self._hears(trials[-1].number, "advice")
@@ -327,7 +327,7 @@ class Optimiser:
 
     # ---- what agents are told
 
-    def order(self, trial: Trial) -> ProposalOrder:
+    def order(self, trial: RunTrial) -> ProposalOrder:
         """The order to carry out a trial's proposal."""
         proposed = trial.proposed
         assert proposed is not None and proposed.parent is not None

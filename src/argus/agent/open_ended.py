@@ -18,8 +18,8 @@ from argus.agent.beliefs import Beliefs
 from argus.agent.interfaces import Plans
 from argus.agent.selection import sample, softmax
 from argus.agent.space import Design
-from argus.agent.state import State
-from argus.runs.history import Trial, fastest
+from argus.agent.state import RunState
+from argus.runs.history import RunTrial, fastest
 from argus.runs.records import Proposal, Proposed, Value
 
 _TEMPERATURE = 0.1
@@ -53,7 +53,7 @@ class OpenEnded:
         self._seed = seed
 
     def plan(
-        self, state: State, trial: int, pending: Sequence[Design]
+        self, state: RunState, trial: int, pending: Sequence[Design]
     ) -> Proposed | None:
         """What is offered for a trial, and which was drawn; None if nothing is left."""
         best = fastest(state.done)
@@ -87,7 +87,7 @@ class OpenEnded:
         space = self._beliefs.space
         return space.name != "statics" or bool(space.optimisations(design))
 
-    def _ancestor(self, state: State, number: int) -> Design | None:
+    def _ancestor(self, state: RunState, number: int) -> Design | None:
         """The design of a trial's kernel; else the one that it was asked to be."""
         design = state.design(number)
         trial = state.trials.get(number)
@@ -98,7 +98,7 @@ class OpenEnded:
             return came
         return self._beliefs.space.apply(came, trial.proposal.edit)
 
-    def _ideas(self, state: State, best: Trial) -> list[Proposal]:
+    def _ideas(self, state: RunState, best: RunTrial) -> list[Proposal]:
         bottleneck = _bottleneck(best)
         came = self._ancestor(state, best.number) or {}
         present = self._beliefs.space.optimisations(came) if came else ()
@@ -136,6 +136,6 @@ class OpenEnded:
         return found
 
 
-def _bottleneck(trial: Trial) -> str:
+def _bottleneck(trial: RunTrial) -> str:
     predicted = trial.verdict.predicted if trial.verdict else None
     return predicted.bottleneck if predicted else UNKNOWN

@@ -22,7 +22,7 @@ from argus.agent.offers import Offer, between, changes, finite, label_of, offer
 from argus.agent.pool import Pool
 from argus.agent.selection import sample, softmax
 from argus.agent.space import FORM, Design, SearchSpace, difference, key
-from argus.agent.state import START, State
+from argus.agent.state import START, RunState
 from argus.runs.records import Problem, Proposal, Proposed, Value
 
 UNKNOWN = "unknown"
@@ -53,7 +53,7 @@ class Planner:
         self._explorer = Explorer(beliefs, self._settings)
 
     def plan(
-        self, state: State, trial: int, pending: Sequence[Design]
+        self, state: RunState, trial: int, pending: Sequence[Design]
     ) -> Proposed | None:
         """What is offered for a trial, and which was drawn; None if nothing is left.
 
@@ -103,7 +103,7 @@ class Planner:
 
     # ---- where it starts from
 
-    def _parent(self, state: State) -> tuple[int, Design] | None:
+    def _parent(self, state: RunState) -> tuple[int, Design] | None:
         """The best trial that has a design; the start's where nothing is correct."""
         times = [
             (t.microseconds, t.number)
@@ -114,7 +114,7 @@ class Planner:
         design = state.design(number)
         return None if design is None else (number, design)
 
-    def _now(self, state: State, number: int, bottleneck: str) -> dict[str, Value]:
+    def _now(self, state: RunState, number: int, bottleneck: str) -> dict[str, Value]:
         verdict = state.verdict_of(number)
         now: dict[str, Value] = {**self._features, "bottleneck": bottleneck}
         now |= state.design(number) or {}
@@ -124,7 +124,7 @@ class Planner:
                 now["registers"] = verdict.resources.registers
         return now
 
-    def _tried(self, state: State) -> set[str]:
+    def _tried(self, state: RunState) -> set[str]:
         """Designs that were judged, and those that agents were asked for."""
         found: set[str] = set()
         for trial in state.done:

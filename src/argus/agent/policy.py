@@ -34,7 +34,7 @@ from argus.diagnostics.warning import warn
 from argus.files import owned
 from argus.files.documents import LONGEST, DocumentError, document
 from argus.runs.folder import data_folder
-from argus.runs.records import Change, Record, Value
+from argus.runs.records import Change, StrictModel, Value
 
 _KEPT_RUNS = 500
 """Names of merged runs that are remembered, so that none is merged twice."""
@@ -68,7 +68,7 @@ def _bounded(value: float) -> float:
     return max(-_LARGEST, min(_LARGEST, value))
 
 
-class Statistic(Record):
+class Statistic(StrictModel):
     """A mean over ``count`` trials."""
 
     mean: float = Field(ge=-_LARGEST, le=_LARGEST)
@@ -80,7 +80,7 @@ class Statistic(Record):
         return Statistic(mean=_bounded(mean), count=min(count, _MOST))
 
 
-class Advice(Record):
+class Advice(StrictModel):
     """A sentence; ``trials`` are those that it cites, of the run that gave it."""
 
     text: str = Field(max_length=10_000)
@@ -89,7 +89,7 @@ class Advice(Record):
     )
 
 
-class Policy(Record):
+class Policy(StrictModel):
     """The document. Keys are those of changes, without their first part."""
 
     version: Literal[1] = 1

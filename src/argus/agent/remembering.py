@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from argus.agent.interfaces import CandidateJudge
 from argus.agent.state import same_source
-from argus.runs.records import Candidate, Problem, Verdict
+from argus.runs.records import Candidate, JudgeVerdict, Problem
 
 
 class RememberingJudge:
@@ -18,9 +18,11 @@ class RememberingJudge:
 
     def __init__(self, judge: CandidateJudge) -> None:
         self._judge = judge
-        self._checked: dict[str, Verdict] = {}
+        self._checked: dict[str, JudgeVerdict] = {}
 
-    def check(self, problem: Problem, candidates: Sequence[Candidate]) -> list[Verdict]:
+    def check(
+        self, problem: Problem, candidates: Sequence[Candidate]
+    ) -> list[JudgeVerdict]:
         """Verdicts of the check, remembered where they say something."""
         names = [same_source(c) for c in candidates]
         new = {
@@ -35,13 +37,13 @@ class RememberingJudge:
 
     def evaluate(
         self, problem: Problem, candidates: Sequence[Candidate]
-    ) -> list[Verdict]:
+    ) -> list[JudgeVerdict]:
         """The judge's own evaluation, whatever is remembered."""
         return self._judge.evaluate(problem, candidates) if candidates else []
 
     def judged(
         self, problem: Problem, candidates: Sequence[Candidate], known: dict[str, int]
-    ) -> list[Verdict]:
+    ) -> list[JudgeVerdict]:
         """Verdicts in order. ``known``: programs that were judged, and their trials."""
         verdicts = self.check(problem, candidates)
         programs = {p: f"trial {n}" for p, n in known.items()}
@@ -63,7 +65,7 @@ class RememberingJudge:
         return verdicts
 
 
-def _whole(checked: Verdict, evaluated: Verdict) -> Verdict:
+def _whole(checked: JudgeVerdict, evaluated: JudgeVerdict) -> JudgeVerdict:
     """The evaluation, with what only the check said."""
     seconds = dict(checked.seconds)
     for stage, spent in evaluated.seconds.items():

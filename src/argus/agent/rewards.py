@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from typing import assert_never
 
-from argus.runs.records import Finding, Verdict
+from argus.runs.records import Finding, JudgeVerdict
 
 WORST = -1.0
 """A correct kernel that is far slower than its parent is no worse than a data race."""
@@ -31,7 +31,7 @@ _GRADES: tuple[tuple[str, float], ...] = (
 """By the first four characters of a finding's code."""
 
 
-def reward(verdict: Verdict, parent: float | None) -> float:
+def reward(verdict: JudgeVerdict, parent: float | None) -> float:
     """Reward of a verdict; ``parent`` is the parent's time in microseconds."""
     match verdict.status:
         case "rejected" | "refuted" | "unbuildable":
@@ -57,7 +57,7 @@ def grade(finding: Finding) -> float:
     return next(found, -0.5)
 
 
-def gain(verdict: Verdict, parent: float | None) -> float | None:
+def gain(verdict: JudgeVerdict, parent: float | None) -> float | None:
     """Log speed-up over the parent, capped at the speed of light; None if not known."""
     time = verdict.microseconds
     if time is None or parent is None or time <= 0.0:

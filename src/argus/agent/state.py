@@ -17,7 +17,7 @@ from argus.agent.policy import Policy
 from argus.agent.space import Design
 from argus.diagnostics import fail
 from argus.runs.artefacts import candidate_in
-from argus.runs.history import Trial, fastest, total
+from argus.runs.history import RunTrial, fastest, total
 from argus.runs.records import (
     Ablated,
     Asked,
@@ -27,13 +27,13 @@ from argus.runs.records import (
     Event,
     Finished,
     Judged,
+    JudgeVerdict,
     Learned,
     Lowered,
     Probed,
     Proposed,
     Resumed,
     Started,
-    Verdict,
 )
 
 START = "start"
@@ -47,7 +47,7 @@ def same_source(candidate: Candidate) -> str:
 
 
 @dataclass
-class State:
+class RunState:
     """A run in progress. ``base`` is the policy that it began with.
 
     ``finals`` are the trials of the last measurements, side by side. ``spent`` is what
@@ -58,7 +58,7 @@ class State:
     started: Started
     base: Policy
     policy: Policy
-    trials: dict[int, Trial] = field(default_factory=dict[int, Trial])
+    trials: dict[int, RunTrial] = field(default_factory=dict[int, RunTrial])
     candidates: dict[int, Candidate] = field(default_factory=dict[int, Candidate])
     ablations: dict[str, Ablated] = field(default_factory=dict[str, Ablated])
     finals: set[int] = field(default_factory=set[int])
@@ -69,7 +69,7 @@ class State:
     cold: bool = False
 
     @staticmethod
-    def begin(started: Started) -> State:
+    def begin(started: Started) -> RunState:
         """The state after the first event."""
         try:
             policy = Policy.model_validate(started.policy)
@@ -78,15 +78,15 @@ class State:
                 f"the record of {started.task.name} begins with a policy that is none"
             )
             raise fail("AG1003", None, text, notes=[str(error)]) from error
-        return State(started, policy, policy, cold=started.cold)
+        return RunState(started, policy, policy, cold=started.cold)
 
     @staticmethod
-    def rebuild(events: Sequence[Event], fetch: Callable[[str], bytes]) -> State:
+    def rebuild(events: Sequence[Event], fetch: Callable[[str], bytes]) -> RunState:
         """The state after all events; ``fetch`` gives artefacts."""
         first = events[0] if events else None
         if not isinstance(first, Started):
             raise fail("AG1003", None, "the record of the run has no beginning")
-        state = State.begin(first)
+        state = RunState.begin(first)
         for event in events[1:]:
             state.apply(event, fetch)
         return state
@@ -107,7 +107,7 @@ class State:
             case Proposed():
                 # A trial that was cut off may be planned again: what it took, it took.
                 asked = self._at(event.trial).asked
-                self._update(event.trial, Trial(event.trial, event, asked=asked))
+                self._update(event.trial, RunTrial(event.trial, event, asked=asked))
             case Asked():
                 before = self._at(event.trial)
                 after = replace(before, asked=(*before.asked, event))
@@ -144,10 +144,10 @@ class State:
             text = f"trial {event.trial} of the record of the run taught what cannot be"
             raise fail("AG1003", None, text, notes=[str(error)]) from error
 
-    def _at(self, number: int) -> Trial:
-        return self.trials.get(number) or Trial(number)
+    def _at(self, number: int) -> RunTrial:
+        return self.trials.get(number) or RunTrial(number)
 
-    def _update(self, number: int, trial: Trial) -> None:
+    def _update(self, number: int, trial: RunTrial) -> None:
         self.trials[number] = trial
 
     def policy_at(self, trials: int) -> Policy:
@@ -160,17 +160,17 @@ class State:
     # ---- questions -------------------------------------------------------------------
 
     @property
-    def done(self) -> list[Trial]:
+    def done(self) -> list[RunTrial]:
         """Trials that are complete, in order."""
         return [t for _, t in sorted(self.trials.items()) if t.finished]
 
     @property
-    def open(self) -> list[Trial]:
+    def open(self) -> list[RunTrial]:
         """Trials that were begun and are not complete, in order."""
         return [t for _, t in sorted(self.trials.items()) if not t.finished]
 
     @property
-    def best(self) -> Trial | None:
+    def best(self) -> RunTrial | None:
         """The fastest complete trial; among those of the last measurements, if any."""
         if self.finals:
             return fastest(self.trials[n] for n in sorted(self.finals))
@@ -206,7 +206,7 @@ class State:
         trial = None if number is None else self.trials.get(number)
         return trial.microseconds if trial else None
 
-    def verdict_of(self, number: int | None) -> Verdict | None:
+    def verdict_of(self, number: int | None) -> JudgeVerdict | None:
         """What the judge said of a trial's kernel."""
         trial = None if number is None else self.trials.get(number)
         return trial.verdict if trial else None

@@ -12,7 +12,7 @@ from argus.cli.output import Output, reporting
 
 if TYPE_CHECKING:
     from argus.ir.program import Program
-    from argus.kernels.library import Entry
+    from argus.kernels.library import LibraryEntry
 
 _NAME = "gemm"
 
@@ -41,7 +41,7 @@ def _step(out: Output, title: str = "") -> None:
         out.margin = 3
 
 
-def _compile(out: Output, entry: Entry) -> None:
+def _compile(out: Output, entry: LibraryEntry) -> None:
     from argus import compiler
     from argus.cli.subjects import entry_target
     from argus.evaluation.requests import request_for
@@ -104,7 +104,7 @@ def _inferred(program: Program) -> list[str]:
     return found
 
 
-def _interpret(out: Output, entry: Entry) -> None:
+def _interpret(out: Output, entry: LibraryEntry) -> None:
     from argus.cli.run import run_entry
     from argus.cli.subjects import SubjectOptions
 
@@ -121,7 +121,7 @@ def _interpret(out: Output, entry: Entry) -> None:
     )
 
 
-def _measure(out: Output, entry: Entry, device: str) -> None:
+def _measure(out: Output, entry: LibraryEntry, device: str) -> None:
     from argus.cli.bench import show_record
     from argus.cli.proving import proved_first
     from argus.cli.run import run_entry

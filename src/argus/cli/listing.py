@@ -11,7 +11,7 @@ from argus.cli.output import Output, reporting
 
 if TYPE_CHECKING:
     from argus.diagnostics import Json
-    from argus.kernels.library import Case, Entry
+    from argus.kernels.library import Case, LibraryEntry
 
 
 def list_library(
@@ -38,7 +38,7 @@ def list_library(
         out.line("`argus list NAME` shows the cases of one.")
 
 
-def _show_cases(out: Output, entry: Entry) -> None:
+def _show_cases(out: Output, entry: LibraryEntry) -> None:
     from argus.cli.subjects import cases_of
 
     out.line(f"{entry.name}: {entry.title}", style="bold", indent=2)
@@ -51,7 +51,7 @@ def _show_cases(out: Output, entry: Entry) -> None:
         out.line(f"  {number:>2}  {case.name}", indent=6)
 
 
-def _entry(entry: Entry) -> Json:
+def _entry(entry: LibraryEntry) -> Json:
     from argus.cli.subjects import entry_target
 
     target = entry_target(entry, None)
@@ -75,5 +75,5 @@ def _entry(entry: Entry) -> Json:
     }
 
 
-def _kernel(entry: Entry, case: Case, target: str) -> str:
+def _kernel(entry: LibraryEntry, case: Case, target: str) -> str:
     return entry.choose(case, target).kernel.name

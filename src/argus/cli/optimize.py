@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from argus.agent.interfaces import LoweringAgent
     from argus.agent.loop import Options
     from argus.agent.model.settings import ModelSettings
-    from argus.agent.state import State
+    from argus.agent.state import RunState
     from argus.diagnostics import Json
     from argus.evaluation.judge import Judge
     from argus.runs.records import Budget, Candidate, Finished, Task
@@ -209,7 +209,7 @@ def _begun(
     from argus.agent.policy import Policy, load, policy_file
     from argus.runs.folder import data_folder
     from argus.runs.records import Started
-    from argus.runs.store import Store
+    from argus.runs.store import RunStore
 
     policy = Policy() if cold else load(policy_file())
     # Names of other runs say nothing to this one.
@@ -223,14 +223,14 @@ def _begun(
         environment=_environment(judge, asked),
         cold=cold,
     )
-    return Store(data_folder() / "runs").create(started)
+    return RunStore(data_folder() / "runs").create(started)
 
 
 def _opened(name: str) -> Run:
     from argus.runs.folder import data_folder
-    from argus.runs.store import Store
+    from argus.runs.store import RunStore
 
-    return Store(data_folder() / "runs").open(name)
+    return RunStore(data_folder() / "runs").open(name)
 
 
 def _hung(run: Run) -> frozenset[str]:
@@ -331,7 +331,7 @@ def _best(run: Run) -> dict[str, Candidate]:
     return {found.started.task.name: candidate_in(raw)}
 
 
-def _write(state: State, path: Path, task: Task) -> Path:
+def _write(state: RunState, path: Path, task: Task) -> Path:
     from argus.agent.writing import as_file
     from argus.cli.progress import kind
     from argus.files.writing import write_text
@@ -345,7 +345,7 @@ def _write(state: State, path: Path, task: Task) -> Path:
     return path
 
 
-def _result(run: Run, state: State, end: Finished) -> dict[str, Json]:
+def _result(run: Run, state: RunState, end: Finished) -> dict[str, Json]:
     from argus.runs.records import FileProblem
 
     problem = state.started.task.problem

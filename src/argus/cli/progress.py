@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from argus.agent.state import State
+from argus.agent.state import RunState
 from argus.cli.output import Output
 from argus.report.words import duration, share
 from argus.runs.history import taken_out
@@ -22,11 +22,11 @@ from argus.runs.records import (
     FileProblem,
     Finished,
     Judged,
+    JudgeVerdict,
     Learned,
     Lowered,
     Problem,
     Proposed,
-    Verdict,
 )
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 
-def kind(verdict: Verdict) -> str:
+def kind(verdict: JudgeVerdict) -> str:
     """Whether a verdict's time is "measured" or "predicted"."""
     return "measured" if verdict.measured is not None else "predicted"
 
@@ -74,7 +74,7 @@ class Progress:
         # Not a string: rich would read what stands in brackets as its own markup.
         return Text(printable(" · ".join(words)))
 
-    def watch(self, event: Event, state: State) -> None:
+    def watch(self, event: Event, state: RunState) -> None:
         """Show an event."""
         match event:
             case Proposed():
@@ -96,7 +96,7 @@ class Progress:
             case _:
                 pass
 
-    def _say(self, state: State, doing: str) -> None:
+    def _say(self, state: RunState, doing: str) -> None:
         done = f"{len(state.done)}"
         if state.budget.trials is not None:
             done += f"/{state.budget.trials}"
@@ -110,7 +110,7 @@ class Progress:
             parts.append(f"${spent.usd:.2f}")
         self._doing = parts
 
-    def _trial(self, event: Learned, state: State) -> None:
+    def _trial(self, event: Learned, state: RunState) -> None:
         """One line: number, what was tried, its time, the reward, the best so far."""
         if not self._head:
             self._head = True
@@ -137,7 +137,7 @@ def settled(out: Output, problem: Problem) -> None:
             out.line(f"{name} is not searched: {why}", indent=2)
 
 
-def summary(out: Output, state: State, end: Finished) -> None:
+def summary(out: Output, state: RunState, end: Finished) -> None:
     """The result of a run: times, ablation, and what they are."""
     out.line()
     best, start = state.best, state.trials.get(0)

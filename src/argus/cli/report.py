@@ -42,9 +42,9 @@ def report(
     with reporting("report", json_output) as out:
         from argus.report.write import report_path, write_report
         from argus.runs.folder import data_folder
-        from argus.runs.store import Store
+        from argus.runs.store import RunStore
 
-        store = Store(data_folder() / "runs")
+        store = RunStore(data_folder() / "runs")
         with store.read(name) as run:
             path = output or report_path(run.id)
             write_report(run, store.state(run), path)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from argus.diagnostics import Json
     from argus.evaluation.arrays import Statistics
     from argus.evaluation.oracle import OracleVerdict
-    from argus.kernels.library import Case, Entry
+    from argus.kernels.library import Case, LibraryEntry
 
 _SHOWN = 5
 """Mistakes of one case that are printed."""
@@ -82,7 +82,7 @@ def run(
 
 def run_entry(
     out: Output,
-    entry: Entry,
+    entry: LibraryEntry,
     selection: SubjectOptions,
     seed: int,
     where: str,
@@ -104,7 +104,7 @@ def run_entry(
 
 def _case(
     out: Output,
-    entry: Entry,
+    entry: LibraryEntry,
     case: Case,
     selection: SubjectOptions,
     seed: int,

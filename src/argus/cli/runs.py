@@ -14,9 +14,9 @@ from argus.cli.output import Output, reporting
 
 if TYPE_CHECKING:
     from argus.diagnostics import Json
-    from argus.runs.history import History, Trial
+    from argus.runs.history import History, RunTrial
     from argus.runs.records import Candidate
-    from argus.runs.store import Run, Store
+    from argus.runs.store import Run, RunStore
 
 runs = typer.Typer(
     no_args_is_help=True,
@@ -166,11 +166,11 @@ def export(
             out.line(f"{len(list(folder.iterdir()))} files of {run.id} in {folder}")
 
 
-def _store() -> Store:
+def _store() -> RunStore:
     from argus.runs.folder import data_folder
-    from argus.runs.store import Store
+    from argus.runs.store import RunStore
 
-    return Store(data_folder() / "runs")
+    return RunStore(data_folder() / "runs")
 
 
 def _history(run: Run) -> History:
@@ -185,7 +185,7 @@ def _candidate(run: Run, name: str) -> Candidate:
     return candidate_in(run.get(name))
 
 
-def _trial_of(found: History, number: int, name: str) -> Trial:
+def _trial_of(found: History, number: int, name: str) -> RunTrial:
     from argus.diagnostics import fail
 
     trial = found.trial(number)
@@ -194,7 +194,7 @@ def _trial_of(found: History, number: int, name: str) -> Trial:
     return trial
 
 
-def _side(text: str) -> tuple[str, Candidate, Trial]:
+def _side(text: str) -> tuple[str, Candidate, RunTrial]:
     """A name to show, the kernel, and its trial, of RUN or RUN:TRIAL."""
     from argus.diagnostics import fail
     from argus.files.typed import natural
@@ -219,7 +219,7 @@ def _word(value: object) -> str:
     return "-" if value is None else str(value)
 
 
-def _time(trial: Trial | None) -> str:
+def _time(trial: RunTrial | None) -> str:
     verdict = trial.verdict if trial else None
     if verdict is None:
         return "not judged"
@@ -240,7 +240,7 @@ def _in_short(found: History) -> str:
     return text
 
 
-def _line(trial: Trial) -> str:
+def _line(trial: RunTrial) -> str:
     what = trial.proposal.optimisation if trial.proposal else "the start"
     edit = trial.proposal.edit if trial.proposal else {}
     knobs = " ".join(f"{k}={v}" for k, v in edit.items())
@@ -255,7 +255,7 @@ def _line(trial: Trial) -> str:
     return text
 
 
-def _show_trial(out: Output, run: Run, found: History, trial: Trial) -> None:
+def _show_trial(out: Output, run: Run, found: History, trial: RunTrial) -> None:
     from argus.runs.summary import row
 
     out.data["trial"] = {
@@ -290,7 +290,7 @@ def _show_trial(out: Output, run: Run, found: History, trial: Trial) -> None:
         out.raw(candidate.source)
 
 
-def _conversations(trial: Trial) -> list[tuple[str, str]]:
+def _conversations(trial: RunTrial) -> list[tuple[str, str]]:
     """What a language model was asked in a trial: a name, and the artefact.
 
     Those that were cut off are numbered; the others are "kernel" and "advice".
@@ -305,7 +305,7 @@ def _conversations(trial: Trial) -> list[tuple[str, str]]:
 
 
 def _show_requests(
-    out: Output, run: Run, found: History, trial: Trial | None = None
+    out: Output, run: Run, found: History, trial: RunTrial | None = None
 ) -> None:
     """How often a language model was asked, and what that took."""
     from argus.runs.conversations import requests

@@ -30,7 +30,7 @@ from argus.cli.output import Output, reporting
 
 if TYPE_CHECKING:
     from argus.agent.session import Desk
-    from argus.runs.records import Record
+    from argus.runs.records import StrictModel
 
 _FILE = "A kernel file; parsed, never executed."
 _MAYBE_FILE = "A kernel file, else the one to change."
@@ -183,7 +183,7 @@ def _teller(out: Output) -> Callable[[str], None]:
     return tell
 
 
-def _answered(out: Output, answer: Record, *, right: bool) -> None:
+def _answered(out: Output, answer: StrictModel, *, right: bool) -> None:
     """The answer as the command's JSON; ``right``: whether the kernel is."""
     found = answer.plain()
     out.data.update({k: v for k, v in found.items() if k != "ok"})  # the command's own

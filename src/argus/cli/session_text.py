@@ -26,21 +26,21 @@ if TYPE_CHECKING:
         Profiled,
         Row,
         Standing,
-        Started,
+        StartedRun,
         Submitted,
         Tested,
         Time,
     )
     from argus.cli.output import Output
-    from argus.runs.records import Record
+    from argus.runs.records import StrictModel
 
 
-def show(out: Output, answer: Record) -> None:
+def show(out: Output, answer: StrictModel) -> None:
     """The answer as text, by its type; field by field where it has no text yet."""
     from argus.agent.session import results as r
 
     match answer:
-        case r.Started():
+        case r.StartedRun():
             started(out, answer)
         case r.Next():
             proposed(out, answer)
@@ -69,7 +69,7 @@ def show(out: Output, answer: Record) -> None:
             out.fields([(name, json.dumps(value)) for name, value in fields])
 
 
-def started(out: Output, a: Started) -> None:
+def started(out: Output, a: StartedRun) -> None:
     """The task."""
     out.line(f"{a.task}: {a.where}", style="bold", indent=2)
     out.line(a.description, indent=2)

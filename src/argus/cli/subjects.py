@@ -26,10 +26,10 @@ from argus.evaluation.requests import (
 )
 from argus.files.typed import natural
 from argus.ir.dtypes import DTYPES, DType
-from argus.kernels.library import LIBRARY, Case, Entry
+from argus.kernels.library import LIBRARY, Case, LibraryEntry
 from argus.lang import library as inlines
 from argus.lang.kernel import InlineFunction, Kernel, load_kernels
-from argus.specialisations import Space
+from argus.specialisations import SpecialisationSpace
 from argus.targets import DEFAULT_TARGET
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class CommandSubject:
     case: Case | None = None
     scalars: Mapping[str, float] = field(default_factory=dict[str, float])
     sizes: Mapping[str, int] = field(default_factory=dict[str, int])
-    space: Space | None = None
+    space: SpecialisationSpace | None = None
 
     @property
     def defaults(self) -> dict[str, int | float]:
@@ -73,7 +73,7 @@ class CommandSubject:
     @property
     def is_whole(self) -> bool:
         """Whether the options leave every specialisation open."""
-        return self.space == Space.of(self.request.kernel.signature)
+        return self.space == SpecialisationSpace.of(self.request.kernel.signature)
 
     @property
     def label(self) -> str:
@@ -97,7 +97,7 @@ def is_file(source: str) -> bool:
     return source.endswith(".py") or "/" in source or os.path.isfile(source)
 
 
-def entry_named(name: str) -> Entry:
+def entry_named(name: str) -> LibraryEntry:
     """The library's entry. Raises ArgusError AG0909 for an unknown name."""
     if name in LIBRARY:
         return LIBRARY[name]
@@ -111,12 +111,12 @@ def entry_named(name: str) -> Entry:
     )
 
 
-def cases_of(entry: Entry) -> tuple[Case, ...]:
+def cases_of(entry: LibraryEntry) -> tuple[Case, ...]:
     """All cases in the order of their numbers: small ones first."""
     return (*entry.small, *entry.large)
 
 
-def case_named(entry: Entry, text: str) -> Case:
+def case_named(entry: LibraryEntry, text: str) -> Case:
     """A case by number or name. Raises ArgusError AG0908 for one that there is not."""
     cases = cases_of(entry)
     number = natural(text)
@@ -133,7 +133,7 @@ def case_named(entry: Entry, text: str) -> Case:
     )
 
 
-def resized(entry: Entry, case: Case, sizes: Mapping[str, int]) -> Case:
+def resized(entry: LibraryEntry, case: Case, sizes: Mapping[str, int]) -> Case:
     """A case with other sizes. Raises ArgusError AG0908 for an unknown dimension."""
     if not sizes:
         return case
@@ -151,7 +151,7 @@ def resized(entry: Entry, case: Case, sizes: Mapping[str, int]) -> Case:
     return replace(case, name=name, sizes=whole)
 
 
-def entry_target(entry: Entry, target: str | None) -> str:
+def entry_target(entry: LibraryEntry, target: str | None) -> str:
     """The target asked for, or the entry's best. Raises ArgusError for no target."""
     if target is not None:
         return target_named(target).name
@@ -159,7 +159,7 @@ def entry_target(entry: Entry, target: str | None) -> str:
 
 
 def entry_cases(
-    entry: Entry, selection: SubjectOptions, default: Iterable[Case]
+    entry: LibraryEntry, selection: SubjectOptions, default: Iterable[Case]
 ) -> list[Case]:
     """Cases that the options select; `default` ones if none is named."""
     sizes = parse_sizes(selection.sizes)
@@ -171,7 +171,7 @@ def entry_cases(
 
 
 def entry_subjects(
-    entry: Entry, selection: SubjectOptions, default: Iterable[Case]
+    entry: LibraryEntry, selection: SubjectOptions, default: Iterable[Case]
 ) -> list[CommandSubject]:
     """Each distinct specialisation of the selected cases, with the first such case."""
     target = entry_target(entry, selection.target)
@@ -241,7 +241,7 @@ def _file_subject(kernel: Kernel, selection: SubjectOptions) -> CommandSubject:
     target = DEFAULT_TARGET if selection.target is None else selection.target
     facts = contiguous_facts(kernel, shapes)
     request = Request(kernel, dtypes, statics, target_named(target).name, facts)
-    space = Space.of(kernel.signature).restricted(types, sizes)
+    space = SpecialisationSpace.of(kernel.signature).restricted(types, sizes)
     return CommandSubject(request, None, scalars, whole, space)
 
 

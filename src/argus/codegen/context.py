@@ -21,7 +21,7 @@ from argus.codegen.code import CppExpression
 from argus.codegen.errors import CodegenError
 from argus.codegen.names import Identifiers
 from argus.codegen.scalars import ScalarTypes
-from argus.codegen.storage import Array, RegisterArrays, layout_of
+from argus.codegen.storage import RegisterArray, RegisterArrays, layout_of
 from argus.codegen.writer import Reserved, Writer
 from argus.ir import ops as o
 from argus.ir.expr import Const, Expr, ScalarType, Sym, evaluate, lift
@@ -229,7 +229,7 @@ class Emission:
 
     # --------------------------------------------------------------- registers
 
-    def array(self, tile: o.Tile) -> Array:
+    def array(self, tile: o.Tile) -> RegisterArray:
         """The register array of a tile."""
         return self.storage.array(tile)
 

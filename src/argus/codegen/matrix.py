@@ -10,7 +10,7 @@ from argus.codegen.code import call, plus
 from argus.codegen.code import name as named
 from argus.codegen.context import TID, Emission, RegisterIteration, num_regs
 from argus.codegen.errors import CodegenError
-from argus.codegen.storage import Array
+from argus.codegen.storage import RegisterArray
 from argus.ir import ops as o
 from argus.ir.expr import Expr, Sym
 from argus.ir.memory import SharedView
@@ -44,7 +44,7 @@ def _record(plan: WgmmaPlan | MmaPlan, family: str) -> Instruction:
     return record
 
 
-def _wgmma(cx: Emission, op: o.Dot, plan: WgmmaPlan, result: Array) -> None:
+def _wgmma(cx: Emission, op: o.Dot, plan: WgmmaPlan, result: RegisterArray) -> None:
     """All instructions of one dot, k outermost, so that accumulators alternate."""
     if not isinstance(op.b, SharedView):
         raise CodegenError("B of wgmma is in shared memory")
@@ -59,7 +59,7 @@ def _wgmma(cx: Emission, op: o.Dot, plan: WgmmaPlan, result: Array) -> None:
     if record.function != written:
         raise CodegenError(f"{record.function} where operands ask for {written}")
     name = record.function
-    a_array: Array | None = None
+    a_array: RegisterArray | None = None
     desc_a = ""
     if isinstance(op.a, SharedView):
         if plan.a is None:
@@ -128,7 +128,7 @@ def wgmma_wait(cx: Emission, op: o.WgmmaWait) -> None:
         cx.out.line(f"argus_wgmma_tie<{num_regs(tile)}>({array});")
 
 
-def _mma(cx: Emission, op: o.Dot, plan: MmaPlan, result: Array) -> None:
+def _mma(cx: Emission, op: o.Dot, plan: MmaPlan, result: RegisterArray) -> None:
     """mma.sync on register operands, in the plan's order, as a loop where it is one."""
     if not (isinstance(op.a, o.Tile) and isinstance(op.b, o.Tile)):
         raise CodegenError("mma.sync takes its operands from registers")

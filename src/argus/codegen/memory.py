@@ -27,7 +27,7 @@ from argus.codegen.code import (
 from argus.codegen.context import TID, Emission, Ints, RegisterIteration
 from argus.codegen.errors import CodegenError
 from argus.codegen.registers import assign, at, both_halves, encoded, raw, read
-from argus.codegen.storage import Array, layout_of
+from argus.codegen.storage import RegisterArray, layout_of
 from argus.codegen.vectors import Vector, vector_of
 from argus.ir import ops as o
 from argus.ir.codec import bit_pattern
@@ -162,10 +162,10 @@ def _fill_bits(cx: Emission, fill: Expr, dtype: DType, *, pair: bool) -> CppExpr
 def spread(
     cx: Emission,
     vector: Vector,
-    target: Array,
+    target: RegisterArray,
     step: RegisterIteration,
     width: int,
-    mask: Array | None,
+    mask: RegisterArray | None,
     fill: CppExpression,
 ) -> list[str]:
     """Lines that put the components of ``v`` into registers, under the mask if any."""
@@ -205,7 +205,11 @@ def spread(
 
 
 def _load_pairs(
-    cx: Emission, op: o.LoadGlobal, plan: VectorPlan, target: Array, stream: bool
+    cx: Emission,
+    op: o.LoadGlobal,
+    plan: VectorPlan,
+    target: RegisterArray,
+    stream: bool,
 ) -> None:
     """Two 2-byte loads into each word of a packed tile."""
     tensor = op.view.tensor
@@ -309,7 +313,7 @@ def store_halves(
 
 def _store(
     cx: Emission,
-    source: Array,
+    source: RegisterArray,
     step: RegisterIteration,
     regs: Ints,
     width: int,
@@ -331,7 +335,11 @@ def _store(
 
 
 def components(
-    cx: Emission, vector: Vector, source: Array, step: RegisterIteration, regs: Ints
+    cx: Emission,
+    vector: Vector,
+    source: RegisterArray,
+    step: RegisterIteration,
+    regs: Ints,
 ) -> list[CppExpression]:
     """The components of a vector whose first element is in registers ``regs``."""
     found: list[CppExpression] = []
@@ -362,7 +370,7 @@ def _shifted(value: CppExpression, byte: int) -> CppExpression:
 def _reduction(
     cx: Emission,
     op: o.StoreGlobal,
-    source: Array,
+    source: RegisterArray,
     step: RegisterIteration,
     regs: Ints,
     width: int,

@@ -27,7 +27,7 @@ from argus.codegen.context import (
 )
 from argus.codegen.errors import CodegenError
 from argus.codegen.registers import assign, at, decoded, read
-from argus.codegen.storage import Array, layout_of
+from argus.codegen.storage import RegisterArray, layout_of
 from argus.ir import ops as o
 from argus.ir.dtypes import DTYPES, DType
 from argus.ir.expr import Expr, lift
@@ -111,7 +111,7 @@ def reduce(cx: Emission, op: o.Reduce) -> None:
 def _in_thread(
     cx: Emission,
     fn: str,
-    array: Array,
+    array: RegisterArray,
     dtype: DType,
     step: RegisterIteration,
     groups: Ints,
@@ -143,7 +143,7 @@ def _in_thread(
 def _inner_loop(
     cx: Emission,
     fn: str,
-    array: Array,
+    array: RegisterArray,
     dtype: DType,
     step: RegisterIteration,
     rest: Ints,
@@ -174,7 +174,7 @@ def _accumulate(fn: str, dtype: DType, chain: int, value: CppExpression) -> str:
 
 def _nested_read(
     cx: Emission,
-    array: Array,
+    array: RegisterArray,
     step: RegisterIteration,
     inner: RegisterIteration,
     table: Ints,
@@ -192,13 +192,13 @@ def _nested_read(
 
 def _wide(
     cx: Emission, result: o.Tile, computed: DType
-) -> tuple[Array, Callable[[], None]]:
+) -> tuple[RegisterArray, Callable[[], None]]:
     """Where results go, and what to print after: encoded results need a stop-over."""
     array = cx.array(result)
     if not array.dtype.encoded:
         return array, lambda: None
     (fresh,) = cx.fresh_arrays(f"{array.name}_wide")
-    wide = Array(fresh, DTYPES["f32"], array.regs)
+    wide = RegisterArray(fresh, DTYPES["f32"], array.regs)
     cx.out.line(wide.declaration)
 
     def finish() -> None:
@@ -326,8 +326,8 @@ def scan(cx: Emission, op: o.Scan) -> None:
 
 def _scan_turn(
     cx: Emission,
-    array: Array,
-    into: Array,
+    array: RegisterArray,
+    into: RegisterArray,
     dtype: DType,
     step: RegisterIteration,
     own: Ints,

@@ -22,7 +22,7 @@ from argus.codegen.code import (
 )
 from argus.codegen.context import Emission, Ints, Irregular, RegisterIteration
 from argus.codegen.expressions import float_literal, literal
-from argus.codegen.storage import Array
+from argus.codegen.storage import RegisterArray
 from argus.ir.dtypes import DType
 from argus.ir.expr import Const, Expr, Sym
 from argus.ir.numerics import arithmetic
@@ -38,7 +38,7 @@ def compute_type(dtype: DType) -> str:
 
 
 def at(
-    cx: Emission, array: Array | str, step: RegisterIteration, table: Ints
+    cx: Emission, array: RegisterArray | str, step: RegisterIteration, table: Ints
 ) -> CppExpression:
     """``name[index]`` for array elements (words of a packed array)."""
     held = array if isinstance(array, str) else array.name
@@ -46,7 +46,7 @@ def at(
 
 
 def read(
-    cx: Emission, array: Array, step: RegisterIteration, regs: Ints
+    cx: Emission, array: RegisterArray, step: RegisterIteration, regs: Ints
 ) -> CppExpression:
     """The element in register ``regs``, in its compute type."""
     if not array.packed:
@@ -58,7 +58,7 @@ def read(
 
 
 def raw(
-    cx: Emission, array: Array, step: RegisterIteration, regs: Ints
+    cx: Emission, array: RegisterArray, step: RegisterIteration, regs: Ints
 ) -> CppExpression:
     """The element in register ``regs`` as memory holds it."""
     if array.packed:
@@ -77,7 +77,7 @@ def encoded(dtype: DType, value: CppExpression) -> CppExpression:
 
 
 def read_bits(
-    cx: Emission, array: Array, step: RegisterIteration, regs: Ints
+    cx: Emission, array: RegisterArray, step: RegisterIteration, regs: Ints
 ) -> CppExpression:
     """The 16 bits of an element of a packed array, zero-extended."""
     word = at(cx, array, step, regs // 2)
@@ -120,7 +120,7 @@ def assign(place: CppExpression, value: CppExpression) -> str:
     return f"{place.bare} = {value.bare};"
 
 
-def fill(cx: Emission, array: Array, count: int, value: Value) -> None:
+def fill(cx: Emission, array: RegisterArray, count: int, value: Value) -> None:
     """Set registers 0 .. count-1 of ``array``, each to its ``value``."""
     if array.packed:
         _fill_pairs(cx, array, count, value)
@@ -130,7 +130,7 @@ def fill(cx: Emission, array: Array, count: int, value: Value) -> None:
         _fill(cx, array, count, value)
 
 
-def _fill(cx: Emission, array: Array, count: int, value: Value) -> None:
+def _fill(cx: Emission, array: RegisterArray, count: int, value: Value) -> None:
     """Of an array with an element in each of its own."""
     # A packed operand reads the same half in each turn only if a turn has both.
     group = 1
@@ -144,7 +144,7 @@ def _fill(cx: Emission, array: Array, count: int, value: Value) -> None:
     )
 
 
-def _fill_pairs(cx: Emission, array: Array, count: int, value: Value) -> None:
+def _fill_pairs(cx: Emission, array: RegisterArray, count: int, value: Value) -> None:
     """Of an array with two elements in a word."""
 
     def pair(step: RegisterIteration) -> list[str]:
@@ -161,7 +161,7 @@ def _fill_pairs(cx: Emission, array: Array, count: int, value: Value) -> None:
 
 
 def _fill_in_groups(
-    cx: Emission, array: Array, count: int, value: Value, group: int
+    cx: Emission, array: RegisterArray, count: int, value: Value, group: int
 ) -> bool:
     """Print the fill as a loop of ``group`` statements; False if it is none."""
 
@@ -172,14 +172,16 @@ def _fill_in_groups(
     return cx.try_loop(count // group, body)
 
 
-def move(cx: Emission, target: Array, source: Array, registers: Ints) -> None:
+def move(
+    cx: Emission, target: RegisterArray, source: RegisterArray, registers: Ints
+) -> None:
     """``target[r] = source[registers[r]]`` without changing a bit."""
     identity = np.array_equal(registers, np.arange(len(registers)))
     if target is source:
         if identity:
             return
         (copy,) = cx.fresh_arrays(f"{source.name}_old")
-        held = Array(copy, source.dtype, source.regs)
+        held = RegisterArray(copy, source.dtype, source.regs)
         cx.out.line(held.declaration)
         move(cx, held, source, np.arange(source.regs))
         source = held
@@ -213,7 +215,7 @@ def move(cx: Emission, target: Array, source: Array, registers: Ints) -> None:
         cx.out.line(assign(at(cx, target, last, last.values), bits))
 
 
-def copy(cx: Emission, target: Array, source: Array) -> None:
+def copy(cx: Emission, target: RegisterArray, source: RegisterArray) -> None:
     """Copy a whole array, word by word."""
     if target is source:
         return
@@ -223,9 +225,13 @@ def copy(cx: Emission, target: Array, source: Array) -> None:
     )
 
 
-def parallel_copy(cx: Emission, pairs: list[tuple[Array, Array]]) -> None:
+def parallel_copy(
+    cx: Emission, pairs: list[tuple[RegisterArray, RegisterArray]]
+) -> None:
     """``targets = sources`` all at once: none is overwritten before it is read."""
-    waiting: list[tuple[Array, Array]] = [(t, s) for t, s in pairs if t is not s]
+    waiting: list[tuple[RegisterArray, RegisterArray]] = [
+        (t, s) for t, s in pairs if t is not s
+    ]
     while waiting:
         ready = next(
             (p for p in waiting if not any(p[0] is s for _, s in waiting)), None
@@ -235,16 +241,16 @@ def parallel_copy(cx: Emission, pairs: list[tuple[Array, Array]]) -> None:
             waiting.remove(ready)
             continue
         # Only cycles are left: save one target, and let its readers read the copy.
-        target: Array = waiting[0][0]
+        target: RegisterArray = waiting[0][0]
         (name,) = cx.fresh_arrays(f"{target.name}_old")
-        saved = Array(name, target.dtype, target.regs)
+        saved = RegisterArray(name, target.dtype, target.regs)
         cx.out.line(saved.declaration)
         copy(cx, saved, target)
         waiting = [(t, saved if s is target else s) for t, s in waiting]
 
 
 def element_symbol(
-    cx: Emission, array: Array, step: RegisterIteration, regs: Ints
+    cx: Emission, array: RegisterArray, step: RegisterIteration, regs: Ints
 ) -> Sym:
     """The element in register ``regs`` as a symbol of an integer expression."""
     return cx.opaque(read(cx, array, step, regs), compute_type(array.dtype))

@@ -23,7 +23,7 @@ from argus.codegen.memory import (
     vector_plan,
 )
 from argus.codegen.registers import assign, at, both_halves
-from argus.codegen.storage import Array
+from argus.codegen.storage import RegisterArray
 from argus.codegen.vectors import vector_of
 from argus.ir import ops as o
 from argus.ir.expr import lift
@@ -60,7 +60,7 @@ def load_shared(cx: Emission, op: o.LoadShared) -> None:
 
 
 def _load_shared_pairs(
-    cx: Emission, plan: VectorPlan, target: Array, view: SharedView
+    cx: Emission, plan: VectorPlan, target: RegisterArray, view: SharedView
 ) -> None:
     offsets = _vector_offsets(cx, view, plan)
 
@@ -116,7 +116,7 @@ def _vector_offsets(cx: Emission, view: SharedView, plan: VectorPlan) -> Offsets
 
 
 def _matrices(
-    cx: Emission, view: SharedView, plan: VectorPlan, array: Array, family: str
+    cx: Emission, view: SharedView, plan: VectorPlan, array: RegisterArray, family: str
 ) -> None:
     """Ldmatrix or stmatrix: each lane gives the address of one row of one matrix."""
     trans = plan.instruction.endswith("trans")

@@ -29,7 +29,7 @@ _Path = tuple[tuple[int, int], ...]
 
 
 @dataclass
-class Array:
+class RegisterArray:
     """One register array: ``name[length]``, packed two to a word for 16-bit types."""
 
     name: str
@@ -63,12 +63,12 @@ def layout_of(tile: o.Tile) -> Fragment:
 class RegisterArrays:
     """``array(tile)``, and ``declared[block, index]``: what to declare before an op."""
 
-    declared: dict[tuple[int, int], list[Array]] = field(
-        default_factory=dict[tuple[int, int], list[Array]]
+    declared: dict[tuple[int, int], list[RegisterArray]] = field(
+        default_factory=dict[tuple[int, int], list[RegisterArray]]
     )
-    _arrays: dict[int, Array] = field(default_factory=dict[int, Array])
+    _arrays: dict[int, RegisterArray] = field(default_factory=dict[int, RegisterArray])
 
-    def array(self, tile: o.Tile) -> Array:
+    def array(self, tile: o.Tile) -> RegisterArray:
         """The array that holds ``tile``."""
         return self._arrays[tile.id]
 
@@ -76,7 +76,7 @@ class RegisterArrays:
         """True when both tiles are one array."""
         return self._arrays[a.id] is self._arrays[b.id]
 
-    def put(self, tile: o.Tile, array: Array) -> None:
+    def put(self, tile: o.Tile, array: RegisterArray) -> None:
         """Record the array of a tile."""
         self._arrays[tile.id] = array
 
@@ -194,11 +194,11 @@ def _common(paths: list[_Path]) -> tuple[int, int]:
     return (paths[0][depth][0], min(p[depth][1] for p in paths))
 
 
-def _array(found: list[tuple[o.Tile, _Path]], names: Identifiers) -> Array:
+def _array(found: list[tuple[o.Tile, _Path]], names: Identifiers) -> RegisterArray:
     tiles = [tile for tile, _ in found]
     types = {tile.dtype for tile in tiles}
     if len(types) != 1:
         raise CodegenError(f"tiles of different types share registers: {tiles}")
     regs = max(layout_of(tile).num_regs for tile in tiles)
     named = next((t.name for t in tiles if t.name != "t"), tiles[0].name)
-    return Array(names.unique(named), tiles[0].dtype, regs)
+    return RegisterArray(names.unique(named), tiles[0].dtype, regs)

@@ -37,7 +37,7 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class SnippetLine:
     """One line beside the gutter; `number` is None for a line of marks."""
 
     number: int | None
@@ -48,7 +48,7 @@ class Row:
 class Snippet:
     """The rows, and the last line number among them."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[SnippetLine, ...]
     last_line: int
 
 
@@ -92,7 +92,7 @@ def _end(source: SourceText, span: Span) -> tuple[int, int]:
 
 def _one_line(
     number: int, text: str, columns: tuple[int, int], mark: Mark, width: int
-) -> list[Row]:
+) -> list[SnippetLine]:
     start, end = columns
     left = cells(text[: start - 1])
     size = max(1, cells(text[start - 1 : end - 1]) if end > start else 1)
@@ -100,7 +100,7 @@ def _one_line(
     left -= shift
     marks = " " * left + mark.character * max(1, min(size, width - left))
     return [
-        Row(number, ((shown, "plain"),)),
+        SnippetLine(number, ((shown, "plain"),)),
         *_labelled(marks, mark, left, width),
     ]
 
@@ -120,24 +120,26 @@ def _fit(text: str, left: int, size: int, width: int) -> tuple[str, int]:
     return kept.rstrip() + (_CUT if rest else ""), shift
 
 
-def _labelled(marks: str, mark: Mark, left: int, width: int) -> list[Row]:
+def _labelled(marks: str, mark: Mark, left: int, width: int) -> list[SnippetLine]:
     """The row of marks with the label beside it, or below it where it is too long."""
     style, label = mark.style, mark.label
     if not label:
-        return [Row(None, ((marks, style),))]
+        return [SnippetLine(None, ((marks, style),))]
     if cells(marks) + 1 + cells(label) <= width and "\n" not in label:
-        return [Row(None, ((f"{marks} {printable(label)}", style),))]
+        return [SnippetLine(None, ((f"{marks} {printable(label)}", style),))]
     indent = max(0, min(left, width - _LEAST_LABEL))
     return [
-        Row(None, ((marks, style),)),
+        SnippetLine(None, ((marks, style),)),
         *(
-            Row(None, ((f"{' ' * indent}{line}".rstrip(), style),))
+            SnippetLine(None, ((f"{' ' * indent}{line}".rstrip(), style),))
             for line in wrap(label, width - indent)
         ),
     ]
 
 
-def _several_lines(source: SourceText, span: Span, mark: Mark, width: int) -> list[Row]:
+def _several_lines(
+    source: SourceText, span: Span, mark: Mark, width: int
+) -> list[SnippetLine]:
     style = mark.style
     room = width - 2  # the rail and the space after it
     opening = source.lines[span.line - 1]
@@ -146,8 +148,8 @@ def _several_lines(source: SourceText, span: Span, mark: Mark, width: int) -> li
     if before.strip():  # the span starts in the middle of a line: lead the rail there
         left = min(cells(before), room - 1)
         rows = [
-            Row(span.line, (("  ", "plain"), (text, "plain"))),
-            Row(None, ((f" {'_' * (left + 1)}{mark.character}", style),)),
+            SnippetLine(span.line, (("  ", "plain"), (text, "plain"))),
+            SnippetLine(None, ((f" {'_' * (left + 1)}{mark.character}", style),)),
         ]
     else:
         rows = [_railed(span.line, "/", text, style)]
@@ -160,8 +162,8 @@ def _several_lines(source: SourceText, span: Span, mark: Mark, width: int) -> li
     return [*rows, *_labelled(marks, mark, 0, width)]
 
 
-def _railed(number: int | None, rail: str, text: str, style: Style) -> Row:
-    return Row(number, ((rail, style), (f" {text}" if text else "", "plain")))
+def _railed(number: int | None, rail: str, text: str, style: Style) -> SnippetLine:
+    return SnippetLine(number, ((rail, style), (f" {text}" if text else "", "plain")))
 
 
 def _middle(first: int, last: int) -> list[int | None]:

@@ -14,7 +14,7 @@ from argus.diagnostics import fail
 from argus.evaluation.device import launch_and_wait, prepare
 from argus.evaluation.oracle import judge
 from argus.evaluation.timing import ROUNDS, Timing, time_interleaved, working
-from argus.kernels.library import Case, Entry
+from argus.kernels.library import Case, LibraryEntry
 from argus.model.peaks import peak_of
 
 OURS = "argus"
@@ -46,7 +46,7 @@ class BenchRecord:
 
 
 def bench(
-    entry: Entry,
+    entry: LibraryEntry,
     case: Case,
     device: str,
     *,
@@ -84,7 +84,7 @@ def bench(
 
 
 def record(
-    entry: Entry,
+    entry: LibraryEntry,
     case: Case,
     *,
     kernel: str,

@@ -16,7 +16,7 @@ from argus.diagnostics import ArgusError, fail
 from argus.evaluation.arrays import TorchArrays
 from argus.evaluation.oracle import Inputs, OracleVerdict, judge, make_inputs
 from argus.kernels.entry import choose
-from argus.kernels.library import Case, Choice, Entry
+from argus.kernels.library import Case, KernelChoice, LibraryEntry
 from argus.runtime.driver import DeviceInfo, cuda_driver, target_of
 from argus.runtime.launch import LoadedKernel, PreparedLaunch
 
@@ -25,7 +25,7 @@ from argus.runtime.launch import LoadedKernel, PreparedLaunch
 class DeviceCall:
     """A case ready to launch: call ``prepared`` as often as wanted."""
 
-    choice: Choice
+    choice: KernelChoice
     inputs: Inputs
     loaded: LoadedKernel
     prepared: PreparedLaunch
@@ -86,7 +86,7 @@ def require_device(what: str) -> DeviceInfo:
 
 
 def prepare(
-    entry: Entry,
+    entry: LibraryEntry,
     case: Case,
     *,
     seed: int = 0,
@@ -111,7 +111,7 @@ def prepare(
 
 
 def run_on_device(
-    entry: Entry,
+    entry: LibraryEntry,
     case: Case,
     *,
     seed: int = 0,

@@ -26,7 +26,7 @@ from argus.ir.divisors import Given, fact_requirements
 from argus.ir.fingerprint import fingerprint
 from argus.ir.program import Program
 from argus.lang.kernel import Kernel
-from argus.specialisations import Form, Space
+from argus.specialisations import Form, SpecialisationSpace
 
 MOST_FORMS = 1024
 """Forms that are looked at; the others are named as left out."""
@@ -57,14 +57,17 @@ class Become:
 class Explored:
     """All that the members of a space become; ``left`` forms were not looked at."""
 
-    space: Space
+    space: SpecialisationSpace
     programs: Mapping[str, Become]
     refused: Mapping[tuple[str, str], Become]
     left: int
 
 
 def explore(
-    kernel: Kernel, statics: Mapping[str, object], target: str, space: Space
+    kernel: Kernel,
+    statics: Mapping[str, object],
+    target: str,
+    space: SpecialisationSpace,
 ) -> Explored:
     """Place members of the space until it is known what each of them becomes."""
     return _Explorer(kernel, statics, target, space).run()
@@ -72,7 +75,11 @@ def explore(
 
 class _Explorer:
     def __init__(
-        self, kernel: Kernel, statics: Mapping[str, object], target: str, space: Space
+        self,
+        kernel: Kernel,
+        statics: Mapping[str, object],
+        target: str,
+        space: SpecialisationSpace,
     ) -> None:
         self.kernel = kernel
         self.statics = statics

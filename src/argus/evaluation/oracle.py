@@ -22,7 +22,7 @@ from typing import Any
 from argus.diagnostics import fail
 from argus.evaluation.arrays import Arrays, NumpyArrays
 from argus.ir.dtypes import DType
-from argus.kernels.library import Argument, Case, Entry
+from argus.kernels.library import Argument, Case, LibraryEntry
 
 OUTLIER = 16.0
 """An element may be off by this many tolerances of its row's size. Rounding errors are
@@ -112,7 +112,7 @@ class OracleVerdict:
         return found + [f"the input {name} was overwritten" for name in self.changed]
 
 
-def make_inputs(entry: Entry, case: Case, library: Arrays) -> Inputs:
+def make_inputs(entry: LibraryEntry, case: Case, library: Arrays) -> Inputs:
     """Draw the inputs of a case and poison its outputs.
 
     Raises ArgusError AG0908 for a case that is larger than the machine's memory.
@@ -167,7 +167,7 @@ def draw(argument: Argument, library: Arrays) -> Any:
             raise ValueError(f"{argument.name} is drawn as {other!r}")
 
 
-def judge(entry: Entry, case: Case, inputs: Inputs) -> OracleVerdict:
+def judge(entry: LibraryEntry, case: Case, inputs: Inputs) -> OracleVerdict:
     """Compare the outputs with the reference, and the inputs with their copies."""
     reference = expected(entry, case, inputs)
     return compared(inputs, reference, dict.fromkeys(reference, entry.tolerance))
@@ -186,7 +186,7 @@ def exact_inputs(inputs: Inputs) -> dict[str, Any]:
     }
 
 
-def expected(entry: Entry, case: Case, inputs: Inputs) -> dict[str, Any]:
+def expected(entry: LibraryEntry, case: Case, inputs: Inputs) -> dict[str, Any]:
     """The reference's outputs in fp64, by name."""
     return entry.reference(inputs.library.module, exact_inputs(inputs), case)
 

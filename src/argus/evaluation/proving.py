@@ -47,7 +47,7 @@ from argus.evaluation.specialised import (
 )
 from argus.ir.annotations import Expect, annotations_of
 from argus.lang.kernel import Kernel
-from argus.specialisations import Space
+from argus.specialisations import SpecialisationSpace
 from argus.verify.verdict import (
     Assumption,
     Obligation,
@@ -98,7 +98,7 @@ def proved_all(
     kernel: Kernel,
     statics: Mapping[str, object],
     target: str,
-    space: Space | None = None,
+    space: SpecialisationSpace | None = None,
     *,
     fresh: bool = False,
 ) -> Proof:
@@ -109,7 +109,7 @@ def proved_all(
     Cached on disk unless ``fresh``. Raises ArgusError where no specialisation is a
     program, and where none is with (or without) one of the optional tensors.
     """
-    space = space or Space.of(kernel.signature)
+    space = space or SpecialisationSpace.of(kernel.signature)
     request = Request(kernel, {}, statics, target)
     key = ("all specialisations", space.key)
     known = None if fresh else kept_proof(request, *key)
@@ -191,7 +191,7 @@ def _proof(request: Request, shared: SharedOrder) -> Proof:
     return replace(proof, report=report, replayed=True)
 
 
-def _is_best(space: Space, box: Box) -> bool:
+def _is_best(space: SpecialisationSpace, box: Box) -> bool:
     most = tuple(max(numbers) for numbers in space.levels(box.form))
     return box.high == most
 

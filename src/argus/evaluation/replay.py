@@ -44,7 +44,7 @@ from argus.ir.memory import GlobalTensor
 from argus.ir.program import GRID_SIZE, Program, ScalarParam
 from argus.ir.walk import walk
 from argus.lang.kernel import literal
-from argus.verify.evidence import Counterexample, Operand
+from argus.verify.evidence import Counterexample, OperandElement
 from argus.verify.verdict import Obligation, Report, Verdict
 
 MOST_ELEMENTS = 1 << 24
@@ -305,7 +305,7 @@ def _probe(program: Program, inputs: _Inputs, found: Counterexample) -> bool | N
 
 
 def _origin(
-    program: Program, operand: Operand
+    program: Program, operand: OperandElement
 ) -> tuple[GlobalTensor, tuple[int, ...]] | None:
     """The one input tensor whose dimensions the tag gives, and the element's place."""
     inputs = [

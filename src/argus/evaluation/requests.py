@@ -9,12 +9,14 @@ from math import prod
 from argus.compiler import Request
 from argus.diagnostics import fail
 from argus.ir.dtypes import DTYPES, DType
-from argus.kernels.entry import Case, Choice, Entry, choose
+from argus.kernels.entry import Case, KernelChoice, LibraryEntry, choose
 from argus.lang.kernel import Kernel
-from argus.specialisations import Space, divisor, facts_of
+from argus.specialisations import SpecialisationSpace, divisor, facts_of
 
 
-def request_for(entry: Entry, case: Case, target: str) -> tuple[Request, Choice]:
+def request_for(
+    entry: LibraryEntry, case: Case, target: str
+) -> tuple[Request, KernelChoice]:
     """The specialisation for contiguous arguments of a case, and the choice behind it.
 
     Raises like :func:`choose`.
@@ -47,7 +49,7 @@ def contiguous_facts(
         name: [divisor(prod(shape[i + 1 :])) for i in range(len(shape))]
         for name, shape in shapes.items()
     }
-    chosen = Space.of(kernel.signature).member(form, shapes, strides)
+    chosen = SpecialisationSpace.of(kernel.signature).member(form, shapes, strides)
     return facts_of(kernel.signature, chosen)
 
 

@@ -19,7 +19,7 @@ from argus.evaluation.requests import request_for, with_statics
 from argus.interpret import ArgumentError, Fault, run
 from argus.interpret.machine import Schedule
 from argus.ir.program import Program
-from argus.kernels.library import Case, Entry
+from argus.kernels.library import Case, LibraryEntry
 
 SM_COUNT = 4
 """Multiprocessors that persistent kernels see: few, so that a block does some tiles."""
@@ -45,7 +45,7 @@ class Simulation:
 
 
 def simulate(
-    entry: Entry,
+    entry: LibraryEntry,
     case: Case,
     target: str,
     *,

@@ -11,14 +11,14 @@ from collections.abc import Iterable, Sequence
 from argus.compiler import Request
 from argus.evaluation.exploring import Box
 from argus.ir.dtypes import DType
-from argus.specialisations import DIVISORS, Row, Space
+from argus.specialisations import DIVISORS, InnermostDimension, SpecialisationSpace
 from argus.verify.verdict import Placed, Specialised, Verdict
 
 _MOST = 3
 """Alternatives that are told one by one."""
 
 
-def space_words(space: Space) -> str:
+def space_words(space: SpecialisationSpace) -> str:
     """What calls may choose, choice by choice."""
     parts = [
         f"{name} {_either(_type_words(types))}"
@@ -36,7 +36,7 @@ def space_words(space: Space) -> str:
     return "; ".join(parts) or "calls choose nothing"
 
 
-def box_words(space: Space, box: Box) -> str:
+def box_words(space: SpecialisationSpace, box: Box) -> str:
     """The members of a box: what they have and others have not."""
     types = {n: box.form.get(n) for n in space.types}
     parts = [
@@ -48,7 +48,7 @@ def box_words(space: Space, box: Box) -> str:
     return ", ".join(parts) or "every call"
 
 
-def several_words(space: Space, boxes: Sequence[Box]) -> str:
+def several_words(space: SpecialisationSpace, boxes: Sequence[Box]) -> str:
     """Like `box_words`, of several boxes together."""
     forms = _form_words(space, boxes)
     rows = list(dict.fromkeys(", ".join(_row_words(space, b)) for b in boxes))
@@ -79,7 +79,7 @@ def _chosen(name: str, dtype: DType | None, choices: Sequence[DType | None]) -> 
     return f"{name} given" if only else f"{name} {dtype.name}"
 
 
-def _form_words(space: Space, boxes: Sequence[Box]) -> list[str]:
+def _form_words(space: SpecialisationSpace, boxes: Sequence[Box]) -> list[str]:
     """The forms of these boxes, without the tensors that make no difference."""
     names = [n for n, types in space.types.items() if len(types) > 1]
     forms = {tuple(b.form.get(n) for n in names) for b in boxes}
@@ -102,14 +102,14 @@ def _form_words(space: Space, boxes: Sequence[Box]) -> list[str]:
 # -------------------------------------------------------------------------------- rows
 
 
-def _divided(space: Space, row: Row) -> list[str]:
-    """What the numbers of a row divide, in the order of `Space.levels`."""
+def _divided(space: SpecialisationSpace, row: InnermostDimension) -> list[str]:
+    """What the numbers of a row divide, in the order of `levels` of the space."""
     strides = f"the strides of {', '.join(_tall(space, row))}"
     found = [] if row.stride is None else [strides]
     return found if row.extent is None else [*found, row.dim]
 
 
-def _row_words(space: Space, box: Box) -> list[str]:
+def _row_words(space: SpecialisationSpace, box: Box) -> list[str]:
     low, high = list(box.low), list(box.high)
     parts: list[str] = []
     for row in space.at(box.form, box.high).rows:
@@ -154,7 +154,7 @@ def specialised_of(request: Request, verdict: Verdict) -> Specialised:
 
 def specialisation_words(request: Request) -> str:
     """The one specialisation that a request is."""
-    space = Space.of(request.kernel.signature)
+    space = SpecialisationSpace.of(request.kernel.signature)
     form, facts = request.dtypes, request.facts
     numbers: list[int] = []
     top = [max(n) for n in space.levels(form)]
@@ -167,7 +167,7 @@ def specialisation_words(request: Request) -> str:
     return box_words(space, Box(form, tuple(numbers), tuple(top)))
 
 
-def _tall(space: Space, row: Row) -> list[str]:
+def _tall(space: SpecialisationSpace, row: InnermostDimension) -> list[str]:
     """The tensors of a row that have strides."""
     rank = {t.name: len(t.dims) for t in space.signature.tensors}
     return [name for name in row.tensors if rank[name] > 1]

@@ -45,7 +45,7 @@ _LAST = 2.0**-22
 
 
 @dataclass(frozen=True)
-class Function:
+class ScalarFunction:
     """``result`` is "same" (promoted operand type), "bool", or "float" (needs float).
 
     ``cuda`` is a template over {0}, {1}, {2}. ``numpy`` computes in f32, i32, i64 or
@@ -116,7 +116,7 @@ def _fma(a: Any, b: Any, c: Any) -> Any:
 
 
 _ALL = (
-    Function(
+    ScalarFunction(
         "add",
         2,
         "{0} + {1}",
@@ -124,7 +124,7 @@ _ALL = (
         wrapping="argus_add({0}, {1})",
         law="add",
     ),
-    Function(
+    ScalarFunction(
         "sub",
         2,
         "{0} - {1}",
@@ -132,7 +132,7 @@ _ALL = (
         wrapping="argus_sub({0}, {1})",
         law="sub",
     ),
-    Function(
+    ScalarFunction(
         "mul",
         2,
         "{0} * {1}",
@@ -140,7 +140,7 @@ _ALL = (
         wrapping="argus_mul({0}, {1})",
         law="mul",
     ),
-    Function(
+    ScalarFunction(
         "div",
         2,
         "{0} / {1}",
@@ -151,7 +151,7 @@ _ALL = (
         issue=9.0,
         special=True,
     ),
-    Function(
+    ScalarFunction(
         "fdiv",
         2,
         "__fdividef({0}, {1})",
@@ -163,7 +163,7 @@ _ALL = (
         special=True,
         error=Error(_LAST, low=0.001, high=1000.0),
     ),
-    Function(
+    ScalarFunction(
         "floordiv",
         2,
         "argus_floordiv({0}, {1})",
@@ -173,13 +173,15 @@ _ALL = (
         issue=20.0,
         bends=True,
     ),
-    Function(
+    ScalarFunction(
         "mod", 2, "argus_mod({0}, {1})", np.mod, real=False, law="mod", issue=20.0
     ),
-    Function("fma", 3, "fmaf({0}, {1}, {2})", _fma, "float", False, law="fma"),
-    Function("neg", 1, "-{0}", lambda a: -a, wrapping="argus_neg({0})", law="neg"),
-    Function("abs", 1, "argus_abs({0})", np.abs),
-    Function(
+    ScalarFunction("fma", 3, "fmaf({0}, {1}, {2})", _fma, "float", False, law="fma"),
+    ScalarFunction(
+        "neg", 1, "-{0}", lambda a: -a, wrapping="argus_neg({0})", law="neg"
+    ),
+    ScalarFunction("abs", 1, "argus_abs({0})", np.abs),
+    ScalarFunction(
         "maximum",
         2,
         "argus_max({0}, {1})",
@@ -187,7 +189,7 @@ _ALL = (
         law="maximum",
         bends=True,
     ),
-    Function(
+    ScalarFunction(
         "minimum",
         2,
         "argus_min({0}, {1})",
@@ -195,7 +197,7 @@ _ALL = (
         law="minimum",
         bends=True,
     ),
-    Function(
+    ScalarFunction(
         "exp",
         1,
         "__expf({0})",
@@ -208,7 +210,7 @@ _ALL = (
         error=Error(2.0**-15, low=-80, high=80),
         bends=True,
     ),
-    Function(
+    ScalarFunction(
         "exp2",
         1,
         "argus_exp2({0})",
@@ -221,7 +223,7 @@ _ALL = (
         error=Error(_LAST, low=-120, high=120),
         bends=True,
     ),
-    Function(
+    ScalarFunction(
         "log",
         1,
         "__logf({0})",
@@ -233,7 +235,7 @@ _ALL = (
         special=True,
         error=Error(2.0**-20, 2.0**-21, 1e-30),
     ),
-    Function(
+    ScalarFunction(
         "log2",
         1,
         "__log2f({0})",
@@ -245,7 +247,7 @@ _ALL = (
         special=True,
         error=Error(2.0**-20, 2.0**-21, 1e-30),
     ),
-    Function(
+    ScalarFunction(
         "sqrt",
         1,
         "sqrtf({0})",
@@ -257,7 +259,7 @@ _ALL = (
         issue=4.0,
         special=True,
     ),
-    Function(
+    ScalarFunction(
         "rsqrt",
         1,
         "rsqrtf({0})",
@@ -269,7 +271,7 @@ _ALL = (
         special=True,
         error=Error(_LAST, 0.0, 1e-30),
     ),
-    Function(
+    ScalarFunction(
         "rcp",
         1,
         "argus_rcp({0})",
@@ -281,7 +283,7 @@ _ALL = (
         special=True,
         error=Error(_LAST, low=1e-30),
     ),
-    Function(
+    ScalarFunction(
         "tanh",
         1,
         "tanhf({0})",
@@ -293,7 +295,7 @@ _ALL = (
         error=Error(2.0**-21),
         bends=True,
     ),
-    Function(
+    ScalarFunction(
         "tanh_approx",
         1,
         "argus_tanh({0})",
@@ -304,7 +306,7 @@ _ALL = (
         error=Error(2.0**-10),
         bends=True,
     ),
-    Function(
+    ScalarFunction(
         "erf",
         1,
         "erff({0})",
@@ -315,7 +317,7 @@ _ALL = (
         error=Error(2.0**-21),
         bends=True,
     ),
-    Function(
+    ScalarFunction(
         "sin",
         1,
         "sinf({0})",
@@ -326,7 +328,7 @@ _ALL = (
         error=Error(2.0**-21, 2.0**-21, -50, 50),
         bends=True,
     ),
-    Function(
+    ScalarFunction(
         "cos",
         1,
         "cosf({0})",
@@ -337,7 +339,7 @@ _ALL = (
         error=Error(2.0**-21, 2.0**-21, -50, 50),
         bends=True,
     ),
-    Function(
+    ScalarFunction(
         "expm1",
         1,
         "expm1f({0})",
@@ -347,7 +349,7 @@ _ALL = (
         issue=20.0,
         error=Error(2.0**-21, low=-80, high=80),
     ),
-    Function(
+    ScalarFunction(
         "log1p",
         1,
         "log1pf({0})",
@@ -357,7 +359,7 @@ _ALL = (
         issue=20.0,
         error=Error(2.0**-21, low=-0.999),
     ),
-    Function(
+    ScalarFunction(
         "atan",
         1,
         "atanf({0})",
@@ -367,23 +369,23 @@ _ALL = (
         issue=20.0,
         error=Error(2.0**-21),
     ),
-    Function("floor", 1, "floorf({0})", np.floor, "float", False, bends=True),
-    Function("ceil", 1, "ceilf({0})", np.ceil, "float", False, bends=True),
-    Function("round", 1, "rintf({0})", np.rint, "float", False, bends=True),
-    Function("eq", 2, "{0} == {1}", lambda a, b: a == b, "bool", bends=True),
-    Function("ne", 2, "{0} != {1}", lambda a, b: a != b, "bool", bends=True),
-    Function("lt", 2, "{0} < {1}", lambda a, b: a < b, "bool", bends=True),
-    Function("le", 2, "{0} <= {1}", lambda a, b: a <= b, "bool", bends=True),
-    Function("gt", 2, "{0} > {1}", lambda a, b: a > b, "bool", bends=True),
-    Function("ge", 2, "{0} >= {1}", lambda a, b: a >= b, "bool", bends=True),
-    Function("and", 2, "{0} & {1}", lambda a, b: a & b, real=False),
-    Function("or", 2, "{0} | {1}", lambda a, b: a | b, real=False),
-    Function("xor", 2, "{0} ^ {1}", lambda a, b: a ^ b, real=False),
-    Function("not", 1, "!{0}", np.logical_not, "bool"),
-    Function("where", 3, "{0} ? {1} : {2}", np.where, law="where", bends=True),
+    ScalarFunction("floor", 1, "floorf({0})", np.floor, "float", False, bends=True),
+    ScalarFunction("ceil", 1, "ceilf({0})", np.ceil, "float", False, bends=True),
+    ScalarFunction("round", 1, "rintf({0})", np.rint, "float", False, bends=True),
+    ScalarFunction("eq", 2, "{0} == {1}", lambda a, b: a == b, "bool", bends=True),
+    ScalarFunction("ne", 2, "{0} != {1}", lambda a, b: a != b, "bool", bends=True),
+    ScalarFunction("lt", 2, "{0} < {1}", lambda a, b: a < b, "bool", bends=True),
+    ScalarFunction("le", 2, "{0} <= {1}", lambda a, b: a <= b, "bool", bends=True),
+    ScalarFunction("gt", 2, "{0} > {1}", lambda a, b: a > b, "bool", bends=True),
+    ScalarFunction("ge", 2, "{0} >= {1}", lambda a, b: a >= b, "bool", bends=True),
+    ScalarFunction("and", 2, "{0} & {1}", lambda a, b: a & b, real=False),
+    ScalarFunction("or", 2, "{0} | {1}", lambda a, b: a | b, real=False),
+    ScalarFunction("xor", 2, "{0} ^ {1}", lambda a, b: a ^ b, real=False),
+    ScalarFunction("not", 1, "!{0}", np.logical_not, "bool"),
+    ScalarFunction("where", 3, "{0} ? {1} : {2}", np.where, law="where", bends=True),
 )
 
-FUNCTIONS: dict[str, Function] = {f.name: f for f in _ALL}
+FUNCTIONS: dict[str, ScalarFunction] = {f.name: f for f in _ALL}
 
 
 def law(name: str) -> Law:

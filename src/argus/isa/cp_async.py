@@ -7,7 +7,13 @@ mbarrier. Nothing here is seen by other threads before a barrier follows the wai
 
 from __future__ import annotations
 
-from argus.isa.record import ALL_TARGETS, Constraints, Cost, Effects, Instruction
+from argus.isa.record import (
+    ALL_TARGETS,
+    Constraints,
+    Effects,
+    Instruction,
+    InstructionCost,
+)
 from argus.isa.text import asm, device
 
 __all__ = ["SIZES", "function_name", "records"]
@@ -43,7 +49,7 @@ def _copy(size: int) -> Instruction:
         function=function,
         cuda=device(f"void {function}(u32 smem, void const* gmem, bool valid)", body),
         effects=Effects(("[gmem]",), ("[smem]",), "generic", "cp_async_group"),
-        cost=Cost(bytes=size),
+        cost=InstructionCost(bytes=size),
         source=_SECTION + "cp.async (src-size)",
         constraints=Constraints(
             alignment=(("smem", size), ("gmem", size)),

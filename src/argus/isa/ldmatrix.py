@@ -14,9 +14,9 @@ from argus.isa.record import (
     ALL_TARGETS,
     HOPPER,
     Constraints,
-    Cost,
     Effects,
     Instruction,
+    InstructionCost,
 )
 from argus.isa.text import asm, device
 from argus.layout import WARP_LANES
@@ -95,7 +95,7 @@ def _record(load: bool, count: int, trans: bool) -> Instruction:
         cuda=device(signature, body),
         effects=effects,
         # One wavefront of 128 bytes per matrix when its rows lie in distinct banks.
-        cost=Cost(bytes=128 * count),
+        cost=InstructionCost(bytes=128 * count),
         source=f"PTX ISA, Warp Level Matrix Load/Store Instructions: {verb}",
         constraints=Constraints(
             alignment=(("smem", ROW_BYTES),),

@@ -13,9 +13,9 @@ from argus.isa.record import (
     ALL_TARGETS,
     HOPPER,
     Constraints,
-    Cost,
     Effects,
     Instruction,
+    InstructionCost,
     Ordinary,
 )
 from argus.isa.text import asm, device
@@ -58,7 +58,7 @@ def _stream_load() -> Instruction:
         function="argus_ldg_stream_16",
         cuda=device("int4 argus_ldg_stream_16(void const* p)", body + "\nreturn v;"),
         effects=Effects(("[p]",), (), "generic"),
-        cost=Cost(bytes=16),
+        cost=InstructionCost(bytes=16),
         source=_MOVE + "ld",
         constraints=Constraints(alignment=(("p", 16),)),
     )
@@ -83,7 +83,7 @@ def _stream_store() -> Instruction:
         function="argus_stg_stream_16",
         cuda=device("void argus_stg_stream_16(void* p, int4 v)", body),
         effects=Effects(("v",), ("[p]",), "generic"),
-        cost=Cost(bytes=16),
+        cost=InstructionCost(bytes=16),
         source=_MOVE + "st",
         constraints=Constraints(alignment=(("p", 16),)),
     )
@@ -138,7 +138,7 @@ def _reduce(form: Reduction) -> Instruction:
         function=function,
         cuda=device(f"void {function}({pointer} p, {ctype} v)", body),
         effects=Effects(("v", "[p]"), ("[p]",), "generic"),
-        cost=Cost(bytes=size),
+        cost=InstructionCost(bytes=size),
         source="PTX ISA, Parallel Synchronization and Communication: red",
         constraints=Constraints(
             alignment=(("p", size),),

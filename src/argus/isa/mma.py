@@ -11,7 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from argus.isa.matrix import ELEMENTS, MatrixElement
-from argus.isa.record import ALL_TARGETS, Constraints, Cost, Effects, Instruction
+from argus.isa.record import (
+    ALL_TARGETS,
+    Constraints,
+    Effects,
+    Instruction,
+    InstructionCost,
+)
 from argus.isa.text import asm, device
 from argus.layout import WARP_LANES
 
@@ -76,7 +82,7 @@ def _record(of: MatrixElement) -> Instruction:
         function=function,
         cuda=device(f"void {function}(float* d, u32 const* a, u32 const* b)", body),
         effects=Effects(("d", "a", "b"), ("d",)),
-        cost=Cost(flops=2 * ROWS * COLUMNS * of.depth),
+        cost=InstructionCost(flops=2 * ROWS * COLUMNS * of.depth),
         source="PTX ISA, Warp Level Matrix Multiply-Accumulate Instructions: mma",
         constraints=Constraints(
             shape=(("m", ROWS), ("n", COLUMNS), ("k", of.depth)),

@@ -23,9 +23,9 @@ __all__ = [
     "Awaits",
     "Completes",
     "Constraints",
-    "Cost",
     "Effects",
     "Instruction",
+    "InstructionCost",
     "Ordinary",
     "Proxy",
     "Scope",
@@ -112,7 +112,7 @@ class Constraints:
 
 
 @dataclass(frozen=True)
-class Cost:
+class InstructionCost:
     """What one execution takes.
 
     `bytes`: moved by the whole group; `flops`: by the whole group, a multiply-add being
@@ -140,6 +140,6 @@ class Instruction:
     cuda: str
     effects: Effects
     source: str
-    cost: Cost = Cost()
+    cost: InstructionCost = InstructionCost()
     constraints: Constraints = Constraints()
     needs: tuple[str, ...] = ()

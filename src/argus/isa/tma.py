@@ -23,7 +23,7 @@ from argus.isa.boxes import (
     swizzles_text,
     violations,
 )
-from argus.isa.record import HOPPER, Constraints, Cost, Effects, Instruction
+from argus.isa.record import HOPPER, Constraints, Effects, Instruction, InstructionCost
 from argus.isa.text import asm, computed, device
 
 __all__ = [
@@ -215,7 +215,7 @@ def _prefetch() -> Instruction:
             asm("prefetch.tensormap [%0];", inputs=['"l"(map)']),
         ),
         effects=Effects(("[map]",)),
-        cost=Cost(bytes=128),
+        cost=InstructionCost(bytes=128),
         source=_SECTION + "prefetch.tensormap",
         constraints=Constraints(alignment=(("map", 64),), rules=(_MAP_RULE,)),
         needs=("TensorMap",),

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from argus.isa.descriptor import operand_addresses
 from argus.isa.matrix import ELEMENTS, MatrixElement
-from argus.isa.record import HOPPER, Constraints, Cost, Effects, Instruction
+from argus.isa.record import HOPPER, Constraints, Effects, Instruction, InstructionCost
 from argus.isa.registers import WARPGROUP
 from argus.isa.text import asm, device, joined
 from argus.layout import WARP_LANES, WGMMA_MAX_N
@@ -128,7 +128,7 @@ def record(function: str) -> Instruction | None:
             shape=(("m", ROWS), ("n", n), ("k", of.depth)),
             rules=tuple(rules),
         ),
-        cost=Cost(a_bytes + b_bytes, 2 * ROWS * n * of.depth),
+        cost=InstructionCost(a_bytes + b_bytes, 2 * ROWS * n * of.depth),
         source=_SECTION + "wgmma.mma_async",
     )
 

@@ -43,7 +43,7 @@ class Argument:
 
 
 @dataclass(frozen=True)
-class Choice:
+class KernelChoice:
     """How a case is run: the kernel form, its static and its scalar arguments."""
 
     kernel: Kernel
@@ -60,7 +60,7 @@ class Work:
 
 
 @dataclass(frozen=True)
-class Entry:
+class LibraryEntry:
     """One library kernel.
 
     ``arguments(case)`` lists tensor arguments in order; ``tables`` fills arguments that
@@ -77,7 +77,7 @@ class Entry:
     name: str
     title: str
     arguments: Callable[[Case], tuple[Argument, ...]]
-    choose: Callable[[Case, str], Choice]
+    choose: Callable[[Case, str], KernelChoice]
     reference: Callable[[Any, Arrays, Case], Arrays]
     work: Callable[[Case], Work]
     small: tuple[Case, ...]
@@ -102,7 +102,7 @@ class Entry:
     """Options that it has beside those of its cases."""
 
 
-def choose(entry: Entry, case: Case, target: str) -> Choice:
+def choose(entry: LibraryEntry, case: Case, target: str) -> KernelChoice:
     """The form of the kernel that the library uses for a case.
 
     Raises ArgusError AG0602 for a target that the entry does not support.

@@ -21,15 +21,15 @@ from pkgutil import iter_modules
 from types import ModuleType
 
 import argus.kernels
-from argus.kernels.entry import Argument, Case, Choice, Entry, Work
+from argus.kernels.entry import Argument, Case, KernelChoice, LibraryEntry, Work
 
 __all__ = [
     "FAMILIES",
     "LIBRARY",
     "Argument",
     "Case",
-    "Choice",
-    "Entry",
+    "KernelChoice",
+    "LibraryEntry",
     "Work",
     "parts",
 ]
@@ -48,5 +48,7 @@ def parts(kind: str) -> Iterator[ModuleType]:
             yield import_module(name)
 
 
-LIBRARY: dict[str, Entry] = {e.name: e for p in parts("entry") for e in p.ENTRIES}
+LIBRARY: dict[str, LibraryEntry] = {
+    e.name: e for p in parts("entry") for e in p.ENTRIES
+}
 """Entries by name."""

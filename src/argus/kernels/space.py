@@ -18,7 +18,7 @@ from math import prod
 from random import Random
 from typing import ClassVar
 
-from argus.kernels.entry import Case, Choice, Entry, choose
+from argus.kernels.entry import Case, KernelChoice, LibraryEntry, choose
 from argus.lang.kernel import literal
 from argus.runs.records import Candidate, LibraryProblem, Problem, Value
 
@@ -77,7 +77,7 @@ class Form:
     after: tuple[str, ...] = ()
     via: str = ""
 
-    def chosen(self, choice: Choice) -> Design:
+    def chosen(self, choice: KernelChoice) -> Design:
         """The design that a choice of the library is, all knobs written out."""
         defaults = {s.name: literal(s.default) for s in choice.kernel.signature.statics}
         knobs = {**defaults, **choice.statics}
@@ -104,7 +104,7 @@ class DesignSpace(ABC):
     """A design space. Subclasses say what is in it; the walk is the same for all."""
 
     name: ClassVar[str]
-    entries: ClassVar[Mapping[str, Entry]] = {}
+    entries: ClassVar[Mapping[str, LibraryEntry]] = {}
     """Entries of the library whose problems are searched here, by name."""
     forms: ClassVar[Mapping[str, Form]]
     knobs: ClassVar[Mapping[str, Knob]]

@@ -68,7 +68,7 @@ class ArithmeticCondition:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ComparisonCondition:
     """Two operands and one of ``== != < <= > >=``."""
 
     of: type[ast.cmpop]
@@ -102,7 +102,9 @@ class Junction:
     operands: tuple[Expression, ...]
 
 
-Expression = Literal | Name | ArithmeticCondition | Comparison | Member | Not | Junction
+Expression = (
+    Literal | Name | ArithmeticCondition | ComparisonCondition | Member | Not | Junction
+)
 
 
 # -------------------------------------------------------------------------- evaluation
@@ -144,7 +146,7 @@ def _truth(e: Expression, features: Mapping[str, Value]) -> ConditionOutcome:
             inner = _truth(operand, features)
             value = None if inner.value is None else not inner.value
             return ConditionOutcome(value, inner.why)
-        case Comparison(of, left, right, text):
+        case ComparisonCondition(of, left, right, text):
             sides = _value(left, features), _value(right, features)
             found = _two(_COMPARISONS[of], *sides, text)
             return _outcome(found, e, features)
@@ -188,7 +190,7 @@ def _value(e: Expression, features: Mapping[str, Value]) -> Value | _UnknownValu
         case ArithmeticCondition(of, left, right):
             sides = _value(left, features), _value(right, features)
             return _two(_ARITHMETIC[of], *sides, "arithmetic")
-        case Comparison() | Member() | Not() | Junction():
+        case ComparisonCondition() | Member() | Not() | Junction():
             outcome = _truth(e, features)
             return (
                 _UnknownValue(outcome.why) if outcome.value is None else outcome.value
@@ -222,7 +224,7 @@ def _outcome(
         return ConditionOutcome(None, found.why)
     known = sorted(_names(e) & features.keys())
     used = ", ".join(f"{n} is {features[n]!r}" for n in known)
-    text = e.text if isinstance(e, Comparison | Member) else ""
+    text = e.text if isinstance(e, ComparisonCondition | Member) else ""
     return ConditionOutcome(bool(found), " where ".join(x for x in (text, used) if x))
 
 
@@ -295,7 +297,7 @@ def _comparison(
     if type(op) not in _COMPARISONS:
         raise ConditionError(f"`is` cannot stand in a condition: {whole!r}")
     text = ast.unparse(ast.Compare(left, [op], [right]))
-    return Comparison(type(op), _read(left, whole), _read(right, whole), text)
+    return ComparisonCondition(type(op), _read(left, whole), _read(right, whole), text)
 
 
 def _names(e: Expression) -> set[str]:
@@ -306,7 +308,9 @@ def _names(e: Expression) -> set[str]:
             return {name}
         case Not(operand):
             return _names(operand)
-        case ArithmeticCondition(_, left, right) | Comparison(_, left, right, _):
+        case ArithmeticCondition(_, left, right) | ComparisonCondition(
+            _, left, right, _
+        ):
             return _names(left) | _names(right)
         case Member(left, options, _, _):
             return _names(left).union(*(_names(o) for o in options))

@@ -33,7 +33,7 @@ from argus.files.reading import LONGEST, Reader
 
 if TYPE_CHECKING:
     from argus.diagnostics import Json
-    from argus.runs.records import Record
+    from argus.runs.records import StrictModel
 
 VERSION = 1
 """Of the errors' form; the same as that of ``--json``."""
@@ -148,7 +148,7 @@ async def _report(
                 await context.report_progress(float(steps), None, text)
 
 
-def _answered(answer: Record) -> CallToolResult:
+def _answered(answer: StrictModel) -> CallToolResult:
     """The answer in its schema, and the same as text."""
     plain = answer.plain()
     text = json.dumps(plain, indent=2, ensure_ascii=False)

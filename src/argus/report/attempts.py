@@ -15,8 +15,8 @@ from typing import Any
 from argus.diagnostics import ArgusError
 from argus.runs.artefacts import candidate_in
 from argus.runs.conversations import read
-from argus.runs.history import History, Trial
-from argus.runs.records import Candidate, Verdict
+from argus.runs.history import History, RunTrial
+from argus.runs.records import Candidate, JudgeVerdict
 
 _FINE = ("correct", "duplicate")
 
@@ -25,12 +25,12 @@ _FINE = ("correct", "duplicate")
 class Try:
     """A verdict that went back to the agent, and the kernel that it is about."""
 
-    verdict: Verdict
+    verdict: JudgeVerdict
     candidate: Candidate | None
 
 
 def tries(
-    found: History, trial: Trial, fetch: Callable[[str], bytes]
+    found: History, trial: RunTrial, fetch: Callable[[str], bytes]
 ) -> tuple[Try, ...]:
     """The attempts of a trial, in order. ``fetch`` gives artefacts.
 
@@ -52,7 +52,7 @@ def tries(
 
 
 def _of_conversation(
-    trial: Trial, count: int, kernel: str, fetch: Callable[[str], bytes]
+    trial: RunTrial, count: int, kernel: str, fetch: Callable[[str], bytes]
 ) -> list[Candidate | None]:
     """Kernels in the answers of a model, for that many attempts."""
     unknown: list[Candidate | None] = [None] * count

@@ -25,8 +25,8 @@ from argus.runs.conversations import (
     requests,
     talks,
 )
-from argus.runs.history import History, Trial
-from argus.runs.records import Candidate, Verdict
+from argus.runs.history import History, RunTrial
+from argus.runs.records import Candidate, JudgeVerdict
 
 ANSWERS, PROMPTS = 900_000, 600_000
 """Bytes of a page for what models said, and for what they were asked."""
@@ -158,14 +158,14 @@ class _ConversationMaker:
         self.instructions: dict[str, Text] = {}
         self.cut = False
 
-    def trial(self, trial: Trial) -> list[ShownConversation]:
+    def trial(self, trial: RunTrial) -> list[ShownConversation]:
         """The conversations of a trial."""
         return [
             self._talk(trial, talk, f"asked-{trial.number}-{number}")
             for number, talk in enumerate(talks(trial), 1)
         ]
 
-    def _talk(self, trial: Trial, talk: Talk, anchor: str) -> ShownConversation:
+    def _talk(self, trial: RunTrial, talk: Talk, anchor: str) -> ShownConversation:
         what = "advice"
         if talk.about == "kernel":
             what = trial.proposal.optimisation if trial.proposal else "a kernel"
@@ -194,7 +194,7 @@ class _ConversationMaker:
         )
 
     def _requests(
-        self, trial: Trial, talk: Talk, every: Sequence[Turn], turns: Sequence[Turn]
+        self, trial: RunTrial, talk: Talk, every: Sequence[Turn], turns: Sequence[Turn]
     ) -> tuple[ModelRequest, ...]:
         verdicts = _verdicts(trial, talk, every)
         parent = self._candidates.get(-1 if trial.parent is None else trial.parent)
@@ -278,7 +278,7 @@ class _ConversationMaker:
         self.cut = True
         return text[:_SHORT] + "\u2026"
 
-    def _findings(self, verdict: Verdict | None) -> tuple[str, ...]:
+    def _findings(self, verdict: JudgeVerdict | None) -> tuple[str, ...]:
         if verdict is None:
             return ()
         texts = [f"{f.code}: {f.message}" for f in verdict.findings]
@@ -298,8 +298,8 @@ def _said(name: str, fetch: Callable[[str], bytes]) -> Said | None:
 
 
 def _verdicts(
-    trial: Trial, talk: Talk, turns: Sequence[Turn]
-) -> dict[int, tuple[int, Verdict | None]]:
+    trial: RunTrial, talk: Talk, turns: Sequence[Turn]
+) -> dict[int, tuple[int, JudgeVerdict | None]]:
     """By the place of a turn: the number of the attempt from 1, and its verdict.
 
     Each answer was an attempt, but for one that was accepted (None), or that says that
@@ -311,14 +311,14 @@ def _verdicts(
     attempts = trial.lowered.attempts
     if len(came) - len(attempts) not in (0, 1):
         return {}
-    verdicts: list[Verdict | None] = [*attempts]
+    verdicts: list[JudgeVerdict | None] = [*attempts]
     if trial.lowered.candidate is not None:
         verdicts.append(None)
     pairs = zip(came, verdicts, strict=False)
     return {place: (n, verdict) for n, (place, verdict) in enumerate(pairs, 1)}
 
 
-def _end(trial: Trial, talk: Talk) -> str:
+def _end(trial: RunTrial, talk: Talk) -> str:
     """What came of a conversation."""
     if not talk.ended:
         return "none: it was cut off, or is under way"

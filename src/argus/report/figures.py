@@ -10,8 +10,8 @@ from argus.model.peaks import peak_of
 from argus.report import plots
 from argus.report.figure import Plot
 from argus.report.trials import group_of
-from argus.runs.history import History, Trial, taken_out
-from argus.runs.records import Verdict
+from argus.runs.history import History, RunTrial, taken_out
+from argus.runs.records import JudgeVerdict
 
 _FAR = 0.05
 """A speed of light that is less of the best time is not drawn: it would be all."""
@@ -22,7 +22,7 @@ def kind_of(found: History) -> str:
     return "measured" if found.measured else "predicted"
 
 
-def _time(found: History, trial: Trial) -> float | None:
+def _time(found: History, trial: RunTrial) -> float | None:
     """A trial's time, if it is of the run's kind."""
     verdict = trial.verdict
     if verdict is None or verdict.status != "correct":
@@ -82,7 +82,7 @@ def ablation_of(found: History) -> Plot | str:
     return plots.ablation(bars, kind_of(found))
 
 
-def _slowdown(verdict: Verdict, found: History, best: float) -> float | None:
+def _slowdown(verdict: JudgeVerdict, found: History, best: float) -> float | None:
     time = verdict.microseconds
     if time is None or (found.measured and verdict.measured is None):
         return None

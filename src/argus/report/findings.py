@@ -17,8 +17,8 @@ from argus.evaluation.judge.candidate import written
 from argus.report.attempts import Try
 from argus.report.kernel import Compiled
 from argus.report.sources import DiffLine, KnobDifference, difference, knobs
-from argus.runs.history import Trial
-from argus.runs.records import Candidate, Finding, Verdict
+from argus.runs.history import RunTrial
+from argus.runs.records import Candidate, Finding, JudgeVerdict
 from argus.verify.render.data import counterexample_of
 from argus.verify.render.page import FindingView as View
 from argus.verify.render.page import finding_of
@@ -59,9 +59,9 @@ class Met:
 
 
 def met(
-    trials: Sequence[Trial],
+    trials: Sequence[RunTrial],
     candidates: Mapping[int, Candidate],
-    attempts: Callable[[Trial], Sequence[Try]],
+    attempts: Callable[[RunTrial], Sequence[Try]],
     compiled: Callable[[Candidate], Compiled],
 ) -> list[Met]:
     """Refused kernels of a run in order, those of inner loops before their trial's."""
@@ -92,7 +92,7 @@ def met(
 
 def _met(
     title: str,
-    trial: Trial,
+    trial: RunTrial,
     one: Try,
     compiled: Callable[[Candidate], Compiled],
     fix: Fix,
@@ -119,7 +119,7 @@ def _met(
 def _view(
     anchor: str,
     finding: Finding,
-    verdict: Verdict,
+    verdict: JudgeVerdict,
     candidate: Candidate,
     compiled: Callable[[Candidate], Compiled],
 ) -> View | None:
@@ -175,7 +175,7 @@ def local(text: str) -> str:
 
 
 def _within(
-    trial: Trial, place: int, attempts: Sequence[Try], last: Candidate | None
+    trial: RunTrial, place: int, attempts: Sequence[Try], last: Candidate | None
 ) -> Fix:
     """What came after an attempt: the next one, or what was handed in."""
     mine = attempts[place].candidate
@@ -196,7 +196,7 @@ def _within(
 
 
 def _later(
-    trial: Trial, trials: Sequence[Trial], candidates: Mapping[int, Candidate]
+    trial: RunTrial, trials: Sequence[RunTrial], candidates: Mapping[int, Candidate]
 ) -> Fix:
     mine = candidates.get(trial.number)
     wanted = trial.proposal.optimisation if trial.proposal else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from argus.runs.history import Trial
+from argus.runs.history import RunTrial
 from argus.runs.records import Change
 
 PREFERENCE, EFFECT, ADVICE = "preference", "effect", "advice"
@@ -52,7 +52,7 @@ class Learnt:
         return not (self.preferences or self.effects or self.advice)
 
 
-def learnt(trials: Sequence[Trial]) -> Learnt:
+def learnt(trials: Sequence[RunTrial]) -> Learnt:
     """All changes of the policy, in the order of trials."""
     changes = [(t.number, c) for t in trials for c in t.changes]
     numbers = [(n, c) for n, c in changes if not isinstance(c.after, str)]

@@ -9,7 +9,13 @@ from dataclasses import dataclass
 from argus.report.words import duration, factor, plural, seconds, share
 from argus.runs.conversations import requests
 from argus.runs.history import History
-from argus.runs.records import Budget, FileProblem, LibraryProblem, Problem, Verdict
+from argus.runs.records import (
+    Budget,
+    FileProblem,
+    JudgeVerdict,
+    LibraryProblem,
+    Problem,
+)
 from argus.runs.store import Run, State
 from argus.targets import DEFAULT_TARGET
 
@@ -78,7 +84,7 @@ def overview(run: Run, found: History, state: State) -> Overview:
     )
 
 
-def _alike(a: Verdict | None, b: Verdict | None) -> bool:
+def _alike(a: JudgeVerdict | None, b: JudgeVerdict | None) -> bool:
     """Whether both were measured, or neither: other times say nothing together."""
     if a is None or b is None:
         return False
@@ -86,7 +92,7 @@ def _alike(a: Verdict | None, b: Verdict | None) -> bool:
 
 
 def _facts(
-    found: History, verdict: Verdict | None, best: float | None
+    found: History, verdict: JudgeVerdict | None, best: float | None
 ) -> list[OverviewFact]:
     facts: list[OverviewFact] = []
     if verdict is not None and best is not None and found.best is not None:

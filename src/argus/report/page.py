@@ -44,7 +44,7 @@ from argus.report.text import LONGEST, finalised
 from argus.report.trials import GROUPS, TrialRow, rows
 from argus.report.words import duration, plural
 from argus.runs.artefacts import candidate_in
-from argus.runs.history import History, Trial, history
+from argus.runs.history import History, RunTrial, history
 from argus.runs.records import Candidate
 from argus.runs.store import Run, State
 from argus.verify.render.page import TEMPLATES as FINDINGS
@@ -198,7 +198,7 @@ def _chips(candidate: Candidate) -> tuple[tuple[str, str], ...]:
     return tuple((name, str(value)) for name, value in every.items())
 
 
-def _parts(trial: Trial) -> tuple[tuple[str, str, float], ...]:
+def _parts(trial: RunTrial) -> tuple[tuple[str, str, float], ...]:
     """Where the time goes, by the model; the largest first."""
     said = trial.verdict.predicted if trial.verdict else None
     if said is None:
@@ -217,7 +217,7 @@ def _pair(made: Compiled) -> KernelBesideCuda | str:
         return f"The CUDA C++ cannot be printed: {error.diagnostics[0].message}."
 
 
-def _pipeline(made: Compiled, best: Trial) -> Plot:
+def _pipeline(made: Compiled, best: RunTrial) -> Plot:
     """Raises ArgusError where the model does not know something of the kernel."""
     resources = best.verdict.resources if best.verdict else None
     registers = resources.registers if resources else None

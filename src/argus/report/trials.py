@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from argus.report.findings import local
 from argus.report.sources import DiffLine, KnobDifference, difference, knobs
 from argus.report.words import duration, factor
-from argus.runs.history import Trial
-from argus.runs.records import Candidate, Change, Finding, Verdict
+from argus.runs.history import RunTrial
+from argus.runs.records import Candidate, Change, Finding, JudgeVerdict
 from argus.runs.records import factor as speed_up
 
 GROUPS = (
@@ -69,7 +69,7 @@ class TrialRow:
 
 
 def rows(
-    trials: Sequence[Trial], candidates: Mapping[int, Candidate], met: set[int]
+    trials: Sequence[RunTrial], candidates: Mapping[int, Candidate], met: set[int]
 ) -> list[TrialRow]:
     """All trials in order. ``met``: trials that the section of findings shows."""
     found: list[TrialRow] = []
@@ -82,7 +82,7 @@ def rows(
     return found
 
 
-def group_of(trial: Trial, best: float) -> str:
+def group_of(trial: RunTrial, best: float) -> str:
     """Which of `GROUPS` a trial is of; ``best``: microseconds until then."""
     verdict = trial.verdict
     if verdict is None:
@@ -98,7 +98,7 @@ def group_of(trial: Trial, best: float) -> str:
 
 
 def _row(
-    trial: Trial, group: str, candidates: Mapping[int, Candidate], met: bool
+    trial: RunTrial, group: str, candidates: Mapping[int, Candidate], met: bool
 ) -> TrialRow:
     proposal, verdict, learned = trial.proposal, trial.verdict, trial.learned
     mine = candidates.get(trial.number)
@@ -138,7 +138,7 @@ def _short(finding: Finding) -> Finding:
     return finding.model_copy(update={"text": local(finding.text)})
 
 
-def _status(trial: Trial) -> str:
+def _status(trial: RunTrial) -> str:
     if trial.verdict is not None:
         return trial.verdict.status
     if trial.lowered is not None and trial.lowered.candidate is None:
@@ -146,7 +146,7 @@ def _status(trial: Trial) -> str:
     return "not judged"
 
 
-def _predicted(verdict: Verdict | None) -> str:
+def _predicted(verdict: JudgeVerdict | None) -> str:
     if verdict is None or verdict.predicted is None or verdict.status != "correct":
         return ""
     return duration(verdict.predicted.microseconds)
@@ -157,7 +157,7 @@ def _gain(value: float | None) -> str:
     return "" if value is None else factor(speed_up(value))
 
 
-def _why(trial: Trial) -> str:
+def _why(trial: RunTrial) -> str:
     """What is most worth knowing of its end: the first finding, or what was said."""
     if trial.lowered is not None and trial.lowered.failure:
         return trial.lowered.failure
@@ -174,7 +174,7 @@ def _why(trial: Trial) -> str:
     return verdict.summary
 
 
-def _offers(trial: Trial) -> tuple[OfferedProposal, ...]:
+def _offers(trial: RunTrial) -> tuple[OfferedProposal, ...]:
     proposed = trial.proposed
     if proposed is None or trial.parent is None:
         return ()
@@ -196,7 +196,7 @@ def _offers(trial: Trial) -> tuple[OfferedProposal, ...]:
     return (*first, *(o for o in found if o not in first))
 
 
-def _resources(verdict: Verdict | None) -> str:
+def _resources(verdict: JudgeVerdict | None) -> str:
     used = verdict.resources if verdict else None
     if used is None:
         return ""

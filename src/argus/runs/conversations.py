@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from argus.diagnostics import ArgusError
 from argus.files.documents import DocumentError, strict
-from argus.runs.history import History, Trial
+from argus.runs.history import History, RunTrial
 from argus.runs.records import Asked
 
 About = Literal["kernel", "advice"]
@@ -70,7 +70,7 @@ class Talk:
     ended: bool
 
 
-def talks(trial: Trial) -> tuple[Talk, ...]:
+def talks(trial: RunTrial) -> tuple[Talk, ...]:
     """The conversations of a trial in order, also those that were cut off."""
     found: list[Talk] = []
     ends: tuple[tuple[About, str | None], ...] = (
@@ -147,7 +147,7 @@ def _plural(count: int, word: str) -> str:
 
 
 def requests(
-    found: History, fetch: Callable[[str], bytes], trial: Trial | None = None
+    found: History, fetch: Callable[[str], bytes], trial: RunTrial | None = None
 ) -> Requests | None:
     """How often models were asked in a run or a trial; None if no model was.
 

@@ -21,6 +21,7 @@ from argus.runs.records import (
     Event,
     Finished,
     Judged,
+    JudgeVerdict,
     Learned,
     Lowered,
     Probed,
@@ -28,13 +29,12 @@ from argus.runs.records import (
     Proposed,
     Resumed,
     Started,
-    Verdict,
 )
 from argus.runs.store import Stamped
 
 
 @dataclass(frozen=True)
-class Trial:
+class RunTrial:
     """One round, as far as it got. The start kernel's trial has no parent.
 
     ``candidate`` names the artefact with the candidate's JSON. ``asked`` are requests
@@ -66,12 +66,12 @@ class Trial:
         return self.lowered.candidate if self.lowered else None
 
     @property
-    def verdict(self) -> Verdict | None:
+    def verdict(self) -> JudgeVerdict | None:
         """What the judge said, if it got so far."""
         return self.judged.verdict if self.judged else None
 
     @property
-    def verdicts(self) -> tuple[Verdict, ...]:
+    def verdicts(self) -> tuple[JudgeVerdict, ...]:
         """All that the judge said, first of what the agent tried on its way."""
         attempts = self.lowered.attempts if self.lowered else ()
         return attempts if self.verdict is None else (*attempts, self.verdict)
@@ -107,7 +107,7 @@ class History:
     """
 
     started: Started
-    trials: tuple[Trial, ...] = ()
+    trials: tuple[RunTrial, ...] = ()
     ablations: tuple[Ablated, ...] = ()
     finished: Finished | None = None
     resumed: int = 0
@@ -131,7 +131,7 @@ class History:
         return frozenset(v.program for v in verdicts if v.status == "hung") - {""}
 
     @property
-    def best(self) -> Trial | None:
+    def best(self) -> RunTrial | None:
         """The fastest correct trial; what was measured counts before predictions.
 
         Once the run has come to its end, what the loop settled on.
@@ -141,11 +141,11 @@ class History:
         return fastest(self.trials)
 
     @property
-    def start(self) -> Trial | None:
+    def start(self) -> RunTrial | None:
         """The trial of the kernel that the run started from."""
         return next((t for t in self.trials if t.parent is None), None)
 
-    def trial(self, number: int) -> Trial | None:
+    def trial(self, number: int) -> RunTrial | None:
         """The trial of that number, if there is one."""
         return next((t for t in self.trials if t.number == number), None)
 
@@ -157,10 +157,10 @@ class History:
         return verdict is not None and verdict.measured is not None
 
 
-def fastest(trials: Iterable[Trial]) -> Trial | None:
+def fastest(trials: Iterable[RunTrial]) -> RunTrial | None:
     """The fastest correct trial; one that was measured beats all that were not."""
 
-    def key(trial: Trial) -> tuple[bool, float]:
+    def key(trial: RunTrial) -> tuple[bool, float]:
         verdict = trial.verdict
         measured = verdict is not None and verdict.measured is not None
         time = trial.microseconds
@@ -176,7 +176,7 @@ class TakenOut:
 
     names: tuple[str, ...]
     candidate: str
-    verdict: Verdict
+    verdict: JudgeVerdict
 
     @property
     def title(self) -> str:
@@ -272,10 +272,10 @@ def history(stamped: Sequence[Stamped]) -> History:
     )
 
 
-def _trial(number: int, found: dict[str, Event], asked: Sequence[Asked]) -> Trial:
+def _trial(number: int, found: dict[str, Event], asked: Sequence[Asked]) -> RunTrial:
     proposed, lowered = found.get("proposed"), found.get("lowered")
     judged, learned = found.get("judged"), found.get("learned")
-    return Trial(
+    return RunTrial(
         number,
         proposed if isinstance(proposed, Proposed) else None,
         lowered if isinstance(lowered, Lowered) else None,

@@ -19,7 +19,7 @@ Value = bool | int | float | str
 """A static parameter or an option: a literal, or the name of an inline function."""
 
 
-class Record(BaseModel):
+class StrictModel(BaseModel):
     """Base of all: immutable, and unknown fields are an error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -41,7 +41,7 @@ _LARGEST_GAIN = 700.0
 # ---- what is to be computed ----------------------------------------------------------
 
 
-class LibraryProblem(Record):
+class LibraryProblem(StrictModel):
     """A case of a library entry (``argus.kernels.library``): its reference judges."""
 
     kind: Literal["library"] = "library"
@@ -51,7 +51,7 @@ class LibraryProblem(Record):
     target: str = DEFAULT_TARGET
 
 
-class FileProblem(Record):
+class FileProblem(StrictModel):
     """A kernel file of the user with its `@ag.reference` function.
 
     ``reference`` is the text of the file that holds the reference: the user's own code,
@@ -74,7 +74,7 @@ class FileProblem(Record):
 Problem = Annotated[LibraryProblem | FileProblem, Field(discriminator="kind")]
 
 
-class Candidate(Record):
+class Candidate(StrictModel):
     """A kernel that claims to solve a problem.
 
     ``source`` is a whole kernel file (data: parsed, never executed), ``kernel`` the
@@ -89,7 +89,7 @@ class Candidate(Record):
     design: dict[str, Value] = {}
 
 
-class Task(Record):
+class Task(StrictModel):
     """What `argus optimize` was asked: a problem, and the kernel it starts from.
 
     ``family`` is the design space that the built-in agent searches ("gemm", ...;
@@ -123,7 +123,7 @@ Status = Literal[
 Stage = Literal["parse", "verify", "build", "run", "compare", "time", "done"]
 
 
-class Finding(Record):
+class Finding(StrictModel):
     """One mistake: a diagnostic as people and models read it.
 
     ``text`` is the rendered diagnostic with the source; ``counterexample`` the record
@@ -137,7 +137,7 @@ class Finding(Record):
     counterexample: dict[str, object] | None = None
 
 
-class Predicted(Record):
+class Predicted(StrictModel):
     """What the performance model says. ``parts``: microseconds of each resource."""
 
     microseconds: float
@@ -145,7 +145,7 @@ class Predicted(Record):
     parts: dict[str, float] = {}
 
 
-class Measured(Record):
+class Measured(StrictModel):
     """Times of the candidate and of baselines, interleaved in one process on one GPU.
 
     Microseconds; ``low`` and ``high`` are the 95 % confidence interval of the median.
@@ -159,7 +159,7 @@ class Measured(Record):
     device: str
 
 
-class Resources(Record):
+class Resources(StrictModel):
     """Of one block: threads, bytes of shared memory, registers per thread, spills."""
 
     threads: int
@@ -168,7 +168,7 @@ class Resources(Record):
     spill_bytes: int | None = None
 
 
-class Verdict(Record):
+class JudgeVerdict(StrictModel):
     """What the judge says of a candidate; ``stage`` is the last that it reached."""
 
     status: Status
@@ -200,7 +200,7 @@ class Verdict(Record):
 # ---- what the planner does -----------------------------------------------------------
 
 
-class Proposal(Record):
+class Proposal(StrictModel):
     """An optimisation that the planner offers for the present best kernel.
 
     ``optimisation`` is the id of a knowledge entry; ``edit`` the change of the design
@@ -219,7 +219,7 @@ class Proposal(Record):
     score: float = 0.0
 
 
-class Change(Record):
+class Change(StrictModel):
     """One update of the policy: a number or a piece of advice, before and after.
 
     ``key`` as in the policy document, such as ``preference/memory/cluster-multicast``;
@@ -232,7 +232,7 @@ class Change(Record):
     trials: tuple[int, ...]
 
 
-class Cost(Record):
+class Cost(StrictModel):
     """What a trial took beside wall-clock time."""
 
     gpu_seconds: float = 0.0
@@ -240,7 +240,7 @@ class Cost(Record):
     usd: float = 0.0
 
 
-class Budget(Record):
+class Budget(StrictModel):
     """Limits of a run; None is no limit."""
 
     trials: int | None = None
@@ -253,7 +253,7 @@ class Budget(Record):
 # ---- events: the append-only record of a run -----------------------------------------
 
 
-class Started(Record):
+class Started(StrictModel):
     """First event of a run. ``environment``: versions, device or "no GPU".
 
     ``cold``: nothing that was learnt before is used, and nothing is taught; that holds
@@ -283,7 +283,7 @@ class Started(Record):
         return {**given, "cold": words == "neither used nor changed"}
 
 
-class Resumed(Record):
+class Resumed(StrictModel):
     """The run goes on after it was cut off; an unfinished trial is done again.
 
     ``budget``: the limits from now on; None: they stay as they were. ``cold``: the run
@@ -296,7 +296,7 @@ class Resumed(Record):
     cold: bool = False
 
 
-class Proposed(Record):
+class Proposed(StrictModel):
     """What the planner offered for a trial, ranked, with sampling probabilities."""
 
     event: Literal["proposed"] = "proposed"
@@ -316,7 +316,7 @@ class Proposed(Record):
         return self
 
 
-class Probed(Record):
+class Probed(StrictModel):
     """A kernel that an external agent asked about without submitting it.
 
     ``trial`` is the one that was open, None between two. ``cost`` counts as any other.
@@ -326,11 +326,11 @@ class Probed(Record):
     trial: int | None
     operation: Literal["check", "build", "test", "bench"]
     candidate: str
-    verdict: Verdict
+    verdict: JudgeVerdict
     cost: Cost = Cost()
 
 
-class Asked(Record):
+class Asked(StrictModel):
     """A request to a language model has come back, with an answer or without one.
 
     Written at once, so that what was paid for is on record whatever comes next.
@@ -349,7 +349,7 @@ class Asked(Record):
     priced: bool = True
 
 
-class Lowered(Record):
+class Lowered(StrictModel):
     """What the lowering agent made of the chosen proposal.
 
     ``candidate`` is the artefact with its JSON; None with a ``failure`` where there is
@@ -363,7 +363,7 @@ class Lowered(Record):
     event: Literal["lowered"] = "lowered"
     trial: int
     candidate: str | None
-    attempts: tuple[Verdict, ...] = ()
+    attempts: tuple[JudgeVerdict, ...] = ()
     failure: str = ""
     cost: Cost = Cost()
     note: str = ""
@@ -371,16 +371,16 @@ class Lowered(Record):
     lost: bool = False
 
 
-class Judged(Record):
+class Judged(StrictModel):
     """The judge's verdict of the trial's candidate."""
 
     event: Literal["judged"] = "judged"
     trial: int
-    verdict: Verdict
+    verdict: JudgeVerdict
     cost: Cost = Cost()
 
 
-class Learned(Record):
+class Learned(StrictModel):
     """The reward of a trial and what changed in the policy.
 
     Where a language model writes advice, ``conversation`` (an artefact) is that of
@@ -399,17 +399,17 @@ class Learned(Record):
     conversation: str | None = None
 
 
-class Ablated(Record):
+class Ablated(StrictModel):
     """The final kernel without one optimisation, judged like any candidate."""
 
     event: Literal["ablated"] = "ablated"
     optimisation: str
     candidate: str
-    verdict: Verdict
+    verdict: JudgeVerdict
     cost: Cost = Cost()
 
 
-class Finished(Record):
+class Finished(StrictModel):
     """Last event. ``reason``: "budget: trials", "no progress", "interrupted", ..."""
 
     event: Literal["finished"] = "finished"

@@ -1,8 +1,8 @@
 """Runs of the optimiser: events in SQLite, artefacts beside them.
 
-    with Store(folder).create(started) as run:
+    with RunStore(folder).create(started) as run:
         run.append(Judged(...))             # durable when it returns
-    Store(folder).open("gemm-4f2a")         # any unambiguous part of its name
+    RunStore(folder).open("gemm-4f2a")      # any unambiguous part of its name
 
 Events are only ever appended, one transaction each, in write-ahead mode and synced: a
 process that is killed at any moment loses at most the event that it was writing. One
@@ -63,7 +63,7 @@ class Stamped:
 
 
 class Run:
-    """One run. Those that :meth:`Store.read` gives cannot be written to."""
+    """One run. Those that :meth:`RunStore.read` gives cannot be written to."""
 
     def __init__(
         self, name: str, database: sqlite3.Connection, artefacts: Artefacts, lock: int
@@ -160,7 +160,7 @@ class Run:
             self._lock = -1
 
 
-class Store:
+class RunStore:
     """All runs of a folder: ``runs.sqlite``, ``artefacts/`` and ``locks/``."""
 
     def __init__(self, root: Path) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 
 from argus.diagnostics import Json
-from argus.runs.history import History, Trial, taken_out
+from argus.runs.history import History, RunTrial, taken_out
 from argus.runs.records import Value
 
 VERSION = 1
@@ -36,7 +36,7 @@ def summary(name: str, state: str, found: History) -> dict[str, Json]:
     }
 
 
-def row(trial: Trial) -> dict[str, Json]:
+def row(trial: RunTrial) -> dict[str, Json]:
     """One trial, without its kernel."""
     verdict = trial.verdict
     predicted = verdict.predicted if verdict else None

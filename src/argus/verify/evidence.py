@@ -11,7 +11,7 @@ from argus.diagnostics import Span
 
 
 @dataclass(frozen=True)
-class Place:
+class ThreadPlace:
     """Who: thread of the role (and of the block), in which block and iteration."""
 
     role: str
@@ -30,7 +30,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Operand:
+class OperandElement:
     """An element that took part: its tag, its tile coordinate, its way here."""
 
     label: str
@@ -61,9 +61,9 @@ class Counterexample:
 
     message: str
     label: str
-    place: Place
+    place: ThreadPlace
     sizes: dict[str, int] = field(default_factory=dict[str, int])
-    operands: tuple[Operand, ...] = ()
+    operands: tuple[OperandElement, ...] = ()
     interleaving: tuple[Event, ...] = ()
     notes: tuple[str, ...] = ()
     help: str | None = None

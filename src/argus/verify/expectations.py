@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from argus.diagnostics import Span
 from argus.ir.annotations import Expect, Fact, annotations_of
 from argus.ir.program import Program
-from argus.verify.evidence import Counterexample, Place
+from argus.verify.evidence import Counterexample, ThreadPlace
 from argus.verify.verdict import Obligation, Verdict
 
 AT_LEAST: frozenset[Fact] = frozenset({"access_bytes", "occupancy"})
@@ -107,6 +107,6 @@ def _shown(fact: Fact, bound: int, found: MeasuredFact) -> Counterexample:
     return Counterexample(
         f"{found.value} {_WORDS[fact]}, where {relation} {bound} are expected",
         f"{found.value} instead of {relation} {bound}",
-        Place("block"),
+        ThreadPlace("block"),
         notes=notes + ((found.why,) if found.why else ()),
     )

@@ -17,13 +17,13 @@ from argus.agent.tasks import file_task
 from argus.runs.records import (
     Candidate,
     Finding,
+    JudgeVerdict,
     Predicted,
     Problem,
     Proposal,
-    Verdict,
 )
 
-WRONG = Verdict(
+WRONG = JudgeVerdict(
     status="refuted",
     stage="verify",
     summary="AG0305: an element is stored at another N than its own",
@@ -69,24 +69,26 @@ class KnowingJudge:
 
     checked: list[Candidate] = field(default_factory=list)
 
-    def check(self, problem: Problem, candidates: Sequence[Candidate]) -> list[Verdict]:
+    def check(
+        self, problem: Problem, candidates: Sequence[Candidate]
+    ) -> list[JudgeVerdict]:
         self.checked += candidates
         return [self._verdict(c) for c in candidates]
 
     evaluate = check
 
-    def _verdict(self, candidate: Candidate) -> Verdict:
+    def _verdict(self, candidate: Candidate) -> JudgeVerdict:
         if candidate.source.startswith(REFUTED):
             return WRONG
         if "import os" in candidate.source:
             finding = Finding(code="AG0022", message="there is no such import", line=1)
-            return Verdict(
+            return JudgeVerdict(
                 status="rejected",
                 stage="parse",
                 findings=(finding,),
                 summary="AG0022: there is no such import",
             )
-        return Verdict(
+        return JudgeVerdict(
             status="correct",
             stage="build",
             predicted=Predicted(
@@ -110,7 +112,7 @@ class Desk:
         optimisation: str = "vectorised-access",
         left: BudgetLeft | None = None,
         tried: Sequence[str] = (),
-        verdict: Verdict | None = None,
+        verdict: JudgeVerdict | None = None,
         **proposal: object,
     ) -> ProposalOrder:
         given: dict[str, object] = {

@@ -9,23 +9,23 @@ from small_kernels import BETTER, EXPECTING
 
 from argus.agent.interfaces import BudgetLeft
 from argus.agent.model.advice import plain
-from argus.agent.state import State
-from argus.runs.history import Trial
+from argus.agent.state import RunState
+from argus.runs.history import RunTrial
 from argus.runs.records import (
     Budget,
     Judged,
+    JudgeVerdict,
     Lowered,
     Proposal,
     Proposed,
     Started,
-    Verdict,
 )
 
 GOOD = "Wider loads pay where rows are long; keep tiles of one row."
 
 
 @pytest.fixture
-def state(desk) -> State:
+def state(desk) -> RunState:
     """A run with the start and two trials that were judged, and teach something."""
     started = Started(
         task=desk.task,
@@ -35,13 +35,13 @@ def state(desk) -> State:
         policy={},
         environment={},
     )
-    state = State.begin(started)
+    state = RunState.begin(started)
     names = ["start", "vectorised-access", "unrolling"]
     sources = [desk.task.start.source, BETTER, EXPECTING]
     for number, (name, source) in enumerate(zip(names, sources, strict=True)):
         candidate = desk.task.start.model_copy(update={"source": source})
         raw = candidate.model_dump_json().encode()
-        verdict: Verdict = desk.judge.check(desk.task.problem, [candidate])[0]
+        verdict: JudgeVerdict = desk.judge.check(desk.task.problem, [candidate])[0]
         proposal = Proposal(optimisation=name, where="here", predicted_gain=0.1)
         events = [
             Proposed(
@@ -60,7 +60,7 @@ def state(desk) -> State:
     return state
 
 
-def batch(state: State) -> list[Trial]:
+def batch(state: RunState) -> list[RunTrial]:
     return [state.trials[1], state.trials[2]]
 
 

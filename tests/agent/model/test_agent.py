@@ -9,7 +9,7 @@ from small_kernels import BETTER, EXPECTING, REFUTED, SAME, START
 
 from argus.agent.interfaces import Advisor, BatchAgent, Lowering, Stopping
 from argus.agent.model.feedback import told
-from argus.runs.records import Candidate, Finding, Verdict
+from argus.runs.records import Candidate, Finding, JudgeVerdict
 
 
 def test_it_is_what_the_loop_looks_for(model):
@@ -194,7 +194,7 @@ def test_paths_of_this_machine_are_not_sent():
         text='note: File "/home/me/src/argus/verify/x.py", line 3; (/usr/lib/a.so) '
         "x = a / b / c\n   --> ../kernel.py:3",
     )
-    verdict = Verdict(status="crashed", stage="parse", findings=(found,))
+    verdict = JudgeVerdict(status="crashed", stage="parse", findings=(found,))
     text = told(verdict)
     assert 'File "x.py", line 3; (a.so) x = a / b / c' in text
     assert "/home" not in text and "/usr" not in text

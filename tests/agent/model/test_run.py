@@ -21,7 +21,7 @@ from argus.agent.model.meter import SHORTEST, few_tokens
 from argus.cli.app import app
 from argus.runs.history import history
 from argus.runs.records import Budget, Cost, Learned, Lowered, Started
-from argus.runs.store import Run, Store
+from argus.runs.store import Run, RunStore
 
 TUTORIAL = Path(__file__).parents[3] / "docs" / "tutorial"
 ADVICE = "A ring hides the latency of loads; begin with it."
@@ -31,7 +31,7 @@ def asks_advice(body: dict) -> bool:
     return "You advise" in body["messages"][0]["content"]
 
 
-def begin(store: Store, desk, budget: Budget) -> Run:
+def begin(store: RunStore, desk, budget: Budget) -> Run:
     return store.create(
         Started(
             task=desk.task,
@@ -51,8 +51,8 @@ def lowered(run: Run) -> list[Lowered]:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store(tmp_path / "runs")
+def store(tmp_path: Path) -> RunStore:
+    return RunStore(tmp_path / "runs")
 
 
 # ---- the command ---------------------------------------------------------------------
@@ -89,7 +89,7 @@ def test_the_command_makes_a_gemm_faster(server, tmp_path: Path, monkeypatch):
     assert f"kernels by openai:test at {server.url}" in " ".join(done.stdout.split())
     assert "times are predicted" in done.stdout
     assert "ag.ring" in best.read_text()
-    with Store(home / "runs").read("latest") as run:
+    with RunStore(home / "runs").read("latest") as run:
         found = history(run.stamped())
         assert found.finished is not None and found.finished.reason == "budget: trials"
         start, made = found.trials
@@ -167,7 +167,7 @@ def test_mistakes_of_the_user_begin_no_run(
     done = CliRunner().invoke(app, [*task, *words])
     assert done.exit_code == 2, done.output
     assert json.loads(done.output)["diagnostics"][0]["code"] == code
-    assert Store(tmp_path / "runs").names() == []
+    assert RunStore(tmp_path / "runs").names() == []
     assert server.requests == []
 
 
@@ -284,8 +284,8 @@ from argus.agent.loop import Options, resume
 from argus.cli.app import app
 from argus.agent.model.agent import ModelAgent
 from argus.agent.model.settings import settings_of
-from argus.runs.store import Store
-with Store(Path(sys.argv[2])).open("latest") as run:
+from argus.runs.store import RunStore
+with RunStore(Path(sys.argv[2])).open("latest") as run:
     if len(run.events()) > 1:
         resume(run, {})
     settings = settings_of("test", sys.argv[3], {"parallel": 1, "timeout": 60})
@@ -295,7 +295,7 @@ with Store(Path(sys.argv[2])).open("latest") as run:
 """
 
 
-def child(store: Store, server: Server) -> subprocess.Popen[str]:
+def child(store: RunStore, server: Server) -> subprocess.Popen[str]:
     here = str(Path(__file__).parent)
     arguments = [sys.executable, "-c", CHILD, here, str(store.root), server.url]
     return subprocess.Popen(

@@ -17,10 +17,11 @@ from argus.agent import session
 from argus.agent.session import Desk, Judges, StartRequest
 from argus.agent.space import Design, key
 from argus.agent.spaces import SPACES
-from argus.agent.state import State
+from argus.agent.state import RunState
 from argus.runs.records import (
     Candidate,
     Finding,
+    JudgeVerdict,
     Measured,
     Predicted,
     Problem,
@@ -28,7 +29,6 @@ from argus.runs.records import (
     Proposed,
     Resources,
     Task,
-    Verdict,
 )
 from argus.runs.store import Run
 
@@ -52,14 +52,14 @@ class FakeBench:
     def devices(self) -> tuple[str, ...]:
         return ("a formula",) if self.gpu else ()
 
-    def _verdict(self, candidate: Candidate) -> Verdict:
+    def _verdict(self, candidate: Candidate) -> JudgeVerdict:
         # Comments make no difference, nor whether a knob stands in the file or beside.
         lines = [x.partition("#")[0].rstrip() for x in candidate.source.splitlines()]
         text = repr(sorted(candidate.design.items()) or [x for x in lines if x])
         program = hashlib.sha256(text.encode()).hexdigest()
         if "import os" in candidate.source or "@ag.kernel" not in candidate.source:
             found = Finding(code="AG0022", message="no program", line=1, text="no, no")
-            return Verdict(status="rejected", stage="parse", findings=(found,))
+            return JudgeVerdict(status="rejected", stage="parse", findings=(found,))
         if WRONG in candidate.source:
             found = Finding(
                 code="AG0310",
@@ -68,12 +68,12 @@ class FakeBench:
                 text="error[AG0310]: elements outside X reach a max",
                 counterexample={"sizes": {"M": 1, "N": 16}},
             )
-            return Verdict(status="refuted", stage="verify", findings=(found,))
+            return JudgeVerdict(status="refuted", stage="verify", findings=(found,))
         if program in self.refused or HANGS in candidate.source:
-            return Verdict(status="hung", stage="run", program=program)
+            return JudgeVerdict(status="hung", stage="run", program=program)
         number = int(program[:6], 16) / 16**6
         micros = 10.0 - 0.1 * number - 2.0 * candidate.source.count("# faster")
-        return Verdict(
+        return JudgeVerdict(
             status="correct",
             stage="build",
             summary="proved",
@@ -83,24 +83,26 @@ class FakeBench:
             program=program,
         )
 
-    def check(self, problem: Problem, candidates: Sequence[Candidate]) -> list[Verdict]:
+    def check(
+        self, problem: Problem, candidates: Sequence[Candidate]
+    ) -> list[JudgeVerdict]:
         self.asked += ["check"] * len(candidates)
         return [self._verdict(c) for c in candidates]
 
     def simulate(
         self, problem: Problem, candidates: Sequence[Candidate]
-    ) -> list[Verdict]:
+    ) -> list[JudgeVerdict]:
         self.asked += ["simulate"] * len(candidates)
         return [self._verdict(c) for c in candidates]
 
     def evaluate(
         self, problem: Problem, candidates: Sequence[Candidate]
-    ) -> list[Verdict]:
+    ) -> list[JudgeVerdict]:
         self.asked += ["evaluate"] * len(candidates)
         time.sleep(self.delay)
         return [self._measured(self._verdict(c)) for c in candidates]
 
-    def _measured(self, verdict: Verdict) -> Verdict:
+    def _measured(self, verdict: JudgeVerdict) -> JudgeVerdict:
         if not self.gpu or verdict.predicted is None:
             return verdict
         micros = 1.1 * verdict.predicted.microseconds
@@ -181,7 +183,7 @@ class Moves:
         self._space = SPACES[task.family]
 
     def plan(
-        self, state: State, trial: int, pending: Sequence[Design]
+        self, state: RunState, trial: int, pending: Sequence[Design]
     ) -> Proposed | None:
         best = next(t for t in reversed(state.done) if state.design(t.number))
         design = state.design(best.number)

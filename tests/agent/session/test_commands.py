@@ -20,7 +20,7 @@ from argus.diagnostics import ArgusWarning
 
 COMMON = {"version", "command", "ok", "diagnostics"}
 ANSWERS = {
-    "start": results.Started,
+    "start": results.StartedRun,
     "next": results.Next,
     "knowledge": results.Found,
     "check": results.Checked,

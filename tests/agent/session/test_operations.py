@@ -11,7 +11,7 @@ from argus.agent import session
 from argus.agent.policy import load
 from argus.agent.session import Desk, Judges, StartRequest
 from argus.agent.session.at import DRY_RUNS
-from argus.agent.state import State
+from argus.agent.state import RunState
 from argus.agent.tasks import library_task
 from argus.diagnostics import ArgusError
 from argus.runs.history import history
@@ -116,7 +116,7 @@ def test_what_was_refused_on_the_way_is_in_the_record(desk: Desk, bench: FakeBen
         assert [p.trial for p in probes] == [1, 1]
         assert WRONG in json.loads(record.get(probes[0].candidate))["source"]
         # A refused attempt says nothing of the design that was made in the end.
-        state = State.rebuild(events, record.get)
+        state = RunState.rebuild(events, record.get)
         assert state.design(1) is not None
 
 

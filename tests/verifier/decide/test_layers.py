@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from argus.ir.expr import Binary, Const, Expr, Select, Sym
 from argus.verify.decide import Decision, bounds, negate, prove
 from argus.verify.decide.conditions import proved
-from argus.verify.decide.evaluation import Undefined, on_ints
+from argus.verify.decide.evaluation import DivisionByZero, on_ints
 from argus.verify.decide.facts import conjuncts, skim
 from argus.verify.decide.search import attempt, breaks, enumerated
 from argus.verify.decide.solver import solve
@@ -74,11 +74,11 @@ def truth(goal: Expr, facts=FACTS) -> Verdict:
         try:
             if not all(on_ints(f, point) for f in facts):
                 continue
-        except Undefined:
+        except DivisionByZero:
             continue
         try:
             wrong = wrong or not on_ints(goal, point)
-        except Undefined:
+        except DivisionByZero:
             undefined = True
     if wrong:
         return Verdict.REFUTED
@@ -120,7 +120,7 @@ def test_facts_between_symbols(e, f, relation):
             if on_ints(extra, point):
                 value = on_ints(e, point)
                 assert (lo is None or lo <= value) and (hi is None or value <= hi)
-        except Undefined:
+        except DivisionByZero:
             continue
 
 
@@ -131,7 +131,7 @@ def test_bounds_contain_every_value(e):
     for point in POINTS:
         try:
             value = on_ints(e, point)
-        except Undefined:
+        except DivisionByZero:
             continue
         assert lo is None or lo <= value
         assert hi is None or value <= hi
@@ -146,7 +146,7 @@ def test_trying_values_and_enumeration(goal):
         assert truth(goal) is Verdict.REFUTED
     try:
         decided = enumerated(goal, FACTS, known)
-    except Undefined:
+    except DivisionByZero:
         assert truth(goal) is not Verdict.PROVED
         return
     assert decided is not None
@@ -214,7 +214,7 @@ def test_negation(goal):
     for point in POINTS[::37]:
         try:
             assert bool(on_ints(goal, point)) != bool(on_ints(negate(goal), point))
-        except Undefined:
+        except DivisionByZero:
             continue
 
 
@@ -225,6 +225,6 @@ def test_conjuncts_mean_the_same(goal):
         try:
             whole = bool(on_ints(goal, point))
             parts = all(on_ints(c, point) for c in conjuncts((goal,)))
-        except Undefined:
+        except DivisionByZero:
             continue
         assert whole == parts

@@ -8,7 +8,13 @@ from argus.ir import ops as o
 from argus.ir.program import Program
 from argus.ir.walk import walk
 from argus.lang.kernel import load_kernels
-from argus.verify.evidence import Counterexample, Event, Operand, Place, Step
+from argus.verify.evidence import (
+    Counterexample,
+    Event,
+    OperandElement,
+    Step,
+    ThreadPlace,
+)
 from argus.verify.verdict import Assumption, Obligation, Report, Verdict
 
 HEAD = "import argus as ag\nfrom argus import bf16, f32, i32\n\n\n"
@@ -58,16 +64,16 @@ def report(program: Program) -> Report:
     pair = Counterexample(
         "elements that do not share K are multiplied",
         "K = 208 on the left, K = 144 on the right",
-        Place("math", 165, 0, {"k": 192}),
+        ThreadPlace("math", 165, 0, {"k": 192}),
         {"M": 256, "N": 256, "K": 512},
         (
-            Operand(
+            OperandElement(
                 "left",
                 {"M": 37, "K": 208},
                 (37, 16),
                 (Step("loaded into slot 3", copy_a.span), Step("read", dot.span)),
             ),
-            Operand(
+            OperandElement(
                 "right", {"N": 0, "K": 144}, (16, 0), (Step("loaded", copy_b.span),)
             ),
         ),
@@ -77,7 +83,7 @@ def report(program: Program) -> Report:
     order = Counterexample(
         "the slot is overwritten while wgmma reads it",
         "released too early",
-        Place("load", None, 0, {"k": 192}),
+        ThreadPlace("load", None, 0, {"k": 192}),
         {"M": 128, "N": 128, "K": 512},
         interleaving=(
             Event("math", "issues wgmma", dot.span, {"k": 0}),
@@ -89,12 +95,12 @@ def report(program: Program) -> Report:
     doubted = Counterexample(
         "row 5 is stored at row 133",
         "",
-        Place("math", 20),
+        ThreadPlace("math", 20),
         {"M": 256, "N": 256, "K": 64},
-        (Operand("stored", {"M": 5, "N": 64}, (5, 64)),),
+        (OperandElement("stored", {"M": 5, "N": 64}, (5, 64)),),
         replayed=False,
     )
-    slow = Counterexample("8 wavefronts where 1 would do", "", Place("math", 0))
+    slow = Counterexample("8 wavefronts where 1 would do", "", ThreadPlace("math", 0))
     refuted, proved = Verdict.REFUTED, Verdict.PROVED
     return Report(
         "gemm",

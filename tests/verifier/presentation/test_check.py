@@ -20,7 +20,7 @@ from argus.evaluation.proving import proved
 from argus.ir import ops as o
 from argus.runtime.arguments import TensorArg
 from argus.verify import verifier
-from argus.verify.evidence import Counterexample, Place
+from argus.verify.evidence import Counterexample, ThreadPlace
 from argus.verify.verdict import Obligation, Verdict
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -42,7 +42,7 @@ def analyses(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
         found = None
         if verdict is Verdict.REFUTED:
             sizes = {"M": 128, "N": 128, "K": 64}
-            found = Counterexample("it is wrong", "here", Place("math"), sizes)
+            found = Counterexample("it is wrong", "here", ThreadPlace("math"), sizes)
         reason = "no idea" if verdict is Verdict.UNKNOWN else ""
         yield Obligation("AG0305", "it is right", span, verdict, "z3", reason, found)
 
@@ -192,7 +192,7 @@ class TestCalling:
                 made.append(spec)
 
         def build(ask, key):
-            return compiler.Built(ask.kernel.name, SimpleNamespace(image=b""))
+            return compiler.BuiltKernel(ask.kernel.name, SimpleNamespace(image=b""))
 
         monkeypatch.setattr(compiler, "_build", build)
         monkeypatch.setattr("argus.runtime.launch.LoadedKernel", Loaded)

@@ -10,7 +10,7 @@ from argus.compiler import placed_program
 from argus.evaluation.replay import confirm, replayed
 from argus.ir import ops as o
 from argus.ir.walk import walk
-from argus.verify.evidence import Counterexample, Operand, Place, Step
+from argus.verify.evidence import Counterexample, OperandElement, Step, ThreadPlace
 from argus.verify.render.diagnostics import diagnostics
 from argus.verify.verdict import Obligation, Report, Verdict
 from argus.verify.verifier import verify
@@ -23,10 +23,10 @@ SIZES = {"M": 128, "N": 128, "K": 256}
 
 def case(sizes=SIZES, left=(0, 64), right=(0, 0)) -> Counterexample:
     operands = (
-        Operand("left", {"M": left[0], "K": left[1]}, (0, 0)),
-        Operand("right", {"N": right[0], "K": right[1]}, (0, 0)),
+        OperandElement("left", {"M": left[0], "K": left[1]}, (0, 0)),
+        OperandElement("right", {"N": right[0], "K": right[1]}, (0, 0)),
     )
-    return Counterexample("", "", Place("math", block=0), sizes, operands)
+    return Counterexample("", "", ThreadPlace("math", block=0), sizes, operands)
 
 
 def test_elements_that_meet_are_confirmed(tmp_path: Path) -> None:
@@ -150,10 +150,14 @@ def copy(X: bf16["M N"], B: bf16["N"], Y: bf16["M N"], *, BN: int = 64):
         ask = request(tmp_path, getattr(self, source))
         program = placed_program(ask)
         sizes = {"M": 40, "N": 72}
-        missing = Operand("missing", {"N": 5}, ())
+        missing = OperandElement("missing", {"N": 5}, ())
         load = first(program, o.LoadGlobal)
-        stored = Operand("stored", {"M": 3, "N": 5}, (), (Step("loaded", load.span),))
-        found = Counterexample("", "", Place("block", 0, 0), sizes, (stored, missing))
+        stored = OperandElement(
+            "stored", {"M": 3, "N": 5}, (), (Step("loaded", load.span),)
+        )
+        found = Counterexample(
+            "", "", ThreadPlace("block", 0, 0), sizes, (stored, missing)
+        )
         for rule in ("AG0302", "AG0303", "AG0305", "AG0307", "AG0308", "AG0310"):
             assert confirm(program, ask, rule, found) is None, rule
 

@@ -14,7 +14,7 @@ from argus.compiler import Request, placed_program
 from argus.diagnostics import ArgusError
 from argus.evaluation.requests import request_for
 from argus.ir.program import Program
-from argus.kernels.library import LIBRARY, Case, Entry
+from argus.kernels.library import LIBRARY, Case, LibraryEntry
 from argus.lang.kernel import load_kernels
 from argus.verify.verdict import Verdict
 from argus.verify.verifier import ANALYSES, verify
@@ -49,7 +49,7 @@ def _specialisations() -> list[object]:
 
 
 @pytest.mark.parametrize(("entry", "case", "target"), _specialisations())
-def test_library(entry: Entry, case: Case, target: str) -> None:
+def test_library(entry: LibraryEntry, case: Case, target: str) -> None:
     request, _ = request_for(entry, case, target)
     check(placed_program(request))
 

@@ -17,7 +17,7 @@ from argus.compiler import placed_program
 from argus.evaluation.requests import request_for
 from argus.ir.program import Program
 from argus.kernels.attention.kernel import attention_persistent
-from argus.kernels.library import LIBRARY, Case, Choice, Entry
+from argus.kernels.library import LIBRARY, Case, KernelChoice, LibraryEntry
 from verifier import mutate, mutate_order
 from verifier.mutate_order import Sites
 
@@ -36,7 +36,7 @@ class Subject:
     """
 
     name: str
-    entry: Entry
+    entry: LibraryEntry
     case: Case
     target: str
     sizes: tuple[dict[str, int], ...]
@@ -65,7 +65,7 @@ def _persistent_causal() -> Subject:
     """A form that the optimiser tries; the library has one for each tile."""
     sizes = {"B": 1, "H": 2, "G": 1, "S": 200, "T": 200, "D": 64}
     statics = {"CAUSAL": True, "D": 64, "BQ": 64, "BT": 64, "WARPGROUPS": 1}
-    choice = Choice(attention_persistent, statics, {"scale": 0.125})
+    choice = KernelChoice(attention_persistent, statics, {"scale": 0.125})
     entry = replace(LIBRARY["attention"], choose=lambda case, target: choice)
     case = Case("causal", sizes, {"causal": 1})
     name = "attention causal persistent"

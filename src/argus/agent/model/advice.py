@@ -20,8 +20,8 @@ from argus.agent.model.meter import Meter, NoRoom
 from argus.agent.model.prompts import advice_prompt
 from argus.agent.model.provider import redacted
 from argus.agent.policy import ADVICE
-from argus.agent.state import START, State
-from argus.runs.history import Trial
+from argus.agent.state import START, RunState
+from argus.runs.history import RunTrial
 from argus.runs.records import Change
 
 GENERAL = "general"
@@ -31,8 +31,8 @@ def advise(
     asker: Asker,
     conversation: Conversation,
     meter: Meter,
-    state: State,
-    trials: Sequence[Trial],
+    state: RunState,
+    trials: Sequence[RunTrial],
     family: str,
 ) -> Advised | None:
     """Ask for advice after some trials; None if none of them was judged.
@@ -61,7 +61,7 @@ def advise(
 
 
 def _change(
-    answer: AdviceAnswer, state: State, tried: Sequence[Trial], family: str
+    answer: AdviceAnswer, state: RunState, tried: Sequence[RunTrial], family: str
 ) -> Change | None:
     """The change of the policy; None if it says nothing new.
 
@@ -95,13 +95,13 @@ def plain(text: str) -> str:
     return redacted(" ".join(words))[:LONGEST_ADVICE]
 
 
-def _optimisation(trial: Trial) -> str:
+def _optimisation(trial: RunTrial) -> str:
     proposal = trial.proposal
     if proposal is None or proposal.optimisation == START:
         return ""
     return proposal.optimisation
 
 
-def _bottleneck(trials: Sequence[Trial]) -> str:
+def _bottleneck(trials: Sequence[RunTrial]) -> str:
     found = Counter(t.proposed.bottleneck for t in trials if t.proposed is not None)
     return found.most_common(1)[0][0]

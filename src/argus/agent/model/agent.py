@@ -39,9 +39,9 @@ from argus.agent.model.prompts import (
 )
 from argus.agent.model.provider import redacted, require_price
 from argus.agent.model.settings import ModelSettings
-from argus.agent.state import State
-from argus.runs.history import Trial
-from argus.runs.records import Candidate, Value, Verdict
+from argus.agent.state import RunState
+from argus.runs.history import RunTrial
+from argus.runs.records import Candidate, JudgeVerdict, Value
 
 _BACK = ("rejected", "refuted", "unknown", "unbuildable", "hung", "crashed")
 """Verdicts of the check that go back to the model."""
@@ -60,7 +60,7 @@ class _Work:
     conversation: Conversation
     base: str
     prompt: str = ""
-    attempts: list[Verdict] = field(default_factory=list[Verdict])
+    attempts: list[JudgeVerdict] = field(default_factory=list[JudgeVerdict])
     fresh: Candidate | None = None
     refused: Candidate | None = None
     done: Candidate | None = None
@@ -78,7 +78,7 @@ class _Work:
         """Whether there is nothing more to ask."""
         return self.done is not None or bool(self.failure)
 
-    def back(self, verdict: Verdict) -> None:
+    def back(self, verdict: JudgeVerdict) -> None:
         """Let the model know what was wrong."""
         self.attempts.append(verdict)
         self.base = self.prompt = retry_prompt(told(verdict))
@@ -255,7 +255,7 @@ class ModelAgent:
         else:
             work.fresh = made
 
-    def _checked(self, work: _Work, made: Candidate, verdict: Verdict) -> None:
+    def _checked(self, work: _Work, made: Candidate, verdict: JudgeVerdict) -> None:
         parent = work.order.verdict
         if verdict.status in _BACK:
             work.refused = made
@@ -296,8 +296,8 @@ class ModelAgent:
 
     def advise(
         self,
-        state: State,
-        trials: Sequence[Trial],
+        state: RunState,
+        trials: Sequence[RunTrial],
         family: str,
         left: BudgetLeft,
         hears: Hears = nobody,

@@ -6,7 +6,7 @@ import json
 import re
 
 from argus.evaluation.judge.findings import said
-from argus.runs.records import Finding, Verdict
+from argus.runs.records import Finding, JudgeVerdict
 
 MOST_FINDINGS = 3
 LONGEST_TEXT = 2500
@@ -29,20 +29,20 @@ _WORDS = {
 }
 
 
-def unusable(why: str) -> Verdict:
+def unusable(why: str) -> JudgeVerdict:
     """An answer that is no kernel."""
     return _own("AG1062", why, "rejected")
 
 
-def unchanged(why: str) -> Verdict:
+def unchanged(why: str) -> JudgeVerdict:
     """An edit that is none."""
     return _own("AG1063", why, "duplicate")
 
 
-def _own(code: str, why: str, status: str) -> Verdict:
+def _own(code: str, why: str, status: str) -> JudgeVerdict:
     finding = said(code, why)
     text = f"{code}: {why}"
-    return Verdict.model_validate(
+    return JudgeVerdict.model_validate(
         {
             "status": status,
             "stage": "parse",
@@ -52,7 +52,7 @@ def _own(code: str, why: str, status: str) -> Verdict:
     )
 
 
-def told(verdict: Verdict) -> str:
+def told(verdict: JudgeVerdict) -> str:
     """A verdict on an attempt, as text."""
     words = _WORDS.get(verdict.status, f"was judged: {verdict.status}")
     parts = [f"Your kernel {words}."]

@@ -16,9 +16,9 @@ from argus.agent.policy import Policy
 from argus.agent.rewards import gain
 from argus.agent.space import FORM
 from argus.agent.spaces import SPACES
-from argus.agent.state import State
-from argus.runs.history import Trial
-from argus.runs.records import FileProblem, Problem, Verdict
+from argus.agent.state import RunState
+from argus.runs.history import RunTrial
+from argus.runs.records import FileProblem, JudgeVerdict, Problem
 
 LONGEST_EXAMPLE = 16_000
 """Characters of knowledge entries in a prompt; pitfalls are left out beyond."""
@@ -130,7 +130,7 @@ def _task(order: ProposalOrder) -> str:
     return text
 
 
-def _verdict(verdict: Verdict | None) -> str:
+def _verdict(verdict: JudgeVerdict | None) -> str:
     if verdict is None:
         return "It was not judged yet."
     said: list[str] = []
@@ -208,7 +208,7 @@ def _brings(order: ProposalOrder) -> list[str]:
 # ---- advice --------------------------------------------------------------------------
 
 
-def advice_prompt(state: State, trials: Sequence[Trial], policy: Policy) -> str:
+def advice_prompt(state: RunState, trials: Sequence[RunTrial], policy: Policy) -> str:
     """What happened lately, and what is advised already."""
     task = state.started.task
     lines = [f"Task: {task.name}. Target {task.problem.target}.", "", "Trials:"]
@@ -220,7 +220,7 @@ def advice_prompt(state: State, trials: Sequence[Trial], policy: Policy) -> str:
     return "\n".join(lines)
 
 
-def _trial(state: State, trial: Trial) -> str:
+def _trial(state: RunState, trial: RunTrial) -> str:
     proposal, verdict = trial.proposal, trial.verdict
     assert trial.proposed is not None and proposal is not None
     said: dict[str, object] = {

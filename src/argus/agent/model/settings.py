@@ -8,13 +8,13 @@ from typing import Literal
 from pydantic import Field, ValidationError
 
 from argus.diagnostics import fail
-from argus.runs.records import Record
+from argus.runs.records import StrictModel
 
 Output = Literal["auto", "tool", "native", "prompted"]
 Thinking = Literal["minimal", "low", "medium", "high"]
 
 
-class ModelSettings(Record):
+class ModelSettings(StrictModel):
     """How a model is asked. All times are seconds.
 
     ``model``: "provider:name" as pydantic-ai has it; with ``base_url`` (a server with

@@ -20,10 +20,10 @@ from argus.agent.session.results import (
     Benched,
     Built,
     Checked,
+    CheckedObligation,
     Counted,
     Explained,
     Found,
-    Obligation,
     Occupancy,
     Profiled,
     Tested,
@@ -34,11 +34,11 @@ from argus.runs.records import (
     Candidate,
     Cost,
     Finding,
+    JudgeVerdict,
     Predicted,
     Probed,
     Resources,
     Value,
-    Verdict,
 )
 
 Stage = Literal["tile", "placed", "cuda", "sass"]
@@ -112,7 +112,7 @@ def check(
         )
 
 
-def _known(at: At, verdict: Verdict) -> Verdict:
+def _known(at: At, verdict: JudgeVerdict) -> JudgeVerdict:
     """The verdict, which is "duplicate" where the program was judged before."""
     earlier = at.state.programs().get(verdict.program) if verdict.program else None
     if earlier is None or verdict.status != "correct":
@@ -125,8 +125,8 @@ def _open(obligation: Mapping[str, Any]) -> bool:
     return obligation["verdict"] != "proved"
 
 
-def _obligation(found: Mapping[str, Any]) -> Obligation:
-    return Obligation(
+def _obligation(found: Mapping[str, Any]) -> CheckedObligation:
+    return CheckedObligation(
         rule=found["rule"],
         claim=found["claim"],
         line=found["span"]["line"],
@@ -241,7 +241,11 @@ def bench(
 
 
 def _probe(
-    at: At, operation: _Operation, candidate: Candidate, verdict: Verdict, cost: Cost
+    at: At,
+    operation: _Operation,
+    candidate: Candidate,
+    verdict: JudgeVerdict,
+    cost: Cost,
 ) -> Probed:
     return Probed(
         trial=at.open.number if at.open else None,
@@ -253,7 +257,7 @@ def _probe(
 
 
 def _note(
-    at: At, operation: _Operation, candidate: Candidate, verdict: Verdict
+    at: At, operation: _Operation, candidate: Candidate, verdict: JudgeVerdict
 ) -> None:
     """Keep a question in the record of a run that goes on."""
     if at.state.finished is None:

@@ -12,10 +12,10 @@ from argus.agent.budget import StoppingRules, enough, spent
 from argus.agent.session.judges import NAME
 from argus.agent.session.results import Left
 from argus.agent.session.sources import candidate_of
-from argus.agent.state import State
+from argus.agent.state import RunState
 from argus.diagnostics import fail
 from argus.kernels.space import DesignSpace
-from argus.runs.history import History, Trial, history
+from argus.runs.history import History, RunTrial, history
 from argus.runs.records import Candidate, Task, Value
 from argus.runs.store import Run
 
@@ -28,7 +28,7 @@ class At:
     """Where a run stands. ``now`` is the time for which ``minutes`` are counted."""
 
     run: Run
-    state: State
+    state: RunState
     history: History
     last: float
     now: float = field(default_factory=lambda: time.time())
@@ -47,7 +47,7 @@ class At:
                 f"{run.id} is a run of the agent `{found.started.agent}`",
                 help=f"argus optimize --resume {run.id}",
             )
-        state = State.rebuild([s.event for s in stamped], run.get)
+        state = RunState.rebuild([s.event for s in stamped], run.get)
         return At(run, state, found, stamped[-1].time)
 
     @property
@@ -67,7 +67,7 @@ class At:
         return (self.history.seconds + since) / 60
 
     @property
-    def open(self) -> Trial | None:
+    def open(self) -> RunTrial | None:
         """The trial whose proposal awaits an answer."""
         found = [t for t in self.state.open if t.judged is None]
         return found[0] if found else None

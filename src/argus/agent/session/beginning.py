@@ -19,7 +19,7 @@ from argus.agent.session.describing import (
 from argus.agent.session.desk import Desk, OwnedRun
 from argus.agent.session.judges import NAME
 from argus.agent.session.results import (
-    Started,
+    StartedRun,
 )
 from argus.agent.tasks.named import require_allowed, tasks_named
 from argus.diagnostics import fail
@@ -59,7 +59,7 @@ class StartRequest:
     execute: bool = True
 
 
-def start(desk: Desk, asked: StartRequest) -> Started:
+def start(desk: Desk, asked: StartRequest) -> StartedRun:
     """Begin a run, or go on with one; judges the kernel that it starts from."""
     if not asked.execute:
         desk.execute = False
@@ -138,7 +138,7 @@ def _environment(devices: tuple[str, ...]) -> dict[str, str]:
     }
 
 
-def _resumed(desk: Desk, asked: StartRequest) -> Started:
+def _resumed(desk: Desk, asked: StartRequest) -> StartedRun:
     from argus.agent.loop import resume
 
     with desk.opened(asked.resume) as run:
@@ -165,7 +165,7 @@ def begin(desk: Desk, work: OwnedRun) -> None:
     work.again()
 
 
-def _started(desk: Desk, work: OwnedRun, notes: tuple[str, ...]) -> Started:
+def _started(desk: Desk, work: OwnedRun, notes: tuple[str, ...]) -> StartedRun:
     task = work.task
     problem = task.problem
     verdict = work.state.verdict_of(0)
@@ -173,7 +173,7 @@ def _started(desk: Desk, work: OwnedRun, notes: tuple[str, ...]) -> Started:
     devices = desk.judges.get(gpu=True).devices
     options = dict(problem.options) if problem.kind == "library" else {}
     scalars = dict(problem.scalars) if problem.kind == "file" else {}
-    return Started(
+    return StartedRun(
         run=work.run.id,
         task=task.name,
         description=description_of(task),

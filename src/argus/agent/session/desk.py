@@ -23,13 +23,13 @@ from argus.agent.session.at import At
 from argus.agent.session.judges import NAME, Bench, Deferred, External, Judges
 from argus.agent.session.pages import Pages
 from argus.agent.space import Design
-from argus.agent.state import State
+from argus.agent.state import RunState
 from argus.agent.tasks.named import require_allowed
 from argus.diagnostics import ArgusError, fail
 from argus.files.reading import Reader
 from argus.runs.history import history
 from argus.runs.records import Event, Proposed, Task
-from argus.runs.store import Run, Store
+from argus.runs.store import Run, RunStore
 
 _PATIENCE = 1.0
 """Seconds for which another process is waited for."""
@@ -72,7 +72,7 @@ class Desk:
         reader: Reader | None = None,
         execute: bool = True,
     ) -> None:
-        self.store = Store(folder)
+        self.store = RunStore(folder)
         self.judges = judges or Judges()
         self.tell = tell
         self.pages = pages
@@ -182,7 +182,7 @@ class Desk:
         found.refuse(at.history.hung)
         return found
 
-    def _watch(self, event: Event, state: State) -> None:
+    def _watch(self, event: Event, state: RunState) -> None:
         words = {
             "proposed": "planned",
             "lowered": "checking the kernel",
@@ -211,7 +211,7 @@ class _Later:
         self._seed = seed
 
     def plan(
-        self, state: State, trial: int, pending: Sequence[Design]
+        self, state: RunState, trial: int, pending: Sequence[Design]
     ) -> Proposed | None:
         return open_planner_of(self._task, self._seed).plan(state, trial, pending)
 

@@ -75,7 +75,7 @@ def _best_source(at: At) -> Source | None:
     return views.source_of(at.state.candidates[best.number], title)
 
 
-def _baselines(verdict: records.Verdict | None) -> dict[str, float]:
+def _baselines(verdict: records.JudgeVerdict | None) -> dict[str, float]:
     return dict(verdict.measured.baselines) if verdict and verdict.measured else {}
 
 

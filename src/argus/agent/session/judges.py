@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from argus.agent.interfaces import CandidateJudge as Judging
 from argus.agent.interfaces import Lowering, ProposalOrder
 from argus.evaluation.judge.limits import View
-from argus.runs.records import Candidate, Problem, Verdict
+from argus.runs.records import Candidate, JudgeVerdict, Problem
 
 NAME = "external"
 """The agent's name in records."""
@@ -25,7 +25,7 @@ class Bench(Judging, Protocol):
 
     def simulate(
         self, problem: Problem, candidates: Sequence[Candidate]
-    ) -> list[Verdict]:
+    ) -> list[JudgeVerdict]:
         """Check, then correctness in the interpreter."""
         ...
 
@@ -91,13 +91,15 @@ class Deferred:
         self._judges = judges
         self._hung = hung
 
-    def check(self, problem: Problem, candidates: Sequence[Candidate]) -> list[Verdict]:
+    def check(
+        self, problem: Problem, candidates: Sequence[Candidate]
+    ) -> list[JudgeVerdict]:
         """See ``argus.agent.interfaces.CandidateJudge``. Looks for no GPU."""
         return self._judge(gpu=False).check(problem, candidates)
 
     def evaluate(
         self, problem: Problem, candidates: Sequence[Candidate]
-    ) -> list[Verdict]:
+    ) -> list[JudgeVerdict]:
         """See ``argus.agent.interfaces.CandidateJudge``."""
         return self._judge(gpu=True).evaluate(problem, candidates)
 

@@ -11,7 +11,15 @@ from typing import Literal
 
 from pydantic import Field
 
-from argus.runs.records import Budget, Cost, Predicted, Record, Resources, Status, Value
+from argus.runs.records import (
+    Budget,
+    Cost,
+    Predicted,
+    Resources,
+    Status,
+    StrictModel,
+    Value,
+)
 
 Kind = Literal["measured", "predicted"]
 
@@ -19,7 +27,7 @@ Kind = Literal["measured", "predicted"]
 # ---- parts ---------------------------------------------------------------------------
 
 
-class Tensor(Record):
+class Tensor(StrictModel):
     """An argument of the kernel."""
 
     name: str
@@ -28,7 +36,7 @@ class Tensor(Record):
     role: Literal["input", "index", "output"]
 
 
-class Time(Record):
+class Time(StrictModel):
     """How long a kernel takes, and where that is from."""
 
     microseconds: float
@@ -40,7 +48,7 @@ class Time(Record):
     device: str = ""
 
 
-class Source(Record):
+class Source(StrictModel):
     """A whole kernel file. ``statics`` cannot be written as defaults in it."""
 
     kernel: str = Field(description="The kernel's name in the file.")
@@ -52,7 +60,7 @@ class Source(Record):
     )
 
 
-class Mistake(Record):
+class Mistake(StrictModel):
     """One finding of the compiler, the verifier or the judge."""
 
     code: str = Field(description="`explain` says what a code means.")
@@ -66,7 +74,7 @@ class Mistake(Record):
     )
 
 
-class Article(Record):
+class Article(StrictModel):
     """An entry of the knowledge base, in short."""
 
     id: str
@@ -85,7 +93,7 @@ class Article(Record):
     )
 
 
-class Idea(Record):
+class Idea(StrictModel):
     """A proposal of the planner."""
 
     optimisation: str = Field(description="Id of the knowledge entry.")
@@ -101,7 +109,7 @@ class Idea(Record):
     probability: float = Field(default=0.0, description="With which it was drawn.")
 
 
-class Left(Record):
+class Left(StrictModel):
     """What is left of the budget; null is no limit."""
 
     trials: int | None = None
@@ -112,7 +120,7 @@ class Left(Record):
     dry_runs: int = Field(description="Calls of `bench` before the next submission.")
 
 
-class Row(Record):
+class Row(StrictModel):
     """A trial in a few words."""
 
     trial: int
@@ -125,7 +133,7 @@ class Row(Record):
     note: str = ""
 
 
-class Judgement(Record):
+class Judgement(StrictModel):
     """What a check, a test, a dry run or a submission found."""
 
     status: Status
@@ -145,7 +153,7 @@ class Judgement(Record):
 # ---- answers -------------------------------------------------------------------------
 
 
-class Started(Record):
+class StartedRun(StrictModel):
     """`start`: the run and its task."""
 
     run: str
@@ -165,7 +173,7 @@ class Started(Record):
     notes: tuple[str, ...] = ()
 
 
-class Next(Record):
+class Next(StrictModel):
     """`next`: what to try. Without ``proposal`` the run should end: see ``reason``."""
 
     run: str
@@ -188,7 +196,7 @@ class Next(Record):
     notes: tuple[str, ...] = ()
 
 
-class Found(Record):
+class Found(StrictModel):
     """`knowledge`: entries, the best first."""
 
     run: str | None
@@ -196,7 +204,7 @@ class Found(Record):
     entries: tuple[Article, ...]
 
 
-class Obligation(Record):
+class CheckedObligation(StrictModel):
     """What was to be proved, in one line of the source."""
 
     rule: str
@@ -208,13 +216,13 @@ class Obligation(Record):
     reason: str = ""
 
 
-class Checked(Record):
+class Checked(StrictModel):
     """`check`: what is proved of a file, and where it is wrong."""
 
     run: str
     ok: bool
     verdict: Judgement
-    obligations: tuple[Obligation, ...] = Field(
+    obligations: tuple[CheckedObligation, ...] = Field(
         default=(),
         description="Those that are not proved, and those about speed that fail.",
     )
@@ -230,7 +238,7 @@ class Checked(Record):
     )
 
 
-class Built(Record):
+class Built(StrictModel):
     """`build`: what the machine code of a proved file takes."""
 
     run: str
@@ -242,7 +250,7 @@ class Built(Record):
     spill_bytes: int | None = Field(default=None, description="Per thread.")
 
 
-class Explained(Record):
+class Explained(StrictModel):
     """`explain`: a kernel at a stage, what a code means, or the language."""
 
     what: str
@@ -250,7 +258,7 @@ class Explained(Record):
     findings: tuple[Mistake, ...] = ()
 
 
-class Tested(Record):
+class Tested(StrictModel):
     """`test`: whether a file computes the right thing, at small sizes, in no time."""
 
     run: str
@@ -259,7 +267,7 @@ class Tested(Record):
     where: str = "the interpreter, at small sizes"
 
 
-class Benched(Record):
+class Benched(StrictModel):
     """`bench`: the judge's answer as a dry run, which is no trial."""
 
     run: str
@@ -270,7 +278,7 @@ class Benched(Record):
     left: Left
 
 
-class Counted(Record):
+class Counted(StrictModel):
     """The worst access of a kind: ``value`` where ``ideal`` would do."""
 
     value: int
@@ -281,7 +289,7 @@ class Counted(Record):
     why: str = ""
 
 
-class Occupancy(Record):
+class Occupancy(StrictModel):
     """Resident blocks of a multiprocessor."""
 
     blocks: int
@@ -289,7 +297,7 @@ class Occupancy(Record):
     limits: dict[str, int]
 
 
-class Profiled(Record):
+class Profiled(StrictModel):
     """`profile`: where the time goes, by the model; what accesses cost, counted."""
 
     run: str
@@ -315,7 +323,7 @@ class Profiled(Record):
     findings: tuple[Mistake, ...] = ()
 
 
-class Submitted(Record):
+class Submitted(StrictModel):
     """`submit`: the verdict that counts, and what the run learnt."""
 
     run: str
@@ -338,7 +346,7 @@ class Submitted(Record):
     notes: tuple[str, ...] = ()
 
 
-class Standing(Record):
+class Standing(StrictModel):
     """`status`: where a run stands."""
 
     run: str
@@ -368,7 +376,7 @@ class Standing(Record):
     notes: tuple[str, ...] = ()
 
 
-class Taken(Record):
+class Taken(StrictModel):
     """The best kernel without some optimisations."""
 
     without: tuple[str, ...]
@@ -379,7 +387,7 @@ class Taken(Record):
     )
 
 
-class Ended(Record):
+class Ended(StrictModel):
     """`finish`: the end of a run."""
 
     run: str

@@ -24,7 +24,7 @@ from argus.agent.session.results import (
 from argus.agent.state import same_source
 from argus.diagnostics import fail
 from argus.runs import records
-from argus.runs.history import Trial
+from argus.runs.history import RunTrial
 from argus.runs.records import Cost, Proposal, Value, factor
 
 _ALTERNATIVES = 6
@@ -103,7 +103,7 @@ def _nothing(work: OwnedRun, reason: str, notes: list[str]) -> Next:
     )
 
 
-def _proposed(work: OwnedRun, trial: Trial, notes: list[str]) -> Next:
+def _proposed(work: OwnedRun, trial: RunTrial, notes: list[str]) -> Next:
     proposed = trial.proposed
     assert proposed is not None and proposed.parent is not None
     state = work.state
@@ -197,7 +197,7 @@ def submit(
         return _submitted(work, trial.number, best, notes)
 
 
-def _chosen(work: OwnedRun, trial: Trial, optimisation: str) -> Trial:
+def _chosen(work: OwnedRun, trial: RunTrial, optimisation: str) -> RunTrial:
     """The trial with another proposal: one of the alternatives, or the agent's own."""
     proposed = trial.proposed
     assert proposed is not None
@@ -234,7 +234,7 @@ def _chosen(work: OwnedRun, trial: Trial, optimisation: str) -> Trial:
     return work.state.trials[trial.number]
 
 
-def _attempts(work: OwnedRun, trial: Trial) -> tuple[records.Verdict, ...]:
+def _attempts(work: OwnedRun, trial: RunTrial) -> tuple[records.JudgeVerdict, ...]:
     """What was refused on the way, when the agent asked before it submitted."""
     return tuple(
         p.verdict

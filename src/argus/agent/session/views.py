@@ -18,16 +18,16 @@ from argus.agent.session.results import (
     Taken,
     Time,
 )
-from argus.agent.state import State
+from argus.agent.state import RunState
 from argus.agent.writing import as_file
-from argus.runs.history import Trial, taken_out
+from argus.runs.history import RunTrial, taken_out
 from argus.runs.records import (
     Candidate,
     Finding,
+    JudgeVerdict,
     Proposal,
     Proposed,
     Value,
-    Verdict,
     factor,
 )
 
@@ -35,12 +35,12 @@ _NOTE = 200
 """Characters of an agent's note in a row."""
 
 
-def kind_of(verdict: Verdict) -> Kind:
+def kind_of(verdict: JudgeVerdict) -> Kind:
     """Whether a verdict's time was measured."""
     return "measured" if verdict.measured is not None else "predicted"
 
 
-def time_of(verdict: Verdict | None) -> Time | None:
+def time_of(verdict: JudgeVerdict | None) -> Time | None:
     """The time of a correct candidate."""
     if verdict is None or verdict.microseconds is None:
         return None
@@ -56,7 +56,7 @@ def time_of(verdict: Verdict | None) -> Time | None:
     )
 
 
-def judgement(verdict: Verdict) -> Judgement:
+def judgement(verdict: JudgeVerdict) -> Judgement:
     """A verdict, without what only matters to the record."""
     return Judgement(
         status=verdict.status,
@@ -139,7 +139,7 @@ def source_of(candidate: Candidate, title: str) -> Source:
     )
 
 
-def row(trial: Trial) -> Row:
+def row(trial: RunTrial) -> Row:
     """A trial in a few words."""
     verdict = trial.verdict
     note = trial.lowered.note or trial.lowered.failure if trial.lowered else ""
@@ -156,12 +156,12 @@ def row(trial: Trial) -> Row:
     )
 
 
-def rows(state: State) -> tuple[Row, ...]:
+def rows(state: RunState) -> tuple[Row, ...]:
     """All complete trials."""
     return tuple(row(t) for t in state.done)
 
 
-def ablation(state: State) -> tuple[Taken, ...]:
+def ablation(state: RunState) -> tuple[Taken, ...]:
     """What the best kernel is without each of its optimisations."""
     best = state.best.microseconds if state.best else None
     found: list[Taken] = []
@@ -178,7 +178,7 @@ def ablation(state: State) -> tuple[Taken, ...]:
     return tuple(found)
 
 
-def changed(trial: Trial) -> Iterable[str]:
+def changed(trial: RunTrial) -> Iterable[str]:
     """What a trial changed in the policy, a line for each."""
     for change in trial.changes:
         before = "nothing" if change.before is None else _short(change.before)
@@ -190,7 +190,7 @@ def _short(value: float | str) -> str:
     return value if isinstance(value, str) else f"{value:+.3f}"
 
 
-def is_better(trial: Trial, earlier: float | None) -> bool:
+def is_better(trial: RunTrial, earlier: float | None) -> bool:
     """Whether a trial is faster than the best before it, by what counts."""
     time = trial.microseconds
     return time is not None and (earlier is None or time < (1 - BETTER) * earlier)

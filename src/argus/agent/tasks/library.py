@@ -9,7 +9,7 @@ from argus.agent.spaces import space_for
 from argus.agent.tasks.features import library_features
 from argus.compiler import target_named
 from argus.diagnostics import fail
-from argus.kernels.library import LIBRARY, Entry
+from argus.kernels.library import LIBRARY, LibraryEntry
 from argus.runs.records import LibraryProblem, Task, Value
 from argus.targets import DEFAULT_TARGET
 
@@ -68,7 +68,7 @@ def problem_task(problem: LibraryProblem) -> Task:
     )
 
 
-def _entry(name: str) -> Entry:
+def _entry(name: str) -> LibraryEntry:
     if name in LIBRARY:
         return LIBRARY[name]
     close = difflib.get_close_matches(name, LIBRARY, n=1)
@@ -81,7 +81,7 @@ def _entry(name: str) -> Entry:
     )
 
 
-def _sizes(entry: Entry, given: Mapping[str, int]) -> dict[str, int]:
+def _sizes(entry: LibraryEntry, given: Mapping[str, int]) -> dict[str, int]:
     names = list(entry.large[0].sizes)
     extra = entry.further
     for name, value in given.items():
@@ -109,7 +109,7 @@ def _sizes(entry: Entry, given: Mapping[str, int]) -> dict[str, int]:
     return {n: whole[n] for n in (*names, *extra) if n in whole}
 
 
-def _options(entry: Entry, given: Mapping[str, Value]) -> dict[str, Value]:
+def _options(entry: LibraryEntry, given: Mapping[str, Value]) -> dict[str, Value]:
     known = {w for c in (*entry.small, *entry.large) for w in c.options if w.islower()}
     known |= set(entry.epilogues)
     for name in given:

@@ -25,8 +25,8 @@ from argus.ir.printer import print_program
 from argus.ir.program import Program
 from argus.ir.walk import walk
 from argus.lang.frontend.module import FunctionDecl
-from argus.specialisations import Space, stride_divisors
-from argus.verify.evidence import Counterexample, Place
+from argus.specialisations import SpecialisationSpace, stride_divisors
+from argus.verify.evidence import Counterexample, ThreadPlace
 from argus.verify.verdict import Equality, Obligation, Report, Verdict
 
 __all__ = ["RULE", "obligation_of", "with_reference"]
@@ -39,7 +39,7 @@ _FORMS = 8
 def with_reference(
     requests: Sequence[Request],
     report: Report,
-    space: Space,
+    space: SpecialisationSpace,
     *,
     seconds: float = SECONDS,
 ) -> Report:
@@ -123,7 +123,7 @@ def _different(requests: Sequence[Request]) -> list[Request]:
 class _Runs:
     """Runs against a reference; ``count``: those that found no difference."""
 
-    def __init__(self, reference: Reference, space: Space) -> None:
+    def __init__(self, reference: Reference, space: SpecialisationSpace) -> None:
         self.reference = reference
         self.space = space
         self.count = 0
@@ -152,7 +152,7 @@ class _Runs:
         return obligation_of(witness, request)
 
 
-def _inside(request: Request, witness: Witness, space: Space) -> bool:
+def _inside(request: Request, witness: Witness, space: SpecialisationSpace) -> bool:
     """Whether a call with these sizes chooses one of the space."""
     form = dict(request.dtypes)
     shapes: dict[str, tuple[int, ...]] = {}
@@ -194,7 +194,7 @@ def obligation_of(witness: Witness, request: Request) -> Obligation:
         counterexample=Counterexample(
             witness.message,
             f"`{name}` is written here",
-            Place(""),
+            ThreadPlace(""),
             sizes=dict(witness.sizes),
             notes=tuple(notes),
             replayed=True,

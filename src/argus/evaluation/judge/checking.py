@@ -29,7 +29,14 @@ from argus.evaluation.judge.speed import speed_limit
 from argus.evaluation.judge.subject import Subject, subject_of
 from argus.ir.program import Program
 from argus.model import predict
-from argus.runs.records import Finding, Predicted, Resources, Stage, Status, Verdict
+from argus.runs.records import (
+    Finding,
+    JudgeVerdict,
+    Predicted,
+    Resources,
+    Stage,
+    Status,
+)
 from argus.runtime.build import ResourceUsage
 from argus.verify.expectations import Usage
 from argus.verify.verdict import Verdict as Proved
@@ -77,7 +84,7 @@ class Clock:
 class CandidateCheck:
     """A verdict, and what later stages need where it is "correct"."""
 
-    verdict: Verdict
+    verdict: JudgeVerdict
     subject: Subject | None = None
     request: Request | None = None
     program: Program | None = None
@@ -140,7 +147,7 @@ def check(job: Job, clock: Clock) -> CandidateCheck:
     proved = "proved" if job.prove else "not proved (switched off)"
     if assumptions:
         proved += f", assuming {assumptions}"
-    verdict = Verdict(
+    verdict = JudgeVerdict(
         status="correct",
         stage="build",
         findings=unknown,

@@ -24,7 +24,7 @@ from argus.ir.dtypes import DType
 from argus.ir.expr import Binary, Const, Expr, Select, Sym
 from argus.ir.program import Program
 from argus.ir.walk import expressions, walk
-from argus.kernels.library import Argument, Case, Entry
+from argus.kernels.library import Argument, Case, LibraryEntry
 
 __all__ = [
     "BY_NAME",
@@ -155,7 +155,7 @@ def specials(
 
 
 def drawn(
-    entry: Entry,
+    entry: LibraryEntry,
     case: Case,
     mode: DrawingMode,
     seed: int,

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from argus.evaluation.judge.findings import said, verdict
 from argus.evaluation.judge.limits import Job
-from argus.runs.records import Stage, Verdict
+from argus.runs.records import JudgeVerdict, Stage
 
 
 class Executor(Protocol):
@@ -19,7 +19,7 @@ class Executor(Protocol):
         """Names of its GPUs; empty where times are predicted."""
         ...
 
-    def run(self, jobs: Sequence[Job]) -> list[Verdict]:
+    def run(self, jobs: Sequence[Job]) -> list[JudgeVerdict]:
         """A verdict for each job, in order. Raises nothing for what a job does."""
         ...
 
@@ -35,12 +35,12 @@ def job_key(job: Job) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def failed(stage: Stage, why: str, notes: Sequence[str] = ()) -> Verdict:
+def failed(stage: Stage, why: str, notes: Sequence[str] = ()) -> JudgeVerdict:
     """The judge itself could not work."""
     return verdict("failed", stage, (said("AG1017", why, notes),))
 
 
-def known_to_hang(stage: Stage, program: str) -> Verdict:
+def known_to_hang(stage: Stage, program: str) -> JudgeVerdict:
     """Not run, since the same hung before."""
     why = "the same program hung before, and is not run again"
     made = verdict("hung", stage, (said("AG1012", why),))

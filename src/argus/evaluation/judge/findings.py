@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from argus.diagnostics import ArgusError, Diagnostic, render
 from argus.interpret import Fault
-from argus.runs.records import Finding, Stage, Status, Verdict
+from argus.runs.records import Finding, JudgeVerdict, Stage, Status
 from argus.verify.render.data import report_json
 from argus.verify.render.diagnostics import of_obligation
 from argus.verify.verdict import Report
@@ -40,12 +40,12 @@ def said(code: str, message: str, notes: Sequence[str] = ()) -> Finding:
 
 def verdict(
     status: Status, stage: Stage, found: Iterable[Finding], summary: str = ""
-) -> Verdict:
+) -> JudgeVerdict:
     """A verdict whose summary is its first finding's message, unless given."""
     findings = tuple(found)[:MOST]
     if not summary:
         summary = f"{findings[0].code}: {findings[0].message}" if findings else status
-    return Verdict(status=status, stage=stage, findings=findings, summary=summary)
+    return JudgeVerdict(status=status, stage=stage, findings=findings, summary=summary)
 
 
 def of_report(report: Report, wanted: Proved) -> tuple[Finding, ...]:

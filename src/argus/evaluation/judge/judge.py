@@ -17,14 +17,14 @@ from typing import Any
 from argus.evaluation.judge.executor import Executor, job_key
 from argus.evaluation.judge.limits import Job, JobKind, Limits, View
 from argus.evaluation.judge.local import LocalExecutor
-from argus.runs.records import Candidate, Problem, Verdict
+from argus.runs.records import Candidate, JudgeVerdict, Problem
 
 
 class Judge:
     """Verdicts in the order of the candidates: a ``CandidateJudge`` of the optimiser.
 
-    ``hung``: programs (``Verdict.program``) that hung in an earlier run. ``prove`` is
-    switched off by tests only, which want wrong kernels to reach the device.
+    ``hung``: programs (``JudgeVerdict.program``) that hung in an earlier run. ``prove``
+    is switched off by tests only, which want wrong kernels to reach the device.
     """
 
     def __init__(
@@ -50,13 +50,15 @@ class Judge:
         """What is not run again; give it to the judge of a resumed run."""
         return frozenset(self._hung)
 
-    def check(self, problem: Problem, candidates: Sequence[Candidate]) -> list[Verdict]:
+    def check(
+        self, problem: Problem, candidates: Sequence[Candidate]
+    ) -> list[JudgeVerdict]:
         """Parse, place, prove, build, predict; nothing is run."""
         return self._run("check", problem, candidates)
 
     def evaluate(
         self, problem: Problem, candidates: Sequence[Candidate]
-    ) -> list[Verdict]:
+    ) -> list[JudgeVerdict]:
         """:meth:`check`, then correctness and time on a GPU.
 
         Without one: correctness in the interpreter at small sizes, time predicted.
@@ -65,17 +67,17 @@ class Judge:
 
     def simulate(
         self, problem: Problem, candidates: Sequence[Candidate]
-    ) -> list[Verdict]:
+    ) -> list[JudgeVerdict]:
         """:meth:`check`, then correctness in the interpreter, even where a GPU is."""
         return self._run("simulate", problem, candidates)
 
     def refuse(self, hung: Iterable[str]) -> None:
-        """Never run these programs (``Verdict.program``), which hung elsewhere."""
+        """Never run these programs (``JudgeVerdict.program``), which hung elsewhere."""
         self._hung.update(set(hung) - {""})
 
     def _run(
         self, kind: JobKind, problem: Problem, candidates: Sequence[Candidate]
-    ) -> list[Verdict]:
+    ) -> list[JudgeVerdict]:
         jobs = [
             Job(
                 kind=kind,

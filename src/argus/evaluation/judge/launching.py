@@ -23,7 +23,7 @@ from argus.evaluation.judge.tolerance import derived, representable, sensitivity
 from argus.evaluation.oracle import compared, expected
 from argus.ir.dtypes import DType
 from argus.kernels.library import Argument, Case
-from argus.runs.records import Verdict
+from argus.runs.records import JudgeVerdict
 
 __all__ = [
     "GUARD",
@@ -90,7 +90,7 @@ def placed_at(
     )  # fmt: skip
 
 
-def outside() -> Verdict:
+def outside() -> JudgeVerdict:
     """The verdict of a candidate that wrote where nothing is its own."""
     why = "memory outside the candidate's tensors was written"
     return say.verdict("wrong", "compare", (say.said("AG1020", why),))
@@ -98,7 +98,7 @@ def outside() -> Verdict:
 
 def correct(
     placed: DeviceCandidate, clock: Clock, trials: Sequence[PlannedTrial]
-) -> tuple[Verdict | None, float]:
+) -> tuple[JudgeVerdict | None, float]:
     """What is wrong, or None; and the largest error.
 
     Raises ArgusError AG0811 for a fault of the device, AG1018 for one of the reference.

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Literal
 
 from argus.evaluation.judge.plans import Plan
-from argus.runs.records import Candidate, Problem, Record
+from argus.runs.records import Candidate, Problem, StrictModel
 
 JobKind = Literal["check", "simulate", "evaluate"]
 """check: parse, prove, build, predict. simulate: then correctness in the interpreter,
@@ -18,7 +18,7 @@ View = Literal["", "proof", "tile", "placed", "cuda", "sass", "profile"]
 """What is to be shown of a candidate (`inspecting`); "": nothing, it is judged."""
 
 
-class Limits(Record):
+class Limits(StrictModel):
     """Hard limits of one candidate. Seconds are wall clock, bytes those of a process.
 
     ``parse``, ``verify``, ``build``: seconds of each stage without a GPU (``build``
@@ -51,7 +51,7 @@ class Limits(Record):
     seeds: int = 2
 
 
-class Job(Record):
+class Job(StrictModel):
     """One candidate to judge.
 
     ``hung`` are programs (``Verdict.program``) that are not to be run again. ``prove``

@@ -24,7 +24,7 @@ from argus.evaluation.judge.limits import Job, Limits
 from argus.evaluation.judge.plans import Plan
 from argus.evaluation.judge.process import Outcome, attempt, context, limit_of
 from argus.evaluation.judge.worker import Task
-from argus.runs.records import Verdict
+from argus.runs.records import JudgeVerdict
 
 _RESTARTS = (0.5, 2.0)
 """Seconds before another try to start a process: a fork server that was killed takes
@@ -75,7 +75,7 @@ class LocalExecutor:
         """Names of the GPUs, or their numbers where no one asked for names."""
         return tuple(name or gpu for gpu, name in self._names.items())
 
-    def run(self, jobs: Sequence[Job]) -> list[Verdict]:
+    def run(self, jobs: Sequence[Job]) -> list[JudgeVerdict]:
         """A verdict for each job, in order.
 
         An exception of the caller's (Ctrl-C) kills what runs and goes on.
@@ -111,7 +111,7 @@ class LocalExecutor:
 
     # ---------------------------------------------------------------------- one job
 
-    def _judged(self, job: Job) -> Verdict:
+    def _judged(self, job: Job) -> JudgeVerdict:
         refused = _unreadable(job)
         if refused is not None:
             return refused
@@ -146,7 +146,7 @@ class LocalExecutor:
             outcome = attempt(task, job, job.limits, gpu=gpu, stop=self._stop)
         return outcome
 
-    def _measured(self, job: Job, checked: Verdict) -> Verdict:
+    def _measured(self, job: Job, checked: JudgeVerdict) -> JudgeVerdict:
         gpu = self._take()
         if gpu is None:
             return _joined(failed("run", "no GPU of this machine answers"), checked)
@@ -223,7 +223,7 @@ def _probe(limits: Limits) -> list[tuple[str, str]]:
 # ------------------------------------------------------------------- what became of it
 
 
-def _unreadable(job: Job) -> Verdict | None:
+def _unreadable(job: Job) -> JudgeVerdict | None:
     """Refuse what no process needs to see: too long, or no text."""
     length = len(job.candidate.source)
     if length > job.limits.source:
@@ -238,7 +238,7 @@ def _unreadable(job: Job) -> Verdict | None:
     return None
 
 
-def _verdict(outcome: Outcome, limits: Limits) -> Verdict:
+def _verdict(outcome: Outcome, limits: Limits) -> JudgeVerdict:
     """The verdict of a process, or what its end says of the candidate."""
     if outcome.ending == "done" and outcome.verdict is not None:
         return outcome.verdict
@@ -246,7 +246,7 @@ def _verdict(outcome: Outcome, limits: Limits) -> Verdict:
     return made.model_copy(update={"seconds": {outcome.stage: outcome.seconds}})
 
 
-def _without_verdict(outcome: Outcome, limits: Limits) -> Verdict:
+def _without_verdict(outcome: Outcome, limits: Limits) -> JudgeVerdict:
     stage, within = outcome.stage, outcome.within
     log = outcome.log.splitlines()[-12:]
     match outcome.ending:
@@ -283,7 +283,7 @@ def _ending(code: int | None) -> str:
         return f"signal {-code}"
 
 
-def _joined(made: Verdict, checked: Verdict) -> Verdict:
+def _joined(made: JudgeVerdict, checked: JudgeVerdict) -> JudgeVerdict:
     """A verdict from the GPU with what was known before."""
     seconds = dict(checked.seconds)
     for stage, spent in made.seconds.items():

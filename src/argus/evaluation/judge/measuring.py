@@ -35,7 +35,7 @@ from argus.evaluation.judge.subject import Subject, own_request, subject_of
 from argus.evaluation.judge.tolerance import derived, sensitivity
 from argus.evaluation.oracle import Inputs, compared, expected, reads
 from argus.evaluation.timing import median_interval, sample_interleaved, working
-from argus.runs.records import Measured, Verdict
+from argus.runs.records import JudgeVerdict, Measured
 from argus.runtime.driver import cuda_driver
 from argus.runtime.launch import LoadedKernel
 
@@ -47,7 +47,7 @@ _COMPARED = 0.1
 CANDIDATE = "candidate"
 
 
-def measure(job: Job, clock: Clock) -> Verdict:
+def measure(job: Job, clock: Clock) -> JudgeVerdict:
     """The verdict of a candidate that passed its checks.
 
     Raises ArgusError for a problem that cannot be judged, and without a GPU.
@@ -65,7 +65,7 @@ def measure(job: Job, clock: Clock) -> Verdict:
     return made.model_copy(update={"seconds": dict(clock.seconds)})
 
 
-def _measured_exclusively(job: Job, clock: Clock, lock: GpuLock) -> Verdict:
+def _measured_exclusively(job: Job, clock: Clock, lock: GpuLock) -> JudgeVerdict:
     with clock.waiting("run"):
         lock.exclusive()
     torch = torch_module()
@@ -76,7 +76,9 @@ def _measured_exclusively(job: Job, clock: Clock, lock: GpuLock) -> Verdict:
         return failed(clock.stage, why, (str(error).splitlines()[0],))
 
 
-def _measured(job: Job, clock: Clock, lock: GpuLock, shared: bool = True) -> Verdict:
+def _measured(
+    job: Job, clock: Clock, lock: GpuLock, shared: bool = True
+) -> JudgeVerdict:
     if shared:
         with clock.waiting("run"):
             lock.shared()
@@ -126,7 +128,7 @@ def _measured(job: Job, clock: Clock, lock: GpuLock, shared: bool = True) -> Ver
 
 def _believed(
     subject: Subject, samples: Mapping[str, list[float]], error: float
-) -> Verdict:
+) -> JudgeVerdict:
     """The verdict of a right candidate: "correct", or too fast to be true."""
     device = cuda_driver().info(0).name
     own = samples[CANDIDATE]
@@ -150,7 +152,7 @@ def _believed(
         for name, time in measured.baselines.items()
     )
     summary = f"{measured.microseconds:.1f} µs on {device}"
-    made = Verdict(
+    made = JudgeVerdict(
         status="correct",
         stage="done",
         summary=f"{summary}; {against}" if against else summary,
@@ -180,7 +182,7 @@ class Rounds:
     """
 
     def __init__(self, placed: DeviceCandidate, share: float = _COMPARED) -> None:
-        self.bad: Verdict | None = None
+        self.bad: JudgeVerdict | None = None
         self.compared = 0
         self.placed = placed
         self._share = share

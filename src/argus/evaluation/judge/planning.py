@@ -27,14 +27,14 @@ from argus.evaluation.judge.small import Unrepresented, small_cases
 from argus.evaluation.judge.subject import Subject, own_request, subject_of
 from argus.evaluation.judge.tolerance import derived, representable, sensitivity
 from argus.evaluation.oracle import expected
-from argus.runs.records import Verdict
+from argus.runs.records import JudgeVerdict
 
 
 @dataclass(frozen=True)
 class Shown:
     """What blocks on tiles have shown: a verdict, or words and what was not driven."""
 
-    bad: Verdict | None = None
+    bad: JudgeVerdict | None = None
     words: str = ""
     not_driven: tuple[str, ...] = ()
     drives: tuple[Drive, ...] = ()
@@ -79,7 +79,7 @@ def on_tiles(
 
 def planned(
     job: Job, checked: CandidateCheck, clock: Clock
-) -> tuple[Verdict, Plan | None]:
+) -> tuple[JudgeVerdict, Plan | None]:
     """The verdict of a candidate that passed its checks and will be launched.
 
     With what to launch besides the problem itself, where it is still "correct".
@@ -145,13 +145,13 @@ def widest(subject: Subject, wanted: Sequence[PlannedTrial]) -> dict[str, float]
     return found
 
 
-def unrepresented(why: Unrepresented) -> Verdict:
+def unrepresented(why: Unrepresented) -> JudgeVerdict:
     """The verdict where no small sizes are taken."""
     found = say.said("AG1019", f"no small case stands for the problem: {why}")
     return say.verdict("unknown", "run", (found,))
 
 
-def ended(clock: Clock, given: Verdict, made: Verdict) -> Verdict:
+def ended(clock: Clock, given: JudgeVerdict, made: JudgeVerdict) -> JudgeVerdict:
     """A verdict with what was known of the candidate before."""
     clock.end()
     return made.model_copy(

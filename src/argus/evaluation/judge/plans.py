@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from argus.evaluation.judge.inputs import Distribution
 from argus.evaluation.judge.small import Small
-from argus.runs.records import Record
+from argus.runs.records import StrictModel
 
 __all__ = ["Drive", "Plan", "PlannedTrial", "chosen", "in_turns", "trials"]
 
@@ -32,7 +32,7 @@ _MORE = 4
 """Runs that are launched though they show nothing that others have not."""
 
 
-class PlannedTrial(Record):
+class PlannedTrial(StrictModel):
     """Sizes and inputs whose results are compared with the oracle, whole.
 
     ``finite``: outputs hold finite numbers before, not NaN. ``number`` counts the
@@ -45,7 +45,7 @@ class PlannedTrial(Record):
     number: int = 0
 
 
-class Drive(Record):
+class Drive(StrictModel):
     """A run that drives conditions, compared with the problem's own kernel on blocks.
 
     Everything is drawn from ``seed`` in the ``mode`` of that name (`drawing.py`).
@@ -64,7 +64,7 @@ class Drive(Record):
     shown: int = 0
 
 
-class Plan(Record):
+class Plan(StrictModel):
     """What is launched besides the problem itself; ``tolerances``: of the drives."""
 
     trials: tuple[PlannedTrial, ...]

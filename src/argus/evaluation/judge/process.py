@@ -26,7 +26,7 @@ from typing import Any, Literal
 from argus.evaluation.judge.limits import Job, Limits
 from argus.evaluation.judge.printed import Printed
 from argus.evaluation.judge.worker import Task, main
-from argus.runs.records import Stage, Verdict
+from argus.runs.records import JudgeVerdict, Stage
 
 START = 120.0
 """Seconds for a process to start: the first one waits for the fork server's imports."""
@@ -48,7 +48,7 @@ class Outcome:
     stage: Stage
     within: str
     seconds: float
-    verdict: Verdict | None = None
+    verdict: JudgeVerdict | None = None
     told: Mapping[str, Any] | None = None
     code: int | None = None
     log: str = ""
@@ -162,7 +162,7 @@ def _watched(
             continue
         spent = time.monotonic() - begin
         found = message.get("verdict")
-        verdict = None if found is None else Verdict.model_validate(found)
+        verdict = None if found is None else JudgeVerdict.model_validate(found)
         return Outcome(
             "done", stage, within, spent, verdict, message.get("told"), log=log.tail()
         )

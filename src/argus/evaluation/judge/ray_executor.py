@@ -21,7 +21,7 @@ from argus.diagnostics import fail
 from argus.evaluation.judge.executor import failed
 from argus.evaluation.judge.limits import Job, Limits
 from argus.evaluation.judge.local import LocalExecutor
-from argus.runs.records import Verdict
+from argus.runs.records import JudgeVerdict
 
 TRIES = 2
 """How often a job is given to an actor."""
@@ -131,10 +131,10 @@ class RayExecutor:
         """Handles of the actors, which a test may kill."""
         return tuple(self._actors)
 
-    def run(self, jobs: Sequence[Job]) -> list[Verdict]:
+    def run(self, jobs: Sequence[Job]) -> list[JudgeVerdict]:
         """A verdict for each job, in order."""
         waiting = deque(_Task(i, job) for i, job in enumerate(jobs))
-        verdicts: dict[int, Verdict] = {}
+        verdicts: dict[int, JudgeVerdict] = {}
         running: dict[Any, tuple[_Task, int]] = {}
         while waiting or running:
             for number in self._free(running):
@@ -149,7 +149,7 @@ class RayExecutor:
             for reference in done:
                 task, number = running.pop(reference)
                 try:
-                    verdict = Verdict.model_validate_json(self._ray.get(reference))
+                    verdict = JudgeVerdict.model_validate_json(self._ray.get(reference))
                 except self._lost as error:
                     self._replace(number, running)
                     if task.tries < TRIES:

@@ -32,7 +32,7 @@ from argus.evaluation.tiles import BlockTensor, Drawn, IndexTable, Written, now
 from argus.evaluation.tiles.tensors import chosen
 from argus.ir.program import Program
 from argus.kernels.library import Case
-from argus.runs.records import Verdict
+from argus.runs.records import JudgeVerdict
 
 __all__ = ["Replay", "laid_out"]
 
@@ -60,7 +60,7 @@ class Replay:
     spent: float = 0.0
     """Seconds of the problem's own blocks."""
 
-    def run(self, plan: Plan) -> tuple[Verdict | None, str]:
+    def run(self, plan: Plan) -> tuple[JudgeVerdict | None, str]:
         """What is wrong, or None; and words about what was launched.
 
         Raises ArgusError AG0811 for a fault of the device, AG1018 for one of the
@@ -107,7 +107,7 @@ class Replay:
                 return None
             raise
 
-    def _drive(self, drive: Drive, plan: Plan) -> tuple[Verdict | None, str]:
+    def _drive(self, drive: Drive, plan: Plan) -> tuple[JudgeVerdict | None, str]:
         """What is wrong with one drive, or None; and why it was not launched."""
         special = specials(self.programs, self.subject.scalars.values())
         setting = setting_of(drive, self.subject, special)
@@ -138,7 +138,7 @@ class Replay:
         setting: Setting,
         right: dict[str, Written],
         plan: Plan,
-    ) -> Verdict | None:
+    ) -> JudgeVerdict | None:
         self.clock.begin("run", "launch")
         placed.launch()
         self.clock.begin("compare", "run")

@@ -7,10 +7,10 @@ from typing import Any
 from argus.evaluation.judge import findings as say
 from argus.evaluation.oracle import Inputs, OutputVerdict
 from argus.evaluation.oracle import OracleVerdict as Compared
-from argus.runs.records import Finding, Verdict
+from argus.runs.records import Finding, JudgeVerdict
 
 
-def wrong(compared: Compared, inputs: Inputs, where: str) -> Verdict | None:
+def wrong(compared: Compared, inputs: Inputs, where: str) -> JudgeVerdict | None:
     """The verdict "wrong" with what is wrong, or None if nothing is."""
     if compared.ok:
         return None

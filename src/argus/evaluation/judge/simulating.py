@@ -29,10 +29,10 @@ from argus.evaluation.simulate import SM_COUNT
 from argus.interpret import ArgumentError, Fault, run
 from argus.ir.program import Program
 from argus.kernels.library import Case
-from argus.runs.records import Verdict
+from argus.runs.records import JudgeVerdict
 
 
-def simulated(job: Job, checked: CandidateCheck, clock: Clock) -> Verdict:
+def simulated(job: Job, checked: CandidateCheck, clock: Clock) -> JudgeVerdict:
     """The verdict of a candidate that passed its checks.
 
     Raises ArgusError AG1018 where the reference fails.
@@ -87,7 +87,7 @@ def _run(
     trial: PlannedTrial,
     seed: int,
     widest: dict[str, float],
-) -> tuple[Verdict | None, float]:
+) -> tuple[JudgeVerdict | None, float]:
     """What is wrong with one trial, or None; and the error of its outputs.
 
     ``widest``: the largest tolerances so far, which it raises.

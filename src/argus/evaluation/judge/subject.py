@@ -24,7 +24,14 @@ from argus.ir.annotations import Assume, Trust, annotations_of
 from argus.ir.dtypes import DTYPES, DType
 from argus.ir.program import Program
 from argus.kernels.entry import choose
-from argus.kernels.library import LIBRARY, Argument, Case, Choice, Entry, Work
+from argus.kernels.library import (
+    LIBRARY,
+    Argument,
+    Case,
+    KernelChoice,
+    LibraryEntry,
+    Work,
+)
 from argus.lang.frontend.module import FunctionDecl, parse_module
 from argus.lang.kernel import Kernel
 from argus.runs.records import FileProblem, LibraryProblem, Problem
@@ -43,7 +50,7 @@ class Subject:
     """
 
     problem: Problem
-    entry: Entry
+    entry: LibraryEntry
     case: Case
     kernel: Kernel
     statics: Mapping[str, object]
@@ -210,11 +217,11 @@ def _file(problem: FileProblem, reference: bool) -> Subject:
         return Work(0, written)
 
     case = Case(problem.name, dict(problem.sizes), {})
-    entry = Entry(
+    entry = LibraryEntry(
         name=problem.name,
         title=problem.name,
         arguments=arguments,
-        choose=lambda case, target: Choice(kernel, statics, scalars),
+        choose=lambda case, target: KernelChoice(kernel, statics, scalars),
         reference=computed,
         work=work,
         small=(),

@@ -28,7 +28,7 @@ from argus.evaluation.judge.findings import findings_of, said, verdict
 from argus.evaluation.judge.limits import Job
 from argus.evaluation.judge.plans import Plan
 from argus.evaluation.judge.printed import Printed
-from argus.runs.records import Stage, Verdict
+from argus.runs.records import JudgeVerdict, Stage
 
 Task = Literal["check", "simulate", "plan", "measure", "inspect", "health", "probe"]
 """check: no GPU. simulate: check, then the interpreter and tiles. plan: check, then
@@ -84,7 +84,7 @@ def main(
     os._exit(0)
 
 
-def judged(task: Task, job: Job, enter: Enter) -> tuple[Verdict, Plan | None]:
+def judged(task: Task, job: Job, enter: Enter) -> tuple[JudgeVerdict, Plan | None]:
     """The verdict of a task, and the plan that was wanted of it.
 
     What goes wrong with the problem itself is "failed".

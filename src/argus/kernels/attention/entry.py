@@ -4,7 +4,7 @@ from typing import Any
 
 from argus.ir.dtypes import bf16
 from argus.kernels.attention.kernel import attention, attention_persistent
-from argus.kernels.entry import Argument, Arrays, Case, Choice, Entry, Work
+from argus.kernels.entry import Argument, Arrays, Case, KernelChoice, LibraryEntry, Work
 from argus.lang.kernel import Kernel
 
 
@@ -50,12 +50,12 @@ def attention_form(
     return attention_persistent, statics
 
 
-def _choose(case: Case, target: str) -> Choice:
+def _choose(case: Case, target: str) -> KernelChoice:
     d = case.sizes["D"]
     causal = "causal" in case.options
     kernel, statics = attention_form(d, case.sizes["S"], causal=causal, tma_store=True)
     small = {k: v for k, v in case.options.items() if k.isupper()}
-    return Choice(kernel, {**statics, **small}, {"scale": d**-0.5})
+    return KernelChoice(kernel, {**statics, **small}, {"scale": d**-0.5})
 
 
 def _reference(xp: Any, arrays: Arrays, case: Case) -> Arrays:
@@ -121,7 +121,7 @@ def _odd(name: str, b: int, h: int, g: int, s: int, t: int, *words: str) -> Case
     return Case(name, sizes, dict.fromkeys(words, 1))
 
 
-ATTENTION = Entry(
+ATTENTION = LibraryEntry(
     name="attention",
     title="attention forward, bf16",
     arguments=_arguments,

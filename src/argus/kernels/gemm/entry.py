@@ -5,7 +5,7 @@ from typing import Any
 
 from argus.ir.dtypes import bf16, f32
 from argus.isa.registry import has_family
-from argus.kernels.entry import Argument, Arrays, Case, Choice, Entry, Work
+from argus.kernels.entry import Argument, Arrays, Case, KernelChoice, LibraryEntry, Work
 from argus.kernels.gemm.kernel import gemm_sm80, gemm_sm90
 from argus.kernels.gemm.tiles import MeasuredTile, best_tile
 from argus.lang.library import relu
@@ -64,7 +64,7 @@ def ampere_statics(*, vectors: bool) -> dict[str, object]:
     return {} if vectors else {"BM": 64, "BN": 64, "VECTORS": False}
 
 
-def _choose(case: Case, target: str) -> Choice:
+def _choose(case: Case, target: str) -> KernelChoice:
     m, n, k = (case.sizes[d] for d in "MNK")
     statics: dict[str, object] = {}
     if "relu" in case.options:
@@ -72,15 +72,15 @@ def _choose(case: Case, target: str) -> Choice:
     if has_family("wgmma", target) and k % 8 == 0:
         epilogue = bool({"bias", "residual", "relu"} & set(case.options))
         statics |= hopper_statics(m, n, k, tma_store=n % 8 == 0, epilogue=epilogue)
-        return Choice(gemm_sm90, {**statics, **_small(case)})
+        return KernelChoice(gemm_sm90, {**statics, **_small(case)})
     return _choose_ampere(case, target)
 
 
-def _choose_ampere(case: Case, target: str) -> Choice:
+def _choose_ampere(case: Case, target: str) -> KernelChoice:
     statics = ampere_statics(vectors=case.sizes["K"] % 2 == 0)
     if "relu" in case.options:
         statics["ACTIVATION"] = relu
-    return Choice(gemm_sm80, {**statics, **_small(case)})
+    return KernelChoice(gemm_sm80, {**statics, **_small(case)})
 
 
 def _small(case: Case) -> dict[str, object]:
@@ -156,7 +156,7 @@ _ODD = tuple(
 _SMALL = {"BM": 128, "BN": 64, "BK": 64, "STAGES": 2, "WARPGROUPS": 2, "REGISTERS": 240}
 """Two warpgroups and several steps of K, in few blocks."""
 
-GEMM = Entry(
+GEMM = LibraryEntry(
     name="gemm",
     title="matrix product, bf16, f32 accumulation, with epilogue",
     arguments=_arguments,

@@ -30,7 +30,7 @@ _VIEWS = ("aten.view", "aten.reshape", "aten._unsafe_view")
 
 
 @dataclass(frozen=True)
-class Product(Computation):
+class LinearLayer(Computation):
     """activation(a @ b.T + bias) + residual, ``batch`` times.
 
     ``a`` has shape (..., M, K). ``b`` has shape (N, K), or (K, N) if ``turn``: then a
@@ -122,7 +122,7 @@ def product_at(node: Node, target: str) -> Match | Refusal | None:
         chain.root,
         tuple(chain.nodes),
         problem,
-        Product(
+        LinearLayer(
             a, b if turn else other, turn, chain.bias, chain.relu, chain.residual, batch
         ),
         batch,

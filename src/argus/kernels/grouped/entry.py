@@ -3,7 +3,7 @@
 from typing import Any
 
 from argus.ir.dtypes import bf16, i32
-from argus.kernels.entry import Argument, Arrays, Case, Choice, Entry, Work
+from argus.kernels.entry import Argument, Arrays, Case, KernelChoice, LibraryEntry, Work
 from argus.kernels.grouped.kernel import grouped_gemm
 
 
@@ -77,9 +77,9 @@ def _fill(xp: Any, array: Any, values: list[int]) -> None:
     array[:] = made.to(array) if hasattr(made, "to") else made
 
 
-def _choose(case: Case, target: str) -> Choice:
+def _choose(case: Case, target: str) -> KernelChoice:
     statics = {k: v for k, v in case.options.items() if k.isupper()}
-    return Choice(grouped_gemm, statics)
+    return KernelChoice(grouped_gemm, statics)
 
 
 def _reference(xp: Any, arrays: Arrays, case: Case) -> Arrays:
@@ -126,7 +126,7 @@ def _case(e: int, p: int, n: int, k: int, **options: object) -> Case:
     return Case(name, {"E": e, "P": p, "N": n, "K": k}, options)
 
 
-GROUPED = Entry(
+GROUPED = LibraryEntry(
     name="grouped",
     title="grouped matrix product for mixture of experts, bf16",
     arguments=_arguments,

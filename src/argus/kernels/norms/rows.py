@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from argus.ir.dtypes import bf16
-from argus.kernels.entry import Argument, Arrays, Case, Choice, Entry, Work
+from argus.kernels.entry import Argument, Arrays, Case, KernelChoice, LibraryEntry, Work
 from argus.lang.kernel import Kernel
 
 __all__ = ["COLUMNS", "RowForms", "row_entry", "row_statics"]
@@ -72,7 +72,7 @@ def row_entry(
     baseline: Callable[..., Any],
     weights: str = "",
     eps: float | None = None,
-) -> Entry:
+) -> LibraryEntry:
     """The entry of kernels from X (M, N) to Y (M, N), bf16.
 
     ``weights``: names of its rows of N weights. ``reference(xp, arrays)`` is Y;
@@ -85,10 +85,10 @@ def row_entry(
         x, y = Argument("X", bf16, shape), Argument("Y", bf16, shape, "output")
         return (x, *rows, y)
 
-    def choose(case: Case, target: str) -> Choice:
+    def choose(case: Case, target: str) -> KernelChoice:
         scalars: dict[str, int | float] = {} if eps is None else {"eps": eps}
         kernel, statics = forms.choose(case.sizes["N"])
-        return Choice(kernel, statics, scalars)
+        return KernelChoice(kernel, statics, scalars)
 
     def work(case: Case) -> Work:
         m, n = case.sizes["M"], case.sizes["N"]
@@ -99,7 +99,7 @@ def row_entry(
         rows = [arrays[w] for w in weights]
         return {"torch": lambda: baseline(x, *rows), "copy": lambda: y.copy_(x)}
 
-    return Entry(
+    return LibraryEntry(
         name=name,
         title=f"{title}, bf16",
         arguments=arguments,

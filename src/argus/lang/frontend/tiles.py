@@ -12,7 +12,7 @@ from argus.diagnostics import Span
 from argus.ir import dtypes as d
 from argus.ir.dtypes import DType
 from argus.ir.expr import Const, Expr, binary
-from argus.ir.functions import FUNCTIONS, Function
+from argus.ir.functions import FUNCTIONS, ScalarFunction
 from argus.ir.ops import Cast, Elementwise, Tile
 from argus.lang.frontend import coerce
 from argus.lang.frontend.broadcast import meet
@@ -168,7 +168,9 @@ def _scalar_dtype(operands: Sequence[Tile | Expr]) -> DType:
     return d.f32 if "float" in kinds else d.i32 if "int" in kinds else d.boolean
 
 
-def _check_dtype(e: Elaborator, record: Function, dtype: DType, span: Span) -> None:
+def _check_dtype(
+    e: Elaborator, record: ScalarFunction, dtype: DType, span: Span
+) -> None:
     fn = record.name
     word = _SYMBOLS.get(fn, fn)
     if dtype.kind == "int" and not record.integer:

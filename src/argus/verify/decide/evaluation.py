@@ -3,7 +3,7 @@
 The reference for all other layers. Integers are mathematical; ``//`` and ``%`` round to
 minus infinity; ``^`` works on two's complement of unlimited length; ``and``, ``or`` and
 selections evaluate only what they need, so that ``d > 0 and x // d < 4`` is defined for
-d = 0. Division by zero is an error (:class:`Undefined`), never a value.
+d = 0. Division by zero is an error (:class:`DivisionByZero`), never a value.
 
 Floating point is not modelled (:class:`Unmodelled`).
 """
@@ -18,10 +18,17 @@ from numpy.typing import NDArray
 
 from argus.ir.expr import Binary, BinaryOp, Const, Expr, Select, Sym, binary, select
 
-__all__ = ["Undefined", "Unmodelled", "has_floats", "negate", "on_arrays", "on_ints"]
+__all__ = [
+    "DivisionByZero",
+    "Unmodelled",
+    "has_floats",
+    "negate",
+    "on_arrays",
+    "on_ints",
+]
 
 
-class Undefined(Exception):  # noqa: N818 - a fact about a value, not a failure
+class DivisionByZero(Exception):  # noqa: N818 - a fact about a value, not a failure
     """The expression divides by zero at these values."""
 
 
@@ -78,7 +85,7 @@ def negate(e: Expr) -> Expr:
 def on_ints(e: Expr, env: Mapping[str, int]) -> int:
     """Value of ``e``; conditions are 0 or 1.
 
-    Raises KeyError for a symbol that ``env`` lacks, Undefined and Unmodelled.
+    Raises KeyError for a symbol that ``env`` lacks, DivisionByZero and Unmodelled.
     """
     match e:
         case Const(value=v):
@@ -111,7 +118,7 @@ def _apply(op: BinaryOp, a: int, b: int) -> int:
             return a * b
         case "//" | "%":
             if b == 0:
-                raise Undefined
+                raise DivisionByZero
             return a // b if op == "//" else a % b
         case "^":
             return a ^ b
@@ -147,7 +154,7 @@ def on_arrays(e: Expr, env: Mapping[str, Array]) -> tuple[Array, Flags]:
     """Value at many points, and where it is defined; what is undefined is arbitrary.
 
     The caller makes sure that no intermediate value leaves 64 bits. Raises as
-    :func:`on_ints`, except for Undefined.
+    :func:`on_ints`, except for DivisionByZero.
     """
     match e:
         case Const(value=v):

@@ -16,7 +16,7 @@ from argus.verify.decide import conditions
 from argus.verify.decide.decision import Decision
 from argus.verify.decide.evaluation import (
     FLOATS,
-    Undefined,
+    DivisionByZero,
     Unmodelled,
     has_floats,
 )
@@ -86,7 +86,7 @@ def _prove(goal: Expr, facts: tuple[Expr, ...], timeout_ms: int) -> Decision:
     known = skim(goal, facts)
     try:
         return _by_values(goal, facts, known, timeout_ms)
-    except Undefined:
+    except DivisionByZero:
         return Decision(Verdict.UNKNOWN, "enumeration", UNDEFINED)
 
 
@@ -117,7 +117,7 @@ def _refuted(
     try:
         if breaks(model, goal, facts):
             return Decision(Verdict.REFUTED, method, model=dict(sorted(model.items())))
-    except Undefined:
+    except DivisionByZero:
         return Decision(Verdict.UNKNOWN, method, UNDEFINED, model)
     reason = "the model that was found does not break the condition (please report)"
     return Decision(Verdict.UNKNOWN, method, reason, model)

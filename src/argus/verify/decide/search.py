@@ -15,7 +15,7 @@ from typing import assert_never
 import numpy as np
 
 from argus.ir.expr import Binary, Const, Expr, Select, Sym
-from argus.verify.decide.evaluation import Array, Undefined, on_arrays, on_ints
+from argus.verify.decide.evaluation import Array, DivisionByZero, on_arrays, on_ints
 from argus.verify.decide.facts import Skimmed, implicit_range, range_of, symbols_of
 from argus.verify.decide.polynomial import Interval
 
@@ -30,7 +30,7 @@ SAFE = 1 << 62
 def breaks(model: Mapping[str, int], goal: Expr, facts: Sequence[Expr]) -> bool:
     """Whether a model satisfies ranges and facts, and the goal is false in it.
 
-    Raises Undefined where the goal divides by zero while the facts hold.
+    Raises DivisionByZero where the goal divides by zero while the facts hold.
     """
     for sym in symbols_of(goal, facts):
         if not implicit_range(sym).contains(model[sym.name]):
@@ -38,7 +38,7 @@ def breaks(model: Mapping[str, int], goal: Expr, facts: Sequence[Expr]) -> bool:
     try:
         if not all(on_ints(fact, model) for fact in facts):
             return False
-    except Undefined:
+    except DivisionByZero:
         return False
     return not on_ints(goal, model)
 
@@ -55,7 +55,7 @@ def attempt(goal: Expr, facts: Sequence[Expr], known: Skimmed) -> dict[str, int]
                 candidate[name] = on_ints(value, candidate)
             if breaks(candidate, goal, facts):
                 return candidate
-        except Undefined:
+        except DivisionByZero:
             continue
     return None
 
@@ -116,7 +116,7 @@ def enumerated(
     """Decide by all values: (holds, a model where it does not).
 
     None where the values are too many, or where values might not fit in 64 bits.
-    Raises Undefined where the goal divides by zero at a point that satisfies the facts.
+    Raises DivisionByZero where the goal divides by zero at a point of the facts.
     """
     free = known.free
     ranges = dict(known.ranges)
@@ -151,7 +151,7 @@ def enumerated(
         allowed &= defined & (value != 0)
     value, defined = on_arrays(goal, env)
     if np.any(allowed & ~defined):
-        raise Undefined
+        raise DivisionByZero
     wrong = allowed & (value == 0)
     if not wrong.any():
         return True, {}

@@ -25,7 +25,7 @@ from argus.ir.placement import VectorPlan
 from argus.ir.program import Program
 from argus.ir.walk import defined, used, walk
 from argus.isa.effects import effects_of
-from argus.verify.evidence import Counterexample, Event, Place
+from argus.verify.evidence import Counterexample, Event, ThreadPlace
 from argus.verify.order.cross_block import Clash, clash
 from argus.verify.verdict import Obligation, Verdict
 
@@ -91,7 +91,7 @@ def _refuted(read: GlobalAccess, wrong: Clash) -> Obligation:
             f"{places[0]} reads {name}[{at}], which {places[1]} writes in line {line}:"
             " nothing orders two blocks",
             "another block writes it",
-            Place(read.role, None, wrong.reader, {}),
+            ThreadPlace(read.role, None, wrong.reader, {}),
             wrong.sizes,
             interleaving=(
                 Event(places[1], f"writes {name}[{at}]", wrong.write.span),

@@ -18,7 +18,7 @@ from argus.isa import registry
 from argus.isa.boxes import violations
 from argus.isa.mbarrier import MAX_COUNT
 from argus.isa.sync import CLUSTER_SIZES, NAMED_BARRIERS
-from argus.verify.evidence import Counterexample, Place
+from argus.verify.evidence import Counterexample, ThreadPlace
 from argus.verify.verdict import Obligation, Verdict
 
 __all__ = ["beyond"]
@@ -148,5 +148,5 @@ def _refuted(rule: str, span: Span, message: str, why: str) -> Obligation:
         span,
         Verdict.REFUTED,
         "counting",
-        counterexample=Counterexample(f"{message}; {why}", why, Place("block")),
+        counterexample=Counterexample(f"{message}; {why}", why, ThreadPlace("block")),
     )

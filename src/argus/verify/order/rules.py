@@ -14,7 +14,7 @@ from argus.ir import ops as o
 from argus.ir.program import Program
 from argus.ir.walk import walk
 from argus.isa.effects import OpEffects, effects_of
-from argus.verify.evidence import Counterexample, Place
+from argus.verify.evidence import Counterexample, ThreadPlace
 from argus.verify.order.control_dependence import study
 from argus.verify.order.events import has_events
 from argus.verify.order.extrapolation import SizeExplorer, WalkOutcome
@@ -99,7 +99,7 @@ def _shown(rule: str, span: Span, outcome: WalkOutcome) -> Obligation:
 
 def _refuted(found: OrderFinding, outcome: WalkOutcome) -> Obligation:
     sizes = outcome.sizes.get((found.rule, id(found.op)), {})
-    place = Place(found.role, found.thread, found.block, found.iteration)
+    place = ThreadPlace(found.role, found.thread, found.block, found.iteration)
     counterexample = Counterexample(
         found.message,
         found.label,

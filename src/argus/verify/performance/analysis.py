@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from argus.diagnostics import Span
 from argus.ir.placement import VectorPlan
 from argus.ir.program import Program
-from argus.verify.evidence import Counterexample, Place
+from argus.verify.evidence import Counterexample, ThreadPlace
 from argus.verify.performance.bank_conflicts import conflicts_of
 from argus.verify.performance.coalescing import access_bytes, sectors_of
 from argus.verify.performance.findings import PerformanceFinding
-from argus.verify.performance.resources import Occupancy, occupancy
+from argus.verify.performance.resources import ResidentBlocks, occupancy
 from argus.verify.performance.sites import Site, sites
 from argus.verify.verdict import Obligation, Verdict
 
@@ -39,7 +39,7 @@ class PerformanceFacts:
     bank_conflicts: PerformanceFinding | None
     excess_sectors: PerformanceFinding | None
     access_bytes: PerformanceFinding | None
-    occupancy: Occupancy
+    occupancy: ResidentBlocks
     unknown: tuple[tuple[Span, str], ...] = field(default=())
 
     def worst(self) -> dict[str, int]:
@@ -163,7 +163,7 @@ def _judged(
         counterexample=Counterexample(
             f"{found.what} takes {found.value} {unit} where {found.ideal} would do",
             f"{found.value} {unit} instead of {found.ideal}",
-            Place(found.role, found.thread),
+            ThreadPlace(found.role, found.thread),
             notes=(found.why,),
             help=help_,
         ),
@@ -184,7 +184,7 @@ def _wide_enough(site: Site, width: Counted) -> Iterator[Obligation]:
         evidence = Counterexample(
             f"each thread moves {width.value} bytes per instruction, many times",
             f"{width.value} bytes per thread",
-            Place(width.role),
+            ThreadPlace(width.role),
             help="state the divisors of sizes and strides, so that vectors fit",
         )
     yield Obligation(
@@ -208,7 +208,7 @@ def _resident(program: Program) -> Iterator[Obligation]:
             f"{found.by} leave room for {found.blocks} blocks per multiprocessor, "
             f"where {program.min_blocks} are declared",
             f"{found.blocks} instead of {program.min_blocks}",
-            Place("block"),
+            ThreadPlace("block"),
             notes=tuple(f"{name}: {n} blocks" for name, n in found.limits.items()),
         )
     yield Obligation(

@@ -17,11 +17,11 @@ from dataclasses import dataclass
 
 from argus.ir.program import Program
 
-__all__ = ["Occupancy", "occupancy"]
+__all__ = ["ResidentBlocks", "occupancy"]
 
 
 @dataclass(frozen=True)
-class Occupancy:
+class ResidentBlocks:
     """Resident blocks per multiprocessor, and the limit that each resource sets."""
 
     blocks: int
@@ -33,7 +33,7 @@ class Occupancy:
         return min(self.limits, key=lambda name: self.limits[name])
 
 
-def occupancy(program: Program, registers: int | None = None) -> Occupancy:
+def occupancy(program: Program, registers: int | None = None) -> ResidentBlocks:
     """Of a placed program; with registers per thread of its machine code, exactly.
 
     Without them, the number that is certain: launch bounds keep registers low enough
@@ -52,7 +52,7 @@ def occupancy(program: Program, registers: int | None = None) -> Occupancy:
         )
     else:
         limits["registers"] = _by_registers(program, registers)
-    return Occupancy(min(limits.values()), limits)
+    return ResidentBlocks(min(limits.values()), limits)
 
 
 def _by_registers(program: Program, registers: int) -> int:

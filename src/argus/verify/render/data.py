@@ -29,7 +29,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from argus.diagnostics import Span, lookup
-from argus.verify.evidence import Counterexample, Event, Operand, Place, Step
+from argus.verify.evidence import (
+    Counterexample,
+    Event,
+    OperandElement,
+    Step,
+    ThreadPlace,
+)
 from argus.verify.verdict import (
     Assumption,
     Equality,
@@ -176,7 +182,7 @@ def counterexample_of(data: dict[str, Any]) -> Counterexample:
     return Counterexample(
         data["message"],
         data["label"],
-        Place(**data["place"]),
+        ThreadPlace(**data["place"]),
         dict(data["sizes"]),
         tuple(_operand(o) for o in data["operands"]),
         tuple(
@@ -189,6 +195,8 @@ def counterexample_of(data: dict[str, Any]) -> Counterexample:
     )
 
 
-def _operand(data: dict[str, Any]) -> Operand:
+def _operand(data: dict[str, Any]) -> OperandElement:
     chain = tuple(Step(s["text"], Span(**s["span"])) for s in data["chain"])
-    return Operand(data["label"], dict(data["tag"]), tuple(data["coordinate"]), chain)
+    return OperandElement(
+        data["label"], dict(data["tag"]), tuple(data["coordinate"]), chain
+    )

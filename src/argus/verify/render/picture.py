@@ -22,7 +22,7 @@ from argus.ir.memory import GlobalTensor, GlobalView, SharedView
 from argus.ir.program import Program
 from argus.ir.walk import defined, used, walk
 from argus.targets import Target
-from argus.verify.evidence import Operand
+from argus.verify.evidence import OperandElement
 from argus.verify.verdict import Obligation
 
 """Banks of shared memory, 4 bytes wide (CUDA C++ Programming Guide)."""
@@ -118,7 +118,7 @@ def _at(program: Program, span: Span) -> Iterable[o.AnyOp]:
 
 
 def _value(
-    ops: Sequence[o.AnyOp], operand: Operand, position: int
+    ops: Sequence[o.AnyOp], operand: OperandElement, position: int
 ) -> o.Tile | SharedView | None:
     """The tile that an operand is an element of: by its label, else by its place."""
     for op in ops:
@@ -293,7 +293,7 @@ def _constant(e: Expr) -> int:
 def _region(
     program: Program,
     value: o.Tile | SharedView,
-    operand: Operand,
+    operand: OperandElement,
     sizes: dict[str, int],
 ) -> Region | None:
     view = _source(program, value)

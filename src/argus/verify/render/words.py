@@ -6,7 +6,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from argus.diagnostics import Span
-from argus.verify.evidence import Counterexample, Event, Operand, Place, Step
+from argus.verify.evidence import (
+    Counterexample,
+    Event,
+    OperandElement,
+    Step,
+    ThreadPlace,
+)
 from argus.verify.verdict import Equality, Verdict
 
 
@@ -20,7 +26,7 @@ def line(span: Span) -> str:
     return f"{Path(span.file).name}:{span.line}"
 
 
-def place(who: Place, lanes: int) -> str:
+def place(who: ThreadPlace, lanes: int) -> str:
     """`thread 165 (role math, warp 1 of it, lane 5), block 0, k = 64`.
 
     ``lanes``: threads of a warp. Empty for what is not about who did it.
@@ -50,7 +56,7 @@ def step(one: Step) -> str:
     return f"{one.text} at {line(one.span)}"
 
 
-def operand(one: Operand) -> str:
+def operand(one: OperandElement) -> str:
     """An element: what it is, where in its tile it is, and how it came there."""
     tag = values(one.tag) or "no tag"
     way = "".join(f"; {step(s)}" for s in one.chain)

@@ -14,7 +14,7 @@ from argus.diagnostics import Span
 from argus.ir.expr import Sym
 from argus.ir.memory import GlobalTensor
 from argus.ir.program import ScalarParam
-from argus.verify.evidence import Counterexample, Operand, Place, Step
+from argus.verify.evidence import Counterexample, OperandElement, Step, ThreadPlace
 from argus.verify.tags.compare import Outcome, value_of
 from argus.verify.tags.scope import Scope
 from argus.verify.tags.values import Value
@@ -49,7 +49,7 @@ class Findings:
         outcome: Outcome,
         message: str = "",
         label: str = "",
-        operands: Sequence[Operand] = (),
+        operands: Sequence[OperandElement] = (),
         thread: int | None = None,
         help: str | None = None,
         notes: Sequence[str] = (),
@@ -107,7 +107,7 @@ class Findings:
         )
 
 
-def place_of(where: Where, model: dict[str, int], thread: int | None) -> Place:
+def place_of(where: Where, model: dict[str, int], thread: int | None) -> ThreadPlace:
     """Role, thread, block and iterations at a point."""
     world = where.scope.world
     block = model.get(world.index.name)
@@ -118,7 +118,7 @@ def place_of(where: Where, model: dict[str, int], thread: int | None) -> Place:
         for loop in where.scope.loops
         if loop.sym.name in model
     }
-    return Place(where.role, thread, block, iteration)
+    return ThreadPlace(where.role, thread, block, iteration)
 
 
 def sizes_of(scope: Scope, model: dict[str, int]) -> dict[str, int]:
@@ -139,14 +139,14 @@ def operand(
     model: dict[str, int],
     scope: Scope,
     coordinate: tuple[int, ...] = (),
-) -> Operand:
+) -> OperandElement:
     """An element of a value, with its tag at a point and the way it came."""
     tags: dict[str, int] = {}
     for name, tag in value.tags.items():
         found = value_of(tag, element, model, scope)
         if found is not None:
             tags[name] = found
-    return Operand(label, tags, coordinate, _located(value, tags, scope))
+    return OperandElement(label, tags, coordinate, _located(value, tags, scope))
 
 
 def _located(value: Value, tags: dict[str, int], scope: Scope) -> tuple[Step, ...]:

@@ -12,7 +12,7 @@ from argus.ir import ops as o
 from argus.ir.expr import Const, Expr, binary, evaluate, symbols
 from argus.ir.memory import BarrierAlloc, GlobalTensor, SharedAlloc, SharedView
 from argus.layout import Fragment
-from argus.verify.evidence import Operand
+from argus.verify.evidence import OperandElement
 from argus.verify.tags.compare import Outcome, agree
 from argus.verify.tags.findings import Findings, Where
 from argus.verify.tags.loops import Env, close, number_of
@@ -191,7 +191,7 @@ class State:
         outcome: Outcome,
         message: str = "",
         label: str = "",
-        operands: Sequence[Operand] = (),
+        operands: Sequence[OperandElement] = (),
         thread: int | None = None,
         help: str | None = None,
         notes: Sequence[str] = (),

@@ -9,7 +9,7 @@ import numpy as np
 from argus.ir import ops as o
 from argus.ir.expr import Expr, binary
 from argus.ir.memory import GlobalView
-from argus.verify.evidence import Operand
+from argus.verify.evidence import OperandElement
 from argus.verify.tags.accumulation import EXTRA, RUNNING, partly
 from argus.verify.tags.compare import Outcome, agree, unknown, value_of, within
 from argus.verify.tags.findings import operand
@@ -330,7 +330,7 @@ def _whole(state: State, op: o.AnyOp, value: Value, name: str, s: Sum) -> None:
     """One sum, or maximum, that is stored has seen all that it is over."""
     found = complete(s, state.scope)
     times = f"{found.times} times" if found.times else "never"
-    missing = Operand("twice" if found.times else "missing",
+    missing = OperandElement("twice" if found.times else "missing",
                       {name: found.coordinate}, ())  # fmt: skip
     operands = [operand("stored", value, (), found.outcome.model, state.scope)]
     fn = {"max": "maximum", "min": "minimum", "prod": "product"}.get(s.fn, s.fn)
