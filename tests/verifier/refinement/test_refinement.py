@@ -20,6 +20,7 @@ from argus.ir.program import Program
 from argus.ir.walk import blocks, walk
 from argus.lang.kernel import Kernel, load_kernels
 from argus.lower import place
+from argus.lower.wraps import wrap_scalars
 from argus.verify.refinement import gaps
 
 KERNELS = Path(argus.__file__).parent / "kernels"
@@ -60,6 +61,7 @@ def placed(kernel: Kernel, target: str) -> tuple[Program, Program]:
     """The same of a kernel."""
     try:
         tile = tile_program(Request(kernel, default_dtypes(kernel, {}), {}, target))
+        wrap_scalars(tile)
         return tile, place(copy.deepcopy(tile))
     except ArgusError as error:
         pytest.skip(str(error).splitlines()[0])

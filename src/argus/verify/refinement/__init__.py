@@ -39,7 +39,8 @@ __all__ = ["Gap", "gaps"]
 def gaps(tile: Program, placed: Program) -> tuple[Gap, ...]:
     """Where it is not shown that ``placed`` refines ``tile``; empty: it does.
 
-    ``placed`` is what placing made of a copy of ``tile``: tiles keep their ``id``.
+    ``placed`` is what placing made of a copy of ``tile``, in which it was already
+    written where whole numbers wrap (`lower/wraps.py`); tiles keep their ``id``.
     Raises ValueError for a program that is not placed.
     """
     if not placed.placed or tile.placed:
