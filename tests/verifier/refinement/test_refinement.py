@@ -19,7 +19,7 @@ from argus.ir.placement import MmaPlan, TmaPlan, WgmmaPlan
 from argus.ir.program import Program
 from argus.ir.walk import blocks, walk
 from argus.lang.kernel import Kernel, load_kernels
-from argus.lower import place
+from argus.lower import PASSES
 from argus.lower.wraps import wrap_scalars
 from argus.verify.refinement import gaps
 
@@ -61,10 +61,16 @@ def placed(kernel: Kernel, target: str) -> tuple[Program, Program]:
     """The same of a kernel."""
     try:
         tile = tile_program(Request(kernel, default_dtypes(kernel, {}), {}, target))
-        wrap_scalars(tile)
-        return tile, place(copy.deepcopy(tile))
+        first, *passes = PASSES
+        assert first is wrap_scalars
+        first(tile)
+        made = copy.deepcopy(tile)
+        for step in passes:
+            step(made)
     except ArgusError as error:
         pytest.skip(str(error).splitlines()[0])
+    made.placed = True
+    return tile, made
 
 
 @pytest.mark.parametrize("name", ALL)
