@@ -106,7 +106,11 @@ class _Reader:
 
         Raises _DifferError where it is the same operation and something in it is not.
         """
-        if placed.note is not None and tile.note is None and not _structural(placed):
+        if (
+            placed.note is not None
+            and tile.note is None
+            and not isinstance(placed, o.Structure)
+        ):
             return False  # inserted
         why = next(self.differ(tile, placed), None)
         if why is not None:
@@ -333,10 +337,6 @@ def _filled_in(a: Any, name: str) -> bool:
     if isinstance(a, o.Sync):
         return name == "barrier" or (name == "threads" and a.name is None)
     return type(a) in _IN_PAIRS and name in _IN_PAIRS[type(a)]
-
-
-def _structural(op: o.AnyOp) -> bool:
-    return isinstance(op, o.Structure)
 
 
 def _whole(op: o.LoadShared | o.StoreShared) -> bool:

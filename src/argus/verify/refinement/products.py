@@ -15,7 +15,7 @@ from argus.ir import ops as o
 from argus.ir.access import descriptor_starts
 from argus.ir.memory import SharedView
 from argus.ir.placement import MatrixOperand, MmaPlan, WgmmaPlan
-from argus.isa import matrix
+from argus.isa import matrix, mma, wgmma
 from argus.isa.descriptor import operand_addresses, violations
 from argus.layout import (
     WARP_LANES,
@@ -32,10 +32,6 @@ from argus.verify.refinement.shared_tiles import base_of, elements_at, fixed_vie
 __all__ = ["product_gaps"]
 
 Ints = NDArray[np.int64]
-ATOM_ROWS = 64
-"""Rows of a wgmma instruction."""
-WARPGROUP = 4 * WARP_LANES
-"""Threads that issue one."""
 
 
 class _UnshownError(Exception):
@@ -85,26 +81,28 @@ def _depth(op: o.Dot) -> int:
 
 def _wgmma(op: o.Dot, plan: WgmmaPlan) -> None:
     layout, depth = _layout(op.result), _depth(op)
-    if not isinstance(op.b, SharedView) or layout.num_threads % WARPGROUP:
+    if not isinstance(op.b, SharedView) or layout.num_threads % wgmma.THREADS:
         raise _UnshownError("a wgmma without B in shared memory, or without warpgroups")
-    groups = layout.num_threads // WARPGROUP
+    groups = layout.num_threads // wgmma.THREADS
     # [groups, row of A or B, k of all steps, (row, k)] as coordinates of the product.
     if isinstance(op.a, SharedView):
         if plan.a is None:
             raise _UnshownError("a plan for A in registers, which is in shared memory")
-        a = _from_shared(op.a, plan.a, ATOM_ROWS, depth, groups)
+        a = _from_shared(op.a, plan.a, wgmma.ROWS, depth, groups)
     else:
         a = _from_registers(op.a, plan, depth, groups)
     b = _from_shared(op.b, plan.b, plan.inst_n, depth, groups)[..., ::-1]
     rows, columns = _lines(a, b, op.b.shape[-2])
-    atom = wgmma_accumulator(ATOM_ROWS, plan.inst_n).table().astype(np.int64)
-    held = layout.table().astype(np.int64).reshape(groups, WARPGROUP, -1, layout.rank)
+    atom = wgmma_accumulator(wgmma.ROWS, plan.inst_n).table().astype(np.int64)
+    held = (
+        layout.table().astype(np.int64).reshape(groups, wgmma.THREADS, -1, layout.rank)
+    )
     count = plan.inst_n // 2
     for i in range(plan.m_atoms):
         for j in range(plan.n_atoms):
             first = (i * plan.n_atoms + j) * count
             mine = held[:, :, first : first + count]
-            m = rows[:, ATOM_ROWS * i + atom[:, :, 0]]
+            m = rows[:, wgmma.ROWS * i + atom[:, :, 0]]
             n = columns[:, plan.inst_n * j + atom[:, :, 1]]
             same = (mine[..., -2] == m).all() and (mine[..., -1] == n).all()
             _need(same, "an accumulator register is not the element of its product")
@@ -165,17 +163,17 @@ def _from_registers(tile: o.Tile, plan: WgmmaPlan, depth: int, groups: int) -> I
     if depth * tile.dtype.bytes != 32 or tile.dtype.bytes != 2:
         raise _UnshownError(f"A of {tile.dtype} in registers")
     layout = _layout(tile)
-    atom = wgmma_a_operand(ATOM_ROWS, depth)
+    atom = wgmma_a_operand(wgmma.ROWS, depth)
     table, held = atom.table(), layout.table().astype(np.int64)
-    _need(layout.num_threads == groups * WARPGROUP, "A is held by other threads")
-    held = held.reshape(groups, WARPGROUP, layout.num_regs, layout.rank)
-    shape = (groups, ATOM_ROWS * plan.m_atoms, depth * plan.k_steps, 2)
+    _need(layout.num_threads == groups * wgmma.THREADS, "A is held by other threads")
+    held = held.reshape(groups, wgmma.THREADS, layout.num_regs, layout.rank)
+    shape = (groups, wgmma.ROWS * plan.m_atoms, depth * plan.k_steps, 2)
     found = np.full(shape, -1, np.int64)
     for i in range(plan.m_atoms):
         for k in range(plan.k_steps):
             first = (i * plan.k_steps + k) * atom.num_regs
             mine = held[:, :, first : first + atom.num_regs, -2:]
-            found[:, ATOM_ROWS * i + table[..., 0], depth * k + table[..., 1]] = mine
+            found[:, wgmma.ROWS * i + table[..., 0], depth * k + table[..., 1]] = mine
     return found
 
 
@@ -188,14 +186,14 @@ def _mma(op: o.Dot, plan: MmaPlan) -> None:
     layout, depth = _layout(op.result), _depth(op)
     if op.b.dtype.bytes != 2:
         raise _UnshownError(f"fragments of mma.sync of {op.b.dtype}")
-    size = mma_accumulator(16, 8).num_regs
+    size = mma_accumulator(mma.ROWS, mma.COLUMNS).num_regs
     firsts = sorted({step.acc for step in plan.steps})
     whole = list(range(0, layout.num_regs, size))
     _need(firsts == whole, "the steps do not add to each accumulator")
     steps = np.array([(s.acc, s.a, s.b) for s in plan.steps])
-    acc = _matrices(op.result, steps[:, 0], mma_accumulator(16, 8))
-    a = _matrices(op.a, steps[:, 1], mma_a_operand(16, depth))
-    b = _matrices(op.b, steps[:, 2], mma_b_operand(8, depth))
+    acc = _matrices(op.result, steps[:, 0], mma_accumulator(mma.ROWS, mma.COLUMNS))
+    a = _matrices(op.a, steps[:, 1], mma_a_operand(mma.ROWS, depth))
+    b = _matrices(op.b, steps[:, 2], mma_b_operand(mma.COLUMNS, depth))
     rows = (a[..., 0] == acc[..., :1, 0]).all()
     _need(rows and (acc[..., 0] == acc[..., :1, 0]).all(), "A is of other rows")
     # B is read as [n, k] and its tile is (K, N).
