@@ -13,24 +13,13 @@ ROOT = Path(argus.__file__).parent
 AUTHORS = ("lang/names/",)
 """Names that authors write: stubs of what the compiler has under the same names."""
 
-NOT_YET = (
-    "terms/",
-    "specification/",
-    "verify/denotation/",
-    "verify/equality/",
-    "verify/order/",
-    "verify/tags/",
-    "evaluation/equal/",
-)
-"""Packages that still share names with others. Each leaves when they are renamed."""
 
-
-def _names(left_out: tuple[str, ...]) -> dict[str, list[str]]:
+def _names() -> dict[str, list[str]]:
     """Where each public class is defined; a private one is a matter of its file."""
     found: dict[str, list[str]] = defaultdict(list)
     for path in sorted(ROOT.rglob("*.py")):
         file = path.relative_to(ROOT).as_posix()
-        if file.startswith(left_out):
+        if file.startswith(AUTHORS):
             continue
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
@@ -39,11 +28,6 @@ def _names(left_out: tuple[str, ...]) -> dict[str, list[str]]:
 
 
 def test_each_class_has_a_name_of_its_own() -> None:
-    found = _names((*AUTHORS, *NOT_YET))
+    found = _names()
     assert len(found) > 500, "the walk misses the package"
     assert not {name: at for name, at in found.items() if len(at) > 1}
-
-
-def test_packages_leave_the_list_when_they_are_done() -> None:
-    twice = {at for all_ in _names(AUTHORS).values() if len(all_) > 1 for at in all_}
-    assert [p for p in NOT_YET if not any(at.startswith(p) for at in twice)] == []

@@ -29,7 +29,7 @@ from argus.specification.loops import NAME as LOOPS
 from argus.specification.recurrences import Round
 from argus.specification.reshaping import broadcast_to
 from argus.specification.sequences import Repeated
-from argus.specification.state import Changes, State
+from argus.specification.state import Changes, ReachableState
 from argus.specification.storage import Indices, Read, Storage
 from argus.specification.tracing import Tracing
 from argus.terms import Integer, Unknown, Value, Variable
@@ -74,7 +74,7 @@ def listed(items: Symbolic, body: Callable[[Any], Any] | None = None) -> Repeate
     item = items.item(_integer(variable))
     if body is None:
         return Repeated(items.tracing, variable, items.length, item)
-    state = State.of([body, item])
+    state = ReachableState.of([body, item])
     element = body(item)
     changes = state.changed()
     if changes.arrays or changes.appended:
@@ -156,13 +156,13 @@ class _Loop:
     def run(self, before: list[Any]) -> list[Any]:
         """The values of the names after the loop; arrays and lists are changed."""
         starts, changes = self._settled(before)
-        reachable = State.of([self.body, self.item])
-        state = State.of([self.body, self.item, *before])
+        reachable = ReachableState.of([self.body, self.item])
+        state = ReachableState.of([self.body, self.item, *before])
         given = [self._opened(s) for s in starts]
         olds = {id(s): (s.read, self._reopened(s)) for s in changes.arrays}
         for storage in changes.arrays:
             storage.update(olds[id(storage)][1])
-        inner = State.of([self.body, self.item, *before])
+        inner = ReachableState.of([self.body, self.item, *before])
         results = list(self.body(self.item, *(g.value for g in given)))
         found = inner.changed()
         if {id(s) for s in found.arrays} != {id(s) for s in changes.arrays}:
@@ -194,7 +194,7 @@ class _Loop:
         """Values as the second round meets them, by shape and type; what changes."""
         starts = [self._array(v) for v in before]
         for _ in range(4):
-            state = State.of([self.body, self.item, *before])
+            state = ReachableState.of([self.body, self.item, *before])
             opened = [self._opened(s) for s in starts]
             results = list(self.body(self.item, *(o.value for o in opened)))
             changes = state.changed()
@@ -253,7 +253,12 @@ class _Loop:
         return lambda indices: by_kind[begin(indices).kind](indices)
 
     def _after(
-        self, name: str, start: Any, given: _Given, result: Any, reachable: State
+        self,
+        name: str,
+        start: Any,
+        given: _Given,
+        result: Any,
+        reachable: ReachableState,
     ) -> Callable[[], Any]:
         """A name after the loop; called when all names are known."""
         if not isinstance(start, SymbolicArray) or given.read is None:

@@ -30,7 +30,7 @@ _FIXED = (
 
 
 @dataclass
-class State:
+class ReachableState:
     """All that some functions can reach, as it is now."""
 
     storages: dict[int, tuple[Storage, Read, int]] = field(
@@ -46,12 +46,12 @@ class State:
     _kept: list[Any] = field(default_factory=list[Any])
 
     @staticmethod
-    def of(values: Iterable[Any]) -> State:
+    def of(values: Iterable[Any]) -> ReachableState:
         """The state that values give access to.
 
         Raises Unknown for what may change unseen.
         """
-        state = State()
+        state = ReachableState()
         for value in values:
             state.add(value)
         return state

@@ -56,7 +56,7 @@ from argus.terms.leaves import (
 )
 from argus.terms.literals import literal
 from argus.terms.mentioned import inputs
-from argus.terms.obligations import Obligation, Obligations
+from argus.terms.obligations import Obligations, TermObligation
 from argus.terms.reduce import reduce
 from argus.terms.replace import replace
 from argus.terms.restrict import restrict
@@ -103,7 +103,6 @@ __all__ = [
     "Kind",
     "Leaf",
     "Max",
-    "Obligation",
     "Obligations",
     "Opaque",
     "Product",
@@ -111,6 +110,7 @@ __all__ = [
     "Scalar",
     "Sum",
     "Term",
+    "TermObligation",
     "Truncated",
     "Truth",
     "Undefined",

@@ -9,7 +9,7 @@ from math import ceil, floor, lcm
 from argus.terms.integers import Integer
 from argus.terms.leaves import Call, Max, Sum
 from argus.terms.maxima import maximum_of
-from argus.terms.obligations import Obligation
+from argus.terms.obligations import TermObligation
 from argus.terms.powers import (
     exponential,
     is_nonnegative,
@@ -39,7 +39,9 @@ def multiply(world: World, where: IndexSet, left: Term, right: Term) -> Term:
         if infinite.infinite and factor.special is None and factor.constant is None:
             if not is_positive(factor):
                 world.obligations.add(
-                    Obligation("positive", factor, where, None, "a factor of infinity")
+                    TermObligation(
+                        "positive", factor, where, None, "a factor of infinity"
+                    )
                 )
             return infinite
     return left * right
@@ -74,7 +76,7 @@ def note_finite(
     for part in parts:
         for leaf, _ in part.factors:
             if isinstance(leaf, Max):
-                found = Obligation(
+                found = TermObligation(
                     "finite",
                     leaf_term(leaf),
                     where,
@@ -129,7 +131,9 @@ def note_divisor(world: World, where: IndexSet, term: Term) -> None:
         for leaf, y in part.factors:
             if isinstance(leaf, Sum) and y > 0 and is_positive(leaf.body):
                 world.obligations.add(
-                    Obligation("not empty", leaf_term(leaf), where, None, "a divisor")
+                    TermObligation(
+                        "not empty", leaf_term(leaf), where, None, "a divisor"
+                    )
                 )
             elif not is_positive(leaf_term(leaf)):
                 world.convention(

@@ -25,7 +25,7 @@ _PACKED = (32, 64, 128, 256, 512)
 """Sizes by which two variables that are only counted are packed into one."""
 
 
-class Binding:
+class BoundVariables:
     """The variables of a sum or maximum while they are brought into one form."""
 
     def __init__(

@@ -64,7 +64,7 @@ _FUNCTIONS: dict[str, Callable[..., int | float]] = {
 }
 
 
-class Data(Protocol):
+class InputValues(Protocol):
     """What inputs hold."""
 
     def real(self, name: str, indices: tuple[int, ...]) -> Number:
@@ -95,7 +95,7 @@ class RandomData:
         return int.from_bytes(blake2b(text, digest_size=6).digest(), "big")
 
 
-def evaluate(term: Term | Integer, point: Point, data: Data) -> Number:
+def evaluate(term: Term | Integer, point: Point, data: InputValues) -> Number:
     """A term at a point.
 
     Raises Unknown where it has no value there, or none that is found in time, and
@@ -107,7 +107,7 @@ def evaluate(term: Term | Integer, point: Point, data: Data) -> Number:
     return evaluation.term(term)
 
 
-def evaluate_value(value: Value, point: Point, data: Data) -> Number | None:
+def evaluate_value(value: Value, point: Point, data: InputValues) -> Number | None:
     """A value by cases at a point; a truth is 0 or 1. None where no case holds."""
     evaluation = Evaluation(point, data)
     if value.kind == "truth":
@@ -118,7 +118,7 @@ def evaluate_value(value: Value, point: Point, data: Data) -> Number | None:
     return None
 
 
-def holds_at(where: IndexSet, point: Point, data: Data) -> bool:
+def holds_at(where: IndexSet, point: Point, data: InputValues) -> bool:
     """Whether a point is in a set."""
     return Evaluation(point, data).holds(where)
 
@@ -126,7 +126,7 @@ def holds_at(where: IndexSet, point: Point, data: Data) -> bool:
 class Evaluation:
     """One evaluation: its point, its data, and how much of its budget is left."""
 
-    def __init__(self, point: Point, data: Data) -> None:
+    def __init__(self, point: Point, data: InputValues) -> None:
         self.point = dict(point)
         self.data = data
         self.left = [_BUDGET]
@@ -341,7 +341,7 @@ def _points(
     return found
 
 
-def _applied(data: Data, function: str, args: tuple[int, ...]) -> int:
+def _applied(data: InputValues, function: str, args: tuple[int, ...]) -> int:
     """A function of bits, or whatever the data says."""
     if function in ("and", "or", "xor") and len(args) == 2:
         left, right = args

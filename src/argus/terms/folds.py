@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from argus.terms.binding import Binding
+from argus.terms.binding import BoundVariables
 from argus.terms.leaves import Fold, Generator
 from argus.terms.maxima import Source, opened
 from argus.terms.naming import generator_of
@@ -33,7 +33,7 @@ def fold(world: World, function: str, sources: Sequence[Source]) -> Term:
             continue
         if term.special is not None:
             return undefined(f"{function} of {term}")
-        binding = Binding(world, variables, closed, term)
+        binding = BoundVariables(world, variables, closed, term)
         if function == "prod":
             made = binding.canonical(counted=True)
         else:

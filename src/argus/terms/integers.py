@@ -20,7 +20,7 @@ Operation: TypeAlias = Literal["div", "mod", "min", "max"]
 Comparison: TypeAlias = Literal["==", "!=", "<", "<=", ">", ">="]
 
 
-class Data(Protocol):
+class DataTerm(Protocol):
     """A term, as far as integers need to know it."""
 
     key: str
@@ -117,7 +117,7 @@ class Truth(Atom):
     __slots__ = ("op", "term")
     op: Literal["gt", "eq"]
 
-    def __init__(self, op: Literal["gt", "eq"], term: Data) -> None:
+    def __init__(self, op: Literal["gt", "eq"], term: DataTerm) -> None:
         self.op, self.term = op, term
         self.variables, self.height = term.free_variables(), term.height
         self.identify(f"{op}({term.key})")
@@ -131,7 +131,7 @@ class Truncated(Atom):
 
     __slots__ = ("term",)
 
-    def __init__(self, term: Data) -> None:
+    def __init__(self, term: DataTerm) -> None:
         self.term = term
         self.variables, self.height = term.free_variables(), term.height
         self.identify(f"int({term.key})")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from argus.terms.binding import Binding
+from argus.terms.binding import BoundVariables
 from argus.terms.fuse import fused, shape
 from argus.terms.integers import Variable
 from argus.terms.leaves import Generator, Max
@@ -84,7 +84,7 @@ def _generator(
     world: World, variables: Sequence[Variable], domain: IndexSet, term: Term
 ) -> Generator:
     closed = world.close(domain) if variables else domain
-    made = Binding(world, variables, closed, term).canonical(counted=False)
+    made = BoundVariables(world, variables, closed, term).canonical(counted=False)
     return Generator(len(made.variables), made.domain, made.body)
 
 

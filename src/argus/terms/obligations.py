@@ -12,14 +12,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal
 
-from argus.terms.integers import Data
+from argus.terms.integers import DataTerm
 from argus.terms.sets import IndexSet
 
 Kind = Literal["positive", "not empty", "finite"]
 
 
 @dataclass(frozen=True)
-class Obligation:
+class TermObligation:
     """What a term has to be, wherever the points of a set are reached.
 
     - "positive": a factor of minus infinity is greater than 0.
@@ -33,7 +33,7 @@ class Obligation:
     """
 
     kind: Kind
-    term: Data
+    term: DataTerm
     where: IndexSet
     needs: IndexSet | None
     why: str
@@ -43,7 +43,7 @@ class Obligations:
     """The obligations of a world, each once, in the order of their discovery."""
 
     def __init__(self) -> None:
-        self._all: dict[tuple[str, str, IndexSet], Obligation] = {}
+        self._all: dict[tuple[str, str, IndexSet], TermObligation] = {}
         self._muted = 0
 
     @contextmanager
@@ -55,14 +55,14 @@ class Obligations:
         finally:
             self._muted -= 1
 
-    def add(self, obligation: Obligation) -> None:
+    def add(self, obligation: TermObligation) -> None:
         """Note one; the same of the same set is noted once."""
         if self._muted:
             return
         key = (obligation.kind, obligation.term.key, obligation.where)
         self._all.setdefault(key, obligation)
 
-    def __iter__(self) -> Iterator[Obligation]:
+    def __iter__(self) -> Iterator[TermObligation]:
         return iter(tuple(self._all.values()))
 
     def __len__(self) -> int:

@@ -11,7 +11,7 @@ from argus.terms import division
 from argus.terms.integers import (
     Applied,
     Atom,
-    Data,
+    DataTerm,
     Entry,
     Integer,
     Monomial,
@@ -56,7 +56,7 @@ def in_atom(world: World, atom: Atom, env: Environment) -> Integer:
             raise TypeError(f"variables in {type(atom).__name__}")
 
 
-def _in_data(world: World, term: Data, env: Environment) -> Data:
+def _in_data(world: World, term: DataTerm, env: Environment) -> DataTerm:
     return world.substitute(term, env)
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from argus.terms import affine
-from argus.terms.binding import Binding
+from argus.terms.binding import BoundVariables
 from argus.terms.fuse import fused, fused_product, shape, shape_of_product
 from argus.terms.integers import Atom, Integer, Opaque, Variable
 from argus.terms.leaves import Leaf, Sum
@@ -73,7 +73,7 @@ def _of_product(
     if domain.is_nothing:
         return ZERO
     inside, outside = _separated(part, bound)
-    binding = Binding(world, variables, domain, Term({inside: 1}))
+    binding = BoundVariables(world, variables, domain, Term({inside: 1}))
     found = binding.canonical(counted=True)
     outer = Term({outside: 1})
     if not found.body.parts or found.domain.is_nothing:

@@ -22,7 +22,7 @@ from argus.terms import division, facts, substitution
 from argus.terms.integers import (
     Atom,
     Comparison,
-    Data,
+    DataTerm,
     Entry,
     Integer,
     Monomial,
@@ -285,11 +285,11 @@ class World:
             raise TypeError(f"variables in {type(value).__name__}")
         return cast(Symbolic, result)
 
-    def truth_of(self, op: Literal["gt", "eq"], term: Data) -> Integer:
+    def truth_of(self, op: Literal["gt", "eq"], term: DataTerm) -> Integer:
         """1 where a term is greater than 0, or equal to 0; else 0."""
         return Integer.atom(Truth(op, term))
 
-    def truncation_of(self, term: Data) -> Integer:
+    def truncation_of(self, term: DataTerm) -> Integer:
         """A term cut to an integer, towards zero."""
         return Integer.atom(Truncated(term))
 

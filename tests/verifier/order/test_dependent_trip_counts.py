@@ -27,7 +27,7 @@ from argus.verify.order.slicing import prune
 from argus.verify.order.state import GroupState
 from argus.verify.order.trip_count_choices import Choices
 from argus.verify.order.trip_count_sequences import Sequences
-from argus.verify.order.walk import Walk
+from argus.verify.order.walk import ClusterWalk
 from argus.verify.verdict import Verdict
 from argus.verify.verifier import verify
 from verifier import mutate_order as m
@@ -95,7 +95,7 @@ class _Sure(Sequences):
 
     compared = 0
 
-    def _state(self, walk: Walk, group: GroupState, op: o.For) -> int:
+    def _state(self, walk: ClusterWalk, group: GroupState, op: o.For) -> int:
         before = self.at
         known = before is not None and before[1] in self.graph.ways[before[0]]
         number = super()._state(walk, group, op)
@@ -127,7 +127,7 @@ def _wrong_for(program: Program, rng: Random) -> str:
     numbers: dict[object, int] = {}
     most = rng.choice((1, 2, 3, 5, 9))
 
-    def choose(walk: Walk, group: GroupState, op: o.For) -> bool:
+    def choose(walk: ClusterWalk, group: GroupState, op: o.For) -> bool:
         kind, less = kinds.of[op]
         around = group.turns[: len(group.loops) - 1]
         if (kind, around) not in numbers:
@@ -136,7 +136,7 @@ def _wrong_for(program: Program, rng: Random) -> str:
         return numbers[kind, around] > group.turns[-1] - less
 
     findings = OrderFindings()
-    walk = Walk(
+    walk = ClusterWalk(
         program,
         sequences.env,
         0,

@@ -7,8 +7,8 @@ import pytest
 from argus.ir import ops as o
 from argus.ir.expr import evaluate
 from argus.verify.tags import loops
-from argus.verify.tags.scope import Scope
-from argus.verify.tags.world import World
+from argus.verify.tags.scope import PathScope
+from argus.verify.tags.world import TagWorld
 from argus.verify.verdict import Verdict
 from verifier.tags.check_tags import failing, placed, told
 
@@ -62,10 +62,10 @@ def k(A: bf16["M K"], T: i32["C"], C: bf16["M K"], *, BK: int = 32):
 def test_closed_forms_are_what_the_loops_compute() -> None:
     """Counters with data-dependent increments, and a toggle."""
     program = placed(NESTED)
-    world = World(program)
+    world = TagWorld(program)
     env: loops.Env = {}
     outer = next(op for op in program.body.ops if isinstance(op, o.For))
-    entered = loops.enter(world, outer, Scope.top(world), env, "m")
+    entered = loops.enter(world, outer, PathScope.top(world), env, "m")
     assert entered.scope.points is not None
     points = entered.scope.points
     names = {c.arg.name: c.arg.name for c in outer.scalars}

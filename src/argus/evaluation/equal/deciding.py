@@ -21,7 +21,7 @@ from argus.ir.memory import GlobalTensor
 from argus.ir.program import Program, ScalarParam
 from argus.terms import IndexSet, Unknown, World
 from argus.verify.denotation import denote
-from argus.verify.equality import Decision, decide, stored_arrays
+from argus.verify.equality import EqualityResult, decide, stored_arrays
 
 __all__ = ["SECONDS", "Decided", "LimitedWorld", "decided_alike", "open_", "told"]
 
@@ -61,7 +61,7 @@ class LimitedWorld(World):
 class Decided:
     """A decision, or why there is none, and where. ``seconds`` of CPU time."""
 
-    decision: Decision | None
+    decision: EqualityResult | None
     reason: str = ""
     span: Span | None = None
     axioms: tuple[str, ...] = ()
@@ -134,7 +134,7 @@ def _require_alike(program: Program, given: Program) -> None:
                 raise Unknown(f"`{param.name}` is no parameter of both kernels")
 
 
-def told(found: Decision, axioms: tuple[str, ...], begin: float) -> Decided:
+def told(found: EqualityResult, axioms: tuple[str, ...], begin: float) -> Decided:
     """A decision, and what it rests on; ``begin``: the CPU time before it."""
     first = found.first
     return Decided(

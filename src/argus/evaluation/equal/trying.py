@@ -79,7 +79,7 @@ class Difference:
 
 
 @dataclass
-class Whole:
+class WholeTensor:
     """A tensor that is there as a whole, as numbers."""
 
     values: Array
@@ -167,15 +167,15 @@ def found_by(
     *,
     watch: Watch | None = None,
     seconds: float = 2.0,
-) -> dict[str, Whole]:
+) -> dict[str, WholeTensor]:
     """The outputs of the kernel. Raises Stuck and NotExecutable (`tiles`)."""
-    tensors: dict[str, Whole] = {}
+    tensors: dict[str, WholeTensor] = {}
     for tensor in _tensors(trial.program):
         values = compute(trial.arrays[tensor.name], tensor.dtype)
         if tensor.dtype.is_float:
             values = values.astype(np.float64)
         values = np.array(values)
-        tensors[tensor.name] = Whole(values, np.zeros(values.shape, np.bool_))
+        tensors[tensor.name] = WholeTensor(values, np.zeros(values.shape, np.bool_))
     done = run_blocks(
         trial.program,
         tensors,
@@ -191,7 +191,7 @@ def found_by(
 
 
 def wrong(
-    wanted: Mapping[str, Array], outputs: Mapping[str, Whole], *, whole: bool
+    wanted: Mapping[str, Array], outputs: Mapping[str, WholeTensor], *, whole: bool
 ) -> Difference | None:
     """The worst element that differs. ``whole``: all blocks ran."""
     for name, want in wanted.items():

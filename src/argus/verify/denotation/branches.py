@@ -14,7 +14,7 @@ from argus.terms import IndexSet, Unknown, Value
 from argus.verify.denotation.cases import chosen
 from argus.verify.denotation.counts import counted, counted_in
 from argus.verify.denotation.scalars import scalar, truth
-from argus.verify.denotation.state import Context, State
+from argus.verify.denotation.state import Context, RoleValues
 
 __all__ = ["Side", "merge_scalars", "merge_shared", "merge_tiles", "split"]
 
@@ -27,7 +27,7 @@ class Side:
     """
 
     where: IndexSet
-    state: State | None
+    state: RoleValues | None
 
 
 def split(

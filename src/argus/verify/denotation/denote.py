@@ -16,7 +16,7 @@ from argus.verify.denotation.in_place import overwritten
 from argus.verify.denotation.ranges import assume_range
 from argus.verify.denotation.result import Denotation
 from argus.verify.denotation.state import Record
-from argus.verify.denotation.walk import Walk
+from argus.verify.denotation.walk import ProgramWalk
 
 __all__ = ["denote"]
 
@@ -39,7 +39,7 @@ def denote(program: Program, world: World) -> Denotation:
     """
     if program.placed:
         raise ValueError("a placed program: `denote` reads tile programs")
-    walk_ = Walk(program, world)
+    walk_ = ProgramWalk(program, world)
     try:
         _parameters(walk_, program)
         require(walk_, program)
@@ -75,7 +75,7 @@ def _outputs(program: Program) -> list[str]:
     return list(found)
 
 
-def _parameters(context: Walk, program: Program) -> None:
+def _parameters(context: ProgramWalk, program: Program) -> None:
     """Sizes, strides and scalar arguments."""
     world, scalars = context.world, context.state.scalars
     for param in program.params:
@@ -100,7 +100,7 @@ def _parameters(context: Walk, program: Program) -> None:
     context.constants = frozenset(x for i in integers for x in i.variables())
 
 
-def _run(context: Walk, program: Program) -> None:
+def _run(context: ProgramWalk, program: Program) -> None:
     """Walk the common code, then each role; the record is left in ``earlier``."""
     (_, common), *roles = bodies(program)
     _walk_body(context, "block", common)
@@ -110,7 +110,7 @@ def _run(context: Walk, program: Program) -> None:
         _walk_body(context, role, body)
 
 
-def _walk_body(context: Walk, role: str, body: o.Block) -> None:
+def _walk_body(context: ProgramWalk, role: str, body: o.Block) -> None:
     """Walk a body until the fills that it drains itself are known."""
     context.role = role
     before, start = context.earlier, context.state
@@ -172,7 +172,7 @@ def _writes(body: o.Block) -> set[SharedAlloc]:
     return {view.alloc for view in views if view is not None}
 
 
-def _drains_own(context: Walk, body: o.Block) -> bool:
+def _drains_own(context: ProgramWalk, body: o.Block) -> bool:
     """Whether a body reads slots that it fills itself."""
     slots = context.buffers.turning | set(context.buffers.ring)
     return bool(_reads(body) & _writes(body) & slots)

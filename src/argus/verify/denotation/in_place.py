@@ -12,12 +12,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from argus.terms import IndexSet, Integer, Unknown, Variable, World
-from argus.verify.denotation.state import Access, Context, ranges
+from argus.verify.denotation.state import Context, TensorAccess, ranges
 
 __all__ = ["overwritten"]
 
 
-def overwritten(context: Context, accesses: Sequence[Access]) -> dict[str, Unknown]:
+def overwritten(
+    context: Context, accesses: Sequence[TensorAccess]
+) -> dict[str, Unknown]:
     """Tensors of which an element may be read after it was written."""
     found: dict[str, Unknown] = {}
     written = {a.tensor for a in accesses if a.write}
@@ -38,7 +40,7 @@ def overwritten(context: Context, accesses: Sequence[Access]) -> dict[str, Unkno
     return found
 
 
-def _clash(context: Context, write: Access, read: Access) -> str | None:
+def _clash(context: Context, write: TensorAccess, read: TensorAccess) -> str | None:
     """Why a read may not see what was there before the launch; None: it does."""
     world = context.world
     mine = _variables(write)
@@ -62,7 +64,7 @@ def _clash(context: Context, write: Access, read: Access) -> str | None:
     return None
 
 
-def _variables(access: Access) -> list[Variable]:
+def _variables(access: TensorAccess) -> list[Variable]:
     found = set(access.where.variables())
     for coord in access.coords:
         found |= coord.variables()
@@ -71,7 +73,10 @@ def _variables(access: Access) -> list[Variable]:
 
 
 def _before(
-    world: World, write: Access, read: Access, other: dict[Variable, Integer]
+    world: World,
+    write: TensorAccess,
+    read: TensorAccess,
+    other: dict[Variable, Integer],
 ) -> IndexSet:
     """Where the write comes before the read, or with it, in program order."""
     before, same = IndexSet.nothing, IndexSet.universe

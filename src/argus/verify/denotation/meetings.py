@@ -29,7 +29,7 @@ __all__ = ["Meetings", "last_write", "written"]
 
 
 @dataclass(frozen=True)
-class Role:
+class RoleSyncs:
     """How a role syncs: threads, named barriers, and whether in other ways, too."""
 
     threads: int
@@ -41,7 +41,7 @@ class Meetings:
     """Who meets whom at named barriers, and how far ahead writes are of meetings."""
 
     def __init__(self, program: Program) -> None:
-        self.roles: dict[str, Role] = {}
+        self.roles: dict[str, RoleSyncs] = {}
         self._plain: dict[str, int] = {}
         """Threads of a barrier of which all operations wait for the same number."""
         self._odd: set[str] = set()
@@ -53,7 +53,7 @@ class Meetings:
         self.ahead: dict[SharedAlloc, dict[str, int]] = {}
         """Of each buffer and barrier: k, by which meetings are ahead of writes."""
 
-    def _read(self, role: o.Role, lanes: int) -> Role:
+    def _read(self, role: o.Role, lanes: int) -> RoleSyncs:
         named: set[str] = set()
         otherwise = False
         for op in walk(role.body):
@@ -76,7 +76,7 @@ class Meetings:
                     pass
                 case _:
                     assert_never(op)
-        return Role(role.warps * lanes, frozenset(named), otherwise)
+        return RoleSyncs(role.warps * lanes, frozenset(named), otherwise)
 
     def between(self, writer: str, reader: str) -> frozenset[str]:
         """Barriers at which two roles meet, if the reader knows no other way to sync.

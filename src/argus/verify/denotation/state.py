@@ -30,14 +30,14 @@ Path = tuple[tuple[int, Variable | None], ...]
 with the counter of the loop that the position is, if it is one."""
 
 __all__ = [
-    "Access",
     "Context",
     "Fill",
     "Filling",
     "Held",
     "Path",
     "Record",
-    "State",
+    "RoleValues",
+    "TensorAccess",
     "Write",
     "integers",
     "ranges",
@@ -97,7 +97,7 @@ class Fill:
 
 
 @dataclass(frozen=True)
-class Access:
+class TensorAccess:
     """A read or a write of a global tensor: for in-place use (`in_place.py`)."""
 
     tensor: str
@@ -111,7 +111,7 @@ class Access:
 
 
 @dataclass
-class State:
+class RoleValues:
     """Values at a place of one role."""
 
     scalars: dict[str, Value | Unknown] = field(
@@ -130,7 +130,7 @@ class State:
     scope: tuple[Variable, ...] = ()
     path: Path = ()
 
-    def copy(self) -> State:
+    def copy(self) -> RoleValues:
         """A state that can go on by itself."""
         return replace(
             self,
@@ -148,7 +148,7 @@ class Record:
     fills: dict[Ring | SharedAlloc, list[Fill]] = field(
         default_factory=dict["Ring | SharedAlloc", "list[Fill]"]
     )
-    accesses: list[Access] = field(default_factory=list[Access])
+    accesses: list[TensorAccess] = field(default_factory=list[TensorAccess])
     lost: dict[str, Unknown] = field(default_factory=dict[str, Unknown])
     """Tensors of which a store is not known."""
     unfilled: dict[Ring | SharedAlloc, Unknown] = field(
@@ -230,7 +230,7 @@ class Context(ABC):
     def __init__(self, program: Program, world: World) -> None:
         self.program = program
         self.world = world
-        self.state = State()
+        self.state = RoleValues()
         self.record = Record()
         self.earlier = Record()
         """What roles and passes recorded that have been walked already."""

@@ -18,7 +18,7 @@ from argus.ir.memory import GlobalTensor, GlobalView
 from argus.terms import IndexSet, Integer, Unknown, Value, cast, element, union
 from argus.verify.denotation.cases import chosen
 from argus.verify.denotation.scalars import integer, integer_cases, scalar, scalars
-from argus.verify.denotation.state import Access, Context, integers
+from argus.verify.denotation.state import Context, TensorAccess, integers
 
 __all__ = ["Place", "copied", "entry", "loaded", "mask_of", "places", "scalar_load"]
 
@@ -147,7 +147,7 @@ def _record(
     state = context.state
     for place in found:
         context.record.accesses.append(
-            Access(
+            TensorAccess(
                 tensor.name,
                 place.coords,
                 place.where & state.where,

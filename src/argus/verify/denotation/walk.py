@@ -55,10 +55,10 @@ from argus.verify.denotation.views import (
     written,
 )
 
-__all__ = ["Walk"]
+__all__ = ["ProgramWalk"]
 
 
-class Walk(Context):
+class ProgramWalk(Context):
     """Reads the operations of a program."""
 
     def __init__(self, program: Program, world: World) -> None:

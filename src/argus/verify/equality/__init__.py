@@ -18,7 +18,7 @@ of the difference says where a run should look.
 """
 
 from argus.verify.equality.decide import decide
-from argus.verify.equality.result import Decision, Mismatch, OutputDecision
+from argus.verify.equality.result import EqualityResult, Mismatch, OutputDecision
 from argus.verify.equality.stored import stored_arrays
 
-__all__ = ["Decision", "Mismatch", "OutputDecision", "decide", "stored_arrays"]
+__all__ = ["EqualityResult", "Mismatch", "OutputDecision", "decide", "stored_arrays"]

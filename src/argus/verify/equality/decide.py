@@ -30,7 +30,7 @@ from argus.verify.equality.additions import total
 from argus.verify.equality.coverage import initial, positions, unwritten
 from argus.verify.equality.defined import asked, empty_maximum, unmet, zero_divisor
 from argus.verify.equality.mentioned import context
-from argus.verify.equality.result import Array, Decision, Mismatch, OutputDecision
+from argus.verify.equality.result import Array, EqualityResult, Mismatch, OutputDecision
 from argus.verify.equality.same import same
 from argus.verify.equality.stored import shape_of
 
@@ -43,7 +43,7 @@ def decide(
     taken: Collection[str],
     *,
     noted: int | None = None,
-) -> Decision:
+) -> EqualityResult:
     """Compare every output that a kernel stores with its specification.
 
     ``taken``: tensors of which the specification knows what they held before. An output
@@ -74,7 +74,7 @@ class _Comparison:
         self.noted = count if noted is None else noted
         self.axioms: dict[str, None] = {}
 
-    def run(self) -> Decision:
+    def run(self) -> EqualityResult:
         """All outputs in the order of their first store, then those without any."""
         stored = (s.tensor.name for s in self.denotation.stores)
         names = dict.fromkeys((*stored, *self.denotation.lost, *self.specification))
@@ -86,7 +86,9 @@ class _Comparison:
             reason = "whether any launch admits what is required and assumed"
             found = [OutputDecision(o.tensor, reason) for o in found]
         axioms = (*self.denotation.notes, *self.world.conventions, *asked(self.world))
-        return Decision(tuple(found), tuple(dict.fromkeys((*axioms, *self.axioms))))
+        return EqualityResult(
+            tuple(found), tuple(dict.fromkeys((*axioms, *self.axioms)))
+        )
 
     def _output(self, name: str) -> OutputDecision:
         lost = self.denotation.lost.get(name)

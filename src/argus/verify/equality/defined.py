@@ -26,10 +26,10 @@ from argus.terms import (
     Integer,
     Leaf,
     Max,
-    Obligation,
     Scalar,
     Sum,
     Term,
+    TermObligation,
     Undefined,
     Unknown,
     Whole,
@@ -73,7 +73,7 @@ def unmet(world: World, stores: Sequence[Store], noted: int) -> str:
     return ""
 
 
-def _text(obligation: Obligation) -> str:
+def _text(obligation: TermObligation) -> str:
     term = obligation.term
     return show(term) if isinstance(term, Term) else str(term)
 
@@ -153,7 +153,7 @@ def _of_scalars(term: Term) -> bool:
     return all(isinstance(leaf, Scalar | Constant) for leaf in leaves(term))
 
 
-def _has_points(world: World, found: Obligation, stores: Sequence[Store]) -> bool:
+def _has_points(world: World, found: TermObligation, stores: Sequence[Store]) -> bool:
     leaf: Leaf | None = found.term.single if isinstance(found.term, Term) else None
     if not isinstance(leaf, Sum):
         return _met(world, found, stores)
@@ -164,7 +164,7 @@ def _has_points(world: World, found: Obligation, stores: Sequence[Store]) -> boo
     return _within(world, found.where, some, stores)
 
 
-def _met(world: World, found: Obligation, stores: Sequence[Store]) -> bool:
+def _met(world: World, found: TermObligation, stores: Sequence[Store]) -> bool:
     if found.needs is None:
         return False
     return _within(world, found.where, found.needs, stores)

@@ -9,7 +9,7 @@ from typing import Protocol
 from argus.diagnostics import Span
 from argus.terms import IndexSet, Integer, Term, Value, Variable
 
-__all__ = ["Array", "Decision", "Mismatch", "OutputDecision"]
+__all__ = ["Array", "EqualityResult", "Mismatch", "OutputDecision"]
 
 
 class Array(Protocol):
@@ -63,7 +63,7 @@ class OutputDecision:
 
 
 @dataclass(frozen=True)
-class Decision:
+class EqualityResult:
     """All outputs, and what the equality rests on, in words."""
 
     outputs: Sequence[OutputDecision]

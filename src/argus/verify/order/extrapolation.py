@@ -36,7 +36,7 @@ from argus.verify.order.scalars import Scalars
 from argus.verify.order.sizes import TURNS, Sizes, trips
 from argus.verify.order.slicing import prune
 from argus.verify.order.trip_count_sequences import Sequences
-from argus.verify.order.walk import Table, Walk
+from argus.verify.order.walk import ClusterWalk, Table
 
 __all__ = ["SizeExplorer", "WalkOutcome"]
 
@@ -284,7 +284,7 @@ class SizeExplorer:
     ) -> None:
         outcome = self.outcome
         before = set(outcome.findings.found)
-        walk = Walk(
+        walk = ClusterWalk(
             self.program,
             env,
             first,

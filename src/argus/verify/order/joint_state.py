@@ -22,13 +22,13 @@ from argus.verify.order.state import (
     Waiting,
 )
 from argus.verify.order.trip_count_choices import Choices
-from argus.verify.order.walk import Walk
+from argus.verify.order.walk import ClusterWalk
 
 __all__ = ["joint"]
 
 
 def joint(
-    walk: Walk,
+    walk: ClusterWalk,
     asking: GroupState,
     choices: Choices,
     families: Families,
@@ -154,7 +154,7 @@ def _group(group: GroupState, place: dict[BarrierState, int]) -> tuple[object, .
     )
 
 
-def _later(walk: Walk) -> Iterator[int]:
+def _later(walk: ClusterWalk) -> Iterator[int]:
     """What was known to have happened, and comes up later: at ends, at waits."""
     for group in walk.groups:
         for _, causes in group.issue_causes:
@@ -164,7 +164,7 @@ def _later(walk: Walk) -> Iterator[int]:
 
 
 def _numbers(
-    walk: Walk,
+    walk: ClusterWalk,
     block: BlockState,
     records: list[AccessRecord],
     families: Families,

@@ -8,7 +8,7 @@ from argus.ir import ops as o
 from argus.verify.order.block_exit import ends_within
 from argus.verify.order.control_dependence import Control
 from argus.verify.order.snapshot import Position, position, snapshot
-from argus.verify.order.walk import Walk
+from argus.verify.order.walk import ClusterWalk
 
 __all__ = ["RecurrenceDetector"]
 
@@ -50,7 +50,7 @@ class RecurrenceDetector:
         """A walk begins."""
         self.states = {}
 
-    def end(self, walk: Walk) -> None:
+    def end(self, walk: ClusterWalk) -> None:
         """A walk has ended, is stuck, or need not go on."""
         if self.ends and not walk.stuck:
             self.ends = ends_within(
@@ -61,7 +61,7 @@ class RecurrenceDetector:
                 self.goal,
             )
 
-    def look(self, walk: Walk) -> bool:
+    def look(self, walk: ClusterWalk) -> bool:
         """After a round of the walk: whether it need not go on."""
         at = position(walk)
         begun = tuple(
@@ -90,7 +90,7 @@ class RecurrenceDetector:
             self.goal = max(t for group in begun for *_, t in group)
         return False
 
-    def _inside(self, walk: Walk) -> bool:
+    def _inside(self, walk: ClusterWalk) -> bool:
         """Whether no group is where conditions may differ, near an end of its loop."""
         lead, tail = self.control.lead, self.control.tail
         return not (lead or tail) or all(

@@ -19,7 +19,7 @@ from argus.verify.order.clock import CAUSE, PARTS, PROLOGUE, common
 from argus.verify.order.state import BarrierState, GroupState, Waiting
 
 if TYPE_CHECKING:
-    from argus.verify.order.walk import Walk
+    from argus.verify.order.walk import ClusterWalk
 
 __all__ = ["Position", "known", "position", "snapshot"]
 
@@ -29,12 +29,12 @@ _LONG_AGO = 4
 """Completions after which a wait for one is a mistake, however long it is ago."""
 
 
-def position(walk: Walk) -> Position:
+def position(walk: ClusterWalk) -> Position:
     """Where each group is."""
     return tuple((g.loops, g.turns) for g in walk.groups)
 
 
-def snapshot(walk: Walk, counters: tuple[str, ...], modulus: int) -> object:
+def snapshot(walk: ClusterWalk, counters: tuple[str, ...], modulus: int) -> object:
     """The state, to be compared with ``==``."""
     barriers = list(_barriers(walk))
     asked: list[int] = []
@@ -83,7 +83,7 @@ def snapshot(walk: Walk, counters: tuple[str, ...], modulus: int) -> object:
 
 
 def known(
-    walk: Walk,
+    walk: ClusterWalk,
     barriers: list[BarrierState],
     asked: list[int],
     events: int,
@@ -115,7 +115,7 @@ def known(
     return np.packbits(first).tobytes(), np.packbits(second).tobytes()
 
 
-def _barriers(walk: Walk) -> Iterator[BarrierState]:
+def _barriers(walk: ClusterWalk) -> Iterator[BarrierState]:
     for block in walk.blocks:
         yield from block.barriers.values()
         yield from block.named.values()

@@ -17,11 +17,11 @@ from argus.verify.order.events import has_events
 from argus.verify.order.state import GroupState
 
 if TYPE_CHECKING:
-    from argus.verify.order.walk import Walk
+    from argus.verify.order.walk import ClusterWalk
 
 __all__ = ["Choices", "loops_of"]
 
-Choose = Callable[["Walk", GroupState, o.For], bool]
+Choose = Callable[["ClusterWalk", GroupState, o.For], bool]
 _Number = tuple[int, tuple[int, ...]]
 """A kind, and the turns of the loops around."""
 
@@ -50,7 +50,7 @@ class Choices:
         """How often a group has left a loop, by the loop's identity."""
 
     def turns(
-        self, walk: Walk, group: GroupState, op: o.For, start: int, step: int
+        self, walk: ClusterWalk, group: GroupState, op: o.For, start: int, step: int
     ) -> Iterator[int]:
         """Values of the loop's variable, for as long as it is chosen to turn."""
         turn = 0
@@ -59,7 +59,7 @@ class Choices:
             turn += 1
         self.left[group, id(op)] = self.left.get((group, id(op)), 0) + 1
 
-    def _more(self, walk: Walk, group: GroupState, op: o.For, turn: int) -> bool:
+    def _more(self, walk: ClusterWalk, group: GroupState, op: o.For, turn: int) -> bool:
         kind, less = self.of[id(op)]
         outer = group.turns[: len(group.loops) - 1]
         group.turns = (*outer, turn)

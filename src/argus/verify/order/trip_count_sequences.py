@@ -34,7 +34,7 @@ from argus.verify.order.liveness import alive
 from argus.verify.order.slicing import Pruned
 from argus.verify.order.state import GroupState
 from argus.verify.order.trip_count_choices import Choices, loops_of
-from argus.verify.order.walk import Walk
+from argus.verify.order.walk import ClusterWalk
 
 __all__ = ["Sequences"]
 
@@ -201,7 +201,7 @@ class Sequences:
         self.walks += 1
         choices = Choices(self.kinds, self.mine, self._choose)
         self.choices = choices
-        walk = Walk(
+        walk = ClusterWalk(
             self.program,
             self.env,
             0,
@@ -229,7 +229,7 @@ class Sequences:
             self.graph.number("no choices", False)
             self.graph.ways[0] = {True: _END, False: _END}
 
-    def _choose(self, walk: Walk, group: GroupState, op: o.For) -> bool:
+    def _choose(self, walk: ClusterWalk, group: GroupState, op: o.For) -> bool:
         """Whether a loop turns once more: as it was not yet, if possible."""
         if self.findings.found or self._many():
             raise _EnoughError
@@ -252,7 +252,7 @@ class Sequences:
         self.at = at, more
         return more
 
-    def _state(self, walk: Walk, group: GroupState, op: o.For) -> int:
+    def _state(self, walk: ClusterWalk, group: GroupState, op: o.For) -> int:
         """The number of the state in which the walk is."""
         last = op in self.mine[group.name][:1]
         if self.at is None:

@@ -31,13 +31,13 @@ from argus.verify.order.slicing import Pruned
 from argus.verify.order.state import BlockState, GroupState, Parting, Steps
 from argus.verify.order.trip_count_choices import Choices
 
-__all__ = ["Table", "Walk"]
+__all__ = ["ClusterWalk", "Table"]
 
 Table = Callable[[str, tuple[int, ...]], int]
 """Value of an element of a run-time table: tensor name and coordinates."""
 
 
-class Walk(Machine):
+class ClusterWalk(Machine):
     """One run of all blocks of a cluster.
 
     ``env`` gives sizes, strides, scalar arguments and the grid; ``first`` is the index
@@ -105,7 +105,7 @@ class Walk(Machine):
 
     # ------------------------------------------------------------------ running
 
-    def run(self, after_round: Callable[[Walk], bool] | None = None) -> None:
+    def run(self, after_round: Callable[[ClusterWalk], bool] | None = None) -> None:
         """Walk to the end, until nobody can go on (``stuck``), or as long as wanted.
 
         ``after_round`` says after each round whether to stop there.

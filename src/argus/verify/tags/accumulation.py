@@ -18,12 +18,18 @@ from typing import TYPE_CHECKING
 from argus.ir import ops as o
 from argus.ir.expr import Const
 from argus.ir.functions import FUNCTIONS, law
-from argus.verify.tags.scope import Scope
+from argus.verify.tags.scope import PathScope
 from argus.verify.tags.sums import added, whole
-from argus.verify.tags.values import Flaw, Prior, Span, Sum, Value
+from argus.verify.tags.values import (
+    AbstractValue,
+    CoordinateRange,
+    Flaw,
+    Prior,
+    ReducedDimension,
+)
 
 if TYPE_CHECKING:
-    from argus.verify.tags.state import State
+    from argus.verify.tags.state import WalkState
 
 __all__ = ["EXTRA", "RUNNING", "bent", "extra", "harm", "is_partial", "is_zero",
            "joined", "one_of", "partly"]  # fmt: skip
@@ -35,10 +41,12 @@ EXTRA = "+"
 
 _JOINS = {"maximum": "max", "minimum": "min"}
 
-Sums = tuple[Sum, ...]
+Sums = tuple[ReducedDimension, ...]
 
 
-def joined(state: State, op: o.Elementwise, values: Sequence[Value]) -> dict[str, Sums]:
+def joined(
+    state: WalkState, op: o.Elementwise, values: Sequence[AbstractValue]
+) -> dict[str, Sums]:
     """The sums of an element-wise operation's result."""
     result: dict[str, Sums] = {}
     for name in sorted({n for v in values for n in v.sums}):
@@ -68,7 +76,7 @@ def one_of(several: Sequence[Sums]) -> Sums:
     return tuple(dict.fromkeys(s for group in several for s in group))
 
 
-def _extreme(scope: Scope, fn: str, groups: dict[int, Sums]) -> Sums | None:
+def _extreme(scope: PathScope, fn: str, groups: dict[int, Sums]) -> Sums | None:
     if any(s.fn != _JOINS.get(fn) for group in groups.values() for s in group):
         return None
     if len(groups) == 2:
@@ -77,7 +85,7 @@ def _extreme(scope: Scope, fn: str, groups: dict[int, Sums]) -> Sums | None:
 
 
 def _sum(
-    scope: Scope, fn: str, values: Sequence[Value], groups: dict[int, Sums]
+    scope: PathScope, fn: str, values: Sequence[AbstractValue], groups: dict[int, Sums]
 ) -> Sums:
     several = list(groups.values())
     either = one_of(several)
@@ -110,7 +118,7 @@ def _sum(
             return bent(scope, either, Flaw(text, False))
 
 
-def harm(fn: str, at: int, values: Sequence[Value], begun: bool) -> Flaw | None:
+def harm(fn: str, at: int, values: Sequence[AbstractValue], begun: bool) -> Flaw | None:
     """What a function does to a part of a sum that is operand ``at``; None: nothing.
 
     ``begun``: the part is what earlier iterations of a loop have added.
@@ -141,7 +149,7 @@ def harm(fn: str, at: int, values: Sequence[Value], begun: bool) -> Flaw | None:
             return Flaw(text, FUNCTIONS[fn].bends)
 
 
-def bent(scope: Scope, several: Sums, flaw: Flaw | None) -> Sums:
+def bent(scope: PathScope, several: Sums, flaw: Flaw | None) -> Sums:
     """Sums after something that only a whole sum may undergo."""
     if flaw is None or whole(scope, several):
         return several
@@ -151,12 +159,12 @@ def bent(scope: Scope, several: Sums, flaw: Flaw | None) -> Sums:
 # ----------------------------------------------------------------------- extras
 
 
-def is_zero(value: Value) -> bool:
+def is_zero(value: AbstractValue) -> bool:
     """Whether every element that exists is 0."""
     return value.kind == 0
 
 
-def is_partial(scope: Scope, value: Value) -> bool:
+def is_partial(scope: PathScope, value: AbstractValue) -> bool:
     """Whether a value is a part of a sum over anything."""
     if any(x.fn == "sum" for x in value.lanes.values()):
         return True
@@ -169,7 +177,7 @@ def is_partial(scope: Scope, value: Value) -> bool:
 
 def extra() -> Sums:
     """Something that is to be added once."""
-    return (Sum(Const(1), (Span(Const(0), 1),)),)
+    return (ReducedDimension(Const(1), (CoordinateRange(Const(0), 1),)),)
 
 
 def _again(several: Sums) -> Sums:
@@ -185,7 +193,10 @@ def partly(name: str) -> str:
 
 
 def _extras(
-    state: State, op: o.Elementwise, values: Sequence[Value], sums: dict[str, Sums]
+    state: WalkState,
+    op: o.Elementwise,
+    values: Sequence[AbstractValue],
+    sums: dict[str, Sums],
 ) -> dict[str, Sums]:
     match law(op.fn):
         case "add" | "sub":

@@ -17,9 +17,9 @@ from argus.ir.memory import GlobalTensor, GlobalView, SharedView
 from argus.ir.placement import TmaPlan, VectorPlan
 from argus.ir.program import Program
 from argus.isa.boxes import violations
-from argus.verify.tags.compare import Outcome
-from argus.verify.tags.spread import Placed
-from argus.verify.tags.state import State
+from argus.verify.tags.compare import Agreement
+from argus.verify.tags.spread import ViewCoordinates
+from argus.verify.tags.state import WalkState
 from argus.verify.tags.values import Coord
 from argus.verify.verdict import Verdict
 
@@ -50,7 +50,11 @@ def _aligned(program: Program, tensor: str) -> int:
 
 
 def check_vectors(
-    state: State, op: o.AnyOp, plan: VectorPlan, view: GlobalView, placed: Placed
+    state: WalkState,
+    op: o.AnyOp,
+    plan: VectorPlan,
+    view: GlobalView,
+    placed: ViewCoordinates,
 ) -> None:
     """Elements of one access are contiguous, aligned, and all exist or none does."""
     if plan.width == 1:
@@ -86,7 +90,7 @@ def check_vectors(
 
 
 def check_box(
-    state: State,
+    state: WalkState,
     op: o.AnyOp,
     plan: TmaPlan,
     bases: Sequence[Expr],
@@ -122,18 +126,18 @@ def check_box(
     return not broken
 
 
-def _extent(state: State, tensor: GlobalTensor) -> Expr:
+def _extent(state: WalkState, tensor: GlobalTensor) -> Expr:
     return state.close(tensor.shape[-1])
 
 
-def _report(state: State, op: o.AnyOp, problem: str, what: str) -> None:
+def _report(state: WalkState, op: o.AnyOp, problem: str, what: str) -> None:
     verdict = Verdict.REFUTED if problem else Verdict.PROVED
     model = state.scope.some_point() if problem else {}
     state.report(
         "AG0320",
         f"{what} keep the rules of alignment",
         op.span,
-        Outcome(verdict, "divisors", "", model),
+        Agreement(verdict, "divisors", "", model),
         f"{what}: {problem}",
         problem,
     )

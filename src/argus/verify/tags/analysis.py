@@ -13,10 +13,10 @@ from argus.verify.tags.annotated import contradiction, of_sizes
 from argus.verify.tags.coverage import covered
 from argus.verify.tags.findings import Findings
 from argus.verify.tags.memory import Memory
-from argus.verify.tags.scope import Scope
-from argus.verify.tags.state import State
+from argus.verify.tags.scope import PathScope
+from argus.verify.tags.state import WalkState
 from argus.verify.tags.walk import walk
-from argus.verify.tags.world import World
+from argus.verify.tags.world import TagWorld
 from argus.verify.verdict import Obligation
 
 __all__ = ["obligations"]
@@ -30,12 +30,12 @@ def obligations(program: Program) -> Iterable[Obligation]:
     if not program.placed:
         raise ValueError("only placed programs can be verified")
     program = of_sizes(program)
-    world = World(program)
-    state = State(
+    world = TagWorld(program)
+    state = WalkState(
         world,
         Findings(),
         Memory(),
-        Scope.top(world),
+        PathScope.top(world),
         {},
         "block",
         32 * program.warps,
@@ -52,7 +52,7 @@ def obligations(program: Program) -> Iterable[Obligation]:
     return state.findings.all()
 
 
-def _roles(state: State, roles: o.Roles) -> None:
+def _roles(state: WalkState, roles: o.Roles) -> None:
     before = o.Block([op for op in state.world.program.body.ops if op is not roles])
     walk(state, before, "m")
     scope, env, values = state.scope, dict(state.env), dict(state.values)

@@ -15,19 +15,19 @@ from argus.ir.memory import GlobalTensor, SharedView
 from argus.ir.ops import Tile
 from argus.ir.program import LaunchRequirement, Program
 from argus.verify.decide import prove
-from argus.verify.tags.compare import Outcome, unknown
+from argus.verify.tags.compare import Agreement, unknown
 from argus.verify.tags.scope import PROOF_MS
 from argus.verify.tags.shared_tags import amended, offsets_of, over_slots
 from argus.verify.tags.spread import split
-from argus.verify.tags.state import State
-from argus.verify.tags.values import Coord, Ints, Tag, Vague, Value
+from argus.verify.tags.state import WalkState
+from argus.verify.tags.values import AbstractValue, Coord, Ints, Tag, Vague
 from argus.verify.tags.world import Assumed, Paired
 from argus.verify.verdict import Verdict
 
 __all__ = ["assume", "contradiction", "of_sizes", "tag"]
 
 
-def tag(state: State, op: TagOp) -> None:
+def tag(state: WalkState, op: TagOp) -> None:
     """Give the elements of a tile or tensor more components."""
     match op.target:
         case GlobalTensor(name=name):
@@ -49,7 +49,7 @@ def tag(state: State, op: TagOp) -> None:
             _shared(state, op, view)
 
 
-def _shared(state: State, op: TagOp, view: SharedView) -> None:
+def _shared(state: WalkState, op: TagOp, view: SharedView) -> None:
     offsets = offsets_of(view)
     if offsets is None:
         state.report(
@@ -61,7 +61,7 @@ def _shared(state: State, op: TagOp, view: SharedView) -> None:
         return
     index = np.indices(view.shape, dtype=np.int64)
     arrays = {f"%{i}": index[i] for i in range(len(view.shape))}
-    space = Value(view.shape)
+    space = AbstractValue(view.shape)
     tags = {name: _component(state, e, arrays, space) for name, e in op.components}
     stage = state.stage(view)
     made = over_slots(view, offsets, tags, stage, state.drain_number(view))
@@ -69,7 +69,9 @@ def _shared(state: State, op: TagOp, view: SharedView) -> None:
         state.tagged.append(made)
 
 
-def _component(state: State, e: Expr, arrays: dict[str, Ints], value: Value) -> Tag:
+def _component(
+    state: WalkState, e: Expr, arrays: dict[str, Ints], value: AbstractValue
+) -> Tag:
     found = split(e, arrays, state.scope, state.env)
     if found is None:
         return Vague("a component that is not affine in the coordinates")
@@ -100,7 +102,7 @@ def of_sizes(program: Program) -> Program:
     return replace(program, requirements=[*program.requirements, *found])
 
 
-def contradiction(state: State, span: Span) -> None:
+def contradiction(state: WalkState, span: Span) -> None:
     """Report facts that no sizes satisfy (AG0318)."""
     if not state.scope.contradictory():
         return
@@ -108,13 +110,13 @@ def contradiction(state: State, span: Span) -> None:
         "AG0318",
         "the requirements and assumptions can be true together",
         span,
-        Outcome(Verdict.REFUTED, "normal form"),
+        Agreement(Verdict.REFUTED, "normal form"),
         "no sizes satisfy all requirements and assumptions",
         "from here on everything would be proved",
     )
 
 
-def assume(state: State, op: Assume) -> None:
+def assume(state: WalkState, op: Assume) -> None:
     """A fact that holds from here on; of tables, for each or each two elements."""
     if not op.tables:
         state.scope = state.scope.when(state.close(op.cond), taken=False)
@@ -134,7 +136,7 @@ def assume(state: State, op: Assume) -> None:
         _entry(state, op.tables[0], op.span)
 
 
-def _entry(state: State, table: GlobalTensor, span: Span) -> None:
+def _entry(state: WalkState, table: GlobalTensor, span: Span) -> None:
     """Whether some entry of a table satisfies all that is assumed of it (AG0318)."""
     entry = state.world.element(table.name, (Const(0),) * table.rank, "int")
     given = state.world.instances([entry.name])
@@ -144,7 +146,7 @@ def _entry(state: State, table: GlobalTensor, span: Span) -> None:
             "AG0318",
             f"an entry of {table.name} satisfies all assumptions",
             span,
-            Outcome(Verdict.REFUTED, "normal form"),
+            Agreement(Verdict.REFUTED, "normal form"),
             f"no entry of {table.name} satisfies all that is assumed of it",
             "from here on everything would be proved",
         )

@@ -9,19 +9,19 @@ import numpy as np
 
 from argus.ir.expr import Binary, BinaryOp, Const, Expr, Select, Sym, binary, select
 from argus.verify.tags.accumulation import EXTRA
-from argus.verify.tags.scope import Scope
+from argus.verify.tags.scope import PathScope
 from argus.verify.tags.shifts import merged_shift
 from argus.verify.tags.values import (
+    AbstractValue,
     Coord,
+    CoordinateRange,
     Flaw,
     Hole,
     Kind,
     Lane,
-    Span,
-    Sum,
+    ReducedDimension,
     Tag,
     Vague,
-    Value,
 )
 
 __all__ = ["is_constant", "merged", "negation"]
@@ -46,12 +46,14 @@ def negation(cond: Expr) -> Expr:
             assert_never(cond)
 
 
-def is_constant(value: Value) -> bool:
+def is_constant(value: AbstractValue) -> bool:
     """Whether it is one number everywhere, belonging to no coordinate."""
     return not value.tags and not isinstance(value.kind, str)
 
 
-def merged(scope: Scope, cond: Expr, a: Value, b: Value) -> Value:
+def merged(
+    scope: PathScope, cond: Expr, a: AbstractValue, b: AbstractValue
+) -> AbstractValue:
     """``a`` where the condition holds, else ``b``."""
     if a is b or scope.holds(cond):
         return a
@@ -88,7 +90,9 @@ def merged(scope: Scope, cond: Expr, a: Value, b: Value) -> Value:
     )  # fmt: skip
 
 
-def _either_sum(name: str, cond: Expr, x: Value, y: Value) -> tuple[Sum, ...]:
+def _either_sum(
+    name: str, cond: Expr, x: AbstractValue, y: AbstractValue
+) -> tuple[ReducedDimension, ...]:
     """The sums of one branch and of the other: each must be right.
 
     What only one of them adds to a part is added where that one is taken. A constant
@@ -109,7 +113,9 @@ def _either_sum(name: str, cond: Expr, x: Value, y: Value) -> tuple[Sum, ...]:
         replace(
             s,
             terms=tuple(
-                replace(t, loops=(times, *t.loops)) if isinstance(t, Span) else t
+                replace(t, loops=(times, *t.loops))
+                if isinstance(t, CoordinateRange)
+                else t
                 for t in s.terms
             ),
         )
@@ -117,7 +123,7 @@ def _either_sum(name: str, cond: Expr, x: Value, y: Value) -> tuple[Sum, ...]:
     )
 
 
-def _merged_lanes(a: Value, b: Value) -> dict[str, Lane]:
+def _merged_lanes(a: AbstractValue, b: AbstractValue) -> dict[str, Lane]:
     """Accumulators of two branches: the same ones, or nothing is known of them."""
     lanes = {**b.lanes, **a.lanes}
     for name, lane in lanes.items():
@@ -133,7 +139,7 @@ def _merged_lanes(a: Value, b: Value) -> dict[str, Lane]:
     return lanes
 
 
-def _either(scope: Scope, cond: Expr, x: Tag | None, y: Tag | None) -> Tag:
+def _either(scope: PathScope, cond: Expr, x: Tag | None, y: Tag | None) -> Tag:
     if not isinstance(x, Coord) or not isinstance(y, Coord):
         if isinstance(x, Vague):
             return x

@@ -11,7 +11,7 @@ from argus.ir.expr import Const, Expr, Sym, binary, select
 from argus.verify.tags.accumulation import EXTRA, extra
 from argus.verify.tags.branches import is_constant
 from argus.verify.tags.kinds import join
-from argus.verify.tags.scope import Scope
+from argus.verify.tags.scope import PathScope
 from argus.verify.tags.shifts import (
     EXTREMES,
     lost,
@@ -21,57 +21,61 @@ from argus.verify.tags.shifts import (
 )
 from argus.verify.tags.sums import over_loop
 from argus.verify.tags.values import (
+    AbstractValue,
     Coord,
+    CoordinateRange,
     Flaw,
     Hole,
     Kind,
     Lane,
     Loaded,
     Prior,
-    Row,
+    ReducedDimension,
+    RowStatistic,
+    RowTerm,
     Shift,
-    Span,
-    Sum,
     Tag,
-    Term,
     Vague,
-    Value,
     least_ends,
     least_limits,
     rewritten,
 )
-from argus.verify.tags.world import World
+from argus.verify.tags.world import TagWorld
 from argus.verify.verdict import Verdict
 
 __all__ = ["Alias", "argument", "content", "content_after", "first",
            "not_accumulated", "result", "row_before", "shifted"]  # fmt: skip
 
 
-def shifted(world: World, value: Value, to: Mapping[str, Expr]) -> Value:
+def shifted(
+    world: TagWorld, value: AbstractValue, to: Mapping[str, Expr]
+) -> AbstractValue:
     """The value with iteration symbols replaced."""
     return rewritten(value, lambda e: world.replace(e, to))
 
 
-def first(init: Value, loop: int) -> Value:
+def first(init: AbstractValue, loop: int) -> AbstractValue:
     """A carried value in the first pass: its sums stand for what came before."""
     sums = {n: _prior(s, loop) for n, s in init.sums.items()}
     return replace(init, sums=sums)
 
 
-def _prior(several: tuple[Sum, ...], loop: int) -> tuple[Sum, ...]:
+def _prior(
+    several: tuple[ReducedDimension, ...], loop: int
+) -> tuple[ReducedDimension, ...]:
     flaw = next((s.flaw for s in several if s.flaw is not None and s.terms), None)
     return (replace(several[0], terms=(Prior(loop),), flaw=flaw),)
 
 
 def argument(
-    scope: Scope,
-    init: Value,
-    yielded: Value,
+    scope: PathScope,
+    init: AbstractValue,
+    yielded: AbstractValue,
     it: Sym,
     loop: int,
     anew: Collection[str] = (),
     rows: Sequence[Alias] = (),
-) -> Value:
+) -> AbstractValue:
     """The value at the beginning of iteration ``it``.
 
     ``anew``: components along which it was taken for an accumulation, and is none;
@@ -80,7 +84,7 @@ def argument(
     world = scope.world
     before = shifted(world, yielded, {it.name: it - 1})
     start = shifted(world, yielded, {it.name: Const(-1)})
-    sums: dict[str, tuple[Sum, ...]] = {}
+    sums: dict[str, tuple[ReducedDimension, ...]] = {}
     for name, several in yielded.sums.items():
         # A sum that is begun anew in each iteration has seen what one iteration adds.
         grows = _grows(yielded.sums.get(name, ()), loop)
@@ -127,10 +131,10 @@ def _later(tag: Tag, it: Sym) -> Tag:
 
 
 def _lanes(
-    world: World,
-    init: Value,
-    yielded: Value,
-    before: Value,
+    world: TagWorld,
+    init: AbstractValue,
+    yielded: AbstractValue,
+    before: AbstractValue,
     it: Sym,
     loop: int,
     anew: Collection[str],
@@ -155,7 +159,9 @@ def _lanes(
     return found
 
 
-def not_accumulated(argument_: Value, yielded: Value, loop: int) -> set[str]:
+def not_accumulated(
+    argument_: AbstractValue, yielded: AbstractValue, loop: int
+) -> set[str]:
     """Components that were taken for an accumulation, and are begun anew."""
     lanes = {
         n
@@ -171,11 +177,13 @@ def not_accumulated(argument_: Value, yielded: Value, loop: int) -> set[str]:
     return lanes | sums
 
 
-Alias = tuple[Row, tuple[Term, ...]]
+Alias = tuple[RowStatistic, tuple[RowTerm, ...]]
 """A maximum of a loop in iteration -1, and what it is: its value before the loop."""
 
 
-def row_before(scope: Scope, init: Value, yielded: Value, it: Sym) -> Alias | None:
+def row_before(
+    scope: PathScope, init: AbstractValue, yielded: AbstractValue, it: Sym
+) -> Alias | None:
     """What the maximum that a loop hands on was before the loop."""
     start = shifted(scope.world, yielded, {it.name: Const(-1)})
     row = start.row
@@ -192,7 +200,11 @@ def row_before(scope: Scope, init: Value, yielded: Value, it: Sym) -> Alias | No
 
 
 def _shift(
-    scope: Scope, init: Value, before: Value, start: Value, rows: Sequence[Alias]
+    scope: PathScope,
+    init: AbstractValue,
+    before: AbstractValue,
+    start: AbstractValue,
+    rows: Sequence[Alias],
 ) -> Shift | None:
     """What the value depends on: that of the iteration before, if it fits at first."""
     here, first_one = before.shift, shift_of(scope, init)
@@ -210,14 +222,14 @@ def _shift(
     return lost("the first iteration is not relative to the same maximum")
 
 
-def _grows(several: tuple[Sum, ...], loop: int) -> bool:
+def _grows(several: tuple[ReducedDimension, ...], loop: int) -> bool:
     return any(
         isinstance(t, Prior) and t.loop == loop for s in several for t in s.terms
     )
 
 
 def _joined(
-    scope: Scope, it: Sym, init: Tag | None, before: Tag, start: Tag, plain: bool
+    scope: PathScope, it: Sym, init: Tag | None, before: Tag, start: Tag, plain: bool
 ) -> Tag:
     """``init`` at iteration 0, else ``before``; ``start`` is ``before`` at 0."""
     if init is None:
@@ -254,7 +266,11 @@ def _joined(
 
 
 def _holes(
-    scope: Scope, it: Sym, init: Value, before: Value, start: Value
+    scope: PathScope,
+    it: Sym,
+    init: AbstractValue,
+    before: AbstractValue,
+    start: AbstractValue,
 ) -> tuple[Hole, ...]:
     """Holes of either; where only one has it, the other's coordinate is its tag."""
     names = [h.name for h in before.holes]
@@ -284,7 +300,9 @@ def _holes(
     return tuple(found)
 
 
-def content(scope: Scope, init: Value | None, end: Value, it: Sym) -> Value:
+def content(
+    scope: PathScope, init: AbstractValue | None, end: AbstractValue, it: Sym
+) -> AbstractValue:
     """A stage of shared memory when iteration ``it`` begins; ``end``: when it ends.
 
     Without ``init``, nothing is there in the first iteration.
@@ -306,8 +324,13 @@ def content(scope: Scope, init: Value | None, end: Value, it: Sym) -> Value:
 
 
 def content_after(
-    inside: Scope, outside: Scope, init: Value | None, end: Value, it: Sym, trips: Expr
-) -> Value:
+    inside: PathScope,
+    outside: PathScope,
+    init: AbstractValue | None,
+    end: AbstractValue,
+    it: Sym,
+    trips: Expr,
+) -> AbstractValue:
     """A stage of shared memory after a loop; ``end``: after one iteration."""
     if init is not None:
         return shifted(inside.world, content(inside, init, end, it), {it.name: trips})
@@ -322,21 +345,21 @@ def content_after(
 
 
 def result(
-    inside: Scope,
-    outside: Scope,
-    init: Value,
-    yielded: Value,
+    inside: PathScope,
+    outside: PathScope,
+    init: AbstractValue,
+    yielded: AbstractValue,
     it: Sym,
     trips: Expr,
     loop: int,
     anew: Collection[str] = (),
     rows: Sequence[Alias] = (),
-) -> Value:
+) -> AbstractValue:
     """The value after the loop; ``anew`` and ``rows`` as for `argument`."""
     world = inside.world
     start = argument(inside, init, yielded, it, loop, anew, rows)
     after = shifted(world, start, {it.name: trips})
-    sums: dict[str, tuple[Sum, ...]] = {}
+    sums: dict[str, tuple[ReducedDimension, ...]] = {}
     for name, several in yielded.sums.items():
         if not _grows(several, loop):
             last = shifted(world, yielded, {it.name: trips - 1})
@@ -344,7 +367,7 @@ def result(
             continue
         begun = init.sums.get(name, ())
         prior = begun[0].terms if len(begun) == 1 else ()
-        made: list[Sum] = []
+        made: list[ReducedDimension] = []
         for s in several:
             gained = over_loop(s.terms, loop, it, trips)
             whole_ = (*prior, *gained)
@@ -375,7 +398,7 @@ def result(
     return made_
 
 
-def _doubled(terms: Sequence[Span | Prior], loop: int) -> Flaw | None:
+def _doubled(terms: Sequence[CoordinateRange | Prior], loop: int) -> Flaw | None:
     """An accumulator that is added to itself."""
     if sum(t == Prior(loop) for t in terms) < 2:
         return None

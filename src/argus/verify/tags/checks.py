@@ -17,14 +17,14 @@ from argus.ir.annotations import Check
 from argus.ir.expr import Const, Expr, Sym, binary, evaluate, symbols
 from argus.ir.memory import SharedView
 from argus.verify.tags.branches import negation
-from argus.verify.tags.compare import Outcome, unknown
+from argus.verify.tags.compare import Agreement, unknown
 from argus.verify.tags.findings import operand
 from argus.verify.tags.operands import read_stage
 from argus.verify.tags.sampling import Points
-from argus.verify.tags.scope import Loop, Scope
+from argus.verify.tags.scope import Loop, PathScope
 from argus.verify.tags.shared_tags import offsets_of
-from argus.verify.tags.state import State
-from argus.verify.tags.values import Coord, Ints, Tag, Vague, Value, moved
+from argus.verify.tags.state import WalkState
+from argus.verify.tags.values import AbstractValue, Coord, Ints, Tag, Vague, moved
 from argus.verify.verdict import Verdict
 
 __all__ = ["check"]
@@ -33,7 +33,7 @@ _COMBINATIONS = 1024
 _POINTS = 24
 
 
-def check(state: State, op: Check) -> None:
+def check(state: WalkState, op: Check) -> None:
     """Report whether an assertion holds for each coordinate of its shape."""
     values = [_logical(state, op, i) for i in range(len(op.args))]
     outcome = _decided(state, op, values)
@@ -56,7 +56,7 @@ def check(state: State, op: Check) -> None:
     )
 
 
-def _logical(state: State, op: Check, number: int) -> Value | None:
+def _logical(state: WalkState, op: Check, number: int) -> AbstractValue | None:
     """An argument's elements by coordinate, spread over the assertion's shape."""
     arg = op.args[number]
     if isinstance(arg, SharedView):
@@ -78,7 +78,7 @@ def _logical(state: State, op: Check, number: int) -> Value | None:
     return moved(value, op.shape, move)
 
 
-def _tile(state: State, tile: o.Tile) -> Value | None:
+def _tile(state: WalkState, tile: o.Tile) -> AbstractValue | None:
     table = state.table(tile).astype(np.int64)
     index = tuple(table[:, :, i] for i in range(table.shape[2]))
     regular = True
@@ -94,7 +94,7 @@ def _tile(state: State, tile: o.Tile) -> Value | None:
     return value if regular else None
 
 
-def _shared(state: State, op: Check, view: SharedView) -> Value | None:
+def _shared(state: WalkState, op: Check, view: SharedView) -> AbstractValue | None:
     offsets = offsets_of(view)
     if offsets is None:
         return None
@@ -109,7 +109,9 @@ class _Terms:
     coords: dict[str, Coord]
 
 
-def _decided(state: State, op: Check, values: list[Value | None]) -> Outcome:
+def _decided(
+    state: WalkState, op: Check, values: list[AbstractValue | None]
+) -> Agreement:
     coords: dict[str, Coord] = {}
     for s in symbols(op.cond):
         if s.kind != "tag":
@@ -139,7 +141,7 @@ def _decided(state: State, op: Check, values: list[Value | None]) -> Outcome:
     return _counterexample(state, op, terms) or _for_all(state, op, terms)
 
 
-def _counterexample(state: State, op: Check, terms: _Terms) -> Outcome | None:
+def _counterexample(state: WalkState, op: Check, terms: _Terms) -> Agreement | None:
     """All elements at some admissible points."""
     scope = state.scope
     keep = scope.admissible(terms.cond)
@@ -165,16 +167,16 @@ def _counterexample(state: State, op: Check, terms: _Terms) -> Outcome | None:
         if wrong.any():
             at = np.unravel_index(int(np.argmax(wrong)), op.shape)
             element = tuple(int(x) for x in at)
-            return Outcome(Verdict.REFUTED, "admissible sizes", "", model, element)
+            return Agreement(Verdict.REFUTED, "admissible sizes", "", model, element)
     return None
 
 
-def _for_all(state: State, op: Check, terms: _Terms) -> Outcome:
+def _for_all(state: WalkState, op: Check, terms: _Terms) -> Agreement:
     found = _by_symbols(state, op, terms)
     return _by_values(state, terms) if found is None else found
 
 
-def _by_symbols(state: State, op: Check, terms: _Terms) -> Outcome | None:
+def _by_symbols(state: WalkState, op: Check, terms: _Terms) -> Agreement | None:
     """One decision over symbolic coordinates; None where a component is not linear."""
     syms = [Sym(f"element.{i}", "loop") for i in range(len(op.shape))]
     env: dict[str, Expr] = {}
@@ -186,17 +188,17 @@ def _by_symbols(state: State, op: Check, terms: _Terms) -> Outcome | None:
         for sym, step in zip(syms, steps[1], strict=True):
             e = binary("+", e, sym * step)
         env[name] = e
-    scope: Scope = state.scope
+    scope: PathScope = state.scope
     for sym, n in zip(syms, op.shape, strict=True):
         scope = scope.inside(Loop(sym, Const(n), sym.name, sym), Const(n))
     decided = scope.decide(_put(state, terms.cond, env))
     element = tuple(decided.model.get(s.name, 0) for s in syms)
-    return Outcome(
+    return Agreement(
         decided.verdict, decided.method, decided.reason, decided.model, element
     )
 
 
-def _by_values(state: State, terms: _Terms) -> Outcome:
+def _by_values(state: WalkState, terms: _Terms) -> Agreement:
     names = list(terms.coords)
     full = np.broadcast_arrays(*(terms.coords[n].offs for n in names))
     stacked = np.stack([a.ravel() for a in full])
@@ -212,13 +214,13 @@ def _by_values(state: State, terms: _Terms) -> Outcome:
         if decided.verdict is not Verdict.PROVED:
             index = np.unravel_index(int(at), full[0].shape)
             element = tuple(int(i) for i in index)
-            return Outcome(
+            return Agreement(
                 decided.verdict, decided.method, decided.reason, decided.model, element
             )
-    return Outcome(Verdict.PROVED, "enumeration")
+    return Agreement(Verdict.PROVED, "enumeration")
 
 
-def _put(state: State, cond: Expr, env: Mapping[str, Expr]) -> Expr:
+def _put(state: WalkState, cond: Expr, env: Mapping[str, Expr]) -> Expr:
     return state.world.replace(cond, env)
 
 

@@ -11,15 +11,15 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from argus.ir.expr import Expr, binary
-from argus.verify.tags.scope import Scope
+from argus.verify.tags.scope import PathScope
 from argus.verify.tags.values import Coord, Ints, Loaded, Tag, Vague
 from argus.verify.verdict import Verdict
 
-__all__ = ["Outcome", "agree", "agree_arrays", "value_of", "within"]
+__all__ = ["Agreement", "agree", "agree_arrays", "value_of", "within"]
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Agreement:
     """A verdict with what decided it; ``element`` indexes the arrays compared."""
 
     verdict: Verdict
@@ -34,15 +34,15 @@ class Outcome:
         return self.verdict is Verdict.PROVED
 
 
-PROVED = Outcome(Verdict.PROVED)
+PROVED = Agreement(Verdict.PROVED)
 
 
-def unknown(reason: str) -> Outcome:
+def unknown(reason: str) -> Agreement:
     """Neither proved nor refuted."""
-    return Outcome(Verdict.UNKNOWN, "", reason)
+    return Agreement(Verdict.UNKNOWN, "", reason)
 
 
-def agree(a: Tag, b: Tag, scope: Scope, modulo: int = 0) -> Outcome:
+def agree(a: Tag, b: Tag, scope: PathScope, modulo: int = 0) -> Agreement:
     """Whether two components are equal element by element.
 
     ``modulo``: up to a constant multiple of it (renamed axes); 0 for exactly.
@@ -60,7 +60,7 @@ def agree(a: Tag, b: Tag, scope: Scope, modulo: int = 0) -> Outcome:
             if a.shift != b.shift:
                 model = scope.some_point()
                 first = _first(a)
-                return Outcome(Verdict.REFUTED, "normal form", "", model, first)
+                return Agreement(Verdict.REFUTED, "normal form", "", model, first)
             for x, y in zip(a.at, b.at, strict=True):
                 found = agree(x, y, scope)
                 if not found.proved:
@@ -72,7 +72,7 @@ def agree(a: Tag, b: Tag, scope: Scope, modulo: int = 0) -> Outcome:
             return unknown(f"an element of {b.table} is compared with a coordinate")
 
 
-def _at_first(a: Vague, b: Tag, scope: Scope) -> Outcome:
+def _at_first(a: Vague, b: Tag, scope: PathScope) -> Agreement:
     """Refuted where the one case that is known disagrees, else unknown."""
     if a.first is not None and a.when is not None and isinstance(b, Coord):
         found = agree(a.first, b, scope.when(a.when))
@@ -92,8 +92,8 @@ def _first(tag: Tag) -> tuple[int, ...]:
 
 
 def agree_arrays(
-    base_a: Expr, a: Ints, base_b: Expr, b: Ints, scope: Scope, modulo: int = 0
-) -> Outcome:
+    base_a: Expr, a: Ints, base_b: Expr, b: Ints, scope: PathScope, modulo: int = 0
+) -> Agreement:
     """`agree` for bases and arrays that broadcast to one shape."""
     if base_a == base_b and not modulo and (a is b or _same_view(a, b)):
         return PROVED
@@ -113,7 +113,7 @@ def agree_arrays(
             return PROVED
     decision = scope.equal(base_a, binary("+", base_b, first))
     element = (0,) * apart.ndim
-    return Outcome(
+    return Agreement(
         decision.verdict, decision.method, decision.reason, decision.model, element
     )
 
@@ -126,7 +126,7 @@ def _same_view(a: Ints, b: Ints) -> bool:
     )
 
 
-def _spread(base_a: Expr, base_b: Expr, apart: Ints, scope: Scope) -> Outcome:
+def _spread(base_a: Expr, base_b: Expr, apart: Ints, scope: PathScope) -> Agreement:
     """The arrays differ by no constant: some element disagrees whatever the bases."""
     model = scope.some_point()
     if not model and scope.points is not None and scope.points.size == 0:
@@ -138,10 +138,10 @@ def _spread(base_a: Expr, base_b: Expr, apart: Ints, scope: Scope) -> Outcome:
         wrong = apart != left - right
     at = np.unravel_index(int(np.argmax(wrong)), apart.shape)
     element = tuple(int(i) for i in at)
-    return Outcome(Verdict.REFUTED, "enumeration", "", model, element)
+    return Agreement(Verdict.REFUTED, "enumeration", "", model, element)
 
 
-def within(where: Tag, extent: Expr, scope: Scope) -> Outcome:
+def within(where: Tag, extent: Expr, scope: PathScope) -> Agreement:
     """Whether 0 <= component < extent for every element."""
     match where:
         case Coord():
@@ -152,13 +152,13 @@ def within(where: Tag, extent: Expr, scope: Scope) -> Outcome:
             if below.verdict is not Verdict.PROVED:
                 at = np.unravel_index(int(where.offs.argmin()), where.offs.shape)
                 element = tuple(int(i) for i in at)
-                return Outcome(
+                return Agreement(
                     below.verdict, below.method, below.reason, below.model, element
                 )
             above = scope.decide(binary("<", binary("+", where.base, high), extent))
             at = np.unravel_index(int(where.offs.argmax()), where.offs.shape)
             element = tuple(int(i) for i in at)
-            return Outcome(
+            return Agreement(
                 above.verdict, above.method, above.reason, above.model, element
             )
         case Loaded(table=table):
@@ -168,7 +168,7 @@ def within(where: Tag, extent: Expr, scope: Scope) -> Outcome:
 
 
 def value_of(
-    tag: Tag, element: tuple[int, ...], model: dict[str, int], scope: Scope
+    tag: Tag, element: tuple[int, ...], model: dict[str, int], scope: PathScope
 ) -> int | None:
     """The value of a component for one element at one point; None if not known."""
     if not isinstance(tag, Coord) or not tag.offs.size:

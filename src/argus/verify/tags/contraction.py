@@ -8,7 +8,7 @@ from argus.ir import ops as o
 from argus.ir.expr import binary
 from argus.ir.memory import GlobalTensor
 from argus.verify.tags.compare import (
-    Outcome,
+    Agreement,
     agree,
     agree_arrays,
     unknown,
@@ -16,20 +16,20 @@ from argus.verify.tags.compare import (
     within,
 )
 from argus.verify.tags.findings import operand
-from argus.verify.tags.scope import Scope
-from argus.verify.tags.state import State
+from argus.verify.tags.scope import PathScope
+from argus.verify.tags.state import WalkState
 from argus.verify.tags.sums import complete
 from argus.verify.tags.values import (
+    AbstractValue,
     Coord,
+    CoordinateRange,
     Hole,
     Ints,
     Kind,
     Loaded,
-    Span,
-    Sum,
+    ReducedDimension,
     Tag,
     Vague,
-    Value,
     least_ends,
 )
 from argus.verify.verdict import Verdict
@@ -48,7 +48,9 @@ def varies(tag: Tag | None) -> bool:
             return False
 
 
-def contracted(state: State, op: o.Dot, a: Value, b: Value) -> list[str]:
+def contracted(
+    state: WalkState, op: o.Dot, a: AbstractValue, b: AbstractValue
+) -> list[str]:
     """Names that are summed over, after showing that the operands agree on them."""
     shared = [n for n in a.tags if n in b.tags]
     found: list[str] = []
@@ -73,7 +75,7 @@ def contracted(state: State, op: o.Dot, a: Value, b: Value) -> list[str]:
         outcome = unknown("the operands carry no component that both run along")
         if apart and not found:
             model = state.scope.some_point()
-            outcome = Outcome(Verdict.REFUTED, "enumeration", "", model, (0, 0, 0, 0))
+            outcome = Agreement(Verdict.REFUTED, "enumeration", "", model, (0, 0, 0, 0))
         label = f"{'/'.join(names)} on the left, {'/'.join(others)} on the right"
         if a.kind == "data" and b.kind == "data":
             state.report(
@@ -94,7 +96,12 @@ def contracted(state: State, op: o.Dot, a: Value, b: Value) -> list[str]:
 
 
 def _one_of_each(
-    state: State, op: o.Dot, mine: Value, other: Value, label: str, along: list[str]
+    state: WalkState,
+    op: o.Dot,
+    mine: AbstractValue,
+    other: AbstractValue,
+    label: str,
+    along: list[str],
 ) -> None:
     """What only one operand has is the same for all k, else the sum is over it, too.
 
@@ -116,7 +123,7 @@ def _one_of_each(
             "AG0301",
             f"all elements of a row have one {name}",
             op.span,
-            Outcome(Verdict.REFUTED, "enumeration", "", model, (0, 0, k)),
+            Agreement(Verdict.REFUTED, "enumeration", "", model, (0, 0, k)),
             f"elements of different {name} are added into one sum",
             f"{name} changes along the dimension that is summed over",
             [
@@ -126,7 +133,7 @@ def _one_of_each(
         )
 
 
-def _pairs(x: Tag, y: Tag, scope: Scope, modulo: int) -> Outcome:
+def _pairs(x: Tag, y: Tag, scope: PathScope, modulo: int) -> Agreement:
     """Whether x[g, m, k] == y[g, n, k] for all g, m, n, k.
 
     The element of an outcome is (g, m, n, k).
@@ -148,7 +155,7 @@ def _pairs(x: Tag, y: Tag, scope: Scope, modulo: int) -> Outcome:
             found = _pairs(p, q, scope, modulo)
             if not found.proved:
                 return found
-        return Outcome(Verdict.PROVED)
+        return Agreement(Verdict.PROVED)
     if not isinstance(x, Vague) and not isinstance(y, Vague):
         return agree(x, y, scope)
     for known, when in ((x, y), (y, x)):
@@ -163,7 +170,13 @@ def _pairs(x: Tag, y: Tag, scope: Scope, modulo: int) -> Outcome:
 
 
 def _report_pair(
-    state: State, op: o.Dot, name: str, a: Value, b: Value, found: Outcome, claim: str
+    state: WalkState,
+    op: o.Dot,
+    name: str,
+    a: AbstractValue,
+    b: AbstractValue,
+    found: Agreement,
+    claim: str,
 ) -> None:
     element = found.element if len(found.element) == 4 else (0, 0, 0, 0)
     g, m, n, k = element
@@ -193,15 +206,15 @@ def _report_pair(
 
 
 def seen(
-    state: State,
+    state: WalkState,
     op: o.Dot,
-    a: Value,
-    b: Value,
+    a: AbstractValue,
+    b: AbstractValue,
     names: list[str],
     steps: tuple[Ints, int] | None,
-) -> dict[str, tuple[Sum, ...]]:
+) -> dict[str, tuple[ReducedDimension, ...]]:
     """Coordinates added per accumulator element: each once, without gaps."""
-    result: dict[str, tuple[Sum, ...]] = {}
+    result: dict[str, tuple[ReducedDimension, ...]] = {}
     for name in names:
         tag = a.tags[name]
         extent = a.extents.get(name) or b.extents.get(name)
@@ -217,7 +230,7 @@ def seen(
                     "AG0304",
                     f"each accumulator sees as many {name}",
                     op.span,
-                    Outcome(
+                    Agreement(
                         Verdict.REFUTED, "enumeration", "", state.scope.some_point()
                     ),
                 )
@@ -228,9 +241,9 @@ def seen(
         right = bool((ordered == wanted).all())
         again = bool((ordered[:, 1:] == ordered[:, :-1]).any())
         model = state.scope.some_point()
-        outcome = Outcome(Verdict.PROVED, "enumeration")
+        outcome = Agreement(Verdict.PROVED, "enumeration")
         if not right:
-            outcome = Outcome(Verdict.REFUTED, "enumeration", "", model, (0, 0, 0, 0))
+            outcome = Agreement(Verdict.REFUTED, "enumeration", "", model, (0, 0, 0, 0))
         state.report(
             "AG0309" if again else "AG0304",
             f"the steps of the product sum over each {name} of the tile once",
@@ -246,7 +259,9 @@ def seen(
             if name in limited.limits:
                 extent = binary("min", extent, limited.limits[name])
         hi = least_ends([a, b]).get(name)
-        made = Sum(extent, (Span(binary("+", tag.base, low), n, (), hi),))
+        made = ReducedDimension(
+            extent, (CoordinateRange(binary("+", tag.base, low), n, (), hi),)
+        )
         whole = op.acc is None or name not in state.get(op.acc).sums
         if whole and _complete_at_once(state, made):
             continue
@@ -254,7 +269,7 @@ def seen(
     return result
 
 
-def _complete_at_once(state: State, made: Sum) -> bool:
+def _complete_at_once(state: WalkState, made: ReducedDimension) -> bool:
     return complete(made, state.scope).outcome.proved
 
 
@@ -268,7 +283,9 @@ def _by_accumulator(along: Ints, first: Ints, warps: int) -> Ints | None:
     return np.concatenate(rows)
 
 
-def check_padding(state: State, op: o.Dot, mine: Value, other: Value, h: Hole) -> None:
+def check_padding(
+    state: WalkState, op: o.Dot, mine: AbstractValue, other: AbstractValue, h: Hole
+) -> None:
     """A padded k: one operand is 0 there and the other not arbitrary bits."""
     opposite: Kind = other.kind
     for x in other.holes:
@@ -276,7 +293,7 @@ def check_padding(state: State, op: o.Dot, mine: Value, other: Value, h: Hole) -
             opposite = x.kind
     ok = (h.kind == 0 and opposite != "junk") or (opposite == 0 and h.kind != "junk")
     if ok:
-        outcome = Outcome(Verdict.PROVED, "normal form")
+        outcome = Agreement(Verdict.PROVED, "normal form")
     else:
         outcome = within(h.where, h.extent, state.scope)
     element = outcome.element if outcome.element else (0, 0, 0)

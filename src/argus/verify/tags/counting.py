@@ -6,10 +6,10 @@ import numpy as np
 
 from argus.ir.memory import GlobalTensor
 from argus.ir.program import CLUSTER_RANK, Program
-from argus.verify.tags.compare import Outcome
+from argus.verify.tags.compare import Agreement
 from argus.verify.tags.patches import dense_box
 from argus.verify.tags.sampling import Points
-from argus.verify.tags.state import State, Stored
+from argus.verify.tags.state import Stored, WalkState
 from argus.verify.tags.values import Coord
 from argus.verify.verdict import Verdict
 
@@ -21,8 +21,8 @@ _INSTANCES = 4_000
 
 
 def counted(
-    state: State, program: Program, tensor: GlobalTensor, stores: list[Stored]
-) -> tuple[str, Outcome, str, str] | None:
+    state: WalkState, program: Program, tensor: GlobalTensor, stores: list[Stored]
+) -> tuple[str, Agreement, str, str] | None:
     """A launch in which an element is written never or twice, if there is one."""
     points = state.scope.points
     if points is None:
@@ -43,7 +43,7 @@ def counted(
             at = tuple(int(x) for x in wrong[0])
             times = int(count[at])
             rule = "AG0306" if times == 0 else "AG0307"
-            outcome = Outcome(Verdict.REFUTED, "enumeration of a launch", "", model)
+            outcome = Agreement(Verdict.REFUTED, "enumeration of a launch", "", model)
             where = ", ".join(f"{n}={x}" for n, x in zip(tensor.dims, at, strict=True))
             text = "never" if times == 0 else f"{times} times"
             message = (
@@ -72,7 +72,7 @@ def _by_size(points: Points, tensor: GlobalTensor) -> list[int]:
 
 
 def _launch(
-    state: State, tensor: GlobalTensor, stores: list[Stored], model: dict[str, int]
+    state: WalkState, tensor: GlobalTensor, stores: list[Stored], model: dict[str, int]
 ) -> np.ndarray | None:
     """How often each element is written in one launch; None: too large to try."""
     world = state.world

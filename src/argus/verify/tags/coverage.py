@@ -21,24 +21,24 @@ from argus.ir.program import SM_COUNT, Program
 from argus.verify.decide import prove
 from argus.verify.decide.facts import conjuncts
 from argus.verify.tags.accumulation import EXTRA, partly
-from argus.verify.tags.compare import Outcome, unknown
+from argus.verify.tags.compare import Agreement, unknown
 from argus.verify.tags.counting import counted
 from argus.verify.tags.findings import Where
 from argus.verify.tags.left_out import left_out
-from argus.verify.tags.order_lemmas import Variable, decompose
+from argus.verify.tags.order_lemmas import IndependentVariable, decompose
 from argus.verify.tags.patches import Axis, Patch, laid_together, local_patch, radix
 from argus.verify.tags.scope import PROOF_MS
 from argus.verify.tags.split_sums import contributions, expressions
-from argus.verify.tags.state import State, Stored
+from argus.verify.tags.state import Stored, WalkState
 from argus.verify.tags.tables import apart
 from argus.verify.tags.values import Coord, Loaded, Tag, Vague
-from argus.verify.tags.world import Element, Total
+from argus.verify.tags.world import LoadedScalar, Total
 from argus.verify.verdict import Verdict
 
 __all__ = ["covered"]
 
 
-def covered(state: State, program: Program) -> None:
+def covered(state: WalkState, program: Program) -> None:
     """Report coverage of every output."""
     by_tensor: dict[str, list[Stored]] = {}
     for stored in state.stores.values():
@@ -48,11 +48,11 @@ def covered(state: State, program: Program) -> None:
         _tensor(state, program, stores[0].tensor, stores)
     for name in program.outputs:
         if name not in by_tensor:
-            outcome = Outcome(Verdict.REFUTED, "walk", "", state.scope.some_point())
+            outcome = Agreement(Verdict.REFUTED, "walk", "", state.scope.some_point())
             state.report("AG0306", f"{name} is written", program.span, outcome)
 
 
-def _launched(state: State, program: Program) -> None:
+def _launched(state: WalkState, program: Program) -> None:
     """A persistent grid has blocks for all sizes, which every scope takes for granted.
 
     In other grids the block index steps through the output, so that their size is
@@ -65,7 +65,7 @@ def _launched(state: State, program: Program) -> None:
     given = [*(r.cond for r in program.requirements), room]
     some = binary(">=", _grid(state, program), 1)
     found = prove(some, given, timeout_ms=PROOF_MS)
-    outcome = Outcome(found.verdict, found.method, found.reason, found.model)
+    outcome = Agreement(found.verdict, found.method, found.reason, found.model)
     state.report(
         "AG0306",
         "the launch has blocks",
@@ -77,7 +77,7 @@ def _launched(state: State, program: Program) -> None:
 
 
 def _tensor(
-    state: State, program: Program, tensor: GlobalTensor, stores: list[Stored]
+    state: WalkState, program: Program, tensor: GlobalTensor, stores: list[Stored]
 ) -> None:
     branches = [c for s in stores for c in conjuncts(s.scope.branches)]
     uniform = [c for c in branches if not _named_by_table(state, c)]
@@ -115,7 +115,9 @@ def _tensor(
     state.findings.add(rule, claim, where, outcome, message, label)
 
 
-def _entries_apart(state: State, tensor: GlobalTensor, stores: list[Stored]) -> None:
+def _entries_apart(
+    state: WalkState, tensor: GlobalTensor, stores: list[Stored]
+) -> None:
     """Report whether no two entries of the tables name one element (AG0307)."""
     for s in stores:
         state.findings.add(
@@ -126,7 +128,7 @@ def _entries_apart(state: State, tensor: GlobalTensor, stores: list[Stored]) -> 
         )
 
 
-_Found = tuple[str, Outcome, str, str]
+_Found = tuple[str, Agreement, str, str]
 """Code, outcome, message and label."""
 
 
@@ -134,16 +136,16 @@ def _unknown(reason: str) -> _Found:
     return "AG0306", unknown(reason), "", ""
 
 
-def _from_table(state: State, coord: object) -> bool:
+def _from_table(state: WalkState, coord: object) -> bool:
     if not isinstance(coord, Coord):
         return False
     return _named_by_table(state, coord.base)
 
 
-def _named_by_table(state: State, e: Expr) -> bool:
+def _named_by_table(state: WalkState, e: Expr) -> bool:
     meanings = state.world.meanings
     return any(
-        isinstance(meanings.get(s.name), Element | Total)
+        isinstance(meanings.get(s.name), LoadedScalar | Total)
         for s in state.world.all_symbols(e)
     )
 
@@ -160,7 +162,7 @@ def _always(stored: Stored, uniform: list[Expr]) -> bool:
     return all(outside.holds(c) for c in mine)
 
 
-def _grid(state: State, program: Program) -> Expr:
+def _grid(state: WalkState, program: Program) -> Expr:
     match program.grid:
         case Binary(op="*", left=x, right=Const(value=c)) if c == program.cluster:
             return x
@@ -168,7 +170,7 @@ def _grid(state: State, program: Program) -> Expr:
             return grid if program.cluster == 1 else grid // program.cluster
 
 
-def _by_lemma(state: State, program: Program, stores: list[Stored]) -> _Found:
+def _by_lemma(state: WalkState, program: Program, stores: list[Stored]) -> _Found:
     grid = _grid(state, program)
     patches: list[Patch] = []
     for s in stores:
@@ -198,11 +200,11 @@ def _by_lemma(state: State, program: Program, stores: list[Stored]) -> _Found:
         return _added_up(stores, patches, free)
     if free:
         return _unknown(f"blocks or iterations that differ only in {free[0].sym.name}")
-    return "AG0306", Outcome(Verdict.PROVED, "lemma: order of tiles"), "", ""
+    return "AG0306", Agreement(Verdict.PROVED, "lemma: order of tiles"), "", ""
 
 
 def _added_up(
-    stores: list[Stored], patches: list[Patch], free: list[Variable]
+    stores: list[Stored], patches: list[Patch], free: list[IndependentVariable]
 ) -> _Found:
     """Whether the blocks that add to one element add each contribution once."""
     for s, p in zip(stores, patches, strict=True):
@@ -224,17 +226,17 @@ def _added_up(
                     "the parts that blocks add do not make one whole sum",
                     found.why or label,
                 )
-    return "AG0306", Outcome(Verdict.PROVED, "lemma: order of tiles"), "", ""
+    return "AG0306", Agreement(Verdict.PROVED, "lemma: order of tiles"), "", ""
 
 
-def _axis(state: State, coord: Tag, extent: Expr) -> Axis | None:
+def _axis(state: WalkState, coord: Tag, extent: Expr) -> Axis | None:
     """A dimension of a store; where a table gives it, the entry of the table."""
     match coord:
         case Loaded(table=table, at=(Coord() as inner,)):
             return _axis(state, inner, _entries(state, table))
         case Coord(base=Sym(name=name)) if name in state.world.meanings:
             meaning = state.world.meanings[name]
-            if isinstance(meaning, Element) and len(meaning.coords) == 1:
+            if isinstance(meaning, LoadedScalar) and len(meaning.coords) == 1:
                 return Axis(meaning.coords[0], None, _entries(state, meaning.tensor))
             return None
         case Coord(base=base, offs=offs):
@@ -243,7 +245,7 @@ def _axis(state: State, coord: Tag, extent: Expr) -> Axis | None:
             return None
 
 
-def _entries(state: State, table: str) -> Expr:
+def _entries(state: WalkState, table: str) -> Expr:
     for p in state.world.program.params:
         if isinstance(p, GlobalTensor) and p.name == table:
             return state.close(p.shape[0])

@@ -17,9 +17,10 @@ from argus.verify.tags.loops import close
 from argus.verify.tags.masks import check_mask, excludes, is_plain, limits_of
 from argus.verify.tags.scalars import scalar_of_tensors
 from argus.verify.tags.shifting import shifted_by
-from argus.verify.tags.state import State
+from argus.verify.tags.state import WalkState
 from argus.verify.tags.values import (
     UNNAMED,
+    AbstractValue,
     Compare,
     Coord,
     Hole,
@@ -27,7 +28,6 @@ from argus.verify.tags.values import (
     Loaded,
     Sets,
     Tag,
-    Value,
     constant,
     least_ends,
     least_limits,
@@ -39,10 +39,10 @@ __all__ = ["elementwise"]
 _COMPARISONS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 
 
-def elementwise(state: State, op: o.Elementwise) -> Value:
+def elementwise(state: WalkState, op: o.Elementwise) -> AbstractValue:
     """The value of an element-wise operation's result."""
     shape = state.shape(op.result)
-    values: list[Value] = []
+    values: list[AbstractValue] = []
     for arg in op.args:
         if isinstance(arg, o.Tile):
             values.append(state.get(arg))
@@ -64,7 +64,7 @@ def elementwise(state: State, op: o.Elementwise) -> Value:
         # An exact coordinate is better than one known up to a multiple.
         tags.update({n: t for n, t in v.tags.items() if n not in v.loose})
     chain = max((v.chain for v in values), key=len, default=())
-    result = Value(
+    result = AbstractValue(
         shape,
         {n: t for n, t in tags.items() if n not in chosen},
         _holes(state, op.fn, values),
@@ -84,18 +84,20 @@ def elementwise(state: State, op: o.Elementwise) -> Value:
     return _masked(state, op, values, result)
 
 
-def _scalar(state: State, arg: Expr, shape: tuple[int, ...]) -> Value:
+def _scalar(state: WalkState, arg: Expr, shape: tuple[int, ...]) -> AbstractValue:
     value = close(state.world, arg, state.env)
     if isinstance(value, Const):
         number = None if isinstance(value.value, float) else uniform(value, shape)
         return replace(constant(float(value.value), shape), number=number)
     if value.type == "int":
         # Where the tile has fewer bits, the program says that it wraps.
-        return Value(shape, number=uniform(value, shape))
+        return AbstractValue(shape, number=uniform(value, shape))
     return scalar_of_tensors(state, value, shape)
 
 
-def _check_agreement(state: State, op: o.Elementwise, values: list[Value]) -> set[str]:
+def _check_agreement(
+    state: WalkState, op: o.Elementwise, values: list[AbstractValue]
+) -> set[str]:
     """Compare the operands' components; those that were chosen apart are returned."""
     chosen: set[str] = set()
     for i, a in enumerate(values):
@@ -110,7 +112,7 @@ def _check_agreement(state: State, op: o.Elementwise, values: list[Value]) -> se
     return chosen
 
 
-def _chosen_apart(state: State, name: str, a: Tag, b: Tag) -> bool:
+def _chosen_apart(state: WalkState, name: str, a: Tag, b: Tag) -> bool:
     """Whether a dimension without a name was indexed by two different numbers.
 
     `X[i, 0]` and `X[i, 1]` of ``X: f32["M 2"]`` are two parts of an element that the
@@ -124,7 +126,9 @@ def _chosen_apart(state: State, name: str, a: Tag, b: Tag) -> bool:
     return uniform_ and not agree(a, b, state.scope).proved
 
 
-def _agreement(state: State, op: o.Elementwise, name: str, a: Value, b: Value) -> None:
+def _agreement(
+    state: WalkState, op: o.Elementwise, name: str, a: AbstractValue, b: AbstractValue
+) -> None:
     modulo = a.loose.get(name, 0) or b.loose.get(name, 0)
     outcome = agree(a.tags[name], b.tags[name], state.scope, max(modulo, 0))
     if modulo == UNNAMED and not outcome.proved:
@@ -150,7 +154,7 @@ def _agreement(state: State, op: o.Elementwise, name: str, a: Value, b: Value) -
     )
 
 
-def _holes(state: State, fn: str, values: list[Value]) -> tuple[Hole, ...]:
+def _holes(state: WalkState, fn: str, values: list[AbstractValue]) -> tuple[Hole, ...]:
     """Each hole of an operand, with what the function makes of it."""
     found: list[Hole] = []
     for v in values:
@@ -167,7 +171,7 @@ def _holes(state: State, fn: str, values: list[Value]) -> tuple[Hole, ...]:
     return tuple(found)
 
 
-def _same_hole(state: State, a: Hole, b: Hole) -> bool:
+def _same_hole(state: WalkState, a: Hole, b: Hole) -> bool:
     if a is b or a.where is b.where:
         return True
     if a.name != b.name or a.extent != b.extent:
@@ -175,21 +179,21 @@ def _same_hole(state: State, a: Hole, b: Hole) -> bool:
     return agree(a.where, b.where, state.scope).proved
 
 
-def _kind_in(state: State, value: Value, hole: Hole) -> Kind:
+def _kind_in(state: WalkState, value: AbstractValue, hole: Hole) -> Kind:
     for h in value.holes:
         if _same_hole(state, h, hole):
             return h.kind
     return value.kind
 
 
-def _kind(fn: str, values: list[Value]) -> Kind:
+def _kind(fn: str, values: list[AbstractValue]) -> Kind:
     kinds: list[Kind] = [v.kind for v in values]
     if fn == "where" and len(kinds) == 3:
         return join(kinds[1], kinds[2])
     return fold(fn, kinds)
 
 
-def _number(op: o.Elementwise, values: list[Value]) -> Tag | None:
+def _number(op: o.Elementwise, values: list[AbstractValue]) -> Tag | None:
     """Integer arithmetic on indices."""
     numbers = [v.number for v in values]
     if op.result.dtype.kind != "int" or None in numbers:
@@ -220,7 +224,7 @@ def _number(op: o.Elementwise, values: list[Value]) -> Tag | None:
             return None
 
 
-def _mask(op: o.Elementwise, values: list[Value]) -> tuple[Compare, ...] | None:
+def _mask(op: o.Elementwise, values: list[AbstractValue]) -> tuple[Compare, ...] | None:
     if op.fn == "and" and all(v.mask is not None for v in values):
         return tuple(c for v in values for c in v.mask or ())
     if op.fn == "and":
@@ -232,7 +236,7 @@ def _mask(op: o.Elementwise, values: list[Value]) -> tuple[Compare, ...] | None:
     return None
 
 
-def _sets(values: list[Value]) -> dict[str, Sets]:
+def _sets(values: list[AbstractValue]) -> dict[str, Sets]:
     for v in values:
         if v.sets:
             return v.sets
@@ -240,8 +244,11 @@ def _sets(values: list[Value]) -> dict[str, Sets]:
 
 
 def _masked(
-    state: State, op: o.Elementwise, values: list[Value], result: Value
-) -> Value:
+    state: WalkState,
+    op: o.Elementwise,
+    values: list[AbstractValue],
+    result: AbstractValue,
+) -> AbstractValue:
     """``where(cond, x, c)``: holes that the condition excludes hold c."""
     if op.fn != "where" or len(values) != 3:
         return result
@@ -260,5 +267,5 @@ def _masked(
     return replace(
         result,
         holes=tuple(holes),
-        limits=least_limits([result, Value((), limits=limits)]),
+        limits=least_limits([result, AbstractValue((), limits=limits)]),
     )

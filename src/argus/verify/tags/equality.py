@@ -11,9 +11,18 @@ from typing import TypeVar
 import numpy as np
 
 from argus.ir.expr import Expr
-from argus.verify.tags.scope import Scope
+from argus.verify.tags.scope import PathScope
 from argus.verify.tags.shifts import is_one, same
-from argus.verify.tags.values import Coord, Hole, Lane, Loaded, Sets, Tag, Vague, Value
+from argus.verify.tags.values import (
+    AbstractValue,
+    Coord,
+    Hole,
+    Lane,
+    Loaded,
+    Sets,
+    Tag,
+    Vague,
+)
 from argus.verify.verdict import Verdict
 
 __all__ = ["equal_contents", "equal_values"]
@@ -21,12 +30,14 @@ __all__ = ["equal_contents", "equal_values"]
 K = TypeVar("K", bound=Hashable)
 
 
-def equal_contents(scope: Scope, a: Mapping[K, Value], b: Mapping[K, Value]) -> bool:
+def equal_contents(
+    scope: PathScope, a: Mapping[K, AbstractValue], b: Mapping[K, AbstractValue]
+) -> bool:
     """Whether two states of shared memory are the same."""
     return a.keys() == b.keys() and all(equal_values(scope, a[k], b[k]) for k in a)
 
 
-def equal_values(scope: Scope, a: Value, b: Value) -> bool:
+def equal_values(scope: PathScope, a: AbstractValue, b: AbstractValue) -> bool:
     """Whether all that is known of two values is the same."""
     if a is b:
         return True
@@ -52,17 +63,17 @@ def equal_values(scope: Scope, a: Value, b: Value) -> bool:
     )
 
 
-def _tags(scope: Scope, a: Mapping[str, Tag], b: Mapping[str, Tag]) -> bool:
+def _tags(scope: PathScope, a: Mapping[str, Tag], b: Mapping[str, Tag]) -> bool:
     return a.keys() == b.keys() and all(_tag(scope, a[n], b[n]) for n in a)
 
 
-def _maybe(scope: Scope, a: Tag | None, b: Tag | None) -> bool:
+def _maybe(scope: PathScope, a: Tag | None, b: Tag | None) -> bool:
     if a is None or b is None:
         return a is b
     return _tag(scope, a, b)
 
 
-def _tag(scope: Scope, a: Tag, b: Tag) -> bool:
+def _tag(scope: PathScope, a: Tag, b: Tag) -> bool:
     match a, b:
         case Coord(), Coord():
             return np.array_equal(a.offs, b.offs) and _expr(scope, a.base, b.base)
@@ -79,16 +90,16 @@ def _tag(scope: Scope, a: Tag, b: Tag) -> bool:
             return False
 
 
-def _expr(scope: Scope, a: Expr, b: Expr) -> bool:
+def _expr(scope: PathScope, a: Expr, b: Expr) -> bool:
     return a == b or scope.equal(a, b).verdict is Verdict.PROVED
 
 
-def _hole(scope: Scope, a: Hole, b: Hole) -> bool:
+def _hole(scope: PathScope, a: Hole, b: Hole) -> bool:
     same = (a.name, a.kind, a.extent) == (b.name, b.kind, b.extent)
     return same and _tag(scope, a.where, b.where)
 
 
-def _mask(scope: Scope, a: Value, b: Value) -> bool:
+def _mask(scope: PathScope, a: AbstractValue, b: AbstractValue) -> bool:
     if a.mask is None or b.mask is None:
         return a.mask is b.mask
     return len(a.mask) == len(b.mask) and all(
@@ -110,13 +121,13 @@ def _lane(a: Lane, b: Lane) -> bool:
     return kept and np.array_equal(a.offs, b.offs)
 
 
-def _row(scope: Scope, a: Value, b: Value) -> bool:
+def _row(scope: PathScope, a: AbstractValue, b: AbstractValue) -> bool:
     if a.row is None or b.row is None:
         return a.row is b.row
     return is_one(scope, a.row, b.row)
 
 
-def _written(a: Value, b: Value) -> bool:
+def _written(a: AbstractValue, b: AbstractValue) -> bool:
     if a.written is None or b.written is None:
         return a.written is b.written
     return np.array_equal(a.written, b.written)

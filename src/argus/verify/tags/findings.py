@@ -15,9 +15,9 @@ from argus.ir.expr import Sym
 from argus.ir.memory import GlobalTensor
 from argus.ir.program import ScalarParam
 from argus.verify.evidence import Counterexample, OperandElement, Step, ThreadPlace
-from argus.verify.tags.compare import Outcome, value_of
-from argus.verify.tags.scope import Scope
-from argus.verify.tags.values import Value
+from argus.verify.tags.compare import Agreement, value_of
+from argus.verify.tags.scope import PathScope
+from argus.verify.tags.values import AbstractValue
 from argus.verify.verdict import Obligation, Verdict
 
 __all__ = ["Findings", "Where", "operand"]
@@ -28,7 +28,7 @@ class Where:
     """Who looks: the role, and the scope of the place."""
 
     role: str
-    scope: Scope
+    scope: PathScope
     span: Span
 
 
@@ -46,7 +46,7 @@ class Findings:
         rule: str,
         claim: str,
         where: Where,
-        outcome: Outcome,
+        outcome: Agreement,
         message: str = "",
         label: str = "",
         operands: Sequence[OperandElement] = (),
@@ -121,7 +121,7 @@ def place_of(where: Where, model: dict[str, int], thread: int | None) -> ThreadP
     return ThreadPlace(where.role, thread, block, iteration)
 
 
-def sizes_of(scope: Scope, model: dict[str, int]) -> dict[str, int]:
+def sizes_of(scope: PathScope, model: dict[str, int]) -> dict[str, int]:
     """The sizes and scalar arguments of a point."""
     kept = {"dim", "param", "sms", "stride"}
     kinds: dict[str, str] = {}
@@ -134,10 +134,10 @@ def sizes_of(scope: Scope, model: dict[str, int]) -> dict[str, int]:
 
 def operand(
     label: str,
-    value: Value,
+    value: AbstractValue,
     element: tuple[int, ...],
     model: dict[str, int],
-    scope: Scope,
+    scope: PathScope,
     coordinate: tuple[int, ...] = (),
 ) -> OperandElement:
     """An element of a value, with its tag at a point and the way it came."""
@@ -149,7 +149,9 @@ def operand(
     return OperandElement(label, tags, coordinate, _located(value, tags, scope))
 
 
-def _located(value: Value, tags: dict[str, int], scope: Scope) -> tuple[Step, ...]:
+def _located(
+    value: AbstractValue, tags: dict[str, int], scope: PathScope
+) -> tuple[Step, ...]:
     """The chain, with the coordinates that a load had for this element."""
     found: list[Step] = []
     for step in value.chain:

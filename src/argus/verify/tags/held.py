@@ -16,12 +16,12 @@ from argus.ir.memory import GlobalTensor
 from argus.ir.program import Program
 from argus.ir.ranges import I32, I64, Range, Ranges, arguments, fits, of_type
 from argus.verify.tags.values import Coord, Tag
-from argus.verify.tags.world import Element, Opaque, Total, World
+from argus.verify.tags.world import LoadedScalar, OpaqueScalar, TagWorld, Total
 
 __all__ = ["held", "table_range", "type_facts"]
 
 
-def held(world: World, number: Tag | None, dtype: DType) -> Tag | None:
+def held(world: TagWorld, number: Tag | None, dtype: DType) -> Tag | None:
     """The number, or None where a tile of ``dtype`` may hold another one."""
     if not isinstance(number, Coord):
         return number
@@ -34,7 +34,7 @@ def held(world: World, number: Tag | None, dtype: DType) -> Tag | None:
     return number if fits((low, high), of_type(dtype)) else None
 
 
-def type_facts(world: World, several: Sequence[Expr]) -> tuple[Expr, ...]:
+def type_facts(world: TagWorld, several: Sequence[Expr]) -> tuple[Expr, ...]:
     """The ends of the types of sizes, arguments and table entries in expressions.
 
     They are kept out of most questions, which do not need them and are harder to answer
@@ -45,7 +45,7 @@ def type_facts(world: World, several: Sequence[Expr]) -> tuple[Expr, ...]:
         ranges = _ranges(world, e)
         for sym in world.all_symbols(e):
             low, high = ranges.symbol(sym)
-            given = isinstance(world.meanings.get(sym.name), Element)
+            given = isinstance(world.meanings.get(sym.name), LoadedScalar)
             if sym.type == "int" and (given or sym.kind in ("dim", "param", "stride")):
                 found[binary("<=", low, sym)] = None
                 found[binary("<=", sym, high)] = None
@@ -60,15 +60,15 @@ def table_range(program: Program, name: str) -> Range:
     return I64
 
 
-def _ranges(world: World, e: Expr) -> Ranges:
+def _ranges(world: TagWorld, e: Expr) -> Ranges:
     """Where the symbols of a closed form lie."""
     ranges = arguments(world.program)
     for sym in world.all_symbols(e):
         match world.meanings.get(sym.name):
-            case Element(tensor=name):
+            case LoadedScalar(tensor=name):
                 ranges.known[sym.name] = table_range(world.program, name)
                 ranges.free.add(sym.name)
-            case Opaque() | Total():
+            case OpaqueScalar() | Total():
                 ranges.known[sym.name] = I64
                 ranges.free.add(sym.name)
             case None:

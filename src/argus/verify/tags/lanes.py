@@ -14,12 +14,20 @@ import numpy as np
 from argus.ir import ops as o
 from argus.ir.expr import Expr, binary
 from argus.verify.tags.accumulation import EXTRA, harm
-from argus.verify.tags.compare import Outcome, within
+from argus.verify.tags.compare import Agreement, within
 from argus.verify.tags.findings import operand
 from argus.verify.tags.kinds import neutral
-from argus.verify.tags.state import State
+from argus.verify.tags.state import WalkState
 from argus.verify.tags.sums import whole
-from argus.verify.tags.values import Coord, Flaw, Lane, Prior, Span, Sum, Value
+from argus.verify.tags.values import (
+    AbstractValue,
+    Coord,
+    CoordinateRange,
+    Flaw,
+    Lane,
+    Prior,
+    ReducedDimension,
+)
 from argus.verify.verdict import Verdict
 
 __all__ = ["REDUCING", "accumulated", "lane_sums", "lane_union", "pairing"]
@@ -28,7 +36,9 @@ REDUCING = {"add": "sum", "sub": "sum", "maximum": "max", "minimum": "min"}
 """Element-wise functions that accumulate, and the reduction that completes them."""
 
 
-def pairing(values: list[Value], name: str) -> tuple[Value, Value] | None:
+def pairing(
+    values: list[AbstractValue], name: str
+) -> tuple[AbstractValue, AbstractValue] | None:
     """The accumulator and the tile that is added, for one component."""
     if len(values) != 2:
         return None
@@ -41,8 +51,11 @@ def pairing(values: list[Value], name: str) -> tuple[Value, Value] | None:
 
 
 def accumulated(
-    state: State, op: o.Elementwise, values: list[Value], result: Value
-) -> Value:
+    state: WalkState,
+    op: o.Elementwise,
+    values: list[AbstractValue],
+    result: AbstractValue,
+) -> AbstractValue:
     """The result, where it is an accumulation; else with the lanes of its operands."""
     names = dict.fromkeys(n for v in values for n in v.lanes)
     lanes: dict[str, Lane] = {}
@@ -66,7 +79,7 @@ def accumulated(
             continue
         shift = int(apart.flat[0])
         end = found[1].ends.get(name)
-        span = Span(binary("+", tag.base, shift), 1, (), end)
+        span = CoordinateRange(binary("+", tag.base, shift), 1, (), end)
         fn = REDUCING[op.fn]
         flaw = lane.flaw
         grown = any(not isinstance(t, Prior) for t in lane.terms)
@@ -80,7 +93,7 @@ def accumulated(
             if h.name != name:
                 continue
             holes = [x for x in holes if x.name != name]
-            outcome = Outcome(Verdict.PROVED, "normal form")
+            outcome = Agreement(Verdict.PROVED, "normal form")
             if not neutral(REDUCING[op.fn], h.kind):
                 outcome = within(h.where, h.extent, state.scope)
             state.report(
@@ -99,7 +112,7 @@ def accumulated(
     return replace(result, tags=tags, holes=tuple(holes), lanes=lanes)
 
 
-def lane_sums(lane: Lane, extent: Expr) -> tuple[Sum, ...] | None:
+def lane_sums(lane: Lane, extent: Expr) -> tuple[ReducedDimension, ...] | None:
     """The sum that each element is; None where they have seen different coordinates.
 
     ``extent`` is that of the dimension.
@@ -109,7 +122,7 @@ def lane_sums(lane: Lane, extent: Expr) -> tuple[Sum, ...] | None:
     return (_shifted_sum(lane, extent, int(lane.offs.flat[0]), 1),)
 
 
-def lane_union(lane: Lane, extent: Expr) -> Sum | None:
+def lane_union(lane: Lane, extent: Expr) -> ReducedDimension | None:
     """What all elements together have seen; None where they leave gaps."""
     seen = np.unique(lane.offs)
     low, count = int(seen[0]), len(seen)
@@ -118,16 +131,18 @@ def lane_union(lane: Lane, extent: Expr) -> Sum | None:
     return _shifted_sum(lane, extent, low, count)
 
 
-def _shifted_sum(lane: Lane, extent: Expr, low: int, count: int) -> Sum:
+def _shifted_sum(lane: Lane, extent: Expr, low: int, count: int) -> ReducedDimension:
     terms = tuple(
-        replace(t, lo=binary("+", t.lo, low), size=count) if isinstance(t, Span) else t
+        replace(t, lo=binary("+", t.lo, low), size=count)
+        if isinstance(t, CoordinateRange)
+        else t
         for t in lane.terms
     )
-    return Sum(extent, terms, lane.fn, lane.once, lane.flaw)
+    return ReducedDimension(extent, terms, lane.fn, lane.once, lane.flaw)
 
 
 def _kept(
-    state: State, op: o.Elementwise, values: list[Value], name: str
+    state: WalkState, op: o.Elementwise, values: list[AbstractValue], name: str
 ) -> Lane | None:
     """An accumulator after an operation that adds no tile along its dimension."""
     held = {i: v.lanes[name] for i, v in enumerate(values) if name in v.lanes}
@@ -144,7 +159,7 @@ def _kept(
     return replace(lane, flaw=harm(op.fn, at, values, begun))
 
 
-def _accumulates(op: o.Elementwise, values: list[Value], name: str) -> bool:
+def _accumulates(op: o.Elementwise, values: list[AbstractValue], name: str) -> bool:
     """Whether the result is an accumulation, too, where an operand is one.
 
     What is computed of a maximum is none; how it depends on it is in its shift.
@@ -166,7 +181,7 @@ def _together(op: o.Elementwise, lanes: list[Lane]) -> Lane:
     return Lane(a.offs, terms, a.fn, once, a.flaw or b.flaw)
 
 
-def _beside(state: State, a: Value, b: Value) -> bool:
+def _beside(state: WalkState, a: AbstractValue, b: AbstractValue) -> bool:
     """Whether both are parts of a sum over another dimension, too."""
     return any(
         n in b.sums and a.sums[n][0].fn == "sum" and not n.startswith(EXTRA)
@@ -174,13 +189,15 @@ def _beside(state: State, a: Value, b: Value) -> bool:
     )
 
 
-def _report(state: State, op: o.Elementwise, name: str, values: list[Value]) -> None:
+def _report(
+    state: WalkState, op: o.Elementwise, name: str, values: list[AbstractValue]
+) -> None:
     model = state.scope.some_point()
     state.report(
         "AG0303",
         f"both operands agree on {name}, element by element",
         op.span,
-        Outcome(Verdict.REFUTED, "enumeration", "", model, (0, 0)),
+        Agreement(Verdict.REFUTED, "enumeration", "", model, (0, 0)),
         f"an accumulator of several {name} is combined with one of them",
         f"{name} on one side, a sum over {name} on the other",
         [operand("operand", v, (0, 0), model, state.scope) for v in values],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from argus.ir.expr import binary
-from argus.verify.tags.compare import Outcome, agree, unknown
+from argus.verify.tags.compare import Agreement, agree, unknown
 from argus.verify.tags.state import Stored
 from argus.verify.tags.values import Bools, Compare, Coord
 from argus.verify.verdict import Verdict
@@ -17,16 +17,16 @@ _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _UNKNOWN = "what the mask of a store leaves out is not known to be written by another"
 
 
-def left_out(stored: Stored, alone: bool) -> Outcome:
+def left_out(stored: Stored, alone: bool) -> Agreement:
     """Whether the mask of a store keeps every element that exists.
 
     Refuted by an element that it leaves out if the store is ``alone``; else another
     may be meant to write it, which is not looked for.
     """
     if stored.mask is None:
-        return Outcome(Verdict.PROVED)
+        return Agreement(Verdict.PROVED)
     if stored.mask and all(_keeps(stored, c) for c in stored.mask):
-        return Outcome(Verdict.PROVED)
+        return Agreement(Verdict.PROVED)
     look = bool(stored.mask) and alone
     found = _counterexample(stored, stored.mask) if look else None
     return unknown(_UNKNOWN) if found is None else found
@@ -53,7 +53,7 @@ def _keeps(stored: Stored, c: Compare) -> bool:
     return False
 
 
-def _counterexample(stored: Stored, mask: tuple[Compare, ...]) -> Outcome | None:
+def _counterexample(stored: Stored, mask: tuple[Compare, ...]) -> Agreement | None:
     """An element inside the tensor, at an admissible point, that is not stored."""
     scope = stored.scope
     keep = scope.admissible()
@@ -77,7 +77,9 @@ def _counterexample(stored: Stored, mask: tuple[Compare, ...]) -> Outcome | None
             if wrong.any():
                 at = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
                 element = tuple(int(x) for x in at)
-                return Outcome(Verdict.REFUTED, "admissible sizes", "", model, element)
+                return Agreement(
+                    Verdict.REFUTED, "admissible sizes", "", model, element
+                )
     return None
 
 

@@ -11,9 +11,10 @@ from argus.ir.expr import Expr, Sym, binary
 from argus.ir.memory import GlobalView
 from argus.verify.evidence import Step
 from argus.verify.tags.compare import agree, within
-from argus.verify.tags.spread import Placed, places, split
-from argus.verify.tags.state import State
+from argus.verify.tags.spread import ViewCoordinates, places, split
+from argus.verify.tags.state import WalkState
 from argus.verify.tags.values import (
+    AbstractValue,
     Coord,
     Hole,
     Ints,
@@ -22,14 +23,15 @@ from argus.verify.tags.values import (
     Shape,
     Tag,
     Vague,
-    Value,
     moved,
 )
 
 __all__ = ["elements", "loaded"]
 
 
-def elements(state: State, view: GlobalView, coordinate: list[Ints]) -> Placed:
+def elements(
+    state: WalkState, view: GlobalView, coordinate: list[Ints]
+) -> ViewCoordinates:
     """Where a view's elements at these tile coordinates are."""
     indices = tuple(
         _index(state, g.tile, np.asarray(coordinate[g.axis])) for g in view.gathers
@@ -41,7 +43,7 @@ def elements(state: State, view: GlobalView, coordinate: list[Ints]) -> Placed:
     return replace(placed, indices=indices)
 
 
-def _index(state: State, tile: o.Tile, coordinate: Ints) -> Value:
+def _index(state: WalkState, tile: o.Tile, coordinate: Ints) -> AbstractValue:
     """The index tile's element for each element of a view gathered along an axis.
 
     Which thread provides it is the code generator's affair (an exchange inside a warp
@@ -58,13 +60,13 @@ def _index(state: State, tile: o.Tile, coordinate: Ints) -> Value:
 
 
 def loaded(
-    state: State,
+    state: WalkState,
     view: GlobalView,
-    placed: Placed,
+    placed: ViewCoordinates,
     shape: Shape,
     kind: Kind,
     op: o.AnyOp,
-) -> Value:
+) -> AbstractValue:
     """Tags and holes of elements loaded from these places."""
     tensor = view.tensor
     tags: dict[str, Tag] = {}
@@ -102,10 +104,12 @@ def loaded(
     for name, component in state.tensor_tags.get(tensor.name, ()):
         tags[name] = _component(state, component, placed)
     chain = (Step(f"loaded from {tensor.name}", op.span),)
-    return Value(shape, tags, tuple(holes), extents=extents, ends=ends, chain=chain)
+    return AbstractValue(
+        shape, tags, tuple(holes), extents=extents, ends=ends, chain=chain
+    )
 
 
-def _same(state: State, a: Tag, b: Tag) -> bool:
+def _same(state: WalkState, a: Tag, b: Tag) -> bool:
     return isinstance(a, Coord) and _runs(a) and agree(a, b, state.scope).proved
 
 
@@ -120,7 +124,7 @@ def _runs(tag: Tag) -> bool:
             return False
 
 
-def _component(state: State, e: Expr, placed: Placed) -> Tag:
+def _component(state: WalkState, e: Expr, placed: ViewCoordinates) -> Tag:
     """A component that the author gave to a tensor, over its coordinates."""
     arrays: dict[str, Ints] = {}
     inside: dict[str, Expr] = {}

@@ -21,8 +21,8 @@ from typing import assert_never
 
 from argus.ir import ops as o
 from argus.ir.expr import Binary, Const, Expr, Select, Sym, binary, select
-from argus.verify.tags.scope import Loop, Scope
-from argus.verify.tags.world import World
+from argus.verify.tags.scope import Loop, PathScope
+from argus.verify.tags.world import TagWorld
 
 __all__ = ["Entered", "Env", "close", "enter", "leave_if", "let", "number_of"]
 
@@ -35,17 +35,17 @@ class Entered:
     """A loop being walked: the scope of one iteration and scalars in it and after."""
 
     loop: Loop
-    scope: Scope
+    scope: PathScope
     inside: Env
     after: Env
 
 
-def close(world: World, e: Expr, env: Mapping[str, Expr]) -> Expr:
+def close(world: TagWorld, e: Expr, env: Mapping[str, Expr]) -> Expr:
     """An expression of the program in closed form."""
     return world.replace(e, {**world.base, **env})
 
 
-def let(world: World, op: o.Let | o.LoadScalar, env: Env) -> Expr:
+def let(world: TagWorld, op: o.Let | o.LoadScalar, env: Env) -> Expr:
     """The closed form that an operation gives to its symbol; added to ``env``."""
     if isinstance(op, o.Let):
         env[op.sym.name] = close(world, op.value, env)
@@ -55,7 +55,7 @@ def let(world: World, op: o.Let | o.LoadScalar, env: Env) -> Expr:
     return env[op.sym.name]
 
 
-def leave_if(world: World, op: o.If, then: Env, other: Env, env: Env) -> None:
+def leave_if(world: TagWorld, op: o.If, then: Env, other: Env, env: Env) -> None:
     """Bind what a branch merges."""
     cond = close(world, op.cond, env)
     for merge in op.scalars:
@@ -65,7 +65,7 @@ def leave_if(world: World, op: o.If, then: Env, other: Env, env: Env) -> None:
 
 
 def enter(
-    world: World, op: o.For, scope: Scope, env: Env, label: str, depth: int = 0
+    world: TagWorld, op: o.For, scope: PathScope, env: Env, label: str, depth: int = 0
 ) -> Entered:
     """Closed forms of one iteration of a loop, and after it."""
     start, stop, step = (close(world, e, env) for e in (op.start, op.stop, op.step))
@@ -88,9 +88,9 @@ def enter(
 
 
 def _carried(
-    world: World,
+    world: TagWorld,
     op: o.For,
-    scope: Scope,
+    scope: PathScope,
     inside: Env,
     it: Sym,
     label: str,
@@ -129,7 +129,13 @@ def solved_at(solved: Mapping[str, Expr], y: Expr, a: Sym) -> dict[str, Expr]:
 
 
 def _solve(
-    world: World, scope: Scope, a: Sym, y: Expr, init: Expr, it: Sym, left: set[str]
+    world: TagWorld,
+    scope: PathScope,
+    a: Sym,
+    y: Expr,
+    init: Expr,
+    it: Sym,
+    left: set[str],
 ) -> Expr | None:
     """The closed form of x(0) = init, x(it + 1) = y(x(it)), where one is known."""
     if not left:
@@ -187,7 +193,7 @@ def _increment(y: Expr, a: Expr) -> Expr | None:
 
 
 def _scalars(
-    world: World, block: o.Block, scope: Scope, env: Env, label: str, depth: int
+    world: TagWorld, block: o.Block, scope: PathScope, env: Env, label: str, depth: int
 ) -> None:
     """Bind the scalars of a block without looking at its tiles."""
     loops = 0

@@ -7,8 +7,8 @@ import numpy as np
 from argus.ir import ops as o
 from argus.ir.expr import Expr, binary
 from argus.verify.tags.compare import agree, unknown
-from argus.verify.tags.state import State
-from argus.verify.tags.values import Compare, Coord, Hole, Ints, Tag, Value
+from argus.verify.tags.state import WalkState
+from argus.verify.tags.values import AbstractValue, Compare, Coord, Hole, Ints, Tag
 
 __all__ = ["check_mask", "excludes", "is_plain", "limits_of"]
 
@@ -21,7 +21,7 @@ def is_plain(tag: Tag | None) -> bool:
 
 
 def check_mask(
-    state: State, op: o.Elementwise, mask: tuple[Compare, ...], value: Value
+    state: WalkState, op: o.Elementwise, mask: tuple[Compare, ...], value: AbstractValue
 ) -> None:
     """A condition on the end of a dimension looks at the element's own coordinate.
 
@@ -48,7 +48,9 @@ def check_mask(
             )
 
 
-def limits_of(state: State, mask: tuple[Compare, ...], value: Value) -> dict[str, Expr]:
+def limits_of(
+    state: WalkState, mask: tuple[Compare, ...], value: AbstractValue
+) -> dict[str, Expr]:
     """First coordinate that the mask keeps out of every element, by component."""
     found: dict[str, Expr] = {}
     for c in mask:
@@ -70,7 +72,7 @@ def limits_of(state: State, mask: tuple[Compare, ...], value: Value) -> dict[str
     return found
 
 
-def excludes(state: State, mask: tuple[Compare, ...], hole: Hole) -> bool:
+def excludes(state: WalkState, mask: tuple[Compare, ...], hole: Hole) -> bool:
     """Whether the mask is false wherever the hole's coordinate is past the end.
 
     A hole reaches below 0 only where that is not excluded by the coordinate itself.
@@ -105,7 +107,7 @@ def excludes(state: State, mask: tuple[Compare, ...], hole: Hole) -> bool:
     return not above and not below
 
 
-def _covers(state: State, small: Coord, large: Coord) -> bool:
+def _covers(state: WalkState, small: Coord, large: Coord) -> bool:
     """Whether small <= large for every element."""
     apart: Ints = np.asarray(large.offs - small.offs)
     least = int(apart.min()) if apart.size else 0

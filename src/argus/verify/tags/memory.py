@@ -25,19 +25,19 @@ import numpy as np
 from argus.ir import ops as o
 from argus.ir.expr import Binary, BinaryOp, Const, Expr, Select, Sym, binary, select
 from argus.ir.memory import SharedAlloc
-from argus.verify.tags.scope import Scope
+from argus.verify.tags.scope import PathScope
 from argus.verify.tags.shifts import merged_shift
 from argus.verify.tags.slots import hole_of, overlay
 from argus.verify.tags.values import (
+    AbstractValue,
     Coord,
     Tag,
     Vague,
-    Value,
     rewritten,
 )
 from argus.verify.verdict import Verdict
 
-__all__ = ["Key", "Memory", "Source", "Write"]
+__all__ = ["Key", "Memory", "ReadResult", "StageWrite"]
 
 
 Key = tuple[str, SharedAlloc, int]
@@ -45,23 +45,23 @@ Key = tuple[str, SharedAlloc, int]
 
 
 @dataclass(frozen=True, eq=False)
-class Write:
+class StageWrite:
     """One writing operation: where, which fill, under which loops, and what."""
 
     op: o.AnyOp
     alloc: SharedAlloc
     stage: Expr
     number: Expr | None
-    scope: Scope
+    scope: PathScope
     role: str
-    content: Value
+    content: AbstractValue
 
 
 @dataclass(frozen=True)
-class Source:
+class ReadResult:
     """What a read finds: the content in the reader's symbols, or why it is unknown."""
 
-    content: Value | None
+    content: AbstractValue | None
     verdict: Verdict
     reason: str = ""
     model: dict[str, int] = field(default_factory=dict[str, int])
@@ -72,10 +72,10 @@ class Memory:
     """Contents of all shared buffers, as far as the roles have been walked."""
 
     def __init__(self) -> None:
-        self.writes: dict[SharedAlloc, dict[int, Write]] = {}
-        self.current: dict[Key, Value] = {}
+        self.writes: dict[SharedAlloc, dict[int, StageWrite]] = {}
+        self.current: dict[Key, AbstractValue] = {}
 
-    def write(self, made: Write) -> None:
+    def write(self, made: StageWrite) -> None:
         """Record a write; a constant stage also becomes current in its role."""
         self.writes.setdefault(made.alloc, {})[id(made.op)] = made
         match made.stage:
@@ -94,18 +94,18 @@ class Memory:
         alloc: SharedAlloc,
         stage: Expr,
         number: Expr | None,
-        scope: Scope,
+        scope: PathScope,
         role: str,
-    ) -> Source:
+    ) -> ReadResult:
         """The content that a read finds."""
         found = list(self.writes.get(alloc, {}).values())
         if isinstance(stage, Const) and isinstance(stage.value, int):
             here = self.current.get((role, alloc, stage.value))
             others = [w for w in found if w.role != role]
             if here is not None and not others:
-                return Source(here, Verdict.PROVED)
+                return ReadResult(here, Verdict.PROVED)
         if not found:
-            return Source(
+            return ReadResult(
                 None,
                 Verdict.REFUTED,
                 "nothing writes this buffer",
@@ -114,18 +114,18 @@ class Memory:
             )
         if number is None:
             if len(found) == 1 and not found[0].scope.loops:
-                return Source(found[0].content, Verdict.PROVED)
-            return Source(
+                return ReadResult(found[0].content, Verdict.PROVED)
+            return ReadResult(
                 None, Verdict.UNKNOWN, "which write this reads is not a fill number"
             )
         return _matched(found, number, scope)
 
 
-def _matched(found: list[Write], number: Expr, scope: Scope) -> Source:
+def _matched(found: list[StageWrite], number: Expr, scope: PathScope) -> ReadResult:
     """The writes of fill ``number``, laid over each other; several by cases."""
-    sure: Value | None = None
-    maybe: list[tuple[Expr, Value]] = []
-    problem = Source(None, Verdict.UNKNOWN, "no write has this fill's number")
+    sure: AbstractValue | None = None
+    maybe: list[tuple[Expr, AbstractValue]] = []
+    problem = ReadResult(None, Verdict.UNKNOWN, "no write has this fill's number")
     excluded, untold = 0, False
     for write in found:
         at = _iteration_of(write, number, scope)
@@ -144,7 +144,7 @@ def _matched(found: list[Write], number: Expr, scope: Scope) -> Source:
             excluded += 1
             continue
         maybe.append((joined, rewritten(write.content, change)))
-        problem = Source(
+        problem = ReadResult(
             None,
             decided.verdict,
             decided.reason or "a fill that does not exist for every iteration",
@@ -153,12 +153,12 @@ def _matched(found: list[Write], number: Expr, scope: Scope) -> Source:
         )
     if untold and (sure is not None or maybe):
         text = "which fills a write of this buffer makes is not known"
-        return Source(None, Verdict.UNKNOWN, text)
+        return ReadResult(None, Verdict.UNKNOWN, text)
     if sure is not None and not maybe:
-        return Source(sure, Verdict.PROVED)
+        return ReadResult(sure, Verdict.PROVED)
     if not maybe and excluded == len(found):
         text = "no fill has the number of this drain"
-        return Source(None, Verdict.REFUTED, text, scope.some_point(), "AG0402")
+        return ReadResult(None, Verdict.REFUTED, text, scope.some_point(), "AG0402")
     if not maybe:
         return problem
     return _cases(sure, maybe, scope, problem)
@@ -184,11 +184,16 @@ def _negated(conditions: list[Expr]) -> Expr:
 
 
 def _cases(
-    sure: Value | None, maybe: list[tuple[Expr, Value]], scope: Scope, problem: Source
-) -> Source:
+    sure: AbstractValue | None,
+    maybe: list[tuple[Expr, AbstractValue]],
+    scope: PathScope,
+    problem: ReadResult,
+) -> ReadResult:
     """One of several writes, by conditions that together always hold."""
     if sure is not None:
-        return Source(None, Verdict.UNKNOWN, "several writes have one fill's number")
+        return ReadResult(
+            None, Verdict.UNKNOWN, "several writes have one fill's number"
+        )
     some: Expr = Const(False)
     for condition, _ in maybe:
         some = binary("or", some, condition)
@@ -199,10 +204,12 @@ def _cases(
     result = maybe[-1][1]
     for condition, content in reversed(maybe[:-1]):
         result = _choose(condition, content, result, scope)
-    return Source(result, Verdict.PROVED)
+    return ReadResult(result, Verdict.PROVED)
 
 
-def _choose(condition: Expr, a: Value, b: Value, scope: Scope) -> Value:
+def _choose(
+    condition: Expr, a: AbstractValue, b: AbstractValue, scope: PathScope
+) -> AbstractValue:
     """``a`` where the condition holds, else ``b``; ``b`` where that is the same."""
     inside = scope.when(condition)
     tags = dict(b.tags)
@@ -223,7 +230,7 @@ def _choose(condition: Expr, a: Value, b: Value, scope: Scope) -> Value:
     return replace(b, tags=tags, holes=holes, written=written, shift=shift)
 
 
-def _choose_tag(condition: Expr, a: Tag | None, b: Tag, inside: Scope) -> Tag:
+def _choose_tag(condition: Expr, a: Tag | None, b: Tag, inside: PathScope) -> Tag:
     if not isinstance(a, Coord) or not isinstance(b, Coord):
         return b if a is b else Vague("what was loaded depends on the iteration")
     if not np.array_equal(a.offs, b.offs):
@@ -234,7 +241,7 @@ def _choose_tag(condition: Expr, a: Tag | None, b: Tag, inside: Scope) -> Tag:
 
 
 def _iteration_of(
-    write: Write, number: Expr, scope: Scope
+    write: StageWrite, number: Expr, scope: PathScope
 ) -> tuple[list[Expr], Callable[[Expr], Expr]] | None:
     """Conditions under which a write is fill ``number``, and its symbols there."""
     if write.number is None:
@@ -274,7 +281,7 @@ def _iteration_of(
     return conditions, change
 
 
-def _simple(e: Expr, scope: Scope) -> Expr:
+def _simple(e: Expr, scope: PathScope) -> Expr:
     """The expression as iteration + constant or constant, where it is one."""
     if isinstance(e, Const):
         return e

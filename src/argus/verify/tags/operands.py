@@ -20,11 +20,11 @@ from argus.ir.memory import SharedAlloc, SharedView
 from argus.ir.placement import MatrixOperand, MmaStep
 from argus.isa.descriptor import operand_addresses, violations
 from argus.layout import mma_a_operand, mma_b_operand, wgmma_a_operand
-from argus.verify.tags.compare import Outcome, within
+from argus.verify.tags.compare import Agreement, within
 from argus.verify.tags.shared_tags import with_components
 from argus.verify.tags.slots import at_stage_zero, gather
-from argus.verify.tags.state import State
-from argus.verify.tags.values import Ints, Value, moved
+from argus.verify.tags.state import WalkState
+from argus.verify.tags.values import AbstractValue, Ints, moved
 from argus.verify.verdict import Verdict
 
 __all__ = ["K", "mma_matrices", "read_stage", "wgmma_registers", "wgmma_shared"]
@@ -34,13 +34,13 @@ K = 16
 
 
 def wgmma_shared(
-    state: State,
+    state: WalkState,
     op: o.Dot,
     operand: MatrixOperand,
     view: SharedView,
     rows: int,
     warpgroups: int,
-) -> Value | None:
+) -> AbstractValue | None:
     """A shared operand as [warpgroups, rows of all atoms, k]; None: reported."""
     flat = at_stage_zero(view)
     if flat is None:
@@ -48,16 +48,18 @@ def wgmma_shared(
             "AG0390",
             "the operand's place in shared memory is known",
             op.span,
-            Outcome(Verdict.UNKNOWN, "", "a view with a symbolic origin"),
+            Agreement(Verdict.UNKNOWN, "", "a view with a symbolic origin"),
         )
         return None
     groups = warpgroups if operand.warpgroup_stride else 1
     origin = tuple(int(evaluate(x, {})) for x in flat.origin)
     key = (flat.axes, origin, flat.shape, flat.dims)
     broken, offsets = _addresses(operand, flat.alloc, key, rows, groups)
-    outcome = Outcome(Verdict.PROVED, "enumeration")
+    outcome = Agreement(Verdict.PROVED, "enumeration")
     if broken:
-        outcome = Outcome(Verdict.REFUTED, "enumeration", "", state.scope.some_point())
+        outcome = Agreement(
+            Verdict.REFUTED, "enumeration", "", state.scope.some_point()
+        )
     state.report(
         "AG0320",
         "matrix descriptors keep the rules of the hardware",
@@ -72,8 +74,8 @@ def wgmma_shared(
 
 
 def read_stage(
-    state: State, op: o.AnyOp, view: SharedView, offsets: Ints
-) -> Value | None:
+    state: WalkState, op: o.AnyOp, view: SharedView, offsets: Ints
+) -> AbstractValue | None:
     """The elements at these byte offsets of a view's stage; None: reported.
 
     Shows that they lie inside the stage (AG0313), that something has been written
@@ -86,7 +88,7 @@ def read_stage(
     source = state.memory.read(
         alloc, state.stage(view), state.drain_number(view), state.scope, state.role
     )
-    outcome = Outcome(source.verdict, "normal form", source.reason, source.model)
+    outcome = Agreement(source.verdict, "normal form", source.reason, source.model)
     state.report(
         source.rule if source.verdict is not Verdict.PROVED else "AG0402",
         f"what is read from {alloc.name} is known",
@@ -121,15 +123,15 @@ def read_stage(
 
 
 def initialised(
-    state: State, op: o.AnyOp, alloc: SharedAlloc, missing: np.ndarray
+    state: WalkState, op: o.AnyOp, alloc: SharedAlloc, missing: np.ndarray
 ) -> None:
     """Report whether all bytes that are read were written (AG0311)."""
-    outcome = Outcome(Verdict.PROVED, "enumeration")
+    outcome = Agreement(Verdict.PROVED, "enumeration")
     if missing.any():
         at = np.unravel_index(int(np.argmax(missing)), missing.shape)
         element = tuple(int(i) for i in at)
         model = state.scope.some_point()
-        outcome = Outcome(Verdict.REFUTED, "enumeration", "", model, element)
+        outcome = Agreement(Verdict.REFUTED, "enumeration", "", model, element)
     state.report(
         "AG0311",
         f"every byte read from {alloc.name} was written",
@@ -140,20 +142,22 @@ def initialised(
     )
 
 
-def inside_stage(state: State, op: o.AnyOp, alloc: SharedAlloc, offsets: Ints) -> bool:
+def inside_stage(
+    state: WalkState, op: o.AnyOp, alloc: SharedAlloc, offsets: Ints
+) -> bool:
     """Report whether byte offsets lie inside one stage, on whole elements (AG0313)."""
     size = alloc.dtype.bytes
     for extent in alloc.shape:
         size *= extent
     wrong = (offsets < 0) | (offsets + alloc.dtype.bytes > size)
     wrong |= offsets % alloc.dtype.bytes != 0
-    outcome = Outcome(Verdict.PROVED, "enumeration")
+    outcome = Agreement(Verdict.PROVED, "enumeration")
     text = ""
     if wrong.any():
         at = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
         element = tuple(int(i) for i in at)
         model = state.scope.some_point()
-        outcome = Outcome(Verdict.REFUTED, "enumeration", "", model, element)
+        outcome = Agreement(Verdict.REFUTED, "enumeration", "", model, element)
         text = f"byte {int(offsets[element])} of a stage of {size} bytes"
     state.report(
         "AG0313",
@@ -166,7 +170,7 @@ def inside_stage(state: State, op: o.AnyOp, alloc: SharedAlloc, offsets: Ints) -
     return not wrong.any()
 
 
-def stage_exists(state: State, op: o.AnyOp, view: SharedView) -> None:
+def stage_exists(state: WalkState, op: o.AnyOp, view: SharedView) -> None:
     """Report whether the stage number is one of the buffer (AG0313)."""
     stage = state.stage(view)
 
@@ -176,7 +180,7 @@ def stage_exists(state: State, op: o.AnyOp, view: SharedView) -> None:
         "AG0313",
         f"the stage is one of the {view.alloc.stages} of {view.alloc.name}",
         op.span,
-        Outcome(decided.verdict, decided.method, decided.reason, decided.model),
+        Agreement(decided.verdict, decided.method, decided.reason, decided.model),
         f"a stage that {view.alloc.name} does not have",
         f"{view.alloc.name} has {view.alloc.stages} stages",
     )
@@ -223,7 +227,9 @@ def _addresses(
     return (broken[0] if broken else ""), result
 
 
-def wgmma_registers(state: State, tile: o.Tile, m_atoms: int, k_steps: int) -> Value:
+def wgmma_registers(
+    state: WalkState, tile: o.Tile, m_atoms: int, k_steps: int
+) -> AbstractValue:
     """A register operand as [warpgroups, rows, k]."""
     value = state.get(tile)
     fragment = wgmma_a_operand(64 * m_atoms, K * k_steps)
@@ -243,8 +249,8 @@ def wgmma_registers(state: State, tile: o.Tile, m_atoms: int, k_steps: int) -> V
 
 
 def mma_matrices(
-    state: State, tile: o.Tile, steps: tuple[MmaStep, ...], second: bool
-) -> Value:
+    state: WalkState, tile: o.Tile, steps: tuple[MmaStep, ...], second: bool
+) -> AbstractValue:
     """A register operand of mma.sync as [steps * warps, rows, k]."""
     value = state.get(tile)
     fragment = mma_b_operand(8, K) if second else mma_a_operand(16, K)

@@ -24,13 +24,13 @@ from typing import assert_never
 
 from argus.ir.expr import Binary, Const, Expr, Select, Sym, binary, select
 from argus.ir.program import CLUSTER_RANK
-from argus.verify.tags.scope import Loop, Scope
+from argus.verify.tags.scope import Loop, PathScope
 
-__all__ = ["Decomposed", "Variable", "decompose", "swapped"]
+__all__ = ["Decomposed", "IndependentVariable", "decompose", "swapped"]
 
 
 @dataclass(frozen=True)
-class Variable:
+class IndependentVariable:
     """An independent integer in [0, ``count``)."""
 
     sym: Sym
@@ -42,7 +42,9 @@ class Decomposed:
     """Coordinates over independent variables that run over all their values."""
 
     coords: list[Expr]
-    variables: list[Variable] = field(default_factory=list[Variable])
+    variables: list[IndependentVariable] = field(
+        default_factory=list[IndependentVariable]
+    )
 
 
 def swapped(e: Expr, old: Expr, new: Expr) -> Expr:
@@ -71,7 +73,7 @@ class _Names:
         return Sym(f"v.{self.count}", "loop")
 
 
-def decompose(coords: list[Expr], scope: Scope, grid: Expr) -> Decomposed | None:
+def decompose(coords: list[Expr], scope: PathScope, grid: Expr) -> Decomposed | None:
     """The coordinates of a store over independent variables; None: not understood.
 
     ``grid`` is the number of clusters. Loops are those around the store.
@@ -93,9 +95,9 @@ def decompose(coords: list[Expr], scope: Scope, grid: Expr) -> Decomposed | None
         trips = loop.trips
         if any(world.depends(trips, s.sym) for s in scope.loops):
             return None
-        found.variables.append(Variable(loop.sym, trips))
+        found.variables.append(IndependentVariable(loop.sym, trips))
     if world.cluster > 1:
-        found.variables.append(Variable(CLUSTER_RANK, Const(world.cluster)))
+        found.variables.append(IndependentVariable(CLUSTER_RANK, Const(world.cluster)))
     _split(work[0], work[1], found, scope, names)
     used = {work[0].name} | {x.name for x in (world.index, world.count)}
     kept = {v.sym.name for v in found.variables}
@@ -106,7 +108,7 @@ def decompose(coords: list[Expr], scope: Scope, grid: Expr) -> Decomposed | None
     return found
 
 
-def _strided(loop: Loop, scope: Scope) -> Expr | None:
+def _strided(loop: Loop, scope: PathScope) -> Expr | None:
     """The number of tiles of a persistent loop: its value is index + it * count."""
     world = scope.world
     form = binary("+", world.index, loop.sym * world.count)
@@ -127,7 +129,9 @@ def _strided(loop: Loop, scope: Scope) -> Expr | None:
             assert_never(loop.trips)
 
 
-def _split(v: Sym, count: Expr, found: Decomposed, scope: Scope, names: _Names) -> None:
+def _split(
+    v: Sym, count: Expr, found: Decomposed, scope: PathScope, names: _Names
+) -> None:
     """Take a variable apart into digits, as the coordinates use it."""
     grouped = _grouped(v, count, found, scope, names)
     if grouped:
@@ -137,11 +141,11 @@ def _split(v: Sym, count: Expr, found: Decomposed, scope: Scope, names: _Names) 
         None,
     )
     if divisor is None:
-        found.variables.append(Variable(v, count))
+        found.variables.append(IndependentVariable(v, count))
         return
     high = _cofactor(count, divisor, scope)
     if high is None:
-        found.variables.append(Variable(v, count))
+        found.variables.append(IndependentVariable(v, count))
         return
     a, b = names.fresh(), names.fresh()
     for old, new in ((v // divisor, a), (v % divisor, b)):
@@ -164,7 +168,7 @@ def _divisors(e: Expr, v: Sym) -> list[Expr]:
             assert_never(e)
 
 
-def _cofactor(count: Expr, divisor: Expr, scope: Scope) -> Expr | None:
+def _cofactor(count: Expr, divisor: Expr, scope: PathScope) -> Expr | None:
     """Count // divisor, where count is a product with the divisor as a factor."""
     factors = _factors(count)
     for i, f in enumerate(factors):
@@ -188,7 +192,7 @@ def _factors(e: Expr) -> list[Expr]:
 
 
 def _grouped(
-    v: Sym, count: Expr, found: Decomposed, scope: Scope, names: _Names
+    v: Sym, count: Expr, found: Decomposed, scope: PathScope, names: _Names
 ) -> bool:
     """The grouped order, recognised by the form of both coordinates."""
     for c in found.coords:
@@ -219,7 +223,10 @@ def _grouped(
             p, q = names.fresh(), names.fresh()
             row = binary("+", first, binary("%", inside, rows))
             found.coords = [swapped(swapped(e, row, p), at, q) for e in found.coords]
-            found.variables += [Variable(p, total), Variable(q, columns)]
+            found.variables += [
+                IndependentVariable(p, total),
+                IndependentVariable(q, columns),
+            ]
             return True
     return False
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from argus.ir.expr import Const, Expr, Sym, binary, substitute
-from argus.verify.tags.order_lemmas import Decomposed, Variable
-from argus.verify.tags.scope import Scope
-from argus.verify.tags.state import State
+from argus.verify.tags.order_lemmas import Decomposed, IndependentVariable
+from argus.verify.tags.scope import PathScope
+from argus.verify.tags.state import WalkState
 from argus.verify.tags.values import Ints
 from argus.verify.verdict import Verdict
 
@@ -25,8 +25,8 @@ class Patch:
     extents: tuple[Expr, ...]
     low: tuple[int, ...]
     shape: tuple[int, ...]
-    variables: tuple[Variable, ...]
-    scope: Scope
+    variables: tuple[IndependentVariable, ...]
+    scope: PathScope
     extra: tuple[Expr, ...] = ()
     """Expressions of the sums that are added, over the variables."""
 
@@ -45,7 +45,7 @@ class Axis:
 
 
 def local_patch(
-    axes: list[Axis], found: Decomposed, scope: Scope, atomic: bool
+    axes: list[Axis], found: Decomposed, scope: PathScope, atomic: bool
 ) -> Patch | None:
     """The dense box of a store's elements, each written by one thread."""
     plain = [a.offs for a in axes if a.offs is not None]
@@ -95,16 +95,16 @@ def dense_box(
 def _canonical(found: Decomposed) -> Decomposed:
     """Loop variables by position, so that roles with equal loops compare equal."""
     renaming: dict[str, Expr] = {}
-    variables: list[Variable] = []
+    variables: list[IndependentVariable] = []
     for i, v in enumerate(found.variables):
         sym = Sym(f"x.{i}", "loop") if "@" in v.sym.name else v.sym
         renaming[v.sym.name] = sym
-        variables.append(Variable(sym, v.count))
+        variables.append(IndependentVariable(sym, v.count))
     coords = [substitute(c, renaming) for c in found.coords]
     return Decomposed(coords, variables)
 
 
-def laid_together(patches: list[Patch], state: State) -> Patch | None:
+def laid_together(patches: list[Patch], state: WalkState) -> Patch | None:
     """Patches that differ by constants as one patch; None where they do not fit."""
     first = patches[0]
     boxes: list[tuple[tuple[int, ...], tuple[int, ...]]] = []
@@ -137,7 +137,9 @@ def laid_together(patches: list[Patch], state: State) -> Patch | None:
     return replace(first, low=low, shape=shape)
 
 
-def radix(patch: Patch, scope: Scope, state: State) -> list[Variable] | str:
+def radix(
+    patch: Patch, scope: PathScope, state: WalkState
+) -> list[IndependentVariable] | str:
     """Variables that no coordinate uses; a text where it is no mixed-radix number.
 
     Coordinate d must be low + sum of coefficients times variables, in which the
@@ -176,12 +178,12 @@ def radix(patch: Patch, scope: Scope, state: State) -> list[Variable] | str:
     return [v for v in left if not _single(v, scope)]
 
 
-def _single(v: Variable, scope: Scope) -> bool:
+def _single(v: IndependentVariable, scope: PathScope) -> bool:
     return scope.holds(binary("==", v.count, 1))
 
 
 def _coefficients(
-    e: Expr, variables: list[Variable], state: State
+    e: Expr, variables: list[IndependentVariable], state: WalkState
 ) -> tuple[Expr | None, dict[str, Expr]] | None:
     """Constant term and the coefficient of each variable; descending ones turned."""
     world = state.world

@@ -20,7 +20,7 @@ from argus.ir.placement import MmaPlan, WgmmaPlan
 from argus.layout import mma_accumulator, wgmma_accumulator
 from argus.verify.tags.accumulation import EXTRA, extra, is_partial, is_zero
 from argus.verify.tags.compare import (
-    Outcome,
+    Agreement,
     agree,
 )
 from argus.verify.tags.contraction import check_padding, contracted, seen, varies
@@ -32,20 +32,20 @@ from argus.verify.tags.operands import (
 )
 from argus.verify.tags.shifting import met, product_shift
 from argus.verify.tags.shifts import shift_of
-from argus.verify.tags.state import State
+from argus.verify.tags.state import WalkState
 from argus.verify.tags.sums import added
 from argus.verify.tags.values import (
+    AbstractValue,
     Coord,
+    CoordinateRange,
     Flaw,
     Hole,
     Ints,
     Kind,
     Lane,
-    Span,
-    Sum,
+    ReducedDimension,
     Tag,
     Vague,
-    Value,
     least_ends,
     least_limits,
     move_tag,
@@ -58,7 +58,7 @@ Spread = Callable[[Ints], Ints]
 """From [groups, rows or columns] of a matrix to the registers of the accumulator."""
 
 
-def dot(state: State, op: o.Dot) -> Value:
+def dot(state: WalkState, op: o.Dot) -> AbstractValue:
     """The value of a product's result."""
     match op.plan:
         case WgmmaPlan():
@@ -69,7 +69,7 @@ def dot(state: State, op: o.Dot) -> Value:
             return state.vague(op.result, "a product without a plan")
 
 
-def _wgmma(state: State, op: o.Dot, plan: WgmmaPlan) -> Value:
+def _wgmma(state: WalkState, op: o.Dot, plan: WgmmaPlan) -> AbstractValue:
     warpgroups = state.threads // 128
     if not isinstance(op.b, SharedView) or state.threads % 128:
         return state.vague(op.result, "a wgmma with B in registers")
@@ -100,7 +100,7 @@ def _wgmma(state: State, op: o.Dot, plan: WgmmaPlan) -> Value:
     return _result(state, op, a, b, depth, rows, columns, sums)
 
 
-def _mma(state: State, op: o.Dot, plan: MmaPlan) -> Value:
+def _mma(state: WalkState, op: o.Dot, plan: MmaPlan) -> AbstractValue:
     if isinstance(op.a, SharedView) or isinstance(op.b, SharedView):
         return state.vague(op.result, "an mma.sync with operands in shared memory")
     a = mma_matrices(state, op.a, plan.steps, False)
@@ -137,7 +137,7 @@ def _mma(state: State, op: o.Dot, plan: MmaPlan) -> Value:
             "AG0302",
             "steps that add to one accumulator belong to one row and column",
             op.span,
-            Outcome(Verdict.REFUTED, "enumeration", "", model),
+            Agreement(Verdict.REFUTED, "enumeration", "", model),
         )
     return made
 
@@ -146,15 +146,15 @@ def _mma(state: State, op: o.Dot, plan: MmaPlan) -> Value:
 
 
 def _result(
-    state: State,
+    state: WalkState,
     op: o.Dot,
-    a: Value,
-    b: Value,
+    a: AbstractValue,
+    b: AbstractValue,
     names: list[str],
     rows: Spread,
     columns: Spread,
-    sums: dict[str, tuple[Sum, ...]],
-) -> Value:
+    sums: dict[str, tuple[ReducedDimension, ...]],
+) -> AbstractValue:
     """The tag of each accumulator register, after the accumulator was compared."""
     tags: dict[str, Tag] = {}
     sides = ((a, rows, op.a.dims[:-1]), (b, columns, op.b.dims[1:]))
@@ -176,7 +176,7 @@ def _result(
     chain = max(a.chain, b.chain, key=len)
     kind: Kind = 0.0 if 0 in (a.kind, b.kind) else "data"
     carried = {n: s for v in (a, b) for n, s in v.sums.items() if n not in names}
-    made = Value(
+    made = AbstractValue(
         shape, tags, holes, kind, sums={**carried, **sums}, extents=extents,
         loose=loose, chain=chain,
         limits={n: e for n, e in least_limits([a, b]).items() if n in tags},
@@ -188,7 +188,7 @@ def _result(
     return _accumulated(state, op, state.get(op.acc), made)
 
 
-def _mixed(state: State, op: o.Dot, name: str, value: Value) -> None:
+def _mixed(state: WalkState, op: o.Dot, name: str, value: AbstractValue) -> None:
     """A row (or column) of the product is put together from several."""
     model = state.scope.some_point()
     tag = value.tags[name]
@@ -204,7 +204,7 @@ def _mixed(state: State, op: o.Dot, name: str, value: Value) -> None:
         "AG0302",
         f"each element of the product belongs to one {name}",
         op.span,
-        Outcome(Verdict.REFUTED, "enumeration", "", model, element),
+        Agreement(Verdict.REFUTED, "enumeration", "", model, element),
         f"elements of different {name} are summed into one",
         f"{name} = {first.tag.get(name)} and {name} = {later.tag.get(name)}",
         [first, later],
@@ -215,12 +215,16 @@ def _mixed(state: State, op: o.Dot, name: str, value: Value) -> None:
 def _along(lane: Lane, tag: Tag) -> Lane:
     """A factor of the product that changes along with what is summed: `lanes.py`."""
     if isinstance(tag, Coord) and not (tag.offs != lane.offs).any():
-        return replace(lane, terms=(*lane.terms, Span(tag.base, 1)), once=False)
+        return replace(
+            lane, terms=(*lane.terms, CoordinateRange(tag.base, 1)), once=False
+        )
     flaw = Flaw("a factor of the product is at another place than before", False)
     return replace(lane, flaw=lane.flaw or flaw)
 
 
-def _accumulated(state: State, op: o.Dot, acc: Value, made: Value) -> Value:
+def _accumulated(
+    state: WalkState, op: o.Dot, acc: AbstractValue, made: AbstractValue
+) -> AbstractValue:
     tags = {**acc.tags, **made.tags}
     lanes = dict(acc.lanes)
     for name in made.tags:
@@ -276,14 +280,19 @@ def _accumulated(state: State, op: o.Dot, acc: Value, made: Value) -> Value:
     )
 
 
-def _one(state: State, a: Hole, b: Hole) -> bool:
+def _one(state: WalkState, a: Hole, b: Hole) -> bool:
     if a.name != b.name or a.extent != b.extent:
         return False
     return agree(a.where, b.where, state.scope).proved
 
 
 def _holes(
-    state: State, op: o.Dot, a: Value, b: Value, rows: Spread, columns: Spread
+    state: WalkState,
+    op: o.Dot,
+    a: AbstractValue,
+    b: AbstractValue,
+    rows: Spread,
+    columns: Spread,
 ) -> tuple[Hole, ...]:
     kept: list[Hole] = []
     for mine, other, spread in ((a, b, rows), (b, a, columns)):

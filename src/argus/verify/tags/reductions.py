@@ -14,15 +14,17 @@ import numpy as np
 from argus.ir import ops as o
 from argus.ir.expr import binary
 from argus.verify.tags.accumulation import bent
-from argus.verify.tags.compare import Outcome, within
+from argus.verify.tags.compare import Agreement, within
 from argus.verify.tags.findings import operand
 from argus.verify.tags.kinds import neutral
 from argus.verify.tags.shifting import number_of_row, reduced_shift
 from argus.verify.tags.shifts import EXTREMES
-from argus.verify.tags.state import State
+from argus.verify.tags.state import WalkState
 from argus.verify.tags.sums import complete
 from argus.verify.tags.values import (
+    AbstractValue,
     Coord,
+    CoordinateRange,
     Flaw,
     Hole,
     Ints,
@@ -30,12 +32,10 @@ from argus.verify.tags.values import (
     Lane,
     Loaded,
     Prior,
+    ReducedDimension,
     Sets,
-    Span,
-    Sum,
     Tag,
     Vague,
-    Value,
 )
 from argus.verify.verdict import Verdict
 
@@ -45,7 +45,7 @@ __all__ = ["reduced"]
 class _Axis:
     """A tile's elements by coordinate, the reduced axis last."""
 
-    def __init__(self, state: State, op: o.Reduce) -> None:
+    def __init__(self, state: WalkState, op: o.Reduce) -> None:
         self.source = state.table(op.src)
         self.result = state.table(op.result)
         self.shape = op.src.shape
@@ -89,7 +89,7 @@ class _Axis:
                 return tag
 
 
-def reduced(state: State, op: o.Reduce) -> Value:
+def reduced(state: WalkState, op: o.Reduce) -> AbstractValue:
     """The value of a reduction's result."""
     value = state.get(op.src)
     axis = _Axis(state, op)
@@ -102,7 +102,7 @@ def reduced(state: State, op: o.Reduce) -> Value:
             tags[name] = axis.first(tag)
         elif isinstance(tag, Coord):
             rows = axis.rows(tag.offs)
-            terms = (Span(tag.base, 1, (), value.ends.get(name)),)
+            terms = (CoordinateRange(tag.base, 1, (), value.ends.get(name)),)
             sets[name] = _as_sets(terms, rows, axis)
             running.append(name)
     for name, s in value.sets.items():
@@ -134,7 +134,7 @@ def reduced(state: State, op: o.Reduce) -> Value:
         vague = Vague("copies of one element in different threads differ")
         tags = dict.fromkeys(tags, vague)
     kind: Kind = value.kind if value.kind == 0 or op.fn in ("max", "min") else "data"
-    return Value(
+    return AbstractValue(
         state.shape(op.result),
         tags,
         holes,
@@ -152,9 +152,11 @@ def reduced(state: State, op: o.Reduce) -> Value:
     )
 
 
-def _sums(state: State, op: o.Reduce, value: Value) -> dict[str, tuple[Sum, ...]]:
+def _sums(
+    state: WalkState, op: o.Reduce, value: AbstractValue
+) -> dict[str, tuple[ReducedDimension, ...]]:
     """Parts of sums over other dimensions: only sums may be taken of them."""
-    found: dict[str, tuple[Sum, ...]] = {}
+    found: dict[str, tuple[ReducedDimension, ...]] = {}
     for name, several in value.sums.items():
         flaw = _other_function(op, several[0].fn)
         if several[0].fn in EXTREMES and flaw is not None:
@@ -170,15 +172,17 @@ def _other_function(op: o.Reduce, fn: str) -> Flaw | None:
     return Flaw(f"a {op.fn} is taken of what is a part of a {fn}", False)
 
 
-def _as_sets(terms: tuple[Span | Prior, ...], rows: Ints, axis: _Axis) -> Sets:
+def _as_sets(
+    terms: tuple[CoordinateRange | Prior, ...], rows: Ints, axis: _Axis
+) -> Sets:
     table = rows.reshape(-1, rows.shape[-1])
     ids = np.arange(len(table)).reshape(rows.shape[:-1])
     return Sets(axis.spread(ids), table, terms)
 
 
 def _settled(
-    state: State, op: o.Reduce, value: Value, name: str, s: Sets
-) -> tuple[Sum, ...] | None:
+    state: WalkState, op: o.Reduce, value: AbstractValue, name: str, s: Sets
+) -> tuple[ReducedDimension, ...] | None:
     """What all elements have seen: () if complete; None while they differ."""
     extent = value.extents.get(name)
     if extent is None:
@@ -188,9 +192,9 @@ def _settled(
     again = (rows[:, 1:] == rows[:, :-1]).any(axis=1)
     scope = state.scope
     if again.any() and op.fn in ("sum", "prod"):
-        outcome = Outcome(Verdict.REFUTED, "enumeration", "", scope.some_point())
+        outcome = Agreement(Verdict.REFUTED, "enumeration", "", scope.some_point())
     else:
-        outcome = Outcome(Verdict.PROVED, "enumeration")
+        outcome = Agreement(Verdict.PROVED, "enumeration")
     state.report(
         "AG0304",
         f"each {name} is counted once",
@@ -211,15 +215,19 @@ def _settled(
     if name in value.limits:
         extent = binary("min", extent, value.limits[name])
     terms = tuple(
-        replace(t, lo=binary("+", t.lo, low), size=count) if isinstance(t, Span) else t
+        replace(t, lo=binary("+", t.lo, low), size=count)
+        if isinstance(t, CoordinateRange)
+        else t
         for t in s.terms
     )
     once = s.once and op.fn in ("sum", "prod")
-    found = Sum(extent, terms, op.fn, once, s.flaw)
+    found = ReducedDimension(extent, terms, op.fn, once, s.flaw)
     return () if complete(found, scope).outcome.proved else (found,)
 
 
-def _holes(state: State, op: o.Reduce, value: Value, axis: _Axis) -> tuple[Hole, ...]:
+def _holes(
+    state: WalkState, op: o.Reduce, value: AbstractValue, axis: _Axis
+) -> tuple[Hole, ...]:
     kept: list[Hole] = []
     for h in value.holes:
         if axis.constant(h.where) and not isinstance(h.where, Vague):
@@ -231,9 +239,9 @@ def _holes(state: State, op: o.Reduce, value: Value, axis: _Axis) -> tuple[Hole,
     return tuple(kept)
 
 
-def _check(state: State, op: o.Reduce, value: Value, h: Hole) -> None:
+def _check(state: WalkState, op: o.Reduce, value: AbstractValue, h: Hole) -> None:
     if neutral(op.fn, h.kind):
-        outcome = Outcome(Verdict.PROVED, "normal form")
+        outcome = Agreement(Verdict.PROVED, "normal form")
     else:
         outcome = within(h.where, h.extent, state.scope)
     held = "arbitrary bits" if isinstance(h.kind, str) else f"{h.kind}"

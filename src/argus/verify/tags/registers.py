@@ -18,18 +18,18 @@ import numpy as np
 from argus.ir import ops as o
 from argus.ir.expr import Const, binary
 from argus.verify.tags.accumulation import RUNNING, extra
-from argus.verify.tags.compare import Outcome
+from argus.verify.tags.compare import Agreement
 from argus.verify.tags.elementwise import elementwise
 from argus.verify.tags.findings import operand
 from argus.verify.tags.held import held
 from argus.verify.tags.loops import close
 from argus.verify.tags.reductions import reduced
 from argus.verify.tags.scalars import scalar_of_tensors
-from argus.verify.tags.state import State
+from argus.verify.tags.state import WalkState
 from argus.verify.tags.values import (
+    AbstractValue,
     Coord,
     Flaw,
-    Value,
     constant,
     moved,
     uniform,
@@ -39,7 +39,7 @@ from argus.verify.verdict import Verdict
 __all__ = ["run"]
 
 
-def run(state: State, op: o.AnyRegisterOp) -> Value:
+def run(state: WalkState, op: o.AnyRegisterOp) -> AbstractValue:
     """The value of the operation's result."""
     match op:
         case o.Full():
@@ -47,7 +47,7 @@ def run(state: State, op: o.AnyRegisterOp) -> Value:
         case o.Index():
             table = state.table(op.result)
             offs = table[:, :, op.axis]
-            return Value(offs.shape, number=Coord(Const(0), offs))
+            return AbstractValue(offs.shape, number=Coord(Const(0), offs))
         case o.Elementwise():
             return elementwise(state, op)
         case o.Cast():
@@ -78,7 +78,7 @@ def run(state: State, op: o.AnyRegisterOp) -> Value:
             assert_never(op)
 
 
-def _running(state: State, op: o.Scan) -> Value:
+def _running(state: WalkState, op: o.Scan) -> AbstractValue:
     """A running sum begins with the first coordinate, or is a part of one."""
     value = replace(state.get(op.src), number=None, mask=None)
     table = state.table(op.src)[:, :, op.axis]
@@ -97,7 +97,7 @@ def _running(state: State, op: o.Scan) -> Value:
     return replace(value, sums=sums)
 
 
-def _full(state: State, op: o.Full) -> Value:
+def _full(state: WalkState, op: o.Full) -> AbstractValue:
     shape = state.shape(op.result)
     value = close(state.world, op.value, state.env)
     if isinstance(value, Const):
@@ -105,11 +105,11 @@ def _full(state: State, op: o.Full) -> Value:
         return replace(constant(float(value.value), shape), number=number)
     if value.type == "int":
         number = held(state.world, uniform(value, shape), op.result.dtype)
-        return Value(shape, number=number)
+        return AbstractValue(shape, number=number)
     return scalar_of_tensors(state, value, shape)
 
 
-def _cast(state: State, op: o.Cast) -> Value:
+def _cast(state: WalkState, op: o.Cast) -> AbstractValue:
     value = state.get(op.src)
     keeps = op.result.dtype.kind == "int" and op.src.dtype.kind == "int"
     if keeps and op.result.dtype.bits < op.src.dtype.bits:
@@ -122,7 +122,7 @@ def _cast(state: State, op: o.Cast) -> Value:
     )
 
 
-def _repeated(state: State, op: o.Broadcast | o.Convert) -> Value:
+def _repeated(state: WalkState, op: o.Broadcast | o.Convert) -> AbstractValue:
     source = state.get(op.src)
     axes = op.axes if isinstance(op, o.Broadcast) else tuple(range(len(op.src.shape)))
     held = state.layout(op.result).register_map(state.layout(op.src), axes)
@@ -132,13 +132,13 @@ def _repeated(state: State, op: o.Broadcast | o.Convert) -> Value:
     return state.renamed(value, op.src, op.result, axes, op.span)
 
 
-def _transposed(state: State, op: o.Transpose) -> Value:
+def _transposed(state: WalkState, op: o.Transpose) -> AbstractValue:
     value = state.get(op.src)
     inverse = [op.axes.index(i) for i in range(len(op.axes))]
     return state.renamed(value, op.src, op.result, tuple(inverse), op.span)
 
 
-def _reinterpreted(state: State, op: o.Reinterpret) -> Value:
+def _reinterpreted(state: WalkState, op: o.Reinterpret) -> AbstractValue:
     """The registers stay; each named axis must run along what it is named after."""
     value = state.get(op.src)
     table = state.table(op.result)
@@ -155,9 +155,9 @@ def _reinterpreted(state: State, op: o.Reinterpret) -> Value:
         at = np.unravel_index(int(np.argmax(apart != apart.flat[0])), apart.shape)
         element = tuple(int(i) for i in at)
         outcome = (
-            Outcome(Verdict.PROVED, "enumeration")
+            Agreement(Verdict.PROVED, "enumeration")
             if same
-            else Outcome(Verdict.REFUTED, "enumeration", "", model, element)
+            else Agreement(Verdict.REFUTED, "enumeration", "", model, element)
         )
         found = int(tag.offs[element]) - int(tag.offs.flat[0])
         wanted = int(claimed.offs[element]) - int(claimed.offs.flat[0])

@@ -20,7 +20,7 @@ from argus.ir.ops import Tile
 from argus.ir.program import CLUSTER_RANK, SM_COUNT, Program, ScalarParam
 from argus.ir.walk import defined, walk
 from argus.verify.tags.held import table_range
-from argus.verify.tags.world import Element, Opaque, Total, World
+from argus.verify.tags.world import LoadedScalar, OpaqueScalar, TagWorld, Total
 
 __all__ = ["POINTS", "Points", "first_points"]
 
@@ -34,7 +34,7 @@ class Points(Mapping[str, Any]):
     A scalar of which nothing is known has no value: KeyError, as for other names.
     """
 
-    def __init__(self, world: World, values: dict[str, NDArray[np.int64]]) -> None:
+    def __init__(self, world: TagWorld, values: dict[str, NDArray[np.int64]]) -> None:
         self.world = world
         self.values_ = values
 
@@ -44,7 +44,7 @@ class Points(Mapping[str, Any]):
             meaning = self.world.meanings.get(name)
             if meaning is None:
                 raise KeyError(name)
-            if isinstance(meaning, Opaque):
+            if isinstance(meaning, OpaqueScalar):
                 raise KeyError(name)
             found = self._apply(meaning)
             self.values_[name] = found
@@ -93,8 +93,8 @@ class Points(Mapping[str, Any]):
         """One point."""
         return {n: int(v[i]) for n, v in self.values_.items() if v.dtype.kind in "iu"}
 
-    def _apply(self, meaning: Element | Total) -> NDArray[Any]:
-        if isinstance(meaning, Element):
+    def _apply(self, meaning: LoadedScalar | Total) -> NDArray[Any]:
+        if isinstance(meaning, LoadedScalar):
             mixed = np.full(self.size, hash_of(meaning.tensor), dtype=np.int64)
             for c in meaning.coords:
                 mixed = (mixed * 1000003 + self.of(c).astype(np.int64)) & 0xFFFFFF
@@ -109,7 +109,7 @@ class Points(Mapping[str, Any]):
             inner = self.plus(meaning.index.name, np.full(self.size, j, np.int64))
             # What depends on the index must be computed anew.
             for name, other in self.world.meanings.items():
-                if isinstance(other, Element) and any(
+                if isinstance(other, LoadedScalar) and any(
                     self.world.depends(c, meaning.index) for c in other.coords
                 ):
                     inner.values_.pop(name, None)
@@ -137,7 +137,7 @@ def hash_of(text: str) -> int:
     return sum((i + 1) * ord(c) for i, c in enumerate(text))
 
 
-def first_points(world: World) -> Points:
+def first_points(world: TagWorld) -> Points:
     """Sizes, arguments and block indices of admissible launches."""
     rng = np.random.default_rng(0)
     maker = _Maker(world, rng)
@@ -166,7 +166,7 @@ def pick(rng: np.random.Generator, count: NDArray[np.int64]) -> NDArray[np.int64
 
 
 class _Maker:
-    def __init__(self, world: World, rng: np.random.Generator) -> None:
+    def __init__(self, world: TagWorld, rng: np.random.Generator) -> None:
         self.world, self.rng = world, rng
         self.program: Program = world.program
         self.tiles = self._tile_sizes()

@@ -10,25 +10,25 @@ from collections.abc import Iterator
 
 from argus.ir.expr import Expr, Sym, symbols
 from argus.ir.memory import GlobalTensor
-from argus.verify.tags.state import State
+from argus.verify.tags.state import WalkState
 from argus.verify.tags.values import (
+    AbstractValue,
     Coord,
+    CoordinateRange,
     Flaw,
+    ReducedDimension,
     Shape,
-    Span,
-    Sum,
     Tag,
-    Value,
     uniform,
 )
-from argus.verify.tags.world import Element, Opaque, Total, World
+from argus.verify.tags.world import LoadedScalar, OpaqueScalar, TagWorld, Total
 
 __all__ = ["scalar_of_tensors"]
 
 _Loops = tuple[tuple[Sym, Expr], ...]
 
 
-def scalar_of_tensors(state: State, value: Expr, shape: Shape) -> Value:
+def scalar_of_tensors(state: WalkState, value: Expr, shape: Shape) -> AbstractValue:
     """A uniform number as a tile: the coordinates of the elements it is made of.
 
     Where it is made of several elements that differ in a coordinate, that one is not
@@ -37,7 +37,7 @@ def scalar_of_tensors(state: State, value: Expr, shape: Shape) -> Value:
     world = state.world
     tensors = {p.name: p for p in world.program.params if isinstance(p, GlobalTensor)}
     found: dict[str, Coord] = {}
-    sums: dict[str, tuple[Sum, ...]] = {}
+    sums: dict[str, tuple[ReducedDimension, ...]] = {}
     several: set[str] = set()
     extents: dict[str, Expr] = {}
     for element, loops in _elements(world, value, ()):
@@ -47,7 +47,7 @@ def scalar_of_tensors(state: State, value: Expr, shape: Shape) -> Value:
         ):
             extents[name] = state.close(extent)
             if any(world.depends(at, index) for index, _ in loops):
-                made = Sum(extents[name], (Span(at, 1, loops),))
+                made = ReducedDimension(extents[name], (CoordinateRange(at, 1, loops),))
                 sums[name] = _with(sums.get(name), made)
                 continue
             known = found.setdefault(name, uniform(at, shape))
@@ -56,28 +56,30 @@ def scalar_of_tensors(state: State, value: Expr, shape: Shape) -> Value:
     tags: dict[str, Tag] = {
         n: t for n, t in found.items() if n not in several and n not in sums
     }
-    return Value(
+    return AbstractValue(
         shape, tags, sums=sums, extents={n: extents[n] for n in (*tags, *sums)}
     )
 
 
-def _with(before: tuple[Sum, ...] | None, made: Sum) -> tuple[Sum, ...]:
+def _with(
+    before: tuple[ReducedDimension, ...] | None, made: ReducedDimension
+) -> tuple[ReducedDimension, ...]:
     """The sum of what two factors of one term have seen: the same, or not known."""
     if before is None or before[0].terms == made.terms:
         return (made,)
     flaw = Flaw("a scalar is added up from elements at different places", False)
-    return (Sum(made.extent, made.terms, flaw=flaw),)
+    return (ReducedDimension(made.extent, made.terms, flaw=flaw),)
 
 
 def _elements(
-    world: World, value: Expr, loops: _Loops
-) -> Iterator[tuple[Element, _Loops]]:
+    world: TagWorld, value: Expr, loops: _Loops
+) -> Iterator[tuple[LoadedScalar, _Loops]]:
     """Elements that a number is made of, with the sums that they are in."""
     for s in symbols(value):
         match world.meanings.get(s.name):
-            case Element(type="float") as element:
+            case LoadedScalar(type="float") as element:
                 yield element, loops
             case Total(delta=delta, index=index, upto=upto):
                 yield from _elements(world, delta, ((index, upto), *loops))
-            case Element() | Opaque() | None:
+            case LoadedScalar() | OpaqueScalar() | None:
                 pass

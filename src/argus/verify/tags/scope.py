@@ -27,10 +27,10 @@ from argus.verify.decide.polynomial import Poly
 from argus.verify.tags.held import type_facts
 from argus.verify.tags.sampling import Points, first_points, pick
 from argus.verify.tags.signs import never_negative, stays_below
-from argus.verify.tags.world import Element, World
+from argus.verify.tags.world import LoadedScalar, TagWorld
 from argus.verify.verdict import Verdict
 
-__all__ = ["Loop", "Scope"]
+__all__ = ["Loop", "PathScope"]
 
 PROOF_MS = 2000
 FEW_TRIPS, ENOUGH = 16, 48
@@ -51,31 +51,33 @@ class Loop:
 
 
 @dataclass(eq=False)
-class Scope:
+class PathScope:
     """Enclosing loops and path conditions, outermost first."""
 
-    world: World
+    world: TagWorld
     loops: tuple[Loop, ...] = ()
     facts: tuple[Expr, ...] = ()
     points: Points | None = None
     branches: tuple[Expr, ...] = ()
     """The facts that come from branches taken, not from loops."""
-    parent: Scope | None = None
+    parent: PathScope | None = None
     _known: dict[Expr, Decision] = field(default_factory=dict[Expr, Decision])
     _leaves: dict[Expr, bool] = field(default_factory=dict[Expr, bool])
     _normal: Normal | None = None
     complete: dict[object, object] = field(default_factory=dict[object, object])
     """What `sums.complete` has found here."""
-    _children: dict[object, Scope] = field(default_factory=dict[object, "Scope"])
+    _children: dict[object, PathScope] = field(
+        default_factory=dict[object, "PathScope"]
+    )
 
     @staticmethod
-    def top(world: World) -> Scope:
+    def top(world: TagWorld) -> PathScope:
         """The scope of the whole kernel."""
-        return Scope(world, points=first_points(world))
+        return PathScope(world, points=first_points(world))
 
     # ---------------------------------------------------------------- entering
 
-    def inside(self, loop: Loop, stop: Expr) -> Scope:
+    def inside(self, loop: Loop, stop: Expr) -> PathScope:
         """One iteration of a loop that runs while its variable is below ``stop``."""
         if loop.sym.name in self._children:
             return self._children[loop.sym.name]
@@ -95,13 +97,13 @@ class Scope:
             binary("<", loop.sym, loop.trips),
             binary("<", loop.value, stop),
         )
-        made = Scope(
+        made = PathScope(
             self.world, (*self.loops, loop), facts, points, self.branches, self
         )
         self._children[loop.sym.name] = made
         return made
 
-    def when(self, *conditions: Expr, taken: bool = True) -> Scope:
+    def when(self, *conditions: Expr, taken: bool = True) -> PathScope:
         """Where these conditions hold, too.
 
         ``taken``: because of a branch, so that other values do not come here; else
@@ -119,7 +121,7 @@ class Scope:
                     points = points.where(points.of(c).astype(np.bool_))
         except KeyError:
             points = None
-        made = Scope(
+        made = PathScope(
             self.world,
             self.loops,
             (*self.facts, *conditions),
@@ -333,7 +335,7 @@ class Scope:
         return int(np.argmin(total))
 
     def _is_size(self, name: str) -> bool:
-        return not isinstance(self.world.meanings.get(name), Element)
+        return not isinstance(self.world.meanings.get(name), LoadedScalar)
 
     def value_at(self, e: Expr, model: dict[str, int]) -> int | None:
         """Value of an expression at a point of `counterexample`."""

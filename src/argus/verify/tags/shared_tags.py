@@ -16,9 +16,9 @@ import numpy as np
 from argus.ir.expr import Const, Expr, evaluate
 from argus.ir.memory import SharedAlloc, SharedView
 from argus.verify.tags.memory import Memory
-from argus.verify.tags.scope import Scope
+from argus.verify.tags.scope import PathScope
 from argus.verify.tags.slots import at_stage_zero
-from argus.verify.tags.values import Bools, Coord, Ints, Tag, Vague, Value
+from argus.verify.tags.values import AbstractValue, Bools, Coord, Ints, Tag, Vague
 
 __all__ = [
     "Tagged",
@@ -81,7 +81,7 @@ def over_slots(
     return Tagged(view.alloc, stage, number, spread, where)
 
 
-def amended(memory: Memory, made: Tagged, role: str, scope: Scope) -> bool:
+def amended(memory: Memory, made: Tagged, role: str, scope: PathScope) -> bool:
     """Give the components to what this role has written there; whether it has."""
     found = False
     if isinstance(made.stage, Const) and isinstance(made.stage.value, int):
@@ -99,7 +99,7 @@ def amended(memory: Memory, made: Tagged, role: str, scope: Scope) -> bool:
     return found
 
 
-def _with(content: Value, made: Tagged) -> Value:
+def _with(content: AbstractValue, made: Tagged) -> AbstractValue:
     whole = bool(made.where.all()) or (
         content.written is not None and not (content.written & ~made.where).any()
     )
@@ -116,11 +116,11 @@ def with_components(
     several: Collection[Tagged],
     view: SharedView,
     slots: Ints,
-    found: Value,
+    found: AbstractValue,
     stage: Expr,
     number: Expr | None,
-    scope: Scope,
-) -> Value:
+    scope: PathScope,
+) -> AbstractValue:
     """What was read from these slots, with the components that it was given."""
     for made in several:
         if made.alloc is not view.alloc or scope.difference(made.stage, stage) != 0:

@@ -15,8 +15,8 @@ from argus.ir import ops as o
 from argus.ir.expr import Binary, Const, Expr, Select, Sym
 from argus.ir.functions import FUNCTIONS, law
 from argus.verify.tags.accumulation import is_zero
-from argus.verify.tags.compare import Outcome
-from argus.verify.tags.scope import Scope
+from argus.verify.tags.compare import Agreement
+from argus.verify.tags.scope import PathScope
 from argus.verify.tags.shifts import (
     EXTREMES,
     Factors,
@@ -27,23 +27,23 @@ from argus.verify.tags.shifts import (
     scaled_terms,
     shift_of,
 )
-from argus.verify.tags.values import MASKED, Row, Shift, Term, Value
+from argus.verify.tags.values import MASKED, AbstractValue, RowStatistic, RowTerm, Shift
 from argus.verify.verdict import Verdict
 
 if TYPE_CHECKING:
-    from argus.verify.tags.state import State
+    from argus.verify.tags.state import WalkState
 
 __all__ = ["met", "number_of_row", "product_shift", "reduced_shift", "shifted_by"]
 
 _LN2 = math.log(2.0)
 
 
-def number_of_row(state: State, op: object) -> Row:
+def number_of_row(state: WalkState, op: object) -> RowStatistic:
     """The identity of a row's number that an operation computes here."""
-    return Row(id(op), tuple(loop.sym for loop in state.scope.loops))
+    return RowStatistic(id(op), tuple(loop.sym for loop in state.scope.loops))
 
 
-def _product(scope: Scope, a: Shift | None, b: Shift | None, sign: float) -> Shift:
+def _product(scope: PathScope, a: Shift | None, b: Shift | None, sign: float) -> Shift:
     """That of a * b (or a / b), where neither is a sum with terms."""
     x, y = a or Shift(exp=True), b or Shift(exp=True)
     terms = collected(scope, (*x.terms, *scaled_terms(y.terms, sign)))
@@ -52,8 +52,11 @@ def _product(scope: Scope, a: Shift | None, b: Shift | None, sign: float) -> Shi
 
 
 def shifted_by(
-    state: State, op: o.Elementwise, values: Sequence[Value], result: Value
-) -> Value:
+    state: WalkState,
+    op: o.Elementwise,
+    values: Sequence[AbstractValue],
+    result: AbstractValue,
+) -> AbstractValue:
     """The result of an element-wise operation, with its dependence on maxima."""
     scope = state.scope
     shifts = [shift_of(scope, v) for v in values]
@@ -72,7 +75,7 @@ def shifted_by(
     return replace(result, shift=found)
 
 
-def _of_rows(result: Value, shifts: Sequence[Shift | None]) -> bool:
+def _of_rows(result: AbstractValue, shifts: Sequence[Shift | None]) -> bool:
     """Whether a result is one number for each row, made of such."""
     known = [s for s in shifts if s is not None]
     parts = {n for s in known for t in s.terms for n, _ in t.row.over}
@@ -80,7 +83,10 @@ def _of_rows(result: Value, shifts: Sequence[Shift | None]) -> bool:
 
 
 def _another(
-    state: State, op: o.Elementwise, result: Value, shifts: Sequence[Shift | None]
+    state: WalkState,
+    op: o.Elementwise,
+    result: AbstractValue,
+    shifts: Sequence[Shift | None],
 ) -> Shift:
     rows = [t.row for s in shifts if s is not None for t in s.terms]
     over = dict(pair for row in rows for pair in row.over)
@@ -90,13 +96,13 @@ def _another(
         over=tuple(sorted(over.items(), key=lambda pair: pair[0])),
         exact=False,
     )
-    return Shift((Term(row, (), 1.0),), pure=True)
+    return Shift((RowTerm(row, (), 1.0),), pure=True)
 
 
 def _of_function(
-    state: State,
+    state: WalkState,
     op: o.Elementwise,
-    values: Sequence[Value],
+    values: Sequence[AbstractValue],
     shifts: Sequence[Shift | None],
 ) -> Shift | None:
     scope = state.scope
@@ -118,7 +124,7 @@ def _of_function(
             if made is not None and made.lost:
                 return made
             zero = is_zero(values[0]) or is_zero(values[1])
-            product = Value((), kind=0.0 if zero else "data")
+            product = AbstractValue((), kind=0.0 if zero else "data")
             return _added(state, op, (product, values[2]), (made, shifts[2]), 1.0)
         case "where":
             return _chosen(scope, values, shifts)
@@ -142,9 +148,9 @@ def _of_function(
 
 
 def _added(
-    state: State,
+    state: WalkState,
     op: o.Elementwise,
-    values: Sequence[Value],
+    values: Sequence[AbstractValue],
     shifts: tuple[Shift | None, Shift | None],
     sign: float,
 ) -> Shift | None:
@@ -161,10 +167,10 @@ def _added(
 
 
 def met(
-    state: State,
+    state: WalkState,
     op: o.Elementwise | o.Dot,
-    first: Value,
-    second: Value,
+    first: AbstractValue,
+    second: AbstractValue,
     shifts: tuple[Shift | None, Shift | None],
 ) -> Shift | None:
     """What two values that are added depend on; reports whether it is the same."""
@@ -176,14 +182,14 @@ def met(
     fits = scaled_like(state.scope, a, b)
     rows = [t.row for s in shifts if s is not None for t in s.terms]
     plain = all(s is None or s.exp for s in shifts) and all(r.exact for r in rows)
-    outcome = Outcome(Verdict.PROVED, "normal form")
+    outcome = Agreement(Verdict.PROVED, "normal form")
     if not fits and plain:
-        outcome = Outcome(
+        outcome = Agreement(
             Verdict.REFUTED, "normal form", "", state.scope.some_point(), (0, 0)
         )
     elif not fits:
         text = "whether both are relative to the same maximum is not known"
-        outcome = Outcome(Verdict.UNKNOWN, "", text)
+        outcome = Agreement(Verdict.UNKNOWN, "", text)
     state.report(
         "AG0321",
         "what is added is relative to the same maximum",
@@ -198,9 +204,9 @@ def met(
 
 
 def _multiplied(
-    state: State,
+    state: WalkState,
     op: o.Elementwise,
-    values: Sequence[Value],
+    values: Sequence[AbstractValue],
     shifts: tuple[Shift | None, Shift | None],
     at: tuple[int, int],
     sign: float,
@@ -235,7 +241,7 @@ def _multiplied(
 
 
 def _factor(
-    state: State, arg: o.Tile | Expr, value: Value
+    state: WalkState, arg: o.Tile | Expr, value: AbstractValue
 ) -> tuple[float, Factors] | None:
     """A uniform factor as a number and named scalars; None where it is none."""
     if not isinstance(value.kind, str) and not value.holes:
@@ -267,7 +273,7 @@ def _factors(e: Expr) -> tuple[float, Factors]:
 
 
 def _chosen(
-    scope: Scope, values: Sequence[Value], shifts: Sequence[Shift | None]
+    scope: PathScope, values: Sequence[AbstractValue], shifts: Sequence[Shift | None]
 ) -> Shift | None:
     """That of ``where``: a masked element counts for nothing."""
     condition, a, b = shifts
@@ -286,7 +292,7 @@ def _chosen(
 
 
 def reduced_shift(
-    state: State, op: o.Reduce, value: Value, names: Sequence[str]
+    state: WalkState, op: o.Reduce, value: AbstractValue, names: Sequence[str]
 ) -> Shift | None:
     """That of a reduction over these components."""
     shift = shift_of(state.scope, value)
@@ -305,7 +311,7 @@ def _across(shift: Shift, names: Sequence[str]) -> bool:
 
 
 def product_shift(
-    scope: Scope, a: Value, b: Value, names: Sequence[str]
+    scope: PathScope, a: AbstractValue, b: AbstractValue, names: Sequence[str]
 ) -> Shift | None:
     """That of a matrix product that sums over these components."""
     x, y = shift_of(scope, a), shift_of(scope, b)

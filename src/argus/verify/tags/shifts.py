@@ -22,9 +22,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from argus.verify.tags.accumulation import is_zero
-from argus.verify.tags.scope import Scope
+from argus.verify.tags.scope import PathScope
 from argus.verify.tags.sums import whole
-from argus.verify.tags.values import Row, Shift, Sum, Term, Value
+from argus.verify.tags.values import (
+    AbstractValue,
+    ReducedDimension,
+    RowStatistic,
+    RowTerm,
+    Shift,
+)
 
 __all__ = ["EXTREMES", "Factors", "collected", "is_one", "joined_factors", "lost",
            "merged_shift", "renamed_rows", "same", "scaled_like", "scaled_terms",
@@ -38,7 +44,7 @@ def lost(reason: str) -> Shift:
     return Shift(lost=reason)
 
 
-def shift_of(scope: Scope, value: Value) -> Shift | None:
+def shift_of(scope: PathScope, value: AbstractValue) -> Shift | None:
     """How a value depends on incomplete maxima; None: it does not."""
     if value.shift is not None:
         return _settled(scope, value.shift)
@@ -50,14 +56,16 @@ def shift_of(scope: Scope, value: Value) -> Shift | None:
     if over and all(whole(scope, s) for _, s in over):
         return None
     row = replace(value.row, dims=frozenset(value.tags), over=over)
-    return Shift((Term(row, (), 1.0),), pure=True)
+    return Shift((RowTerm(row, (), 1.0),), pure=True)
 
 
-def _extremes(value: Value) -> tuple[tuple[str, tuple[Sum, ...]], ...]:
+def _extremes(
+    value: AbstractValue,
+) -> tuple[tuple[str, tuple[ReducedDimension, ...]], ...]:
     return tuple((n, s) for n, s in sorted(value.sums.items()) if s[0].fn in EXTREMES)
 
 
-def _settled(scope: Scope, shift: Shift) -> Shift | None:
+def _settled(scope: PathScope, shift: Shift) -> Shift | None:
     """Without numbers that turned out to belong to the whole row."""
     terms = tuple(t for t in shift.terms if not _complete(scope, t.row))
     if shift.lost or terms == shift.terms:
@@ -66,13 +74,13 @@ def _settled(scope: Scope, shift: Shift) -> Shift | None:
     return replace(shift, terms=terms, pure=False) if terms else None
 
 
-def _complete(scope: Scope, row: Row) -> bool:
+def _complete(scope: PathScope, row: RowStatistic) -> bool:
     known = (s for other, s in scope.world.rows if is_one(scope, other, row))
     over = next(known, row.over)
     return bool(over) and all(whole(scope, s) for _, s in over)
 
 
-def is_one(scope: Scope, a: Row, b: Row) -> bool:
+def is_one(scope: PathScope, a: RowStatistic, b: RowStatistic) -> bool:
     """Whether two are one number."""
     return (
         a.op == b.op
@@ -84,9 +92,9 @@ def is_one(scope: Scope, a: Row, b: Row) -> bool:
 # ---------------------------------------------------------------------- algebra
 
 
-def collected(scope: Scope, terms: Sequence[Term]) -> tuple[Term, ...]:
+def collected(scope: PathScope, terms: Sequence[RowTerm]) -> tuple[RowTerm, ...]:
     """Terms of the same number and factors added up; those that vanish left out."""
-    found: list[Term] = []
+    found: list[RowTerm] = []
     for t in terms:
         for i, known in enumerate(found):
             if known.factors == t.factors and is_one(scope, known.row, t.row):
@@ -97,12 +105,12 @@ def collected(scope: Scope, terms: Sequence[Term]) -> tuple[Term, ...]:
     return tuple(t for t in found if abs(t.times) > 1e-6)
 
 
-def scaled_terms(terms: Sequence[Term], x: float) -> tuple[Term, ...]:
+def scaled_terms(terms: Sequence[RowTerm], x: float) -> tuple[RowTerm, ...]:
     """The terms times a number."""
     return tuple(replace(t, times=t.times * x) for t in terms)
 
 
-def same(scope: Scope, a: Shift | None, b: Shift | None) -> bool:
+def same(scope: PathScope, a: Shift | None, b: Shift | None) -> bool:
     """Whether two values depend on the same numbers in the same way."""
     if a is None or b is None:
         return a is b
@@ -112,7 +120,7 @@ def same(scope: Scope, a: Shift | None, b: Shift | None) -> bool:
     return a.exp == b.exp and a.pure == b.pure and not apart
 
 
-def merged_shift(scope: Scope, a: Value, b: Value) -> Shift | None:
+def merged_shift(scope: PathScope, a: AbstractValue, b: AbstractValue) -> Shift | None:
     """That of a value that is one of two."""
     x, y = shift_of(scope, a), shift_of(scope, b)
     if x is None and y is None:
@@ -127,10 +135,12 @@ def merged_shift(scope: Scope, a: Value, b: Value) -> Shift | None:
 
 
 def renamed_rows(
-    scope: Scope, shift: Shift, known: Sequence[tuple[Row, tuple[Term, ...]]]
+    scope: PathScope,
+    shift: Shift,
+    known: Sequence[tuple[RowStatistic, tuple[RowTerm, ...]]],
 ) -> Shift:
     """The shift with numbers replaced by what they are known to be."""
-    terms: list[Term] = []
+    terms: list[RowTerm] = []
     for t in shift.terms:
         found = next((x for row, x in known if is_one(scope, row, t.row)), None)
         if found is None:
@@ -138,11 +148,11 @@ def renamed_rows(
             continue
         for x in found:
             factors = joined_factors(t.factors, x.factors, 1)
-            terms.append(Term(x.row, factors, t.times * x.times))
+            terms.append(RowTerm(x.row, factors, t.times * x.times))
     return replace(shift, terms=collected(scope, terms))
 
 
-def scaled_like(scope: Scope, a: Shift | None, b: Shift | None) -> bool:
+def scaled_like(scope: PathScope, a: Shift | None, b: Shift | None) -> bool:
     """Whether values may be added: they are relative to the same numbers."""
     if a is None or b is None:
         return a is b

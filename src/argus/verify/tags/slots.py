@@ -11,15 +11,15 @@ from argus.ir.access import matrix_elements, vector_shared
 from argus.ir.expr import Const, evaluate
 from argus.ir.memory import SharedAlloc, SharedView
 from argus.ir.placement import VectorPlan
-from argus.verify.tags.scope import Scope
+from argus.verify.tags.scope import PathScope
 from argus.verify.tags.shifts import merged_shift
 from argus.verify.tags.values import (
+    AbstractValue,
     Bools,
     Coord,
     Ints,
     Tag,
     Vague,
-    Value,
     least_ends,
     moved,
 )
@@ -27,7 +27,7 @@ from argus.verify.tags.values import (
 __all__ = ["at_stage_zero", "gather", "hole_of", "overlay", "scatter", "slots_of"]
 
 
-def hole_of(value: Value, name: str) -> Tag | None:
+def hole_of(value: AbstractValue, name: str) -> Tag | None:
     """The coordinate of a value's hole, or what takes its place."""
     found = next((h.where for h in value.holes if h.name == name), None)
     return value.tags.get(name) if found is None else found
@@ -69,7 +69,9 @@ def _vector_offsets(
     return found
 
 
-def scatter(value: Value, slots: Ints, size: int, who: Bools | None = None) -> Value:
+def scatter(
+    value: AbstractValue, slots: Ints, size: int, who: Bools | None = None
+) -> AbstractValue:
     """A value with an element per entry of ``slots`` as the content of a stage."""
     index = slots.ravel() if who is None else slots[who]
     written = np.zeros(size, np.bool_)
@@ -92,13 +94,15 @@ def scatter(value: Value, slots: Ints, size: int, who: Bools | None = None) -> V
     return replace(made, written=written)
 
 
-def gather(content: Value, slots: Ints) -> Value:
+def gather(content: AbstractValue, slots: Ints) -> AbstractValue:
     """The elements in these slots, as a value of the shape of ``slots``."""
     made = moved(content, slots.shape, lambda a: a[slots])
     return replace(made, written=None)
 
 
-def overlay(below: Value | None, above: Value, scope: Scope) -> Value:
+def overlay(
+    below: AbstractValue | None, above: AbstractValue, scope: PathScope
+) -> AbstractValue:
     """The content of a stage after a second write to part of it."""
     if below is None or above.written is None or bool(above.written.all()):
         return above
@@ -136,12 +140,12 @@ def overlay(below: Value | None, above: Value, scope: Scope) -> Value:
     )
 
 
-def _same_kind(a: Value, b: Value, name: str) -> bool:
+def _same_kind(a: AbstractValue, b: AbstractValue, name: str) -> bool:
     kinds = {h.kind for v in (a, b) for h in v.holes if h.name == name}
     return len(kinds) == 1
 
 
-def _overlaid(a: Tag | None, b: Tag | None, mask: Bools, scope: Scope) -> Tag:
+def _overlaid(a: Tag | None, b: Tag | None, mask: Bools, scope: PathScope) -> Tag:
     if not isinstance(a, Coord) or not isinstance(b, Coord):
         return Vague("part of the buffer has another kind of content")
     apart = scope.difference(b.base, a.base)

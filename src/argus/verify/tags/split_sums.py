@@ -10,30 +10,30 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from argus.ir.expr import Expr, Sym
-from argus.verify.tags.order_lemmas import Variable
-from argus.verify.tags.scope import Scope
+from argus.verify.tags.order_lemmas import IndependentVariable
+from argus.verify.tags.scope import PathScope
 from argus.verify.tags.sums import Completeness, complete
-from argus.verify.tags.values import Prior, Span, Sum
+from argus.verify.tags.values import CoordinateRange, Prior, ReducedDimension
 
 __all__ = ["contributions", "expressions"]
 
 
-def expressions(sums: Sequence[Sum]) -> list[Expr]:
+def expressions(sums: Sequence[ReducedDimension]) -> list[Expr]:
     """The expressions of the spans of sums, in an order that `contributions` reads."""
     found: list[Expr] = []
     for s in sums:
         for t in s.terms:
-            if isinstance(t, Span):
+            if isinstance(t, CoordinateRange):
                 found += [t.lo, *(trips for _, trips in t.loops)]
                 found += [] if t.hi is None else [t.hi]
     return found
 
 
 def contributions(
-    sums: Sequence[Sum],
+    sums: Sequence[ReducedDimension],
     rewritten: Sequence[Expr],
-    free: Sequence[Variable],
-    scope: Scope,
+    free: Sequence[IndependentVariable],
+    scope: PathScope,
 ) -> list[Completeness]:
     """Completeness of each sum over all blocks.
 
@@ -44,7 +44,7 @@ def contributions(
     over: list[tuple[Sym, Expr]] = [(v.sym, v.count) for v in free]
     found: list[Completeness] = []
     for s in sums:
-        terms: list[Span | Prior] = []
+        terms: list[CoordinateRange | Prior] = []
         for t in s.terms:
             if isinstance(t, Prior):
                 terms.append(t)
@@ -52,6 +52,6 @@ def contributions(
             lo = next(left)
             loops = tuple((sym, next(left)) for sym, _ in t.loops)
             hi = None if t.hi is None else next(left)
-            terms.append(Span(lo, t.size, (*loops, *over), hi))
+            terms.append(CoordinateRange(lo, t.size, (*loops, *over), hi))
         found.append(complete(replace(s, terms=tuple(terms)), scope))
     return found

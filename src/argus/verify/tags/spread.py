@@ -17,14 +17,14 @@ import numpy as np
 from argus.ir.expr import Binary, Const, Expr, Select, Sym, binary, symbols
 from argus.ir.memory import GlobalView
 from argus.verify.tags.loops import close
-from argus.verify.tags.scope import Scope
-from argus.verify.tags.values import Coord, Ints, Tag, Vague, Value
+from argus.verify.tags.scope import PathScope
+from argus.verify.tags.values import AbstractValue, Coord, Ints, Tag, Vague
 
-__all__ = ["Placed", "places", "split"]
+__all__ = ["ViewCoordinates", "places", "split"]
 
 
 @dataclass(frozen=True, eq=False)
-class Placed:
+class ViewCoordinates:
     """A view's elements: per tensor dimension, and per view axis; limits last.
 
     ``axes`` gives names of axes that are no dimension of the tensor (maps);
@@ -34,16 +34,16 @@ class Placed:
     coords: tuple[Tag, ...]
     limits: tuple[tuple[Tag, Expr], ...]
     axes: dict[str, Tag]
-    indices: tuple[Value, ...] = ()
+    indices: tuple[AbstractValue, ...] = ()
 
 
 def places(
     view: GlobalView,
     coordinate: Sequence[Ints],
     gathered: Mapping[str, Tag],
-    scope: Scope,
+    scope: PathScope,
     env: Mapping[str, Expr],
-) -> Placed:
+) -> ViewCoordinates:
     """Where the elements at these tile coordinates are.
 
     ``gathered`` gives each gather symbol the integer that its index tile holds.
@@ -73,11 +73,11 @@ def places(
         for li, (tag, _) in zip(view.limits, limits, strict=True):
             if {s.name for s in symbols(li.value) if s.kind == "axis"} == {f"%{axis}"}:
                 axes[name] = tag
-    return Placed(coords, limits, axes)
+    return ViewCoordinates(coords, limits, axes)
 
 
 def split(
-    e: Expr, arrays: Mapping[str, Ints], scope: Scope, env: Mapping[str, Expr]
+    e: Expr, arrays: Mapping[str, Ints], scope: PathScope, env: Mapping[str, Expr]
 ) -> tuple[Expr, Ints | int] | None:
     """``e`` as base + offsets; None where it is no such sum."""
     if not any(s.name in arrays for s in symbols(e)):
@@ -114,7 +114,7 @@ def split(
 
 
 def _without_constant(
-    base: Expr, offs: Ints | int, scope: Scope
+    base: Expr, offs: Ints | int, scope: PathScope
 ) -> tuple[Expr, Ints | int]:
     """The same sum with the constant of the base among the offsets."""
     poly = scope.poly(base)

@@ -13,26 +13,26 @@ from argus.ir.expr import Const, Expr, binary, evaluate, symbols
 from argus.ir.memory import BarrierAlloc, GlobalTensor, SharedAlloc, SharedView
 from argus.layout import Fragment
 from argus.verify.evidence import OperandElement
-from argus.verify.tags.compare import Outcome, agree
+from argus.verify.tags.compare import Agreement, agree
 from argus.verify.tags.findings import Findings, Where
 from argus.verify.tags.loops import Env, close, number_of
 from argus.verify.tags.memory import Memory
-from argus.verify.tags.scope import Scope
+from argus.verify.tags.scope import PathScope
 from argus.verify.tags.shared_tags import Tagged
 from argus.verify.tags.values import (
     UNNAMED,
+    AbstractValue,
     Compare,
     Coord,
     Ints,
     Shape,
     Tag,
     Vague,
-    Value,
 )
-from argus.verify.tags.world import World
+from argus.verify.tags.world import TagWorld
 from argus.verify.verdict import Verdict
 
-__all__ = ["State", "Stored"]
+__all__ = ["Stored", "WalkState"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,29 +43,31 @@ class Stored:
     tensor: GlobalTensor
     coords: tuple[Tag, ...]
     limits: tuple[tuple[Tag, Expr], ...]
-    scope: Scope
+    scope: PathScope
     role: str
     atomic: bool
-    value: Value
+    value: AbstractValue
     lets: Mapping[str, Expr]
-    indices: tuple[Value, ...] = ()
+    indices: tuple[AbstractValue, ...] = ()
     """Elements of the index tiles that chose the rows."""
     mask: tuple[Compare, ...] | None = None
     """Conditions under which an element is stored; () where they are not known."""
 
 
 @dataclass(eq=False)
-class State:
+class WalkState:
     """A role (or the code of a kernel without roles) being walked."""
 
-    world: World
+    world: TagWorld
     findings: Findings
     memory: Memory
-    scope: Scope
+    scope: PathScope
     env: Env
     role: str
     threads: int
-    values: dict[o.Tile, Value] = field(default_factory=dict[o.Tile, Value])
+    values: dict[o.Tile, AbstractValue] = field(
+        default_factory=dict[o.Tile, AbstractValue]
+    )
     tagged: list[Tagged] = field(default_factory=list[Tagged])
     """Components that this role gave to shared tiles of which others wrote the data."""
     waits: dict[BarrierAlloc, Expr] = field(default_factory=dict[BarrierAlloc, Expr])
@@ -85,7 +87,7 @@ class State:
 
     # ------------------------------------------------------------------- tiles
 
-    def get(self, tile: o.Tile) -> Value:
+    def get(self, tile: o.Tile) -> AbstractValue:
         """What is known of a tile."""
         return self.values[tile]
 
@@ -110,19 +112,19 @@ class State:
         layout = self.layout(tile)
         return (layout.num_threads, layout.num_regs)
 
-    def vague(self, tile: o.Tile, reason: str) -> Value:
+    def vague(self, tile: o.Tile, reason: str) -> AbstractValue:
         """A tile of which nothing is known: each of its dimensions for the reason."""
         names = [d for d in tile.dims if d is not None]
-        return Value(self.shape(tile), dict.fromkeys(names, Vague(reason)))
+        return AbstractValue(self.shape(tile), dict.fromkeys(names, Vague(reason)))
 
     def renamed(
         self,
-        value: Value,
+        value: AbstractValue,
         source: o.Tile,
         result: o.Tile,
         axes: Sequence[int],
         span: Span,
-    ) -> Value:
+    ) -> AbstractValue:
         """Components under the names that the result's axes have.
 
         A renamed axis may begin at another whole tile: its coordinate is known up to a
@@ -179,7 +181,7 @@ class State:
 
     # -------------------------------------------------------------- obligations
 
-    def where(self, span: Span, scope: Scope | None = None) -> Where:
+    def where(self, span: Span, scope: PathScope | None = None) -> Where:
         """This role at a line."""
         return Where(self.role, scope or self.scope, span)
 
@@ -188,7 +190,7 @@ class State:
         rule: str,
         claim: str,
         span: Span,
-        outcome: Outcome,
+        outcome: Agreement,
         message: str = "",
         label: str = "",
         operands: Sequence[OperandElement] = (),

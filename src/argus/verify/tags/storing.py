@@ -11,24 +11,24 @@ from argus.ir.expr import Expr, binary
 from argus.ir.memory import GlobalView
 from argus.verify.evidence import OperandElement
 from argus.verify.tags.accumulation import EXTRA, RUNNING, partly
-from argus.verify.tags.compare import Outcome, agree, unknown, value_of, within
+from argus.verify.tags.compare import Agreement, agree, unknown, value_of, within
 from argus.verify.tags.findings import operand
 from argus.verify.tags.lanes import lane_sums, lane_union
 from argus.verify.tags.masks import excludes
 from argus.verify.tags.shifts import shift_of
-from argus.verify.tags.spread import Placed
-from argus.verify.tags.state import State, Stored
+from argus.verify.tags.spread import ViewCoordinates
+from argus.verify.tags.state import Stored, WalkState
 from argus.verify.tags.sums import complete
 from argus.verify.tags.values import (
+    AbstractValue,
     Bools,
     Compare,
     Coord,
     Hole,
     Loaded,
-    Sum,
+    ReducedDimension,
     Tag,
     Vague,
-    Value,
     moved,
 )
 from argus.verify.verdict import Verdict
@@ -37,11 +37,11 @@ __all__ = ["check_store"]
 
 
 def check_store(
-    state: State,
+    state: WalkState,
     op: o.StoreGlobal | o.CopyOut,
     view: GlobalView,
-    placed: Placed,
-    value: Value,
+    placed: ViewCoordinates,
+    value: AbstractValue,
     mask: tuple[Compare, ...] | None,
     who: Bools | None,
     part: int = 0,
@@ -71,7 +71,9 @@ def check_store(
         _complete(state, op, value)
     _shift(state, op, value)
     for name in value.sets:
-        outcome = Outcome(Verdict.REFUTED, "enumeration", "", state.scope.some_point())
+        outcome = Agreement(
+            Verdict.REFUTED, "enumeration", "", state.scope.some_point()
+        )
         state.report(
             "AG0308", f"the stored sum over {name} is complete", op.span, outcome
         )
@@ -106,7 +108,9 @@ def _line(tag: Tag, who: Bools) -> Tag:
             return tag
 
 
-def _only(placed: Placed, value: Value, who: Bools) -> tuple[Placed, Value]:
+def _only(
+    placed: ViewCoordinates, value: AbstractValue, who: Bools
+) -> tuple[ViewCoordinates, AbstractValue]:
     """The elements of those that store, as one row."""
 
     def line(tag: Tag) -> Tag:
@@ -114,13 +118,13 @@ def _only(placed: Placed, value: Value, who: Bools) -> tuple[Placed, Value]:
 
     count = int(who.sum())
 
-    def flat(v: Value) -> Value:
+    def flat(v: AbstractValue) -> AbstractValue:
         return moved(
             v, (1, count), lambda a: np.broadcast_to(a, who.shape)[who][None, :]
         )
 
     return (
-        Placed(
+        ViewCoordinates(
             tuple(line(c) for c in placed.coords),
             tuple((line(t), e) for t, e in placed.limits),
             {n: line(t) for n, t in placed.axes.items()},
@@ -131,11 +135,11 @@ def _only(placed: Placed, value: Value, who: Bools) -> tuple[Placed, Value]:
 
 
 def _identity(
-    state: State,
+    state: WalkState,
     op: o.StoreGlobal | o.CopyOut,
     name: str,
     tag: Tag,
-    value: Value,
+    value: AbstractValue,
     gathered: bool = False,
 ) -> None:
     mine = value.tags.get(name)
@@ -161,11 +165,11 @@ def _identity(
 
 
 def _padding(
-    state: State,
+    state: WalkState,
     op: o.StoreGlobal | o.CopyOut,
     view: GlobalView,
-    placed: Placed,
-    value: Value,
+    placed: ViewCoordinates,
+    value: AbstractValue,
     hole: Hole,
     mask: tuple[Compare, ...] | None,
 ) -> None:
@@ -186,12 +190,12 @@ def _padding(
 
 
 def _skipped(
-    state: State,
+    state: WalkState,
     view: GlobalView,
-    placed: Placed,
+    placed: ViewCoordinates,
     hole: Hole,
     mask: tuple[Compare, ...] | None,
-) -> Outcome:
+) -> Agreement:
     scope = state.scope
     conditions: list[tuple[Tag, Expr]] = [
         (tag, state.close(extent))
@@ -209,15 +213,15 @@ def _skipped(
             continue
         same = agree(hole.where, tag, scope).proved
         if same and _at_most(state, extent, hole.extent):
-            return Outcome(Verdict.PROVED, "normal form")
+            return Agreement(Verdict.PROVED, "normal form")
         if not same and _implied(state, hole, tag, extent):
-            return Outcome(Verdict.PROVED, "normal form")
+            return Agreement(Verdict.PROVED, "normal form")
     if mask is not None and excludes(state, mask, hole):
-        return Outcome(Verdict.PROVED, "normal form")
+        return Agreement(Verdict.PROVED, "normal form")
     return _reaches(state, hole, conditions)
 
 
-def _implied(state: State, hole: Hole, tag: Tag, extent: Expr) -> bool:
+def _implied(state: WalkState, hole: Hole, tag: Tag, extent: Expr) -> bool:
     """Whether where < hole.extent follows from 0 <= tag < extent: where = tag + c."""
     where = hole.where
     if not isinstance(where, Coord) or not isinstance(tag, Coord):
@@ -230,11 +234,13 @@ def _implied(state: State, hole: Hole, tag: Tag, extent: Expr) -> bool:
     return state.scope.all_hold((binary(">=", c, 0), last)).verdict is Verdict.PROVED
 
 
-def _at_most(state: State, a: Expr, b: Expr) -> bool:
+def _at_most(state: WalkState, a: Expr, b: Expr) -> bool:
     return a == b or state.scope.holds(binary("<=", a, b))
 
 
-def _reaches(state: State, hole: Hole, conditions: list[tuple[Tag, Expr]]) -> Outcome:
+def _reaches(
+    state: WalkState, hole: Hole, conditions: list[tuple[Tag, Expr]]
+) -> Agreement:
     """A point where an element of the hole meets every condition of the store."""
     empty = within(hole.where, hole.extent, state.scope)
     if empty.proved or empty.verdict is Verdict.UNKNOWN:
@@ -264,19 +270,19 @@ def _reaches(state: State, hole: Hole, conditions: list[tuple[Tag, Expr]]) -> Ou
         if reached.any():
             where = np.unravel_index(int(np.argmax(reached)), reached.shape)
             element = tuple(int(x) for x in where)
-            return Outcome(Verdict.REFUTED, "admissible sizes", "", model, element)
-    return Outcome(
+            return Agreement(Verdict.REFUTED, "admissible sizes", "", model, element)
+    return Agreement(
         Verdict.UNKNOWN, "", f"whether elements outside {hole.what} are stored"
     )
 
 
-def _complete(state: State, op: o.AnyOp, value: Value) -> None:
+def _complete(state: WalkState, op: o.AnyOp, value: AbstractValue) -> None:
     for name, several in value.sums.items():
         for s in several:
             _whole(state, op, value, name, s)
 
 
-def _accumulators(state: State, op: o.AnyOp, value: Value) -> Value:
+def _accumulators(state: WalkState, op: o.AnyOp, value: AbstractValue) -> AbstractValue:
     """The value with its sums per element as sums, where all elements have seen alike.
 
     Else one that is stored is a part, of which only all together may be complete.
@@ -302,7 +308,7 @@ def _accumulators(state: State, op: o.AnyOp, value: Value) -> Value:
     return replace(value, sums=found_sums, lanes={})
 
 
-def _shift(state: State, op: o.AnyOp, value: Value) -> None:
+def _shift(state: WalkState, op: o.AnyOp, value: AbstractValue) -> None:
     """What is stored is not relative to a maximum over a part of its row."""
     shift = shift_of(state.scope, value)
     if shift is None or (value.row is not None and value.shift is None):
@@ -310,7 +316,7 @@ def _shift(state: State, op: o.AnyOp, value: Value) -> None:
     exact = not shift.lost and all(t.row.exact for t in shift.terms)
     outcome = unknown(shift.lost or "a number of a part of the row is left in it")
     if exact:
-        outcome = Outcome(
+        outcome = Agreement(
             Verdict.REFUTED, "normal form", "", state.scope.some_point(), (0, 0)
         )
     names = {n for t in shift.terms for n, _ in t.row.over}
@@ -326,7 +332,9 @@ def _shift(state: State, op: o.AnyOp, value: Value) -> None:
     )
 
 
-def _whole(state: State, op: o.AnyOp, value: Value, name: str, s: Sum) -> None:
+def _whole(
+    state: WalkState, op: o.AnyOp, value: AbstractValue, name: str, s: ReducedDimension
+) -> None:
     """One sum, or maximum, that is stored has seen all that it is over."""
     found = complete(s, state.scope)
     times = f"{found.times} times" if found.times else "never"

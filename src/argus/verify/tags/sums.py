@@ -15,11 +15,11 @@ from typing import assert_never
 import numpy as np
 
 from argus.ir.expr import Binary, Const, Expr, Select, Sym, binary
-from argus.verify.tags.compare import Outcome, unknown
+from argus.verify.tags.compare import Agreement, unknown
 from argus.verify.tags.sampling import Points
-from argus.verify.tags.scope import Scope
+from argus.verify.tags.scope import PathScope
 from argus.verify.tags.signs import minimands
-from argus.verify.tags.values import Prior, Span, Sum
+from argus.verify.tags.values import CoordinateRange, Prior, ReducedDimension
 from argus.verify.verdict import Verdict
 
 __all__ = ["Completeness", "added", "complete", "least", "over_loop", "whole"]
@@ -31,14 +31,16 @@ _MOST, _MOST_TERMS = 4096, 1 << 16
 class Completeness:
     """Whether [0, extent) was seen exactly once; a coordinate that was not."""
 
-    outcome: Outcome
+    outcome: Agreement
     rule: str = "AG0308"
     coordinate: int = 0
     times: int = 0
     why: str = ""
 
 
-def added(scope: Scope, a: tuple[Sum, ...], b: tuple[Sum, ...]) -> tuple[Sum, ...]:
+def added(
+    scope: PathScope, a: tuple[ReducedDimension, ...], b: tuple[ReducedDimension, ...]
+) -> tuple[ReducedDimension, ...]:
     """The sum of two sums over one dimension."""
     if len(a) != 1 or len(b) != 1 or (whole(scope, a) and whole(scope, b)):
         return (*a, *(s for s in b if s not in a))
@@ -46,7 +48,7 @@ def added(scope: Scope, a: tuple[Sum, ...], b: tuple[Sum, ...]) -> tuple[Sum, ..
     # A limit that a mask gives to one part is one for the whole.
     extent = least(x, y)
     return (
-        Sum(
+        ReducedDimension(
             extent,
             (*a[0].terms, *b[0].terms),
             a[0].fn,
@@ -65,27 +67,27 @@ def least(a: Expr, b: Expr) -> Expr:
     return found
 
 
-def whole(scope: Scope, several: Sequence[Sum]) -> bool:
+def whole(scope: PathScope, several: Sequence[ReducedDimension]) -> bool:
     """Whether nothing is missing in a sum, whichever of the several it is."""
     return all(complete(s, scope).outcome.proved for s in several)
 
 
 def over_loop(
-    terms: Sequence[Span | Prior], loop: int, sym: Sym, trips: Expr
-) -> tuple[Span | Prior, ...]:
+    terms: Sequence[CoordinateRange | Prior], loop: int, sym: Sym, trips: Expr
+) -> tuple[CoordinateRange | Prior, ...]:
     """What a loop has added after all iterations, its own prior left out."""
-    found: list[Span | Prior] = []
+    found: list[CoordinateRange | Prior] = []
     for t in terms:
         match t:
             case Prior(loop=number):
                 if number != loop:
                     found.append(t)
-            case Span():
+            case CoordinateRange():
                 found.append(replace(t, loops=(*t.loops, (sym, trips))))
     return tuple(found)
 
 
-def complete(s: Sum, scope: Scope) -> Completeness:
+def complete(s: ReducedDimension, scope: PathScope) -> Completeness:
     """Whether a sum has seen each coordinate of [0, extent) exactly once.
 
     A maximum: at least once. Coordinates outside do not exist; that they add nothing is
@@ -98,11 +100,11 @@ def complete(s: Sum, scope: Scope) -> Completeness:
     return found
 
 
-def _complete(s: Sum, scope: Scope) -> Completeness:
+def _complete(s: ReducedDimension, scope: PathScope) -> Completeness:
     if s.flaw is None:
         return _counted(s, scope)
     if s.flaw.certain:
-        outcome = Outcome(Verdict.REFUTED, "normal form", "", scope.some_point())
+        outcome = Agreement(Verdict.REFUTED, "normal form", "", scope.some_point())
         return Completeness(outcome, why=s.flaw.text)
     # A coordinate that is missing is missing whatever was done to the others.
     found = _counted(s, scope) if s.terms else Completeness(unknown(s.flaw.text))
@@ -111,20 +113,22 @@ def _complete(s: Sum, scope: Scope) -> Completeness:
     return Completeness(unknown(s.flaw.text), why=s.flaw.text)
 
 
-def _counted(s: Sum, scope: Scope) -> Completeness:
+def _counted(s: ReducedDimension, scope: PathScope) -> Completeness:
     if any(isinstance(t, Prior) for t in s.terms):
         model = scope.some_point()
         return Completeness(
-            Outcome(Verdict.REFUTED, "normal form", "", model), coordinate=0
+            Agreement(Verdict.REFUTED, "normal form", "", model), coordinate=0
         )
-    spans = [t for t in s.terms if isinstance(t, Span)]
+    spans = [t for t in s.terms if isinstance(t, CoordinateRange)]
     counted = _count(spans, s, scope)
     if counted is not None:
         return counted
     return Completeness(_chain(spans, s, scope))
 
 
-def _count(spans: list[Span], s: Sum, scope: Scope) -> Completeness | None:
+def _count(
+    spans: list[CoordinateRange], s: ReducedDimension, scope: PathScope
+) -> Completeness | None:
     """A coordinate seen not once (of a maximum: never) at some admissible point."""
     extent = s.extent
     points = scope.points
@@ -150,12 +154,14 @@ def _count(spans: list[Span], s: Sum, scope: Scope) -> Completeness | None:
         if len(wrong):
             at = int(wrong[0])
             rule = "AG0309" if seen[at] > 1 else "AG0308"
-            outcome = Outcome(Verdict.REFUTED, "admissible sizes", "", model)
+            outcome = Agreement(Verdict.REFUTED, "admissible sizes", "", model)
             return Completeness(outcome, rule, at, int(seen[at]))
     return None
 
 
-def _add(span: Span, model: dict[str, int], seen: np.ndarray, scope: Scope) -> bool:
+def _add(
+    span: CoordinateRange, model: dict[str, int], seen: np.ndarray, scope: PathScope
+) -> bool:
     """Count a span for all values of its loops; False where it cannot be evaluated."""
     world = scope.world
     points = Points(
@@ -190,7 +196,9 @@ def _add(span: Span, model: dict[str, int], seen: np.ndarray, scope: Scope) -> b
     return True
 
 
-def _chain(spans: list[Span], s: Sum, scope: Scope) -> Outcome:
+def _chain(
+    spans: list[CoordinateRange], s: ReducedDimension, scope: PathScope
+) -> Agreement:
     """Lay the spans end to end from 0 to at least the extent."""
     pieces: list[tuple[Expr, Expr]] = []
     extent = s.extent
@@ -207,13 +215,15 @@ def _chain(spans: list[Span], s: Sum, scope: Scope) -> Outcome:
         pieces.remove(found)
         at = found[1]
     decided = scope.decide(binary(">=", at, extent))
-    return Outcome(decided.verdict, decided.method, decided.reason, decided.model)
+    return Agreement(decided.verdict, decided.method, decided.reason, decided.model)
 
 
-def _side_by_side(spans: list[Span], scope: Scope) -> list[Span]:
+def _side_by_side(
+    spans: list[CoordinateRange], scope: PathScope
+) -> list[CoordinateRange]:
     """The spans, those that continue each other in every iteration put together."""
     left = list(spans)
-    found: list[Span] = []
+    found: list[CoordinateRange] = []
     while left:
         span = left.pop(0)
         while True:
@@ -229,12 +239,14 @@ def _side_by_side(spans: list[Span], scope: Scope) -> list[Span]:
     return found
 
 
-def _follows(a: Span, b: Span, scope: Scope) -> bool:
+def _follows(a: CoordinateRange, b: CoordinateRange, scope: PathScope) -> bool:
     alike = a.loops == b.loops and a.hi == b.hi
     return alike and scope.difference(b.lo, a.lo) == a.size
 
 
-def _continues(piece: tuple[Expr, Expr], at: Expr, s: Sum, scope: Scope) -> bool:
+def _continues(
+    piece: tuple[Expr, Expr], at: Expr, s: ReducedDimension, scope: PathScope
+) -> bool:
     if scope.equal(piece[0], at).verdict is Verdict.PROVED:
         return True
     lo, hi = piece
@@ -245,7 +257,9 @@ def _continues(piece: tuple[Expr, Expr], at: Expr, s: Sum, scope: Scope) -> bool
     )
 
 
-def _joined(span: Span, s: Sum, scope: Scope) -> tuple[Expr, Expr] | None:
+def _joined(
+    span: CoordinateRange, s: ReducedDimension, scope: PathScope
+) -> tuple[Expr, Expr] | None:
     """A span over its loops as one [lo, hi), where iterations continue each other."""
     extent = s.extent
     lo: Expr = span.lo
@@ -287,7 +301,7 @@ def _joined(span: Span, s: Sum, scope: Scope) -> tuple[Expr, Expr] | None:
 
 
 def _covered(
-    lo: Expr, size: Expr, sym: Sym, trips: Expr, scope: Scope
+    lo: Expr, size: Expr, sym: Sym, trips: Expr, scope: PathScope
 ) -> tuple[Expr, Expr] | None:
     """[lo, hi) of parts that each begin in the one before or next to it."""
     world = scope.world
@@ -309,7 +323,7 @@ def _covered(
     return None
 
 
-def _without_choice(span: Span, scope: Scope) -> list[tuple[Sym, Expr]]:
+def _without_choice(span: CoordinateRange, scope: PathScope) -> list[tuple[Sym, Expr]]:
     """The loops, where only one iteration of one of them counts: that one left out.
 
     Such is a value that only the block with ``v == c`` adds: (.., [v == c]), (v, n).
@@ -337,7 +351,7 @@ def _without_choice(span: Span, scope: Scope) -> list[tuple[Sym, Expr]]:
 
 
 def _continued(
-    lo: Expr, end: Expr, sym: Sym, trips: Expr, extent: Expr, scope: Scope
+    lo: Expr, end: Expr, sym: Sym, trips: Expr, extent: Expr, scope: PathScope
 ) -> Expr | None:
     """Where parts of different lengths end, if each begins where the one before ends.
 

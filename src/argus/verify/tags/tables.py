@@ -15,16 +15,16 @@ from dataclasses import dataclass
 
 from argus.ir.expr import Const, Expr, Sym, binary
 from argus.verify.decide import prove
-from argus.verify.tags.compare import Outcome, agree, unknown
+from argus.verify.tags.compare import Agreement, agree, unknown
 from argus.verify.tags.scope import PROOF_MS
-from argus.verify.tags.state import State, Stored
+from argus.verify.tags.state import Stored, WalkState
 from argus.verify.tags.values import Coord, Loaded, Tag, Vague
-from argus.verify.tags.world import Element, World
+from argus.verify.tags.world import LoadedScalar, TagWorld
 from argus.verify.verdict import Verdict
 
 __all__ = ["apart"]
 
-_PROVED = Outcome(Verdict.PROVED, "normal form")
+_PROVED = Agreement(Verdict.PROVED, "normal form")
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class _Row:
     facts: tuple[Expr, ...]
 
 
-def apart(state: State, stored: Stored) -> Outcome:
+def apart(state: WalkState, stored: Stored) -> Agreement:
     """Whether different entries write different elements; proved without a table."""
     worst = _PROVED
     for coord, extent in zip(stored.coords, stored.tensor.shape, strict=True):
@@ -45,7 +45,9 @@ def apart(state: State, stored: Stored) -> Outcome:
     return worst
 
 
-def _apart(state: State, stored: Stored, coord: Tag, limits: list[Expr]) -> Outcome:
+def _apart(
+    state: WalkState, stored: Stored, coord: Tag, limits: list[Expr]
+) -> Agreement:
     world = state.world
     match coord:
         case Loaded(table=table, at=(inner,)):
@@ -79,19 +81,19 @@ def _masked(stored: Stored, table: str, at: Tag) -> list[Expr]:
     ]
 
 
-def _entries(world: World, several: list[Expr]) -> dict[str, str]:
+def _entries(world: TagWorld, several: list[Expr]) -> dict[str, str]:
     """Symbols of table entries in expressions, with the names of their tables."""
     found: dict[str, str] = {}
     for e in several:
         for s in world.all_symbols(e):
             meaning = world.meanings.get(s.name)
-            if isinstance(meaning, Element):
+            if isinstance(meaning, LoadedScalar):
                 found[s.name] = meaning.tensor
     return found
 
 
 def _pair(
-    world: World,
+    world: TagWorld,
     base: Expr,
     tables: dict[str, str],
     low: Expr,
@@ -120,8 +122,8 @@ def _entry(table: str, which: str) -> Sym:
 
 
 def _decided(
-    world: World, tables: tuple[str, ...], first: _Row, second: _Row
-) -> Outcome:
+    world: TagWorld, tables: tuple[str, ...], first: _Row, second: _Row
+) -> Agreement:
     facts = [*first.facts, *second.facts]
     stated = False
     for given in world.paired:
@@ -137,7 +139,7 @@ def _decided(
     if stated:
         found = prove(goal, [*world.facts, *facts], timeout_ms=PROOF_MS)
         if found.verdict is Verdict.PROVED:
-            return Outcome(found.verdict, found.method)
+            return Agreement(found.verdict, found.method)
     names = " and ".join(tables)
     return unknown(
         f"whether different entries of {names} name different rows; "

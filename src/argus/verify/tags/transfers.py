@@ -21,16 +21,17 @@ from argus.ir.placement import TmaBox, TmaPlan, VectorPlan
 from argus.ir.program import CLUSTER_RANK
 from argus.isa.boxes import box_offsets
 from argus.verify.tags.alignment import check_box, check_vectors
-from argus.verify.tags.compare import Outcome
+from argus.verify.tags.compare import Agreement
 from argus.verify.tags.loads import elements, loaded
-from argus.verify.tags.memory import Write
+from argus.verify.tags.memory import StageWrite
 from argus.verify.tags.operands import inside_stage, read_stage, stage_exists
 from argus.verify.tags.shared_tags import without
 from argus.verify.tags.slots import overlay, scatter, slots_of
-from argus.verify.tags.spread import Placed
-from argus.verify.tags.state import State
+from argus.verify.tags.spread import ViewCoordinates
+from argus.verify.tags.state import WalkState
 from argus.verify.tags.storing import check_store
 from argus.verify.tags.values import (
+    AbstractValue,
     Bools,
     Coord,
     Ints,
@@ -38,7 +39,6 @@ from argus.verify.tags.values import (
     Loaded,
     Tag,
     Vague,
-    Value,
 )
 from argus.verify.verdict import Verdict
 
@@ -49,7 +49,7 @@ __all__ = ["copy_in", "copy_out", "load_global", "load_shared", "store_global",
 # -------------------------------------------------------------------- registers
 
 
-def load_global(state: State, op: o.LoadGlobal) -> Value:
+def load_global(state: WalkState, op: o.LoadGlobal) -> AbstractValue:
     """The value of a tile loaded from global memory."""
     table = state.table(op.result)
     coordinate = [table[:, :, i].astype(np.int64) for i in range(table.shape[2])]
@@ -65,7 +65,7 @@ def load_global(state: State, op: o.LoadGlobal) -> Value:
     return value
 
 
-def store_global(state: State, op: o.StoreGlobal) -> None:
+def store_global(state: WalkState, op: o.StoreGlobal) -> None:
     """A register tile to global memory."""
     table = state.table(op.src)
     coordinate = [table[:, :, i].astype(np.int64) for i in range(table.shape[2])]
@@ -80,7 +80,7 @@ def store_global(state: State, op: o.StoreGlobal) -> None:
     check_store(state, op, op.view, placed, value, mask, who)
 
 
-def load_shared(state: State, op: o.LoadShared) -> Value:
+def load_shared(state: WalkState, op: o.LoadShared) -> AbstractValue:
     """The value of a tile read by ld.shared or ldmatrix."""
     if op.plan is None:
         return state.vague(op.result, "a load without a plan")
@@ -94,7 +94,7 @@ def load_shared(state: State, op: o.LoadShared) -> Value:
     return replace(value, mask=None)
 
 
-def store_shared(state: State, op: o.StoreShared) -> None:
+def store_shared(state: WalkState, op: o.StoreShared) -> None:
     """A register tile to shared memory."""
     if op.plan is None:
         return
@@ -113,7 +113,7 @@ def store_shared(state: State, op: o.StoreShared) -> None:
 
 
 def _check_vector_slots(
-    state: State, op: o.AnyOp, plan: VectorPlan, offsets: Ints, view: SharedView
+    state: WalkState, op: o.AnyOp, plan: VectorPlan, offsets: Ints, view: SharedView
 ) -> None:
     """The elements of one vector access lie behind each other, aligned."""
     if "matrix" in plan.instruction or plan.width == 1:
@@ -131,7 +131,7 @@ def _check_vector_slots(
         "AG0320",
         "vector accesses to shared memory are aligned and contiguous",
         op.span,
-        Outcome(verdict, "enumeration", "", state.scope.some_point()),
+        Agreement(verdict, "enumeration", "", state.scope.some_point()),
         "a vector access to shared memory that is not aligned or not contiguous",
         f"{plan.width} elements at once",
     )
@@ -140,7 +140,7 @@ def _check_vector_slots(
 # ----------------------------------------------------------------------- copies
 
 
-def copy_in(state: State, op: o.CopyAsync) -> None:
+def copy_in(state: WalkState, op: o.CopyAsync) -> None:
     """An asynchronous copy into shared memory."""
     match op.plan:
         case TmaPlan():
@@ -151,7 +151,7 @@ def copy_in(state: State, op: o.CopyAsync) -> None:
             return
 
 
-def _cp_async(state: State, op: o.CopyAsync, plan: VectorPlan) -> None:
+def _cp_async(state: WalkState, op: o.CopyAsync, plan: VectorPlan) -> None:
     offsets = slots_of(plan, op.dst)
     if offsets is None:
         _symbolic_origin(state, op)
@@ -170,9 +170,9 @@ def _cp_async(state: State, op: o.CopyAsync, plan: VectorPlan) -> None:
     _write(state, op, op.dst, scatter(value, slots, _slots(op.dst), who))
 
 
-def _tma_in(state: State, op: o.CopyAsync, plan: TmaPlan) -> None:
+def _tma_in(state: WalkState, op: o.CopyAsync, plan: TmaPlan) -> None:
     stage_exists(state, op, op.dst)
-    content: Value | None = None
+    content: AbstractValue | None = None
     ranks = range(plan.multicast) if plan.multicast > 1 else (None,)
     for rank in ranks:
         for box in plan.boxes:
@@ -180,7 +180,7 @@ def _tma_in(state: State, op: o.CopyAsync, plan: TmaPlan) -> None:
             if part is None:
                 return
             slots, coords = part
-            placed = Placed(coords, (), {})
+            placed = ViewCoordinates(coords, (), {})
             made = loaded(state, op.src, placed, slots.shape, 0.0, op)
             laid = scatter(made, slots, _slots(op.dst))
             content = overlay(content, laid, state.scope)
@@ -188,7 +188,7 @@ def _tma_in(state: State, op: o.CopyAsync, plan: TmaPlan) -> None:
         _write(state, op, op.dst, content)
 
 
-def copy_out(state: State, op: o.CopyOut) -> None:
+def copy_out(state: WalkState, op: o.CopyOut) -> None:
     """A TMA store: each box is compared with the coordinates it goes to."""
     if op.plan is None:
         return
@@ -201,13 +201,15 @@ def copy_out(state: State, op: o.CopyOut) -> None:
         if value is None:
             # It is stored nonetheless: coverage asks where, not what.
             unknown = Vague("what is read is not known")
-            value = Value(slots.shape, dict.fromkeys(op.dst.tensor.dims, unknown))
-        placed = Placed(coords, (), {})
+            value = AbstractValue(
+                slots.shape, dict.fromkeys(op.dst.tensor.dims, unknown)
+            )
+        placed = ViewCoordinates(coords, (), {})
         check_store(state, op, op.dst, placed, value, None, None, number)
 
 
 def _box(
-    state: State,
+    state: WalkState,
     op: o.CopyAsync | o.CopyOut,
     plan: TmaPlan,
     box: TmaBox,
@@ -237,10 +239,12 @@ def _box(
     return offsets // size, coords
 
 
-def _write(state: State, op: o.AnyOp, view: SharedView, content: Value) -> None:
+def _write(
+    state: WalkState, op: o.AnyOp, view: SharedView, content: AbstractValue
+) -> None:
     state.tagged = without(state.tagged, {view.alloc})
     state.memory.write(
-        Write(
+        StageWrite(
             op,
             view.alloc,
             state.stage(view),
@@ -259,16 +263,16 @@ def _slots(view: SharedView) -> int:
     return count
 
 
-def _symbolic_origin(state: State, op: o.AnyOp) -> None:
+def _symbolic_origin(state: WalkState, op: o.AnyOp) -> None:
     state.report(
         "AG0390",
         "the place in shared memory is known",
         op.span,
-        Outcome(Verdict.UNKNOWN, "", "a view with a symbolic origin"),
+        Agreement(Verdict.UNKNOWN, "", "a view with a symbolic origin"),
     )
 
 
-def load_scalar(state: State, op: o.LoadScalar) -> None:
+def load_scalar(state: WalkState, op: o.LoadScalar) -> None:
     """A single element is read without a mask: its coordinates must be inside."""
     for coord, extent, name in zip(
         op.coords, op.tensor.shape, op.tensor.dims, strict=True
@@ -281,7 +285,7 @@ def load_scalar(state: State, op: o.LoadScalar) -> None:
             "AG0312",
             f"the element read from {op.tensor.name} exists along {name}",
             op.span,
-            Outcome(decided.verdict, decided.method, decided.reason, decided.model),
+            Agreement(decided.verdict, decided.method, decided.reason, decided.model),
             f"an element outside {op.tensor.name} is read",
             f"{name} is outside of {op.tensor.name}",
         )

@@ -10,8 +10,8 @@ one stage of shared memory. Data are moved by indexing these arrays, exactly as 
 hardware moves elements.
 
 Besides its tag a value knows which of its elements may lie outside their tensor
-(:class:`Hole`), which coordinates it is a sum over (:class:`Span`), and what integer or
-condition it holds where the program computes with indices.
+(:class:`Hole`), which coordinates it is a sum over (:class:`CoordinateRange`), and what
+integer or condition it holds where the program computes with indices.
 
 Nothing here decides anything; expressions are compared in `scope.py`.
 """
@@ -68,7 +68,7 @@ Kind = float | Literal["data", "junk"]
 """What a group of elements holds: one known number, data, or arbitrary bits."""
 
 UNNAMED = -1
-"""In `Value.loose`: the axis along which the coordinate runs has no name any more."""
+"""In `AbstractValue.loose`: the axis along which a coordinate runs has no name now."""
 MASKED = 1e29
 """Magnitude from which a number stands for infinity in masks (-1e30 before exp)."""
 
@@ -98,7 +98,7 @@ class Compare:
 
 
 @dataclass(frozen=True)
-class Span:
+class CoordinateRange:
     """Coordinates [lo, lo + size), once each, for all values of the ``loops``.
 
     ``loops`` pairs an iteration symbol with its number of iterations. Those from ``hi``
@@ -130,7 +130,7 @@ class Flaw:
 
 
 @dataclass(frozen=True)
-class Sum:
+class ReducedDimension:
     """The coordinates of one dimension that a sum, or another reduction, has seen.
 
     ``terms`` are disjoint where the sum is right; ``extent`` is that of the dimension.
@@ -138,7 +138,7 @@ class Sum:
     """
 
     extent: Expr
-    terms: tuple[Span | Prior, ...]
+    terms: tuple[CoordinateRange | Prior, ...]
     fn: str = "sum"
     once: bool = True
     flaw: Flaw | None = None
@@ -153,7 +153,7 @@ class Sets:
 
     ids: Ints
     table: Ints
-    terms: tuple[Span | Prior, ...]
+    terms: tuple[CoordinateRange | Prior, ...]
     once: bool = True
     flaw: Flaw | None = None
 
@@ -167,14 +167,14 @@ class Lane:
     """
 
     offs: Ints
-    terms: tuple[Span | Prior, ...]
+    terms: tuple[CoordinateRange | Prior, ...]
     fn: str = "sum"
     once: bool = True
     flaw: Flaw | None = None
 
 
 @dataclass(frozen=True)
-class Row:
+class RowStatistic:
     """A number per row that depends on only a part of a dimension: a partial maximum.
 
     It is what operation ``op`` computes in the iterations ``at`` of the loops around
@@ -185,15 +185,15 @@ class Row:
     op: int
     at: tuple[Expr, ...]
     dims: frozenset[str] = frozenset()
-    over: tuple[tuple[str, tuple[Sum, ...]], ...] = ()
+    over: tuple[tuple[str, tuple[ReducedDimension, ...]], ...] = ()
     exact: bool = True
 
 
 @dataclass(frozen=True)
-class Term:
+class RowTerm:
     """``times`` * ``row`` * factors to their powers; factors are uniform scalars."""
 
-    row: Row
+    row: RowStatistic
     factors: tuple[tuple[str, int], ...]
     times: float
 
@@ -207,14 +207,14 @@ class Shift:
     which it depends is not known.
     """
 
-    terms: tuple[Term, ...] = ()
+    terms: tuple[RowTerm, ...] = ()
     exp: bool = False
     pure: bool = False
     lost: str = ""
 
 
 @dataclass(frozen=True, eq=False)
-class Value:
+class AbstractValue:
     """What is known of every element of a tile or stage.
 
     ``kind`` describes the elements that exist. ``number`` is the value of an integer
@@ -228,7 +228,9 @@ class Value:
     kind: Kind = "data"
     number: Tag | None = None
     mask: tuple[Compare, ...] | None = None
-    sums: dict[str, tuple[Sum, ...]] = field(default_factory=dict[str, tuple[Sum, ...]])
+    sums: dict[str, tuple[ReducedDimension, ...]] = field(
+        default_factory=dict[str, tuple[ReducedDimension, ...]]
+    )
     sets: dict[str, Sets] = field(default_factory=dict[str, Sets])
     lanes: dict[str, Lane] = field(default_factory=dict[str, Lane])
     extents: dict[str, Expr] = field(default_factory=dict[str, Expr])
@@ -239,13 +241,13 @@ class Value:
     """Coordinates from here on are masked out by the author, for every element."""
     ends: dict[str, Expr] = field(default_factory=dict[str, Expr])
     """Coordinates from here on were not loaded: the author's slice ends there."""
-    row: Row | None = None
+    row: RowStatistic | None = None
     """Set where the value itself is a maximum or minimum, as ``sums`` says of what."""
     shift: Shift | None = None
     chain: tuple[Step, ...] = ()
     written: Bools | None = None
 
-    def with_step(self, text: str, span: Any) -> Value:
+    def with_step(self, text: str, span: Any) -> AbstractValue:
         """The same with one more link of its chain."""
         return replace(self, chain=(*self.chain, Step(text, span)))
 
@@ -255,9 +257,9 @@ def uniform(base: Expr, shape: Shape) -> Coord:
     return Coord(base, np.broadcast_to(np.int64(0), shape))
 
 
-def constant(value: float, shape: Shape) -> Value:
+def constant(value: float, shape: Shape) -> AbstractValue:
     """Every element is one number, which belongs to no coordinate."""
-    return Value(shape, kind=value)
+    return AbstractValue(shape, kind=value)
 
 
 def move_tag(tag: Tag, move: Mover) -> Tag:
@@ -288,7 +290,7 @@ def map_bases(tag: Tag, change: Callable[[Expr], Expr]) -> Tag:
             return Vague(reason, Coord(change(first.base), first.offs), change(when))
 
 
-def _map_tags(value: Value, change: Callable[[Tag], Tag]) -> Value:
+def _map_tags(value: AbstractValue, change: Callable[[Tag], Tag]) -> AbstractValue:
     mask = value.mask
     if mask is not None:
         mask = tuple(Compare(c.op, change(c.left), change(c.right)) for c in mask)
@@ -301,7 +303,7 @@ def _map_tags(value: Value, change: Callable[[Tag], Tag]) -> Value:
     )
 
 
-def moved(value: Value, shape: Shape, move: Mover) -> Value:
+def moved(value: AbstractValue, shape: Shape, move: Mover) -> AbstractValue:
     """The value after ``move`` (an indexing, the same for every array)."""
 
     def change(tag: Tag) -> Tag:
@@ -316,7 +318,7 @@ def moved(value: Value, shape: Shape, move: Mover) -> Value:
     return replace(made, shape=shape, sets=sets, lanes=lanes, written=written)
 
 
-def rewritten(value: Value, change: Callable[[Expr], Expr]) -> Value:
+def rewritten(value: AbstractValue, change: Callable[[Expr], Expr]) -> AbstractValue:
     """The value with its uniform expressions rewritten: other iterations."""
     made = _map_tags(value, lambda tag: map_bases(tag, change))
     sums = {
@@ -347,7 +349,7 @@ def rewritten(value: Value, change: Callable[[Expr], Expr]) -> Value:
     )  # fmt: skip
 
 
-def _rewrite_row(row: Row, change: Callable[[Expr], Expr]) -> Row:
+def _rewrite_row(row: RowStatistic, change: Callable[[Expr], Expr]) -> RowStatistic:
     over = tuple(
         (
             name,
@@ -361,12 +363,12 @@ def _rewrite_row(row: Row, change: Callable[[Expr], Expr]) -> Row:
     return replace(row, at=tuple(change(e) for e in row.at), over=over)
 
 
-def least_limits(values: Iterable[Value]) -> dict[str, Expr]:
+def least_limits(values: Iterable[AbstractValue]) -> dict[str, Expr]:
     """The limits of several values together."""
     return _least(v.limits for v in values)
 
 
-def least_ends(values: Iterable[Value]) -> dict[str, Expr]:
+def least_ends(values: Iterable[AbstractValue]) -> dict[str, Expr]:
     """The ends of slices of several values together."""
     return _least(v.ends for v in values)
 
@@ -380,9 +382,11 @@ def _least(several: Iterable[dict[str, Expr]]) -> dict[str, Expr]:
     return found
 
 
-def _rewrite_term(term: Span | Prior, change: Callable[[Expr], Expr]) -> Span | Prior:
+def _rewrite_term(
+    term: CoordinateRange | Prior, change: Callable[[Expr], Expr]
+) -> CoordinateRange | Prior:
     if isinstance(term, Prior):
         return term
     loops = tuple((sym, change(trips)) for sym, trips in term.loops)
     hi = None if term.hi is None else change(term.hi)
-    return Span(change(term.lo), term.size, loops, hi)
+    return CoordinateRange(change(term.lo), term.size, loops, hi)

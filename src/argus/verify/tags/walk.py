@@ -25,8 +25,8 @@ from argus.verify.tags.checks import check
 from argus.verify.tags.equality import equal_contents, equal_values
 from argus.verify.tags.memory import Key
 from argus.verify.tags.shared_tags import Tagged, without
-from argus.verify.tags.state import State
-from argus.verify.tags.values import Vague, Value
+from argus.verify.tags.state import WalkState
+from argus.verify.tags.values import AbstractValue, Vague
 from argus.verify.verdict import Obligation
 
 __all__ = ["walk"]
@@ -35,7 +35,7 @@ _PASSES = 6
 """Passes that count; tiles that are handed on through n others need n + 1."""
 
 
-def walk(state: State, block: o.Block, label: str) -> None:
+def walk(state: WalkState, block: o.Block, label: str) -> None:
     """Every operation of a block."""
     count = 0
     for op in block.ops:
@@ -46,14 +46,14 @@ def walk(state: State, block: o.Block, label: str) -> None:
             _operation(state, op)
 
 
-def _structure(state: State, op: o.For | o.If, label: str) -> None:
+def _structure(state: WalkState, op: o.For | o.If, label: str) -> None:
     if isinstance(op, o.For):
         _loop(state, op, label)
     else:
         _branch(state, op, label)
 
 
-def _operation(state: State, op: o.AnyOp) -> None:
+def _operation(state: WalkState, op: o.AnyOp) -> None:
     match op:
         case o.Let() | o.LoadScalar():
             loops.let(state.world, op, state.env)
@@ -96,7 +96,7 @@ def _operation(state: State, op: o.AnyOp) -> None:
             assert_never(op)
 
 
-def _loop(state: State, op: o.For, label: str) -> None:
+def _loop(state: WalkState, op: o.For, label: str) -> None:
     entered = loops.enter(state.world, op, state.scope, state.env, label)
     outer_scope, before = state.scope, dict(state.memory.current)
     inits = [state.get(c.init) for c in op.tiles]
@@ -143,23 +143,25 @@ def _loop(state: State, op: o.For, label: str) -> None:
 class _Turn:
     """One iteration of a loop, walked several times."""
 
-    state: State
+    state: WalkState
     op: o.For
     label: str
     entered: loops.Entered
     tagged: list[Tagged]
     """Tags of shared tiles that hold inside: not those of the iteration before."""
-    yields: list[Value] = field(default_factory=list[Value])
-    given: list[Value] = field(default_factory=list[Value])
+    yields: list[AbstractValue] = field(default_factory=list[AbstractValue])
+    given: list[AbstractValue] = field(default_factory=list[AbstractValue])
     """The tiles with which the last pass began, but for the first one."""
     anew: dict[int, set[str]] = field(default_factory=dict[int, set[str]])
     """Of each tile: components along which it does not accumulate."""
     rows: list[carried.Alias] = field(default_factory=list[carried.Alias])
     """What the maxima that are handed on were before the loop."""
-    ends: dict[Key, Value] = field(default_factory=dict[Key, Value])
+    ends: dict[Key, AbstractValue] = field(default_factory=dict[Key, AbstractValue])
     """Contents of shared memory after the last pass, where the body changes them."""
 
-    def walk(self, args: list[Value], contents: dict[Key, Value]) -> None:
+    def walk(
+        self, args: list[AbstractValue], contents: dict[Key, AbstractValue]
+    ) -> None:
         state = self.state
         state.scope, state.env = self.entered.scope, dict(self.entered.inside)
         state.tagged, state.memory.current = list(self.tagged), dict(contents)
@@ -170,7 +172,7 @@ class _Turn:
         now = state.memory.current
         self.ends = {k: v for k, v in now.items() if v is not contents.get(k)}
 
-    def arguments(self, inits: list[Value]) -> list[Value]:
+    def arguments(self, inits: list[AbstractValue]) -> list[AbstractValue]:
         """Carried tiles at the beginning of an iteration, by what the last one gave."""
         scope, it = self.entered.scope, self.entered.loop.sym
         pairs = list(zip(inits, self.yields, strict=True))
@@ -194,7 +196,7 @@ class _Turn:
             right &= not new
         return right
 
-    def contents(self, before: dict[Key, Value]) -> dict[Key, Value]:
+    def contents(self, before: dict[Key, AbstractValue]) -> dict[Key, AbstractValue]:
         """Contents of shared memory at the beginning of an iteration."""
         scope, it = self.entered.scope, self.entered.loop.sym
         changed = {
@@ -221,8 +223,8 @@ class _Turn:
         return found
 
     def given_up(
-        self, inits: list[Value], before: dict[Key, Value]
-    ) -> tuple[list[Value], dict[Key, Value]]:
+        self, inits: list[AbstractValue], before: dict[Key, AbstractValue]
+    ) -> tuple[list[AbstractValue], dict[Key, AbstractValue]]:
         """Carried tiles and contents of which nothing is known."""
         reason = "no closed form for the iterations of the loop was found"
         args = [_vague(v, reason) for v in self.arguments(inits)]
@@ -231,7 +233,7 @@ class _Turn:
         return args, {**contents, **changed}
 
 
-def _vague(value: Value, reason: str) -> Value:
+def _vague(value: AbstractValue, reason: str) -> AbstractValue:
     names = {*value.tags, *value.lanes, *value.sets}
     return replace(
         value, tags=dict.fromkeys(names, Vague(reason)), number=None, mask=None,
@@ -261,7 +263,7 @@ def _written(op: o.For | o.If) -> set[SharedAlloc]:
     return found
 
 
-def _branch(state: State, op: o.If, label: str) -> None:
+def _branch(state: WalkState, op: o.If, label: str) -> None:
     cond = state.close(op.cond)
     scope, env = state.scope, state.env
     state.scope, state.env = scope.when(cond), dict(env)

@@ -9,7 +9,7 @@ named after its table and coordinates, so that two loads of one element are equa
                              depends on the iteration
     last(it)                 a scalar that a loop hands on, of which nothing is known
 
-:class:`World` keeps what those symbols mean, and can therefore substitute into them.
+:class:`TagWorld` keeps what those symbols mean, and can therefore substitute into them.
 """
 
 from __future__ import annotations
@@ -36,10 +36,19 @@ from argus.verify.decide.evaluation import Unmodelled
 from argus.verify.decide.facts import conjuncts
 from argus.verify.decide.polynomial import Poly
 from argus.verify.tags.signs import never_negative
-from argus.verify.tags.values import Row, Sum
+from argus.verify.tags.values import ReducedDimension, RowStatistic
 
-__all__ = ["CLUSTERS", "CLUSTER_INDEX", "Assumed", "Element", "Meaning", "Opaque",
-           "Paired", "Total", "World"]  # fmt: skip
+__all__ = [
+    "CLUSTERS",
+    "CLUSTER_INDEX",
+    "Assumed",
+    "LoadedScalar",
+    "Meaning",
+    "OpaqueScalar",
+    "Paired",
+    "TagWorld",
+    "Total",
+]
 
 # No name of the source has a dot in it.
 CLUSTER_INDEX = Sym("cluster.id", "block")
@@ -47,7 +56,7 @@ CLUSTERS = Sym("cluster.count", "block")
 
 
 @dataclass(frozen=True)
-class Element:
+class LoadedScalar:
     """An element of a global tensor, read as a uniform scalar."""
 
     tensor: str
@@ -65,7 +74,7 @@ class Total:
 
 
 @dataclass(frozen=True)
-class Opaque:
+class OpaqueScalar:
     """A scalar without a closed form, in one iteration of the loops around it.
 
     It is equal to itself and nothing else is known, so it has no value at a point: what
@@ -76,7 +85,7 @@ class Opaque:
     coords: tuple[Expr, ...]
 
 
-Meaning = Element | Total | Opaque
+Meaning = LoadedScalar | Total | OpaqueScalar
 
 
 @dataclass(frozen=True)
@@ -99,7 +108,7 @@ class Paired:
     """Symbols of the second element."""
 
 
-class World:
+class TagWorld:
     """The meanings of application symbols, and facts that hold everywhere."""
 
     def __init__(self, program: Program) -> None:
@@ -110,7 +119,9 @@ class World:
         self._count = 0
         self.assumed: list[Assumed] = []
         self.paired: list[Paired] = []
-        self.rows: list[tuple[Row, tuple[tuple[str, tuple[Sum, ...]], ...]]] = []
+        self.rows: list[
+            tuple[RowStatistic, tuple[tuple[str, tuple[ReducedDimension, ...]], ...]]
+        ] = []
         """What maxima that a loop hands on have seen in the end."""
         self.base = self._base()
         self.facts = self._facts()
@@ -162,14 +173,14 @@ class World:
         kind = "float" if type_ == "float" else "int"
         text = ", ".join(str(c) for c in coords)
         name = f"{tensor}[{text}]"
-        meaning = Element(tensor, coords, kind)
+        meaning = LoadedScalar(tensor, coords, kind)
         return self._intern(key, name, meaning, kind == "float")
 
     def opaque(self, name: str, coords: tuple[Expr, ...], type_: str) -> Sym:
         """The symbol of a scalar of which nothing is known, in these iterations."""
         key = ("opaque", name, tuple(self.key(c) for c in coords))
         text = ", ".join(str(c) for c in coords)
-        meaning = Opaque(name, coords)
+        meaning = OpaqueScalar(name, coords)
         return self._intern(key, f"{name}({text})", meaning, type_ == "float")
 
     def computed(self, e: Expr) -> bool:
@@ -178,7 +189,7 @@ class World:
         A model that gives it any value is no counterexample.
         """
         return any(
-            isinstance(self.meanings.get(s.name), Opaque | Total)
+            isinstance(self.meanings.get(s.name), OpaqueScalar | Total)
             for s in self.all_symbols(e)
         )
 
@@ -229,7 +240,7 @@ class World:
         found: dict[Expr, None] = {}
         for name in names:
             meaning = self.meanings.get(name)
-            if not isinstance(meaning, Element):
+            if not isinstance(meaning, LoadedScalar):
                 continue
             for a in self.assumed:
                 if meaning.tensor in a.tables:
@@ -286,7 +297,7 @@ class World:
 
     def _replace_inside(self, sym: Sym, env: Mapping[str, Operand]) -> Expr:
         match self.meanings.get(sym.name):
-            case Element() as m:
+            case LoadedScalar() as m:
                 coords = tuple(self.replace(c, env) for c in m.coords)
                 same = coords == m.coords
                 return sym if same else self.element(m.tensor, coords, m.type)
@@ -295,7 +306,7 @@ class World:
                 if delta == m.delta and upto == m.upto:
                     return sym
                 return self.total(delta, m.index, upto)
-            case Opaque() as m:
+            case OpaqueScalar() as m:
                 coords = tuple(self.replace(c, env) for c in m.coords)
                 same = coords == m.coords
                 return sym if same else self.opaque(m.name, coords, sym.type)
@@ -310,7 +321,7 @@ class World:
         """Every symbol, those of applications before the application itself."""
         for s in symbols(e):
             match self.meanings.get(s.name):
-                case Element(coords=coords) | Opaque(coords=coords):
+                case LoadedScalar(coords=coords) | OpaqueScalar(coords=coords):
                     for c in coords:
                         yield from self.all_symbols(c)
                 case Total() as m:
