@@ -30,7 +30,7 @@ from argus.verify.verdict import Assumption, Obligation, Report, Verdict
 if TYPE_CHECKING:
     from argus.verify.order.sharing import SharedOrder
 
-ANALYSES = ("tags", "order", "performance")
+ANALYSES = ("assumptions", "tags", "order", "performance")
 """In the order in which they run."""
 
 Analysis = Callable[..., Iterable[Obligation]]

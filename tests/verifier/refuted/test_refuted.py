@@ -24,7 +24,9 @@ RIGHT = [(file, name) for file in FILES for name in right_kernels(file)]
 def test_refuted(mistake: Mistake) -> None:
     program = placed(mistake.source, mistake.kernel)
     data = mistake.rule.startswith("AG03") and mistake.rule != "AG0311"
-    report = verify(program, only=("tags",) if data else ("tags", "order"))
+    report = verify(
+        program, only=("assumptions", "tags") if data else ("tags", "order")
+    )
     bad = [o for o in report.obligations if o.verdict is not Verdict.PROVED]
     refuted = [o for o in bad if o.verdict is Verdict.REFUTED]
     fitting = [

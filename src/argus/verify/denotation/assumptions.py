@@ -15,7 +15,7 @@ from argus.ir.expr import Binary, Const, Expr, Select, Sym
 from argus.ir.program import Program
 from argus.terms import IndexSet, Integer, Unknown, Value
 from argus.verify.denotation.scalars import integer, scalars, truth
-from argus.verify.denotation.state import Context
+from argus.verify.denotation.state import Context, ranges
 
 __all__ = ["assume", "require"]
 
@@ -60,12 +60,18 @@ def assume(context: Context, op: o.Assume) -> None:
     """
     if op.others:
         return
+    # It is true where control comes: in a branch, and in a turn of a loop.
+    turned = [v for v in context.state.scope if v not in context.common]
+    reached = context.state.where & ranges(context.world, turned)
     if not op.tables:
         if not context.dry:
             holds = truth(context, op.cond)
-            context.world.require(~context.state.where | holds, f"assumed: {op.text}")
+            _assume_of_all(context, reached & ~holds, op)
+            context.world.require(~reached | holds, f"assumed: {op.text}")
             context.note(f"assumed: {op.text}")
         return
+    if not (turned == [] and reached.variables() <= context.constants):
+        raise Unknown("an assumption about tables that not every block comes to")
     if any(table.dtype.is_float for table in op.tables):
         raise Unknown("an assumption about a table of fractions")
     if context.dry or op in context.assumed:
@@ -87,9 +93,24 @@ def assume(context: Context, op: o.Assume) -> None:
         }
         kept, context.state = context.state, scope
         try:
-            return ~inside | truth(context, op.cond, entries)
+            return ~(inside & reached) | truth(context, op.cond, entries)
         finally:
             context.state = kept
 
     for table in op.tables:
         context.world.assume_entries(table.name, fact)
+
+
+def _assume_of_all(context: Context, broken: IndexSet, op: o.Assume) -> None:
+    """An assumption about blocks and turns is one about all of them, and so of sizes.
+
+    Said of one block alone it would hide that no launch satisfies it.
+    """
+    world, scope = context.world, context.state.scope
+    moving = [v for v in scope if v in broken.variables()]
+    try:
+        some = world.project(broken & ranges(world, moving), moving)
+    except Unknown:
+        return  # it is about data, too
+    if moving:
+        world.require(~some, f"assumed: {op.text}")

@@ -10,13 +10,11 @@ from argus.diagnostics import Span
 from argus.ir import ops as o
 from argus.ir.annotations import Assume
 from argus.ir.annotations import Tag as TagOp
-from argus.ir.expr import Const, Expr, symbols
+from argus.ir.expr import Expr, symbols
 from argus.ir.memory import GlobalTensor, SharedView
 from argus.ir.ops import Tile
 from argus.ir.program import LaunchRequirement, Program
-from argus.verify.decide import prove
 from argus.verify.tags.compare import Agreement, unknown
-from argus.verify.tags.scope import PROOF_MS
 from argus.verify.tags.shared_tags import amended, offsets_of, over_slots
 from argus.verify.tags.spread import split
 from argus.verify.tags.state import WalkState
@@ -133,20 +131,3 @@ def assume(state: WalkState, op: Assume) -> None:
     made = Assumed(cond, tables, symbols)
     if made not in state.world.assumed:
         state.world.assumed.append(made)
-        _entry(state, op.tables[0], op.span)
-
-
-def _entry(state: WalkState, table: GlobalTensor, span: Span) -> None:
-    """Whether some entry of a table satisfies all that is assumed of it (AG0318)."""
-    entry = state.world.element(table.name, (Const(0),) * table.rank, "int")
-    given = state.world.instances([entry.name])
-    facts = (*state.world.facts, *state.scope.facts, *given)
-    if prove(Const(False), facts, timeout_ms=PROOF_MS).verdict is Verdict.PROVED:
-        state.report(
-            "AG0318",
-            f"an entry of {table.name} satisfies all assumptions",
-            span,
-            Agreement(Verdict.REFUTED, "normal form"),
-            f"no entry of {table.name} satisfies all that is assumed of it",
-            "from here on everything would be proved",
-        )
