@@ -151,12 +151,12 @@ def _text(case: Case) -> str:
 def compiled(case: Case) -> Case:
     """What Argus says of a case, and its machine code, whether it fits or not."""
     from argus.codegen import emit
-    from argus.compiler import Request, placed_program
     from argus.diagnostics import ArgusError
     from argus.ir.dtypes import f32
     from argus.ir.launch import PointerArg, SymArg
     from argus.lang.kernel import load_kernels
     from argus.lower import roles
+    from argus.requests import Request, placed_program
     from argus.runtime.build import BuildOptions, build
     from argus.verify.order import obligations
 

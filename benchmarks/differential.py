@@ -29,9 +29,10 @@ import differential as d  # noqa: E402
 import scalar_cases  # noqa: E402
 
 from argus.calls import launch  # noqa: E402
-from argus.compiler import build, placed_program, prove  # noqa: E402
+from argus.compiler import build, prove  # noqa: E402
 from argus.diagnostics import ArgusError  # noqa: E402
 from argus.lang.kernel import load_kernels  # noqa: E402
+from argus.requests import placed_program  # noqa: E402
 
 TARGET = "sm_90a"
 AT_ONCE = 4

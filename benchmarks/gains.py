@@ -24,7 +24,6 @@ from pathlib import Path
 import numpy as np
 from model_space import measured_request
 
-from argus.compiler import placed_program
 from argus.ir import ops as o
 from argus.ir.placement import WgmmaPlan
 from argus.ir.walk import walk
@@ -32,6 +31,7 @@ from argus.knowledge import entry
 from argus.knowledge.conditions import Value
 from argus.knowledge.search import applicability
 from argus.model.data import Measurement, read
+from argus.requests import placed_program
 
 HERE = Path(__file__).parent
 DATA = HERE / "h200" / "model.json"

@@ -24,12 +24,12 @@ from model_report import held_out, timed
 from model_space import family_of, measured_request, measured_sizes
 from numpy.typing import NDArray
 
-from argus.compiler import placed_program
 from argus.ir.program import Program
 from argus.model.accuracy import TimedConfiguration, accuracy, grouped
 from argus.model.data import Measurement, read
 from argus.model.hardware import H200, Hardware
 from argus.model.predict import TracedProgram, prepare, simulate
+from argus.requests import placed_program
 from argus.verify.expectations import Usage
 
 PRIORS: Mapping[str, tuple[float, float]] = {

@@ -15,11 +15,11 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from model_space import family_of, measured_request, measured_sizes
 
-from argus.compiler import placed_program
 from argus.ir.program import Program
 from argus.model import predict
 from argus.model.accuracy import Accuracy, TimedConfiguration, accuracy, grouped
 from argus.model.data import Dataset, Measurement
+from argus.requests import placed_program
 from argus.verify.expectations import Usage
 
 HELD_OUT = frozenset(

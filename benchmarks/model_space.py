@@ -18,7 +18,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from argus.compiler import Request
 from argus.evaluation.requests import contiguous_facts
 from argus.ir.dtypes import DTYPES
 from argus.kernels.attention.kernel import attention
@@ -30,6 +29,7 @@ from argus.kernels.norms.kernel import rmsnorm, softmax
 from argus.kernels.norms.rows import row_statics
 from argus.lang.kernel import Kernel, load_kernels
 from argus.model.data import Measurement
+from argus.requests import Request
 
 TARGET = "sm_90a"
 TUTORIAL = Path(__file__).parent.parent / "docs" / "tutorial"

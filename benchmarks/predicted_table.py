@@ -16,11 +16,11 @@ from typing import Any
 
 from model_space import TARGET, jobs, request_of
 
-from argus.compiler import placed_program
 from argus.diagnostics import ArgusError
 from argus.ir.program import Program
 from argus.model import predict
 from argus.model.data import FORMAT
+from argus.requests import placed_program
 
 FORM = "gemm_sm90"
 CASES = (

@@ -43,7 +43,7 @@ KERNELS = {"gemm_sm90": "gemm", "attention": "attention"}
 
 _PRELUDE = """
 import json, sys, time
-from argus import compiler
+from argus import compiler, requests
 from argus.evaluation.requests import request_for
 from argus.kernels.library import LIBRARY
 def now():
@@ -56,7 +56,7 @@ def since(begun):
 _ONE = """
 entry = LIBRARY[sys.argv[1]]
 request, _ = request_for(entry, entry.large[0], "sm_90a")
-program = compiler.placed_program(request)
+program = requests.placed_program(request)
 begun = now()
 from argus.verify.verifier import verify
 report = verify(program)
@@ -91,7 +91,7 @@ for entry in LIBRARY.values():
             if key in rows:
                 continue
             begun = now()
-            program = compiler.placed_program(request)
+            program = requests.placed_program(request)
             placed = since(begun)
             report = verify(program)
             name = f"{request.kernel.name}, {case.name}, {target}"

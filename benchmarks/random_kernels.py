@@ -188,7 +188,7 @@ def emulated(g: Any) -> list[str]:
     import emulator
 
     from argus.codegen import emit
-    from argus.compiler import placed_program
+    from argus.requests import placed_program
     from generate.running import compared, inputs_of, reference_of, request_of
 
     source = emit(placed_program(request_of(g)))

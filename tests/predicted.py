@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from functools import cache
 
-from argus.compiler import Request, placed_program
 from argus.evaluation.requests import contiguous_facts, request_for
 from argus.ir.dtypes import bf16
 from argus.ir.program import Program
 from argus.kernels.gemm.kernel import gemm_sm80, gemm_sm90
 from argus.kernels.library import LIBRARY, Case
 from argus.lang.kernel import Kernel
+from argus.requests import Request, placed_program
 
 FORMS: dict[str, Kernel] = {"sm90": gemm_sm90, "sm80": gemm_sm80}
 

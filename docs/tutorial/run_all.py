@@ -16,12 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from argus.calls import prepare_call
-from argus.compiler import Request, build
+from argus.compiler import build
 from argus.diagnostics import ArgusError
 from argus.evaluation.device import require_device, target_of, torch_module
 from argus.evaluation.timing import time_interleaved
 from argus.ir.dtypes import bf16
 from argus.lang.kernel import Kernel, load_kernels
+from argus.requests import Request
 
 STEPS = sorted(Path(__file__).parent.glob("step*.py"))
 SIZES = (4096, 4096, 4096)

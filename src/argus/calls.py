@@ -18,12 +18,13 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from argus.compiler import Request, launchable, request_of, tile_program
+from argus.compiler import launchable
 from argus.diagnostics import fail
 from argus.files.settings import watched
 from argus.ir.dtypes import DTYPES
 from argus.lang.kernel import Kernel
 from argus.lang.names.types import ElementType, as_dtype
+from argus.requests import Request, request_of, tile_program
 from argus.runtime.arguments import TensorArg, describe
 from argus.runtime.recall import PlannedLaunch, Recall
 from argus.specialisations import (

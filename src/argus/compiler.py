@@ -1,31 +1,26 @@
 """From a kernel's source to machine code: parse, place, prove, emit, build.
 
-    request = Request(kernel, {"A": bf16, ...}, {"BM": 128}, "sm_90a")
-    tile_program(request)       what the author wrote, typed
-    placed_program(request)     with layouts, instructions, waits and fences
     prove(request)              what the verifier says, from the disk cache if it can
     cuda_source(request)        CUDA C++ and the launch contract
     build(request)              cubin, from the disk cache where possible
     launchable(request)         the same, of what is proved
 
-Each step calls the one before it. Nothing is decided here: each step has a package of
-its own. What calling a kernel does is in ``argus.calls``.
+Each step calls the one before it; the first ones are in ``argus.requests``. Nothing is
+decided here: each step has a package of its own. What calling a kernel does is in
+``argus.calls``.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from argus.diagnostics import fail
 from argus.files.settings import switch
-from argus.ir.dtypes import DType
 from argus.ir.program import Program
-from argus.lang.kernel import InlineFunction, Kernel
-from argus.specialisations import Specialisation, facts_of
-from argus.targets import DEFAULT_TARGET, TARGETS, Target
+from argus.lang.kernel import InlineFunction
+from argus.requests import Request, placed_program
 
 if TYPE_CHECKING:
     from argus.codegen import CudaSource
@@ -40,69 +35,11 @@ _PROOFS, _VERDICTS = "proofs", "verdicts"
 
 
 @dataclass(frozen=True)
-class Request:
-    """One specialisation of a kernel.
-
-    ``dtypes`` of the tensors that are passed (an optional tensor left out is absent);
-    ``statics`` override defaults; ``facts`` are powers of two (at most 16) known to
-    divide dimensions ("M") and strides ("A_s0"); what is not named is divisible by 16.
-    """
-
-    kernel: Kernel
-    dtypes: Mapping[str, DType]
-    statics: Mapping[str, object] = field(default_factory=dict[str, object])
-    target: str = DEFAULT_TARGET
-    facts: Mapping[str, int] = field(default_factory=dict[str, int])
-
-
-@dataclass(frozen=True)
 class BuiltKernel:
     """A kernel ready to load: launch contract, and machine code with its usage."""
 
     spec: LaunchSpec
     cubin: Cubin
-
-
-def request_of(
-    kernel: Kernel,
-    statics: Mapping[str, object],
-    target: str,
-    chosen: Specialisation,
-) -> Request:
-    """The request for one of the specialisations of a kernel."""
-    facts = facts_of(kernel.signature, chosen)
-    return Request(kernel, chosen.form, statics, target, facts)
-
-
-def target_named(name: str) -> Target:
-    """The target of that name. Raises ArgusError AG0601 for an unknown one."""
-    if name not in TARGETS:
-        known = ", ".join(TARGETS)
-        raise fail("AG0601", None, f"there is no target `{name}`", help=f"try {known}")
-    return TARGETS[name]
-
-
-def tile_program(request: Request) -> Program:
-    """Parse and specialise. Raises ArgusError for every mistake of the author."""
-    from argus.lang.frontend import specialise
-
-    kernel = request.kernel
-    present = {t.name: t.name in request.dtypes for t in kernel.signature.tensors}
-    return specialise(
-        kernel,
-        dtypes=request.dtypes,
-        statics=request.statics,
-        target=target_named(request.target),
-        present=present,
-        facts=request.facts,
-    )
-
-
-def placed_program(request: Request) -> Program:
-    """Parse and place. Raises ArgusError where the target cannot honour the kernel."""
-    from argus.lower import place
-
-    return place(tile_program(request))
 
 
 @dataclass(frozen=True)
@@ -138,12 +75,18 @@ def prove_placed(
     only: Sequence[str] | None = None,
     shared: SharedOrder | None = None,
 ) -> Proof:
-    """Verify what a request was placed to; nothing is kept. Options: see `verify`."""
+    """Verify what a request was placed to; nothing is kept. Options: see `verify`.
+
+    What rules on data flow leave open is settled by the kernel's reference, if it has
+    one (`argus.equivalence.settling`).
+    """
+    from argus.equivalence.settling import settled
     from argus.verify.expectations import about_machine_code
     from argus.verify.verifier import verify
 
     usage = _usage(request) if about_machine_code(program) else None
     report = verify(program, only=only, usage=usage, shared=shared)
+    report = settled(report, request)
     return Proof(report, program.threads, program.shared_bytes, program.cluster)
 
 

@@ -17,7 +17,6 @@ from pathlib import Path
 
 import numpy as np
 
-from argus.compiler import Request
 from argus.interpret import run
 from argus.interpret.numbers import storage
 from argus.ir import codec
@@ -26,6 +25,7 @@ from argus.ir.functions import FUNCTIONS
 from argus.ir.numerics import accumulated
 from argus.ir.program import Program
 from argus.lang.kernel import load_kernels
+from argus.requests import Request
 from argus.specialisations import divisor
 
 NAMES = tuple(DTYPES)

@@ -10,7 +10,7 @@ import emulator
 import pytest
 
 from argus.codegen import emit
-from argus.compiler import placed_program
+from argus.requests import placed_program
 
 pytestmark = [
     pytest.mark.compiler,

@@ -11,10 +11,11 @@ from placed_programs import PROGRAMS
 
 from argus.codegen import emit
 from argus.codegen.export import export, host_program, nvcc_flags
-from argus.compiler import Request, claimed, placed_program
+from argus.compiler import claimed
 from argus.diagnostics import ArgusError, ErrorList
 from argus.ir.launch import LaunchSpec
 from argus.lang.kernel import load_kernels
+from argus.requests import Request, placed_program
 from argus.runtime.addresses import AddressChecks
 from argus.runtime.arguments import TensorArg
 from argus.runtime.binding import bind, grid_size

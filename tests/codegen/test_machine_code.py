@@ -4,10 +4,11 @@ import re
 
 import pytest
 
-from argus.compiler import Request, cuda_source
+from argus.compiler import cuda_source
 from argus.evaluation.disassembly import disassembler, sass
 from argus.ir.dtypes import f32
 from argus.lang.kernel import load_kernels
+from argus.requests import Request
 from argus.runtime.build import build
 
 DRAINED = """

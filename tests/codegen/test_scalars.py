@@ -11,7 +11,7 @@ import pytest
 import scalar_cases
 
 from argus.codegen import emit
-from argus.compiler import placed_program
+from argus.requests import placed_program
 
 pytestmark = [
     pytest.mark.compiler,

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from argus.codegen import emit
-from argus.compiler import Request, placed_program, tile_program
 from argus.diagnostics import bug
 from argus.interpret import run
 from argus.ir.dtypes import DTYPES
 from argus.lang.kernel import load_kernels
+from argus.requests import Request, placed_program, tile_program
 from argus.verify.verifier import verify
 
 SOURCE = """import argus as ag

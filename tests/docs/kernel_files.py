@@ -8,11 +8,12 @@ from pathlib import Path
 
 import numpy as np
 
-from argus.compiler import Request, cuda_source, placed_program
+from argus.compiler import cuda_source
 from argus.evaluation.requests import contiguous_facts
 from argus.interpret import bf16_to_f32, f32_to_bf16, run
 from argus.ir.dtypes import DTYPES, DType
 from argus.lang.kernel import Kernel, load_kernels
+from argus.requests import Request, placed_program
 from argus.runtime.build import Cubin, build
 
 ROOT = Path(__file__).parents[2]

@@ -28,10 +28,11 @@ from typer.core import TyperGroup
 from typer.testing import CliRunner
 
 from argus.cli.app import app
-from argus.compiler import Request, cuda_source, placed_program
+from argus.compiler import cuda_source
 from argus.diagnostics import ArgusError, render
 from argus.ir.printer import print_program
 from argus.lang.kernel import Kernel, load_kernels
+from argus.requests import Request, placed_program
 
 DOCUMENTS = sorted(
     [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *ROOT.glob("examples/*.md")]

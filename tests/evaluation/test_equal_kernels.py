@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import argus
-from argus.compiler import Request
+from argus.equivalence.deciding import decided_alike
 from argus.evaluation.equal.comparing import Comparison, compare_kernels
-from argus.evaluation.equal.deciding import decided_alike
 from argus.evaluation.requests import default_dtypes
 from argus.lang.kernel import load_kernels
+from argus.requests import Request
 from argus.verify.verdict import Report, Verdict
 
 FORMS = Path(argus.__file__).parent / "kernels"

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from argus.compiler import Request
-from argus.evaluation.equal.deciding import Decided
-from argus.evaluation.equal.references import reference_of
-from argus.evaluation.equal.traced import decided
+from argus.equivalence.deciding import Decided
+from argus.equivalence.references import reference_of
+from argus.equivalence.traced import decided
 from argus.evaluation.proving import proved_all
 from argus.evaluation.requests import default_dtypes
 from argus.lang.kernel import Kernel, load_kernels
+from argus.requests import Request
 from argus.verify.verdict import Verdict
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

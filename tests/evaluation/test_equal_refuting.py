@@ -7,12 +7,12 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
-from argus.compiler import Request
-from argus.evaluation.equal.references import Reference, load, reference_of
+from argus.equivalence.references import Reference, load, reference_of
+from argus.equivalence.sizes import mended
 from argus.evaluation.equal.refuting import Tried, refute, tried_at
-from argus.evaluation.equal.sizes import mended
 from argus.evaluation.requests import default_dtypes
 from argus.lang.kernel import Kernel, load_kernels
+from argus.requests import Request
 
 HEAD = "import argus as ag\nfrom argus import bf16, f32, i32\n\n"
 
@@ -230,7 +230,7 @@ def k(A: f32["M K"], S: f32["B"], C: f32["M K"]):
     C[i, 0:] = ag.load(A[i, 0:], (8192,))
 """
     )["k"]
-    from argus.compiler import tile_program
+    from argus.requests import tile_program
 
     program = tile_program(Request(kernel, default_dtypes(kernel, {})))
     assert mended(program, {"M": 3, "K": 65, "B": 5}) == {"M": 20, "K": 256, "B": 5}

@@ -1,9 +1,9 @@
 """A counterexample is replayed on the grid that it names."""
 
-from argus.compiler import Request
 from argus.evaluation.proving import proved
 from argus.ir.dtypes import DTYPES
 from argus.lang.kernel import load_kernels
+from argus.requests import Request
 from argus.verify.verdict import Verdict
 
 # The counters begin anew in each tile: wrong as soon as one block does two.

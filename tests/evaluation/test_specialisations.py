@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from argus.compiler import placed_program, request_of
 from argus.diagnostics import ArgusError
 from argus.evaluation.exploring import Explored, explore, fingerprint_of
 from argus.evaluation.proving import proved_all
 from argus.ir.dtypes import bf16, f16, f32
 from argus.lang.kernel import Kernel, load_kernels
+from argus.requests import placed_program, request_of
 from argus.runtime.arguments import describe
 from argus.specialisations import (
     DIVISORS,

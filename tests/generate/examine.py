@@ -20,11 +20,11 @@ from typing import Any
 import numpy as np
 
 from argus.codegen import emit
-from argus.compiler import Request, placed_program
 from argus.diagnostics import ArgusError, render_all
 from argus.interpret import ArgumentError, run
 from argus.ir.printer import print_program
 from argus.ir.program import Program
+from argus.requests import Request, placed_program
 from argus.verify.render.data import report_json
 from argus.verify.render.diagnostics import diagnostics
 from argus.verify.verdict import Report, Verdict

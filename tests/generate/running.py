@@ -21,12 +21,12 @@ from typing import Any
 
 import numpy as np
 
-from argus.compiler import Request, placed_program
 from argus.evaluation.requests import contiguous_facts
 from argus.interpret import run
 from argus.interpret.numbers import bf16_to_f32, f32_to_bf16, storage
 from argus.ir.dtypes import DTYPES
 from argus.lang.kernel import load_kernels
+from argus.requests import Request, placed_program
 from generate.draft import FLOATS, Generated, Tensor
 
 Arrays = dict[str, np.ndarray]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from argus.compiler import Request, placed_program
 from argus.diagnostics import ArgusError
 from argus.interpret import ArgumentError, run
 from argus.ir.dtypes import DTYPES
 from argus.lang.kernel import load_kernels
 from argus.model.predict import predict
+from argus.requests import Request, placed_program
 from argus.verify.verifier import verify
 
 HEAD = "import argus as ag\nfrom argus import bf16, f32, i32, i64\n\n\n@ag.kernel\n"

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from argus.calls import launch
-from argus.compiler import Request, placed_program
 from argus.ir.dtypes import DTYPES
 from argus.ir.program import Program
 from argus.lang.kernel import Kernel, load_kernels
+from argus.requests import Request, placed_program
 from argus.verify.performance.bank_conflicts import conflict_at, shared_access
 from argus.verify.performance.sites import sites
 

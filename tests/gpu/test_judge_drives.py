@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from argus.compiler import build, placed_program, tile_program
+from argus.compiler import build
 from argus.evaluation.arrays import TorchArrays
 from argus.evaluation.judge import Limits, LocalJudge
 from argus.evaluation.judge.candidate import request_of
@@ -20,6 +20,7 @@ from argus.evaluation.judge.limits import Job
 from argus.evaluation.judge.planning import planned
 from argus.evaluation.judge.replaying import Replay
 from argus.evaluation.judge.subject import own_request, subject_of
+from argus.requests import placed_program, tile_program
 from argus.runs.records import Candidate, JudgeVerdict, LibraryProblem, Problem
 from argus.runtime.launch import LoadedKernel
 from judge.cheats import CHEATS, PROBLEMS, RIGHT, Cheat

@@ -5,13 +5,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from argus.compiler import Request, placed_program
 from argus.interpret import run
 from argus.ir import ops as o
 from argus.ir.dtypes import bf16
 from argus.ir.program import Program
 from argus.ir.walk import walk
 from argus.lang.kernel import load_kernels
+from argus.requests import Request, placed_program
 from argus.verify.order import obligations
 from argus.verify.verdict import Verdict
 

@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import argus.kernels
-from argus.compiler import Request, placed_program
 from argus.diagnostics import ArgusError
 from argus.evaluation.exploring import fingerprint_of
 from argus.ir import dtypes
 from argus.ir.divisors import Given, ask, define, divides, settled, take, working
 from argus.ir.expr import Sym
 from argus.lang.kernel import Kernel, load_kernels
+from argus.requests import Request, placed_program
 from argus.specialisations import DIVISORS
 
 N = Sym("N", "dim")

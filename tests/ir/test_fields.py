@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from argus.compiler import placed_program
 from argus.diagnostics import Span
 from argus.evaluation.requests import request_for
 from argus.ir import fields as f
@@ -15,6 +14,7 @@ from argus.ir.expr import Expr, Sym
 from argus.ir.op import Op, Operand
 from argus.ir.program import Program
 from argus.kernels.library import LIBRARY
+from argus.requests import placed_program
 
 HERE = Span("made.py", 1, 1, 1, 2)
 COLLECTORS = [x for x in vars(f).values() if isinstance(x, f.Collector)]

@@ -28,7 +28,6 @@ import pytest
 
 import argus
 from argus.codegen.emit import emit
-from argus.compiler import placed_program
 from argus.diagnostics import Span
 from argus.evaluation.requests import request_for
 from argus.ir import ops as o
@@ -40,6 +39,7 @@ from argus.ir.printer import print_program
 from argus.kernels.library import LIBRARY
 from argus.lower import place
 from argus.model.predict import predict
+from argus.requests import placed_program
 from argus.verify.verifier import verify
 
 SOURCES = Path(argus.__file__).parent

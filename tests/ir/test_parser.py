@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from argus.compiler import Request, placed_program, tile_program
 from argus.diagnostics import ArgusError
 from argus.evaluation.requests import request_for
 from argus.ir import ops as o
@@ -18,6 +17,7 @@ from argus.ir.text.syntax import COMMON, STRUCTURE, SYNTAX, Field, Flag, items
 from argus.ir.walk import walk
 from argus.kernels.library import LIBRARY
 from argus.lang.kernel import load_kernels
+from argus.requests import Request, placed_program, tile_program
 from generate import FAMILIES, generate
 from generate.running import request_of
 

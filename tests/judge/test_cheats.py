@@ -9,12 +9,12 @@ import os
 
 import pytest
 
-from argus.compiler import placed_program
 from argus.evaluation.judge.candidate import request_of
 from argus.evaluation.judge.checking import CandidateCheck, Clock
 from argus.evaluation.judge.limits import Job
 from argus.evaluation.judge.simulating import simulated
 from argus.evaluation.judge.subject import subject_of
+from argus.requests import placed_program
 from argus.runs.records import JudgeVerdict
 from judge.cheats import CHEATS, PROBLEMS, RIGHT, Cheat
 

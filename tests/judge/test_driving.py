@@ -9,7 +9,6 @@ import pytest
 
 from argus.agent.spaces import SPACES
 from argus.agent.tasks.file import file_task
-from argus.compiler import placed_program, tile_program
 from argus.evaluation.arrays import NumpyArrays
 from argus.evaluation.judge.agreeing import least_tolerance
 from argus.evaluation.judge.candidate import environment, request_of
@@ -35,6 +34,7 @@ from argus.ir.dtypes import DTYPES
 from argus.ir.expr import evaluate
 from argus.ir.program import SM_COUNT, Program
 from argus.kernels.library import LIBRARY, Case
+from argus.requests import placed_program, tile_program
 from argus.runs.records import Candidate, FileProblem, LibraryProblem
 from judge.cheats import CHEATS, PROBLEMS
 from judge.problems import AFFINE, LARGE, TASK

@@ -14,13 +14,13 @@ from pathlib import Path
 
 import pytest
 
-from argus.compiler import placed_program
 from argus.diagnostics import ArgusError
 from argus.evaluation.judge import Limits, LocalJudge
 from argus.evaluation.judge.candidate import check_program, request_of
 from argus.evaluation.judge.process import context
 from argus.evaluation.judge.subject import Subject, subject_of
 from argus.ir.program import Program
+from argus.requests import placed_program
 from argus.runs.records import Candidate, FileProblem, JudgeVerdict, LibraryProblem
 from judge.corpus import FOLDER
 from judge.problems import AFFINE, GEMM, LARGE, PROBLEMS, SOFTMAX, TASK

@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from argus.compiler import placed_program
 from argus.evaluation.arrays import NumpyArrays, TorchArrays
 from argus.evaluation.judge.candidate import request_of
 from argus.evaluation.judge.checking import CandidateCheck, Clock
@@ -40,6 +39,7 @@ from argus.evaluation.timing import median_interval
 from argus.interpret import run
 from argus.ir.dtypes import DTYPES
 from argus.ir.program import Program
+from argus.requests import placed_program
 from argus.runs.records import Candidate, JudgeVerdict, LibraryProblem
 from judge.problems import AFFINE, GEMM, TASK
 

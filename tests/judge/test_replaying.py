@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from argus.compiler import placed_program, tile_program
 from argus.diagnostics import fail
 from argus.evaluation.arrays import TorchArrays
 from argus.evaluation.judge import launching
@@ -27,6 +26,7 @@ from argus.evaluation.judge.small import Small
 from argus.evaluation.judge.subject import own_request, subject_of
 from argus.evaluation.tiles import IndexTable
 from argus.kernels.library import Case
+from argus.requests import placed_program, tile_program
 from argus.runs.records import Candidate, FileProblem, JudgeVerdict, Problem
 from judge.cheats import CHEATS, PROBLEMS
 from judge.problems import AFFINE, GEMM, TASK

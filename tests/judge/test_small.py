@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from argus.compiler import placed_program
 from argus.evaluation.judge.candidate import request_of
 from argus.evaluation.judge.small import Unrepresented, small_cases
 from argus.evaluation.judge.subject import subject_of
 from argus.ir.program import Program
+from argus.requests import placed_program
 from argus.runs.records import Candidate, LibraryProblem, Problem, Value
 from judge.problems import AFFINE, TASK
 

@@ -14,11 +14,12 @@ import sys
 import time
 from pathlib import Path
 
-from argus.compiler import Request, build, placed_program
+from argus.compiler import build
 from argus.diagnostics import ArgusError, Diagnostic, render
 from argus.ir.program import Program
 from argus.knowledge.entry import CodeBlock, KnowledgeEntry, Pitfall, read_entry
 from argus.lang.kernel import Kernel, load_kernels
+from argus.requests import Request, placed_program
 from argus.verify.expectations import Usage
 from argus.verify.render.diagnostics import diagnostics
 from argus.verify.verdict import Report

@@ -137,7 +137,7 @@ def test_every_code_shown_is_in_the_catalogue() -> None:
 
 def test_codes_without_a_file(tmp_path: Path) -> None:
     import argus as ag
-    from argus.compiler import target_named
+    from argus.requests import target_named
 
     empty = tmp_path / "empty.py"
     empty.write_text("import argus as ag\n")

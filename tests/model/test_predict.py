@@ -9,7 +9,6 @@ from copy import deepcopy
 
 import pytest
 
-from argus.compiler import Request, placed_program, tile_program
 from argus.diagnostics import ArgusError
 from argus.evaluation.requests import contiguous_facts
 from argus.ir import ops as o
@@ -21,6 +20,7 @@ from argus.kernels.library import LIBRARY
 from argus.kernels.norms.kernel import softmax
 from argus.model import predict
 from argus.model.hardware import H200
+from argus.requests import Request, placed_program, tile_program
 from predicted import every_size, gemm, library, sizes
 
 CASES = [(e.name, c) for e in LIBRARY.values() for c in (*e.small, *e.large[:3])]

@@ -12,9 +12,10 @@ import torch
 
 from argus import calls
 from argus.calls import Dispatch, calls_of, prepare_call
-from argus.compiler import Request, cuda_source
+from argus.compiler import cuda_source
 from argus.diagnostics import ArgusError
 from argus.lang.kernel import Kernel, load_kernels
+from argus.requests import Request
 from argus.runtime.launch import LoadedKernel
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 from agreement import Given, variable
 
-from argus.compiler import Request, tile_program
-from argus.evaluation.equal.references import load, reference_of
+from argus.equivalence.references import load, reference_of
 from argus.evaluation.requests import contiguous_facts, default_dtypes
 from argus.ir.expr import Const, Sym
 from argus.ir.memory import GlobalTensor
@@ -19,6 +18,7 @@ from argus.ir.program import Program, ScalarParam
 from argus.kernels.entry import Case, choose
 from argus.kernels.library import LIBRARY
 from argus.lang.kernel import Kernel, load_kernels
+from argus.requests import Request, tile_program
 from argus.specification import Specification, trace_entry, trace_numpy
 from argus.terms import Unknown, World
 from argus.terms.evaluate import evaluate, evaluate_value

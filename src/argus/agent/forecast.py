@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 
 from argus.agent.space import Design, SearchSpace
-from argus.compiler import placed_program
 from argus.diagnostics import ArgusError
 from argus.evaluation.judge.candidate import environment, request_of
 from argus.evaluation.judge.subject import subject_of
 from argus.model import predict
+from argus.requests import placed_program
 from argus.runs.records import Problem
 
 

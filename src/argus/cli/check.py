@@ -133,7 +133,7 @@ class _KernelChecker:
     # ------------------------------------------------------------------ one kernel
 
     def _place(self, subject: CommandSubject, result: dict[str, Json]) -> None:
-        from argus.compiler import placed_program
+        from argus.requests import placed_program
 
         program = placed_program(subject.request)
         facts = _block(result, program.threads, program.shared_bytes, program.cluster)
@@ -229,6 +229,9 @@ class _KernelChecker:
         from argus.verify.render import words
         from argus.verify.verdict import Verdict
 
+        rules: dict[str, None] = {}
+        for rule in report.settled:
+            rules.setdefault(f"{rule.rule} at line {rule.span.line}")
         found = report.equality
         if found is None:
             return
@@ -237,6 +240,9 @@ class _KernelChecker:
             text += f"; {found.tried} runs found no difference"
         equal = report.verdict is Verdict.EQUAL
         self._note("equal" if equal else "open", text)
+        if rules:
+            what = "what elements meet is decided by the reference"
+            self._note("settled", f"{', '.join(rules)}: {what}")
 
     def _remarks(self, report: Report, slow: list[Diagnostic]) -> None:
         """What is slow, and what the proof takes for granted."""
@@ -279,8 +285,8 @@ class _KernelChecker:
 
 def _program_of(subject: CommandSubject, report: Report) -> Callable[[str], Program]:
     """The placed program of a specialisation by its words; "" is the first one."""
-    from argus.compiler import placed_program
     from argus.ir.dtypes import DTYPES
+    from argus.requests import placed_program
 
     assert report.specialised is not None
     placed = report.specialised.programs

@@ -42,7 +42,7 @@ def _step(out: Output, title: str = "") -> None:
 
 
 def _compile(out: Output, entry: LibraryEntry) -> None:
-    from argus import compiler
+    from argus import compiler, requests
     from argus.cli.subjects import entry_target
     from argus.evaluation.requests import request_for
 
@@ -50,7 +50,7 @@ def _compile(out: Output, entry: LibraryEntry) -> None:
     target = entry_target(entry, None)
     request, _ = request_for(entry, case, target)
     _step(out, f"1. Place {request.kernel.name} for {target}")
-    program = compiler.placed_program(request)
+    program = requests.placed_program(request)
     inferred = _inferred(program)
     for line in inferred:
         out.line(line, indent=2)

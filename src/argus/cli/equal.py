@@ -18,7 +18,7 @@ from argus.cli.output import Output, reporting
 if TYPE_CHECKING:
     from argus.cli.subjects import CommandSubject, SubjectOptions
     from argus.diagnostics import Json, Span
-    from argus.evaluation.equal.deciding import Decided
+    from argus.equivalence.deciding import Decided
     from argus.verify.verdict import Report, Verdict
 
 Kernels = Annotated[
@@ -97,8 +97,8 @@ class _Shown:
     def reference(self, subject: CommandSubject) -> dict[str, Json]:
         """A kernel of a file against its reference. Raises ArgusError AG1018."""
         from argus.diagnostics import fail
-        from argus.evaluation.equal.references import reference_of
-        from argus.evaluation.equal.traced import decided
+        from argus.equivalence.references import reference_of
+        from argus.equivalence.traced import decided
         from argus.verify.verdict import Verdict
 
         request = subject.request

@@ -19,7 +19,7 @@ from argus.cli.options import (
 from argus.cli.output import Output, reporting
 
 if TYPE_CHECKING:
-    from argus.compiler import Request
+    from argus.requests import Request
 
 Stage = Literal["tile", "placed", "cuda", "sass"]
 Subject = Annotated[
@@ -100,15 +100,15 @@ def _code(out: Output, name: str) -> None:
 
 def stage_text(request: Request, stage: Stage) -> str:
     """The text of a stage. Raises ArgusError for what compiling finds."""
-    from argus import compiler
+    from argus import compiler, requests
     from argus.evaluation.disassembly import sass
     from argus.ir.printer import print_program
 
     match stage:
         case "tile":
-            return print_program(compiler.tile_program(request))
+            return print_program(requests.tile_program(request))
         case "placed":
-            return print_program(compiler.placed_program(request))
+            return print_program(requests.placed_program(request))
         case "cuda":
             return compiler.cuda_source(request).text
         case "sass":

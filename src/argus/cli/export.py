@@ -44,9 +44,10 @@ def export(
         from argus.cli.subjects import SubjectOptions, one_or_all
         from argus.codegen.export import export as standalone
         from argus.codegen.export import nvcc_flags
-        from argus.compiler import claimed, placed_program
+        from argus.compiler import claimed
         from argus.diagnostics import fail
         from argus.files.writing import write_text
+        from argus.requests import placed_program
 
         selection = SubjectOptions(
             target, kernel, case, settings or (), dtypes or (), sizes or ()

@@ -12,7 +12,7 @@ from argus.cli.waiting import doing
 
 if TYPE_CHECKING:
     from argus.cli.output import Output
-    from argus.compiler import Request
+    from argus.requests import Request
 
 __all__ = ["Claim", "proved_first"]
 

@@ -13,7 +13,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from argus.compiler import Request, target_named
 from argus.diagnostics import ArgusError, fail
 from argus.evaluation.bench import shown
 from argus.evaluation.loose import sizes_of
@@ -29,6 +28,7 @@ from argus.ir.dtypes import DTYPES, DType
 from argus.kernels.library import LIBRARY, Case, LibraryEntry
 from argus.lang import library as inlines
 from argus.lang.kernel import InlineFunction, Kernel, load_kernels
+from argus.requests import Request, target_named
 from argus.specialisations import SpecialisationSpace
 from argus.targets import DEFAULT_TARGET
 

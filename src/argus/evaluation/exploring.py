@@ -20,12 +20,12 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import islice
 
-from argus.compiler import Request, placed_program, request_of
 from argus.diagnostics import ArgusError, Diagnostic
 from argus.ir.divisors import Given, fact_requirements
 from argus.ir.fingerprint import fingerprint
 from argus.ir.program import Program
 from argus.lang.kernel import Kernel
+from argus.requests import Request, placed_program, request_of
 from argus.specialisations import Form, SpecialisationSpace
 
 MOST_FORMS = 1024

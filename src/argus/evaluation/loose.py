@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from argus.calls import prepare_call
-from argus.compiler import Request, placed_program
 from argus.diagnostics import fail
 from argus.evaluation.arrays import NumpyArrays, Statistics, TorchArrays
 from argus.evaluation.device import launch_and_wait
@@ -19,6 +18,7 @@ from argus.evaluation.simulate import interpret
 from argus.interpret import Fault
 from argus.kernels.library import Argument
 from argus.lang.kernel import Kernel, literal
+from argus.requests import Request, placed_program
 
 DEFAULT_SIZE = 256
 

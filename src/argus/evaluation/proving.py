@@ -18,16 +18,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from argus.compiler import (
-    Proof,
-    Request,
-    kept_proof,
-    placed_program,
-    prove,
-    prove_placed,
-    remember_proof,
-    request_of,
-)
+from argus.compiler import Proof, kept_proof, prove, prove_placed, remember_proof
 from argus.diagnostics import ErrorList
 from argus.evaluation.equal.proof import with_reference
 from argus.evaluation.exploring import (
@@ -47,6 +38,7 @@ from argus.evaluation.specialised import (
 )
 from argus.ir.annotations import Expect, annotations_of
 from argus.lang.kernel import Kernel
+from argus.requests import Request, placed_program, request_of
 from argus.specialisations import SpecialisationSpace
 from argus.verify.verdict import (
     Assumption,
@@ -273,7 +265,10 @@ def _joined(
     obligations: dict[tuple[object, ...], Obligation] = {}
     assumptions: dict[Assumption, None] = {}
     seconds: dict[str, float] = {}
+    settled: dict[tuple[object, ...], Obligation] = {}
     for said, proof in found:
+        for x in proof.report.settled:
+            settled.setdefault((x.rule, x.claim, x.span), x)
         for x in proof.report.obligations:
             key = (x.rule, x.claim, x.span, x.slow)
             before = obligations.get(key)
@@ -308,6 +303,7 @@ def _joined(
             (*_refusals(explored), *expected),
             tuple(left),
         ),
+        settled=tuple(settled.values()),
     )
     return Proof(
         report,

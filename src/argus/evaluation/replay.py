@@ -26,7 +26,6 @@ from typing import Any
 
 import numpy as np
 
-from argus.compiler import Request
 from argus.evaluation.arrays import NumpyArrays
 from argus.evaluation.dependence import (
     forgotten,
@@ -44,6 +43,7 @@ from argus.ir.memory import GlobalTensor
 from argus.ir.program import GRID_SIZE, Program, ScalarParam
 from argus.ir.walk import walk
 from argus.lang.kernel import literal
+from argus.requests import Request
 from argus.verify.evidence import Counterexample, OperandElement
 from argus.verify.verdict import Obligation, Report, Verdict
 

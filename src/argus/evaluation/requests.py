@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from math import prod
 
-from argus.compiler import Request
 from argus.diagnostics import fail
 from argus.ir.dtypes import DTYPES, DType
 from argus.kernels.entry import Case, KernelChoice, LibraryEntry, choose
 from argus.lang.kernel import Kernel
+from argus.requests import Request
 from argus.specialisations import SpecialisationSpace, divisor, facts_of
 
 

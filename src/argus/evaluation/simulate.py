@@ -11,7 +11,6 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from argus.compiler import placed_program
 from argus.diagnostics import fail
 from argus.evaluation.arrays import NumpyArrays
 from argus.evaluation.oracle import Inputs, OracleVerdict, judge, make_inputs
@@ -20,6 +19,7 @@ from argus.interpret import ArgumentError, Fault, run
 from argus.interpret.machine import Schedule
 from argus.ir.program import Program
 from argus.kernels.library import Case, LibraryEntry
+from argus.requests import placed_program
 
 SM_COUNT = 4
 """Multiprocessors that persistent kernels see: few, so that a block does some tiles."""

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from argus.compiler import Request
 from argus.evaluation.exploring import Box
 from argus.ir.dtypes import DType
+from argus.requests import Request
 from argus.specialisations import DIVISORS, InnermostDimension, SpecialisationSpace
 from argus.verify.verdict import Placed, Specialised, Verdict
 

@@ -1,6 +1,7 @@
 """Placing: a tile program becomes a placed program, pass by pass.
 
-Each pass takes a valid program to a valid program and is one file. In order:
+Each pass takes a valid program to a valid program and is one file. After the first the
+program means what the placed one does, and it still knows no threads. In order:
 
     wraps         where scalars leave 64 bits                     wraps.py
     facts         what divides loop variables and scalars         facts.py
@@ -40,7 +41,6 @@ from argus.lower.waits import insert_wgmma_waits
 from argus.lower.wraps import wrap_scalars
 
 PASSES: tuple[Callable[[Program], None], ...] = (
-    wrap_scalars,
     derive_facts,
     place_roles,
     lay_out_buffers,
@@ -66,6 +66,12 @@ def place(program: Program) -> Program:
 
     Raises ArgusError when the target cannot honour what the kernel asks for.
     """
+    wrap_scalars(program)
+    return place_wrapped(program)
+
+
+def place_wrapped(program: Program) -> Program:
+    """As `place`, of a program that says already where scalars wrap."""
     for step in PASSES:
         step(program)
     program.placed = True

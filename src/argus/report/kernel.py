@@ -10,10 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from argus.compiler import Request, cuda_source, placed_program
+from argus.compiler import cuda_source
 from argus.evaluation.judge.candidate import environment, request_of
 from argus.evaluation.judge.subject import Subject, subject_of
 from argus.ir.program import Program
+from argus.requests import Request, placed_program
 from argus.runs.records import Candidate, Problem
 
 

@@ -130,6 +130,9 @@ class Report:
     """Time of each analysis."""
     specialised: Specialised | None = None
     equality: Equality | None = None
+    settled: tuple[Obligation, ...] = ()
+    """What rules on data flow left open or refuted, and equality with the reference
+    decides instead: it does not bind (`argus.equivalence.settling`)."""
 
     @property
     def verdict(self) -> Verdict:

@@ -5,12 +5,13 @@ from random import Random
 import pytest
 
 from argus.agent.spaces import space_for
-from argus.compiler import Request, build, cuda_source, prove
+from argus.compiler import build, cuda_source, prove
 from argus.evaluation.requests import contiguous_facts, request_for
 from argus.kernels.library import LIBRARY, Case
 from argus.kernels.space import DesignSpace
 from argus.lang import library as inlines
 from argus.lang.kernel import load_kernels
+from argus.requests import Request
 from argus.runs.records import Candidate, LibraryProblem
 from argus.verify.verdict import Verdict
 

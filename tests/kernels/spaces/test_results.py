@@ -9,7 +9,6 @@ import pytest
 
 from argus.agent.spaces import space_for
 from argus.agent.tasks import problem_task
-from argus.compiler import Request, placed_program
 from argus.evaluation.arrays import NumpyArrays
 from argus.evaluation.oracle import judge, make_inputs
 from argus.evaluation.requests import contiguous_facts
@@ -18,6 +17,7 @@ from argus.kernels.entry import choose
 from argus.kernels.library import LIBRARY, Case
 from argus.lang import library as inlines
 from argus.lang.kernel import load_kernels
+from argus.requests import Request, placed_program
 from argus.runs.records import Candidate, LibraryProblem
 
 

@@ -27,9 +27,9 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from argus.compiler import Request, placed_program
 from argus.ir.program import Program
 from argus.lang.kernel import Kernel, load_kernels
+from argus.requests import Request, placed_program
 
 _OR = re.compile(r"^(\s*)# or (AG\d{4}) \(([^)]+)\):\s?(.*)$")
 _MORE = re.compile(r"^\s*#   (.*)$")

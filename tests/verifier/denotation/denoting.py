@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from argus.compiler import Request, placed_program, tile_program
 from argus.evaluation.requests import default_dtypes
 from argus.interpret import run
 from argus.ir.memory import GlobalTensor
 from argus.ir.program import Program, ScalarParam
 from argus.lang.kernel import load_kernels
+from argus.requests import Request, placed_program, tile_program
 from argus.terms import World
 from argus.verify.denotation import Denotation, denote
 from verifier.denotation.evaluating import Checked, Evaluation

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from argus.compiler import tile_program
 from argus.ir import ops as o
 from argus.ir.walk import walk
+from argus.requests import tile_program
 from argus.terms import World
 from argus.verify.denotation import denote
 from verifier.denotation.denoting import denoted, request

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from argus.compiler import Request
-from argus.evaluation.equal.deciding import Decided
-from argus.evaluation.equal.references import reference_of
-from argus.evaluation.equal.traced import decided
+from argus.equivalence.deciding import Decided
+from argus.equivalence.references import reference_of
+from argus.equivalence.traced import decided
 from argus.evaluation.requests import default_dtypes
 from argus.lang.kernel import load_kernels
+from argus.requests import Request
 
 HEAD = "import argus as ag\nfrom argus import boolean, f16, f32, i8, i32, i64, u8\n\n\n"
 

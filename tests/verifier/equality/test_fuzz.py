@@ -14,11 +14,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from argus.compiler import placed_program
 from argus.diagnostics import ArgusError
-from argus.evaluation.equal.references import reference_of as declared_of
-from argus.evaluation.equal.traced import decided
+from argus.equivalence.references import reference_of as declared_of
+from argus.equivalence.traced import decided
 from argus.interpret import ArgumentError, run
+from argus.requests import placed_program
 from generate import Generated, generate, mutate
 from generate.running import compared, inputs_of, reference_of, request_of
 

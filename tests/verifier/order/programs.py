@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import lru_cache
 
-from argus.compiler import Request, placed_program
 from argus.evaluation.requests import request_for
 from argus.ir.program import Program
 from argus.kernels.library import LIBRARY
 from argus.lang.kernel import load_kernels
+from argus.requests import Request, placed_program
 from verifier.order.check_order import ROOT
 
 LIBRARY_CASES = {

@@ -2,12 +2,12 @@
 
 import pytest
 
-from argus.compiler import Request, placed_program
 from argus.ir import ops as o
 from argus.ir.dtypes import DTYPES
 from argus.ir.program import Program
 from argus.ir.walk import walk
 from argus.lang.kernel import load_kernels
+from argus.requests import Request, placed_program
 from argus.verify.verdict import Verdict
 from argus.verify.verifier import verify
 

@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 
-from argus.compiler import Request, placed_program
 from argus.ir import ops as o
 from argus.ir.dtypes import DType, bf16, f32
 from argus.ir.program import Program
 from argus.ir.walk import map_blocks
 from argus.lang.kernel import load_kernels
+from argus.requests import Request, placed_program
 from argus.verify.order import SharedOrder, obligations
 from argus.verify.verdict import Obligation, Verdict
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from argus.compiler import Request, placed_program
 from argus.evaluation.requests import default_dtypes
 from argus.lang.kernel import load_kernels
+from argus.requests import Request, placed_program
 from argus.targets import TARGETS
 from argus.verify.performance import measure, obligations
 from argus.verify.performance.coalescing import count_sectors

@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from argus.compiler import Request, placed_program
 from argus.evaluation.requests import default_dtypes
 from argus.ir import ops as o
 from argus.ir.program import Program
 from argus.ir.walk import walk
 from argus.lang.kernel import load_kernels
+from argus.requests import Request, placed_program
 from argus.verify.evidence import (
     Counterexample,
     Event,

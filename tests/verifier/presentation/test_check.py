@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from argus import calls, compiler
+from argus import calls, compiler, requests
 from argus.cli.app import app
 from argus.compiler import prove
 from argus.diagnostics import ArgusError, ArgusWarning
@@ -199,7 +199,7 @@ class TestCalling:
         monkeypatch.delenv("ARGUS_CHECK", raising=False)
         return made
 
-    def make(self, ask: compiler.Request, checking: bool = True) -> None:
+    def make(self, ask: requests.Request, checking: bool = True) -> None:
         """A call in a process of its own."""
         calls._Builds().make(("key",), ask, checking)
 
@@ -264,7 +264,7 @@ def test_calls_do_not_wait_for_what_they_do_not_need(tmp_path: Path) -> None:
     """Neither a warm call nor the proof of a product imports Z3."""
     code = """
 import sys
-from argus import calls, compiler
+from argus import calls, compiler, requests
 from argus.evaluation.requests import request_for
 from argus.kernels.library import LIBRARY
 entry = LIBRARY["gemm"]

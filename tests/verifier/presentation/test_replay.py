@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from argus.compiler import placed_program
 from argus.evaluation.replay import confirm, replayed
 from argus.ir import ops as o
 from argus.ir.walk import walk
+from argus.requests import placed_program
 from argus.verify.evidence import Counterexample, OperandElement, Step, ThreadPlace
 from argus.verify.render.diagnostics import diagnostics
 from argus.verify.verdict import Obligation, Report, Verdict

@@ -12,13 +12,13 @@ import pytest
 
 import argus.kernels
 from argus.codegen import emit
-from argus.compiler import Request, placed_program
 from argus.evaluation.requests import default_dtypes
 from argus.ir.annotations import annotations_of, without_annotations
 from argus.ir.check import check
 from argus.ir.printer import print_program
 from argus.lang.frontend.liveness import is_annotation
 from argus.lang.kernel import load_kernels
+from argus.requests import Request, placed_program
 from argus.runtime.build import build
 
 HERE = Path(__file__).parent

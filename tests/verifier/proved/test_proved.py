@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from argus.compiler import Request, placed_program
 from argus.diagnostics import ArgusError
 from argus.evaluation.requests import request_for
 from argus.ir.program import Program
 from argus.kernels.library import LIBRARY, Case, LibraryEntry
 from argus.lang.kernel import load_kernels
+from argus.requests import Request, placed_program
 from argus.verify.verdict import Verdict
 from argus.verify.verifier import ANALYSES, verify
 from verifier.proved.variants import KERNELS, variants

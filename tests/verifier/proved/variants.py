@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from argus.compiler import Request, placed_program
 from argus.diagnostics import ArgusError
 from argus.ir.dtypes import bf16, f16, f32, i32
 from argus.ir.program import Program
@@ -24,6 +23,7 @@ from argus.kernels.grouped.kernel import grouped_gemm
 from argus.kernels.norms.kernel import rmsnorm, softmax
 from argus.lang.kernel import Kernel
 from argus.lang.library import gelu, relu
+from argus.requests import Request, placed_program
 
 HALVES = (bf16, f16)
 FLOATS = (bf16, f16, f32)

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import argus
-from argus.compiler import Request, tile_program
 from argus.diagnostics import ArgusError
+from argus.equivalence.programs import programs_of
 from argus.evaluation.requests import default_dtypes
 from argus.ir import ops as o
 from argus.ir.expr import Const, binary
@@ -19,8 +19,7 @@ from argus.ir.placement import MmaPlan, TmaPlan, WgmmaPlan
 from argus.ir.program import Program
 from argus.ir.walk import blocks, walk
 from argus.lang.kernel import Kernel, load_kernels
-from argus.lower import PASSES
-from argus.lower.wraps import wrap_scalars
+from argus.requests import Request
 from argus.verify.refinement import gaps
 
 KERNELS = Path(argus.__file__).parent / "kernels"
@@ -60,17 +59,10 @@ def both(name: str) -> tuple[Program, Program]:
 def placed(kernel: Kernel, target: str) -> tuple[Program, Program]:
     """The same of a kernel."""
     try:
-        tile = tile_program(Request(kernel, default_dtypes(kernel, {}), {}, target))
-        first, *passes = PASSES
-        assert first is wrap_scalars
-        first(tile)
-        made = copy.deepcopy(tile)
-        for step in passes:
-            step(made)
+        made = programs_of(Request(kernel, default_dtypes(kernel, {}), {}, target))
     except ArgusError as error:
         pytest.skip(str(error).splitlines()[0])
-    made.placed = True
-    return tile, made
+    return made.tile, made.placed
 
 
 @pytest.mark.parametrize("name", ALL)

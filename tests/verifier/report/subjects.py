@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from random import Random
 
-from argus.compiler import placed_program
 from argus.evaluation.requests import request_for
 from argus.ir.program import Program
 from argus.kernels.attention.kernel import attention_persistent
 from argus.kernels.library import LIBRARY, Case, KernelChoice, LibraryEntry
+from argus.requests import placed_program
 from verifier import mutate, mutate_order
 from verifier.mutate_order import Sites
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from argus.compiler import Request, placed_program
 from argus.ir.program import Program
 from argus.lang.kernel import load_kernels
+from argus.requests import Request, placed_program
 from argus.verify.tags import obligations
 from argus.verify.verdict import Obligation, Verdict
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from argus.compiler import Request, placed_program
 from argus.lang.kernel import load_kernels
+from argus.requests import Request, placed_program
 from argus.verify.verdict import Report, Verdict
 from argus.verify.verifier import verify
 from verifier.tags.check_tags import ROOT, told

@@ -12,7 +12,6 @@ from pathlib import Path
 
 from argus.agent.spaces import SPACES
 from argus.agent.statics import tried
-from argus.compiler import Request, target_named, tile_program
 from argus.diagnostics import fail
 from argus.evaluation.judge.knobs import settled
 from argus.evaluation.loose import arguments_of, scalars_of, sizes_of
@@ -24,6 +23,7 @@ from argus.evaluation.requests import (
 from argus.files.reading import Reader
 from argus.ir.dtypes import DTYPES, DType
 from argus.lang.kernel import Kernel, Module, load_kernels
+from argus.requests import Request, target_named, tile_program
 from argus.runs.records import Candidate, FileProblem, Task
 from argus.targets import DEFAULT_TARGET
 

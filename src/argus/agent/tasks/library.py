@@ -7,9 +7,9 @@ from collections.abc import Mapping
 
 from argus.agent.spaces import space_for
 from argus.agent.tasks.features import library_features
-from argus.compiler import target_named
 from argus.diagnostics import fail
 from argus.kernels.library import LIBRARY, LibraryEntry
+from argus.requests import target_named
 from argus.runs.records import LibraryProblem, Task, Value
 from argus.targets import DEFAULT_TARGET
 

@@ -20,12 +20,12 @@ from argus.agent.spaces import space_for
 from argus.agent.tasks.library import problem_task
 from argus.agent.tasks.torch_task import TorchTasks
 from argus.calls import launch
-from argus.compiler import Request, placed_program
 from argus.evaluation.requests import contiguous_facts
 from argus.kernels.graph import FREE, op
 from argus.kernels.library import LIBRARY, Case
 from argus.lang import library as inlines
 from argus.lang.kernel import Kernel, load_kernels
+from argus.requests import Request, placed_program
 from argus.runs.records import Candidate, LibraryProblem
 
 if TYPE_CHECKING:

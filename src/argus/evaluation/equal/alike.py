@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from argus.compiler import Request, tile_program
-from argus.evaluation.equal.references import Reference, Unusable
+from argus.equivalence.references import Reference, Unusable
 from argus.evaluation.equal.trying import Trial, found_by
 from argus.evaluation.tiles import NotExecutable, Stuck
 from argus.interpret.numbers import rounded, storage
 from argus.ir.memory import GlobalTensor
 from argus.ir.program import ScalarParam
+from argus.requests import Request, tile_program
 
 __all__ = ["kernel_reference"]
 

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from argus.compiler import Request
+from argus.equivalence.deciding import Decided, decided_alike
 from argus.evaluation.equal.alike import kernel_reference
-from argus.evaluation.equal.deciding import Decided, decided_alike
 from argus.evaluation.equal.refuting import SECONDS, refute, tried_at
 from argus.evaluation.equal.witness import Witness
+from argus.requests import Request
 from argus.verify.verdict import Report, Verdict
 
 __all__ = ["Comparison", "compare_kernels"]

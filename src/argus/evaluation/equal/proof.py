@@ -3,7 +3,9 @@
     report = with_reference(requests, report, space)
 
 Called by `proving.py` for kernels of files. A kernel that is refuted for another reason
-is left alone: which result it gives is not known then.
+than its data flow is left alone: which result it gives is not known then. Where a rule
+on data flow is refuted, and the kernel computes its reference at the very sizes of the
+counterexample, one of the two says too much, and neither is believed: it is unknown.
 """
 
 from __future__ import annotations
@@ -14,17 +16,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 
-from argus.compiler import Request, tile_program
 from argus.diagnostics import ArgusError, Span
-from argus.evaluation.equal.references import Reference, load, reference_of
+from argus.equivalence.references import Reference, load, reference_of
+from argus.equivalence.settling import SETTLED
+from argus.equivalence.traced import decided
 from argus.evaluation.equal.refuting import SECONDS, Tried, refute, tried_at
-from argus.evaluation.equal.traced import decided
 from argus.evaluation.equal.witness import Witness
 from argus.ir import ops as o
 from argus.ir.printer import print_program
 from argus.ir.program import Program
 from argus.ir.walk import walk
 from argus.lang.frontend.module import FunctionDecl
+from argus.requests import Request, tile_program
 from argus.specialisations import SpecialisationSpace, stride_divisors
 from argus.verify.evidence import Counterexample, ThreadPlace
 from argus.verify.verdict import Equality, Obligation, Report, Verdict
@@ -49,7 +52,7 @@ def with_reference(
     looking for a witness.
     """
     declared = reference_of(requests[0].kernel)
-    if declared is None or report.verdict is Verdict.REFUTED:
+    if declared is None or any(_is_certain(o) for o in report.obligations):
         return report
     begin = time.process_time()
     try:
@@ -61,9 +64,53 @@ def with_reference(
     equality = None
     if found is None:
         equality, found = _compared(requests, declared, runs)
+    if found is None:
+        report, found = _doubted(report, requests, runs)
     if found is not None:
         report = replace(report, obligations=(found, *report.obligations))
     return _with(report, begin, equality)
+
+
+def _is_certain(obligation: Obligation) -> bool:
+    """Whether an obligation is refuted, whatever the result is.
+
+    That a sum lacks a coordinate, which a replay may show, can be what the reference
+    says: rules on data flow are not certain beside one.
+    """
+    refuted = obligation.verdict is Verdict.REFUTED and not obligation.slow
+    return refuted and obligation.rule not in SETTLED
+
+
+def _doubted(
+    report: Report, requests: Sequence[Request], runs: _Runs
+) -> tuple[Report, Obligation | None]:
+    """The report with refutations as unknown whose sizes show no difference.
+
+    Or a witness, if there is a difference at one of them.
+    """
+    made: list[Obligation] = []
+    for x in report.obligations:
+        sizes = None if x.counterexample is None else x.counterexample.sizes
+        if x.verdict is not Verdict.REFUTED or x.slow or not sizes:
+            made.append(x)
+            continue
+        before = runs.count
+        for request in _different(requests):
+            found = runs.at(request, sizes)
+            if found is not None:
+                return report, found
+        if runs.count == before:
+            made.append(x)  # too large to be run
+            continue
+        said = ", ".join(f"{name} = {n}" for name, n in sizes.items())
+        reason = (
+            f"the analysis of names of dimensions refutes it at {said}, and there the "
+            f"kernel computes `{runs.reference.name}` in {runs.count - before} runs"
+        )
+        made.append(
+            replace(x, verdict=Verdict.UNKNOWN, reason=reason, counterexample=None)
+        )
+    return replace(report, obligations=tuple(made)), None
 
 
 def _with(report: Report, begin: float, equality: Equality | None) -> Report:

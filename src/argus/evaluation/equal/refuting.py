@@ -18,17 +18,16 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from argus.compiler import Request, tile_program
-from argus.evaluation.equal.inputs import MANNERS, Manner, draw
-from argus.evaluation.equal.references import Reference, Unusable
-from argus.evaluation.equal.sizes import (
-    drawn,
+from argus.equivalence.references import Reference, Unusable
+from argus.equivalence.sizes import (
     environment,
     fixed_sizes,
     free_sizes,
     mended,
     shapes_of,
 )
+from argus.evaluation.equal.inputs import MANNERS, Manner, draw
+from argus.evaluation.equal.sizes import drawn
 from argus.evaluation.equal.trying import (
     Trial,
     Unlike,
@@ -43,6 +42,7 @@ from argus.evaluation.tiles import Facet, Facets, NotExecutable, Stuck, other_si
 from argus.ir.memory import GlobalTensor
 from argus.ir.program import Program, ScalarParam
 from argus.lang.kernel import literal
+from argus.requests import Request, tile_program
 
 __all__ = ["SECONDS", "Tried", "refute", "tried_at"]
 

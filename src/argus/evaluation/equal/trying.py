@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from argus.equivalence.references import Reference, Unusable, as_given
+from argus.equivalence.sizes import environment
 from argus.evaluation.equal.inputs import updated
-from argus.evaluation.equal.references import Reference, Unusable, as_given
-from argus.evaluation.equal.sizes import environment
 from argus.evaluation.tiles import Stuck, run_blocks
 from argus.evaluation.tiles.execute import Watch
 from argus.interpret.numbers import Array, compute, rounded, storage

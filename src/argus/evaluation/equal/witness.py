@@ -14,9 +14,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from argus.compiler import Request, placed_program
 from argus.diagnostics import ArgusError
-from argus.evaluation.equal.references import Reference, Unusable
+from argus.equivalence.references import Reference, Unusable
 from argus.evaluation.equal.trying import (
     MULTIPROCESSORS,
     Difference,
@@ -31,6 +30,7 @@ from argus.interpret import ArgumentError, run
 from argus.interpret.numbers import compute
 from argus.ir.memory import GlobalTensor
 from argus.ir.program import Program
+from argus.requests import Request, placed_program
 
 __all__ = ["Witness", "confirmed"]
 

@@ -15,7 +15,6 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from argus.compiler import Request
 from argus.diagnostics import ArgusError, fail
 from argus.evaluation.judge.subject import Subject, stated_by
 from argus.evaluation.requests import contiguous_facts
@@ -28,6 +27,7 @@ from argus.lang import library as inlines
 from argus.lang.frontend.module import functions_in, parse_tree
 from argus.lang.frontend.signature import StaticParam
 from argus.lang.kernel import InlineFunction, Kernel, Module, Origin, load_kernels
+from argus.requests import Request
 from argus.runs.records import Candidate, Value
 from argus.runtime.cache import cache_directory
 

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from argus.compiler import Request, build, placed_program, prove
+from argus.compiler import build, prove
 from argus.diagnostics import ArgusError, fail
 from argus.evaluation.judge import findings as say
 from argus.evaluation.judge.candidate import (
@@ -29,6 +29,7 @@ from argus.evaluation.judge.speed import speed_limit
 from argus.evaluation.judge.subject import Subject, subject_of
 from argus.ir.program import Program
 from argus.model import predict
+from argus.requests import Request, placed_program
 from argus.runs.records import (
     Finding,
     JudgeVerdict,

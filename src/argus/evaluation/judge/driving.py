@@ -24,7 +24,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from argus.compiler import Request, tile_program
 from argus.evaluation.judge.agreeing import Disagreement, ObservedProgram, agree
 from argus.evaluation.judge.drawing import (
     EXTREME,
@@ -51,6 +50,7 @@ from argus.evaluation.tiles import (
 from argus.ir.expr import evaluate
 from argus.ir.program import Program
 from argus.kernels.library import Case
+from argus.requests import Request, tile_program
 
 __all__ = ["Driven", "Effort", "driven"]
 

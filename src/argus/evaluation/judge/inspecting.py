@@ -13,14 +13,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from argus.compiler import (
-    Request,
-    build,
-    cuda_source,
-    placed_program,
-    prove,
-    tile_program,
-)
+from argus.compiler import build, cuda_source, prove
 from argus.diagnostics import ArgusError
 from argus.evaluation.disassembly import sass
 from argus.evaluation.judge import findings as say
@@ -30,6 +23,7 @@ from argus.evaluation.judge.limits import Job
 from argus.evaluation.judge.subject import Subject, subject_of
 from argus.evaluation.specialised import specialised_of
 from argus.ir.printer import print_program
+from argus.requests import Request, placed_program, tile_program
 from argus.verify.performance import measure
 from argus.verify.render.data import report_json
 

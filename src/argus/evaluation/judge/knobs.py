@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from argus.compiler import placed_program
 from argus.diagnostics import ArgusError
 from argus.evaluation.judge.agreeing import declared_tolerance
 from argus.evaluation.judge.driving import Effort, driven
 from argus.evaluation.judge.subject import Subject, own_request, subject_of
+from argus.requests import placed_program
 from argus.runs.records import FileProblem, Value
 
 __all__ = ["settled"]

@@ -15,7 +15,7 @@ import random
 from collections.abc import Callable, Mapping
 from statistics import median
 
-from argus.compiler import build, tile_program
+from argus.compiler import build
 from argus.diagnostics import ArgusError
 from argus.evaluation.arrays import TorchArrays
 from argus.evaluation.device import device_uuid, torch_module
@@ -35,6 +35,7 @@ from argus.evaluation.judge.subject import Subject, own_request, subject_of
 from argus.evaluation.judge.tolerance import derived, sensitivity
 from argus.evaluation.oracle import Inputs, compared, expected, reads
 from argus.evaluation.timing import median_interval, sample_interleaved, working
+from argus.requests import tile_program
 from argus.runs.records import JudgeVerdict, Measured
 from argus.runtime.driver import cuda_driver
 from argus.runtime.launch import LoadedKernel

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from argus.compiler import Request
 from argus.diagnostics import ArgusError
 from argus.evaluation.arrays import NumpyArrays
 from argus.evaluation.judge import findings as say
@@ -27,6 +26,7 @@ from argus.evaluation.judge.small import Unrepresented, small_cases
 from argus.evaluation.judge.subject import Subject, own_request, subject_of
 from argus.evaluation.judge.tolerance import derived, representable, sensitivity
 from argus.evaluation.oracle import expected
+from argus.requests import Request
 from argus.runs.records import JudgeVerdict
 
 

@@ -7,37 +7,14 @@ candidate's file never comes here.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
-import numpy as np
-
-from argus.diagnostics import ArgusError, fail
+from argus.diagnostics import fail
+from argus.equivalence.references import by_output
 from argus.kernels.library import Case
 
 REFERENCE_FILE = "reference.py"
-
-
-def executed(
-    text: str, name: str, file: str = REFERENCE_FILE, numpy: object = np
-) -> Callable[..., Any]:
-    """The user's function: their file is executed here.
-
-    A kernel file imports nothing but the language, so ``np`` is ``numpy`` to it.
-    """
-    namespace: dict[str, Any] = {"__name__": "argus_reference", "np": numpy}
-    try:
-        exec(compile(text, file, "exec"), namespace)
-    except ArgusError:
-        raise
-    except Exception as error:
-        raise fail(
-            "AG1018",
-            None,
-            f"the reference's file cannot be executed: {error}",
-            notes=[type(error).__name__],
-        ) from error
-    return namespace[name]
 
 
 def called(
@@ -96,14 +73,3 @@ def called(
                 f"kernel's {tuple(arrays[name].shape)}",
             )
     return found
-
-
-def by_output(result: Any, outputs: Sequence[str]) -> dict[str, Any]:
-    """What a reference returned, by output: a mapping, several in order, or one."""
-    match result:
-        case Mapping():
-            return {str(k): v for k, v in result.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-        case tuple() | list():
-            return dict(zip(outputs, result, strict=False))  # pyright: ignore[reportUnknownArgumentType]
-        case _:
-            return {outputs[0]: result}

@@ -15,9 +15,9 @@ from math import prod
 from typing import Any
 
 from argus.calls import scalar_defaults
-from argus.compiler import Request, tile_program
 from argus.diagnostics import fail, source_text
-from argus.evaluation.judge.reference import REFERENCE_FILE, called, executed
+from argus.equivalence.references import executed
+from argus.evaluation.judge.reference import REFERENCE_FILE, called
 from argus.evaluation.loose import arguments_of
 from argus.evaluation.requests import contiguous_facts
 from argus.ir.annotations import Assume, Trust, annotations_of
@@ -34,6 +34,7 @@ from argus.kernels.library import (
 )
 from argus.lang.frontend.module import FunctionDecl, parse_module
 from argus.lang.kernel import Kernel
+from argus.requests import Request, tile_program
 from argus.runs.records import FileProblem, LibraryProblem, Problem
 
 FILE_TOLERANCE = 1e-2
@@ -199,7 +200,7 @@ def _file(problem: FileProblem, reference: bool) -> Subject:
     program = tile_program(request)
     outputs = tuple(program.outputs)
     name = _reference_name(problem, [*env.functions.values()])
-    function = executed(problem.reference, name) if reference else None
+    function = executed(problem.reference, name, REFERENCE_FILE) if reference else None
 
     def arguments(case: Case) -> tuple[Argument, ...]:
         return arguments_of(request, case.sizes, list(outputs))

@@ -10,7 +10,8 @@
          "programs": [{"text", "verdict", "dtypes": {...}, "facts": {...}}],
          "refused": [{"text", "code", "message"}], "left": ["..."]},
      "equality": null or {"reference", "shown", "reason", "span": null or {...},
-                          "axioms": ["..."], "tried"}}
+                          "axioms": ["..."], "tried"},
+     "settled": [obligations that equality decides instead]}
 
     counterexample: {"message", "label", "place": {"role", "thread", "block",
                      "iteration"}, "sizes", "operands": [{"label", "tag", "coordinate",
@@ -70,6 +71,7 @@ def report_json(report: Report) -> dict[str, Json]:
         "equality": None
         if report.equality is None
         else _plain(asdict(report.equality)),
+        "settled": [_obligation(o) for o in report.settled],
     }
 
 
@@ -135,6 +137,7 @@ def report_of(data: dict[str, Any]) -> Report:
         dict(data["analyses"]),
         None if data["specialised"] is None else _specialised_of(data["specialised"]),
         None if data["equality"] is None else _equality_of(data["equality"]),
+        tuple(_read(o) for o in data["settled"]),
     )
 
 

@@ -45,7 +45,7 @@ def wgmma_shared(
     flat = at_stage_zero(view)
     if flat is None:
         state.report(
-            "AG0390",
+            "AG0313",
             "the operand's place in shared memory is known",
             op.span,
             Agreement(Verdict.UNKNOWN, "", "a view with a symbolic origin"),

@@ -265,7 +265,7 @@ def _slots(view: SharedView) -> int:
 
 def _symbolic_origin(state: WalkState, op: o.AnyOp) -> None:
     state.report(
-        "AG0390",
+        "AG0313",
         "the place in shared memory is known",
         op.span,
         Agreement(Verdict.UNKNOWN, "", "a view with a symbolic origin"),

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import assert_never
 
+from argus.codegen import emit
 from argus.codegen.overflow import WHY
-from argus.compiler import Request, cuda_source
-from argus.evaluation.equal.sizes import environment, fixed_sizes, free_sizes, mended
+from argus.equivalence.sizes import environment, fixed_sizes, free_sizes, mended
 from argus.ir import ops as o
 from argus.ir.expr import Const, Expr, holds
 from argus.ir.program import Program
@@ -26,10 +26,13 @@ _WIDE = ("i32", "i64")
 _PRODUCTS = ("mul", "fma", "power")
 
 
-def require_fitting(request: Request, program: Program) -> None:
-    """Raises Unknown where whole numbers may not fit their types."""
+def require_fitting(program: Program, placed: Program) -> None:
+    """Raises Unknown where whole numbers may not fit their types.
+
+    ``placed``: what the program was placed to.
+    """
     _products(program)
-    guards = [r for r in cuda_source(request).spec.requirements if r.why == WHY]
+    guards = [r for r in emit(placed).spec.requirements if r.why == WHY]
     fixed = fixed_sizes(program)
     free = free_sizes(program)
     for dim in free:

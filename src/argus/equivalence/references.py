@@ -14,13 +14,20 @@ from typing import Any
 
 import numpy as np
 
-from argus.diagnostics import Span
-from argus.evaluation.judge.reference import by_output, executed
+from argus.diagnostics import ArgusError, Span, fail
 from argus.ir.dtypes import DType
 from argus.lang.frontend.module import FunctionDecl
 from argus.lang.kernel import Kernel
 
-__all__ = ["Reference", "Unusable", "load", "reference_of"]
+__all__ = [
+    "Reference",
+    "Unusable",
+    "as_given",
+    "by_output",
+    "executed",
+    "load",
+    "reference_of",
+]
 
 
 class Unusable(Exception):  # noqa: N818 - a result, not a fault
@@ -84,6 +91,37 @@ def load(declared: FunctionDecl, numpy: object = np) -> Reference:
         function,
         tuple(inspect.signature(function).parameters),
     )
+
+
+def executed(text: str, name: str, file: str, numpy: object = np) -> Callable[..., Any]:
+    """The user's function: their file is executed here.
+
+    A kernel file imports nothing but the language, so ``np`` is ``numpy`` to it.
+    """
+    namespace: dict[str, Any] = {"__name__": "argus_reference", "np": numpy}
+    try:
+        exec(compile(text, file, "exec"), namespace)
+    except ArgusError:
+        raise
+    except Exception as error:
+        raise fail(
+            "AG1018",
+            None,
+            f"the reference's file cannot be executed: {error}",
+            notes=[type(error).__name__],
+        ) from error
+    return namespace[name]
+
+
+def by_output(result: Any, outputs: Sequence[str]) -> dict[str, Any]:
+    """What a reference returned, by output: a mapping, several in order, or one."""
+    match result:
+        case Mapping():
+            return {str(k): v for k, v in result.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        case tuple() | list():
+            return dict(zip(outputs, result, strict=False))  # pyright: ignore[reportUnknownArgumentType]
+        case _:
+            return {outputs[0]: result}
 
 
 def as_given(array: Any, dtype: DType) -> Any:

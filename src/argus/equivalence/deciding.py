@@ -14,11 +14,12 @@ from collections.abc import Collection, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from argus.compiler import Request, tile_program
 from argus.diagnostics import ArgusError, Span
-from argus.evaluation.equal.fitting import require_fitting
+from argus.equivalence.fitting import require_fitting
+from argus.equivalence.programs import programs_of
 from argus.ir.memory import GlobalTensor
 from argus.ir.program import Program, ScalarParam
+from argus.requests import Request
 from argus.terms import IndexSet, Unknown, World
 from argus.verify.denotation import denote
 from argus.verify.equality import EqualityResult, decide, stored_arrays
@@ -86,14 +87,15 @@ def decided_alike(
 ) -> Decided:
     """Compare a kernel with another one, which says what is right.
 
-    Tensors go together by name. Raises ArgusError of parsing only.
+    Tensors go together by name. Raises ArgusError of parsing and placing.
     """
     begin = time.process_time()
-    program, given = tile_program(request), tile_program(other)
+    programs, given = programs_of(request), programs_of(other).tile
+    program = programs.tile
     world = LimitedWorld(seconds)
     try:
         _require_alike(program, given)
-        require_fitting(request, program)
+        require_fitting(program, programs.placed)
         mine = denote(program, world)
         noted = len(world.obligations)
         theirs = denote(given, world)

@@ -12,22 +12,23 @@ import time
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from argus.compiler import Request, tile_program
 from argus.diagnostics import ArgusError
-from argus.evaluation.equal.deciding import (
+from argus.equivalence.deciding import (
     SECONDS,
     Decided,
     LimitedWorld,
     open_,
     told,
 )
-from argus.evaluation.equal.fitting import require_fitting
-from argus.evaluation.equal.references import load
+from argus.equivalence.fitting import require_fitting
+from argus.equivalence.programs import Programs, programs_of
+from argus.equivalence.references import load
 from argus.ir import ops as o
 from argus.ir.expr import Const
 from argus.ir.program import Program, ScalarParam
 from argus.lang.frontend.module import FunctionDecl
 from argus.lang.kernel import Kernel, literal
+from argus.requests import Request
 from argus.specification import Need, trace_numpy
 from argus.terms import Unknown
 from argus.verify.denotation import Denotation, denote
@@ -39,14 +40,22 @@ __all__ = ["decided"]
 
 
 def decided(
-    request: Request, declared: FunctionDecl, seconds: float = SECONDS
+    request: Request,
+    declared: FunctionDecl,
+    seconds: float = SECONDS,
+    programs: Programs | None = None,
 ) -> Decided:
-    """Compare a kernel with its reference. Raises ArgusError of parsing only."""
+    """Compare a kernel with its reference.
+
+    ``programs``: those of the request, if they are known already. Raises ArgusError of
+    parsing and placing.
+    """
     begin = time.process_time()
-    program = tile_program(request)
+    programs = programs or programs_of(request)
+    program = programs.tile
     world = LimitedWorld(seconds)
     try:
-        require_fitting(request, program)
+        require_fitting(program, programs.placed)
         reference = load(declared)
         program, axioms = _with_defaults(program, request.kernel, reference.parameters)
         mine = denote(program, world)

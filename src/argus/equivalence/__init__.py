@@ -1,0 +1,10 @@
+"""Is a kernel its reference, or another kernel? Decided as terms, for all sizes.
+
+references.py   the function of a kernel's file that says what it computes
+programs.py     the program of a kernel that terms are about
+fitting.py      do its whole numbers fit their types?
+sizes.py        sizes that a launch admits
+deciding.py     a kernel and another one
+traced.py       a kernel and its reference
+settling.py     what equality settles of a report on data flow
+"""

@@ -1,0 +1,70 @@
+"""What equality settles of a report on data flow.
+
+    report = settled(report, request)
+
+Rules on data flow (`SETTLED`) ask whether elements that meet belong together, as far as
+names of dimensions tell. Where a kernel is shown to compute its reference, for every
+size, what its result is made of is known, and such a rule has nothing to add: an output
+that is added to, or written twice with the same numbers, is what the author asked for.
+
+What is shown is about the tile program. It holds for the placed one that is launched
+where that refines it, and where the analysis of the order has shown which write each
+read sees (`_PREMISES`): else the report is left as it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from argus.equivalence.programs import programs_of
+from argus.equivalence.references import reference_of
+from argus.equivalence.traced import decided
+from argus.requests import Request
+from argus.verify.refinement import gaps
+from argus.verify.verdict import Equality, Obligation, Report, Verdict
+
+__all__ = ["SETTLED", "settled"]
+
+SETTLED = frozenset({
+    "AG0301", "AG0302", "AG0303", "AG0304", "AG0305", "AG0306", "AG0307", "AG0308",
+    "AG0309", "AG0310", "AG0315", "AG0316", "AG0321", "AG0390",
+})  # fmt: skip
+"""Rules on which element meets which, and on how often each is counted or written.
+
+Not what an access may touch (AG0311 to AG0313, AG0320), and not what the author states
+(AG0314, AG0318).
+"""
+
+
+_PREMISES = ("AG0311", "AG0313", "AG04")
+"""Rules, or how they begin: equality of a placed program rests on these."""
+
+
+def settled(report: Report, request: Request) -> Report:
+    """The report without obligations on data flow, where the kernel is its reference.
+
+    They are listed as what is settled. The report is returned as it is where the kernel
+    has no reference, where none is open, where the order is not proved, and where
+    equality or refinement is not shown. Raises ArgusError of parsing and placing.
+    """
+    open_ = [o for o in report.obligations if _is_open(o)]
+    asked = [o for o in open_ if o.rule in SETTLED]
+    declared = reference_of(request.kernel)
+    if declared is None or not asked or "order" not in report.seconds:
+        return report
+    if any(o.rule.startswith(_PREMISES) for o in open_):
+        return report
+    programs = programs_of(request)
+    made = decided(request, declared, programs=programs)
+    if not made.equal or gaps(programs.tile, programs.placed):
+        return report
+    return replace(
+        report,
+        obligations=tuple(o for o in report.obligations if o not in asked),
+        equality=Equality(declared.name, True, axioms=made.axioms),
+        settled=tuple(asked),
+    )
+
+
+def _is_open(obligation: Obligation) -> bool:
+    return obligation.verdict < Verdict.PROVED and not obligation.slow

@@ -1,0 +1,123 @@
+"""Equality decides what rules on data flow cannot: and only where it may."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from argus.compiler import prove, require_right
+from argus.diagnostics import Span
+from argus.diagnostics.errors import ErrorList
+from argus.equivalence import settling
+from argus.evaluation.proving import proved_all
+from argus.evaluation.requests import default_dtypes
+from argus.lang.kernel import Kernel, load_kernels
+from argus.requests import Request
+from argus.verify.refinement import Gap
+from argus.verify.render.data import report_json, report_of
+from argus.verify.verdict import Verdict
+
+HEAD = "import argus as ag\nfrom argus import f32\n\n\n"
+ADDED = """@ag.kernel
+def k(X: f32["B C P"], S: f32["C"], *, BC: int = 16, BP: int = 64):
+    B, C, P = X.shape
+    b, j, p = ag.block(B, ag.cdiv(C, BC), ag.cdiv(P, BP))
+    ag.atomic_add(S[j * BC :], ag.sum(ag.load(X[b, j * BC :, p * BP :], (BC, BP)), "P"))
+
+
+@ag.reference
+def ref(X, S):
+    return S + X.sum((0, 2))
+"""
+"""Sums over two dimensions, of which blocks add parts: rules call that adding twice."""
+WINDOW = """@ag.kernel
+def k(X: f32["M N"], Y: f32["M"], *, BN: int = 32):
+    M, N = X.shape
+    m = ag.block(M)
+    total = ag.zeros((1,), f32, dims="M")
+    for n in ag.range(BN, N, BN):
+        total = total + ag.sum(ag.load(X[m : m + 1, n:], (1, BN)), "N")
+    Y[m : m + 1] = total
+
+
+@ag.reference
+def ref(X):
+    return X[:, FIRST:].sum(1)
+"""
+"""A sum without its first tile, as its reference has it (or not)."""
+
+
+def request_of(text: str, **statics: object) -> Request:
+    """The specialisation of the only kernel of a text with its default types."""
+    kernel = kernel_of(text)
+    return Request(kernel, default_dtypes(kernel, {}), statics)
+
+
+def kernel_of(text: str) -> Kernel:
+    (kernel,) = load_kernels("made.py", HEAD + text).kernels.values()
+    return kernel
+
+
+def rules(request: Request) -> set[str]:
+    """Rules that are not proved, of what binds."""
+    found = prove(request, fresh=True).report.obligations
+    return {o.rule for o in found if o.verdict < Verdict.PROVED and not o.slow}
+
+
+def test_a_launch_takes_what_equality_settles():
+    request = request_of(ADDED)
+    report = prove(request, fresh=True).report
+    assert report.verdict is Verdict.EQUAL
+    assert {o.rule for o in report.settled} == {"AG0309"}
+    assert all(o.verdict < Verdict.PROVED for o in report.settled)
+    require_right(request)
+
+
+def test_without_its_reference_the_rule_stands():
+    text, _ = ADDED.split("@ag.reference")
+    assert rules(request_of(text)) == {"AG0309"}
+
+
+def test_another_result_is_not_settled():
+    request = request_of(ADDED.replace("S + X", "S + 2 * X"))
+    assert rules(request) == {"AG0309"}
+    with pytest.raises(ErrorList):
+        require_right(request)
+
+
+@pytest.mark.parametrize("first", ["32", "0"])
+def test_a_sum_that_leaves_out_a_tile_is_right_if_the_reference_does(first: str):
+    kernel = kernel_of(WINDOW.replace("FIRST", first))
+    report = proved_all(kernel, {}, "sm_90a", fresh=True).report
+    if first == "32":
+        assert report.verdict is Verdict.EQUAL
+        assert {o.rule for o in report.settled} == {"AG0308"}
+    else:
+        assert report.verdict is Verdict.REFUTED
+        assert "AG0322" in {o.rule for o in report.obligations}
+
+
+def test_nothing_is_settled_where_placing_is_not_shown_to_be_right(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    gap = Gap(Span("made.py", 1, 1, 1, 2), "an element has no bytes")
+    monkeypatch.setattr(settling, "gaps", lambda *_: (gap,))
+    assert rules(request_of(ADDED)) == {"AG0309"}
+
+
+def test_nothing_is_settled_where_the_order_is_open():
+    request = request_of(ADDED)
+    report = prove(request, fresh=True).report
+    (rule,) = report.settled
+    for premise in ("AG0311", "AG0401"):
+        other = replace(rule, rule=premise, verdict=Verdict.UNKNOWN)
+        both = replace(report, obligations=(rule, other), settled=(), equality=None)
+        assert settling.settled(both, request) is both
+    without = replace(report, obligations=(rule,), settled=(), seconds={"tags": 0.1})
+    assert settling.settled(without, request) is without
+
+
+def test_a_report_keeps_what_was_settled():
+    report = prove(request_of(ADDED), fresh=True).report
+    assert report_of(report_json(report)) == report
