@@ -241,7 +241,7 @@ def test_a_bug_of_the_compiler_is_named_as_one(
     assert ran.code == 3
     assert "error[AG0913]: this is a bug in Argus, not in the kernel" in ran.err
     assert type(error).__name__ in ran.err
-    assert "raised at argus/compiler.py:" in ran.err
+    assert "raised at argus/requests.py:" in ran.err
     assert "Traceback" not in ran.err
     data = argus("explain", "scale.py", "--stage", "placed", "--json")
     assert (data.code, data.err) == (3, "")
