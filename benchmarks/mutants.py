@@ -90,7 +90,7 @@ CHOSEN: tuple[tuple[str, str, int], ...] = (
     ("attention", "early_arrive", 0),
     ("attention", "delete_wgmma_wait", 2),
     ("attention", "counter_stands", 0),
-    ("attention causal", "one_turn_less", 1),
+    ("attention causal", "one_iteration_less", 1),
     ("grouped gather", "delete_fence", 1),
     ("grouped gather", "per_role", 0),
 )

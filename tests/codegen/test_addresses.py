@@ -56,17 +56,21 @@ def printed_offsets(
         [part[first] for part in register_coordinates(layout)],
         "at",
     )
-    turns = np.arange(plan.accesses)
+    iterations = np.arange(plan.accesses)
     symbols = {**env, **cx.group.tables}
     try:
-        e = offsets(RegisterIteration(Sym("r", "loop"), turns), turns)
+        e = offsets(RegisterIteration(Sym("r", "loop"), iterations), iterations)
     except Irregular:
         each = [
-            offsets(RegisterIteration(None, turns[i : i + 1]), turns[i : i + 1])
-            for i in turns
+            offsets(
+                RegisterIteration(None, iterations[i : i + 1]), iterations[i : i + 1]
+            )
+            for i in iterations
         ]
         return np.stack([_table(x, symbols, layout) for x in each], axis=1)
-    return np.stack([_table(e, {**symbols, "r": i}, layout) for i in turns], axis=1)
+    return np.stack(
+        [_table(e, {**symbols, "r": i}, layout) for i in iterations], axis=1
+    )
 
 
 def _table(e: Expr, symbols: dict[str, object], layout: Fragment) -> np.ndarray:

@@ -72,7 +72,7 @@ def admitted(text: str, **sizes: int) -> bool:
 
 
 def test_the_counter_of_a_loop_does_not_turn_over() -> None:
-    """`n += 64` behind the last turn would be negative, and the loop never end."""
+    """`n += 64` behind the last iteration would be negative, and the loop never end."""
     assert admitted(SUMS, M=16, N=2**31 - 128)
     assert not admitted(SUMS, M=16, N=2**31 - 16)
 
@@ -134,11 +134,15 @@ class Walk:
                     start, stop, step = (
                         int(evaluate(e, env)) for e in (op.start, op.stop, op.step)
                     )
-                    turns = range(start, stop, step)
-                    for at in {0, len(turns) - 1, self.rng.randrange(len(turns) + 1)}:
-                        if 0 <= at < len(turns):
-                            self.block(op.body, {**env, op.var.name: turns[at]})
-                    self.found.append(start + len(turns) * step)
+                    iterations = range(start, stop, step)
+                    for at in {
+                        0,
+                        len(iterations) - 1,
+                        self.rng.randrange(len(iterations) + 1),
+                    }:
+                        if 0 <= at < len(iterations):
+                            self.block(op.body, {**env, op.var.name: iterations[at]})
+                    self.found.append(start + len(iterations) * step)
                 case _:
                     views = [getattr(op, f.name) for f in fields(op)]
                     shapes = [v.shape for v in views if isinstance(v, GlobalView)]

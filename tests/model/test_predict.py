@@ -95,7 +95,7 @@ def test_a_deeper_pipeline_overlaps_more():
 
 
 def test_waves_are_quantised():
-    """One tile more than fits takes a second turn."""
+    """One tile more than fits takes a second iteration."""
     program = gemm(BM=128, BN=256, CLUSTER=1)
     full = predict(program, sizes(128 * 132, 256, 8192))
     more = predict(program, sizes(128 * 133, 256, 8192))

@@ -44,7 +44,7 @@ def test_a_slot_is_filled_then_read_then_filled(gemm: Timeline) -> None:
 
 
 def test_products_are_in_the_lane_of_the_tensor_cores(gemm: Timeline) -> None:
-    """Both math groups multiply in each of the turns that are drawn."""
+    """Both math groups multiply in each of the iterations that are drawn."""
     busy = sum(end - begin for begin, end, _ in lane(gemm, "tensor cores"))
     whole = max(s.end for s in gemm.stays)
     assert 0.5 * whole < busy < whole
@@ -72,7 +72,7 @@ def test_other_kernels_have_one(entry: str) -> None:
 
 
 def test_a_block_is_no_longer_than_the_prediction_allows(gemm: Timeline) -> None:
-    """Few turns of few loops take a part of what the whole launch takes."""
+    """Few iterations of few loops take a part of what the whole launch takes."""
     from argus.model import predict
 
     whole = predict(predicted.gemm(), predicted.sizes(4096, 4096, 4096)).microseconds

@@ -443,7 +443,7 @@ def broadcast_axis(program: Program) -> Iterator[Site]:
 
 
 def carried_back(program: Program) -> Iterator[Site]:
-    """What a loop computes for the next turn is dropped.
+    """What a loop computes for the next iteration is dropped.
 
     Not a running maximum: which one is subtracted is a matter of numbers.
     """

@@ -286,15 +286,15 @@ def _swap(block: o.Block, i: int) -> None:
     block.ops[i], block.ops[i + 1] = block.ops[i + 1], block.ops[i]
 
 
-def one_turn_less(program: Program) -> Iterator[Site]:
-    """A loop of one role ends a turn early."""
+def one_iteration_less(program: Program) -> Iterator[Site]:
+    """A loop of one role ends an iteration early."""
     for op in _of(program, o.For):
         assert isinstance(op, o.For)
         yield op.span.line, _set(op, stop=binary("-", op.stop, op.step))
 
 
-def one_turn_more(program: Program) -> Iterator[Site]:
-    """A loop of one role does one more turn."""
+def one_iteration_more(program: Program) -> Iterator[Site]:
+    """A loop of one role does one more iteration."""
     for op in _of(program, o.For):
         assert isinstance(op, o.For)
         yield op.span.line, _set(op, stop=binary("+", op.stop, op.step))
@@ -347,8 +347,8 @@ SITES: tuple[Sites, ...] = (
     delete_wgmma_commit, delete_copy_wait, delete_copy_commit, delete_fence,
     delete_sync, delete_cluster_sync, wait_next, wait_previous, other_barrier,
     more_arrivals, fewer_arrivals, more_bytes, fewer_bytes, more_pending, sync_count,
-    sync_odd, sync_barrier, other_stage, early_arrive, swap_waits, one_turn_less,
-    one_turn_more, no_multicast, own_block_only, per_role, counter_stands,
+    sync_odd, sync_barrier, other_stage, early_arrive, swap_waits, one_iteration_less,
+    one_iteration_more, no_multicast, own_block_only, per_role, counter_stands,
     counter_starts,
 )  # fmt: skip
 

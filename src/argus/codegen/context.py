@@ -51,7 +51,7 @@ class Irregular(Exception):  # noqa: N818 - a request to unroll, not an error
 
 @dataclass(frozen=True)
 class RegisterIteration:
-    """One turn of a register loop: ``var`` is its variable, or None when unrolled.
+    """One iteration of a register loop: ``var`` is its variable, or None when unrolled.
 
     ``values`` are the loop values that it stands for (exactly one when unrolled).
     """
@@ -60,7 +60,7 @@ class RegisterIteration:
     values: Ints
 
     def index(self, table: Ints) -> Expr:
-        """``table[i]`` for turn i, as an expression of the loop variable.
+        """``table[i]`` for iteration i, as an expression of the loop variable.
 
         Raises Irregular when it is none.
         """
@@ -74,7 +74,7 @@ class RegisterIteration:
         return lift(value) + base
 
     def nested(self, inner: RegisterIteration, table: Ints) -> Expr:
-        """``table[i, j]`` for turn i of this loop and turn j of ``inner``."""
+        """``table[i, j]`` for iteration i of this loop and iteration j of ``inner``."""
         rows, columns = table[:, 0], table[0] - table[0, 0]
         if not np.array_equal(rows[:, None] + columns, table):
             raise Irregular
@@ -250,7 +250,7 @@ class Emission:
     def try_loop(
         self, count: int, body: Callable[[RegisterIteration], Sequence[str]]
     ) -> bool:
-        """Print a loop of at least two turns; False when it is none."""
+        """Print a loop of at least two iterations; False when it is none."""
         if count < 2:
             return False
         step = RegisterIteration(LOOP, np.arange(count))

@@ -296,7 +296,7 @@ def _guarded(setup: list[str], conditions: list[CppExpression], body: str) -> li
 def store_halves(
     cx: Emission, count: int, run: Callable[[RegisterIteration], list[str]]
 ) -> None:
-    """Element-wise accesses of a packed tile: both halves of a word in one turn."""
+    """Element-wise accesses of a packed tile: both halves of a word at a time."""
 
     def both(step: RegisterIteration) -> list[str]:
         lines: list[str] = []

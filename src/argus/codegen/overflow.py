@@ -123,7 +123,7 @@ class _Study:
             self.range(carry.yielded, inner)
         self.span = op.span
         if self.narrow(op.var) and last is not None and step.high is not None:
-            self.reaches(last + step.high)  # the counter after the last turn
+            self.reaches(last + step.high)  # the counter after the last iteration
 
     def branch(self, op: o.If, ranges: _Ranges) -> None:
         self.range(op.cond, ranges)

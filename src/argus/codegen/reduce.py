@@ -120,11 +120,11 @@ def _in_thread(
     n = groups.shape[1]
     # Several chains hide the latency of the operation; more than four cost registers.
     chains = next(c for c in (4, 2, 1) if (n % c == 0 and n >= 2 * c) or c == 1)
-    turns = groups.reshape(len(groups), n // chains, chains)
-    first = [read(cx, array, step, turns[:, 0, c]) for c in range(chains)]
+    rounds = groups.reshape(len(groups), n // chains, chains)
+    first = [read(cx, array, step, rounds[:, 0, c]) for c in range(chains)]
     starts = ", ".join(f"v{c} = {x.bare}" for c, x in enumerate(first))
     lines = [f"{dtype.register} {starts};"]
-    rest = turns[:, 1:]
+    rest = rounds[:, 1:]
     length = rest.shape[1]
     if length:
         lines += _inner_loop(cx, fn, array, dtype, step, rest)
@@ -288,9 +288,9 @@ def scan(cx: Emission, op: o.Scan) -> None:
     along = parts.pop(op.axis)
     outer = along // (below * width) if steps else along * 0
     keys = np.lexsort((along, outer, *reversed(parts)))
-    turns = len(np.unique(outer))
+    rounds = len(np.unique(outer))
     rows = len(np.unique(np.stack([*parts, regs * 0]), axis=1).T)
-    table = keys.reshape(rows, turns, -1)
+    table = keys.reshape(rows, rounds, -1)
     into, finish = _wide(cx, op.result, op.src.dtype)
     array, dtype = cx.array(op.src), arithmetic(op.src.dtype)
     kind = dtype.register
@@ -303,13 +303,13 @@ def scan(cx: Emission, op: o.Scan) -> None:
 
     def body(step: RegisterIteration) -> list[str]:
         lines = [f"{kind} scan_carry = 0;"]
-        for turn in range(turns):
-            own = table[step.values][:, turn]
+        for i in range(rounds):
+            own = table[step.values][:, i]
             lines += [
                 "{",
-                *_scan_turn(cx, array, into, dtype, step, own, (digit, weight, width)),
+                *_scan_round(cx, array, into, dtype, step, own, (digit, weight, width)),
             ]
-            if turn + 1 < turns:
+            if i + 1 < rounds:
                 total = (
                     call("argus_shfl_idx", name("scan_sum"), cx.code(last))
                     if lanes
@@ -324,7 +324,7 @@ def scan(cx: Emission, op: o.Scan) -> None:
     finish()
 
 
-def _scan_turn(
+def _scan_round(
     cx: Emission,
     array: RegisterArray,
     into: RegisterArray,

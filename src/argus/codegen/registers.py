@@ -132,7 +132,8 @@ def fill(cx: Emission, array: RegisterArray, count: int, value: Value) -> None:
 
 def _fill(cx: Emission, array: RegisterArray, count: int, value: Value) -> None:
     """Of an array with an element in each of its own."""
-    # A packed operand reads the same half in each turn only if a turn has both.
+    # A packed operand reads the same half in each iteration only if an iteration has
+    # both.
     group = 1
     while group <= 4 and count % group == 0:
         if _fill_in_groups(cx, array, count, value, group):

@@ -133,7 +133,7 @@ def infer(program: Program, known: dict[str, str]) -> ScalarTypes:
     for op in walk(program.body):
         if isinstance(op, o.LoadScalar):
             types[op.sym.name] = scalar_type(op.tensor.dtype)
-    turning = {op.var for op in walk(program.body) if isinstance(op, o.For)}
+    counters = {op.var for op in walk(program.body) if isinstance(op, o.For)}
     """They meet the ends of their loops, which may have one bit more."""
     changed = True
     while changed:
@@ -142,7 +142,7 @@ def infer(program: Program, known: dict[str, str]) -> ScalarTypes:
             found = [scalars.ctype(value) for value in values]
             found += [types[sym.name]] if sym.name in types else []
             widest = max(found, key=_ORDER.index)
-            if widest in ("int", "long long") and sym not in turning:
+            if widest in ("int", "long long") and sym not in counters:
                 widest = "int" if scalars.narrow(sym) else "long long"
             if types.get(sym.name) != widest:
                 types[sym.name] = widest

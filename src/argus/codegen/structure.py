@@ -192,7 +192,7 @@ def _for(cx: Emission, op: o.For) -> None:
     head = f"for ({declared} = {start.bare}; {inside.bare}; {increment})"
     with cx.out.block(head):
         block(cx, op.body)
-        _next_turn(cx, op)
+        _next_iteration(cx, op)
     for carry in op.scalars:
         cx.spelled[carry.result.name] = cx.spelled[carry.arg.name]
         cx.types[carry.result.name] = cx.types[carry.arg.name]
@@ -201,7 +201,7 @@ def _for(cx: Emission, op: o.For) -> None:
 
 
 def _turns_over(cx: Emission, op: o.For) -> bool:
-    """Whether the sum of the last turn and the step may not fit its type.
+    """Whether the sum of the last iteration and the step may not fit its type.
 
     Where sizes alone decide, the launch checks it.
     """
@@ -212,8 +212,8 @@ def _turns_over(cx: Emission, op: o.For) -> bool:
     return after > (I32 if cx.ctype(op.var) == "int" else I64)[1]
 
 
-def _next_turn(cx: Emission, op: o.For) -> None:
-    """Give carried values those of the next turn, all at once."""
+def _next_iteration(cx: Emission, op: o.For) -> None:
+    """Give carried values those of the next iteration, all at once."""
     parallel_copy(cx, [(cx.array(c.arg), cx.array(c.yielded)) for c in op.tiles])
     _parallel_assign(cx, [(c.arg, c.yielded) for c in op.scalars])
 

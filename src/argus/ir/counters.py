@@ -3,8 +3,8 @@
     n = 0                     the next fill of a ring
     for ...: n = n + 1
 
-No launch can bound how often loops turn, and what is computed for each fill of a ring
-should not take 64 bits. So these numbers, and nothing else that loops carry, are
+No launch can bound how often loops iterate, and what is computed for each fill of a
+ring should not take 64 bits. So these numbers, and nothing else that loops carry, are
 assumed to stay below :data:`COUNTED`; a proof says so.
 """
 
@@ -24,7 +24,7 @@ __all__ = ["COUNTED", "counters"]
 COUNTED = 2**31 - 2**10
 """Counters stay below: a block that counts so far runs for many seconds."""
 STEP = 16
-"""The most by which a turn of a loop advances a counter."""
+"""The most by which an iteration of a loop advances a counter."""
 
 
 def counters(program: Program) -> set[str]:

@@ -12,7 +12,7 @@ Three kinds of symbols are told apart:
   Every launch checks that their sums and products fit 32 bits (codegen/overflow.py), so
   here they do.
 - *counters*: what a loop carries and advances by small constants, such as the number of
-  the next fill of a ring. No launch can bound how often loops turn; that they stay
+  the next fill of a ring. No launch can bound how often loops iterate; that they stay
   below :data:`~argus.ir.counters.COUNTED` is an assumption of every proof.
 - *free*: numbers from tables and from gathered tiles, i64 arguments, strides, and what
   depends on them. They have their whole type, and what is computed of them is bounded
@@ -278,7 +278,7 @@ def _inherit(ranges: Ranges, sym: Sym, values: tuple[Expr, ...]) -> None:
 
 def _loop(op: o.For, ranges: Ranges) -> None:
     start, stop = ranges.of(op.start), ranges.of(op.stop)
-    turns = max(stop[1] - start[0], 0)
+    iterations = max(stop[1] - start[0], 0)
     _inherit(ranges, op.var, (op.start, op.stop, op.step))
     turned = start[0], max(stop[1] - 1, start[0])
     ranges.known[op.var.name] = turned if fits(turned, I64) else I64
@@ -292,13 +292,13 @@ def _loop(op: o.For, ranges: Ranges) -> None:
         if c.arg.type == "int":
             ranges.known[c.arg.name] = ranges.of(c.init)
             others.append(c)
-    _carried(op, others, turns, ranges)
+    _carried(op, others, iterations, ranges)
 
 
 def _carried(
-    op: o.For, carried: list[o.ScalarCarry], turns: int, ranges: Ranges
+    op: o.For, carried: list[o.ScalarCarry], iterations: int, ranges: Ranges
 ) -> None:
-    """Ranges with which a turn begins: larger ones, until it ends within them."""
+    """Ranges with which an iteration begins: larger ones, until it ends within them."""
     tried = dict.fromkeys((c.arg.name for c in carried), 0)
     grown = True
     while grown:
@@ -311,7 +311,7 @@ def _carried(
             tried[c.arg.name] += 1
             wider = hull(now, after)
             if tried[c.arg.name] > 2:
-                wider = _widened(c, wider, turns, ranges)
+                wider = _widened(c, wider, iterations, ranges)
             last = tried[c.arg.name] > 5 or not fits(wider, I64)
             ranges.known[c.arg.name] = I64 if last else wider
             grown = True
@@ -319,13 +319,15 @@ def _carried(
         ranges.known[c.result.name] = ranges.known[c.arg.name]
 
 
-def _widened(c: o.ScalarCarry, both: Range, turns: int, ranges: Ranges) -> Range:
-    """A range of a carried number: of a sum over all turns, or of a type."""
+def _widened(c: o.ScalarCarry, both: Range, iterations: int, ranges: Ranges) -> Range:
+    """A range of a carried number: of a sum over all iterations, or of a type."""
     added = _added(c.yielded, c.arg)
     if added is None or c.arg in symbols(added):
         return I32 if fits(both, I32) and both != I32 else I64
     start, each = ranges.of(c.init), ranges.of(added)
-    return start[0] + min(each[0], 0) * turns, start[1] + max(each[1], 0) * turns
+    return start[0] + min(each[0], 0) * iterations, start[1] + max(
+        each[1], 0
+    ) * iterations
 
 
 def _added(y: Expr, a: Sym) -> Expr | None:

@@ -62,7 +62,7 @@ class AsyncAccesses:
                 continue
             here: _Touches = frozenset(t for one in inner for t in _asynchronous(one))
             for one in inner:
-                # The next turn of a loop comes after this one.
+                # The next iteration of a loop comes after this one.
                 self._walk(one, after | here if isinstance(op, o.For) else after)
             after |= here
 

@@ -38,8 +38,8 @@ from argus.lower.in_flight import (
 
 _MOST = 8
 """Most groups in flight."""
-_TURNS = 16
-"""After so many turns of a loop's analysis, slots are no longer told apart."""
+_ITERATIONS = 16
+"""After so many iterations of a loop's analysis, slots are no longer told apart."""
 
 
 def insert_wgmma_waits(program: Program) -> None:
@@ -226,15 +226,15 @@ class _Walker:
             self.tiles[c.result.id] = c.result
         back = [(c.yielded, c.arg) for c in op.tiles]
         copied = {c.yielded.id for c in op.tiles if not shares(c.yielded, c.arg)}
-        turns = 0
+        iterations = 0
         while True:
             after, ops = self._run(op.body, head)
             after = self._complete(copied, after, ops, op.span)
             around = restage(
                 rename(after, back, outer), op, [c.arg for c in op.scalars]
             )
-            turns += 1
-            if turns > _TURNS:
+            iterations += 1
+            if iterations > _ITERATIONS:
                 around = any_stage(around)
             joined = join(head, around)
             if joined == head:

@@ -3,8 +3,8 @@
     predict(program, {"M": 4096, "N": 4096, "K": 4096}).microseconds
 
 The busiest multiprocessor is simulated (`simulate.py`) with cut loops; time and load of
-its units are extrapolated to the full number of turns and blocks. Deterministic, no
-GPU. What is not modelled is in `docs/model.md`.
+its units are extrapolated to the full trip counts and number of blocks. Deterministic,
+no GPU. What is not modelled is in `docs/model.md`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from argus.model.traffic import LaunchTraffic
 from argus.verify.performance.resources import occupancy
 
 INNER, OUTER = (8, 14), (2, 3)
-"""Turns that are simulated of the innermost loops, and of loops around loops."""
+"""Iterations that are simulated of the innermost loops, and of loops around loops."""
 MOST_BLOCKS = (1 << 31) - 1
 """Of a grid (CUDA C++ Programming Guide, "Technical Specifications")."""
 ADDRESSED = 1 << 47
@@ -135,7 +135,7 @@ def prepare(
     )
     tracer = Tracer(program, env, footprint, hardware)
     trace = tracer.trace()
-    blocks = _blocks(tracer.turns, grid, sms)
+    blocks = _blocks(tracer.iterations, grid, sms)
     return TracedProgram(
         trace,
         env,
@@ -144,7 +144,7 @@ def prepare(
         min(grid, sms),
         grid,
         registers,
-        _balance(tracer.turns, grid, sms),
+        _balance(tracer.iterations, grid, sms),
     )
 
 
@@ -163,7 +163,7 @@ def _launchable(program: Program, env: Env) -> None:
             raise fail("AG0517", program.span, text)
 
 
-def _blocks(turns: NDArray[np.float64], grid: int, sms: int) -> list[int]:
+def _blocks(iterations: NDArray[np.float64], grid: int, sms: int) -> list[int]:
     """Blocks for the simulated multiprocessor, as many as the busiest gets.
 
     Blocks differ where loops do. One that each multiprocessor has one of is the longest
@@ -171,17 +171,17 @@ def _blocks(turns: NDArray[np.float64], grid: int, sms: int) -> list[int]:
     """
     count = -(-grid // sms)
     if count == 1:
-        return [int(np.argmax(turns))]
-    average = int(np.argmin(np.abs(turns - turns.mean())))
+        return [int(np.argmax(iterations))]
+    average = int(np.argmin(np.abs(iterations - iterations.mean())))
     return [average] * count
 
 
-def _balance(turns: NDArray[np.float64], grid: int, sms: int) -> float:
+def _balance(iterations: NDArray[np.float64], grid: int, sms: int) -> float:
     """Work of all multiprocessors over what it were if all had that of the busiest."""
     count = -(-grid // sms)
     even = 1.0
-    if count == 1 and turns.max() > 0:
-        even = float(turns.mean() / turns.max())
+    if count == 1 and iterations.max() > 0:
+        even = float(iterations.mean() / iterations.max())
     return even * grid / (count * sms)
 
 
@@ -238,7 +238,7 @@ Row = tuple[tuple[float, ...], tuple[float, ...]]
 
 
 def _corners(prepared: TracedProgram, hardware: Hardware) -> list[Row]:
-    """Simulations with few and with more blocks and turns."""
+    """Simulations with few and with more blocks and iterations."""
     count, resident = len(prepared.blocks), prepared.resident
     depth = prepared.trace.depth
     choices: list[tuple[int, ...]] = [_two(count, 2 * resident, 3 * resident)]

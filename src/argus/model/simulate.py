@@ -6,8 +6,8 @@ after the other, at their rate. Barriers, groups of copies and syncs connect the
 as in the program. What fills a pipeline, what overlaps and who waits for whom comes out
 of that; no kernel is known here.
 
-Loops are cut to ``caps`` turns by depth, and blocks to a number; how many turns were
-cut is counted, so that `predict` can extrapolate.
+Loops are cut to ``caps`` iterations by depth, and blocks to a number; how many
+iterations were cut is counted, so that `predict` can extrapolate.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class NamedBarrierState:
 class SimulationResult:
     """``cycles`` until the last block ended; ``busy`` cycles of each unit.
 
-    ``dropped``: turns cut per loop, on average, by depth; the first is of blocks.
+    ``dropped``: iterations cut per loop, on average, by depth; the first is of blocks.
     """
 
     cycles: float
@@ -389,8 +389,8 @@ class Multiprocessor:
 
     # ------------------------------------------------------------------ loops
 
-    def _turns(self, t: Thread, depth: int, count: int) -> int:
-        """Turns to simulate of ``count``.
+    def _iterations(self, t: Thread, depth: int, count: int) -> int:
+        """Iterations to simulate of ``count``.
 
         Loops of about the same length at the same depth (of a role that fills a ring,
         and one that drains it) are cut by the same number.
@@ -410,14 +410,14 @@ class Multiprocessor:
         env = t.env
         start, stop, step = loop.start(env), loop.stop(env), loop.step(env)
         count = max(0, -((start - stop) // step))
-        turns = self._turns(t, loop.depth, count) if count else 0
+        iterations = self._iterations(t, loop.depth, count) if count else 0
         arrival = t.arrival
         for name, init, _, _ in loop.carried:
             env[name] = init(env)
         for init, argument, _, _ in loop.tiles:
             arrival[argument] = arrival.get(init, 0.0)
-        for turn in range(turns):
-            env[loop.var] = start + turn * step
+        for iteration in range(iterations):
+            env[loop.var] = start + iteration * step
             yield from self._steps(t, loop.body)
             values = [(name, after(env)) for name, _, after, _ in loop.carried]
             env.update(values)

@@ -200,7 +200,7 @@ class LoopStep:
     stop: Value
     step: Value
     carried: tuple[tuple[str, Value, Value, str], ...]
-    """Name inside, initial value, value for the next turn, name after the loop."""
+    """Name inside, initial value, value for the next iteration, name after the loop."""
     tiles: tuple[tuple[int, int, int, int], ...]
     body: list[Step]
     depth: int

@@ -2,9 +2,9 @@
 
     timeline(program, {"M": 4096, "N": 4096, "K": 4096}).stays
 
-The same simulation as :func:`argus.model.predict`, of few turns of each loop, written
-down: every step of every thread group, every copy in flight, every use of the tensor
-cores, and what each slot of a ring holds. Nothing of it is measured.
+The same simulation as :func:`argus.model.predict`, of few iterations of each loop,
+written down: every step of every thread group, every copy in flight, every use of the
+tensor cores, and what each slot of a ring holds. Nothing of it is measured.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ Kind = Literal[
 ]
 
 INNER, OUTER = 7, 2
-"""Turns that are drawn of the innermost loop, and of loops around it."""
+"""Iterations that are drawn of the innermost loop, and of loops around it."""
 _AFTER = 4
-"""More turns than a ring has slots, so that slots are used again."""
+"""More iterations than a ring has slots, so that slots are used again."""
 _SHORT = 6.0
 """Cycles: what is shorter is not to be seen."""
 
@@ -69,8 +69,8 @@ class Timeline:
     lanes: tuple[TimelineLane, ...]
     stays: tuple[Stay, ...]
     blocks: int
-    turns: tuple[int, ...]
-    """Most turns of loops that are drawn, by depth."""
+    iterations: tuple[int, ...]
+    """Most iterations of loops that are drawn, by depth."""
 
 
 def timeline(

@@ -55,8 +55,8 @@ class Tracer:
             CLUSTER_RANK.name: blocks % program.cluster,
         }
         self._one: dict[str, Any] = {**env, BLOCK_INDEX.name: 0, CLUSTER_RANK.name: 0}
-        self.turns: NDArray[np.float64] = np.zeros(footprint.wave)
-        """Turns of all outermost loops, by block."""
+        self.iterations: NDArray[np.float64] = np.zeros(footprint.wave)
+        """Iterations of all outermost loops, by block."""
         self._swept: set[str] = set()
         self._times: list[float] = [1.0]
         self._inner: list[float] = [1.0]
@@ -97,10 +97,10 @@ class Tracer:
         self.depth = max(self.depth, depth + 1)
         start = evaluate(op.start, self._wave)
         stop, step = (evaluate(e, self._wave) for e in (op.stop, op.step))
-        turns: NDArray[np.float64] = np.maximum(0.0, -((start - stop) // step))
-        mean = float(np.mean(turns))
+        iterations: NDArray[np.float64] = np.maximum(0.0, -((start - stop) // step))
+        mean = float(np.mean(iterations))
         if depth == 0:
-            self.turns = self.turns + turns
+            self.iterations = self.iterations + iterations
         # Blocks go through a loop side by side, unless each begins at its own place.
         apart = np.ndim(start) > 0 and np.unique(start).size > 1
         names = {op.var.name, *(c.arg.name for c in op.scalars)}

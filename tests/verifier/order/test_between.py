@@ -22,7 +22,7 @@ from argus import bf16, f32
 MEET = (
     HEAD
     + '''def kernel(A: bf16["M K"], C: bf16["M K"]):
-    """Two roles meet once in each turn of their loops; a third one copies."""
+    """Two roles meet once in each iteration of their loops; a third one copies."""
     M, K = A.shape
     i = ag.block(ag.cdiv(M, 64))
     with ag.role("first", warpgroups=1):

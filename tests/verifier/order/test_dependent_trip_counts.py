@@ -1,6 +1,7 @@
-"""Loops that turn differently often in each turn of another: all sequences, or unknown.
+"""Loops that iterate differently often in each iteration of another: all sequences, or
+unknown.
 
-What is proved is walked with random numbers of turns, too, and run in the interpreter.
+What is proved is walked with random trip counts, too, and run in the interpreter.
 What is wrong for some sequence only is never proved.
 """
 
@@ -32,7 +33,7 @@ from argus.verify.verdict import Verdict
 from argus.verify.verifier import verify
 from verifier import mutate_order as m
 from verifier.order.check_order import HERE, failing, placed, told
-from verifier.order.test_unknown import TABLE_TURNS
+from verifier.order.test_unknown import TABLE_ITERATIONS
 
 FILE = (HERE / "kernels" / "varying.py").read_text()
 HEAD, *KERNELS = FILE.split("@ag.kernel\n")
@@ -121,7 +122,7 @@ def test_states_that_are_alike_go_on_alike(name: str) -> None:
 
 
 def _wrong_for(program: Program, rng: Random) -> str:
-    """What goes wrong with some numbers of turns, if anything does."""
+    """What goes wrong with some trip counts, if anything does."""
     sequences = _sequences(program)
     kinds = sequences.kinds
     numbers: dict[object, int] = {}
@@ -129,11 +130,11 @@ def _wrong_for(program: Program, rng: Random) -> str:
 
     def choose(walk: ClusterWalk, group: GroupState, op: o.For) -> bool:
         kind, less = kinds.of[op]
-        around = group.turns[: len(group.loops) - 1]
+        around = group.iterations[: len(group.loops) - 1]
         if (kind, around) not in numbers:
             number = rng.randint(0, most if around else 12)
             numbers[kind, around] = max(number, kinds.least[kind])
-        return numbers[kind, around] > group.turns[-1] - less
+        return numbers[kind, around] > group.iterations[-1] - less
 
     findings = OrderFindings()
     walk = ClusterWalk(
@@ -210,7 +211,8 @@ def test_a_loop_of_constant_length_inside() -> None:
 
 
 def test_a_number_that_has_to_be_remembered_is_not_known() -> None:
-    """Two loops, one after another: the second one's turns are those of the first."""
+    """Two loops, one after another: the second one's iterations are those of the
+    first."""
     text = SOURCES["ragged"]
     loop = "            for k in ag.range(0, steps):\n"
     first, load, use = text.split(loop)
@@ -223,7 +225,7 @@ def test_a_number_that_has_to_be_remembered_is_not_known() -> None:
 
 def test_a_table_that_says_how_often() -> None:
     """Without a loop around it."""
-    bad = failing(placed(TABLE_TURNS))
+    bad = failing(placed(TABLE_ITERATIONS))
     assert not bad, told(bad)
 
 
@@ -261,7 +263,7 @@ class Seed:
 
 STEPS = "steps = ag.min(ag.cdiv(K, BK), i + 1)"
 BY_HAND = "steps = ag.min(ag.cdiv(K, BK), i)\n"
-TURNS = "for _ in ag.range(0, steps)"
+ITERATIONS = "for _ in ag.range(0, steps)"
 EMPTY = "empty[n % STAGES].wait(n // STAGES - 1)"
 FULL = "full[n % STAGES].wait(n // STAGES)"
 FREE = '            free[0].arrive(per="warp")\n'
@@ -270,18 +272,18 @@ SEEDS = {
         "triangle", STEPS, STEPS + "\n            steps = ag.min(steps, 4)", True
     ),
     "at least 1 in one role": Seed(
-        "by_hand", TURNS, "for _ in ag.range(0, ag.max(steps, 1))", True
+        "by_hand", ITERATIONS, "for _ in ag.range(0, ag.max(steps, 1))", True
     ),
-    "a turn less in one role": Seed(
-        "triangle", TURNS, "for _ in ag.range(1, steps)", True
+    "an iteration less in one role": Seed(
+        "triangle", ITERATIONS, "for _ in ag.range(1, steps)", True
     ),
     "pairs in one role": Seed(
-        "triangle", TURNS, "for _ in ag.range(0, steps // 2 * 2)", True
+        "triangle", ITERATIONS, "for _ in ag.range(0, steps // 2 * 2)", True
     ),
     "the tile before": Seed(
         "triangle", STEPS, "steps = ag.min(ag.cdiv(K, BK), i)", True
     ),
-    "the turn before": Seed(
+    "the iteration before": Seed(
         "by_hand",
         BY_HAND,
         "steps = n\n            n = ag.min(ag.cdiv(K, BK), i)\n",

@@ -102,7 +102,7 @@ AGAIN = (
         n += 1
 '''
 )
-TURNS = (
+ITERATIONS = (
     HEAD
     + '''def kernel(A: bf16["M"], C: bf16["M"], *, BM: int = 128):
     """Another role reads what is written first; what comes then nobody reads."""
@@ -146,7 +146,9 @@ MIXED = (
 )
 
 
-@pytest.mark.parametrize("text", [AGAIN, TURNS, MIXED], ids=["again", "turns", "mixed"])
+@pytest.mark.parametrize(
+    "text", [AGAIN, ITERATIONS, MIXED], ids=["again", "turns", "mixed"]
+)
 def test_which_of_several_writes_is_not_guessed(text: str) -> None:
     report = verify(placed(text), only=("tags", "order"))
     assert report.verdict is Verdict.UNKNOWN

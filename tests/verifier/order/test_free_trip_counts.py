@@ -1,8 +1,9 @@
-"""Loops whose turns no size chooses alone: in a persistent grid, with one turn before.
+"""Loops whose iterations no size chooses alone: in a persistent grid, with one
+iteration before.
 
-How often a block goes from tile to tile, and how often it turns in a tile, comes from
-several sizes. Both are then free, but for what the requirements say of them: the turn
-outside the loop of keys is there only because T > 0.
+How often a block goes from tile to tile, and how often it iterates in a tile, comes
+from several sizes. Both are then free, but for what the requirements say of them: the
+iteration outside the loop of keys is there only because T > 0.
 """
 
 from __future__ import annotations

@@ -20,14 +20,14 @@ EQUIVALENT = {
     "gemm": set[str](),
     # The role is one warpgroup.
     "gemm one warpgroup": {"per_role"},
-    # A copy joins an earlier group; all threads turn once more, or once less.
-    "ampere": {"swap_waits", "one_turn_less", "one_turn_more"},
+    # A copy joins an earlier group; all threads iterate once more, or once less.
+    "ampere": {"swap_waits", "one_iteration_less", "one_iteration_more"},
     # The tile of queries is filled once: nobody waits for its release, nor for the last
     # releases of other slots. Copies that complete on different barriers change places.
     "attention": {"delete_arrive", "more_arrivals", "early_arrive", "swap_waits"},
     # Two copies that complete on one barrier change places.
     "grouped": {"swap_waits"},
-    "step 2": {"one_turn_less", "one_turn_more"},
+    "step 2": {"one_iteration_less", "one_iteration_more"},
     # A copy may start before its bytes are announced: the arrival is still missing.
     "step 4": {"swap_waits"},
     "step 5": {"swap_waits"},

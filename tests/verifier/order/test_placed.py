@@ -53,8 +53,8 @@ MISTAKES = (
     # rings, tile after tile
     Mistake("step 5", m.counter_stands, 0, "AG0403", "slot = ring.wait()"),
     Mistake("step 5", m.counter_starts, 0, "AG0403", "with ring.fill()"),
-    Mistake("step 5", m.one_turn_less, 0, "AG0403", "slot = ring.wait()"),
-    Mistake("step 5", m.one_turn_more, 1, "AG0403", "with ring.fill()"),
+    Mistake("step 5", m.one_iteration_less, 0, "AG0403", "slot = ring.wait()"),
+    Mistake("step 5", m.one_iteration_more, 1, "AG0403", "with ring.fill()"),
     Mistake("step 5", m.wait_previous, 0, "AG0404", "with ring.fill()"),
     Mistake("step 5", m.other_stage, 0, "AG0401", "slot.a.load"),
     Mistake("grouped", m.delete_arrive, 0, "AG0403", "with ring.fill()"),

@@ -264,7 +264,7 @@ def test_each_block_of_a_cluster_has_its_own() -> None:
 
 
 def test_in_a_loop() -> None:
-    """What is taken and given back each turn is walked, and nothing is claimed."""
+    """What is taken and given back each iteration is walked, and nothing is claimed."""
 
     def loop(*ops: o.AnyOp) -> o.For:
         body = o.Block(list(ops))

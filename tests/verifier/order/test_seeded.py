@@ -128,7 +128,7 @@ SEEDS = (
         "ag.barriers(STAGES), ag", "ag.barriers(STAGES - 1), ag",
     ),
     seed(
-        "products", "one turn more than fills", "AG0403", "full[n % STAGES].wait",
+        "products", "one iteration more than fills", "AG0403", "full[n % STAGES].wait",
         "for _ in ag.range(0, K, BK)", "for _ in ag.range(0, K + BK, BK)",
     ),
     seed(

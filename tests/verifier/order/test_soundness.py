@@ -66,7 +66,8 @@ def test_a_copy_does_not_tell_what_its_role_does_after_it() -> None:
 
 
 def test_a_loop_that_begins_one_tile_later() -> None:
-    """It turns once less where the grid has one block, and not always where it has two.
+    """It iterates once less where the grid has one block, and not always where it has
+    two.
 
     Right would be to begin one grid later.
     """

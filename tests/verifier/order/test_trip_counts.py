@@ -1,6 +1,6 @@
 """Bugs that show for some trip counts only: none, one, fewer than stages, later tiles.
 
-The counterexample's sizes are such that the loop turns that often.
+The counterexample's sizes are such that the loop iterates that often.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def _found(program: Program, rule: str, line: int | None = None) -> Obligation:
     return of[0]
 
 
-def _turns(found: Obligation, step: int = 64) -> int:
+def _iterations(found: Obligation, step: int = 64) -> int:
     assert found.counterexample is not None
     return -(-found.counterexample.sizes["K"] // step)
 
@@ -30,17 +30,17 @@ def _line(text: str, piece: str, number: int = 0) -> int:
     return lines[number]
 
 
-def test_no_turn() -> None:
+def test_no_iteration() -> None:
     """The first product is outside the loop, and nothing says that there is one."""
     text = (ROOT / "docs/tutorial/step5_persistent.py").read_text()
     required = '    ag.require(K > 0, "the first product is outside the loop")\n'
     assert required in text
     text = text.replace(required, "")
     found = _found(placed(text), "AG0403", _line(text, "slot = ring.wait()"))
-    assert _turns(found) == 0
+    assert _iterations(found) == 0
 
 
-def test_fewer_turns_than_fills() -> None:
+def test_fewer_iterations_than_fills() -> None:
     """The first two fills are there even where only one is drained."""
     text = source_of("products")
     head = "        n = 0\n        for k in ag.range(0, K, BK):\n            empty"
@@ -58,10 +58,10 @@ def test_fewer_turns_than_fills() -> None:
         + "        for k in ag.range(2 * BK, K, BK):\n            empty",
     )
     found = _found(placed(text, "products"), "AG0421")
-    assert _turns(found) < 2
+    assert _iterations(found) < 2
 
 
-def test_more_turns_than_stages() -> None:
+def test_more_iterations_than_stages() -> None:
     """Without a wait for free slots, the first round goes well."""
     text = source_of("tiles")
     wait = "                empty[n % STAGES].wait(n // STAGES - 1)\n"
@@ -69,7 +69,7 @@ def test_more_turns_than_stages() -> None:
     text = text.replace(wait, "")
     found = _found(placed(text, "tiles"), "AG0401", _line(text, "].copy("))
     assert found.counterexample is not None
-    assert _turns(found) > 0
+    assert _iterations(found) > 0
 
 
 def test_each_tile_starts_from_the_first_slot_in_one_role() -> None:
@@ -83,7 +83,8 @@ def test_each_tile_starts_from_the_first_slot_in_one_role() -> None:
 
 
 def test_each_tile_starts_from_the_first_slot_in_both_roles() -> None:
-    """Right where the turns of a tile are a multiple of two rounds, and not else."""
+    """Right where the iterations of a tile are a multiple of two rounds, and not
+    else."""
     text = source_of("tiles").replace(RESET, RESET + "            n = 0\n")
     bad = failing(placed(text, "tiles"))
     assert bad[0].verdict is Verdict.REFUTED, told(bad)
@@ -97,7 +98,7 @@ def test_a_role_that_does_one_tile_more() -> None:
     second = second.replace(late, "for k in ag.range(0, K + BK * (bm // 5), BK):")
     text = first + '    with ag.role("use"' + second
     bad = failing(placed(text, "tiles"))
-    # How often the loop turns depends on the tile: not followed, but never proved.
+    # How often the loop iterates depends on the tile: not followed, but never proved.
     assert bad, "proved"
 
 

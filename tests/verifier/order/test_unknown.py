@@ -14,20 +14,20 @@ from argus import bf16, f32, i32
 @ag.kernel
 """
 
-TABLE_TURNS = (
+TABLE_ITERATIONS = (
     HEAD
     + '''def kernel(A: bf16["M K"], Turns: i32["M"], C: bf16["M K"], *, BK: int = 64):
     """A table says how many tiles a block copies."""
     M, K = A.shape
     i = ag.block(ag.cdiv(M, 64))
-    turns = Turns[i]
+    iterations = Turns[i]
     ring = ag.ring(2, a=bf16.tile(64, BK, dims="M K"))
     with ag.role("load", warps=1):
-        for k in ag.range(0, turns):
+        for k in ag.range(0, iterations):
             with ring.fill() as slot:
                 slot.a.load(A[i * 64 :, k * BK :])
     with ag.role("use", warpgroups=1):
-        for k in ag.range(0, turns):
+        for k in ag.range(0, iterations):
             with ring.drain() as slot:
                 C[i * 64 :, k * BK :] = slot.a.load()
 '''
@@ -67,7 +67,7 @@ SQUARES = (
 TRIANGLE = (
     HEAD
     + '''def kernel(A: bf16["M K"], C: bf16["M K"], *, BK: int = 64):
-    """The innermost of three loops turns once more in each turn of the middle one."""
+    """The innermost of three loops runs once more in each iteration of the middle."""
     M, K = A.shape
     i = ag.block(ag.cdiv(M, 64))
     ring = ag.ring(2, a=bf16.tile(64, BK, dims="M K"))
@@ -105,13 +105,18 @@ CASES = {
         OF_SIZE.replace("M // 64 % 2", "i % 2"),
         "depends on sizes or blocks",
     ),
-    "turns from a table": (
-        TABLE_TURNS.replace("ag.range(0, turns):", "ag.range(0, Turns[i + 1]):", 1),
-        "a table says how many turns",
+    "iterations from a table": (
+        TABLE_ITERATIONS.replace(
+            "ag.range(0, iterations):", "ag.range(0, Turns[i + 1]):", 1
+        ),
+        "a table says how many iterations",
     ),
     "stage from a table": (TABLE_STAGE, "comes from a table"),
-    "stage that does not shift": (SQUARES, "does not repeat with the loop's turns"),
-    "turns that change": (TRIANGLE, "changes with the turn of another"),
+    "stage that does not shift": (
+        SQUARES,
+        "does not repeat with the loop's iterations",
+    ),
+    "iterations that change": (TRIANGLE, "changes with the iteration of another"),
 }
 
 
@@ -125,9 +130,9 @@ def test_unknown(name: str) -> None:
 
 
 def test_a_refutation_outweighs_what_is_unknown() -> None:
-    text = TABLE_TURNS.replace(
-        "for k in ag.range(0, turns):\n            with ring.drain()",
-        "for k in ag.range(0, turns + 1):\n            with ring.drain()",
+    text = TABLE_ITERATIONS.replace(
+        "for k in ag.range(0, iterations):\n            with ring.drain()",
+        "for k in ag.range(0, iterations + 1):\n            with ring.drain()",
     )
     bad = failing(placed(text))
     assert bad[0].verdict is Verdict.REFUTED, told(bad)
@@ -191,12 +196,12 @@ AHEAD = (
 )
 
 
-def test_a_condition_that_changes_in_the_last_turn_is_followed() -> None:
+def test_a_condition_that_changes_in_the_last_iteration_is_followed() -> None:
     bad = failing(placed(AHEAD))
     assert not bad, told(bad)
     late = AHEAD.replace("cp_async_wait(1)", "cp_async_wait(2)")
     assert failing(placed(late))[0].verdict is Verdict.REFUTED
-    # Right in all turns but the last one, in which nothing is copied.
+    # Right in all iterations but the last one, in which nothing is copied.
     last = AHEAD.replace("        ag.cp_async_commit()\n        ag.cp", "        ag.cp")
     last = last.replace(
         'k + BK :], via="cp_async")\n',

@@ -82,14 +82,14 @@ def trial(mutant: Mutant, *, runs: int = 3) -> Outcome:
 def execute(subject: Subject, program: Program, runs: int) -> tuple[str, str]:
     """What goes wrong at the subject's sizes, if anything does, and how it shows."""
     done = 0
-    for turn in range(runs):
+    for iteration in range(runs):
         for case in subject.cases:
-            schedule: Schedule = "in_order" if turn == 0 else "random"
+            schedule: Schedule = "in_order" if iteration == 0 else "random"
             _, choice = request_for(subject.entry, case, subject.target)
-            inputs = make_inputs(subject.entry, case, NumpyArrays(turn))
+            inputs = make_inputs(subject.entry, case, NumpyArrays(iteration))
             try:
                 found = interpret(
-                    program, inputs, choice.scalars, seed=turn, schedule=schedule
+                    program, inputs, choice.scalars, seed=iteration, schedule=schedule
                 )
             except ArgusError:
                 continue  # the requirements of the program do not admit this size

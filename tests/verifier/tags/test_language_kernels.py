@@ -82,7 +82,8 @@ def test_tables_of_which_nothing_is_known(tmp_path: Path) -> None:
 
 
 def test_a_copy_that_nobody_waits_for(tmp_path: Path) -> None:
-    """The last turn starts copies past the end, and the block ends without a wait."""
+    """The last iteration starts copies past the end, and the block ends without a
+    wait."""
     assert wrong(report(tmp_path, "explicit", "pipelined")) == {"AG0421"}
     line = "    C[bm * BM :, bn * BN :] = acc\n"
     waited = "    ag.cp_async_wait(0)\n" + line

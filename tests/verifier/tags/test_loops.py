@@ -1,4 +1,5 @@
-"""What iterations hand on: through registers and shared memory, one or more turns."""
+"""What iterations hand on: through registers and shared memory, one or more
+iterations."""
 
 from __future__ import annotations
 
@@ -58,7 +59,7 @@ def test_right(name: str) -> None:
 
 
 WRONG = [
-    # Only in the first turn, only in the second, from the third on.
+    # Only in the first iteration, only in the second, from the third on.
     ("registers", "0:], (64", "8:], (64"),
     ("registers", "64:], (64", "72:], (64"),
     ("registers", "n + 128 :]", "n + 192 :]"),
@@ -93,6 +94,6 @@ def test_a_tile_that_grows_for_ever_is_not_known() -> None:
     )
     right, wrong = failing(placed(HEAD + body)), body.replace("128 :]", "136 :]")
     assert right and all(o.verdict is Verdict.UNKNOWN for o in right), told(right)
-    # An early turn is exact, however many follow.
+    # An early iteration is exact, however many follow.
     bad = failing(placed(HEAD + wrong))
     assert "AG0305" in {o.rule for o in bad if o.verdict is Verdict.REFUTED}, told(bad)

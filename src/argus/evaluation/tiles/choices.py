@@ -101,7 +101,7 @@ class ChoiceReader:
             self._keep(m.result, _joined([self.of(m.then), self.of(m.other)]))
 
     def leave(self, op: o.For) -> None:
-        """What the last turn of a loop hands on."""
+        """What the last iteration of a loop hands on."""
         for c in op.tiles:
             self._keep(c.result, self.of(c.yielded))
 

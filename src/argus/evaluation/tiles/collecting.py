@@ -192,24 +192,24 @@ class Collected:
         self._add(op, probe, said, mark, scope, condition, axes, table)
 
     def _loop(self, op: o.For, scope: Scope) -> None:
-        turns = (op.stop - op.start + op.step - 1) // op.step
+        iterations = (op.stop - op.start + op.step - 1) // op.step
         name = op.var.name
         for least in (1, 2):
 
             def probe(
                 _: Mapping[o.Tile, Array], env: Env, least: int = least
             ) -> tuple[bool, bool]:
-                count = value_of(turns, env)
+                count = value_of(iterations, env)
                 return count is not None and count >= least, (
                     count is not None and count < least
                 )
 
             said = (
-                f"the loop over `{name}` turns {('', 'once', 'twice')[least]} or more",
-                f"the loop over `{name}` turns {('', 'never', 'at most once')[least]}",
+                f"the loop over `{name}` runs {('', 'once', 'twice')[least]} or more",
+                f"the loop over `{name}` runs {('', 'never', 'at most once')[least]}",
             )
-            when = binary(">=", turns, least), binary("<", turns, least)
-            mark = f"loop {self._meaning.scalar(turns)} {least}"
+            when = binary(">=", iterations, least), binary("<", iterations, least)
+            mark = f"loop {self._meaning.scalar(iterations)} {least}"
             self._add(op, probe, said, mark, scope, when, decides=False)
 
     def _view(
@@ -299,7 +299,8 @@ class Collected:
             scope,
             when,
             op.result.shape,
-            # Which turn of a loop has the largest number is no choice of the author.
+            # Which iteration of a loop has the largest number is no choice of the
+            # author.
             decides=not self._meaning.running(op),
             compares=op.result.dtype == boolean,
         )

@@ -21,7 +21,7 @@ class Facet:
     ``text`` says it as a sentence; ``mark`` is the same for the same condition of
     another program; ``shape`` are the extents of the axes in ``when``. ``decides``:
     what is computed may depend on it by a choice of the author; accesses at the end of
-    a tensor and turns of loops do not, whose proofs are others' business.
+    a tensor and iterations of loops do not, whose proofs are others' business.
     """
 
     op: o.AnyOp

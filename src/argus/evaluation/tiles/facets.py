@@ -1,7 +1,7 @@
 """The ways in which the conditions of a program can turn out, and which were seen.
 
 A *facet* is one way: a branch that is taken, a comparison that holds for some element,
-a minimum that is its left side, a quotient that is not 0, a loop that turns once, an
+a minimum that is its left side, a quotient that is not 0, a loop that iterates once, an
 element outside its tensor. A test that has not seen a facet says nothing of what the
 program does then, so facets are what tests are chosen by.
 

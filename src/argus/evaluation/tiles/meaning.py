@@ -1,8 +1,8 @@
 """What the tiles and scalars of a program mean: where they come from, and how.
 
     mark    the same for what is computed alike in another program, definitions inlined
-    known   an expression over sizes, scalars, turns, blocks and axes, if there is one
-    origin  "same" for all elements, from the "place" of an element, or from "data"
+    known   an expression over sizes, scalars, iterations, blocks and axes, if there is
+    one origin  "same" for all elements, from the "place" of an element, or from "data"
 
 Names of scalars and of tiles say nothing, so no mark holds one. A program is read a few
 times: what a loop carries and what a shared buffer holds is known after the first.
@@ -161,8 +161,8 @@ class MeaningReader:
     def enter(self, op: o.For) -> None:
         """A loop begins."""
         self._depth += 1
-        turn = f"turn{self._depth}({self._header(op)})"
-        self._bind(op.var.name, Sym(_short(turn), "loop"), "place")
+        iteration = f"iteration{self._depth}({self._header(op)})"
+        self._bind(op.var.name, Sym(_short(iteration), "loop"), "place")
         for n, s in enumerate(op.scalars):
             rest = self._carried.get(s.arg.name, "")
             text = f"carried{n}({self._header(op)}; {self.scalar(s.init)}; {rest})"

@@ -172,13 +172,13 @@ class ClusterOrder:
 
 
 def _meet(met: Meeting, arriving: int, everyone: int, only: bool) -> Steps:
-    turn = met.completed
+    phase = met.completed
     met.arrived += arriving
     if met.arrived >= everyone:
         met.arrived = 0
         met.completed += 1
     if not only:
-        yield lambda: met.completed > turn
+        yield lambda: met.completed > phase
 
 
 def _consumers(program: Program) -> dict[Ring, int]:

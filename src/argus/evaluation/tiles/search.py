@@ -1,8 +1,8 @@
 """A block in which a condition turns out in a given way, or that there is none.
 
-The condition is evaluated for many blocks, turns of loops and elements at once: first
-for few, then the verifier's procedures are asked, then for as many as time allows.
-"never" is said only where all were evaluated, or where it is proved.
+The condition is evaluated for many blocks, iterations of loops and elements at once:
+first for few, then the verifier's procedures are asked, then for as many as time
+allows. "never" is said only where all were evaluated, or where it is proved.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _CHEAP = 1 << 21
 """Elements up to which everything is evaluated before a solver is asked."""
 _AT_ONCE = 1 << 19
 """Elements that are evaluated at once."""
-_TURNS = 32
-"""Turns of a loop that are tried, where it turns more often."""
+_ITERATIONS = 32
+"""Iterations of a loop that are tried, where it iterates more often."""
 
 Place = int | Literal["never", "data", "unknown"]
 Env = dict[str, Any]
@@ -117,8 +117,8 @@ class Search:
         self.loops = sum(isinstance(s, o.For) for s in facet.scope)
         self.rank = 1 + self.loops + len(facet.shape)
         wide = facet.decides and math.prod(facet.shape) > 64
-        self.turns = _TURNS if wide else 8 * _TURNS
-        self.each = max(1, math.prod(facet.shape)) * self.turns**self.loops
+        self.iterations = _ITERATIONS if wide else 8 * _ITERATIONS
+        self.each = max(1, math.prod(facet.shape)) * self.iterations**self.loops
 
     def among(self, blocks: Array, *, whole: bool) -> Place:
         """One of the blocks that shows the facet; "never" if these are all."""
@@ -179,9 +179,9 @@ class Search:
         return int(blocks[int(np.argmax(first))]), complete
 
     def _evaluated(self, blocks: Array) -> tuple[Array, Array, bool]:
-        """Values of the condition [blocks, turns .., axes ..], where they are reached.
+        """The condition's values [blocks, iterations .., axes ..] where it is reached.
 
-        And whether all turns were evaluated.
+        And whether all iterations were evaluated.
         """
         env: Env = dict(self.env)
         cluster = self.program.cluster
@@ -197,9 +197,9 @@ class Search:
                     self._load(env, step)
                 case o.For():
                     depth += 1
-                    valid, all_turns = self._turns(env, step, depth)
+                    valid, all_iterations = self._iterations(env, step, depth)
                     holds = holds & valid
-                    complete = complete and all_turns
+                    complete = complete and all_iterations
                 case tuple():
                     cond, taken = step
                     value = self._maybe(cond, env)
@@ -248,8 +248,8 @@ class Search:
             at = at * extent + np.clip(coord, 0, extent - 1)
         env[op.sym.name] = tensor.read(np.asarray(at))
 
-    def _turns(self, env: Env, op: o.For, depth: int) -> tuple[Any, bool]:
-        """Give a loop's variable values; where they are turns; whether all are."""
+    def _iterations(self, env: Env, op: o.For, depth: int) -> tuple[Any, bool]:
+        """Give a loop's variable values; where they are iterations; whether all are."""
         start, stop, step = (self._maybe(e, env) for e in (op.start, op.stop, op.step))
         for c in op.scalars:
             env.pop(c.arg.name, None)
@@ -257,14 +257,16 @@ class Search:
             env.pop(op.var.name, None)
             return np.True_, False
         most = int(np.max(-(-(np.asarray(stop) - start) // step), initial=0))
-        turns = np.arange(max(most, 1))
-        tried = self.turns
+        iterations = np.arange(max(most, 1))
+        tried = self.iterations
         if most > tried:
-            ends = np.concatenate([turns[: tried // 4], turns[-(tried // 4) :]])
+            ends = np.concatenate(
+                [iterations[: tried // 4], iterations[-(tried // 4) :]]
+            )
             spread = np.linspace(0, most - 1, tried // 2).astype(np.int64)
-            turns = np.unique(np.concatenate([ends, spread]))
-        value = start + step * self._along(turns, depth)
-        # The last turns of each block, where blocks turn differently often.
+            iterations = np.unique(np.concatenate([ends, spread]))
+        value = start + step * self._along(iterations, depth)
+        # The last iterations of each block, where blocks iterate differently often.
         env[op.var.name] = value
         return value < stop, most <= tried
 
@@ -287,7 +289,7 @@ class Search:
             return "unknown"
         block = model.get(BLOCK_INDEX.name, 0)
         made = self.among(np.array([block]), whole=False)
-        # Turns of a loop in the middle are not among those that are evaluated.
+        # Iterations of a loop in the middle are not among those that are evaluated.
         return made if made != "unknown" or not self.loops else block
 
 

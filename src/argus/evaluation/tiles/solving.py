@@ -33,7 +33,7 @@ Goal = tuple[Expr, list[Expr]]
 
 
 def goal_of(program: Program, facet: Facet, known: Mapping[str, Expr]) -> Goal | None:
-    """The condition over blocks, turns and axes, and what is known of these."""
+    """The condition over blocks, iterations and axes, and what is known of these."""
     assert facet.when is not None
     meaning: dict[str, Expr] = dict(known)
     block = BLOCK_INDEX
@@ -49,10 +49,10 @@ def goal_of(program: Program, facet: Facet, known: Mapping[str, Expr]) -> Goal |
                 start, stop, by = (
                     substitute(e, meaning) for e in (step.start, step.stop, step.step)
                 )
-                turn = Sym(f"turn_{step.var.name}", "loop")
-                value = binary("+", start, binary("*", turn, by))
+                iteration = Sym(f"iteration_{step.var.name}", "loop")
+                value = binary("+", start, binary("*", iteration, by))
                 meaning[step.var.name] = value
-                given += [binary(">=", turn, 0), binary("<", value, stop)]
+                given += [binary(">=", iteration, 0), binary("<", value, stop)]
             case tuple():
                 cond, taken = step
                 made = substitute(cond, meaning)
@@ -65,7 +65,9 @@ def goal_of(program: Program, facet: Facet, known: Mapping[str, Expr]) -> Goal |
     goal = substitute(substitute(facet.when, meaning), axes)
     free = {s.name for e in (goal, *given) for s in symbols(e)}
     own = {block.name, *(s.name for s in axes.values())}
-    own |= {s.name for e in given for s in symbols(e) if s.name.startswith("turn_")}
+    own |= {
+        s.name for e in given for s in symbols(e) if s.name.startswith("iteration_")
+    }
     dims = {s.name for e in (goal, *given) for s in symbols(e) if s.kind == "dim"}
     return (goal, given) if free <= own | dims else None
 

@@ -71,7 +71,7 @@ def report(
             thread,
             dict(at),
             (
-                *group.turns_of(at),
+                *group.iterations_of(at),
                 *(e.event() if isinstance(e, Did) else e for e in events),
             ),
             tuple(notes),

@@ -1,9 +1,10 @@
 """The end of a block: nothing asynchronous of it, or to it, may be left.
 
-Also the ends that a walk did not take: where all groups turn one outermost loop each,
-the walk with fewer turns is a prefix of the one with more, if nobody has learnt before
-its own turn a of what another does in turn a or later. Then each group's state at the
-head of turn a is its state at the end of a walk of a turns.
+Also the ends that a walk did not take: where all groups run one outermost loop each,
+the walk with fewer iterations is a prefix of the one with more, if nobody has learnt
+before its own iteration a of what another does in iteration a or later. Then each
+group's state at the head of iteration a is its state at the end of a walk of a
+iterations.
 """
 
 from __future__ import annotations
@@ -169,13 +170,13 @@ def simple_tails(
     outermost: list[o.For] = []
     for name, body in bodies.items():
         ops = pruned.ops[id(body)]
-        turning = [i for i, op in enumerate(ops) if isinstance(op, o.For)]
-        if len(turning) != 1:
+        looping = [i for i, op in enumerate(ops) if isinstance(op, o.For)]
+        if len(looping) != 1:
             return {}
-        loop = ops[turning[0]]
+        loop = ops[looping[0]]
         if not isinstance(loop, o.For) or loop not in loops or not _plain(loop):
             return {}
-        after = ops[turning[0] + 1 :]
+        after = ops[looping[0] + 1 :]
         tail: list[o.AnyOp] = []
         tail += (op for op in after if not isinstance(op, o.Let | o.LoadScalar))
         if not all(isinstance(op, _TAIL) for op in tail):
@@ -183,7 +184,7 @@ def simple_tails(
         tails[name] = tail
         outermost.append(loop)
     bounds = {_bounds(program, op) for op in outermost}
-    # All groups turn equally often, in all blocks of a cluster.
+    # All groups iterate equally often, in all blocks of a cluster.
     return tails if len(bounds) == 1 and None not in bounds else {}
 
 
@@ -234,18 +235,18 @@ def ends_within(
     tails: dict[str, list[o.AnyOp]],
     least: int,
 ) -> bool:
-    """Check the ends after fewer turns than were walked, at least up to ``least``.
+    """Check the ends after fewer iterations than were walked, at least up to ``least``.
 
     False when they are not prefixes of the walk, and have to be walked themselves.
     """
-    turning = [g for g in groups if g.name in tails]
-    if not turning:
+    looping = [g for g in groups if g.name in tails]
+    if not looping:
         return False
-    counts = [len(g.parting_at) for g in turning]
+    counts = [len(g.parting_at) for g in looping]
     if min(counts) <= least:
         return False
-    for turn in range(min(counts)):
-        heads = [g.parting_at[turn] for g in turning]
+    for iteration in range(min(counts)):
+        heads = [g.parting_at[iteration] for g in looping]
         for head in heads:
             for other in heads:
                 if other is not head and head.cause & other.now:

@@ -4,10 +4,11 @@ Only expressions that matter to order count: bounds of loops, conditions, stages
 offsets in shared memory, barrier numbers, completions waited for, expected bytes. Where
 data comes from in global memory does not.
 
-A walk of finitely many turns stands for all only where what a turn does is the same
-after every period: expressions over loop counters must be built of ``+ - * // %`` with
-constants (then shifting a counter by a common multiple of the divisors shifts or keeps
-the value). Whatever else is found is a ``gap``, for which nothing is extrapolated.
+A walk of finitely many iterations stands for all only where what an iteration does is
+the same after every period: expressions over loop counters must be built of ``+ - * //
+%`` with constants (then shifting a counter by a common multiple of the divisors shifts
+or keeps the value). Whatever else is found is a ``gap``, for which nothing is
+extrapolated.
 """
 
 from __future__ import annotations
@@ -37,9 +38,9 @@ class Control:
     """Facts about what decides a program's course.
 
     ``loops``: loops with events and bounds that vary, with the sizes their number of
-    turns depends on. ``counters``: symbols that change from turn to turn and matter.
-    ``modulus``: after so many turns counters select the same slots. ``gaps``: why a
-    finite walk does not stand for all, if it does not.
+    iterations depends on. ``counters``: symbols that change from iteration to iteration
+    and matter. ``modulus``: after so many iterations counters select the same slots.
+    ``gaps``: why a finite walk does not stand for all, if it does not.
     """
 
     loops: dict[o.For, frozenset[str]] = field(
@@ -55,19 +56,20 @@ class Control:
     tables: bool = False
     """It depends on elements of run-time tables."""
     lead: int = 0
-    """Conditions may differ in so many first turns of a loop."""
+    """Conditions may differ in so many first iterations of a loop."""
     tail: int = 0
-    """Conditions may differ in so many last turns of a loop."""
+    """Conditions may differ in so many last iterations of a loop."""
     sized: bool = False
-    """Sizes or the block decide more than how often loops turn."""
+    """Sizes or the block decide more than how often loops iterate."""
     residues: dict[str, list[int]] = field(default_factory=dict[str, "list[int]"])
     """How much more than multiples of tiles a size has to be walked with."""
     classes: list[Alike] = field(default_factory=list[Alike])
-    """Loops that turn equally often, where sizes cannot be used to vary that."""
+    """Loops that iterate equally often, where sizes cannot be used to vary that."""
     kinds: Kinds | None = None
-    """Loops by how often they turn, where that changes with the turn of another."""
+    """Loops by how often they iterate, where that changes with the iteration of
+    another."""
     deciding: frozenset[str] = frozenset()
-    """Named scalars that decide what operations do, beside how often loops turn."""
+    """Named scalars that decide what operations do, beside how often loops iterate."""
     between: bool = False
     """Other sizes may lead to courses that are not walked."""
     forks: bool = False
@@ -78,7 +80,7 @@ class Control:
     modulus: int = 1
     gaps: tuple[str, ...] = ()
     units: dict[str, int] = field(default_factory=dict[str, int])
-    """Size -> how much more of it makes one more turn, as far as one can see."""
+    """Size -> how much more of it makes one more iteration, as far as one can see."""
 
 
 def study(program: Program) -> Control:
@@ -93,8 +95,8 @@ class _ControlStudy:
         """Symbol -> expressions that its value comes from."""
         self.begins: dict[str, list[Expr]] = {}
         """Variables of loops -> what their values come from, but for the end."""
-        self.turning: set[str] = set()
-        """Symbols whose value changes from turn to turn of a loop."""
+        self.varying: set[str] = set()
+        """Symbols whose value changes from iteration to iteration of a loop."""
         self.tables: set[str] = set()
         self.coords: dict[str, list[Expr]] = {}
         """Where an element of a table comes from; its value may be anything."""
@@ -103,7 +105,7 @@ class _ControlStudy:
         """Bounds of loops that only say where they begin."""
         self.decisions: list[ControlDecision] = []
         self.uneven: list[str] = []
-        """Loops whose number of turns no size says, or another one in each turn."""
+        """Loops whose trip count no size says, or another one in each iteration."""
         for op in walk(program.body):
             self._define(op)
 
@@ -117,11 +119,11 @@ class _ControlStudy:
             case o.For():
                 self.made[op.var.name] = [op.start, op.stop, op.step]
                 self.begins[op.var.name] = [op.start, op.step]
-                self.turning.add(op.var.name)
+                self.varying.add(op.var.name)
                 for carry in op.scalars:
                     self.made[carry.arg.name] = [carry.init, carry.yielded]
                     self.made[carry.result.name] = [carry.init, carry.yielded]
-                    self.turning.add(carry.arg.name)
+                    self.varying.add(carry.arg.name)
             case o.If():
                 for merge in op.scalars:
                     self.made[merge.result.name] = [merge.then, merge.other]
@@ -173,10 +175,10 @@ class _ControlStudy:
         found = relations(self.decisions, required)
         control.residues = found.residues
         control.between = bool(found.gaps)
-        # Blocks of a cluster would have to turn equally often, too.
+        # Blocks of a cluster would have to iterate equally often, too.
         if self.program.cluster == 1 and not gaps:
             if self.uneven:
-                found_kinds = kinds(self.program, self.made, self.turning)
+                found_kinds = kinds(self.program, self.made, self.varying)
                 if isinstance(found_kinds, str):
                     gaps.append(found_kinds)
                 else:
@@ -207,7 +209,7 @@ class _ControlStudy:
                 continue
             roots.append(op.cond)
             needed = {s.name for s in self.closure([op.cond])}
-            if needed & (self.tables | self.turning):
+            if needed & (self.tables | self.varying):
                 gaps.append(f"line {op.span.line}: a counter depends on a branch")
 
     def _event_counters(self, roots: list[Expr]) -> set[str]:
@@ -216,7 +218,7 @@ class _ControlStudy:
             s.name
             for e in roots
             for s in self.closure([e])
-            if s.name in self.turning or s.kind == "let"
+            if s.name in self.varying or s.kind == "let"
         }
 
     # ------------------------------------------------------------------- visits
@@ -266,9 +268,10 @@ class _ControlStudy:
     ) -> None:
         bounds = [op.start, op.stop, op.step]
         needed = self.closure(bounds)
-        if any(s.name in self.turning for s in needed):
-            # Where it begins may change with the turns around it, if nothing else does.
-            whole = length(op, self.made, self.turning)
+        if any(s.name in self.varying for s in needed):
+            # Where it begins may change with the iterations around it, if nothing else
+            # does.
+            whole = length(op, self.made, self.varying)
             if whole is not None:
                 self.begun += bounds
                 bounds = [whole, op.step]
@@ -276,17 +279,17 @@ class _ControlStudy:
         roots.extend(bounds)
         if any(s.name in self.tables for s in needed):
             self.uneven.append(
-                f"line {op.span.line}: a table says how many turns a loop has"
+                f"line {op.span.line}: a table says how many iterations a loop has"
             )
-        if any(s.name in self.turning for s in needed):
+        if any(s.name in self.varying for s in needed):
             self.uneven.append(
-                f"line {op.span.line}: how many turns a loop has changes with the turn"
-                " of another"
+                f"line {op.span.line}: how many iterations a loop has changes with the "
+                "iteration of another"
             )
         control.depth[op] = len(around)
         apart = binary("-", op.stop, op.start)
-        whole = length(op, self.made, self.turning)
-        apart = expanded(apart, self.made, self.turning) if whole is None else whole
+        whole = length(op, self.made, self.varying)
+        apart = expanded(apart, self.made, self.varying) if whole is None else whole
         self.decisions.append(ControlDecision(op, apart))
         if all(isinstance(e, Const) for e in bounds):
             return
@@ -313,7 +316,7 @@ class _ControlStudy:
         roots.append(op.cond)
         self.conditions.append(op.cond)
         control.sized |= self._sized(op.cond)
-        cond = expanded(op.cond, self.made, self.turning)
+        cond = expanded(op.cond, self.made, self.varying)
         self.decisions.append(ControlDecision(op, cond, around))
         needed = self.closure([op.cond])
         if any(s.name in self.tables for s in needed):
@@ -327,8 +330,8 @@ class _ControlStudy:
                     gaps.append(
                         f"line {op.span.line}: a counter moves where a table skips"
                     )
-        elif any(s.name in self.turning for s in needed):
-            changes = flips(op.cond, around, self.turning | self._named(needed))
+        elif any(s.name in self.varying for s in needed):
+            changes = flips(op.cond, around, self.varying | self._named(needed))
             if changes is None:
                 gaps.append(
                     f"line {op.span.line}: {op.cond} may change anywhere in a loop"
@@ -353,16 +356,16 @@ class _ControlStudy:
         return False
 
     def _named(self, needed: set[Sym]) -> set[str]:
-        """Scalars that come from what changes with a loop's turns."""
+        """Scalars that come from what changes with a loop's iterations."""
         return {
             s.name
             for s in needed
             if s.kind == "let"
-            and any(x.name in self.turning for x in self.closure(self.made[s.name]))
+            and any(x.name in self.varying for x in self.closure(self.made[s.name]))
         }
 
     def _shifts(self, e: Expr, op: o.AnyOp, gaps: list[str]) -> None:
-        """An event's expression, if it changes from turn to turn, must be shiftable."""
+        """If an event's expression changes with the iteration, it must be shiftable."""
         if any(s.name in self.tables for s in self.closure([e])):
             gaps.append(f"line {op.span.line}: {e} comes from a table")
             return
@@ -370,11 +373,12 @@ class _ControlStudy:
         todo = [e]
         while todo:
             one = todo.pop()
-            if not any(s.name in self.turning for s in self.closure([one])):
+            if not any(s.name in self.varying for s in self.closure([one])):
                 continue
             if not self._affine(one):
                 gaps.append(
-                    f"line {op.span.line}: {one} does not repeat with the loop's turns"
+                    f"line {op.span.line}: {one} does not repeat with the "
+                    "loop's iterations"
                 )
                 return
             for sym in symbols(one):
@@ -401,7 +405,7 @@ class _ControlStudy:
                 assert_never(e)
 
     def _fixed(self, e: Expr) -> bool:
-        return not any(s.name in self.turning for s in self.closure([e]))
+        return not any(s.name in self.varying for s in self.closure([e]))
 
     def _modulus(self, roots: list[Expr]) -> int:
         found = 1
@@ -412,13 +416,13 @@ class _ControlStudy:
                 if found < 1 << 16:
                     found = lcm(found, value)
             for sym in symbols(one):
-                if sym.name in self.turning and sym.name not in seen:
+                if sym.name in self.varying and sym.name not in seen:
                     seen.add(sym.name)
                     todo.extend(self.made.get(sym.name, ()))
         return found
 
     def _divisors(self, e: Expr) -> Iterator[int]:
-        """Constants that divide what changes from turn to turn."""
+        """Constants that divide what changes from iteration to iteration."""
         match e:
             case Binary():
                 divided = e.op in ("//", "%") and not self._fixed(e.left)

@@ -59,7 +59,7 @@ class Families:
         """Members, and factors with which their moves have to be whole numbers."""
         self.awaited: dict[str, set[BarrierAlloc]] = {}
         """By role: barriers whose latest wait numbers an access."""
-        self.turning = False
+        self.in_loop = False
         """Whether an operation is in a loop."""
         for role, body in bodies(program):
             self._role(role, body)
@@ -87,7 +87,7 @@ class Families:
             }
             for op in walk(o.Block([top])):
                 self._scalars(op)
-                self.turning = id(op) in inside
+                self.in_loop = id(op) in inside
                 if not early:
                     self._event(op, role)
 
@@ -270,7 +270,7 @@ class Families:
         barrier = (self.fills.empty if write else self.fills.full).get(view.alloc)
         if barrier is None:
             # Where no wait says so, only a bare stage outside of loops is a number.
-            if fixed and not (write and self.turning):
+            if fixed and not (write and self.in_loop):
                 self._fix(buffer)
         else:
             self.awaited.setdefault(role, set()).add(barrier)

@@ -21,8 +21,8 @@ from argus.ir.program import BLOCK_INDEX, CLUSTER_RANK, GRID_SIZE, SM_COUNT, Pro
 
 __all__ = ["Clash", "clash"]
 
-TRIES, BLOCKS, TURNS, ELEMENTS = 40, 24, 4, 1 << 18
-"""Sizes that are drawn; blocks of a grid and turns of a loop that are followed;
+TRIES, BLOCKS, ITERATIONS, ELEMENTS = 40, 24, 4, 1 << 18
+"""Sizes that are drawn; blocks of a grid and iterations of a loop that are followed;
 elements of all tensors at all sizes.
 """
 _STRIDE = 1 << 16
@@ -198,13 +198,13 @@ class _Course:
             int(evaluate(e, env)) for e in (op.start, op.stop, op.step)
         )
         scalars = [evaluate(c.init, env) for c in op.scalars]
-        for value in range(start, stop, max(step, 1))[:TURNS]:
+        for value in range(start, stop, max(step, 1))[:ITERATIONS]:
             env[op.var.name] = value
             for carry, number in zip(op.scalars, scalars, strict=True):
                 env[carry.arg.name] = number
             self.follow(op.body)
             scalars = [evaluate(c.yielded, env) for c in op.scalars]
-        if len(range(start, stop, max(step, 1))) <= TURNS:
+        if len(range(start, stop, max(step, 1))) <= ITERATIONS:
             for carry, number in zip(op.scalars, scalars, strict=True):
                 env[carry.result.name] = number
         else:

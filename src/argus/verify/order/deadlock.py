@@ -187,7 +187,7 @@ def _starved(
 
 
 def _holds(group: GroupState, full: BarrierState) -> bool:
-    """Whether a slot was taken in this turn of the loops around the innermost one."""
+    """Whether a slot was taken in this iteration of all loops but the innermost."""
     around = group.iteration[:-1]
     return any(
         w.group is group
@@ -198,7 +198,7 @@ def _holds(group: GroupState, full: BarrierState) -> bool:
 
 
 def _releases_later(wait: Waiting, ring: Ring, program: Program) -> bool:
-    """Whether each turn has one wait for a slot, and one release behind it."""
+    """Whether each iteration has one wait for a slot, and one release behind it."""
     for op in walk(program.body):
         for block in blocks(op):
             if wait.op not in block.ops:

@@ -1,16 +1,17 @@
-"""Loops that turn differently often in each turn of the loop around them.
+"""Loops that iterate differently often in each iteration of the loop around them.
 
 A persistent kernel with a causal mask: the tiles differ in how many blocks of keys they
-see, but for one tile all roles count the same. A number of turns is brought to normal
-form as a function of sizes and of *which turn* of the outer loop this is:
+see, but for one tile all roles count the same. A trip count is brought to normal
+form as a function of sizes and of *which iteration* of the outer loop this is:
 
-    for tile in persistent(n):          tile = block + turn * grid
-        for j in range(0, steps(tile))      steps(block + turn * grid)
-        for _ in range(1, steps(tile))      steps(block + turn * grid) - 1
+    for tile in persistent(n):          tile = block + iteration * grid
+        for j in range(0, steps(tile))      steps(block + iteration * grid)
+        for _ in range(1, steps(tile))      steps(block + iteration * grid) - 1
 
-Loops with one form but for a constant are of one *kind*: in turn t of the loops around
-them they turn n[t] times, and the constant less; what n[t] is may be anything from a
-least number on. `trip_count_sequences.py` shows all of n[0], n[1], ... to be right.
+Loops with one form but for a constant are of one *kind*: in iteration t of the loops
+around them they iterate n[t] times, and the constant less; what n[t] is may be anything
+from a least number on. `trip_count_sequences.py` shows all of n[0], n[1], ... to be
+right.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ from argus.verify.order.events import has_events
 from argus.verify.order.size_relations import (
     ControlDecision,
     forward,
-    least_turns,
-    turns_form,
+    least_trip_count,
+    trip_count_form,
 )
 from argus.verify.order.trip_count import expanded
 
@@ -40,15 +41,15 @@ __all__ = ["Kinds", "kinds"]
 
 _MOST = 4
 """Kinds of loops beyond which the combinations are too many."""
-TURN = Sym("turn#", "loop")
-"""Which turn of the outermost loop this is."""
+ITERATION = Sym("iteration#", "loop")
+"""Which iteration of the outermost loop this is."""
 
 
 @dataclass(frozen=True)
 class Kinds:
-    """Loops with events whose number of turns is not constant.
+    """Loops with events whose trip count is not constant.
 
-    ``of``: the kind of each, and how much more often than the kind's number it turns
+    ``of``: the kind of each, and how much more often than the kind's number it iterates
     (0 or less). ``least``: by kind, what its number is at least.
     """
 
@@ -60,7 +61,7 @@ class Kinds:
 class _Counted:
     decision: ControlDecision
     form: Poly
-    """The number of turns, where the step is constant; else the length."""
+    """The trip count, where the step is constant; else the length."""
     step: Poly | None
     """The step, where that is not constant."""
     facts: tuple[Expr, ...]
@@ -73,18 +74,19 @@ class _Counted:
 
 
 def kinds(
-    program: Program, made: Mapping[str, list[Expr]], turning: Iterable[str]
+    program: Program, made: Mapping[str, list[Expr]], varying: Iterable[str]
 ) -> Kinds | str:
     """The kinds of a program's loops, or why there are none.
 
-    ``made`` has what each named scalar comes from, ``turning`` what changes with turns.
+    ``made`` has what each named scalar comes from, ``varying`` what changes with
+    iterations.
     """
     required = (r.cond for r in program.requirements)
     facts = tuple(f for f in conjuncts(required) if not has_floats(f))
     # One for all loops, since numbers of atoms are compared.
     loops = list(_loops(program.body, ()))
     context = context_of((*facts, *forward(op for op, _ in loops)))
-    forms = _Forms(program, made, set(turning), context)
+    forms = _Forms(program, made, set(varying), context)
     found: list[_Counted] = []
     try:
         for op, around in loops:
@@ -99,7 +101,7 @@ def kinds(
     for one in found:
         several.setdefault(one.kind, []).append(one)
     if len(several) > _MOST:
-        return "loops turn differently often in too many ways"
+        return "loops iterate differently often in too many ways"
     of: dict[o.For, tuple[int, int]] = {}
     least: list[int] = []
     for number, mine in enumerate(several.values()):
@@ -109,9 +111,9 @@ def kinds(
             more = one.form.constant - often.form.constant
             of[one.decision.op] = number, more
         first = max(-more for kind, more in of.values() if kind == number)
-        # A fact about the turns of one loop says nothing of another loop's.
+        # A fact about the iterations of one loop says nothing of another loop's.
         shared = [f for f in often.facts if all(f in one.facts for one in mine)]
-        least.append(least_turns(often.decision, first, shared))
+        least.append(least_trip_count(often.decision, first, shared))
     return Kinds(of, tuple(least))
 
 
@@ -131,16 +133,16 @@ def _loops(
 
 
 class _Forms:
-    """Numbers of turns as functions of sizes, tables and the turn around them."""
+    """Trip counts as functions of sizes, tables and the iteration around them."""
 
     def __init__(
         self,
         program: Program,
         made: Mapping[str, list[Expr]],
-        turning: set[str],
+        varying: set[str],
         context: Normal,
     ) -> None:
-        self.made, self.turning, self.context = made, turning, context
+        self.made, self.varying, self.context = made, varying, context
         ops = list(walk(program.body))
         views = [op.view for op in ops if isinstance(op, o.StoreGlobal)]
         views += [op.dst for op in ops if isinstance(op, o.CopyOut)]
@@ -155,30 +157,30 @@ class _Forms:
     def counted(
         self, op: o.For, around: Sequence[o.For], facts: tuple[Expr, ...]
     ) -> _Counted:
-        """A loop's number of turns. Raises Unmodelled."""
-        turns: dict[str, Expr] = {}
+        """A loop's trip count. Raises Unmodelled."""
+        iterations: dict[str, Expr] = {}
         for loop in around:
             start, step = self._whole(loop.start, {}), self._whole(loop.step, {})
-            value = binary("+", start, binary("*", TURN, step))
-            turns[loop.var.name] = value
+            value = binary("+", start, binary("*", ITERATION, step))
+            iterations[loop.var.name] = value
             # Whoever is inside the loop has found that.
             inside = binary("<", value, self._whole(loop.stop, {}))
             facts = (*facts, *conjuncts([inside]))
         decision = ControlDecision(
-            op, self._whole(binary("-", op.stop, op.start), turns)
+            op, self._whole(binary("-", op.stop, op.start), iterations)
         )
         constant = isinstance(op.step, Const)
-        step = None if constant else self.context.of(self._whole(op.step, turns))
-        return _Counted(decision, turns_form(self.context, decision), step, facts)
+        step = None if constant else self.context.of(self._whole(op.step, iterations))
+        return _Counted(decision, trip_count_form(self.context, decision), step, facts)
 
-    def _whole(self, e: Expr, turns: Mapping[str, Expr]) -> Expr:
+    def _whole(self, e: Expr, iterations: Mapping[str, Expr]) -> Expr:
         """Without names for what is known, and for what a table's element is."""
-        e = substitute(expanded(e, self.made, self.turning), turns)
+        e = substitute(expanded(e, self.made, self.varying), iterations)
         elements: dict[str, Expr] = {}
         for sym in symbols(e):
             load = self.loads.get(sym.name)
             if load is not None:
-                at = (self.context.of(self._whole(c, turns)) for c in load.coords)
+                at = (self.context.of(self._whole(c, iterations)) for c in load.coords)
                 name = f"{load.tensor.name}[{', '.join(str(p.terms) for p in at)}]"
                 elements[sym.name] = replace(sym, name=name)
         return substitute(e, elements)

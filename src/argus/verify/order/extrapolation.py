@@ -1,10 +1,11 @@
 """All trip counts from finitely many walks: where the joint state of a walk repeats.
 
-For each size that says how often loops with events turn, one long walk shows from which
-turn on, and with which period, the joint state (`snapshot.py`) repeats. A walk with a
-period more is then the same walk with a piece repeated that was checked already; so the
-trip counts 0, 1, ... up to one period past the first repetition stand for all. Sizes
-are taken from the innermost loops outwards, and all combinations are walked.
+For each size that says how often loops with events iterate, one long walk shows from
+which iteration on, and with which period, the joint state (`snapshot.py`) repeats. A
+walk with a period more is then the same walk with a piece repeated that was checked
+already; so the trip counts 0, 1, ... up to one period past the first repetition stand
+for all. Sizes are taken from the innermost loops outwards, and all combinations are
+walked.
 
 No repetition within the limit, or control that does not shift
 (`control_dependence.py`): a gap, and the verdict of whatever was not refuted is
@@ -33,7 +34,7 @@ from argus.verify.order.footprint import Footprints, OutOfModel
 from argus.verify.order.free_trip_counts import FreeSizes
 from argus.verify.order.recurrence import RecurrenceDetector
 from argus.verify.order.scalars import Scalars
-from argus.verify.order.sizes import TURNS, Sizes, trips
+from argus.verify.order.sizes import ITERATIONS, Sizes, trips
 from argus.verify.order.slicing import prune
 from argus.verify.order.trip_count_sequences import Sequences
 from argus.verify.order.walk import ClusterWalk, Table
@@ -41,7 +42,8 @@ from argus.verify.order.walk import ClusterWalk, Table
 __all__ = ["SizeExplorer", "WalkOutcome"]
 
 _TILES = (1, 2, 3, 5)
-"""In each dimension, where how often loops turn comes from several sizes together."""
+"""In each dimension, where how often loops iterate comes from several sizes
+together."""
 Tails = dict[str, list[o.AnyOp]]
 """What each group does after its loop."""
 
@@ -58,7 +60,7 @@ class WalkOutcome:
     gaps: list[str] = field(default_factory=list[str])
     stuck: bool = False
     walks: int = 0
-    turns: int = 0
+    iterations: int = 0
 
 
 class SizeExplorer:
@@ -90,14 +92,14 @@ class SizeExplorer:
         if self.control.kinds is not None:
             missing = self._sequences(self.control.kinds)
             if not missing:
-                # All that sizes decide is how often loops turn.
+                # All that sizes decide is how often loops iterate.
                 return WalkOutcome()
             # Sizes may still show a mistake.
             outcome.gaps.extend(missing)
         try:
             if self.control.kinds is not None:
-                for turns in _TILES:
-                    self._cases(dict.fromkeys(self.sizes.units, turns))
+                for iterations in _TILES:
+                    self._cases(dict.fromkeys(self.sizes.units, iterations))
             for more in self._residues():
                 self.sizes.more = more
                 self._explore({}, self.sizes.varied)
@@ -130,8 +132,8 @@ class SizeExplorer:
         name, later = rest[0], rest[1:]
         whole = later or self.control.sized
         tails = {} if whole else self._tails(name)
-        for turns in range(self._bound(chosen, name, later, tails) + 1):
-            self._explore({**chosen, name: turns}, later)
+        for iterations in range(self._bound(chosen, name, later, tails) + 1):
+            self._explore({**chosen, name: iterations}, later)
 
     def _residues(self) -> Iterator[dict[str, int]]:
         """What is added to multiples of tiles: nothing, and what makes a difference."""
@@ -139,7 +141,7 @@ class SizeExplorer:
         names = [n for n in self.sizes.varied if n in known]
         if missing := sorted(known.keys() - set(names)):
             self.outcome.gaps.append(
-                f"{missing[0]} decides how loops turn, together with another size"
+                f"{missing[0]} decides how loops iterate, together with another size"
             )
         for several in product(*(known[n] for n in names)):
             yield dict(zip(names, several, strict=True))
@@ -151,13 +153,13 @@ class SizeExplorer:
         free = SizeExplorer(self.program, control, sizes).run()
         for found in free.findings.found.values():
             yield (
-                f"line {found.op.span.line}: {found.message}, if loops turn so often"
+                f"line {found.op.span.line}: {found.message}, if loops iterate so often"
                 " for any size, which is not known"
             )
         yield from free.gaps
 
     def _sequences(self, kinds: Kinds) -> list[str]:
-        """Walk with all sequences of numbers of turns, whether sizes have them."""
+        """Walk with all sequences of trip counts, whether sizes have them."""
         env = self.sizes.environment(dict.fromkeys(self.sizes.varied, 2))
         if env is None:
             return ["no sizes were found that the program admits"]
@@ -175,12 +177,12 @@ class SizeExplorer:
     def _between(self) -> None:
         """Look for a mistake at sizes between the tiles; this shows nothing else."""
         varied = self.sizes.varied
-        for turns in range(3):
+        for iterations in range(3):
             for name in {**dict.fromkeys(varied), **self.control.residues}:
                 for more in self.sizes.between(name):
                     chosen = dict.fromkeys(varied, 2)
                     if name in chosen:
-                        chosen[name] = turns
+                        chosen[name] = iterations
                     self.sizes.more = {name: more}
                     if not self.outcome.stuck:
                         self._cases(chosen)
@@ -204,8 +206,8 @@ class SizeExplorer:
         bound, offset, period = 0, 0, 1
         ends = True
         while offset < period:
-            turns = self.long + offset
-            sizes = {**chosen, name: turns, **dict.fromkeys(later, 2)}
+            iterations = self.long + offset
+            sizes = {**chosen, name: iterations, **dict.fromkeys(later, 2)}
             watches = self._watched(sizes, loops, tails)
             if self.outcome.stuck:
                 return -1
@@ -213,7 +215,8 @@ class SizeExplorer:
                 if missing := watch.missing():
                     line = missing[0].span.line
                     self.outcome.gaps.append(
-                        f"the loop of line {line} shows no period within {turns} turns"
+                        f"the loop of line {line} shows no period within {iterations} "
+                        "iterations"
                     )
                     return min(self.long, 6)
                 bound = max(bound, watch.bound())
@@ -324,11 +327,11 @@ class SizeExplorer:
 
 
 def _kind(course: object) -> object:
-    """A course without how often loops turn: the different bodies of each."""
+    """A course without how often loops iterate: the different bodies of each."""
     if not isinstance(course, tuple):
         return course
     parts = [_kind(part) for part in cast("tuple[object, ...]", course)]
-    return tuple(dict.fromkeys(parts) if parts[:1] == [TURNS] else parts)
+    return tuple(dict.fromkeys(parts) if parts[:1] == [ITERATIONS] else parts)
 
 
 def _used(name: str, coords: tuple[int, ...]) -> int:

@@ -36,7 +36,7 @@ class Fills:
     def __init__(self, program: Program, scalars: Scalars) -> None:
         self.scalars = scalars
         self.lets: dict[str, Expr] = {}
-        self.turning: dict[str, tuple[o.For, o.ScalarCarry]] = {}
+        self.varying: dict[str, tuple[o.For, o.ScalarCarry]] = {}
         self.full: dict[SharedAlloc, BarrierAlloc] = {}
         self.empty: dict[SharedAlloc, BarrierAlloc] = {}
         self.writers: dict[SharedAlloc, set[str]] = {}
@@ -62,8 +62,8 @@ class Fills:
                     self.lets[op.sym.name] = op.value
                 case o.For():
                     for carry in op.scalars:
-                        self.turning[carry.arg.name] = (op, carry)
-                        self.turning[carry.result.name] = (op, carry)
+                        self.varying[carry.arg.name] = (op, carry)
+                        self.varying[carry.result.name] = (op, carry)
                 case o.CopyAsync() if op.barrier is not None:
                     self.full.setdefault(op.dst.alloc, op.barrier.alloc)
                 case (
@@ -112,7 +112,7 @@ class Fills:
                 lap = (completion + write) * stages
                 return lap + int(self.scalars.value(view.stage, group.env))
             # What a loop writes again and again is not one fill.
-            if not fixed or (write and group.turns):
+            if not fixed or (write and group.iterations):
                 return None
             return int(self.scalars.value(view.stage, group.env))
 
@@ -152,7 +152,7 @@ class Fills:
                 seen.add(sym.name)
                 if sym.name in self.lets:
                     todo.append(self.lets[sym.name])
-                elif sym.name in self.turning and self._rotating(sym, stages):
+                elif sym.name in self.varying and self._rotating(sym, stages):
                     return True
         return False
 
@@ -170,7 +170,7 @@ class Fills:
                 return _plus(self._running(x, stages), 1)
             case Sym() if e.name in self.lets:
                 return self._running(self.lets[e.name], stages)
-            case Sym() if e.name in self.turning:
+            case Sym() if e.name in self.varying:
                 return self._rotating(e, stages)
             case Const() | Sym() | Binary() | Select():
                 return None
@@ -192,7 +192,7 @@ class Fills:
 
     def _rotating(self, sym: Sym, stages: int) -> Number | None:
         """A carried stage that goes round: ``1 - s``, ``(s + d) % S``."""
-        loop, carry = self.turning[sym.name]
+        loop, carry = self.varying[sym.name]
         yielded = carry.yielded
         while isinstance(yielded, Sym) and yielded.name in self.lets:
             yielded = self.lets[yielded.name]
@@ -214,11 +214,11 @@ class Fills:
         inside = sym == carry.arg
 
         def number(group: GroupState) -> int | None:
-            turns = _turns(group, loop) if inside else group.left.get(loop)
-            if turns is None:
+            iterations = _iterations(group, loop) if inside else group.left.get(loop)
+            if iterations is None:
                 return None
             value = int(self.scalars.value(sym, group.env))
-            return (value - turns * step) % stages + turns * step
+            return (value - iterations * step) % stages + iterations * step
 
         return number
 
@@ -233,11 +233,11 @@ def bodies(program: Program) -> Iterator[tuple[str, o.Block]]:
             yield "block", o.Block([op])
 
 
-def _turns(group: GroupState, loop: o.For) -> int | None:
-    """Which turn of a loop a group is in."""
-    for key, turn in zip(group.loops, group.turns, strict=True):
+def _iterations(group: GroupState, loop: o.For) -> int | None:
+    """Which iteration of a loop a group is in."""
+    for key, iteration in zip(group.loops, group.iterations, strict=True):
         if key == id(loop):
-            return turn
+            return iteration
     return None
 
 

@@ -1,8 +1,8 @@
-"""Trip counts that no size chooses: every loop turns as often as it likes.
+"""Trip counts that no size chooses: every loop iterates as often as it likes.
 
 Where sizes decide several loops in ways that do not repeat from tile to tile, the walks
-at some sizes do not stand for all. Loops that turn equally often whatever the sizes
-are, but for a constant, form a class. If all numbers of turns of all classes are right,
+at some sizes do not stand for all. Loops that iterate equally often whatever the sizes
+are, but for a constant, form a class. If all trip counts of all classes are right,
 from the least that each is shown to have, in any combination, then so are those that
 sizes can bring about. (If not, nothing is known: the combination may not exist.)
 """
@@ -18,7 +18,7 @@ __all__ = ["FreeSizes"]
 
 
 class FreeSizes(Sizes):
-    """Numbers of turns of classes of loops in the place of sizes."""
+    """Trip counts of classes of loops in the place of sizes."""
 
     def __init__(self, whole: Sizes, classes: Sequence[Alike]) -> None:
         self.program, self.control = whole.program, whole.control
@@ -26,7 +26,7 @@ class FreeSizes(Sizes):
         self.more = {}
         self.gaps = []
         self.classes = {
-            f"turns of line {alike.loops[0][0].span.line} ({i})": alike
+            f"iterations of line {alike.loops[0][0].span.line} ({i})": alike
             for i, alike in enumerate(classes)
         }
         inner = {n: max(self._depths(c)) for n, c in self.classes.items()}
@@ -37,16 +37,18 @@ class FreeSizes(Sizes):
         return [self.control.depth[op] for op, _ in alike.loops]
 
     def environment(self, chosen: Mapping[str, int]) -> dict[str, int | float] | None:
-        """Values of all symbols at one size, and how often each loop turns.
+        """Values of all symbols at one size, and how often each loop iterates.
 
-        None for fewer turns than any sizes have.
+        None for fewer iterations than any sizes have.
         """
         if self.base is None:
             return None
-        if any(turns < self.classes[name].least for name, turns in chosen.items()):
+        if any(
+            iterations < self.classes[name].least for name, iterations in chosen.items()
+        ):
             return None
         env = dict(self.base)
-        for name, turns in chosen.items():
+        for name, iterations in chosen.items():
             for op, more in self.classes[name].loops:
-                env[forced(op)] = max(turns + more, 0)
+                env[forced(op)] = max(iterations + more, 0)
         return env

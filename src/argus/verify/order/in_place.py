@@ -3,9 +3,9 @@
 Blocks run in any order, and nothing orders the accesses of two of them to global
 memory. Inside a block the walk follows shared memory only. So there is one form in
 which a tensor may be read and written, *in place*: one role loads a tile into registers
-and stores the same tile (the same coordinates, in the same turn of the same loops),
-and each element is stored by the warp that loaded it, or a sync lies between. That the
-grid writes each element once (AG0306, AG0307) makes it that tile's alone.
+and stores the same tile (the same coordinates, in the same iteration of the same
+loops), and each element is stored by the warp that loaded it, or a sync lies between.
+That the grid writes each element once (AG0306, AG0307) makes it that tile's alone.
 
 What another block writes is refuted, with the element; whatever else is unknown.
 """
@@ -214,7 +214,7 @@ def _bodies(program: Program) -> Iterator[tuple[str, o.Block]]:
 def _ordered(
     block: o.Block, loops: tuple[o.For, ...] = (), sure: bool = True
 ) -> Iterator[tuple[o.AnyOp, tuple[o.For, ...], bool]]:
-    """Operations in program order, their loops, and whether each turn has them."""
+    """Operations in program order, their loops, and whether each iteration has them."""
     for op in block.ops:
         yield op, loops, sure
         match op:

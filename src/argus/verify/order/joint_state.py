@@ -1,10 +1,10 @@
 """The state of one walk, to be compared with that of another walk.
 
 ``snapshot`` compares two moments of one walk, whose groups all went on by as many
-turns. Here the ways to the two may differ, so that everything is named alike in all
-walks, and numbers that grow are compared by family (`counter_families.py`), loops by
-what is known of their turns (`trip_count_choices.py`). What is left out: what only
-reports look at.
+iterations. Here the ways to the two may differ, so that everything is named alike in
+all walks, and numbers that grow are compared by family (`counter_families.py`), loops
+by what is known of their iterations (`trip_count_choices.py`). What is left out: what
+only reports look at.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def joint(
     live: dict[int, frozenset[str]],
     starts: int,
 ) -> object | None:
-    """The state where a group asks whether a loop turns again.
+    """The state where a group asks whether a loop iterates again.
 
     None where it cannot be compared: as long as there are not ``starts`` groups, or one
     has to begin its outermost loop.

@@ -19,7 +19,7 @@ __all__ = ["alive"]
 def alive(program: Program, names: frozenset[str]) -> dict[int, frozenset[str]]:
     """By identity of an operation: scalars among ``names`` that matter from there on.
 
-    For a loop, at the head of each of its turns.
+    For a loop, at the head of each of its iterations.
     """
     study = _Alive(names)
     study.before(program.body, frozenset())

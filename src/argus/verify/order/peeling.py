@@ -1,8 +1,9 @@
 """Conditions on a loop's counter, and how near the ends of the loop they change.
 
 A walk repeats only while conditions stay as they are. One like ``k + BK < K`` differs
-in the last turn, ``n > 2`` in the first three, in loops of any length: so many turns at
-both ends are no part of what repeats. What changes anywhere else is not followed.
+in the last iteration, ``n > 2`` in the first three, in loops of any length: so many
+iterations at both ends are no part of what repeats. What changes anywhere else is not
+followed.
 """
 
 from __future__ import annotations
@@ -16,29 +17,29 @@ from argus.ir.expr import Binary, Const, Expr, Select, Sym
 __all__ = ["flips"]
 
 MOST = 4
-"""Turns at an end of a loop; what changes further inside is not followed."""
+"""Iterations at an end of a loop; what changes further inside is not followed."""
 _COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
 Linear = dict[str, int]
 """Coefficients of symbols, and of 1 under the name ""."""
 
 
 def flips(
-    cond: Expr, loops: Iterable[o.For], turning: Iterable[str]
+    cond: Expr, loops: Iterable[o.For], varying: Iterable[str]
 ) -> tuple[int, int] | None:
-    """In how many first and last turns of its loop a condition may differ.
+    """In how many first and last iterations of its loop a condition may differ.
 
-    ``loops`` are those around it, ``turning`` all symbols that change with their turns.
-    None where that cannot be said, or is too many.
+    ``loops`` are those around it, ``varying`` all symbols that change with their
+    iterations. None where that cannot be said, or is too many.
     """
     match cond:
         case Binary(op="and" | "or"):
-            left = flips(cond.left, loops, turning)
-            right = flips(cond.right, loops, turning)
+            left = flips(cond.left, loops, varying)
+            right = flips(cond.right, loops, varying)
             if left is None or right is None:
                 return None
             return max(left[0], right[0]), max(left[1], right[1])
         case Binary() if cond.op in _COMPARISONS:
-            return _comparison(cond, loops, set(turning))
+            return _comparison(cond, loops, set(varying))
         case Const() | Sym() | Binary() | Select():
             return None
         case _:
@@ -46,13 +47,13 @@ def flips(
 
 
 def _comparison(
-    cond: Binary, loops: Iterable[o.For], turning: set[str]
+    cond: Binary, loops: Iterable[o.For], varying: set[str]
 ) -> tuple[int, int] | None:
     left, right = _linear(cond.left), _linear(cond.right)
     if left is None or right is None:
         return None
     difference = _plus(left, right, -1)
-    moving = [name for name in difference if name in turning]
+    moving = [name for name in difference if name in varying]
     found = [op for op in loops if moving == [op.var.name]]
     if not moving:
         return 0, 0
@@ -71,7 +72,7 @@ def _comparison(
 
 
 def _distance(difference: Linear, name: str, end: Expr, step: int) -> int | None:
-    """How many turns from this end of the loop the difference is 0."""
+    """How many iterations from this end of the loop the difference is 0."""
     bound = _linear(end)
     if bound is None or step < 1:
         return None
@@ -79,8 +80,8 @@ def _distance(difference: Linear, name: str, end: Expr, step: int) -> int | None
     at = _plus(rest, bound, difference[name])
     if any(n for n in at):
         return None
-    turns = abs(at.get("", 0)) // step + 2
-    return turns if turns <= MOST else None
+    iterations = abs(at.get("", 0)) // step + 2
+    return iterations if iterations <= MOST else None
 
 
 def _linear(e: Expr) -> Linear | None:

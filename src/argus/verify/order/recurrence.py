@@ -25,21 +25,21 @@ class RecurrenceDetector:
         self.control = control
         self.tails = tails
         self.ends = bool(tails)
-        """All ends after fewer turns were looked at."""
+        """All ends after fewer iterations were looked at."""
         self.loops = {id(op): op for op in loops}
         self.states: dict[object, list[Position]] = {}
         self.found: dict[tuple[int, tuple[int, ...]], tuple[int, int]] = {}
-        """Loop and turns of those around it -> turns before the first of two equal
-        states, and between them.
+        """Loop and iterations of those around it -> iterations before the first of two
+        equal states, and between them.
         """
         self.most: dict[tuple[int, tuple[int, ...]], int] = {}
         self.begun: object = ()
         self.goal = 0
-        """Turns that all groups have to begin once the loops have repeated."""
+        """Iterations that all groups have to begin once the loops have repeated."""
 
     @property
     def complete(self) -> bool:
-        """Whether each loop has repeated, an inner one in two turns of those around."""
+        """Whether each loop has repeated, an inner one in two outer iterations."""
         return all(
             sum(1 for loop, _ in self.found if loop == key)
             > (self.control.depth[op] > 0)
@@ -66,17 +66,17 @@ class RecurrenceDetector:
         at = position(walk)
         begun = tuple(
             tuple(
-                (loop, turns[:level], turns[level])
+                (loop, iterations[:level], iterations[level])
                 for level, loop in enumerate(path)
                 if loop in self.loops
             )
-            for path, turns in at
+            for path, iterations in at
         )
         if begun == self.begun or not any(begun):
-            return False  # nobody has begun a turn of a loop of interest
+            return False  # nobody has begun an iteration of a loop of interest
         self.begun = begun
-        for loop, outer, turn in (x for group in begun for x in group):
-            self.most[loop, outer] = max(self.most.get((loop, outer), 0), turn)
+        for loop, outer, iteration in (x for group in begun for x in group):
+            self.most[loop, outer] = max(self.most.get((loop, outer), 0), iteration)
         if self.complete:
             least = min((t for group in begun for *_, t in group), default=0)
             return least >= self.goal
@@ -94,13 +94,13 @@ class RecurrenceDetector:
         """Whether no group is where conditions may differ, near an end of its loop."""
         lead, tail = self.control.lead, self.control.tail
         return not (lead or tail) or all(
-            lead <= turn < extent - tail
+            lead <= iteration < extent - tail
             for group in walk.groups
-            for turn, extent in zip(group.turns, group.extents, strict=True)
+            for iteration, extent in zip(group.iterations, group.extents, strict=True)
         )
 
     def _repeats(self, earlier: Position, now: Position) -> None:
-        """The same state twice: which loop went on by the same turns in all groups?"""
+        """The same state twice: which loop went on alike in all groups?"""
         moved: dict[tuple[int, tuple[int, ...]], tuple[int, int]] = {}
         for (path, before), (_, after) in zip(earlier, now, strict=True):
             for level, (loop, a, b) in enumerate(zip(path, before, after, strict=True)):
@@ -128,15 +128,15 @@ class RecurrenceDetector:
 
     @property
     def period(self) -> int:
-        """Turns after which all loops repeat."""
+        """Iterations after which all loops repeat."""
         return lcm(*(shift for _, shift in self.found.values()))
 
     def bound(self) -> int:
         """Trip counts up to this one show everything.
 
-        With at least ``first`` turns and a period more, the walk passes both of two
-        equal states, and so goes on as the walk with a period less does. Turns at the
-        end, in which conditions differ, come on top.
+        With at least ``first`` iterations and a period more, the walk passes both of
+        two equal states, and so goes on as the walk with a period less does. Iterations
+        at the end, in which conditions differ, come on top.
         """
         if not self.found:
             return 1

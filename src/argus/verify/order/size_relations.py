@@ -3,15 +3,15 @@
 Sizes are walked in steps of their tile, so that K = 64, 128, ... stand for all K. That
 is right as long as K decides the course through one quotient only:
 
-    for k in range(0, K, 64)       (K + 63) // 64 turns
+    for k in range(0, K, 64)       (K + 63) // 64 iterations
     for k in range(64, K, 64)      (K + 63) // 64 - 1
     if k + 64 < K                  whether k // 64 + 1 < (K + 63) // 64
 
 With ``K // 64`` in another role the two agree at K = 64, 128, ... and nowhere else.
-Every loop and condition is brought to normal form. Where all loops turn equally often
-but for a constant, or each size is inside one atom only, multiples of tiles stand for
-all. Where a size is inside several quotients by constants, their values repeat with its
-remainder: one size of each kind is walked. All else is a gap.
+Every loop and condition is brought to normal form. Where all loops iterate equally
+often but for a constant, or each size is inside one atom only, multiples of tiles stand
+for all. Where a size is inside several quotients by constants, their values repeat with
+its remainder: one size of each kind is walked. All else is a gap.
 """
 
 from __future__ import annotations
@@ -46,17 +46,17 @@ __all__ = [
     "ControlDecision",
     "SizeRelations",
     "forward",
-    "least_turns",
+    "least_trip_count",
     "relations",
-    "turns_form",
+    "trip_count_form",
 ]
 
 _MOST = 4096
 """A longer period of a size is not gone through."""
 _CLASSES = 3
-"""Combinations of more numbers of turns are too many."""
+"""Combinations of more trip counts than that are too many."""
 _LEAST_MS = 1000
-"""For the proof that a loop turns at all."""
+"""For the proof that a loop iterates at all."""
 _SIZES = ("dim", "param", "stride", "block", "rank", "sms")
 
 
@@ -74,7 +74,7 @@ class ControlDecision:
 
 @dataclass(frozen=True)
 class Alike:
-    """Loops, and how much more often than a common number each of them turns.
+    """Loops, and how much more often than a common number each of them iterates.
 
     ``least``: what sizes make at least of the common number.
     """
@@ -96,7 +96,7 @@ class SizeRelations:
     units: dict[str, int]
     gaps: list[str]
     classes: list[Alike] = field(default_factory=list["Alike"])
-    """Where there are gaps: loops that turn equally often, whatever the sizes."""
+    """Where there are gaps: loops that iterate equally often, whatever the sizes."""
 
 
 def relations(
@@ -112,7 +112,7 @@ def relations(
     forms: list[Poly] = []
     for d in loops:
         try:
-            forms.append(turns_form(seen.context, d))
+            forms.append(trip_count_form(seen.context, d))
         except Unmodelled as reason:
             # Equal to itself; what is inside is not known.
             forms.append(seen.context.atom(Symbol(f"<{d.value}>"), EVERYTHING))
@@ -138,7 +138,7 @@ def relations(
 def _classes(
     loops: Sequence[ControlDecision], forms: Sequence[Poly], facts: Sequence[Expr]
 ) -> list[Alike]:
-    """Loops by their number of turns, but for a constant; [] where that is too many."""
+    """Loops by their trip count, but for a constant; [] where that is too many."""
     several: dict[Poly, list[tuple[ControlDecision, int]]] = {}
     for d, form in zip(loops, forms, strict=True):
         several.setdefault(form.varying, []).append((d, form.constant))
@@ -147,22 +147,24 @@ def _classes(
     found: list[Alike] = []
     for mine in several.values():
         often, most = max(mine, key=lambda one: one[1])
-        turns = [(d.op, more - most) for d, more in mine if isinstance(d.op, o.For)]
-        first = max(-more for _, more in turns)
-        found.append(Alike(tuple(turns), least_turns(often, first, facts)))
+        iterations = [
+            (d.op, more - most) for d, more in mine if isinstance(d.op, o.For)
+        ]
+        first = max(-more for _, more in iterations)
+        found.append(Alike(tuple(iterations), least_trip_count(often, first, facts)))
     return found
 
 
-def least_turns(d: ControlDecision, first: int, facts: Sequence[Expr]) -> int:
+def least_trip_count(d: ControlDecision, first: int, facts: Sequence[Expr]) -> int:
     """The largest number up to ``first`` of which it is shown that a loop reaches it.
 
-    A loop that turns ``first`` times less often then turns 0 times, not fewer.
+    A loop that iterates ``first`` times less often then iterates 0 times, not fewer.
     """
     step = _step(d.op)
-    for turns in range(first if step else 0, 0, -1):
-        enough = binary(">=", d.value, (turns - 1) * step + 1)
+    for iterations in range(first if step else 0, 0, -1):
+        enough = binary(">=", d.value, (iterations - 1) * step + 1)
         if prove(enough, list(facts), timeout_ms=_LEAST_MS).verdict is Verdict.PROVED:
-            return turns
+            return iterations
     return 0
 
 
@@ -186,7 +188,7 @@ class _Seen:
             return False
         try:
             for e in positive:
-                whole = _by_turn(e, d.around)
+                whole = _by_iteration(e, d.around)
                 forms = [
                     self.context.of(binary("//", binary("+", whole, s - 1), s))
                     for s in (*steps, 1)
@@ -213,12 +215,12 @@ class _Seen:
         for atom in atoms:
             line = self._line(atom, size)
             if line is None:
-                into.gaps.append(f"{name} decides how loops turn in several ways")
+                into.gaps.append(f"{name} decides how loops iterate in several ways")
                 return
             lines.append(line)
         period = lcm(*(d for _, _, d in lines))
         if period > _MOST:
-            into.gaps.append(f"{name} decides how loops turn in several ways")
+            into.gaps.append(f"{name} decides how loops iterate in several ways")
             return
         chosen: dict[tuple[int, ...], int] = {}
         for x in range(period):
@@ -254,11 +256,11 @@ class _Seen:
                 return None
 
 
-def turns_form(context: Normal, d: ControlDecision) -> Poly:
-    """The number of turns, as long as there are any."""
+def trip_count_form(context: Normal, d: ControlDecision) -> Poly:
+    """The trip count, as long as it is not 0."""
     assert isinstance(d.op, o.For)
     # The step counts, too: with a grid of one block, a length that is one less makes
-    # one turn less, with a grid of two it need not.
+    # one iteration less, with a grid of two it need not.
     most = binary("-", binary("+", d.value, d.op.step), 1)
     return context.of(binary("//", most, d.op.step))
 
@@ -301,10 +303,10 @@ def _positive(cond: Expr) -> list[Expr] | None:
             assert_never(cond)
 
 
-def _by_turn(e: Expr, around: Sequence[o.For]) -> Expr:
-    """Variables of loops by the number of the turn."""
+def _by_iteration(e: Expr, around: Sequence[o.For]) -> Expr:
+    """Variables of loops by the number of the iteration."""
     for op in around:
-        turn = Sym(f"{op.var.name}#", "loop")
-        value = binary("+", op.start, binary("*", turn, op.step))
+        iteration = Sym(f"{op.var.name}#", "loop")
+        value = binary("+", op.start, binary("*", iteration, op.step))
         e = substitute(e, {op.var.name: value})
     return e

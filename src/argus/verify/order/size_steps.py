@@ -1,4 +1,4 @@
-"""How much of a size makes one more turn of a loop, as far as one can see."""
+"""How much of a size makes one more iteration of a loop, as far as one can see."""
 
 from __future__ import annotations
 

@@ -14,22 +14,22 @@ from argus.ir.program import BLOCK_INDEX, CLUSTER_RANK, GRID_SIZE, SM_COUNT, Pro
 from argus.verify.order.control_dependence import Control
 from argus.verify.order.events import has_events
 
-__all__ = ["TURNS", "Sizes", "forced", "trips", "turns"]
+__all__ = ["ITERATIONS", "Sizes", "forced", "iterations", "trips"]
 
 Table = Callable[[str, tuple[int, ...]], int]
 _TRIES = (16, 128, 64, 256, 1, 32, 512, 1024, 0)
 _STRIDE = 1 << 16
 _FACTORS = (1, 2, 4, 8, 16)
-TURNS = "turns"
-"""What the course of a loop begins with; that of each turn follows."""
+ITERATIONS = "iterations"
+"""What the course of a loop begins with; that of each iteration follows."""
 
 
 def forced(op: o.For) -> str:
-    """The name under which the number of a loop's turns is given, if it is."""
+    """The name under which the number of a loop's iterations is given, if it is."""
     return f"#{id(op)}"
 
 
-def turns(
+def iterations(
     op: o.For, start: int, stop: int, step: int, env: Mapping[str, int | float]
 ) -> range:
     """The values of a loop's variable, as many as are given, if they are."""
@@ -41,7 +41,7 @@ class Sizes:
     """Which sizes are varied, and values for all symbols given their trip counts.
 
     ``varied``: innermost first. ``loops``: the loops that each of them decides.
-    ``gaps``: loops that turn more often with no size that was tried.
+    ``gaps``: loops that iterate more often with no size that was tried.
     """
 
     def __init__(self, program: Program, control: Control) -> None:
@@ -49,7 +49,7 @@ class Sizes:
         self.control = control
         self.loops: dict[str, list[o.For]] = {}
         self.together: dict[str, tuple[str, ...]] = {}
-        """Sizes that have to grow with a varied one for its loops to turn."""
+        """Sizes that have to grow with a varied one for its loops to iterate."""
         self.fixed: dict[str, int | float] = {}
         self.gaps: list[str] = []
         self.more: dict[str, int] = {}
@@ -82,7 +82,9 @@ class Sizes:
                 left.difference_update(mine)
                 yield size
         for op in left:
-            self.gaps.append(f"no size found that makes line {op.span.line} turn more")
+            self.gaps.append(
+                f"no size found that makes line {op.span.line} iterate more"
+            )
 
     def _conditions(self) -> Iterator[str]:
         for size in sorted(self.control.conditions):
@@ -92,7 +94,7 @@ class Sizes:
                 yield size
 
     def _grow(self, sizes: list[str], loops: list[o.For]) -> str | None:
-        """Find which sizes make loops turn, and how much of them one turn takes."""
+        """Find which sizes make loops iterate, and how much one iteration takes."""
         for count in (1, 2, len(sizes)):
             for chosen in combinations(sizes, count):
                 size = chosen[0]
@@ -107,20 +109,20 @@ class Sizes:
         return None
 
     def _spread(self, size: str, loops: list[o.For]) -> None:
-        """If the least step of a size is several turns, let more blocks share them."""
-        more = self._turns(size, 3, loops) - self._turns(size, 2, loops)
+        """Let blocks share the least step of a size where it is several iterations."""
+        more = self._iterations(size, 3, loops) - self._iterations(size, 2, loops)
         if more <= 1:
             return
         self.fixed[SM_COUNT.name] *= more
-        if self._turns(size, 3, loops) - self._turns(size, 2, loops) != 1:
+        if self._iterations(size, 3, loops) - self._iterations(size, 2, loops) != 1:
             self.fixed[SM_COUNT.name] //= more
 
     def _steady(self, size: str, factor: int, loops: list[o.For]) -> bool:
-        turns = [self._turns(size, factor * n, loops) for n in (2, 3, 4)]
-        return turns[0] < turns[1] < turns[2]
+        iterations = [self._iterations(size, factor * n, loops) for n in (2, 3, 4)]
+        return iterations[0] < iterations[1] < iterations[2]
 
-    def _turns(self, size: str, units: int, loops: list[o.For]) -> int:
-        """The most turns of some loops with so many units of a size."""
+    def _iterations(self, size: str, units: int, loops: list[o.For]) -> int:
+        """The most iterations of some loops with so many units of a size."""
         env = self.environment({size: units})
         if env is None:
             return 0
@@ -170,10 +172,10 @@ class Sizes:
         """
         env = dict(self.fixed)
         taken = set(chosen)
-        for size, turns in chosen.items():
-            env[size] = self.units.get(size, 1) * turns + self.more.get(size, 0)
+        for size, iterations in chosen.items():
+            env[size] = self.units.get(size, 1) * iterations + self.more.get(size, 0)
             for other in self.together.get(size, ()):
-                env[other] = self.units.get(other, 1) * turns
+                env[other] = self.units.get(other, 1) * iterations
                 taken.add(other)
         for name in env.keys() & (self.more.keys() - set(chosen)):
             env[name] += self.more[name]
@@ -223,7 +225,7 @@ def trips(
     table: Table,
     counts: dict[int, int] | None = None,
 ) -> object:
-    """The course of a block: turns of each loop, branches taken, nested as they are."""
+    """The course of a block: iterations of each loop and branches taken, nested."""
     values = {
         **env,
         BLOCK_INDEX.name: block,
@@ -249,7 +251,7 @@ def _course(
                 env[op.sym.name] = table(op.tensor.name, coords)
             case o.For():
                 if has_events(op.body):
-                    found.append(_turns(op, env, table, counts))
+                    found.append(_iterations(op, env, table, counts))
                 else:
                     for carry in op.scalars:
                         env[carry.result.name] = evaluate(carry.init, env)
@@ -273,13 +275,13 @@ def _course(
     return tuple(found)
 
 
-def _turns(
+def _iterations(
     op: o.For, env: dict[str, int | float], table: Table, counts: dict[int, int]
 ) -> object:
     start, stop, step = (int(evaluate(e, env)) for e in (op.start, op.stop, op.step))
     scalars = [evaluate(c.init, env) for c in op.scalars]
     found: list[object] = []
-    for value in turns(op, start, stop, max(step, 1), env):
+    for value in iterations(op, start, stop, max(step, 1), env):
         env[op.var.name] = value
         for carry, number in zip(op.scalars, scalars, strict=True):
             env[carry.arg.name] = number
@@ -288,4 +290,4 @@ def _turns(
     for carry, number in zip(op.scalars, scalars, strict=True):
         env[carry.result.name] = number
     counts[id(op)] = max(counts.get(id(op), 0), len(found))
-    return (TURNS, *found)
+    return (ITERATIONS, *found)

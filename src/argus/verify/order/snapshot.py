@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 __all__ = ["Position", "known", "position", "snapshot"]
 
 Position = tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]
-"""For each group: the loops around it, and which turn of each this is."""
+"""For each group: the loops around it, and which iteration of each this is."""
 _LONG_AGO = 4
 """Completions after which a wait for one is a mistake, however long it is ago."""
 
 
 def position(walk: ClusterWalk) -> Position:
     """Where each group is."""
-    return tuple((g.loops, g.turns) for g in walk.groups)
+    return tuple((g.loops, g.iterations) for g in walk.groups)
 
 
 def snapshot(walk: ClusterWalk, counters: tuple[str, ...], modulus: int) -> object:

@@ -230,7 +230,7 @@ class AccumulatorState:
 
 @dataclass(frozen=True)
 class Parting:
-    """A group at its end, or where it would end with fewer turns of its loop."""
+    """A group at its end, or where it would end with fewer iterations of its loop."""
 
     group: GroupState
     cause: int
@@ -267,22 +267,22 @@ class GroupState:
     base: int = 0
     op: AnyOp | None = None
     iteration: Iteration = ()
-    turns: tuple[int, ...] = ()
-    """Which turn of each loop around it this is, outermost first."""
+    iterations: tuple[int, ...] = ()
+    """Which iteration of each loop around it this is, outermost first."""
     loops: tuple[int, ...] = ()
     """Identities of these loops."""
     extents: tuple[int, ...] = ()
-    """How many turns each of them has."""
+    """How many iterations each of them has."""
     path: list[int] = field(default_factory=list[int])
     """Identities of the loops and branches around the current operation."""
     wait: Waiting | Wanting | None = None
     steps: Steps | None = None
     parting_at: list[Parting] = field(default_factory=list["Parting"])
-    """At the head of each turn of its outermost loop, if wanted."""
+    """At the head of each iteration of its outermost loop, if wanted."""
     around: dict[str, For] = field(default_factory=dict[str, For])
     """Loops that it has entered, by the name of their variable."""
     left: dict[For, int] = field(default_factory=dict[For, int])
-    """Loops that it has left, and after how many turns the last time."""
+    """Loops that it has left, and after how many iterations the last time."""
     handed: int = 0
     """cp.async copies that an arrival on an mbarrier covers."""
     accumulators: dict[object, AccumulatorState] = field(
@@ -362,20 +362,24 @@ class GroupState:
         self.know.fence(own, copies)
         self.tick()
 
-    def turns_of(self, iteration: Iteration) -> Iterator[Event]:
-        """In which turns of its loops the group is or was, as evidence."""
+    def iterations_of(self, iteration: Iteration) -> Iterator[Event]:
+        """In which iterations of its loops the group is or was, as evidence."""
         for depth, (name, value) in enumerate(iteration, 1):
             span = self.around[name].span
             here = dict(iteration[:depth])
-            yield Event(self.who, f"begins the turn with {name} = {value}", span, here)
+            yield Event(
+                self.who, f"begins the iteration with {name} = {value}", span, here
+            )
 
     def loops_left(self) -> Iterator[Event]:
         """How often it has turned: what is filled and drained must agree."""
         inside = {self.around[name] for name, _ in self.iteration}
-        for op, turns in self.left.items():
+        for op, iterations in self.left.items():
             if op not in inside:
                 yield Event(
-                    self.who, f"has left this loop after {turns} turns", op.span
+                    self.who,
+                    f"has left this loop after {iterations} iterations",
+                    op.span,
                 )
 
     def parting(self) -> Parting:

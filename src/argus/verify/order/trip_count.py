@@ -1,7 +1,7 @@
-"""How often a loop turns, where its bounds change with the turns of another one.
+"""How often a loop iterates, where its bounds change with another loop.
 
-``for k in range(z * part, (z + 1) * part, 64)`` begins elsewhere for each z, but turns
-equally often: what changes cancels in ``stop - start``.
+``for k in range(z * part, (z + 1) * part, 64)`` begins elsewhere for each z, but
+iterates equally often: what changes cancels in ``stop - start``.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ __all__ = ["expanded", "length"]
 
 
 def length(
-    op: o.For, made: Mapping[str, list[Expr]], turning: Iterable[str]
+    op: o.For, made: Mapping[str, list[Expr]], varying: Iterable[str]
 ) -> Expr | None:
-    """``stop - start`` without what changes with turns; None where that matters.
+    """``stop - start`` without what changes with iterations; None where that matters.
 
-    ``made`` has the one value of each named scalar, ``turning`` what changes.
+    ``made`` has the one value of each named scalar, ``varying`` what changes.
     """
-    whole = expanded(binary("-", op.stop, op.start), made, set(turning))
-    moving = {s.name for s in symbols(whole)} & set(turning)
+    whole = expanded(binary("-", op.stop, op.start), made, set(varying))
+    moving = {s.name for s in symbols(whole)} & set(varying)
     fixed = substitute(whole, dict.fromkeys(moving, Const(0)))
     context = context_of(())
     try:
@@ -34,11 +34,11 @@ def length(
     return fixed if same else None
 
 
-def expanded(e: Expr, made: Mapping[str, list[Expr]], turning: set[str]) -> Expr:
+def expanded(e: Expr, made: Mapping[str, list[Expr]], varying: set[str]) -> Expr:
     """With the values of named scalars in the place of their names."""
     lets = {
-        s.name: expanded(made[s.name][0], made, turning)
+        s.name: expanded(made[s.name][0], made, varying)
         for s in symbols(e)
-        if s.name not in turning and len(made.get(s.name, ())) == 1
+        if s.name not in varying and len(made.get(s.name, ())) == 1
     }
     return substitute(e, lets)

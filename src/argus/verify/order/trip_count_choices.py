@@ -1,8 +1,9 @@
-"""How often loops turn, decided while they turn.
+"""How often loops iterate, decided while they iterate.
 
-In turn t of the loops around them, loops of one kind (`dependent_trip_counts.py`) turn
-``n`` times, less a constant each. Nobody knows ``n`` beforehand: whoever first asks
-whether it is more than ``m`` gets an answer, which from then on holds for all others.
+In iteration t of the loops around them, loops of one kind (`dependent_trip_counts.py`)
+iterate ``n`` times, less a constant each. Nobody knows ``n`` beforehand: whoever first
+asks whether it is more than ``m`` gets an answer, which from then on holds for all
+others.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ __all__ = ["Choices", "loops_of"]
 
 Choose = Callable[["ClusterWalk", GroupState, o.For], bool]
 _Number = tuple[int, tuple[int, ...]]
-"""A kind, and the turns of the loops around."""
+"""A kind, and the iterations of the loops around."""
 
 
 @dataclass
@@ -35,7 +36,7 @@ class _Known:
 
 
 class Choices:
-    """The numbers of turns of one walk. ``choose`` says whether a loop turns again."""
+    """The trip counts of one walk. ``choose`` says whether a loop iterates again."""
 
     def __init__(
         self, kinds: Kinds, mine: dict[str, list[o.For]], choose: Choose
@@ -49,22 +50,24 @@ class Choices:
         self.left: dict[tuple[GroupState, int], int] = {}
         """How often a group has left a loop, by the loop's identity."""
 
-    def turns(
+    def iterations(
         self, walk: ClusterWalk, group: GroupState, op: o.For, start: int, step: int
     ) -> Iterator[int]:
-        """Values of the loop's variable, for as long as it is chosen to turn."""
-        turn = 0
-        while self._more(walk, group, op, turn):
-            yield start + turn * step
-            turn += 1
+        """Values of the loop's variable, for as long as it is chosen to iterate."""
+        iteration = 0
+        while self._more(walk, group, op, iteration):
+            yield start + iteration * step
+            iteration += 1
         self.left[group, id(op)] = self.left.get((group, id(op)), 0) + 1
 
-    def _more(self, walk: ClusterWalk, group: GroupState, op: o.For, turn: int) -> bool:
+    def _more(
+        self, walk: ClusterWalk, group: GroupState, op: o.For, iteration: int
+    ) -> bool:
         kind, less = self.of[id(op)]
-        outer = group.turns[: len(group.loops) - 1]
-        group.turns = (*outer, turn)
+        outer = group.iterations[: len(group.loops) - 1]
+        group.iterations = (*outer, iteration)
         group.op = op
-        asked = turn - less
+        asked = iteration - less
         number = self.known.setdefault((kind, outer), _Known(self.least[kind]))
         if number.least > asked:
             return True
@@ -92,7 +95,7 @@ class Choices:
 
         Relative to what all have passed: equal states have the same answers to come.
         """
-        first = min((g.turns[0] for g in groups if g.loops), default=0)
+        first = min((g.iterations[0] for g in groups if g.loops), default=0)
         asked: dict[_Number, int] = {}
         """Numbers that matter -> below this, nobody will ask."""
         for number in self.known:
@@ -121,19 +124,20 @@ class Choices:
             depth = self._depth(op, group.name)
             if depth != len(outer) or self._past(group, op, outer):
                 continue
-            inside = id(op) in group.loops and group.turns[:depth] == outer
-            yield (group.turns[depth] if inside else 0) - less
+            inside = id(op) in group.loops and group.iterations[:depth] == outer
+            yield (group.iterations[depth] if inside else 0) - less
 
     def _past(self, group: GroupState, op: o.For, outer: tuple[int, ...]) -> bool:
-        """Whether a group is done with a loop, in a turn of the loop around it."""
+        """Whether a group is done with a loop, in an iteration of the outer one."""
         outermost = self.mine[group.name][0]
         if not group.loops:
             return self._over(group, outermost)
         if not outer:
             return False
-        if group.turns[:1] != outer:
-            return group.turns[:1] > outer
-        # In turn t it has left the loop t times before, and once more if it is done.
+        if group.iterations[:1] != outer:
+            return group.iterations[:1] > outer
+        # In iteration t it has left the loop t times before, and once more if it is
+        # done.
         return self.left.get((group, id(op)), 0) > outer[0]
 
     def _depth(self, op: o.For, name: str) -> int:
@@ -142,19 +146,19 @@ class Choices:
     def _position(
         self, group: GroupState, first: int, asked: dict[_Number, int]
     ) -> tuple[int, ...]:
-        """Which turn of each loop around it, relative to what matters."""
+        """Which iteration of each loop around it, relative to what matters."""
         found: list[int] = []
-        for depth, (loop, turn) in enumerate(
-            zip(group.loops, group.turns, strict=True)
+        for depth, (loop, iteration) in enumerate(
+            zip(group.loops, group.iterations, strict=True)
         ):
             if loop not in self.of:
-                found.append(turn)
+                found.append(iteration)
                 continue
             kind, less = self.of[loop]
-            base = asked[kind, group.turns[:depth]]
-            found.append(turn - less - base)
+            base = asked[kind, group.iterations[:depth]]
+            found.append(iteration - less - base)
             if not depth:
-                found.append(turn - first)
+                found.append(iteration - first)
         return tuple(found)
 
 

@@ -1,6 +1,6 @@
-"""All sequences of numbers of turns, from finitely many walks.
+"""All sequences of trip counts, from finitely many walks.
 
-Whether a loop turns once more is a choice (`trip_count_choices.py`); who comes later
+Whether a loop iterates once more is a choice (`trip_count_choices.py`); who comes later
 follows the one who came first. So a program is a graph: states in which somebody has to
 choose, and from each one two ways on. States that are alike (`joint_state.py`) have the
 same ways on. Rings hold roles together, so that there are few states. Once both ways
@@ -59,7 +59,7 @@ class _Graph:
     numbers: dict[object, int] = field(default_factory=dict[object, int])
     ways: list[dict[bool, int]] = field(default_factory=list["dict[bool, int]"])
     last: list[bool] = field(default_factory=list[bool])
-    """Whether not to turn again leaves an outermost loop there."""
+    """Whether not to iterate again leaves an outermost loop there."""
 
     def number(self, state: object, last: bool) -> int:
         """The number of a state."""
@@ -97,10 +97,10 @@ class _Graph:
 
 
 class Sequences:
-    """Walks a program with all sequences of numbers of turns.
+    """Walks a program with all sequences of trip counts.
 
     ``deciding``: scalars that decide what operations do. ``env``: values of sizes, on
-    which nothing may depend but numbers of turns.
+    which nothing may depend but trip counts.
     """
 
     def __init__(
@@ -145,7 +145,7 @@ class Sequences:
             return gaps
         while not self._done():
             if self._many():
-                return ["loops turn differently often in too many ways"]
+                return ["loops iterate differently often in too many ways"]
             try:
                 stuck = self._walk()
             except OutOfModel as reason:
@@ -155,7 +155,7 @@ class Sequences:
             found = self.findings
             for one in found.found.values():
                 gaps.append(
-                    f"line {one.op.span.line}: {one.message}, if loops turn so often"
+                    f"line {one.op.span.line}: {one.message}, if loops iterate so often"
                     " for any size, which is not known"
                 )
             if gaps or found.gaps or stuck:
@@ -173,7 +173,7 @@ class Sequences:
         """What this analysis does not look at."""
         program = self.program
         if program.cluster != 1:
-            yield "blocks of a cluster may turn differently often"
+            yield "blocks of a cluster may iterate differently often"
         for name, loops in self.mine.items():
             inside = {op for loop in loops[:1] for op in loops_of(loop.body)}
             if any(op not in inside for op in loops[1:]):
@@ -184,7 +184,7 @@ class Sequences:
                 continue
             line = op.span.line
             if isinstance(op, o.If):
-                yield f"line {line}: a branch where loops turn differently often"
+                yield f"line {line}: a branch where loops iterate differently often"
             if isinstance(op, o.ClusterSync):
                 yield f"line {line}: a barrier of the cluster"
             if isinstance(op, o.For) and not has_events(op.body):
@@ -230,7 +230,7 @@ class Sequences:
             self.graph.ways[0] = {True: _END, False: _END}
 
     def _choose(self, walk: ClusterWalk, group: GroupState, op: o.For) -> bool:
-        """Whether a loop turns once more: as it was not yet, if possible."""
+        """Whether a loop iterates once more: as it was not yet, if possible."""
         if self.findings.found or self._many():
             raise _EnoughError
         at = self._state(walk, group, op)

@@ -26,7 +26,7 @@ from argus.verify.order.fills import Fills
 from argus.verify.order.finding import OrderFindings
 from argus.verify.order.footprint import Footprints, OutOfModel
 from argus.verify.order.machine import Machine
-from argus.verify.order.sizes import turns as turns_of
+from argus.verify.order.sizes import iterations as iterations_of
 from argus.verify.order.slicing import Pruned
 from argus.verify.order.state import BlockState, GroupState, Parting, Steps
 from argus.verify.order.trip_count_choices import Choices
@@ -43,7 +43,7 @@ class ClusterWalk(Machine):
     ``env`` gives sizes, strides, scalar arguments and the grid; ``first`` is the index
     of the cluster's first block. ``heads``: note how groups would leave at each head of
     their outermost loops. ``limit`` bounds the operations that are walked. ``choices``
-    says how often its loops turn, in the place of their bounds.
+    says how often its loops iterate, in the place of their bounds.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class ClusterWalk(Machine):
         over(self.findings, self.blocks, self.partings)
 
     def _go(self, group: GroupState) -> bool:
-        """Let a group go on until it waits or begins a turn of a loop."""
+        """Let a group go on until it waits or begins an iteration of a loop."""
         if group.wait is not None and not group.wait.ready():
             return False
         assert group.steps is not None
@@ -212,11 +212,11 @@ class ClusterWalk(Machine):
             raise OutOfModel(f"a loop with step {step}")
         choices = self.choices
         if choices is not None and id(op) in choices.of:
-            values = choices.turns(self, group, op, start, step)
+            values = choices.iterations(self, group, op, start, step)
         else:
             choices = None
-            values = turns_of(op, start, stop, step, env)
-        outer, turns, loops = group.iteration, group.turns, group.loops
+            values = iterations_of(op, start, stop, step, env)
+        outer, iterations, loops = group.iteration, group.iterations, group.loops
         extents = group.extents
         group.path.append(id(op))
         group.loops = (*loops, id(op))
@@ -225,9 +225,9 @@ class ClusterWalk(Machine):
         count = 0
         if choices is not None:
             _assign(env, carried, scalars)
-        for turn, value in enumerate(values):
+        for iteration, value in enumerate(values):
             count += 1
-            group.turns = (*turns, turn)
+            group.iterations = (*iterations, iteration)
             env[op.var.name] = value
             _assign(env, carried, scalars)
             if self.heads and not loops:
@@ -243,10 +243,10 @@ class ClusterWalk(Machine):
             )
             scalars = [self.value(group, c.yielded) for c in carried]
             if choices is not None:
-                # Whether it turns once more may be asked in a state to be compared.
+                # Whether it iterates once more may be asked in a state to be compared.
                 _assign(env, carried, scalars)
         group.path.pop()
-        group.iteration, group.turns, group.loops = outer, turns, loops
+        group.iteration, group.iterations, group.loops = outer, iterations, loops
         group.left[op] = count
         group.extents = extents
         registers.move(self.findings, group, op, ((c.arg, c.result) for c in op.tiles))

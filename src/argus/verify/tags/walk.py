@@ -100,37 +100,47 @@ def _loop(state: WalkState, op: o.For, label: str) -> None:
     entered = loops.enter(state.world, op, state.scope, state.env, label)
     outer_scope, before = state.scope, dict(state.memory.current)
     inits = [state.get(c.init) for c in op.tiles]
-    turn = _Turn(state, op, label, entered, without(state.tagged, _written(op)))
+    iteration = _Iteration(
+        state, op, label, entered, without(state.tagged, _written(op))
+    )
     kept = state.findings.kept()
     if not (op.tiles or _writes_shared(op)):
-        turn.walk([], before)
+        iteration.walk([], before)
     else:
         state.findings.quiet += 1
-        turn.walk([carried.first(v, id(op)) for v in inits], before)
+        iteration.walk([carried.first(v, id(op)) for v in inits], before)
         state.findings.quiet -= 1
         early: list[Obligation] = []
         for _ in range(_PASSES):
-            yields, ends = turn.yields, turn.ends
-            turn.walk(turn.arguments(inits), turn.contents(before))
-            scope, right = entered.scope, turn.guessed_right()
+            yields, ends = iteration.yields, iteration.ends
+            iteration.walk(iteration.arguments(inits), iteration.contents(before))
+            scope, right = entered.scope, iteration.guessed_right()
             if (
                 right
-                and all(map(partial(equal_values, scope), yields, turn.yields))
-                and equal_contents(scope, ends, turn.ends)
+                and all(map(partial(equal_values, scope), yields, iteration.yields))
+                and equal_contents(scope, ends, iteration.ends)
             ):
                 break
-            early = turn.early(state.findings.refuted())
+            early = iteration.early(state.findings.refuted())
             state.findings.restore(dict(kept))
         else:
-            turn.walk(*turn.given_up(inits, before))
+            iteration.walk(*iteration.given_up(inits, before))
             state.findings.include(early)
     it, trips = entered.loop.sym, entered.loop.trips
     state.scope, state.env = outer_scope, dict(entered.after)
-    state.tagged = list(turn.tagged)
-    for i, (c, y) in enumerate(zip(op.tiles, turn.yields, strict=True)):
-        anew = turn.anew.get(i, ())
+    state.tagged = list(iteration.tagged)
+    for i, (c, y) in enumerate(zip(op.tiles, iteration.yields, strict=True)):
+        anew = iteration.anew.get(i, ())
         state.values[c.result] = carried.result(
-            entered.scope, outer_scope, inits[i], y, it, trips, id(op), anew, turn.rows
+            entered.scope,
+            outer_scope,
+            inits[i],
+            y,
+            it,
+            trips,
+            id(op),
+            anew,
+            iteration.rows,
         )
     for key, content in state.memory.current.items():
         if content is not before.get(key):
@@ -140,7 +150,7 @@ def _loop(state: WalkState, op: o.For, label: str) -> None:
 
 
 @dataclass
-class _Turn:
+class _Iteration:
     """One iteration of a loop, walked several times."""
 
     state: WalkState

@@ -351,7 +351,8 @@ def crossed(A: bf16["M K"], B: bf16["M K"], C: bf16["M K"], *, BK: int = 64):
 
 @ag.kernel
 def by_turns(A: bf16["M K"], C: bf16["M K"], *, BK: int = 64):
-    """Two roles use one tile in turn; the second has a turn less where K is odd."""
+    """Two roles use one tile in turn; the second has an iteration less where K is
+    odd."""
     M, K = A.shape
     i = ag.block(ag.cdiv(M, 64))
     tile = ag.shared(bf16, (64, BK), dims="M K")

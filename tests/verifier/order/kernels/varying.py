@@ -1,4 +1,4 @@
-"""Loops that turn differently often for each tile: all are right as to order.
+"""Loops that iterate differently often for each tile: all are right as to order.
 
 Each test of a mistake changes a line of one of them.
 """

@@ -112,7 +112,7 @@ def long_groups(
 
 @ag.kernel
 def by_two(A: bf16["M K"], B: bf16["N K"], C: f32["M N"], *, T: int = 64, BK: int = 32):
-    """Two products in each turn."""
+    """Two products in each iteration."""
     M, K = A.shape
     N = B.shape[0]
     ag.launch(warps=4)

@@ -57,7 +57,7 @@ def ring(
 def both_ahead(
     A: bf16["M K"], B: bf16["N K"], C: bf16["M N"], *, T: int = 64, STAGES: int = 2
 ):
-    """All copies of a turn are wrong in the same way."""
+    """All copies of an iteration are wrong in the same way."""
     M, K = A.shape
     N = B.shape[0]
     ag.launch(warps=4)
