@@ -6,15 +6,14 @@ A specialisation is chosen by element types, divisors of sizes and strides, stat
 parameters and the device. It is kept in memory; the compiler keeps it on disk, too.
 
 A call that was made before is neither described nor checked again: `Recall` has it by
-what it depends on. That of a function that chooses a kernel by its arguments
-(`Dispatch`) is looked up once for both, the choice and the launch.
+what it depends on.
 """
 
 from __future__ import annotations
 
 import ast
 import threading
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
@@ -26,6 +25,7 @@ from argus.lang.kernel import Kernel
 from argus.lang.names.types import ElementType, as_dtype
 from argus.requests import Request, request_of, tile_program
 from argus.runtime.arguments import TensorArg, describe
+from argus.runtime.plan import PreparedLaunch
 from argus.runtime.recall import PlannedLaunch, Recall
 from argus.specialisations import (
     Described,
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 _FORMS = 256
 """Ways to pass arguments, and choices of a specialisation, that a kernel remembers."""
 
-_switch = watched("ARGUS_CHECK")
+switch = watched("ARGUS_CHECK")
 """Part of what calls are remembered by: with another value they are looked at anew."""
 
 _building = threading.Lock()
@@ -82,7 +82,7 @@ class KernelCalls:
         self.kernel = kernel
         self._params = tuple(p.name for p in kernel.signature.params)
         self._builds = _Builds()
-        self._recall = Recall(self._plan)
+        self._recall = Recall[PreparedLaunch](self._plan)
         self._forms: dict[tuple[object, ...], _ArgumentForm] = {}
         self._choices: dict[tuple[object, ...], Specialisation] = {}
 
@@ -93,7 +93,7 @@ class KernelCalls:
         statics: Statics = ()
         if named or len(args) != len(self._params):
             args, statics = self.split(args, named)
-        self._recall((checking, _switch(), statics), args)()
+        self._recall((checking, switch(), statics), args)()
 
     def split(
         self, args: Sequence[object], named: Mapping[str, object]
@@ -111,22 +111,25 @@ class KernelCalls:
                 self._forms.clear()
             self._forms[key] = form
         rest = [d if n is None else named[n] for n, d in form.rest]
-        statics = [(n, _tag(named[n]), named[n]) for n in form.statics]
+        statics = [(n, static_tag(named[n]), named[n]) for n in form.statics]
         return (*args, *rest), tuple(statics)
 
     def _plan(
         self, options: Hashable, values: Sequence[object], stream: int
-    ) -> PlannedLaunch:
+    ) -> PlannedLaunch[PreparedLaunch]:
         checking, _, statics = cast("tuple[bool, object, Statics]", options)
         return self.planned(values, statics, checking)
 
     def planned(
         self, values: Sequence[object], statics: Statics, checking: bool
-    ) -> PlannedLaunch:
-        """LaunchPlan a call with these values of all runtime parameters, in order."""
-        loaded, described = self.built(values, statics, checking)
+    ) -> PlannedLaunch[PreparedLaunch]:
+        """Plan a call with these values of all runtime parameters, in order.
+
+        A tensor may be a `TensorArg`, of which the address does not matter.
+        """
+        loaded, found = self.built(values, statics, checking)
         spec, position = loaded.spec, self._params.index
-        tensors = [described[t.name] for t in spec.tensors]
+        tensors = [found[t.name] for t in spec.tensors]
         scalars = tuple(position(p.name) for p in spec.scalars)
         return PlannedLaunch(
             loaded.plan(tensors, [values[i] for i in scalars]),
@@ -142,7 +145,7 @@ class KernelCalls:
         kernel = self.kernel
         given = dict(zip(self._params, values, strict=True))
         tensors = {
-            t.name: _describe(t.name, given[t.name])
+            t.name: described(t.name, given[t.name])
             for t in kernel.signature.tensors
             if given[t.name] is not None
         }
@@ -150,7 +153,7 @@ class KernelCalls:
         target = _target_of_device(next(iter(tensors.values()), None))
         ordered = tuple(sorted(statics, key=lambda static: static[0]))
         form = tuple(chosen.form.items())
-        key = (checking, _switch(), target, form, chosen.rows, ordered)
+        key = (checking, switch(), target, form, chosen.rows, ordered)
         loaded = self._builds.find(key)
         if loaded is None:
             values_of = {name: _static(value) for name, _, value in statics}
@@ -208,42 +211,9 @@ def prepare_call(
     return loaded, tuple(given[name] for name in loaded.names)
 
 
-Choose = Callable[..., tuple[Kernel, Mapping[str, object]]]
-"""From values of a kernel's runtime parameters in order, and options, to the kernel and
-its static parameters. It may look at what `Recall` says."""
-
-
-class Dispatch:
-    """A function on tensors that is one of several kernels, or forms of one.
-
-        multiply = Dispatch(choose)
-        multiply((a, b, out, None), "relu")     # the kernel that `choose` says
-
-    ``choose`` is asked once for arguments that are alike.
-    """
-
-    def __init__(self, choose: Choose) -> None:
-        self._choose = choose
-        self._recall = Recall(self._plan)
-
-    def __call__(self, values: tuple[object, ...], *options: str | int) -> None:
-        """Launch for values of all runtime parameters, in order; see :func:`launch`.
-
-        An option is of the same type in every call.
-        """
-        self._recall((_switch(), options), values)()
-
-    def _plan(
-        self, options: Hashable, values: Sequence[object], stream: int
-    ) -> PlannedLaunch:
-        _, given = cast("tuple[object, tuple[str | int, ...]]", options)
-        kernel, statics = self._choose(*values, *given)
-        tagged = tuple((name, _tag(value), value) for name, value in statics.items())
-        return calls_of(kernel).planned(values, tagged, True)
-
-
-def _describe(name: str, value: object) -> TensorArg:
-    given = describe(name, value)
+def described(name: str, value: object) -> TensorArg:
+    """A tensor of a call, on the device where it is. Raises AG0802 and AG0812."""
+    given = value if isinstance(value, TensorArg) else describe(name, value)
     if given.dtype not in DTYPES:
         raise fail(
             "AG0802",
@@ -320,12 +290,12 @@ def _form_of(kernel: Kernel, count: int, named: Mapping[str, object]) -> _Argume
     )
 
 
-def _tag(value: object) -> object:
+def static_tag(value: object) -> object:
     """What tells a static value from others that are equal to it: 1, 1.0 and True."""
     if isinstance(value, float):
         return value.hex()
     if isinstance(value, tuple):
-        return tuple(_tag(item) for item in cast("tuple[object, ...]", value))
+        return tuple(static_tag(item) for item in cast("tuple[object, ...]", value))
     return type(value)
 
 

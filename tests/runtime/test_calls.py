@@ -11,9 +11,10 @@ import pytest
 import torch
 
 from argus import calls
-from argus.calls import Dispatch, calls_of, prepare_call
+from argus.calls import calls_of, prepare_call
 from argus.compiler import cuda_source
 from argus.diagnostics import ArgusError
+from argus.dispatch import Dispatch
 from argus.lang.kernel import Kernel, load_kernels
 from argus.requests import Request
 from argus.runtime.launch import LoadedKernel
@@ -257,7 +258,21 @@ def test_the_product_is_chosen_by_what_tma_can_address(
     built: list[tuple[Request, bool]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from argus import ops
+    from argus.kernels.gemm import op
+    from argus.kernels.gemm.plan import ProductPlan
+    from argus.kernels.gemm.tiles import FORMS, MeasuredTile, table
 
+    asked: list[tuple[int, int]] = []
+
+    def first(m: int, n: int, k: int, aligned: tuple[int, int]) -> ProductPlan:
+        asked.append(aligned)
+
+        def fits(tile: MeasuredTile) -> bool:
+            return tile.form != "thin" and min(aligned) % FORMS[tile.form] == 0
+
+        return ProductPlan(next(t for t in table().tiles if fits(t)))
+
+    monkeypatch.setattr(op, "best_plan", first)
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (9, 0))
     memory = torch.zeros(64 * 66 + 8, dtype=torch.bfloat16)
     b = torch.zeros(64, 64, dtype=torch.bfloat16)
@@ -274,8 +289,9 @@ def test_the_product_is_chosen_by_what_tma_can_address(
             product(1, 64)
     names = [request.kernel.name for request, _ in built]
     assert names == ["gemm_sm90", "gemm_sm80", "gemm_sm80"]
-    assert "VECTORS" not in built[1][0].statics
+    assert built[1][0].statics["VECTORS"] is True
     assert built[2][0].statics["VECTORS"] is False
+    assert asked == [(8, 8), (2, 8), (1, 8)]  # once for what is alike
 
 
 def test_the_grouped_product_is_two_launches(

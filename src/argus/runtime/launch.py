@@ -41,7 +41,7 @@ class LoadedKernel:
         self._driver = driver
         self._functions: dict[int, LoadedFunction] = {}
         self._lock = threading.Lock()
-        self._recall = Recall(self._planned)
+        self._recall = Recall[PreparedLaunch](self._planned)
 
     def __call__(
         self, *values: object, stream: Stream | None = None, **named: object
@@ -141,7 +141,7 @@ class LoadedKernel:
 
     def _planned(
         self, options: Hashable, values: Sequence[object], stream: int
-    ) -> PlannedLaunch:
+    ) -> PlannedLaunch[PreparedLaunch]:
         tensors = self.described(values, stream)
         count = len(tensors)
         return PlannedLaunch(

@@ -18,13 +18,14 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar, cast
+from typing import Any, Generic, Protocol, TypeVar, cast
 
 from argus.runtime.arguments import is_torch, torch_types
-from argus.runtime.plan import LaunchPlan, PreparedLaunch
 
 K = TypeVar("K")
 V = TypeVar("V")
+R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
 
 CALLS = 4096
 """Calls that are remembered: a model's, with the addresses that memory is reused at."""
@@ -36,24 +37,32 @@ _FIELDS = 5
 """Parts of a key that a tensor makes; a number makes two, None one."""
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedLaunch:
+class CallPlan(Protocol[R_co]):
+    """A call apart from addresses and scalars: a `LaunchPlan`, or several in order."""
+
+    def prepare(self, pointers: Sequence[int], scalars: Sequence[object]) -> R_co:
+        """The call with these; raises ArgusError where they do not fit."""
+        ...
+
+
+@dataclass(frozen=True)
+class PlannedLaunch(Generic[R_co]):
     """A plan, and where its tensors and scalars are among the values of a call.
 
     ``pointers`` are the addresses in the call that it was made for.
     """
 
-    plan: LaunchPlan
+    plan: CallPlan[R_co]
     tensors: tuple[int, ...]
     scalars: tuple[int, ...]
     pointers: tuple[int, ...]
 
 
-Make = Callable[[Hashable, Sequence[object], int], PlannedLaunch]
+Make = Callable[[Hashable, Sequence[object], int], PlannedLaunch[R]]
 """Plans a call with these options and values; the number is the stream's handle."""
 
 
-class Recall:
+class Recall(Generic[R]):
     """The calls of one kernel or function. Safe to use from several threads.
 
     ``make`` may look at what plans are looked up by: options; which values are given;
@@ -61,15 +70,15 @@ class Recall:
     the remainder by 16.
     """
 
-    def __init__(self, make: Make) -> None:
+    def __init__(self, make: Make[R]) -> None:
         self._make = make
-        self._calls: OrderedDict[tuple[object, ...], PreparedLaunch] = OrderedDict()
-        self._plans: OrderedDict[tuple[object, ...], PlannedLaunch] = OrderedDict()
+        self._calls: OrderedDict[tuple[object, ...], R] = OrderedDict()
+        self._plans: OrderedDict[tuple[object, ...], PlannedLaunch[R]] = OrderedDict()
         self._lock = threading.Lock()
 
     def __call__(
         self, options: Hashable, values: Sequence[object], stream: int = 0
-    ) -> PreparedLaunch:
+    ) -> R:
         """The call, ready to be launched.
 
         ``values`` are tensors, numbers, and None for what is not given; ``stream`` is
@@ -80,7 +89,7 @@ class Recall:
         parts: list[object] = [options]
         kinds = torch_types
         key: tuple[object, ...] | None = None
-        ready: PreparedLaunch | None = None
+        ready: R | None = None
         try:
             for value in values:
                 kind = type(value)
@@ -121,7 +130,7 @@ class Recall:
         options: Hashable,
         values: Sequence[object],
         stream: int,
-    ) -> PreparedLaunch:
+    ) -> R:
         """A call of torch tensors and numbers that was not made before."""
         like, addresses = _likeness(key, values)
         planned = self._plans.get(like)
@@ -134,9 +143,7 @@ class Recall:
             self._keep(self._calls, CALLS, key, ready)
         return ready
 
-    def _new(
-        self, options: Hashable, values: Sequence[object], stream: int
-    ) -> PreparedLaunch:
+    def _new(self, options: Hashable, values: Sequence[object], stream: int) -> R:
         """A call that is not remembered."""
         planned = self._make(options, values, stream)
         scalars = [values[i] for i in planned.scalars]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from argus.calls import Dispatch
 from argus.diagnostics import fail
+from argus.dispatch import Dispatch
 from argus.kernels.attention.entry import attention_form
 from argus.kernels.tensors import tma_rows
 from argus.lang.kernel import Kernel

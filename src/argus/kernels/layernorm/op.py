@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from argus.calls import Dispatch
+from argus.dispatch import Dispatch
 from argus.kernels.layernorm.entry import FORMS
 from argus.lang.kernel import Kernel
 

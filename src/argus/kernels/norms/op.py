@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from argus.calls import Dispatch
+from argus.dispatch import Dispatch
 from argus.kernels.norms.entry import RMSNORM_FORMS, SOFTMAX_FORMS
 from argus.lang.kernel import Kernel
 

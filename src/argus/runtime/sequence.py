@@ -1,0 +1,155 @@
+"""Launches that follow each other on a stream, with memory of their own between them.
+
+    plan = SequencePlan(steps, size, device)
+    ready = plan.prepare(addresses, ())      # looks at these, and at nothing else
+    ready()                                  # allocates the workspace, and launches
+
+The workspace is asked of torch's caching allocator in each call, for the current
+stream, and given back as soon as everything is launched: what the allocator hands out
+next on that stream runs later. In a CUDA graph it belongs to the graph. So calls from
+several threads, and on several streams, do not meet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Protocol
+
+from argus.diagnostics import fail
+from argus.runtime.plan import PreparedLaunch
+from argus.runtime.recall import CallPlan
+
+WORKSPACE = -1
+"""The base of what lies in the workspace."""
+_PLACES = 64
+"""Addresses of the workspace for which launches are remembered."""
+
+
+class Workspace(Protocol):
+    """Memory of a call: a ``torch.Tensor``."""
+
+    def data_ptr(self) -> int:
+        """Its address."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a tensor of a launch begins: ``offset`` bytes after its base.
+
+    ``base`` is the number of a tensor of the call, or :data:`WORKSPACE`.
+    """
+
+    base: int
+    offset: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedStep:
+    """One launch: where its tensors are, and its scalars, in the order of its spec."""
+
+    plan: CallPlan[PreparedLaunch]
+    tensors: tuple[Place, ...]
+    scalars: tuple[object, ...]
+
+    def at(self, pointers: Sequence[int], workspace: int) -> PreparedLaunch:
+        """The launch with tensors of the call and a workspace at these addresses."""
+        found = [
+            (workspace if p.base == WORKSPACE else pointers[p.base]) + p.offset
+            for p in self.tensors
+        ]
+        return self.plan.prepare(found, self.scalars)
+
+
+class SequencePlan:
+    """Calls with tensors like these. Safe to use from several threads.
+
+    ``size`` is the workspace's in bytes, ``device`` the number of the GPU.
+    """
+
+    def __init__(
+        self,
+        steps: Sequence[PlannedStep],
+        size: int,
+        device: int,
+        allocate: Callable[[], Workspace] | None = None,
+    ) -> None:
+        self._steps = tuple(steps)
+        self._allocate = allocate
+        if size and allocate is None:
+            self._allocate = allocator(size, device)
+
+    def prepare(
+        self, pointers: Sequence[int], scalars: Sequence[object]
+    ) -> PreparedSequence:
+        """The call with tensors at these addresses. Raises what its launches raise."""
+        return PreparedSequence(self._steps, tuple(pointers), self._allocate)
+
+
+class PreparedSequence:
+    """A call of which only the workspace is open: call it as often as wanted."""
+
+    __slots__ = ("_allocate", "_places", "_pointers", "_steps")
+
+    def __init__(
+        self,
+        steps: tuple[PlannedStep, ...],
+        pointers: tuple[int, ...],
+        allocate: Callable[[], Workspace] | None,
+    ) -> None:
+        self._steps = steps
+        self._pointers = pointers
+        self._allocate = allocate
+        self._places: dict[int, tuple[PreparedLaunch, ...]] = {}
+        if allocate is None:
+            self._at(0)
+
+    def __call__(self) -> None:
+        """Launch on the current stream. Raises what its launches raise."""
+        if self._allocate is None:
+            place = 0
+        else:
+            memory = self._allocate()
+            place = memory.data_ptr()
+        for launch in self._places.get(place) or self._at(place):
+            launch()
+
+    def _at(self, place: int) -> tuple[PreparedLaunch, ...]:
+        made = tuple(step.at(self._pointers, place) for step in self._steps)
+        if len(self._places) >= _PLACES:
+            self._places.clear()
+        self._places[place] = made
+        return made
+
+
+def allocator(size: int, device: int) -> Callable[[], Workspace]:
+    """Memory of ``size`` bytes on a GPU, from torch, on its current stream.
+
+    Raises ArgusError AG0906 without torch.
+    """
+    try:
+        import torch
+    except ImportError as error:
+        raise fail(
+            "AG0906",
+            None,
+            "a call of several launches takes its workspace from torch, which is not "
+            "installed",
+            help="pip install 'argus-gpu[torch]'",
+        ) from error
+    return partial(
+        torch.empty, (size,), dtype=torch.uint8, device=torch.device("cuda", device)
+    )
+
+
+__all__ = [
+    "WORKSPACE",
+    "Place",
+    "PlannedStep",
+    "PreparedSequence",
+    "SequencePlan",
+    "Workspace",
+    "allocator",
+]
