@@ -6,8 +6,9 @@ from typing import Any
 from argus.ir.dtypes import bf16, f32
 from argus.isa.registry import has_family
 from argus.kernels.entry import Argument, Arrays, Case, KernelChoice, LibraryEntry, Work
-from argus.kernels.gemm.kernel import gemm_sm80, gemm_sm90
+from argus.kernels.gemm.kernel import gemm_batch, gemm_sm80, gemm_sm90, gemm_thin
 from argus.kernels.gemm.tiles import MeasuredTile, best_tile
+from argus.lang.kernel import Kernel
 from argus.lang.library import relu
 
 _REGISTERS = {1: 0, 2: 240, 3: 160}
@@ -28,31 +29,39 @@ def _arguments(case: Case) -> tuple[Argument, ...]:
     return tuple(found)
 
 
-def hopper_statics(
-    m: int, n: int, k: int, *, tma_store: bool, epilogue: bool
-) -> dict[str, object]:
-    """Static parameters of the Hopper form for C of m x n, summed over k.
-
-    ``tma_store``: TMA can address the rows of C. An epilogue (bias, activation or
-    residual) needs registers of its own.
-    """
-    return tile_statics(best_tile(m, n, k), tma_store=tma_store, epilogue=epilogue)
-
-
 def tile_statics(
     tile: MeasuredTile, *, tma_store: bool, epilogue: bool
 ) -> dict[str, object]:
-    """Static parameters of the Hopper form with a tile.
+    """Static parameters of `gemm_sm90` with a tile.
 
-    An epilogue finishes the accumulator in narrower slices.
+    ``tma_store``: TMA can address the rows of C. An epilogue (bias, activation or
+    residual) needs registers of its own: it finishes the accumulator in narrower
+    slices.
     """
-    narrow = epilogue or tile.BN % 64 != 0
+    narrow = epilogue or tile.statics["BN"] % 64 != 0
     return {
         **tile.statics,
         "TMA_STORE": tma_store,
+        "STAGED": not tma_store,
         "BC": 32 if narrow else 64,
-        "REGISTERS": _REGISTERS[tile.WARPGROUPS],
+        "REGISTERS": _REGISTERS[tile.statics["WARPGROUPS"]],
     }
+
+
+def form_of(
+    tile: MeasuredTile, *, tma_store: bool, epilogue: bool
+) -> tuple[Kernel, dict[str, object]]:
+    """The kernel of a tile and its static parameters; see :func:`tile_statics`."""
+    match tile.form:
+        case "persistent":
+            statics = tile_statics(tile, tma_store=tma_store, epilogue=epilogue)
+            return gemm_sm90, statics
+        case "batch":
+            return gemm_batch, dict(tile.statics)
+        case "thin":
+            return gemm_thin, dict(tile.statics)
+        case form:
+            return gemm_sm80, {**tile.statics, "VECTORS": form == "pairs"}
 
 
 def ampere_statics(*, vectors: bool) -> dict[str, object]:
@@ -71,7 +80,8 @@ def _choose(case: Case, target: str) -> KernelChoice:
         statics["ACTIVATION"] = relu
     if has_family("wgmma", target) and k % 8 == 0:
         epilogue = bool({"bias", "residual", "relu"} & set(case.options))
-        statics |= hopper_statics(m, n, k, tma_store=n % 8 == 0, epilogue=epilogue)
+        tile = best_tile(m, n, k)
+        statics |= tile_statics(tile, tma_store=n % 8 == 0, epilogue=epilogue)
         return KernelChoice(gemm_sm90, {**statics, **_small(case)})
     return _choose_ampere(case, target)
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from argus.calls import Dispatch
 from argus.diagnostics import fail
-from argus.kernels.gemm.entry import ampere_statics, hopper_statics
-from argus.kernels.gemm.kernel import gemm_sm80, gemm_sm90
-from argus.kernels.tensors import tma_rows
+from argus.dispatch import Dispatch, LaunchSequence
+from argus.ir.dtypes import FOREIGN
+from argus.kernels.gemm.entry import ampere_statics, form_of
+from argus.kernels.gemm.kernel import gemm_sm80
+from argus.kernels.gemm.plan import Operands, ProductPlan, best_plan, launches
+from argus.kernels.tensors import aligned_rows, tma_rows
 from argus.lang.kernel import Kernel
 from argus.lang.library import gelu, identity, relu, silu
 
@@ -49,20 +51,49 @@ def _choose(
     bias: Tensor | None,
     residual: Tensor | None,
     activation: str,
-) -> tuple[Kernel, dict[str, object]]:
-    """TMA and wgmma where they can be used, else copies of 4 bytes or fewer."""
+) -> tuple[Kernel, dict[str, object]] | LaunchSequence:
+    """What the table says on Hopper; else copies of 4 bytes or fewer."""
     import torch
 
     (m, k), n = a.shape, b.shape[0]
-    statics: dict[str, object] = {"ACTIVATION": ACTIVATIONS[activation]}
+    function = ACTIVATIONS[activation]
     hopper = torch.cuda.get_device_capability(a.device) == (9, 0)
-    if hopper and k > 0 and all(tma_rows(t) for t in (a, b)):
-        store = tma_rows(out) and n * out.element_size() % 16 == 0
-        plain = bias is None and residual is None and activation == "none"
-        statics |= hopper_statics(m, n, k, tma_store=store, epilogue=not plain)
-        return gemm_sm90, statics
-    vectors = all(t.stride(0) % 2 == 0 and t.data_ptr() % 4 == 0 for t in (a, b))
-    return gemm_sm80, {**statics, **ampere_statics(vectors=vectors)}
+    if not hopper or not m * n * k:
+        vectors = all(aligned_rows(t) % 2 == 0 for t in (a, b))
+        return gemm_sm80, {**ampere_statics(vectors=vectors), "ACTIVATION": function}
+    plan = best_plan(m, n, k, (aligned_rows(a), aligned_rows(b)))
+    return planned_product(plan, (a, b, out, bias, residual), function)
+
+
+def planned_product(
+    plan: ProductPlan,
+    values: tuple[Tensor, Tensor, Tensor, Tensor | None, Tensor | None],
+    activation: object = identity,
+) -> tuple[Kernel, dict[str, object]] | LaunchSequence:
+    """What a plan launches for A, B, C, bias and residual."""
+    a, b, out, bias, residual = values
+    (m, k), n = a.shape, b.shape[0]
+    plain = bias is None and residual is None and activation is identity
+    kernel, statics = form_of(
+        plan.tile,
+        tma_store=tma_rows(out) and n * out.element_size() % 16 == 0,
+        epilogue=not plain,
+    )
+    statics["ACTIVATION"] = activation
+    if plan.single:
+        return kernel, statics
+    given = Operands(
+        m,
+        n,
+        k,
+        a.stride(0),
+        b.stride(0),
+        out.stride(0),
+        FOREIGN[str(a.dtype).removeprefix("torch.")].name,
+        bias is not None,
+        None if residual is None else residual.stride(0),
+    )
+    return launches(plan, given, kernel, statics)
 
 
 _launch = Dispatch(_choose)

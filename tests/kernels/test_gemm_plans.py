@@ -1,0 +1,216 @@
+"""Plans of matrix products: what they launch is the product. No GPU.
+
+Launches are placed for the tensors that they get, and interpreted on numpy arrays, with
+buffers that hold NaN before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import gcd
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.lib.stride_tricks import as_strided
+
+from argus.compiler import Request, placed_program, prove
+from argus.dispatch import Buffer, GivenTensor, LaunchSequence, TensorView
+from argus.evaluation.arrays import NumpyArrays
+from argus.interpret import run
+from argus.ir.dtypes import DTYPES, bf16, f32
+from argus.kernels.gemm.entry import form_of
+from argus.kernels.gemm.kernel import copy_rows, gemm_batch, gemm_sum, gemm_thin
+from argus.kernels.gemm.plan import (
+    Operands,
+    ProductPlan,
+    best_plan,
+    candidates,
+    copy_statics,
+    cut,
+    launches,
+    predicted,
+    sum_statics,
+)
+from argus.kernels.gemm.tiles import ALIGNED, FORMS, MeasuredTile, table
+from argus.lang.library import identity, relu
+from argus.specialisations import divisor, facts_of, specialisation, stride_divisors
+from argus.verify.verdict import Verdict
+
+SWAPPED = MeasuredTile(
+    "batch",
+    {"BM": 8, "BN": 64, "BK": 64, "STAGES": 2, "WARPGROUPS": 1, "SWAP": True},
+)
+STRAIGHT = MeasuredTile(
+    "batch",
+    {"BM": 64, "BN": 16, "BK": 64, "STAGES": 3, "WARPGROUPS": 1, "SWAP": False},
+)
+THIN = MeasuredTile("thin", {"BM": 2, "BN": 4, "BK": 128, "WARPS": 1})
+LARGE = MeasuredTile(
+    "persistent",
+    {"BM": 64, "BN": 32, "BK": 64, "STAGES": 2, "WARPGROUPS": 1, "CLUSTER": 1},
+)
+
+Array = Any
+
+
+def execute(sequence: LaunchSequence, values: Sequence[Array | None]) -> None:
+    """Place and interpret each launch; bf16 are 16-bit patterns."""
+    arrays = NumpyArrays(7)
+    buffers = {
+        base: arrays.poisoned(
+            DTYPES[base.dtype], (base.size // DTYPES[base.dtype].bytes,)
+        )
+        for base in sequence.bases
+        if isinstance(base, Buffer)
+    }
+
+    def tensor(value: GivenTensor | Buffer | TensorView) -> Array:
+        base = value.of if isinstance(value, TensorView) else value
+        if isinstance(base, Buffer):
+            flat, shape, steps = buffers[base], base.shape, base.steps
+        else:
+            array = values[base.position]
+            assert array is not None
+            flat = (array if array.base is None else array.base).reshape(-1)
+            shape = array.shape
+            steps = tuple(s // array.itemsize for s in array.strides)
+        if isinstance(value, TensorView):
+            flat, shape, steps = flat[value.offset :], value.shape, value.strides
+        return as_strided(flat, shape, [s * flat.itemsize for s in steps])
+
+    for step in sequence.steps:
+        names = [p.name for p in step.kernel.signature.params]
+        given: dict[str, Array] = {}
+        for name, value in zip(names, step.values, strict=True):
+            if isinstance(value, GivenTensor | Buffer | TensorView):
+                given[name] = tensor(value)
+        chosen = specialisation(
+            step.kernel.signature,
+            {
+                name: (
+                    f32 if array.dtype == np.float32 else bf16,
+                    tuple(divisor(n) for n in array.shape),
+                    stride_divisors(
+                        array.shape, [s // array.itemsize for s in array.strides]
+                    ),
+                )
+                for name, array in given.items()
+            },
+        )
+        facts = facts_of(step.kernel.signature, chosen)
+        request = Request(step.kernel, chosen.form, dict(step.statics), "sm_90a", facts)
+        run(placed_program(request), given)
+
+
+def check(
+    plan: ProductPlan,
+    size: tuple[int, int, int],
+    *,
+    step: int = 0,
+    epilogue: bool = False,
+) -> LaunchSequence:
+    """Execute a plan on random operands, of which rows are ``step`` elements apart."""
+    m, n, k = size
+    arrays = NumpyArrays(3)
+    a = arrays.normal(bf16, (m, max(k, step)))[:, :k]
+    b = arrays.normal(bf16, (n, max(k, step)))[:, :k]
+    c = arrays.poisoned(bf16, (m, n))
+    bias = arrays.normal(f32, (n,)) if epilogue else None
+    residual = arrays.normal(bf16, (m, n)) if epilogue else None
+    kernel, statics = form_of(plan.tile, tma_store=n % 8 == 0, epilogue=epilogue)
+    statics["ACTIVATION"] = relu if epilogue else identity
+    given = Operands(
+        m, n, k, *(max(k, step),) * 2, n, "bf16", epilogue, n if epilogue else None
+    )
+    sequence = launches(plan, given, kernel, statics)
+    execute(sequence, (a, b, c, bias, residual))
+    want = arrays.exact(a, bf16) @ arrays.exact(b, bf16).T
+    if bias is not None and residual is not None:
+        want = np.maximum(want + bias, 0) + arrays.exact(residual, bf16)
+    found = arrays.exact(c, bf16)
+    assert np.linalg.norm(found - want) < 5e-3 * np.linalg.norm(want)
+    return sequence
+
+
+def kernels(sequence: LaunchSequence) -> list[str]:
+    return [step.kernel.name for step in sequence.steps]
+
+
+@pytest.mark.parametrize("tile", [SWAPPED, STRAIGHT], ids=["swapped", "straight"])
+@pytest.mark.parametrize("epilogue", [False, True])
+def test_parts_of_k_and_what_is_left(tile: MeasuredTile, epilogue: bool) -> None:
+    found = check(ProductPlan(tile, 3), (10, 72, 424), epilogue=epilogue)
+    assert cut(424, 3) == (136, 16)
+    assert kernels(found) == ["gemm_batch", "gemm_batch", "gemm_sum"]
+
+
+def test_parts_that_divide_k_need_no_launch_for_a_rest() -> None:
+    found = check(ProductPlan(SWAPPED, 2), (3, 65, 256))
+    assert kernels(found) == ["gemm_batch", "gemm_sum"]
+
+
+@pytest.mark.parametrize("tile", [SWAPPED, STRAIGHT], ids=["swapped", "straight"])
+@pytest.mark.parametrize("epilogue", [False, True])
+def test_a_batch_of_one(tile: MeasuredTile, epilogue: bool) -> None:
+    found = check(ProductPlan(tile), (17, 70, 72), step=80, epilogue=epilogue)
+    assert kernels(found) == ["gemm_batch"]
+
+
+def test_odd_rows_are_copied_first() -> None:
+    found = check(ProductPlan(LARGE, 1, (True, True)), (65, 33, 75), epilogue=True)
+    assert kernels(found) == ["copy_rows", "copy_rows", "gemm_sm90"]
+    found = check(ProductPlan(SWAPPED, 2, (False, True)), (2, 70, 259), step=264)
+    assert kernels(found)[0] == "copy_rows"
+    assert kernels(found)[1:] == ["gemm_batch", "gemm_batch", "gemm_sum"]
+
+
+@pytest.mark.parametrize("size", [(2, 9, 300), (5, 3, 131)])
+def test_thin_products(size: tuple[int, int, int]) -> None:
+    found = check(ProductPlan(THIN), size, epilogue=True)
+    assert kernels(found) == ["gemm_thin"]
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        Request(gemm_batch, {"A": bf16, "B": bf16, "C": f32}, dict(SWAPPED.statics)),
+        Request(gemm_batch, {"A": bf16, "B": bf16, "C": f32}, dict(STRAIGHT.statics)),
+        Request(gemm_sum, {"W": f32, "C": bf16}, sum_statics(72)),
+        Request(gemm_thin, dict.fromkeys("ABC", bf16), dict(THIN.statics)),
+        Request(
+            copy_rows,
+            dict.fromkeys("XY", bf16),
+            copy_statics(75),
+            facts={"K": 1, "X_s0": 1},
+        ),
+    ],
+    ids=lambda r: f"{r.kernel.name}{r.statics.get('SWAP', '')}",
+)
+def test_each_kernel_is_proved(request_: Request) -> None:
+    assert prove(request_).report.verdict >= Verdict.PROVED
+
+
+SIZES = [(1, 4096, 4096), (256, 256, 65536), (3, 5000, 3001), (3333, 4567, 1111)]
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_plans_are_what_tensors_allow(size: tuple[int, int, int]) -> None:
+    m, n, k = size
+    for aligned in (gcd(k, ALIGNED), 1):
+        pair = (aligned, aligned)
+        found = list(candidates(table(), m, n, k, pair))
+        assert found
+        for plan in found:
+            needs = FORMS[plan.tile.form]
+            assert aligned % needs == 0 or all(plan.copies)
+            assert plan.parts == 1 or plan.tile.form == "batch"
+            each, rest = cut(k, plan.parts)
+            assert each > 0 and each * plan.parts + rest == k
+            assert plan.parts == 1 or each % ALIGNED == 0
+            assert predicted(table(), plan, m, n, k) > 0
+        assert best_plan(m, n, k, pair) in found
+
+
+def test_few_tiles_are_cut() -> None:
+    assert best_plan(256, 256, 65536, (ALIGNED, ALIGNED)).parts > 1
