@@ -28,7 +28,6 @@ from typing import Any
 
 import numpy as np
 
-from argus.compiler import Request, placed_program
 from argus.compiler import build as compiled
 from argus.evaluation.timing import time_interleaved
 from argus.ir.dtypes import bf16
@@ -52,6 +51,7 @@ from argus.kernels.gemm.tiles import (
     factors,
     read_table,
 )
+from argus.requests import Request, placed_program
 from argus.verify.performance.resources import occupancy
 
 Size = tuple[int, int, int]

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from numpy.lib.stride_tricks import as_strided
 
-from argus.compiler import Request, placed_program, prove
+from argus.compiler import prove
 from argus.dispatch import Buffer, GivenTensor, LaunchSequence, TensorView
 from argus.evaluation.arrays import NumpyArrays
 from argus.interpret import run
@@ -34,6 +34,7 @@ from argus.kernels.gemm.plan import (
 )
 from argus.kernels.gemm.tiles import ALIGNED, FORMS, MeasuredTile, table
 from argus.lang.library import identity, relu
+from argus.requests import Request, placed_program
 from argus.specialisations import divisor, facts_of, specialisation, stride_divisors
 from argus.verify.verdict import Verdict
 

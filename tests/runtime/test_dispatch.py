@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from argus import calls
-from argus.compiler import Request, cuda_source
+from argus.compiler import cuda_source
 from argus.diagnostics import ArgusError
 from argus.dispatch import (
     Buffer,
@@ -20,6 +20,7 @@ from argus.dispatch import (
     TensorView,
 )
 from argus.lang.kernel import Kernel, load_kernels
+from argus.requests import Request
 from argus.runtime import sequence
 from argus.runtime.launch import LoadedKernel
 
