@@ -31,7 +31,7 @@ from argus.runtime.plan import PreparedLaunch
 from argus.runtime.recall import PlannedLaunch, Recall
 from argus.runtime.sequence import (
     WORKSPACE,
-    Place,
+    OperandPlace,
     PlannedStep,
     PreparedSequence,
     SequencePlan,
@@ -175,7 +175,7 @@ def planned_sequence(
 
 @dataclass(frozen=True)
 class _Memory:
-    """A tensor, and where it begins: ``base`` and ``offset`` are those of `Place`."""
+    """A tensor, and where it begins: ``base`` and ``offset`` are those of `OperandPlace`."""
 
     whole: TensorArg
     base: int
@@ -186,7 +186,7 @@ def _planned_step(
     step: LaunchStep, memory: Mapping[GivenTensor | Buffer, _Memory]
 ) -> PlannedStep:
     values: list[object] = []
-    places: dict[int, Place] = {}
+    places: dict[int, OperandPlace] = {}
     for number, value in enumerate(step.values):
         if isinstance(value, GivenTensor | Buffer | TensorView):
             of = value.of if isinstance(value, TensorView) else value
@@ -200,7 +200,7 @@ def _planned_step(
                     strides=value.strides,
                 )
             values.append(tensor)
-            places[number] = Place(memory[of].base, memory[of].offset + offset)
+            places[number] = OperandPlace(memory[of].base, memory[of].offset + offset)
         else:
             values.append(value)
     planned = calls_of(step.kernel).planned(values, _tagged(step.statics), True)

@@ -36,7 +36,7 @@ class Workspace(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class OperandPlace:
     """Where a tensor of a launch begins: ``offset`` bytes after its base.
 
     ``base`` is the number of a tensor of the call, or :data:`WORKSPACE`.
@@ -51,7 +51,7 @@ class PlannedStep:
     """One launch: where its tensors are, and its scalars, in the order of its spec."""
 
     plan: CallPlan[PreparedLaunch]
-    tensors: tuple[Place, ...]
+    tensors: tuple[OperandPlace, ...]
     scalars: tuple[object, ...]
 
     def at(self, pointers: Sequence[int], workspace: int) -> PreparedLaunch:
@@ -146,7 +146,7 @@ def allocator(size: int, device: int) -> Callable[[], Workspace]:
 
 __all__ = [
     "WORKSPACE",
-    "Place",
+    "OperandPlace",
     "PlannedStep",
     "PreparedSequence",
     "SequencePlan",
