@@ -175,7 +175,7 @@ def planned_sequence(
 
 @dataclass(frozen=True)
 class _Memory:
-    """A tensor, and where it begins: ``base`` and ``offset`` are those of `OperandPlace`."""
+    """A tensor, and where it begins; see `OperandPlace`."""
 
     whole: TensorArg
     base: int
