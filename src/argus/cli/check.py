@@ -142,7 +142,7 @@ class _KernelChecker:
     def _prove(self, subject: CommandSubject, result: dict[str, Json]) -> None:
         from argus.evaluation.proving import proved, proved_all
         from argus.verify.render.data import report_json
-        from argus.verify.render.diagnostics import DISAGREEMENT, diagnostics
+        from argus.verify.render.diagnostics import DISAGREEMENT, diagnostics, risks
         from argus.verify.verdict import Verdict
 
         begin = time.perf_counter()
@@ -171,6 +171,7 @@ class _KernelChecker:
         self._specialised(subject, report)
         self._equality(report)
         self._remarks(report, [d for d in found if d.severity != "error"])
+        self._risks(risks(report))
         if report.verdict < Verdict.PROVED:
             result["ok"] = False
             self.out.fail()
@@ -258,6 +259,14 @@ class _KernelChecker:
         for given in report.assumptions:
             text = f"{given.kind:<8}{words.line(given.span)}: {given.text}"
             self.out.line(f"  {text}", indent=10)
+
+    def _risks(self, found: tuple[Diagnostic, ...]) -> None:
+        """What is numerically unsafe."""
+        fresh = [d for d in found if d not in self.seen]
+        self.seen.update(fresh)
+        if fresh:
+            self.out.show(fresh, error=False)
+            self.out.line()
 
     # ---------------------------------------------------------------------- files
 

@@ -7,23 +7,88 @@ claimed. What is multiplied with entries of a table is not bounded by sizes at a
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
 from typing import assert_never
 
 from argus.codegen import emit
 from argus.codegen.overflow import WHY
-from argus.equivalence.sizes import environment, fixed_sizes, free_sizes, mended
+from argus.diagnostics import Span
+from argus.equivalence.sizes import (
+    environment,
+    fixed_sizes,
+    free_sizes,
+    mended,
+    shapes_of,
+)
 from argus.ir import ops as o
 from argus.ir.expr import Const, Expr, holds
-from argus.ir.program import Program
+from argus.ir.program import LaunchRequirement, Program
 from argus.ir.walk import used, walk
 from argus.terms import Unknown
 
-__all__ = ["require_fitting"]
+__all__ = ["RefusedSize", "refused_size", "require_fitting", "table_products"]
 
 _LARGE = 1 << 20
 """A size that is not small, alone: beside it all others are as small as they can be."""
+_ELEMENTS = 1 << 28
+"""Elements of a tensor that is not large."""
 _WIDE = ("i32", "i64")
 _PRODUCTS = ("mul", "fma", "power")
+
+
+@dataclass(frozen=True)
+class RefusedSize:
+    """A size ``dim`` that a launch refuses since ``cond`` does not hold there."""
+
+    dim: str
+    sizes: Mapping[str, int]
+    cond: Expr
+    span: Span
+
+
+def refused_size(program: Program, placed: Program) -> RefusedSize | None:
+    """The least size that a launch refuses, though all tensors are small; or None.
+
+    One dimension is large at a time, and the others are as small as they can be.
+    """
+    guards = [r for r in emit(placed).spec.requirements if r.why == WHY]
+    for dim in free_sizes(program) if guards else ():
+        low, high = 0, 1
+        found = None
+        while high <= _LARGE and found is None:
+            low, high = high, 2 * high
+            found = _refused(program, guards, dim, high)
+        while found is not None and low + 1 < high:
+            middle = (low + high) // 2
+            less = _refused(program, guards, dim, middle)
+            low, high = (low, middle) if less is not None else (middle, high)
+            found = less or found
+        if found is not None:
+            return found
+    return None
+
+
+def _refused(
+    program: Program, guards: Sequence[LaunchRequirement], dim: str, size: int
+) -> RefusedSize | None:
+    free = free_sizes(program)
+    least = {**fixed_sizes(program), **dict.fromkeys(free, 1), dim: size}
+    sizes = mended(program, least)
+    if sizes is None or sizes[dim] < size // 2:
+        return None  # the kernel's own requirements bound it
+    elements = (prod(shape) for shape in shapes_of(program, sizes).values())
+    if max(elements, default=0) > _ELEMENTS:
+        return None
+    env = environment(program, sizes, {})
+    for guard in guards:
+        try:
+            if not holds(guard.cond, env):
+                return RefusedSize(dim, sizes, guard.cond, guard.span)
+        except KeyError:
+            continue  # it is about a scalar argument
+    return None
 
 
 def require_fitting(program: Program, placed: Program) -> None:
@@ -31,7 +96,9 @@ def require_fitting(program: Program, placed: Program) -> None:
 
     ``placed``: what the program was placed to.
     """
-    _products(program)
+    for op in table_products(program):
+        reason = "a product with entries of a table may not fit 32 bits"
+        raise Unknown(reason, op.span)
     guards = [r for r in emit(placed).spec.requirements if r.why == WHY]
     fixed = fixed_sizes(program)
     free = free_sizes(program)
@@ -51,20 +118,22 @@ def require_fitting(program: Program, placed: Program) -> None:
                 )
 
 
-def _products(program: Program) -> None:
-    """Raises Unknown for a product with entries of a table, element by element."""
+def table_products(program: Program) -> list[o.Elementwise]:
+    """Products with entries of a table, element by element: no size bounds them."""
     data: set[o.Tile] = set()
     before = -1
     while len(data) > before:
         before = len(data)
         for op in walk(program.body):
             _follow(op, data)
-    for op in walk(program.body):
-        if not isinstance(op, o.Elementwise) or op.fn not in _PRODUCTS:
-            continue
-        if op.result in data and not any(_is_unit(a) for a in op.args):
-            reason = "a product with entries of a table may not fit 32 bits"
-            raise Unknown(reason, op.span)
+    return [
+        op
+        for op in walk(program.body)
+        if isinstance(op, o.Elementwise)
+        and op.fn in _PRODUCTS
+        and op.result in data
+        and not any(_is_unit(a) for a in op.args)
+    ]
 
 
 def _follow(op: o.AnyOp, data: set[o.Tile]) -> None:

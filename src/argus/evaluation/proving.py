@@ -29,6 +29,7 @@ from argus.evaluation.exploring import (
     explore,
     never_accepted,
 )
+from argus.evaluation.numbers import with_numbers
 from argus.evaluation.replay import replayed
 from argus.evaluation.specialised import (
     box_words,
@@ -118,8 +119,8 @@ def proved_all(
         for became in explored.programs.values()
         for box in least(became)
     ]
-    compared = with_reference(requests, proof.report, space)
-    proof = replace(proof, report=compared)
+    report = with_reference(requests, proof.report, space)
+    proof = replace(proof, report=with_numbers(requests, report))
     remember_proof(request, proof, *key)
     return proof
 

@@ -84,13 +84,14 @@ class RandomData:
 
     def real(self, name: str, indices: tuple[int, ...]) -> Number:
         """Between 1/2 and 3/2, with a denominator of 64."""
-        return Fraction(32 + self._random("real", name, indices) % 64, 64)
+        return Fraction(32 + self.drawn("real", name, indices) % 64, 64)
 
     def whole(self, name: str, indices: tuple[int, ...]) -> int:
         """From 0 to ``entries - 1``."""
-        return self._random("whole", name, indices) % self.entries
+        return self.drawn("whole", name, indices) % self.entries
 
-    def _random(self, kind: str, name: str, indices: tuple[int, ...]) -> int:
+    def drawn(self, kind: str, name: str, indices: tuple[int, ...]) -> int:
+        """A number of 48 bits, the same for the same position."""
         text = f"{self.seed} {kind} {name} {indices}".encode()
         return int.from_bytes(blake2b(text, digest_size=6).digest(), "big")
 

@@ -133,6 +133,8 @@ class Report:
     settled: tuple[Obligation, ...] = ()
     """What rules on data flow left open or refuted, and equality with the reference
     decides instead: it does not bind (`argus.equivalence.settling`)."""
+    risks: tuple[Obligation, ...] = ()
+    """What is numerically unsafe (`argus.verify.numbers`): it does not bind either."""
 
     @property
     def verdict(self) -> Verdict:

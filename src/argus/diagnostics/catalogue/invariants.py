@@ -141,6 +141,42 @@ CODES = (
         "and the reference in numpy.",
     ),
     Code(
+        "AG0323",
+        "a whole number that does not fit its type",
+        "At the sizes that are shown, all of them small, a number that the kernel "
+        "computes is too large for 32 bits, so that a launch refuses them. Compute "
+        "with smaller numbers, or require what the kernel can do.",
+    ),
+    Code(
+        "AG0330",
+        "an exponential that may overflow",
+        "Nothing bounds the argument of the exponential, and a quotient or logarithm "
+        "of it is no number where it is infinite (above 88 in f32). A softmax "
+        "subtracts the maximum first. It is advice: in real arithmetic nothing is "
+        "wrong.",
+    ),
+    Code(
+        "AG0331",
+        "a division by nothing",
+        "What is divided by is a size, or a sum over a set, that is 0 or empty at "
+        "sizes that a launch admits. It is an error where a run at these sizes stores "
+        "what is not finite, else advice.",
+    ),
+    Code(
+        "AG0332",
+        "a maximum of nothing",
+        "A maximum is stored that is one of no number at sizes that a launch admits: "
+        "it is minus infinity, or what stands for it. It is an error where a run at "
+        "these sizes shows it, else advice.",
+    ),
+    Code(
+        "AG0333",
+        "a sum that is kept in 16 bits",
+        "Each addition rounds to the 8 or 11 bits of bf16 or f16, and a sum of many "
+        "terms stops growing. It is advice: keep the sum in f32, and convert it when "
+        "it is complete.",
+    ),
+    Code(
         "AG0390",
         "the verifier cannot decide this obligation",
         "The obligation is neither proved nor refuted. The note says what stood in "

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from argus.equivalence.fitting import table_products
 from argus.equivalence.references import Reference, Unusable
 from argus.equivalence.sizes import (
     environment,
@@ -160,6 +161,7 @@ class _Search:
                     self.one(sizes, MANNERS[0])
                 self._small()
                 self._driven()
+                self._large()
             except (_Found, _Over):
                 pass
         if made.witness is None and made.runs:
@@ -231,6 +233,21 @@ class _Search:
                 sizes = mended(self.program, {**fixed_sizes(self.program), **larger})
                 if sizes is not None:
                     self.one(sizes, manner, block=found.block)
+
+    def _large(self) -> None:
+        """One large size after another, where numbers of tables are multiplied.
+
+        What has 32 bits may wrap there, and nowhere else.
+        """
+        if not table_products(self.program):
+            return
+        free = free_sizes(self.program)
+        least = dict.fromkeys(free, _SMALL)
+        for dim in free:
+            sizes = {**fixed_sizes(self.program), **least, dim: _LARGEST}
+            made = mended(self.program, sizes)
+            if made is not None and made[dim] >= _LARGEST // 2:
+                self.one(made, MANNERS[0])
 
     # --------------------------------------------------------------------- trials
 

@@ -32,6 +32,6 @@ threads here: that placing keeps what a tile is, and that accesses are ordered
 """
 
 from argus.verify.denotation.denote import denote
-from argus.verify.denotation.result import Denotation, Store
+from argus.verify.denotation.result import Denotation, Noticed, Store
 
-__all__ = ["Denotation", "Store", "denote"]
+__all__ = ["Denotation", "Noticed", "Store", "denote"]

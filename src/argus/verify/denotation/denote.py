@@ -52,7 +52,13 @@ def denote(program: Program, world: World) -> Denotation:
     for why in overwritten(walk_, record.accesses).values():
         for tensor in _outputs(program):
             lost.setdefault(tensor, why)
-    return Denotation(tuple(record.stores), world, lost, (*NOTES, *walk_.notes))
+    return Denotation(
+        tuple(record.stores),
+        world,
+        lost,
+        (*NOTES, *walk_.notes),
+        tuple(walk_.noticed.values()),
+    )
 
 
 def _outputs(program: Program) -> list[str]:

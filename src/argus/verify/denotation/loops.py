@@ -9,7 +9,16 @@ from __future__ import annotations
 
 from argus.ir import ops as o
 from argus.ir.expr import Sym
-from argus.terms import Applied, Carried, Integer, Unknown, Value, Variable, leaf_term
+from argus.terms import (
+    ZERO,
+    Applied,
+    Carried,
+    Integer,
+    Unknown,
+    Value,
+    Variable,
+    leaf_term,
+)
 from argus.verify.denotation.counters import (
     Closed,
     close_counters,
@@ -18,6 +27,7 @@ from argus.verify.denotation.counters import (
 )
 from argus.verify.denotation.dependence import CARRIED
 from argus.verify.denotation.recurrences import Form, Recurrence, close_recurrences
+from argus.verify.denotation.rescaling import parted
 from argus.verify.denotation.scalars import scalar
 from argus.verify.denotation.shared import after_loop, before_body
 from argus.verify.denotation.state import Context, integers
@@ -109,11 +119,29 @@ def _forms(
         before_body(context, op.body)
         context.run(op.body)
         made = {n: _recurrence(context, n, c, inits[n]) for n, c in others.items()}
+        for name, carry in others.items():
+            _notice_sum(context, op, carry, made[name])
     finally:
         context.dry -= 1
         context.state = before
         context.world.obligations.forget_after(obligations)
     return close_recurrences(context.world, trips.counter, made)
+
+
+def _notice_sum(
+    context: Context, op: o.For, carry: Carry, found: Recurrence | Unknown
+) -> None:
+    """Keep it that a loop adds to what it carries in 16 bits."""
+    if not isinstance(carry, o.TileCarry) or isinstance(found, Unknown):
+        return
+    dtype = carry.arg.dtype
+    if not dtype.is_float or dtype.bits > 16 or found.yielded.kind != "real":
+        return
+    for _, term in found.yielded.terms:
+        parts = parted(term, found.leaf)
+        if parts is not None and parts[0] != ZERO and parts[1] != ZERO:
+            value = Value.real(parts[1])
+            context.notice("sum", op, value, dtype, carry.arg.name)
 
 
 def _axes(context: Context, carry: Carry) -> tuple[Variable, ...]:

@@ -12,6 +12,7 @@ from typing import assert_never
 from argus.ir import ops as o
 from argus.ir.dtypes import DType
 from argus.ir.expr import Expr
+from argus.ir.functions import FUNCTIONS
 from argus.ir.memory import SharedView
 from argus.terms import Integer, Unknown, Value, Variable, apply, cast, reduce
 from argus.verify.denotation.ranges import range_of
@@ -37,6 +38,9 @@ def register_value(context: Context, op: o.AnyRegisterOp) -> Value:
         case o.Elementwise():
             args = [_argument(context, a, indices, op) for a in op.args]
             made = apply(context.world, op.fn, *args)
+            if FUNCTIONS[op.fn].law == "exp":
+                argument = cast(context.world, args[0], "real")
+                context.notice("exponent", op, argument, op.result.dtype)
             if op.fn in _WRAPPING:
                 require_range(context, made, op.result.dtype, f"{op.fn} in")
             return made

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from argus.diagnostics import Span
+from argus.ir.dtypes import DType
 from argus.ir.memory import GlobalTensor
+from argus.ir.ops import AnyOp
 from argus.terms import IndexSet, Integer, Unknown, Value, Variable, World
 
-__all__ = ["Denotation", "Store"]
+__all__ = ["Denotation", "Noticed", "Store"]
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,23 @@ class Store:
 
 
 @dataclass(frozen=True)
+class Noticed:
+    """What numerical safety asks about (`argus.verify.numbers`), at an operation.
+
+    "exponent": an exponential is taken of ``value``, at the points of ``where``.
+    "whole": it is the result of arithmetic on whole numbers, of type ``dtype``.
+    "sum": a loop adds ``value`` to what it carries as ``name``, of type ``dtype``.
+    """
+
+    kind: Literal["exponent", "whole", "sum"]
+    op: AnyOp
+    value: Value
+    where: IndexSet
+    dtype: DType
+    name: str = ""
+
+
+@dataclass(frozen=True)
 class Denotation:
     """What a tile program computes, for all sizes that a launch admits.
 
@@ -46,6 +66,7 @@ class Denotation:
     world: World
     lost: Mapping[str, Unknown]
     notes: tuple[str, ...]
+    noticed: tuple[Noticed, ...] = ()
 
     @property
     def unknown(self) -> Unknown | None:

@@ -13,17 +13,18 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import Literal, Protocol
 
 from argus.diagnostics import Span
 from argus.ir import ops as o
+from argus.ir.dtypes import DType
 from argus.ir.expr import Expr, Sym
 from argus.ir.memory import Ring, SharedAlloc
 from argus.ir.program import Program
 from argus.ir.walk import walk
 from argus.terms import IndexSet, Integer, Unknown, Value, Variable, World
 from argus.verify.denotation.buffers import Buffers
-from argus.verify.denotation.result import Store
+from argus.verify.denotation.result import Noticed, Store
 
 Path = tuple[tuple[int, Variable | None], ...]
 """Where an operation stands: its position in each block around it, from outer to inner,
@@ -250,6 +251,8 @@ class Context(ABC):
         """Running sums that have a name (`counters.py`)."""
         self.assumed: set[o.Assume] = set()
         """Assumptions about tables that the world has been told of."""
+        self.noticed: dict[tuple[str, o.AnyOp, str], Noticed] = {}
+        """What numerical safety asks about; the last reading of an operation counts."""
         self._positions = {id(op): i for i, op in enumerate(walk(program.body))}
         self._axes: dict[tuple[int, int], Variable] = {}
 
@@ -328,6 +331,22 @@ class Context(ABC):
     def note(self, text: str) -> None:
         """Add an assumption of the reading itself."""
         self.notes.setdefault(text)
+
+    def notice(
+        self,
+        kind: Literal["exponent", "whole", "sum"],
+        op: o.AnyOp,
+        value: Value,
+        dtype: DType,
+        name: str = "",
+    ) -> None:
+        """Keep what numerical safety asks about."""
+        if kind != "sum" and self.dry:
+            return
+        inside = ranges(self.world, (*self.state.scope, *self._axes.values()))
+        where = self.state.where & inside if kind != "sum" else IndexSet.universe
+        made = Noticed(kind, op, value, where, dtype, name)
+        self.noticed[kind, op, name] = made
 
     def lose(self, tensor: str, why: Unknown) -> None:
         """What is stored to a tensor is not known; the first reason stays."""

@@ -11,7 +11,8 @@
          "refused": [{"text", "code", "message"}], "left": ["..."]},
      "equality": null or {"reference", "shown", "reason", "span": null or {...},
                           "axioms": ["..."], "tried"},
-     "settled": [obligations that equality decides instead]}
+     "settled": [obligations that equality decides instead],
+     "risks": [obligations on numerical safety, which do not bind]}
 
     counterexample: {"message", "label", "place": {"role", "thread", "block",
                      "iteration"}, "sizes", "operands": [{"label", "tag", "coordinate",
@@ -72,6 +73,7 @@ def report_json(report: Report) -> dict[str, Json]:
         if report.equality is None
         else _plain(asdict(report.equality)),
         "settled": [_obligation(o) for o in report.settled],
+        "risks": [_obligation(o) for o in report.risks],
     }
 
 
@@ -138,6 +140,7 @@ def report_of(data: dict[str, Any]) -> Report:
         None if data["specialised"] is None else _specialised_of(data["specialised"]),
         None if data["equality"] is None else _equality_of(data["equality"]),
         tuple(_read(o) for o in data["settled"]),
+        tuple(_read(o) for o in data["risks"]),
     )
 
 

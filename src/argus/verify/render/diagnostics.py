@@ -50,6 +50,13 @@ def diagnostics(report: Report) -> tuple[Diagnostic, ...]:
     return tuple(found)
 
 
+def risks(report: Report) -> tuple[Diagnostic, ...]:
+    """What is numerically unsafe, as warnings."""
+    lanes = TARGETS[report.target].warp_threads
+    found = (refuted(x, lanes) for x in report.risks)
+    return tuple(replace(d, severity="warning") for d in found)
+
+
 def _and_more(first: Diagnostic, others: list[Obligation]) -> Diagnostic:
     rules = ", ".join(sorted({x.rule for x in others}))
     lines = sorted({x.span.line for x in others})

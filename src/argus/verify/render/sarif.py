@@ -1,6 +1,7 @@
 """A report as SARIF 2.1.0, the format that CI systems read.
 
-Refuted obligations are results of level "error" ("warning" if they are only slow),
+Refuted obligations are results of level "error" ("warning" if they are only slow, or
+numerically unsafe),
 undecided ones of level "warning" and kind "open". Proved obligations are no results.
 The chain of an element and the interleaving of roles become a code flow.
 
@@ -16,7 +17,7 @@ from urllib.parse import quote
 
 from argus.diagnostics import Span, lookup
 from argus.verify.render import words
-from argus.verify.render.diagnostics import of_obligation
+from argus.verify.render.diagnostics import of_obligation, risks
 from argus.verify.verdict import Obligation, Report, Verdict
 
 if TYPE_CHECKING:
@@ -32,6 +33,11 @@ def sarif(reports: Sequence[Report], version: str) -> dict[str, Json]:
         for report in reports
         for obligation in report.obligations
         for diagnostic in of_obligation(obligation, report.target)
+    ]
+    pairs += [
+        (report, obligation, diagnostic)
+        for report in reports
+        for obligation, diagnostic in zip(report.risks, risks(report), strict=True)
     ]
     rules = list(dict.fromkeys(d.code for _, _, d in pairs))
     driver: dict[str, Json] = {
@@ -80,7 +86,8 @@ def _result(
     report: Report, obligation: Obligation, shown: Diagnostic, index: int
 ) -> dict[str, Json]:
     undecided = obligation.verdict is Verdict.UNKNOWN
-    level = "warning" if undecided or obligation.slow else "error"
+    advice = obligation.slow or shown.severity == "warning"
+    level = "warning" if undecided or advice else "error"
     lines = [f"{name}: {text}" if name else text for name, text in shown.evidence]
     lines += [*shown.notes, *([f"help: {shown.help}"] if shown.help else [])]
     text = "\n".join([f"{shown.message} (kernel {report.kernel})", *lines])

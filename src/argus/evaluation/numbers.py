@@ -1,0 +1,181 @@
+"""What a report says of numbers: whole ones that do not fit, and numerical safety.
+
+    report = with_numbers(requests, report)
+
+Called by `proving.py` for kernels of files. What the terms of a kernel say is unsafe
+(`argus.verify.numbers`) is a finding of its own, which does not bind. At sizes at which
+nothing is divided by nothing, or the maximum of nothing is stored, the kernel is run:
+what is no finite number there, of finite inputs, is refuted.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from argus.diagnostics import ArgusError
+from argus.equivalence.deciding import LimitedWorld
+from argus.equivalence.fitting import RefusedSize, refused_size
+from argus.equivalence.programs import programs_of
+from argus.equivalence.sizes import (
+    environment,
+    fixed_sizes,
+    free_sizes,
+    mended,
+    shapes_of,
+)
+from argus.evaluation.equal.inputs import MANNERS, draw
+from argus.evaluation.equal.trying import Trial, found_by
+from argus.evaluation.tiles import NotExecutable, Stuck
+from argus.ir.program import Program
+from argus.lang.kernel import literal
+from argus.requests import Request
+from argus.terms import Unknown
+from argus.verify.denotation import denote
+from argus.verify.evidence import Counterexample, ThreadPlace
+from argus.verify.numbers import NumericalFinding, findings
+from argus.verify.verdict import Obligation, Report, Verdict
+
+__all__ = ["with_numbers"]
+
+FITS = "AG0323"
+_CONFIRMED = ("AG0331", "AG0332")
+"""Findings that a run can show."""
+_SECONDS = 5.0
+"""CPU time for the terms of a kernel."""
+_BLOCKS = 96
+_SMALL = 3
+
+
+def with_numbers(requests: Sequence[Request], report: Report) -> Report:
+    """The report with what is unsafe about a kernel's numbers.
+
+    ``requests``: one for each different program. They differ in what numbers do not
+    depend on, but for element types and optional tensors: one of each is looked at.
+    """
+    begin = time.process_time()
+    by_form: dict[object, Request] = {}
+    for request in requests:
+        by_form.setdefault(tuple(sorted(request.dtypes.items(), key=str)), request)
+    wrong: dict[tuple[str, str, int], Obligation] = {}
+    risks: dict[tuple[str, str, int], Obligation] = {}
+    for request in by_form.values():
+        for found in _of_request(request):
+            into = risks if found.advisory else wrong
+            one = found.obligation
+            into.setdefault((one.rule, one.claim, one.span.line), one)
+    seconds = {**report.seconds, "numbers": time.process_time() - begin}
+    return replace(
+        report,
+        obligations=(*wrong.values(), *report.obligations),
+        risks=tuple(x for key, x in risks.items() if key not in wrong),
+        seconds=seconds,
+    )
+
+
+class _Said:
+    """An obligation that is refuted, or one that only advises."""
+
+    def __init__(self, obligation: Obligation, advisory: bool) -> None:
+        self.obligation = obligation
+        self.advisory = advisory
+
+
+def _of_request(request: Request) -> list[_Said]:
+    try:
+        programs = programs_of(request)
+        refused = refused_size(programs.tile, programs.placed)
+        world = LimitedWorld(_SECONDS)
+        denoted = denote(programs.tile, world)
+        known = list(findings(programs.tile, denoted))
+    except (ArgusError, Unknown, RecursionError):
+        return []  # nothing is known of it, which the other analyses say
+    said: list[_Said] = []
+    if refused is not None:
+        said.append(_Said(_does_not_fit(refused), False))
+    for finding in known:
+        sizes = _shown(request, programs.tile, finding)
+        said.append(_Said(_obligation(finding, sizes), sizes is None))
+    return said
+
+
+def _does_not_fit(found: RefusedSize) -> Obligation:
+    """A size that a launch refuses, since a number of it does not fit."""
+    dim, size = found.dim, found.sizes[found.dim]
+    return Obligation(
+        FITS,
+        "whole numbers fit 32 bits at sizes of which tensors are small",
+        found.span,
+        Verdict.REFUTED,
+        "enumeration",
+        counterexample=Counterexample(
+            f"a whole number does not fit 32 bits at {dim} = {size}",
+            "it is computed here, and a launch refuses that size",
+            ThreadPlace(""),
+            sizes=dict(found.sizes),
+            notes=(f"a launch requires {found.cond}",),
+            help=f"compute with smaller numbers, or require that {dim} is small",
+        ),
+    )
+
+
+def _obligation(found: NumericalFinding, sizes: Mapping[str, int] | None) -> Obligation:
+    return Obligation(
+        found.rule,
+        found.message,
+        found.span,
+        Verdict.REFUTED,
+        "terms" if sizes is None else "interpreter",
+        counterexample=Counterexample(
+            found.message,
+            found.label,
+            ThreadPlace(""),
+            sizes=dict(sizes or {}),
+            notes=found.notes,
+            help=found.help,
+            replayed=None if sizes is None else True,
+        ),
+    )
+
+
+def _shown(
+    request: Request, program: Program, found: NumericalFinding
+) -> dict[str, int] | None:
+    """Sizes at which a run stores what is no finite number; None: it shows nothing."""
+    if found.rule not in _CONFIRMED or found.sample is None:
+        return None
+    names = {v.name: n for v, n in found.sample.items()}
+    free = free_sizes(program)
+    sizes = {n: names.get(n, _SMALL) for n in free}
+    whole = mended(program, {**fixed_sizes(program), **sizes})
+    if whole is None or any(whole[n] != names[n] for n in free if n in names):
+        return None
+    signature = request.kernel.signature
+    scalars: dict[str, int | float] = {}
+    for scalar in signature.scalars:
+        value = literal(scalar.default)
+        if not isinstance(value, int | float):
+            return None
+        scalars[scalar.name] = value
+    env = environment(program, whole, scalars)
+    shapes = shapes_of(program, whole)
+    rng = np.random.default_rng(0)
+    positive = next(m for m in MANNERS if m.positive)
+    arrays = draw(program, shapes, env, positive, rng)
+    if arrays is None:
+        return None
+    trial = Trial(program, whole, scalars, {}, arrays)
+    try:
+        if trial.grid > _BLOCKS:
+            return None
+        with np.errstate(all="ignore"):
+            made = found_by(trial, range(trial.grid), seconds=2.0)
+    except (Stuck, NotExecutable, ZeroDivisionError, ArgusError):
+        return None
+    floats = [one for one in made.values() if one.values.dtype.kind == "f"]
+    if any((one.written & ~np.isfinite(one.values)).any() for one in floats):
+        return dict(whole)
+    return None

@@ -1,0 +1,172 @@
+"""Divisors that may be 0 where they are stored, and maxima that are of nothing.
+
+Of data nothing is said: a divisor that is an element may be 0, and the author knows.
+A size that a mean divides by, and a sum of positive numbers over a set that may be
+empty, are 0 at sizes that a launch admits, or not. The same holds of a logarithm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from argus.terms import (
+    Base,
+    Call,
+    Carried,
+    Constant,
+    Element,
+    Fold,
+    IndexSet,
+    Infinity,
+    Integer,
+    Leaf,
+    Max,
+    Scalar,
+    Sum,
+    Term,
+    Undefined,
+    Unknown,
+    Variable,
+    Whole,
+    World,
+    leaf_term,
+)
+from argus.terms.arithmetic import points
+from argus.terms.powers import is_positive
+from argus.terms.show import show
+from argus.verify.denotation import Denotation, Store
+from argus.verify.numbers.finding import NumericalFinding
+
+__all__ = ["empty_divisors"]
+
+_Zero = tuple[str, Leaf, IndexSet]
+"""A rule, what is divided by or largest, and where it is of nothing."""
+
+
+def empty_divisors(found: Denotation) -> Iterator[NumericalFinding]:
+    """Findings of every store, each divisor once (AG0331, AG0332)."""
+    seen: set[tuple[str, str]] = set()
+    for store in found.stores:
+        for held, x in store.value.cases:
+            if not isinstance(x, Term):
+                continue
+            for rule, leaf, zero in _in_term(found.world, store.where & held, x, True):
+                key = rule, _family(leaf)
+                if key in seen:
+                    continue
+                made = _finding(found.world, rule, leaf, zero, store)
+                if made is not None:
+                    seen.add(key)
+                    yield made
+
+
+def _family(leaf: Leaf) -> str:
+    """Divisors of one kind are told once, whatever set they are over."""
+    if isinstance(leaf, Sum):
+        return f"sum {leaf.body.key}"
+    return leaf.key
+
+
+def _finding(
+    world: World, rule: str, leaf: Leaf, zero: IndexSet, store: Store
+) -> NumericalFinding | None:
+    try:
+        if world.is_empty(zero):
+            return None
+    except Unknown:
+        return None
+    shown = show(leaf_term(leaf))
+    name = store.tensor.name
+    if rule == "AG0332":
+        message = f"`{name}` may be a maximum of nothing"
+    else:
+        message = f"what `{name}` is divided by may be 0"
+    notes = [f"{'a maximum' if rule == 'AG0332' else 'a divisor'}: {_short(shown)}"]
+    return NumericalFinding(
+        rule,
+        message,
+        store.span,
+        f"`{name}` is stored here",
+        tuple(notes),
+        "require that there is something, or handle the empty case with `ag.where`",
+        world.sample(zero),
+    )
+
+
+def _short(text: str, most: int = 160) -> str:
+    return text if len(text) <= most else f"{text[:most]} ..."
+
+
+def _in_term(
+    world: World, where: IndexSet, term: Term, stored: bool
+) -> Iterator[_Zero]:
+    """Divisors in a term. ``stored``: a maximum in it is stored, and no exponent."""
+    for part in term.parts:
+        for leaf, power in part.factors:
+            if power < 0:
+                yield from _as_divisor(world, where, leaf)
+            yield from _inside(world, where, leaf, stored)
+        if part.exponent is not None:
+            yield from _in_term(world, where, part.exponent, False)
+
+
+def _as_divisor(world: World, where: IndexSet, leaf: Leaf) -> Iterator[_Zero]:
+    number = _integer(leaf)
+    if number is not None:
+        yield "AG0331", leaf, where & world.compare(number, "==", 0)
+        return
+    inner = leaf.term.single if isinstance(leaf, Base) else leaf
+    if isinstance(inner, Sum) and is_positive(inner.body):
+        some = _some(world, inner.domain, inner.variables)
+        if some is not None:
+            yield "AG0331", inner, where - some
+
+
+def _inside(world: World, where: IndexSet, leaf: Leaf, stored: bool) -> Iterator[_Zero]:
+    match leaf:
+        case Sum():
+            yield from _in_term(world, where & leaf.domain, leaf.body, stored)
+        case Max():
+            some = points(world, leaf)
+            if stored and some is not None:
+                yield "AG0332", leaf, where - some
+            for generator in leaf.generators:
+                inner = where & generator.domain
+                yield from _in_term(world, inner, generator.body, False)
+        case Call(function="log"):
+            whole = leaf.args[0].single
+            if whole is not None:
+                yield from _as_divisor(world, where, whole)
+            for term in leaf.terms:
+                yield from _in_term(world, where, term, False)
+        case (
+            Scalar() | Constant() | Infinity() | Undefined() | Call() | Base()
+            | Element() | Carried() | Whole() | Fold()
+        ):  # fmt: skip
+            for term in leaf.terms:
+                yield from _in_term(world, where, term, stored)
+        case _:
+            raise TypeError(f"a leaf of a new kind: {leaf}")
+
+
+def _some(
+    world: World, domain: IndexSet, variables: tuple[Variable, ...]
+) -> IndexSet | None:
+    """Where a set has points; None where sets cannot say it."""
+    try:
+        return world.project(domain, variables)
+    except Unknown:
+        return None
+
+
+def _integer(leaf: Leaf) -> Integer | None:
+    """The whole number that a leaf is, if it is one and no entry of a table."""
+    if isinstance(leaf, Whole):
+        found = Integer.atom(leaf.atom)
+    elif isinstance(leaf, Base):
+        found = leaf.term.integer
+    else:
+        return None
+    if found is None or not all(isinstance(a, Variable) for a in found.atoms()):
+        return None
+    return found

@@ -1,0 +1,24 @@
+"""One numerical finding."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from argus.diagnostics import Span
+from argus.terms import Variable
+
+__all__ = ["NumericalFinding"]
+
+
+@dataclass(frozen=True)
+class NumericalFinding:
+    """What is unsafe, and where. ``sample``: values at which it is so, if known."""
+
+    rule: str
+    message: str
+    span: Span
+    label: str
+    notes: tuple[str, ...] = ()
+    help: str | None = None
+    sample: Mapping[Variable, int] | None = None

@@ -1,0 +1,85 @@
+"""What binds of numbers: sizes that a launch refuses, and runs that are not finite."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from argus.evaluation.proving import proved_all
+from argus.lang.kernel import load_kernels
+from argus.targets import DEFAULT_TARGET
+from argus.verify.render.data import report_json, report_of
+from argus.verify.render.diagnostics import risks
+from argus.verify.render.sarif import sarif
+from argus.verify.verdict import Report, Verdict
+
+KERNEL = """
+import argus as ag
+from argus import f32
+
+
+@ag.kernel
+def k(X: f32["M N"], Y: f32["M"], *, BN: int = 64):
+    M, N = X.shape
+    ag.require({require}, "a row")
+    i = ag.block(ag.cdiv(M, 4))
+    x = ag.load(X[i * 4{by} :, 0:], (4, BN){fill})
+    Y[i * 4 :] = {value}
+"""
+FITS = "(N <= BN) & (N > 0)"
+FREE = "N <= BN"
+MEAN = "ag.sum(x, 'N') / N"
+LARGEST = "ag.max(x, 'N')"
+SUM = "ag.sum(x, 'N')"
+LAST = ", fill=-ag.inf"
+
+
+def report(value: str, require: str = FITS, fill: str = "", by: str = "") -> Report:
+    """What is said of all specialisations of a kernel."""
+    text = KERNEL.format(value=value, require=require, fill=fill, by=by)
+    (kernel,) = load_kernels("numbers.py", text).kernels.values()
+    return proved_all(kernel, {}, DEFAULT_TARGET, fresh=True).report
+
+
+@pytest.mark.parametrize(
+    ("value", "fill", "rule"),
+    [(MEAN, "", "AG0331"), (LARGEST, LAST, "AG0332")],
+)
+def test_what_is_of_nothing(value: str, fill: str, rule: str) -> None:
+    right = report(value, fill=fill)
+    assert right.verdict is Verdict.PROVED
+    assert not right.risks
+    wrong = report(value, FREE, fill)
+    assert wrong.verdict is Verdict.REFUTED
+    (said,) = (o for o in wrong.obligations if o.verdict is Verdict.REFUTED)
+    assert said.rule == rule
+    assert said.counterexample is not None
+    assert said.counterexample.sizes["N"] == 0
+    assert said.counterexample.replayed
+
+
+def test_a_size_that_is_refused() -> None:
+    wrong = report(SUM, by=" * 1000003 // 1000003")
+    said = next(o for o in wrong.obligations if o.rule == "AG0323")
+    assert said.verdict is Verdict.REFUTED
+    assert said.counterexample is not None
+    # i * 4 * 1000003 is beyond 32 bits from block 537 on.
+    assert said.counterexample.sizes["M"] == 4 * 536 + 1 + 4
+    assert not any(o.rule == "AG0323" for o in report(SUM).obligations)
+
+
+def test_a_finding_advises() -> None:
+    found = report("ag.log(ag.sum(ag.exp(x), 'N'))", fill=LAST)
+    assert found.verdict is Verdict.PROVED
+    (shown,) = risks(found)
+    assert shown.code == "AG0330"
+    assert shown.severity == "warning"
+    # It stays in the forms for tools.
+    data: Any = report_json(found)
+    assert report_of(data) == found
+    log: Any = sarif([found], "0")
+    (run,) = log["runs"]
+    (result,) = run["results"]
+    assert result["ruleId"] == "AG0330"
+    assert result["level"] == "warning"
