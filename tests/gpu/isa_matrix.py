@@ -1,7 +1,8 @@
 """Forms of the matrix instructions: wgmma, mma, ldmatrix, stmatrix.
 
-Values are small integers, so that sums are exact and the comparison is bit for bit.
-Shared memory around the operands is NaN: an element read from a wrong byte shows.
+Values are small integers, so that sums are exact and the comparison is bit for bit; of
+whole numbers they are all that there are, and sums wrap. Bits that an instruction
+ignores are random. Shared memory around the operands is NaN: an element read from a wrong byte shows.
 """
 
 from __future__ import annotations
@@ -17,12 +18,13 @@ from isa_device import (
     U32,
     Device,
     Form,
-    bits16,
     differences,
     generator,
 )
 
+from argus.ir.codec import numbers, rounded, storage
 from argus.isa import ldmatrix, mma, wgmma
+from argus.isa.matrix import ELEMENTS, MatrixElement
 from argus.layout import (
     mma_a_operand,
     mma_accumulator,
@@ -34,16 +36,23 @@ from argus.layout import (
 SWIZZLES = (0, 32, 64, 128)
 
 
-def wgmma_kernel(name: str, function: str, n: int, rs: bool) -> str:
+BY_NAME = {e.dtype.name: e for e in ELEMENTS}
+LARGEST = {"e4m3": 8, "e5m2": 8}
+"""Of floats with few bits: they hold every integer up to here; 32 for the others."""
+
+
+def wgmma_kernel(name: str, function: str, n: int, rs: bool, of: MatrixElement) -> str:
     operand = "a" if rs else "desc_a"
+    ctype = of.accumulator.register
     return f"""
 extern "C" __global__ void __launch_bounds__(128) {name}(
-    const u32* image, int words, const float* acc, const u32* a_registers, float* out,
+    const u32* image, int words, const {ctype}* acc, const u32* a_registers,
+    {ctype}* out,
     u32 a_start, u32 a_leading, u32 a_stride, u32 a_swizzle,
     u32 b_start, u32 b_leading, u32 b_stride, u32 b_swizzle, int scale_d) {{
 {SMEM}
   for (int i = tid; i < words; i += 128) ((u32*)smem)[i] = image[i];
-  float d[{n // 2}];
+  {ctype} d[{n // 2}];
   for (int r = 0; r < {n // 2}; ++r) d[r] = acc[tid * {n // 2} + r];
   u32 a[4];
   for (int r = 0; r < 4; ++r) a[r] = a_registers[tid * 4 + r];
@@ -84,24 +93,46 @@ def place(
 
 
 def scatter(
-    image: np.ndarray, at: int, values: np.ndarray, spot: Any, dtype: str
+    image: np.ndarray, at: int, values: np.ndarray, spot: Any, of: MatrixElement
 ) -> None:
-    """Write 16-bit values [rows, 16] to the bytes that the descriptor names."""
+    """Write elements [rows, K] to the bytes that the descriptor names."""
     start, leading, stride, swizzle, mn_major = spot
+    size = of.dtype.bytes
     addresses = wgmma.operand_addresses(
-        at + start, leading, stride, swizzle, mn_major, values.shape[0]
+        at + start, leading, stride, swizzle, mn_major, values.shape[0], of.depth, size
     )
-    index = addresses // 2
+    index = addresses // size
     assert np.unique(index).size == index.size, f"operand overlaps itself: {spot}"
-    image[index] = bits16(values, dtype)
+    image.view(f"u{size}")[index] = values.view(f"u{size}")
 
 
-def extent(rows: int, spot: Any) -> int:
-    return int(wgmma.operand_addresses(*spot, rows).max()) + 2
+def extent(rows: int, spot: Any, of: MatrixElement) -> int:
+    size = of.dtype.bytes
+    return int(wgmma.operand_addresses(*spot, rows, of.depth, size).max()) + size
 
 
-def integers(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
-    return rng.integers(-32, 33, shape).astype(np.float32)
+def elements(
+    rng: np.random.Generator, shape: tuple[int, ...], of: MatrixElement
+) -> np.ndarray:
+    """Stored elements: integers, with random bits where they are ignored."""
+    kind = storage(of.dtype)
+    if not of.dtype.is_float:
+        limits = np.iinfo(kind)
+        return rng.integers(limits.min, int(limits.max) + 1, shape).astype(kind)
+    most = LARGEST.get(of.dtype.name, 32)
+    stored = rounded(rng.integers(-most, most + 1, shape).astype(np.float32), of.dtype)
+    if of.ignored:
+        junk = rng.integers(0, 1 << of.ignored, shape).astype(np.uint32)
+        stored = (stored.view(np.uint32) | junk).view(kind)
+    return stored
+
+
+def accumulators(
+    rng: np.random.Generator, shape: tuple[int, ...], of: MatrixElement
+) -> np.ndarray:
+    if of.accumulator.is_float:
+        return rng.integers(-32, 33, shape).astype(np.float32)
+    return rng.integers(-(1 << 31), 1 << 31, shape).astype(np.int32)
 
 
 def wgmma_case(
@@ -109,27 +140,27 @@ def wgmma_case(
     kernel: Any,
     rng: np.random.Generator,
     n: int,
-    dtype: str,
+    of: MatrixElement,
     a_spot: tuple[int, int, int, int, bool] | None,
     b_spot: tuple[int, int, int, int, bool],
     scale_d: int,
 ) -> list[str]:
-    a, b = integers(rng, (64, 16)), integers(rng, (n, 16))
-    acc = integers(rng, (64, n))
-    b_at = 0 if a_spot is None else -(-extent(64, a_spot) // 1024) * 1024
-    size = -(-(b_at + extent(n, b_spot)) // 1024) * 1024
+    a, b = elements(rng, (64, of.depth), of), elements(rng, (n, of.depth), of)
+    acc = accumulators(rng, (64, n), of)
+    b_at = 0 if a_spot is None else -(-extent(64, a_spot, of) // 1024) * 1024
+    size = -(-(b_at + extent(n, b_spot, of)) // 1024) * 1024
     image = np.full(size // 2, POISON & 0xFFFF, dtype=np.uint16)
     if a_spot is not None:
-        scatter(image, 0, a, a_spot, dtype)
-    scatter(image, b_at, b, b_spot, dtype)
+        scatter(image, 0, a, a_spot, of)
+    scatter(image, b_at, b, b_spot, of)
     table = wgmma_accumulator(64, n).table()
     fragment = acc[table[..., 0], table[..., 1]]
     if scale_d == 0:
-        fragment = np.full_like(fragment, np.nan)
-    a_table = wgmma_a_operand(64, 16).table()
-    a_registers = bits16(a[a_table[..., 0], a_table[..., 1]], dtype)
+        fragment = np.full(fragment.shape, POISON, np.uint32)
+    a_table = wgmma_a_operand(64, of.depth, 1, of.dtype.bytes).table()
+    a_registers = a[a_table[..., 0], a_table[..., 1]]
     if a_spot is not None:
-        a_registers = np.full_like(a_registers, POISON & 0xFFFF)
+        a_registers = np.full((128, 4), POISON, np.uint32)
     out = device.poisoned(128 * n // 2)
     a_fields = (0, 16, 16, 0) if a_spot is None else a_spot[:4]
     b_fields = (b_at + b_spot[0], *b_spot[1:4])
@@ -138,7 +169,7 @@ def wgmma_case(
         [
             device.upload(image),
             I32(size // 4),
-            device.upload(fragment.astype(np.float32)),
+            device.upload(fragment),
             device.upload(a_registers),
             out,
             *map(U32, a_fields),
@@ -147,15 +178,16 @@ def wgmma_case(
         ],
         shared=size,
     )
-    got = device.download(out, (128, n // 2), np.float32)
-    want = wgmma.apply(a, b, acc if scale_d else None)
+    got = device.download(out, (128, n // 2), acc.dtype)
+    a, b = numbers(a, of.dtype), numbers(b, of.dtype)
+    want = wgmma.apply(of, a, b, acc if scale_d else None)
     device.free()
     what = f"a={a_spot} b={b_spot} (start, leading, stride, swizzle, mn) x{scale_d}"
     return differences(what, got, want[table[..., 0], table[..., 1]])
 
 
-def wgmma_form(n: int, dtype: str, rs: bool, ta: int, tb: int) -> Form:
-    function = wgmma.function_name(n, dtype, rs, ta, tb)
+def wgmma_form(n: int, of: MatrixElement, rs: bool, ta: int, tb: int) -> Form:
+    function = wgmma.function_name(n, of.dtype.name, rs, ta, tb)
 
     def check(device: Device, kernel: Any) -> list[str]:
         rng = generator(function)
@@ -169,7 +201,7 @@ def wgmma_form(n: int, dtype: str, rs: bool, ta: int, tb: int) -> Form:
                         a_spot = (*where, a_swizzle, bool(ta))
                     b_spot = (*place(rng, n, bool(tb), b_swizzle), b_swizzle, bool(tb))
                     errors += wgmma_case(
-                        device, kernel, rng, n, dtype, a_spot, b_spot, scale_d
+                        device, kernel, rng, n, of, a_spot, b_spot, scale_d
                     )
         return errors
 
@@ -182,42 +214,57 @@ def wgmma_form(n: int, dtype: str, rs: bool, ta: int, tb: int) -> Form:
         "argus_wgmma_wait",
         "argus_wgmma_tie",
     )
-    text = wgmma_kernel(name, function, n, rs)
+    text = wgmma_kernel(name, function, n, rs, of)
     return Form(function, (function, *helpers), name, text, check)
 
 
 def wgmma_forms(dtype: str, rs: bool) -> list[Form]:
-    majors = (
-        [(0, tb) for tb in (0, 1)] if rs else [(i, j) for i in (0, 1) for j in (0, 1)]
-    )
+    of = BY_NAME[dtype]
+    either = (0, 1) if of.mn_major else (0,)
     return [
-        wgmma_form(n, dtype, rs, ta, tb) for n in range(8, 257, 8) for ta, tb in majors
+        wgmma_form(n, of, rs, ta, tb)
+        for n in wgmma.columns(of)
+        for tb in either
+        for ta in ((0,) if rs else either)
     ]
 
 
-def mma_form(dtype: str) -> Form:
-    function = f"argus_mma_m16n8k16_{dtype}"
-    name = f"test_mma_{dtype}"
+def mma_form(of: MatrixElement) -> Form:
+    """Elements of less or more than 16 bits are held as placing has them."""
+    function = mma.function_name(of)
+    name = f"test_mma_{of.dtype}"
+    ctype, held = of.accumulator.register, of.dtype.register
+    _, a_size, b_size = mma.registers(of)
+    per = 2 if of.dtype.packed else 1
+    functions, words = (function,), ""
+    if not of.dtype.packed:
+        functions = (function, "argus_words")
+        words = "u32 wa[4], wb[2]; argus_words<4>(wa, a); argus_words<2>(wb, b);"
+    a, b = ("wa", "wb") if words else ("a", "b")
     text = f"""
 extern "C" __global__ void {name}(
-    const u32* a_in, const u32* b_in, const float* acc, float* out) {{
-  u32 a[4], b[2];
-  float d[4];
-  for (int r = 0; r < 4; ++r) a[r] = a_in[threadIdx.x * 4 + r];
-  for (int r = 0; r < 2; ++r) b[r] = b_in[threadIdx.x * 2 + r];
+    const {held}* a_in, const {held}* b_in, const {ctype}* acc, {ctype}* out) {{
+  {held} a[{a_size // per}], b[{b_size // per}];
+  {ctype} d[4];
+  for (int r = 0; r < {a_size // per}; ++r)
+    a[r] = a_in[threadIdx.x * {a_size // per} + r];
+  for (int r = 0; r < {b_size // per}; ++r)
+    b[r] = b_in[threadIdx.x * {b_size // per} + r];
   for (int r = 0; r < 4; ++r) d[r] = acc[threadIdx.x * 4 + r];
-  {function}(d, a, b);
+  {words}
+  {function}(d, {a}, {b});
   for (int r = 0; r < 4; ++r) out[threadIdx.x * 4 + r] = d[r];
 }}
 """
 
     def check(device: Device, kernel: Any) -> list[str]:
         rng = generator(function)
-        a, b = integers(rng, (16, 16)), integers(rng, (8, 16))
-        acc = integers(rng, (16, 8))
+        size = of.dtype.bytes
+        a, b = elements(rng, (16, of.depth), of), elements(rng, (8, of.depth), of)
+        acc = accumulators(rng, (16, 8), of)
         tables = [
-            mma_a_operand(16, 16).table(),
-            mma_b_operand(8, 16).table(),
+            mma_a_operand(16, of.depth, 1, 1, size).table(),
+            mma_b_operand(8, of.depth, 1, 1, size).table(),
             mma_accumulator(16, 8).table(),
         ]
         a_frag, b_frag, acc_frag = (
@@ -228,19 +275,19 @@ extern "C" __global__ void {name}(
         device.launch(
             kernel,
             [
-                device.upload(bits16(a_frag, dtype)),
-                device.upload(bits16(b_frag, dtype)),
+                device.upload(a_frag),
+                device.upload(b_frag),
                 device.upload(acc_frag),
                 out,
             ],
             block=32,
         )
-        got = device.download(out, (32, 4), np.float32)
-        want = mma.apply(a, b, acc)
+        got = device.download(out, (32, 4), acc.dtype)
+        want = mma.apply(of, numbers(a, of.dtype), numbers(b, of.dtype), acc)
         t = tables[2]
         return differences("D", got, want[t[..., 0], t[..., 1]])
 
-    return Form(function, (function,), name, text, check)
+    return Form(function, functions, name, text, check)
 
 
 def ldmatrix_form(count: int, trans: bool, load: bool) -> Form:
@@ -299,7 +346,7 @@ extern "C" __global__ void {name}(
 
 def forms() -> Iterator[Form]:
     """mma, ldmatrix and stmatrix."""
-    yield from map(mma_form, ("bf16", "f16"))
+    yield from map(mma_form, ELEMENTS)
     for load in (True, False):
         for count in ldmatrix.COUNTS:
             for trans in (False, True):

@@ -93,31 +93,27 @@ def whole() -> Iterator[Form]:
         )
 
 
-def eight_bits() -> Iterator[Form]:
-    e4m3 = DTYPES["e4m3"]
+def eight_bits(name: str) -> Iterator[Form]:
+    dtype = DTYPES[name]
     every = np.arange(256, dtype=np.uint8)
-    kept = np.where(np.isnan(numbers(every, e4m3)), np.uint8(0), every)
+    kept = np.where(np.isnan(numbers(every, dtype)), np.uint8(0), every)
+    largest = float(numbers(rounded(np.array([1e9], np.float32), dtype), dtype)[0])
 
     def magnitudes(rng: np.random.Generator) -> list[np.ndarray]:
-        x = rng.standard_normal(COUNT) * np.exp2(rng.integers(-12, 12, COUNT))
-        special = [0.0, -0.0, 448.0, 464.0, -500.0, np.inf, -np.inf, 2.0**-10]
+        x = rng.standard_normal(COUNT) * np.exp2(rng.integers(-19, 19, COUNT))
+        edge = [largest, largest * 1.03, -largest * 1.2]
+        special = [0.0, -0.0, *edge, np.inf, -np.inf, 2.0**-10, 2.0**-17]
         return [np.concatenate([special, x]).astype(np.float32)]
 
+    to, back = f"argus_to_{name}", f"argus_from_{name}"
     yield map_form(
-        "argus_to_e4m3",
-        "argus_to_e4m3",
-        "argus_to_e4m3(x)",
-        magnitudes,
-        np.uint8,
-        exactly(lambda x: rounded(x, e4m3)),
+        to, to, f"{to}(x)", magnitudes, np.uint8, exactly(lambda x: rounded(x, dtype))
     )
     yield map_form(
-        "argus_from_e4m3",
-        "argus_from_e4m3",
-        "argus_from_e4m3(x)",
+        *(back, back, f"{back}(x)"),
         lambda _: [kept],
         np.float32,
-        exactly(lambda x: numbers(x, e4m3)),
+        exactly(lambda x: numbers(x, dtype)),
     )
 
 
@@ -125,4 +121,5 @@ def forms() -> Iterator[Form]:
     """All forms of this file."""
     yield from wrapping()
     yield from whole()
-    yield from eight_bits()
+    yield from eight_bits("e4m3")
+    yield from eight_bits("e5m2")

@@ -32,6 +32,7 @@ import isa_tma
 import pytest
 from isa_device import Device, DeviceError, Form, build_all
 
+from argus.isa.matrix import ELEMENTS
 from argus.isa.registry import all_instructions
 
 SILENCE_S = 120.0
@@ -42,10 +43,7 @@ GROUPS = (
     "sync",
     "matrix",
     "tma",
-    "wgmma bf16 ss",
-    "wgmma bf16 rs",
-    "wgmma f16 ss",
-    "wgmma f16 rs",
+    *(f"wgmma {e.dtype} {source}" for e in ELEMENTS for source in ("ss", "rs")),
 )
 Outcome = dict[str, Any]
 

@@ -28,8 +28,12 @@ def argument(declaration: str, record: Instruction) -> str:
             return "d"
         case "float*" if record.family == "mma":
             return "d"
+        case "int*" if "wgmma" in record.function or record.family == "mma":
+            return "w"
         case "u32 const*" | "u32*":
             return "r"
+        case "unsigned char const*":
+            return "(unsigned char const*)out"
         case "void const*" | "void*" | "int*" | "float*":
             return f"({kind.replace(' const', '')})out"
         case "TensorMap const*":
@@ -64,13 +68,17 @@ def call(record: Instruction) -> str:
 
 def kernel(index: int, records: list[Instruction], registers: int) -> str:
     calls = "\n".join(f"  {call(record)}" for record in records)
+    whole = registers if "(w, " in calls else 4
+    real = registers if "(d, " in calls else 4
     return f"""
 extern "C" __global__ void __launch_bounds__(128, 1) k{index}(
     const __grid_constant__ TensorMap map, float* out, int n) {{
-  float d[{registers}]; u32 r[4] = {{n + 0u, n + 1u, n + 2u, n + 3u}};
-  for (int i = 0; i < {registers}; ++i) d[i] = out[i];
+  float d[{real}]; int w[{whole}]; u32 r[4] = {{n + 0u, n + 1u, n + 2u, n + 3u}};
+  for (int i = 0; i < {real}; ++i) d[i] = out[i];
+  for (int i = 0; i < {whole}; ++i) w[i] = out[i];
 {calls}
-  for (int i = 0; i < {registers}; ++i) out[i] = d[i] + n + r[i % 4];
+  for (int i = 0; i < {real}; ++i) out[i] = d[i] + n + r[i % 4];
+  for (int i = 0; i < {whole}; ++i) out[i] += w[i];
 }}
 """
 
@@ -105,11 +113,14 @@ def test_functions_compile(target: str) -> None:
 
 @pytest.mark.compiler
 def test_matrix_products_compile() -> None:
-    """All N, sources, majors and types, in a few programs built in parallel."""
+    """All N, sources and majors of bf16 and f16, of other types some N; in parallel."""
     products = [
-        r for r in all_instructions() if r.function.startswith("argus_wgmma_m64")
+        r
+        for r in all_instructions()
+        if r.function.startswith("argus_wgmma_m64")
+        and (r.constraints.extent("k") == 16 or r.constraints.extent("n") in (8, 96))
     ]
-    assert len(products) == 32 * 2 * 6
+    assert len(products) == 32 * 2 * 6 + 2 * 5 * 2
     parts = [products[i::4] for i in range(4)]
     with ThreadPoolExecutor(2) as pool:
         logs = list(

@@ -57,7 +57,9 @@ def test_k_major_operand_reads_what_tma_writes(rows: int, swizzle: int) -> None:
     columns = swizzle // 2
     tile = tma.box_offsets((rows, columns), 2, swizzle)
     for step in range(columns // 16):
-        got = wgmma.operand_addresses(32 * step, 16, 8 * swizzle, swizzle, False, rows)
+        got = wgmma.operand_addresses(
+            32 * step, 16, 8 * swizzle, swizzle, False, rows, 16, 2
+        )
         assert np.array_equal(got, tile[:, 16 * step : 16 * step + 16])
 
 
@@ -70,17 +72,19 @@ def test_mn_major_operand_reads_what_tma_writes(swizzle: int) -> None:
     tile = layout.offset((k, mn))
     for step in range(4):
         start, leading, stride = 16 * step * swizzle, 64 * swizzle, 8 * swizzle
-        got = wgmma.operand_addresses(start, leading, stride, swizzle, True, 2 * width)
+        got = wgmma.operand_addresses(
+            start, leading, stride, swizzle, True, 2 * width, 16, 2
+        )
         assert np.array_equal(got, tile[16 * step : 16 * step + 16].T)
 
 
 def test_operand_addresses_refuse_what_a_descriptor_cannot_hold() -> None:
     with pytest.raises(ValueError, match="start 8 is not a multiple of 16"):
-        wgmma.operand_addresses(8, 16, 1024, 128, False, 64)
+        wgmma.operand_addresses(8, 16, 1024, 128, False, 64, 16, 2)
     with pytest.raises(ValueError, match="stride 262144 does not fit"):
-        wgmma.operand_addresses(0, 16, 1 << 18, 128, False, 64)
+        wgmma.operand_addresses(0, 16, 1 << 18, 128, False, 64, 16, 2)
     with pytest.raises(ValueError, match="swizzle of 16"):
-        wgmma.operand_addresses(0, 16, 128, 16, False, 64)
+        wgmma.operand_addresses(0, 16, 128, 16, False, 64, 16, 2)
 
 
 def test_matrix_products() -> None:
@@ -89,11 +93,30 @@ def test_matrix_products() -> None:
     b = rng.integers(-9, 9, (24, 16)).astype(np.float32)
     acc = rng.integers(-9, 9, (64, 24)).astype(np.float32)
     want = [[sum(a[m] * b[n]) for n in range(24)] for m in range(64)]
-    assert np.array_equal(wgmma.apply(a, b, None), want)
-    assert np.array_equal(wgmma.apply(a, b, acc), np.array(want) + acc)
-    got = mma.apply(a[:16], b[:8], acc[:16, :8])
+    bf16 = ELEMENTS[0]
+    assert np.array_equal(wgmma.apply(bf16, a, b, None), want)
+    assert np.array_equal(wgmma.apply(bf16, a, b, acc), np.array(want) + acc)
+    got = mma.apply(bf16, a[:16], b[:8], acc[:16, :8])
     assert got.dtype == np.float32
     assert np.array_equal(got, (np.array(want) + acc)[:16, :8])
+
+
+def test_products_of_whole_numbers_are_exact_and_wrap() -> None:
+    i8 = next(e for e in ELEMENTS if e.dtype.name == "i8")
+    a, b = np.full((16, 32), -128, np.int8), np.full((8, 32), -128, np.int8)
+    acc = np.full((16, 8), 2**31 - 1, np.int32)
+    got = mma.apply(i8, a, b, acc)
+    assert got.dtype == np.int32
+    assert (got == 32 * 128**2 + 2**31 - 1 - 2**32).all()
+
+
+def test_tf32_has_eleven_bits() -> None:
+    tf32 = next(e for e in ELEMENTS if e.ptx == "tf32")
+    nan = np.array([0x7F800001], np.uint32).view(np.float32)[0]
+    given = np.array([1 + 2.0**-10, 1 + 2.0**-11, -1 - 2.0**-11, np.inf, nan], "f4")
+    kept = tf32.multiplied(given)
+    assert np.array_equal(kept[:4], [1 + 2.0**-10, 1, -1, np.inf])
+    assert np.isnan(kept[4])
 
 
 @pytest.mark.parametrize("count", [1, 2, 4])
@@ -176,7 +199,8 @@ def test_swizzles_are_those_of_layouts(swizzle: int) -> None:
 
 
 def test_products_that_wgmma_does() -> None:
-    bf16, f16 = ELEMENTS
+    bf16, f16, *others = ELEMENTS
+    names = {e.dtype.name: e for e in others}
     assert wgmma.violations(256, 24, 48, bf16, 2) == []
     assert wgmma.violations(64, 24, 48, f16, 2) == [
         "64 rows are not 64 for each of 2 warpgroups"
@@ -185,14 +209,20 @@ def test_products_that_wgmma_does() -> None:
         "12 columns are not a multiple of 8",
         "a depth of 24 is not a multiple of 16",
     ]
+    assert wgmma.violations(64, 24, 24, names["e4m3"]) == [
+        "a depth of 24 is not a multiple of 32"
+    ]
+    assert wgmma.violations(64, 24, 24, names["f32"]) == []
+    assert wgmma.columns(names["e5m2"]) == tuple(wgmma.COLUMNS)
+    assert wgmma.columns(names["u8"])[:6] == (8, 16, 24, 32, 48, 64)
 
 
 def test_registers_of_mma() -> None:
     for e in ELEMENTS:
         shapes = (
             mma_accumulator(16, 8),
-            mma_a_operand(16, e.depth),
-            mma_b_operand(8, e.depth),
+            mma_a_operand(16, e.depth, 1, 1, e.dtype.bytes),
+            mma_b_operand(8, e.depth, 1, 1, e.dtype.bytes),
         )
         assert mma.registers(e) == tuple(shape.num_regs for shape in shapes)
 

@@ -37,7 +37,9 @@ FIXED = [r for r in EVERY if not r.function.startswith("argus_wgmma_m64")]
 def test_functions_are_unique_and_all_forms_are_there() -> None:
     names = [record.function for record in EVERY]
     assert len(names) == len(set(names))
-    assert len(names) - len(FIXED) == 32 * 2 * (4 + 2)
+    # bf16, f16 in both majors; e4m3, e5m2, tf32; N of whole numbers: 3 + 15.
+    forms = 32 * 2 * (4 + 2) + 32 * 3 * (1 + 1) + 18 * 2 * (1 + 1)
+    assert len(names) - len(FIXED) == forms
     assert set(wgmma.forms()) <= set(names)
 
 
@@ -101,6 +103,8 @@ def test_lookup_ignores_template_arguments() -> None:
         "argus_wgmma_m64n12k16_bf16_ss_00",
         "argus_wgmma_m64n264k16_bf16_ss_00",
         "argus_wgmma_m64n16k16_f32_ss_00",
+        "argus_wgmma_m64n16k32_e4m3_ss_01",
+        "argus_wgmma_m64n40k32_i8_ss_00",
         "argus_wgmma_m64n16k16_bf16_rs_00",
     ],
 )
@@ -139,8 +143,9 @@ def test_names_of_device_functions_are_those_of_records() -> None:
     """Each name that placing and printing make is that of the record asked for."""
     for e in matrix.ELEMENTS:
         name = e.dtype.name
-        for n in wgmma.COLUMNS:
-            shape = registry.lookup(wgmma.function_name(n, name, False, 1, 0))
+        for n in wgmma.columns(e):
+            major = int(e.mn_major)
+            shape = registry.lookup(wgmma.function_name(n, name, False, major, 0))
             assert shape.constraints.shape == (("m", 64), ("n", n), ("k", e.depth))
         shape = registry.lookup(mma.function_name(e))
         assert shape.constraints.shape == (("m", 16), ("n", 8), ("k", e.depth))
@@ -172,8 +177,10 @@ def test_what_a_target_has() -> None:
     for family in ("tma", "wgmma", "cluster"):
         assert registry.has_family(family, "sm_90a")
         assert not registry.has_family(family, "sm_80")
-    for family in ("mma", "cp_async"):
-        assert registry.has_family(family, "sm_80")
+    assert registry.has_family("cp_async", "sm_80")
+    for e in matrix.ELEMENTS:
+        float8 = e.dtype.is_float and e.dtype.bits == 8
+        assert registry.supports(mma.function_name(e), "sm_80") != float8
     for load in (True, False):
         name = ldmatrix.function_name(4, load=load, trans=False)
         assert registry.supports(name, "sm_90a")
@@ -231,12 +238,12 @@ def test_prelude_refuses_what_the_target_has_not() -> None:
 
 
 def test_element_types() -> None:
-    assert [e.depth * e.dtype.bytes for e in matrix.ELEMENTS] == [32, 32]
-    assert matrix.element_names() == "bf16 or f16"
-    assert matrix.element(DTYPES["f32"]) is None
+    assert {e.depth * e.dtype.bytes for e in matrix.ELEMENTS} == {32}
+    assert matrix.element_names() == "bf16, f16, e4m3, e5m2, f32, i8 or u8"
+    assert matrix.element(DTYPES["i32"]) is None
     for dtype in DTYPES.values():
         form = memory.reduction(dtype)
-        assert (form is None) == (dtype.name in ("e4m3", "i8", "u8", "i64", "bool"))
+        assert (form is None) == (dtype.bits == 8 or dtype.name == "i64")
         if form is not None:
             record = registry.lookup(form.function)
             assert record.cost.bytes == form.width * dtype.bytes

@@ -136,6 +136,33 @@ def test_mma_fragments(m: int, n: int, k: int, warps_m: int, warps_n: int) -> No
     assert operand_b.replication == warps_m
 
 
+@pytest.mark.parametrize("itemsize", [1, 4])
+def test_operands_of_other_sizes(itemsize: int) -> None:
+    """PTX ISA, fragments of .m16n8k32, .m16n8k8, .m64nNk32 and .m64nNk8."""
+    a = mma_a_operand(16, 32 // itemsize, 1, 1, itemsize).table()
+    b = mma_b_operand(8, 32 // itemsize, 1, 1, itemsize).table()
+    wide = wgmma_a_operand(64, 32 // itemsize, 1, itemsize).table()
+    for lane in range(32):
+        group, member = lane // 4, lane % 4
+        if itemsize == 1:
+            rows = [group + 8 * (not (i < 4 or 8 <= i < 12)) for i in range(16)]
+            columns = [member * 4 + i % 4 + 16 * (i >= 8) for i in range(16)]
+            deep = [member * 4 + i % 4 + 16 * (i >= 4) for i in range(8)]
+        else:
+            rows = [group + 8 * (i in (1, 3)) for i in range(4)]
+            columns = [member + 4 * (i in (2, 3)) for i in range(4)]
+            deep = [member + 4 * i for i in range(2)]
+        assert a[lane].tolist() == [list(x) for x in zip(rows, columns, strict=True)]
+        assert b[lane].tolist() == [[group, k] for k in deep]
+        for warp in range(4):
+            moved = [[r + 16 * warp, c] for r, c in zip(rows, columns, strict=True)]
+            assert wide[32 * warp + lane].tolist() == moved
+    with pytest.raises(ValueError, match="elements of 8 bytes"):
+        wgmma_a_operand(64, 16, 1, 8)
+    with pytest.raises(ValueError, match="depth of an mma tile"):
+        mma_a_operand(16, 16 // itemsize, 1, 1, itemsize)
+
+
 def test_blocked_by_hand() -> None:
     # Rows of 16: two threads of 8 elements each; 16 threads: 8 rows at a time.
     fragment = blocked((16, 16), threads=16, vector=8)

@@ -17,6 +17,7 @@ from argus.ir.memory import SharedView
 from argus.ir.placement import MatrixOperand, MmaPlan, WgmmaPlan
 from argus.isa import registry
 from argus.isa.descriptor import CHUNK
+from argus.isa.mma import WORD
 from argus.isa.record import Instruction
 from argus.isa.wgmma import THREADS as WARPGROUP
 from argus.isa.wgmma import function_name
@@ -59,21 +60,20 @@ def _wgmma(cx: Emission, op: o.Dot, plan: WgmmaPlan, result: RegisterArray) -> N
     if record.function != written:
         raise CodegenError(f"{record.function} where operands ask for {written}")
     name = record.function
-    a_array: RegisterArray | None = None
-    desc_a = ""
+    words = desc_a = ""
     if isinstance(op.a, SharedView):
         if plan.a is None:
             raise CodegenError("A is in shared memory, but the plan has no descriptor")
         desc_a = _descriptor(cx, op.a, plan.a)
     else:
-        a_array = cx.array(op.a)
+        words = _words(cx, cx.array(op.a))
     desc_b = _descriptor(cx, op.b, plan.b)
     cx.out.line("argus_wgmma_fence();")
     for k in range(plan.k_steps):
         scale = 0 if op.acc is None and k == 0 else 1
         for i in range(plan.m_atoms):
-            if a_array is not None:
-                left = _from(a_array.name, (i * plan.k_steps + k) * 4)
+            if words:
+                left = _from(words, (i * plan.k_steps + k) * 4)
             else:
                 assert plan.a is not None
                 left = _from(desc_a, plan.a.offsets[i][k] // CHUNK)
@@ -81,6 +81,18 @@ def _wgmma(cx: Emission, op: o.Dot, plan: WgmmaPlan, result: RegisterArray) -> N
                 acc = _from(result.name, (i * plan.n_atoms + j) * (plan.inst_n // 2))
                 right = _from(desc_b, plan.b.offsets[j][k] // CHUNK)
                 cx.out.line(f"{name}({acc}, {left}, {right}, {scale});")
+
+
+def _words(cx: Emission, array: RegisterArray) -> str:
+    """The 32-bit registers in which an instruction takes the elements of an array."""
+    if array.packed:
+        return array.name
+    name = cx.names.unique(f"{array.name}_words")
+    count = array.regs * array.dtype.bytes // WORD
+    cx.out.line(f"u32 {name}[{count}];")
+    made = call(f"argus_words<{count}>", named(name), named(array.name))
+    cx.out.line(f"{made.bare};")
+    return name
 
 
 def _from(name: str, offset: int) -> str:
@@ -133,17 +145,19 @@ def _mma(cx: Emission, op: o.Dot, plan: MmaPlan, result: RegisterArray) -> None:
     if not (isinstance(op.a, o.Tile) and isinstance(op.b, o.Tile)):
         raise CodegenError("mma.sync takes its operands from registers")
     if op.acc is None:
-        registers.fill(cx, result, num_regs(op.result), lambda _s, _r: named("0.0f"))
-    a, b = cx.array(op.a), cx.array(op.b)
+        zero = named("0.0f" if op.result.dtype.is_float else "0")
+        registers.fill(cx, result, num_regs(op.result), lambda _s, _r: zero)
+    a, b = _words(cx, cx.array(op.a)), _words(cx, cx.array(op.b))
+    per_word = WORD // op.a.dtype.bytes
     name = _record(plan, "mma").function
     acc = np.array([s.acc for s in plan.steps])
-    left = np.array([s.a for s in plan.steps]) // 2
-    right = np.array([s.b for s in plan.steps]) // 2
+    left = np.array([s.a for s in plan.steps]) // per_word
+    right = np.array([s.b for s in plan.steps]) // per_word
 
     def step_lines(step: RegisterIteration) -> list[str]:
         parts = [
-            plus(named(array.name), cx.code(step.index(table[step.values])))
-            for array, table in ((result, acc), (a, left), (b, right))
+            plus(named(array), cx.code(step.index(table[step.values])))
+            for array, table in ((result.name, acc), (a, left), (b, right))
         ]
         return [f"{call(name, *parts).bare};"]
 

@@ -2,8 +2,7 @@
 
 A wgmma reads its shared operands at some time between its issue and the wait that
 covers it; its accumulator is an :class:`Accumulator` until a wait names the tile. The
-steps of one product are taken together: products of 16-bit values are exact in f32 and
-their sum is rounded in numpy's order.
+steps of one product are taken together, and mean what `MatrixElement.product` says.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import numpy as np
 from argus.interpret.events import Accumulator, AsyncOperation, storage_key
 from argus.interpret.machine import ThreadGroup
 from argus.interpret.memory import SharedAccess
-from argus.interpret.numbers import Array, compute, from_bits
+from argus.interpret.numbers import Array, compute, from_bits, storage
 from argus.ir import ops as o
 from argus.ir.access import Ints, descriptor_starts
 from argus.ir.dtypes import DType
@@ -25,7 +24,7 @@ from argus.ir.placement import MatrixOperand, MmaPlan, WgmmaPlan
 from argus.isa import mma, registry, wgmma
 from argus.isa.descriptor import operand_addresses, violations
 from argus.isa.effects import effects_of
-from argus.isa.matrix import element
+from argus.isa.matrix import MatrixElement, element
 from argus.layout import (
     Fragment,
     mma_a_operand,
@@ -67,7 +66,12 @@ def run(group: ThreadGroup, op: MatrixOp) -> None:
 
 @lru_cache(maxsize=256)
 def _relative(
-    operand: MatrixOperand, rows: int, depth: int, shape: Shape, starts: bytes
+    operand: MatrixOperand,
+    rows: int,
+    depth: int,
+    itemsize: int,
+    shape: Shape,
+    starts: bytes,
 ) -> Ints:
     """Addresses [warpgroups, rows of all atoms, K] for descriptor start addresses."""
     table = np.frombuffer(starts, np.int64).reshape(shape)
@@ -75,7 +79,9 @@ def _relative(
     def read(start: int) -> Ints:
         leading, stride, swizzle = operand.leading, operand.stride, operand.swizzle
         major = operand.mn_major
-        return operand_addresses(start, leading, stride, swizzle, major, rows, depth)
+        return operand_addresses(
+            start, leading, stride, swizzle, major, rows, depth, itemsize
+        )
 
     result = np.stack(
         [
@@ -106,7 +112,8 @@ def _operand(
     # Addresses repeat with the swizzle's largest period, 1024 bytes.
     whole = int(starts.min()) // 1024 * 1024
     inside = (starts - whole) // 16 * 16
-    relative = _relative(operand, rows, depth, inside.shape, inside.tobytes())
+    itemsize = view.dtype.bytes
+    relative = _relative(operand, rows, depth, itemsize, inside.shape, inside.tobytes())
     return relative + whole
 
 
@@ -136,6 +143,7 @@ def _wgmma(group: ThreadGroup, op: o.Dot, plan: WgmmaPlan) -> None:
     if not isinstance(op.b, SharedView):
         raise ValueError(f"line {op.span.line}: B of wgmma is in shared memory")
     warpgroups = group.threads // wgmma.THREADS
+    of = _element(op)
     shape = registry.lookup(plan.instruction).constraints
     m, n, depth = (shape.extent(name) for name in ("m", "n", "k"))
     dtype = op.b.dtype
@@ -163,12 +171,14 @@ def _wgmma(group: ThreadGroup, op: o.Dot, plan: WgmmaPlan) -> None:
         if registers is None:
             a = _numbers(shared.peek(accesses[1]), dtype)
         else:
-            fragment = wgmma_a_operand(m * plan.m_atoms, depth * plan.k_steps)
+            fragment = wgmma_a_operand(
+                m * plan.m_atoms, depth * plan.k_steps, 1, dtype.bytes
+            )
             a = compute(_gather(registers, fragment, warpgroups), dtype)
         # One two-dimensional product for each B: numpy hands only those to BLAS.
         rows = np.broadcast_to(a, (warpgroups, *a.shape[1:]))
         groups = rows.reshape(b.shape[0], -1, a.shape[2])
-        product = np.stack([x @ y.T for x, y in zip(groups, b, strict=True)])
+        product = np.stack([of.product(x, y) for x, y in zip(groups, b, strict=True)])
         product = product.reshape(warpgroups, a.shape[1], -1)
         columns = plan.n_atoms * n
         fragment = wgmma_accumulator(m * plan.m_atoms, columns, 1, n)
@@ -193,6 +203,13 @@ def _wgmma(group: ThreadGroup, op: o.Dot, plan: WgmmaPlan) -> None:
     group.issue(event, does.completes)
     if not does.later:
         after.readable = True
+
+
+def _element(op: o.Dot) -> MatrixElement:
+    of = element(op.a.dtype)
+    if of is None:
+        raise ValueError(f"line {op.span.line}: a product of {op.a.dtype}")
+    return of
 
 
 def _numbers(bits: Array, dtype: DType) -> Array:
@@ -225,21 +242,19 @@ def _mma(group: ThreadGroup, op: o.Dot, plan: MmaPlan) -> None:
     if layout is None:
         raise ValueError(f"line {op.span.line}: the result has no layout")
     if op.acc is None:
-        acc = np.zeros((group.threads, layout.num_regs), np.float32)
+        acc = np.zeros((group.threads, layout.num_regs), storage(op.result.dtype))
     else:
         acc = group.get(op.acc).copy()
-    of = element(op.a.dtype)
-    if of is None or mma.function_name(of) != plan.instruction:
+    of, itemsize = _element(op), op.a.dtype.bytes
+    if mma.function_name(of) != plan.instruction:
         raise ValueError(f"line {op.span.line}: {plan.instruction} of {op.a.dtype}")
-    a_fragment = mma_a_operand(mma.ROWS, of.depth)
-    b_fragment = mma_b_operand(mma.COLUMNS, of.depth)
+    a_fragment = mma_a_operand(mma.ROWS, of.depth, 1, 1, itemsize)
+    b_fragment = mma_b_operand(mma.COLUMNS, of.depth, 1, 1, itemsize)
     d_fragment = mma_accumulator(mma.ROWS, mma.COLUMNS)
     acc_size, a_size, b_size = mma.registers(of)
     for step in plan.steps:
         left = _gather(a[:, step.a : step.a + a_size], a_fragment, warps)
         right = _gather(b[:, step.b : step.b + b_size], b_fragment, warps)
-        product = np.matmul(
-            compute(left, op.a.dtype), compute(right, op.b.dtype).transpose(0, 2, 1)
-        )
+        product = of.product(compute(left, op.a.dtype), compute(right, op.b.dtype))
         acc[:, step.acc : step.acc + acc_size] += _spread(product, d_fragment)
     group.put(op.result, acc)

@@ -42,8 +42,7 @@ def rounded(values: Array, dtype: DType) -> Array:
     kind = _values(dtype)
     with np.errstate(over="ignore", invalid="ignore"):
         if dtype.finite:
-            last = np.array([(1 << dtype.bits - 1) - 2], storage(dtype))  # before NaN
-            largest = numbers(last, dtype)[0]
+            largest = np.float32(ml_dtypes.finfo(kind).max)
             values = np.clip(values, -largest, largest)
         found = np.ascontiguousarray(values).astype(kind)
     if dtype.bits_of is None:

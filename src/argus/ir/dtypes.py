@@ -20,7 +20,8 @@ class DType:
     elements. ``memory`` and ``register``: C++ types of an element in memory, and of
     what holds it in registers: a ``u32`` packs two floats of 16 bits.
     ``bits_of``: the numpy type of its bit patterns where numpy has no such numbers.
-    ``finite``: it has no infinities; what is too large becomes the largest number.
+    ``finite``: conversions make no infinities; what is too large becomes the largest
+    number (PTX ISA, cvt, ".satfinite").
     """
 
     name: str
@@ -69,7 +70,7 @@ class DType:
         return self.name
 
 
-_INT, _UINT, _FLOAT, _BFLOAT, _BOOL, _E4M3 = 0, 1, 2, 4, 6, 10
+_INT, _UINT, _FLOAT, _BFLOAT, _BOOL, _E4M3, _E5M2 = 0, 1, 2, 4, 6, 10, 12
 
 bf16 = DType(
     "bf16", "bfloat16", 16, "float", "u16", "u32", _BFLOAT, "BFLOAT16", 8, "uint16"
@@ -80,15 +81,20 @@ e4m3 = DType(
     *(_E4M3, "UINT8", 4, "uint8"),
     finite=True,
 )
+e5m2 = DType(
+    *("e5m2", "float8_e5m2", 8, "float", "unsigned char", "unsigned char"),
+    *(_E5M2, "UINT8", 3, "uint8"),
+    finite=True,
+)
 f32 = DType("f32", "float32", 32, "float", "float", "float", _FLOAT, "FLOAT32", 24)
-i8 = DType("i8", "int8", 8, "int", "signed char", "signed char", _INT, None)
+i8 = DType("i8", "int8", 8, "int", "signed char", "signed char", _INT, "UINT8")
 u8 = DType("u8", "uint8", 8, "int", "unsigned char", "unsigned char", _UINT, "UINT8")
 i32 = DType("i32", "int32", 32, "int", "int", "int", _INT, "INT32")
 i64 = DType("i64", "int64", 64, "int", "long long", "long long", _INT, "INT64")
 boolean = DType("bool", "bool", 8, "bool", "bool", "bool", _BOOL, None)
 
 DTYPES: dict[str, DType] = {
-    d.name: d for d in (bf16, f16, e4m3, f32, i8, u8, i32, i64, boolean)
+    d.name: d for d in (bf16, f16, e4m3, e5m2, f32, i8, u8, i32, i64, boolean)
 }
 """All element types by name."""
 

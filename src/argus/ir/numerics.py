@@ -3,6 +3,7 @@
     type        computed in   sums and products   what does not fit
     bf16, f16   f32           f32                 rounds to nearest even, then infinity
     e4m3        f32           f32                 rounds to nearest even, then 448
+    e5m2        f32           f32                 rounds to nearest even, then 57344
     f32         f32           f32                 infinity
     i8, u8      i32           i32                 wraps
     i32         i32           i32                 wraps

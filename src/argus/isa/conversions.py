@@ -97,7 +97,7 @@ def _conversions(dtype: str) -> tuple[Instruction, ...]:
 
 
 def _byte_conversions(dtype: str) -> tuple[Instruction, ...]:
-    """A float of 8 bits that has no infinities to f32 and back."""
+    """A float of 8 bits whose conversions make no infinities to f32 and back."""
     narrow, widen = encoding(dtype)
     narrow_text = computed(
         f"unsigned char {narrow}(float x)",
@@ -158,5 +158,6 @@ def records() -> tuple[Instruction, ...]:
         *_conversions("bf16"),
         *_conversions("f16"),
         *_byte_conversions("e4m3"),
+        *_byte_conversions("e5m2"),
         *_wholes(),
     )

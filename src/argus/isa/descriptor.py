@@ -1,8 +1,8 @@
 """Which bytes of shared memory a wgmma matrix descriptor names.
 
-An operand is `rows` (64 of A, N of B) by 16 elements along K. The canonical layouts of
-the PTX ISA ("Shared Memory Matrix Layout", "Strides"), in bytes, for 16-bit elements,
-with S the swizzle and row r, column k of the operand:
+An operand is `rows` (64 of A, N of B) by 32 bytes along K. The canonical layouts of
+the PTX ISA ("Shared Memory Matrix Layout", "Strides"), in bytes, said for 16-bit
+elements, with S the swizzle and row r, column k of the operand:
 
     K-major,  S = 0     r%8*16 + r/8*stride + k%8*2 + k/8*leading
     K-major,  S > 0     r%8*S  + r/8*stride + k*2
@@ -45,7 +45,7 @@ def linear_offset(
     stride: int,
     swizzle: int,
     mn_major: bool,
-    itemsize: int = 2,
+    itemsize: int,
 ) -> Any:
     """Byte offset of element (row, k) from the start, before the swizzle.
 
@@ -72,8 +72,8 @@ def operand_addresses(
     swizzle: int,
     mn_major: bool,
     rows: int,
-    k: int = 16,
-    itemsize: int = 2,
+    k: int,
+    itemsize: int,
 ) -> NDArray[np.int64]:
     """Byte address of each element of an operand, shape [rows, k].
 

@@ -1,13 +1,15 @@
-"""mma.sync m16n8k16: the synchronous matrix product of a warp.
+"""mma.sync m16n8: the synchronous matrix product of a warp.
 
-    D (16 x 8, f32) = D + A (16 x 16) * B (16 x 8), all in registers, bf16 or f16
+    D (16 x 8) = D + A (16 x K) * B (K x 8), all in registers, with K of 32 bytes, for
+    each type of `argus.isa.matrix`
 
 Which lane holds what: `argus.layout.mma_accumulator`, `mma_a_operand`, `mma_b_operand`.
 """
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Any
+
 from numpy.typing import NDArray
 
 from argus.isa.matrix import ELEMENTS, MatrixElement
@@ -24,12 +26,15 @@ from argus.layout import WARP_LANES
 __all__ = [
     "COLUMNS",
     "ROWS",
+    "WORD",
     "apply",
     "function_name",
     "records",
     "registers",
 ]
 
+WORD = 4
+"""Bytes of a register of an operand."""
 ROWS = 16
 """M of one instruction."""
 COLUMNS = 8
@@ -49,27 +54,29 @@ def registers(of: MatrixElement) -> tuple[int, int, int]:
 
 
 def apply(
-    a: NDArray[np.float32], b: NDArray[np.float32], acc: NDArray[np.float32]
-) -> NDArray[np.float32]:
-    """Acc + a @ b.T in f32: `a` [16, 16], `b` [8, 16] (as n, k), `acc` [16, 8].
+    of: MatrixElement, a: NDArray[Any], b: NDArray[Any], acc: NDArray[Any]
+) -> NDArray[Any]:
+    """Acc + a @ b.T: `a` [16, K], `b` [8, K] (as n, k), `acc` [16, 8].
 
-    Order and intermediate precision of the sum are not specified (PTX ISA, mma), so
-    results agree to f32 rounding of the sum of magnitudes, not bit for bit.
+    Order and intermediate precision of sums of floats are not specified (PTX ISA, mma),
+    so results agree to the rounding of the sum of magnitudes, not bit for bit; whole
+    numbers are exact, and wrap.
     """
-    product: NDArray[np.float32] = np.matmul(a, b.T, dtype=np.float32)
-    return acc + product
+    return acc + of.product(a, b)
 
 
 def _record(of: MatrixElement) -> Instruction:
     shape = f"m{ROWS}n{COLUMNS}k{of.depth}"
-    name = f"mma.sync.aligned.{shape}.row.col.f32.{of.ptx}.{of.ptx}.f32"
+    real = of.accumulator.is_float
+    sums, ctype, constraint = ("f32", "float", "f") if real else ("s32", "int", "r")
+    name = f"mma.sync.aligned.{shape}.row.col.{sums}.{of.ptx}.{of.ptx}.{sums}"
     function = function_name(of)
     body = asm(
         [
             name,
             "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};",
         ],
-        outputs=[f'"+f"(d[{i}])' for i in range(4)],
+        outputs=[f'"+{constraint}"(d[{i}])' for i in range(4)],
         inputs=[f'"r"(a[{i}])' for i in range(4)] + ['"r"(b[0])', '"r"(b[1])'],
         volatile=False,
         memory=False,
@@ -77,10 +84,10 @@ def _record(of: MatrixElement) -> Instruction:
     return Instruction(
         name=name,
         family="mma",
-        targets=ALL_TARGETS,
+        targets=of.targets,
         scope="warp",
         function=function,
-        cuda=device(f"void {function}(float* d, u32 const* a, u32 const* b)", body),
+        cuda=device(f"void {function}({ctype}* d, u32 const* a, u32 const* b)", body),
         effects=Effects(("d", "a", "b"), ("d",)),
         cost=InstructionCost(flops=2 * ROWS * COLUMNS * of.depth),
         source="PTX ISA, Warp Level Matrix Multiply-Accumulate Instructions: mma",
@@ -91,6 +98,35 @@ def _record(of: MatrixElement) -> Instruction:
     )
 
 
+def _words() -> Instruction:
+    """Elements that are held one in a register, as the words of an operand."""
+    byte = " |\n         ".join(
+        f"(u32)(unsigned char)v[4 * i + {j}]" + (f" << {8 * j}" if j else "")
+        for j in range(WORD)
+    )
+    forms = (
+        ("unsigned char", byte), ("signed char", byte), ("float", "__float_as_uint(v[i])")
+    )  # fmt: skip
+    return Instruction(
+        name="(none: bytes of a register)",
+        family="mma",
+        targets=ALL_TARGETS,
+        scope="thread",
+        function="argus_words",
+        cuda="".join(
+            device(
+                f"void argus_words(u32* w, {kind} const* v)",
+                f"#pragma unroll\nfor (int i = 0; i < count; ++i)\n  w[i] = {value};",
+                "template <int count>",
+            )
+            for kind, value in forms
+        ),
+        effects=Effects(("v",), ("w",)),
+        source="PTX ISA, Warp Level Matrix Multiply-Accumulate Instructions: mma",
+        constraints=Constraints(rules=("the first element in the lowest bits",)),
+    )
+
+
 def records() -> tuple[Instruction, ...]:
     """All records of this family."""
-    return tuple(map(_record, ELEMENTS))
+    return (_words(), *map(_record, ELEMENTS))

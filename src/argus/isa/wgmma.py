@@ -1,9 +1,9 @@
 """wgmma: the asynchronous matrix product of a warpgroup (Hopper).
 
-    D (64 x N, f32, registers) = A (64 x 16) * B (16 x N) + (scale_d ? D : 0)
+    D (64 x N, registers) = A (64 x K) * B (K x N) + (scale_d ? D : 0)
 
-for N = 8, 16, ..., 256, in bf16 or f16. B is in shared memory, A there ("ss") or in
-registers ("rs"). This file has the device functions and what they mean on arrays; which
+for N = 8, 16, ..., 256, with K of 32 bytes, for each type of `argus.isa.matrix`. B is
+in shared memory, A there ("ss") or in registers ("rs"). This file has the device functions and what they mean on arrays; which
 bytes a matrix descriptor names is in `descriptor.py`; which thread holds which element
 of D and of A in registers is `argus.layout.wgmma_accumulator` and `wgmma_a_operand`.
 
@@ -16,6 +16,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +32,7 @@ from argus.layout import WARP_LANES, WGMMA_MAX_N
 __all__ = [
     "COLUMNS",
     "DTYPES",
+    "columns",
     "ROWS",
     "THREADS",
     "apply",
@@ -45,6 +48,8 @@ ROWS = 64
 """M of one instruction."""
 COLUMNS = range(8, WGMMA_MAX_N + 1, 8)
 """Every N of one instruction (PTX ISA, wgmma.mma_async, "Matrix Shape")."""
+_WIDE = 32
+"""From here on N of whole numbers is a multiple of 16 (the same table)."""
 THREADS = WARPGROUP * WARP_LANES
 """Threads of the warpgroup that executes it together."""
 DTYPES = tuple(e.dtype.name for e in ELEMENTS)
@@ -67,6 +72,12 @@ def function_name(n: int, dtype: str, a_in_registers: bool, ta: int, tb: int) ->
     return f"argus_wgmma_m{ROWS}n{n}k{depth}_{dtype}_{operands}"
 
 
+def columns(of: MatrixElement) -> tuple[int, ...]:
+    """Every N of one instruction with this element type."""
+    whole = of.dtype.kind == "int"
+    return tuple(n for n in COLUMNS if not whole or n < _WIDE or n % 16 == 0)
+
+
 def violations(
     m: int, n: int, k: int, of: MatrixElement, warpgroups: int = 1
 ) -> list[str]:
@@ -86,11 +97,12 @@ def violations(
 
 def forms() -> Iterator[str]:
     """Device functions of all matrix products."""
-    for dtype in DTYPES:
-        for n in COLUMNS:
-            for tb in (0, 1):
+    for of in ELEMENTS:
+        dtype, majors = of.dtype.name, (0, 1) if of.mn_major else (0,)
+        for n in columns(of):
+            for tb in majors:
                 yield function_name(n, dtype, True, 0, tb)
-                for ta in (0, 1):
+                for ta in majors:
                     yield function_name(n, dtype, False, ta, tb)
 
 
@@ -100,11 +112,14 @@ def record(function: str) -> Instruction | None:
     if match is None:
         return None
     n, of = int(match["n"]), _BY_NAME.get(match["dtype"])
-    if n not in COLUMNS or of is None or int(match["k"]) != of.depth:
+    if of is None or n not in columns(of) or int(match["k"]) != of.depth:
         return None
     ta, tb = match["ta"], match["tb"]
+    if "1" in (ta, tb) and not of.mn_major:
+        return None
     shape = f"m{ROWS}n{n}k{of.depth}"
-    name = f"wgmma.mma_async.sync.aligned.{shape}.f32.{of.ptx}.{of.ptx}"
+    sums = _SUMS[of.accumulator.name]
+    name = f"wgmma.mma_async.sync.aligned.{shape}.{sums.ptx}.{of.ptx}.{of.ptx}"
     k_bytes = of.depth * of.dtype.bytes
     b_bytes = n * k_bytes
     a_bytes = 0 if ta is None else ROWS * k_bytes
@@ -121,7 +136,7 @@ def record(function: str) -> Instruction | None:
         targets=HOPPER,
         scope="warpgroup",
         function=function,
-        cuda=_text(function, name, n, ta, tb),
+        cuda=_text(function, name, n, of, ta, tb),
         effects=Effects(reads, ("d",), "async", "wgmma_group"),
         constraints=Constraints(
             alignment=(("desc_b", 16),) + ((("desc_a", 16),) if ta else ()),
@@ -133,7 +148,25 @@ def record(function: str) -> Instruction | None:
     )
 
 
-def _text(function: str, name: str, n: int, ta: str | None, tb: str) -> str:
+@dataclass(frozen=True, slots=True)
+class _Sums:
+    """How the accumulator is spelled in opcodes, C++ and constraints of operands."""
+
+    ptx: str
+    ctype: str
+    constraint: str
+
+
+_SUMS = {"f32": _Sums("f32", "float", "f"), "i32": _Sums("s32", "int", "r")}
+
+
+def _text(
+    function: str, name: str, n: int, of: MatrixElement, ta: str | None, tb: str
+) -> str:
+    sums = _SUMS[of.accumulator.name]
+    # Signs of floats, and the majors of types that have both.
+    signs = ", 1, 1" if of.dtype.is_float else ""
+    left, right = (f", {ta}" if of.mn_major else "", f", {tb}" if of.mn_major else "")
     count = n // 2
     registers = joined([f"%{i}" for i in range(count)], "@", 72).split("\n@")
     registers[0] = "{" + registers[0]
@@ -141,14 +174,17 @@ def _text(function: str, name: str, n: int, ta: str | None, tb: str) -> str:
     if ta is None:
         a_registers = ", ".join(f"%{count + i}" for i in range(4))
         b, predicate = count + 4, count + 5
-        operands = f"{{{a_registers}}}, %{b}, p, 1, 1, {tb};"
+        operands = f"{{{a_registers}}}, %{b}, p{signs}{right};"
         a_inputs = [f'"r"(a[{i}])' for i in range(4)]
-        signature = f"void {function}(float* d, u32 const* a, u64 desc_b, int scale_d)"
+        a_parameter = "u32 const* a"
     else:
         b, predicate = count + 1, count + 2
-        operands = f"%{count}, %{b}, p, 1, 1, {ta}, {tb};"
+        operands = f"%{count}, %{b}, p{signs}{left}{right};"
         a_inputs = ['"l"(desc_a)']
-        signature = f"void {function}(float* d, u64 desc_a, u64 desc_b, int scale_d)"
+        a_parameter = "u64 desc_a"
+    signature = (
+        f"void {function}({sums.ctype}* d, {a_parameter}, u64 desc_b, int scale_d)"
+    )
     body = asm(
         [
             ".reg .pred p;",
@@ -157,7 +193,7 @@ def _text(function: str, name: str, n: int, ta: str | None, tb: str) -> str:
             *registers,
             operands,
         ],
-        outputs=[f'"+f"(d[{i}])' for i in range(count)],
+        outputs=[f'"+{sums.constraint}"(d[{i}])' for i in range(count)],
         inputs=[*a_inputs, '"l"(desc_b)', '"r"(scale_d)'],
         # Registers only: the shared operands are ordered by fences and barriers.
         memory=False,
@@ -166,16 +202,16 @@ def _text(function: str, name: str, n: int, ta: str | None, tb: str) -> str:
 
 
 def apply(
-    a: NDArray[np.float32], b: NDArray[np.float32], acc: NDArray[np.float32] | None
-) -> NDArray[np.float32]:
-    """What one instruction computes: acc + a @ b.T, shape [64, N], in f32.
+    of: MatrixElement, a: NDArray[Any], b: NDArray[Any], acc: NDArray[Any] | None
+) -> NDArray[Any]:
+    """What one instruction computes: acc + a @ b.T, shape [64, N].
 
-    `a` [64, 16] and `b` [N, 16] hold the 16-bit values widened to f32; `acc` None is
-    scale_d = 0. The hardware sums the 16 products in an order and precision that is not
-    specified (PTX ISA, wgmma.mma_async: "at least single precision" products), so
-    results agree to f32 rounding of the sum of magnitudes, not bit for bit.
+    `a` [64, K] and `b` [N, K] hold the numbers of the elements; `acc` None is
+    scale_d = 0. The hardware sums the products of floats in an order and precision that
+    is not specified (PTX ISA, wgmma.mma_async), so results agree to the rounding of the
+    sum of magnitudes, not bit for bit; whole numbers are exact, and wrap.
     """
-    product: NDArray[np.float32] = np.matmul(a, b.T, dtype=np.float32)
+    product = of.product(a, b)
     return product if acc is None else acc + product
 
 
@@ -247,7 +283,10 @@ def _tie() -> Instruction:
         targets=HOPPER,
         scope="thread",
         function="argus_wgmma_tie",
-        cuda=_tie_text("float", "f") + _tie_text("u32", "r"),
+        cuda="".join(
+            _tie_text(kind, constraint)
+            for kind, constraint in (("float", "f"), ("u32", "r"), ("int", "r"))
+        ),
         effects=Effects(("d",), ("d",)),
         source=_SECTION + "wgmma.wait_group",
         constraints=Constraints(

@@ -2,13 +2,14 @@
 
 Every constructor covers a whole tile: one instruction's fragment, repeated over the
 tile in registers and spread over the warps or warpgroups. A register here is one
-element; two consecutive 16-bit elements share a 32-bit register, the lower index in the
-lower half.
+element; consecutive elements that fit one 32-bit register share it, the lower index in
+the lower bits. Operands are said for 16-bit elements and hold for others by their
+registers: where two elements of 16 bits are, four of 8 bits or one of 32 are.
 
 Sources: PTX ISA, "Asynchronous Warpgroup Level Matrix Multiply-Accumulate Operation
-using wgmma.mma_async instruction" (register fragments of .m64nNk16), and "Warp Level
-Matrix Multiply-Accumulate Instructions" ("Matrix Fragments for mma.m16n8k16 with
-floating point type"). In the terms used there, groupID = laneid / 4 and
+using wgmma.mma_async instruction" (register fragments of .m64nNk16, .m64nNk8 and
+.m64nNk32), and "Warp Level Matrix Multiply-Accumulate Instructions" ("Matrix Fragments
+for mma.m16n8k16 with floating point type", .m16n8k8, .m16n8k32). In the terms used there, groupID = laneid / 4 and
 threadID_in_group = laneid % 4.
 
 Shared-memory operands are not here: they have no threads, only addresses.
@@ -83,8 +84,8 @@ def wgmma_accumulator(
     )
 
 
-def wgmma_a_operand(m: int, k: int, warpgroups: int = 1) -> Fragment:
-    """Matrix A (m, k) of wgmma.mma_async m64nNk16, 16-bit, taken from registers.
+def wgmma_a_operand(m: int, k: int, warpgroups: int = 1, itemsize: int = 2) -> Fragment:
+    """Matrix A (m, k) of wgmma.mma_async, taken from registers; here m64nNk16.
 
     Thread t of a warpgroup and register i of one atom of (64, 16) hold
 
@@ -93,19 +94,21 @@ def wgmma_a_operand(m: int, k: int, warpgroups: int = 1) -> Fragment:
     (PTX ISA, register fragment of matrix A of .m64nNk16: rows groupID for i = 0, 1, 4,
     5 and groupID + 8 for the others). Registers run over the atoms along k, then along
     m. `wgmma_accumulator(m, k, warpgroups)` is the same function: after a cast, the
-    result of one matrix product is the A operand of the next, in place.
+    result of one matrix product is the A operand of the next, in place. Elements of
+    `itemsize` bytes (1, 2, 4).
 
-    Raises ValueError when m is no multiple of 64*warpgroups or k no multiple of 16.
+    Raises ValueError when m is no multiple of 64*warpgroups or k none of a step's 32
+    bytes.
     """
-    _require_multiple("depth of a wgmma tile", k, 16)
+    e = _per_register("depth of a wgmma tile", k, itemsize)
     return Fragment(
         (m, k),
-        _wgmma_threads(m, warpgroups),
+        _wgmma_threads(m, warpgroups, e),
         (
-            Mode(2, 1, 1),
+            Mode(e, 1, 1),
             Mode(2, 0, 8),
-            Mode(2, 1, 8),
-            Mode(k // 16, 1, 16),
+            Mode(2, 1, 4 * e),
+            Mode(k // (8 * e), 1, 8 * e),
             Mode(m // (64 * warpgroups), 0, 64),
         ),
     )
@@ -140,59 +143,65 @@ def mma_accumulator(m: int, n: int, warps_m: int = 1, warps_n: int = 1) -> Fragm
     )
 
 
-def mma_a_operand(m: int, k: int, warps_m: int = 1, warps_n: int = 1) -> Fragment:
-    """Matrix A (m, k) of mma.sync m16n8k16, 16-bit; copies in all warps along n.
+def mma_a_operand(
+    m: int, k: int, warps_m: int = 1, warps_n: int = 1, itemsize: int = 2
+) -> Fragment:
+    """Matrix A (m, k) of mma.sync, here m16n8k16; copies in all warps along n.
 
     Lane l and register i of one atom of (16, 16) hold row l/4 + 8*(i/2%2), column
     2*(l%4) + i%2 + 8*(i/4) (PTX ISA, "Matrix Fragments for mma.m16n8k16", A).
-    Registers run over the atoms along k, then along m. Warps as in `mma_accumulator`.
+    Registers run over the atoms along k, then along m. Warps as in `mma_accumulator`,
+    elements of `itemsize` bytes (1, 2, 4).
 
-    Raises ValueError when m is no multiple of 16*warps_m or k none of 16.
+    Raises ValueError when m is no multiple of 16*warps_m or k none of a step's 32
+    bytes.
     """
     _require_multiple("rows of an mma tile", m, 16 * warps_m)
-    _require_multiple("depth of an mma tile", k, 16)
+    e = _per_register("depth of an mma tile", k, itemsize)
     return Fragment(
         (m, k),
         (
-            Mode(4, 1, 2),
+            Mode(4, 1, e),
             Mode(8, 0, 1),
             Mode(warps_m, 0, m // warps_m),
             Mode(warps_n),
         ),
         (
-            Mode(2, 1, 1),
+            Mode(e, 1, 1),
             Mode(2, 0, 8),
-            Mode(2, 1, 8),
-            Mode(k // 16, 1, 16),
+            Mode(2, 1, 4 * e),
+            Mode(k // (8 * e), 1, 8 * e),
             Mode(m // (16 * warps_m), 0, 16),
         ),
     )
 
 
-def mma_b_operand(n: int, k: int, warps_m: int = 1, warps_n: int = 1) -> Fragment:
-    """Matrix B of mma.sync m16n8k16, 16-bit, as a tile (n, k); copies along m.
+def mma_b_operand(
+    n: int, k: int, warps_m: int = 1, warps_n: int = 1, itemsize: int = 2
+) -> Fragment:
+    """Matrix B of mma.sync, here m16n8k16, as a tile (n, k); copies along m.
 
     Lane l and register i of one atom hold n = l/4, k = 2*(l%4) + i%2 + 8*(i/2)
     (PTX ISA, "Matrix Fragments for mma.m16n8k16", B, where k is the row and n the
     column). Registers run over the atoms along k, then along n. Warps as in
-    `mma_accumulator`.
+    `mma_accumulator`, elements of `itemsize` bytes (1, 2, 4).
 
-    Raises ValueError when n is no multiple of 8*warps_n or k none of 16.
+    Raises ValueError when n is no multiple of 8*warps_n or k none of a step's 32 bytes.
     """
     _require_multiple("columns of an mma tile", n, 8 * warps_n)
-    _require_multiple("depth of an mma tile", k, 16)
+    e = _per_register("depth of an mma tile", k, itemsize)
     return Fragment(
         (n, k),
         (
-            Mode(4, 1, 2),
+            Mode(4, 1, e),
             Mode(8, 0, 1),
             Mode(warps_m),
             Mode(warps_n, 0, n // warps_n),
         ),
         (
-            Mode(2, 1, 1),
-            Mode(2, 1, 8),
-            Mode(k // 16, 1, 16),
+            Mode(e, 1, 1),
+            Mode(2, 1, 4 * e),
+            Mode(k // (8 * e), 1, 8 * e),
             Mode(n // (8 * warps_n), 0, 8),
         ),
     )
@@ -251,11 +260,19 @@ def row_major_default(
     return blocked(shape, threads, fitting)
 
 
-def _wgmma_threads(m: int, warpgroups: int) -> tuple[Mode, ...]:
+def _per_register(what: str, k: int, itemsize: int) -> int:
+    """Elements of a 32-bit register, of which a step along k has 8."""
+    if itemsize not in (1, 2, 4):
+        raise ValueError(f"elements of {itemsize} bytes")
+    _require_multiple(what, k, 32 // itemsize)
+    return 4 // itemsize
+
+
+def _wgmma_threads(m: int, warpgroups: int, e: int = 2) -> tuple[Mode, ...]:
     """Lanes, warps and warpgroups; warp i of a group has rows 16*i of each atom."""
     _require_multiple("rows of a wgmma tile", m, 64 * warpgroups)
     return (
-        Mode(4, 1, 2),
+        Mode(4, 1, e),
         Mode(8, 0, 1),
         Mode(4, 0, 16),
         Mode(warpgroups, 0, m // warpgroups),

@@ -76,6 +76,8 @@ def matrix_operand(
             0 if shared else per_group * swizzle,
         )
     if view.axes[mn_axis] == inner and view.axes[k_axis] == row_axis:
+        if not of.mn_major:
+            return f"of {of.dtype}, K has to run along the rows of the buffer"
         if not divides(facts, width, column_origin):
             return f"its first column is not known to be a multiple of {width}"
         if (rows % width and atoms > 1) or (per_group % width and warpgroups > 1):

@@ -50,8 +50,9 @@ def _select(program: Program, group: Group, dot: o.Dot) -> list[o.AnyOp] | None:
             f"no matrix instruction multiplies {dot.a.dtype} by {dot.b.dtype}",
             help=f"cast both operands to {element_names()}",
         )
+    target = program.target.name
     if dot.instruction == "mma":
-        return _mma(dot, of, group, "it is not asked for")
+        return _mma(dot, of, group, target, "it is not asked for")
     reason = _try_wgmma(program, group, dot, of)
     if reason is None:
         return None
@@ -62,7 +63,7 @@ def _select(program: Program, group: Group, dot: o.Dot) -> list[o.AnyOp] | None:
             f"wgmma cannot do this product: {reason.text}",
             help="`ag.dot` without `inst_n=` takes the instruction that fits",
         )
-    return _mma(dot, of, group, reason.text)
+    return _mma(dot, of, group, target, reason.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +91,7 @@ def _try_wgmma(
     if broken:
         return _Refusal("AG0604", broken[0])
     facts = program.facts
-    inst_n = _instruction_columns(n, dot.b, dot.inst_n)
+    inst_n = _instruction_columns(n, dot.b, of, dot.inst_n)
     if inst_n is None:
         asked = "" if dot.inst_n is None else f" of {dot.inst_n} columns"
         return _Refusal(
@@ -124,7 +125,9 @@ def _try_wgmma(
     return None
 
 
-def _instruction_columns(n: int, b: SharedView, asked: int | None) -> int | None:
+def _instruction_columns(
+    n: int, b: SharedView, of: MatrixElement, asked: int | None
+) -> int | None:
     """The instruction asked for, or the widest that divides n; None where none fits.
 
     An instruction fills whole panels of an MN-major B.
@@ -134,7 +137,7 @@ def _instruction_columns(n: int, b: SharedView, asked: int | None) -> int | None
     unit = descriptor.ROWS
     if layout is not None and layout.swizzle and b.axes[1] == inner:
         unit = min(layout.swizzle // b.dtype.bytes, n)
-    widths = wgmma.COLUMNS if asked is None else (asked,)
+    widths = [w for w in wgmma.columns(of) if asked in (None, w)]
     fits = [w for w in widths if n % w == 0 and (w % unit == 0 or w == n)]
     return max(fits, default=None)
 
@@ -154,7 +157,9 @@ def warp_grid(m: int, n: int, warps: int) -> tuple[int, int] | None:
     return min(fits, key=lambda g: (m // g[0] + n // g[1], g[1]), default=None)
 
 
-def _mma(dot: o.Dot, of: MatrixElement, group: Group, reason: str) -> list[o.AnyOp]:
+def _mma(
+    dot: o.Dot, of: MatrixElement, group: Group, target: str, reason: str
+) -> list[o.AnyOp]:
     m, n = dot.result.shape
     k = dot.a.shape[1]
     grid = warp_grid(m, n, group.warps)
@@ -171,10 +176,17 @@ def _mma(dot: o.Dot, of: MatrixElement, group: Group, reason: str) -> list[o.Any
                 f"{mma.COLUMNS}, and a depth that is a multiple of {of.depth}",
             ],
         )
+    if not registry.supports(mma.function_name(of), target):
+        raise fail(
+            "AG0602",
+            dot.span,
+            f"{target} has no matrix instruction that multiplies {of.dtype}",
+            notes=[f"wgmma: {reason}"],
+        )
     rows, columns = grid
     before: list[o.AnyOp] = []
-    a_layout = mma_a_operand(m, k, rows, columns)
-    b_layout = mma_b_operand(n, k, rows, columns).permute((1, 0))
+    a_layout = mma_a_operand(m, k, rows, columns, of.dtype.bytes)
+    b_layout = mma_b_operand(n, k, rows, columns, of.dtype.bytes).permute((1, 0))
     for side, layout in (("a", a_layout), ("b", b_layout)):
         operand = getattr(dot, side)
         if isinstance(operand, SharedView):
@@ -222,16 +234,18 @@ def accumulator_layout(dot: o.Dot, group: Group) -> Fragment:
 def operand_layouts(dot: o.Dot, group: Group) -> list[tuple[str, o.Tile, Fragment]]:
     """Layouts that the dot's register operands must have: (field, tile, layout)."""
     m, n = dot.result.shape
-    k = dot.a.shape[1]
+    k, itemsize = dot.a.shape[1], dot.a.dtype.bytes
     found: list[tuple[str, o.Tile, Fragment]] = []
     if isinstance(dot.plan, WgmmaPlan):
         if isinstance(dot.a, o.Tile):
-            found.append(("a", dot.a, wgmma_a_operand(m, k, group.warpgroups)))
+            layout = wgmma_a_operand(m, k, group.warpgroups, itemsize)
+            found.append(("a", dot.a, layout))
         return found
     grid = warp_grid(m, n, group.warps)
     assert grid is not None
     if isinstance(dot.a, o.Tile):
-        found.append(("a", dot.a, mma_a_operand(m, k, *grid)))
+        found.append(("a", dot.a, mma_a_operand(m, k, *grid, itemsize)))
     if isinstance(dot.b, o.Tile):
-        found.append(("b", dot.b, mma_b_operand(n, k, *grid).permute((1, 0))))
+        layout = mma_b_operand(n, k, *grid, itemsize).permute((1, 0))
+        found.append(("b", dot.b, layout))
     return found

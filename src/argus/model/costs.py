@@ -237,17 +237,19 @@ def product(op: o.Dot, warps: int, groups: int, hardware: Hardware) -> ProductSt
     """A dot of one of ``groups`` thread groups of a role of ``warps`` warps."""
     plan = op.plan
     over = effects_of(op).completes
+    # All types take the same bytes per cycle; the rate is of 16 bits.
+    rate = hardware.tensor_flops * 2 / op.b.dtype.bytes
     match plan:
         case WgmmaPlan():
             record = registry.lookup(plan.instruction)
             count = plan.m_atoms * plan.n_atoms * plan.k_steps * warps / 4 / groups
-            tensor = count * record.cost.flops / hardware.tensor_flops
+            tensor = count * record.cost.flops / rate
             waves = count * record.cost.bytes / hardware.shared_bytes
             return ProductStep(tensor, waves, 4.0 * count, over, count)
         case MmaPlan():
             record = registry.lookup(plan.instruction)
             count = len(plan.steps) * warps / groups
-            tensor = count * record.cost.flops / hardware.tensor_flops
+            tensor = count * record.cost.flops / rate
             return ProductStep(tensor, 0.0, count, over, count)
         case None:
             raise ValueError("a dot without a plan: the program is not placed")

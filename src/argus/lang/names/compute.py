@@ -76,10 +76,12 @@ def dot(
     acc: Tile | None = None,
     *,
     inst_n: int | None = None,
+    precision: str | None = None,
 ) -> Tile:
-    """`acc + a @ b` in f32: contracts the last axis of `a` with the first of `b`.
+    """`acc + a @ b`: contracts the last axis of `a` with the first of `b`.
 
-    `inst_n` chooses the N of the wgmma instruction.
+    The result is f32, of whole numbers i32. `inst_n` chooses the N of the wgmma
+    instruction. f32 is multiplied as `precision="tf32"` only: 11 bits.
     """
     raise outside("dot")
 

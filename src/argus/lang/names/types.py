@@ -18,6 +18,7 @@ __all__ = [
     "bf16",
     "boolean",
     "e4m3",
+    "e5m2",
     "f16",
     "f32",
     "i8",
@@ -96,6 +97,7 @@ class Inline:
 bf16 = ElementType(ir.bf16)
 f16 = ElementType(ir.f16)
 e4m3 = ElementType(ir.e4m3)
+e5m2 = ElementType(ir.e5m2)
 f32 = ElementType(ir.f32)
 i8 = ElementType(ir.i8)
 u8 = ElementType(ir.u8)

@@ -29,13 +29,12 @@ from argus.ir.placement import MatrixOperand, TmaPlan, VectorPlan
 from argus.isa.boxes import box_offsets
 from argus.isa.descriptor import operand_addresses
 from argus.isa.effects import EffectsTable
+from argus.isa.matrix import MatrixElement, element
 from argus.verify.order.scalars import Scalars
 
 __all__ = ["Footprint", "Footprints", "OutOfModel", "Pairs"]
 
 Pairs = tuple[tuple[int, int], ...]
-_K = 16
-"""Elements along K of one wgmma with 16-bit operands."""
 
 
 class OutOfModel(Exception):  # noqa: N818 - an outcome, not a mistake
@@ -150,7 +149,10 @@ class Footprints:
         found = self._made.get(key)
         if found is None:
             starts = descriptor_starts(operand, view, env, warpgroups)
-            units = [_operand(operand, group, rows) for group in starts]
+            of = element(view.dtype)
+            if of is None:
+                raise OutOfModel(f"a product of {view.dtype}")
+            units = [_operand(operand, group, rows, of) for group in starts]
             found = self._made[key] = self._of(np.stack(units), view.dtype.bytes)
         return found
 
@@ -175,15 +177,19 @@ class Footprints:
         return Footprint(low, high, tuple(masks), whole << low)
 
 
-def _operand(operand: MatrixOperand, starts: Ints, rows: int) -> Ints:
+def _operand(
+    operand: MatrixOperand, starts: Ints, rows: int, of: MatrixElement
+) -> Ints:
     """Addresses of one warpgroup's operand, all atoms and steps."""
     base = int(starts.min()) // 1024 * 1024
     inside = tuple(int(s) - base for s in starts.reshape(-1))
-    return _relative(operand, inside, rows) + base
+    return _relative(operand, inside, rows, of) + base
 
 
 @lru_cache(maxsize=512)
-def _relative(operand: MatrixOperand, starts: tuple[int, ...], rows: int) -> Ints:
+def _relative(
+    operand: MatrixOperand, starts: tuple[int, ...], rows: int, of: MatrixElement
+) -> Ints:
     parts: list[Ints] = []
     for start in starts:
         try:
@@ -194,7 +200,8 @@ def _relative(operand: MatrixOperand, starts: tuple[int, ...], rows: int) -> Int
                 operand.swizzle,
                 operand.mn_major,
                 rows,
-                _K,
+                of.depth,
+                of.dtype.bytes,
             )
         except ValueError as error:
             raise OutOfModel(f"a matrix descriptor: {error}") from error

@@ -160,10 +160,8 @@ def _from_shared(
 
 def _from_registers(tile: o.Tile, plan: WgmmaPlan, depth: int, groups: int) -> Ints:
     """The same of an operand A in registers."""
-    if depth * tile.dtype.bytes != 32 or tile.dtype.bytes != 2:
-        raise _UnshownError(f"A of {tile.dtype} in registers")
     layout = _layout(tile)
-    atom = wgmma_a_operand(wgmma.ROWS, depth)
+    atom = wgmma_a_operand(wgmma.ROWS, depth, 1, tile.dtype.bytes)
     table, held = atom.table(), layout.table().astype(np.int64)
     _need(layout.num_threads == groups * wgmma.THREADS, "A is held by other threads")
     held = held.reshape(groups, wgmma.THREADS, layout.num_regs, layout.rank)
@@ -184,16 +182,16 @@ def _mma(op: o.Dot, plan: MmaPlan) -> None:
     if isinstance(op.a, SharedView) or isinstance(op.b, SharedView):
         raise _UnshownError("an mma.sync with an operand in shared memory")
     layout, depth = _layout(op.result), _depth(op)
-    if op.b.dtype.bytes != 2:
-        raise _UnshownError(f"fragments of mma.sync of {op.b.dtype}")
+    itemsize = op.b.dtype.bytes
     size = mma_accumulator(mma.ROWS, mma.COLUMNS).num_regs
     firsts = sorted({step.acc for step in plan.steps})
     whole = list(range(0, layout.num_regs, size))
     _need(firsts == whole, "the steps do not add to each accumulator")
     steps = np.array([(s.acc, s.a, s.b) for s in plan.steps])
     acc = _matrices(op.result, steps[:, 0], mma_accumulator(mma.ROWS, mma.COLUMNS))
-    a = _matrices(op.a, steps[:, 1], mma_a_operand(mma.ROWS, depth))
-    b = _matrices(op.b, steps[:, 2], mma_b_operand(mma.COLUMNS, depth))
+    a = _matrices(op.a, steps[:, 1], mma_a_operand(mma.ROWS, depth, 1, 1, itemsize))
+    fragment = mma_b_operand(mma.COLUMNS, depth, 1, 1, itemsize)
+    b = _matrices(op.b, steps[:, 2], fragment)
     rows = (a[..., 0] == acc[..., :1, 0]).all()
     _need(rows and (acc[..., 0] == acc[..., :1, 0]).all(), "A is of other rows")
     # B is read as [n, k] and its tile is (K, N).

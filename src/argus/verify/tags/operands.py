@@ -27,10 +27,7 @@ from argus.verify.tags.state import WalkState
 from argus.verify.tags.values import AbstractValue, Ints, moved
 from argus.verify.verdict import Verdict
 
-__all__ = ["K", "mma_matrices", "read_stage", "wgmma_registers", "wgmma_shared"]
-
-K = 16
-"""Depth of wgmma and mma.sync with 16-bit elements."""
+__all__ = ["mma_matrices", "read_stage", "wgmma_registers", "wgmma_shared"]
 
 
 def wgmma_shared(
@@ -39,9 +36,13 @@ def wgmma_shared(
     operand: MatrixOperand,
     view: SharedView,
     rows: int,
+    depth: int,
     warpgroups: int,
 ) -> AbstractValue | None:
-    """A shared operand as [warpgroups, rows of all atoms, k]; None: reported."""
+    """A shared operand as [warpgroups, rows of all atoms, k]; None: reported.
+
+    An instruction reads ``rows`` by ``depth`` elements.
+    """
     flat = at_stage_zero(view)
     if flat is None:
         state.report(
@@ -54,7 +55,7 @@ def wgmma_shared(
     groups = warpgroups if operand.warpgroup_stride else 1
     origin = tuple(int(evaluate(x, {})) for x in flat.origin)
     key = (flat.axes, origin, flat.shape, flat.dims)
-    broken, offsets = _addresses(operand, flat.alloc, key, rows, groups)
+    broken, offsets = _addresses(operand, flat.alloc, key, rows, depth, groups)
     outcome = Agreement(Verdict.PROVED, "enumeration")
     if broken:
         outcome = Agreement(
@@ -191,7 +192,12 @@ _Key = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[str | None
 
 @lru_cache(maxsize=256)
 def _addresses(
-    operand: MatrixOperand, alloc: SharedAlloc, key: _Key, rows: int, groups: int
+    operand: MatrixOperand,
+    alloc: SharedAlloc,
+    key: _Key,
+    rows: int,
+    depth: int,
+    groups: int,
 ) -> tuple[str, Ints]:
     """What the descriptors break, and byte offsets [groups, rows of atoms, k]."""
     axes, origin, shape, dims = key
@@ -209,9 +215,10 @@ def _addresses(
         wrong = violations(start, leading, stride, swizzle)
         if wrong:
             broken.extend(wrong)
-            return np.zeros((rows, K), np.int64)
+            return np.zeros((rows, depth), np.int64)
+        major, itemsize = operand.mn_major, alloc.dtype.bytes
         return operand_addresses(
-            start, leading, stride, swizzle, operand.mn_major, rows, K
+            start, leading, stride, swizzle, major, rows, depth, itemsize
         )
 
     found = np.stack(
@@ -228,11 +235,11 @@ def _addresses(
 
 
 def wgmma_registers(
-    state: WalkState, tile: o.Tile, m_atoms: int, k_steps: int
+    state: WalkState, tile: o.Tile, m_atoms: int, depth: int
 ) -> AbstractValue:
-    """A register operand as [warpgroups, rows, k]."""
+    """A register operand as [warpgroups, rows, k], with the depth of all steps."""
     value = state.get(tile)
-    fragment = wgmma_a_operand(64 * m_atoms, K * k_steps)
+    fragment = wgmma_a_operand(64 * m_atoms, depth, 1, tile.dtype.bytes)
     table = fragment.table()
     groups = value.shape[0] // fragment.num_threads
     shape = (groups, *fragment.shape)
@@ -249,11 +256,16 @@ def wgmma_registers(
 
 
 def mma_matrices(
-    state: WalkState, tile: o.Tile, steps: tuple[MmaStep, ...], second: bool
+    state: WalkState, tile: o.Tile, steps: tuple[MmaStep, ...], depth: int, second: bool
 ) -> AbstractValue:
     """A register operand of mma.sync as [steps * warps, rows, k]."""
     value = state.get(tile)
-    fragment = mma_b_operand(8, K) if second else mma_a_operand(16, K)
+    itemsize = tile.dtype.bytes
+    fragment = (
+        mma_b_operand(8, depth, 1, 1, itemsize)
+        if second
+        else mma_a_operand(16, depth, 1, 1, itemsize)
+    )
     first = np.array([s.b if second else s.a for s in steps])
     regs = first[:, None] + np.arange(fragment.num_regs)[None, :]
     table = fragment.table()

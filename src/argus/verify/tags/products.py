@@ -17,6 +17,7 @@ import numpy as np
 from argus.ir import ops as o
 from argus.ir.memory import SharedView
 from argus.ir.placement import MmaPlan, WgmmaPlan
+from argus.isa.matrix import element
 from argus.layout import mma_accumulator, wgmma_accumulator
 from argus.verify.tags.accumulation import EXTRA, extra, is_partial, is_zero
 from argus.verify.tags.compare import (
@@ -73,13 +74,17 @@ def _wgmma(state: WalkState, op: o.Dot, plan: WgmmaPlan) -> AbstractValue:
     warpgroups = state.threads // 128
     if not isinstance(op.b, SharedView) or state.threads % 128:
         return state.vague(op.result, "a wgmma with B in registers")
-    b = wgmma_shared(state, op, plan.b, op.b, plan.inst_n, warpgroups)
+    of = element(op.b.dtype)
+    if of is None:
+        return state.vague(op.result, f"a product of {op.b.dtype}")
+    depth = of.depth
+    b = wgmma_shared(state, op, plan.b, op.b, plan.inst_n, depth, warpgroups)
     if isinstance(op.a, SharedView):
         if plan.a is None:
             return state.vague(op.result, "a plan for A in registers, which is not")
-        a = wgmma_shared(state, op, plan.a, op.a, 64, warpgroups)
+        a = wgmma_shared(state, op, plan.a, op.a, 64, depth, warpgroups)
     else:
-        a = wgmma_registers(state, op.a, plan.m_atoms, plan.k_steps)
+        a = wgmma_registers(state, op.a, plan.m_atoms, depth * plan.k_steps)
     if a is None or b is None:
         return state.vague(op.result, "an operand of the product is not known")
     fragment = wgmma_accumulator(
@@ -95,16 +100,19 @@ def _wgmma(state: WalkState, op: o.Dot, plan: WgmmaPlan) -> AbstractValue:
         spread = np.broadcast_to(x, (warpgroups, x.shape[1]))
         return spread[:, table[:, :, 1]].reshape(-1, fragment.num_regs)
 
-    depth = contracted(state, op, a, b)
-    sums = seen(state, op, a, b, depth, None)
-    return _result(state, op, a, b, depth, rows, columns, sums)
+    names = contracted(state, op, a, b)
+    sums = seen(state, op, a, b, names, None)
+    return _result(state, op, a, b, names, rows, columns, sums)
 
 
 def _mma(state: WalkState, op: o.Dot, plan: MmaPlan) -> AbstractValue:
     if isinstance(op.a, SharedView) or isinstance(op.b, SharedView):
         return state.vague(op.result, "an mma.sync with operands in shared memory")
-    a = mma_matrices(state, op.a, plan.steps, False)
-    b = mma_matrices(state, op.b, plan.steps, True)
+    of = element(op.b.dtype)
+    if of is None:
+        return state.vague(op.result, f"a product of {op.b.dtype}")
+    a = mma_matrices(state, op.a, plan.steps, of.depth, False)
+    b = mma_matrices(state, op.b, plan.steps, of.depth, True)
     fragment = mma_accumulator(16, 8)
     table = fragment.table()
     warps = state.threads // 32
@@ -125,10 +133,10 @@ def _mma(state: WalkState, op: o.Dot, plan: MmaPlan) -> AbstractValue:
                 break
         return result.reshape(shape)
 
-    depth = contracted(state, op, a, b)
-    sums = seen(state, op, a, b, depth, (first, warps))
+    names = contracted(state, op, a, b)
+    sums = seen(state, op, a, b, names, (first, warps))
     made = _result(
-        state, op, a, b, depth,
+        state, op, a, b, names,
         lambda x: place(x, 0), lambda x: place(x, 1), sums,
     )  # fmt: skip
     if clash:

@@ -7,8 +7,8 @@ from argus.ir.expr import Const, Expr, binary, select
 from argus.ir.functions import FUNCTIONS
 from argus.ir.memory import SharedView
 from argus.ir.ops import Dot, Full, Tile
-from argus.isa.matrix import ACCUMULATOR, ELEMENTS, element, element_names
-from argus.isa.wgmma import COLUMNS
+from argus.isa.matrix import ELEMENTS, MatrixElement, element, element_names
+from argus.isa.wgmma import COLUMNS, columns
 from argus.lang.frontend import coerce
 from argus.lang.frontend.broadcast import unify_dims
 from argus.lang.frontend.calls import BoundCall, Handler, builtin
@@ -153,13 +153,15 @@ def dot(call: BoundCall) -> Value:
             f"`{call.name}` multiplies {a.dtype} with {b.dtype}",
             help=f"convert one of them, for instance `.to({b.dtype})`",
         )
-    if element(a.dtype) is None:
+    of = element(a.dtype)
+    if of is None:
         raise e.fail(
             "AG0107",
             call.span,
             f"`{call.name}` multiplies {element_names()}, not {a.dtype}",
             help=f"convert the operands with `.to({ELEMENTS[0].dtype})`",
         )
+    _precision(call, of)
     (m, k), (k2, n) = a.shape, b.shape
     (dim_m, dim_k), (dim_k2, dim_n) = a.dims, b.dims
     if k != k2 or (dim_k and dim_k2 and dim_k != dim_k2):
@@ -175,23 +177,38 @@ def dot(call: BoundCall) -> Value:
     acc: Tile | None = None
     if call.given("acc"):
         acc = call.tile("acc")
-        if acc.shape != (m, n) or acc.dtype != ACCUMULATOR:
+        if acc.shape != (m, n) or acc.dtype != of.accumulator:
             raise e.fail(
                 "AG0205",
                 call.where("acc"),
                 f"the accumulator is {acc.dtype}{axes_text(acc.dims, acc.shape)}, "
                 f"and the product is {axes_text(dims, (m, n))}",
-                help=f"start from `ag.zeros(({m}, {n}), ag.{ACCUMULATOR})`",
+                help=f"start from `ag.zeros(({m}, {n}), ag.{of.accumulator})`",
             )
         dims = unify_dims(e, dims, acc.dims, call.where("acc"), "AG0205")
-    result = e.tile(ACCUMULATOR, (m, n), dims, call.span)
+    result = e.tile(of.accumulator, (m, n), dims, call.span)
     operands = [x if isinstance(x, Tile) else e.use_shared(x) for x in (a, b)]
     made = Dot(result, operands[0], operands[1], acc, span=call.span)
     if call.name != "dot":
         made.instruction = "wgmma" if call.name == "wgmma" else "mma"
-    made.inst_n = _wide(call, n)
+    made.inst_n = _wide(call, n, of)
     e.emit(made)
     return TileValue(result)
+
+
+def _precision(call: BoundCall, of: MatrixElement) -> None:
+    """Who multiplies with fewer bits than the operands have says so."""
+    said = call.choice("precision", tuple(x.ptx for x in ELEMENTS if x.ignored))
+    if said is None and of.ignored:
+        raise call.e.fail(
+            "AG0107",
+            call.span,
+            f"the tensor cores multiply {of.dtype} without its last {of.ignored} bits",
+            help=f"say `precision={of.ptx!r}`, or convert the operands with "
+            f"`.to({ELEMENTS[0].dtype})`",
+        )
+    if said is not None and said != of.ptx:
+        raise call.wrong("precision", f"{said} is a precision of f32, not {of.dtype}")
 
 
 def _operand(call: BoundCall, name: str) -> Tile | SharedView:
@@ -232,14 +249,14 @@ def _no_common(
     )
 
 
-def _wide(call: BoundCall, n: int) -> int | None:
+def _wide(call: BoundCall, n: int, of: MatrixElement) -> int | None:
     """The N of the wgmma instruction that the author asks for."""
     if not call.given("inst_n"):
         return None
     inst_n = call.positive("inst_n")
     if call.name == "mma":
         raise call.wrong("inst_n", "`inst_n` is of wgmma, not of `mma`")
-    if inst_n not in COLUMNS or n % inst_n:
+    if inst_n not in columns(of) or n % inst_n:
         raise call.e.fail(
             "AG0604",
             call.where("inst_n"),
