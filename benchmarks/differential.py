@@ -42,7 +42,11 @@ PER_CHILD = 8
 LIMIT = 120
 """Children at a time, cases of a child, and its seconds."""
 
-FLOATS = {"bf16": ("int16", "bfloat16"), "e4m3": ("uint8", "float8_e4m3fn")}
+FLOATS = {
+    "bf16": ("int16", "bfloat16"),
+    "e4m3": ("uint8", "float8_e4m3fn"),
+    "e5m2": ("uint8", "float8_e5m2"),
+}
 """Types that numpy has not: as bits, and torch's name."""
 
 

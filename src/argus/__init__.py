@@ -38,6 +38,7 @@ from argus.lang.names.sync import *  # noqa: F403
 from argus.lang.names.types import *  # noqa: F403
 from argus.lang.names.types import ElementType as dtype  # noqa: N813
 from argus.lang.names.types import any_type as any
+from argus.lang.names.types import eight_type as eight
 from argus.lang.names.types import float_type as float
 from argus.lang.names.types import half_type as half
 
@@ -59,6 +60,7 @@ __all__ = [
     "Module",
     "any",
     "dtype",
+    "eight",
     "float",
     "gelu",
     "gelu_tanh",

@@ -24,6 +24,7 @@ from argus.ir.dtypes import DTYPES, DType
 from argus.ir.functions import FUNCTIONS
 from argus.ir.numerics import accumulated
 from argus.ir.program import Program
+from argus.isa.matrix import ELEMENTS, MatrixElement
 from argus.lang.kernel import load_kernels
 from argus.requests import Request
 from argus.specialisations import divisor
@@ -177,7 +178,7 @@ def _unequal(left: Array, right: Array, output: Output) -> Array:
     # A rounding to fewer bits may go the other way.
     kind = DTYPES[output.dtype]
     relative += 0.0 if kind.name == "f32" else 2 * kind.roundoff
-    absolute += {"f16": 2.0**-24, "e4m3": 2.0**-9}.get(kind.name, 0.0)
+    absolute += {"f16": 2.0**-24, "e4m3": 2.0**-9, "e5m2": 2.0**-16}.get(kind.name, 0.0)
     with np.errstate(invalid="ignore", over="ignore"):
         near = np.abs(a.astype(np.float64) - b) <= absolute + relative * np.abs(b)
     return ~(both | (a == b) | near)
@@ -262,8 +263,7 @@ def cases() -> Iterator[Case]:
     yield _scalars()
     for dtype in ("f32", "i32", "bf16", "f16"):
         yield _atomics(dtype)
-    for dtype in ("bf16", "f16"):
-        yield _product(dtype)
+    yield from map(_product, ELEMENTS)
 
 
 def _elementwise(dtype: str) -> Iterator[Case]:
@@ -531,7 +531,7 @@ def _scalars() -> Case:
         "r": ("f32", 0.1),
         "big": ("f32", 3e38),
     }
-    for name, dtype in zip("ABCDEFGHI", NAMES, strict=True):
+    for name, dtype in zip("ABCDEFGHIJ", NAMES, strict=True):
         case.inputs[name] = (dtype, "N", special(dtype, 64, 31)[:64])
         if dtype != "bool":
             case.body.append(f"{name.lower()} = {name}[3]")
@@ -572,9 +572,11 @@ def _atomics(dtype: str) -> Case:
     return case
 
 
-def _product(dtype: str) -> Case:
-    """Loaded by ldmatrix, multiplied by mma.sync; whole numbers, so it is exact."""
-    m, n, k = 32, 32, 48
+def _product(of: MatrixElement) -> Case:
+    """Loaded (by ldmatrix), multiplied by mma.sync; whole numbers, so it is exact."""
+    dtype = of.dtype.name
+    m, n, k = 32, 32, 3 * of.depth
+    precision = f", precision={of.ptx!r}" if of.ignored else ""
     case = Case(
         f"product_{dtype}",
         [
@@ -582,14 +584,14 @@ def _product(dtype: str) -> Case:
             f"b = ag.load(B[0:, 0:], {(k, n)})",
             f"s = ag.shared(ag.{dtype}, {(m, k)})",
             "s.store(a)",
-            "c = ag.mma(s.load(), b)",
+            f"c = ag.mma(s.load(), b{precision})",
         ],
         {
             "A": (dtype, "M K", plain(dtype, (m, k), 51)),
             "B": (dtype, "K N", plain(dtype, (k, n), 52)),
         },
-        target="sm_80",
+        target=of.targets[0],
     )
-    case.write("c", "M N", Output("f32", (m, n)))
+    case.write("c", "M N", Output(of.accumulator.name, (m, n)))
     case.write(f"c.to(ag.{dtype})", "M N", Output(dtype, (m, n)))
     return case

@@ -36,6 +36,7 @@ SHIM = r"""
 #include <cstdint>
 #include <cstring>
 #include <thread>
+#include <type_traits>
 #include <vector>
 typedef unsigned short u16; typedef unsigned int u32; typedef unsigned long long u64;
 using std::min; using std::max;
@@ -126,6 +127,19 @@ static float argus_from_e4m3(unsigned char v) {
   float a = e ? std::ldexp(8.0f + m, e - 10) : std::ldexp((float)m, -9);
   return v & 128 ? -a : a;
 }
+// PTX ISA, cvt.satfinite of e5m2: the upper byte of an f16; the largest is 57344.
+static unsigned char argus_to_e5m2(float f) {
+  if (f != f) return 0x7f;
+  int sign = std::signbit(f) ? 0x80 : 0, e;
+  float a = std::fabs(f);
+  if (a >= 57344) return sign | 0x7b;
+  std::frexp(a, &e);
+  int unit = std::max(e - 3, -16);
+  a = std::ldexp(std::nearbyint(std::ldexp(a, -unit)), unit);
+  return sign | argus_to_f16(a) >> 8;
+}
+static float argus_from_e5m2(unsigned char v) { return argus_from_f16(v << 8); }
+static u32 __float_as_uint(float f) { u32 b; std::memcpy(&b, &f, 4); return b; }
 static float rsqrtf(float x) { return 1 / std::sqrt(x); }
 static float argus_exp2(float x) { return std::exp2(x); }
 static float argus_rcp(float x) { return 1 / x; }
@@ -235,26 +249,41 @@ template <int n, bool trans> void stmatrix(u32 address, u32 const* r) {
 #define argus_stmatrix_x2_trans stmatrix<2, true>
 #define argus_stmatrix_x1_trans stmatrix<1, true>
 
-// PTX ISA, fragments of mma.m16n8k16.
-template <float (*from)(u16)> void mma_m16n8k16(float* d, u32 const* a, u32 const* b) {
+// PTX ISA, fragments of mma.m16n8k16, .m16n8k32 and .m16n8k8: `per` elements in each
+// 32-bit register, of which a row of A or a column of B has four, and then four more.
+template <int per, class D, D (*from)(u32)> void mma(D* d, u32 const* a, u32 const* b) {
   u64* s = slot(lane_id());
   s[0] = a[0] | (u64)a[1] << 32; s[1] = a[2] | (u64)a[3] << 32;
   s[2] = b[0] | (u64)b[1] << 32; warp_sync();
   auto word = [](int lane, int i) { return (u32)(slot(lane)[i / 2] >> 32 * (i % 2)); };
   for (int i = 0; i < 4; ++i) {
     int row = lane_id() / 4 + 8 * (i / 2), column = lane_id() % 4 * 2 + i % 2;
-    float sum = 0;
-    for (int k = 0; k < 16; ++k) {
-      u32 x = word(row % 8 * 4 + k % 8 / 2, row / 8 + 2 * (k / 8));
-      u32 y = word(column * 4 + k % 8 / 2, 4 + k / 8);
-      sum += from(x >> 16 * (k % 2)) * from(y >> 16 * (k % 2));
+    for (int k = 0; k < 8 * per; ++k) {
+      int quad = k % (4 * per) / per, half = k / (4 * per), low = 32 / per * (k % per);
+      u32 x = word(row % 8 * 4 + quad, row / 8 + 2 * half) >> low;
+      u32 y = word(column * 4 + quad, 4 + half) >> low;
+      d[i] = std::is_same<D, int>() ? (D)((u32)d[i] + (u32)from(x) * (u32)from(y))
+                                    : d[i] + from(x) * from(y);
     }
-    d[i] += sum;
   }
   warp_sync();
 }
-#define argus_mma_m16n8k16_bf16 mma_m16n8k16<argus_from_bf16>
-#define argus_mma_m16n8k16_f16 mma_m16n8k16<argus_from_f16>
+static float mma_bf16(u32 x) { return argus_from_bf16(x); }
+static float mma_f16(u32 x) { return argus_from_f16(x); }
+static float mma_e4m3(u32 x) { return argus_from_e4m3(x); }
+static float mma_e5m2(u32 x) { return argus_from_e5m2(x); }
+static float mma_tf32(u32 x) {
+  float f; x &= ~0x1fffu; std::memcpy(&f, &x, 4); return f;
+}
+static int mma_s8(u32 x) { return (signed char)x; }
+static int mma_u8(u32 x) { return (unsigned char)x; }
+#define argus_mma_m16n8k16_bf16 mma<2, float, mma_bf16>
+#define argus_mma_m16n8k16_f16 mma<2, float, mma_f16>
+#define argus_mma_m16n8k32_e4m3 mma<4, float, mma_e4m3>
+#define argus_mma_m16n8k32_e5m2 mma<4, float, mma_e5m2>
+#define argus_mma_m16n8k8_f32 mma<1, float, mma_tf32>
+#define argus_mma_m16n8k32_i8 mma<4, int, mma_s8>
+#define argus_mma_m16n8k32_u8 mma<4, int, mma_u8>
 """
 
 DRIVER = r"""

@@ -2,7 +2,8 @@
 
 Values are small integers, so that sums are exact and the comparison is bit for bit; of
 whole numbers they are all that there are, and sums wrap. Bits that an instruction
-ignores are random. Shared memory around the operands is NaN: an element read from a wrong byte shows.
+ignores are random. Shared memory around the operands is NaN: an element read from a
+wrong byte shows.
 """
 
 from __future__ import annotations

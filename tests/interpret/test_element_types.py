@@ -1,4 +1,4 @@
-"""Products of each element type of the tensor cores: placed, proved, and interpreted."""
+"""Products of each element type of the tensor cores: placed, proved, interpreted."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ class MatrixElement:
         return np.where(np.isnan(values), values, kept.view(np.float32))
 
     def product(self, a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
-        """``a @ b.T`` of numbers [..., m, k] and [..., n, k], in the accumulator's type.
+        """``a @ b.T`` of numbers [..., m, k] and [..., n, k], as the accumulator has.
 
         Sums of floats are rounded in numpy's order; whole numbers wrap.
         """

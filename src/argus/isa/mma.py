@@ -104,9 +104,8 @@ def _words() -> Instruction:
         f"(u32)(unsigned char)v[4 * i + {j}]" + (f" << {8 * j}" if j else "")
         for j in range(WORD)
     )
-    forms = (
-        ("unsigned char", byte), ("signed char", byte), ("float", "__float_as_uint(v[i])")
-    )  # fmt: skip
+    word = "__float_as_uint(v[i])"
+    forms = (("unsigned char", byte), ("signed char", byte), ("float", word))
     return Instruction(
         name="(none: bytes of a register)",
         family="mma",

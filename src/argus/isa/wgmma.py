@@ -3,9 +3,10 @@
     D (64 x N, registers) = A (64 x K) * B (K x N) + (scale_d ? D : 0)
 
 for N = 8, 16, ..., 256, with K of 32 bytes, for each type of `argus.isa.matrix`. B is
-in shared memory, A there ("ss") or in registers ("rs"). This file has the device functions and what they mean on arrays; which
-bytes a matrix descriptor names is in `descriptor.py`; which thread holds which element
-of D and of A in registers is `argus.layout.wgmma_accumulator` and `wgmma_a_operand`.
+in shared memory, A there ("ss") or in registers ("rs"). This file has the device
+functions and what they mean on arrays; which bytes a matrix descriptor names is in
+`descriptor.py`; which thread holds which element of D and of A in registers is
+`argus.layout.wgmma_accumulator` and `wgmma_a_operand`.
 
 The accumulator of several wgmma in a row needs no wait between them; any other access
 to D, or to A in registers, needs `fence` before and commit + wait after (PTX ISA,
@@ -19,7 +20,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from argus.isa.descriptor import operand_addresses
@@ -32,10 +32,10 @@ from argus.layout import WARP_LANES, WGMMA_MAX_N
 __all__ = [
     "COLUMNS",
     "DTYPES",
-    "columns",
     "ROWS",
     "THREADS",
     "apply",
+    "columns",
     "forms",
     "function_name",
     "operand_addresses",

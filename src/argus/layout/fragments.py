@@ -9,8 +9,8 @@ registers: where two elements of 16 bits are, four of 8 bits or one of 32 are.
 Sources: PTX ISA, "Asynchronous Warpgroup Level Matrix Multiply-Accumulate Operation
 using wgmma.mma_async instruction" (register fragments of .m64nNk16, .m64nNk8 and
 .m64nNk32), and "Warp Level Matrix Multiply-Accumulate Instructions" ("Matrix Fragments
-for mma.m16n8k16 with floating point type", .m16n8k8, .m16n8k32). In the terms used there, groupID = laneid / 4 and
-threadID_in_group = laneid % 4.
+for mma.m16n8k16 with floating point type", .m16n8k8, .m16n8k32). In the terms used
+there, groupID = laneid / 4 and threadID_in_group = laneid % 4.
 
 Shared-memory operands are not here: they have no threads, only addresses.
 """

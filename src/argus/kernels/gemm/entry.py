@@ -11,7 +11,7 @@ from argus.kernels.gemm.tiles import MeasuredTile, best_tile
 from argus.lang.kernel import Kernel
 from argus.lang.library import relu
 
-_REGISTERS = {1: 0, 2: 240, 3: 160}
+REGISTERS = {1: 0, 2: 240, 3: 160}
 """Budget of a math thread by warpgroups; 0: what the launch gives each thread."""
 
 
@@ -44,7 +44,7 @@ def tile_statics(
         "TMA_STORE": tma_store,
         "STAGED": not tma_store,
         "BC": 32 if narrow else 64,
-        "REGISTERS": _REGISTERS[tile.statics["WARPGROUPS"]],
+        "REGISTERS": REGISTERS[tile.statics["WARPGROUPS"]],
     }
 
 

@@ -22,12 +22,10 @@ from argus.lang.frontend.module import (
 )
 from argus.lang.frontend.state import is_name, suggest
 from argus.lang.names import DTYPES as NAMES
+from argus.lang.names import GROUPS
 from argus.lang.names.types import (
     ElementType,
     TypeGroup,
-    any_type,
-    float_type,
-    half_type,
 )
 
 StaticKind = Literal["int", "bool", "str", "float", "dtype", "inline", "any"]
@@ -41,11 +39,7 @@ _STATIC_KINDS: dict[str, StaticKind] = {
     "Inline": "inline",
 }
 _SCALARS = (dtypes.i32, dtypes.i64, dtypes.f32)
-_GROUPS = {
-    "half": half_type.dtypes,
-    "float": float_type.dtypes,
-    "any": any_type.dtypes,
-}
+_GROUPS = {name: group.dtypes for name, group in GROUPS.items()}
 MAX_RANK = 8
 
 

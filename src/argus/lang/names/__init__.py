@@ -21,6 +21,7 @@ from argus.lang.names.types import (
     ElementType,
     Inline,
     any_type,
+    eight_type,
     float_type,
     half_type,
 )
@@ -74,7 +75,7 @@ DTYPES = {
 }
 """Element types by the name that authors use."""
 
-GROUPS = {"half": half_type, "float": float_type, "any": any_type}
+GROUPS = {group.name: group for group in (half_type, float_type, eight_type, any_type)}
 """Annotations that admit several element types, by the name that follows `ag.`."""
 
 __all__ = ["DTYPES", "FUNCTIONS", "GROUPS", "LAYOUTS", "METHODS", "Inline", "inf"]

@@ -106,6 +106,7 @@ i64 = ElementType(ir.i64)
 boolean = ElementType(ir.boolean)
 half_type = TypeGroup("half", (ir.bf16, ir.f16))
 float_type = TypeGroup("float", (ir.bf16, ir.f16, ir.f32))
+eight_type = TypeGroup("eight", (ir.e4m3, ir.e5m2, ir.i8, ir.u8))
 any_type = TypeGroup("any", (ir.bf16, ir.f16, ir.f32, ir.i8, ir.u8, ir.i32, ir.i64))
 
 

@@ -1,0 +1,212 @@
+"""Products of eight bits: sizes, forms, reference. The kernels are in ``kernel.py``."""
+
+from dataclasses import replace
+from math import ceil
+from typing import Any
+
+from argus.ir.dtypes import bf16, e4m3, f32, i8, i32
+from argus.isa.registry import has_family
+from argus.kernels.entry import Argument, Arrays, Case, KernelChoice, LibraryEntry, Work
+from argus.kernels.gemm.entry import REGISTERS
+from argus.kernels.gemm.tiles import best_tile
+from argus.kernels.scaled.kernel import scaled_sm80, scaled_sm90
+
+_APART = {"BM": 128, "BN": 128, "BK": 128, "STAGES": 6, "WARPGROUPS": 2, "CLUSTER": 2}
+"""A tile that leaves registers for a second accumulator."""
+
+
+def hopper_statics(
+    m: int, n: int, k: int, *, rows: bool, apart: bool, tma_store: bool
+) -> dict[str, object]:
+    """Static parameters of the Hopper form for C of m x n, summed over k.
+
+    A step of K has as many bytes as one of 16-bit elements, whose tiles are measured.
+    ``rows``, ``apart``, ``tma_store``: those of the kernel.
+    """
+    if apart:
+        chosen = {**_APART, "CLUSTER": 2 if m > _APART["BM"] else 1}
+    else:
+        tile = best_tile(m, n, ceil(k / 2))
+        chosen = {**tile.statics, "BK": tile.BK * 2}
+    return {
+        **chosen,
+        "REGISTERS": REGISTERS[chosen["WARPGROUPS"]],
+        "TMA_STORE": tma_store,
+        "ROWS": rows,
+        "APART": apart,
+    }
+
+
+def ampere_statics(*, rows: bool, vectors: bool) -> dict[str, object]:
+    """Static parameters of the form without TMA; ``vectors``: see the kernel."""
+    small: dict[str, object] = {"BM": 64, "BN": 64, "VECTORS": False}
+    return {"ROWS": rows, **({} if vectors else small)}
+
+
+def _arguments(case: Case) -> tuple[Argument, ...]:
+    m, n, k = (case.sizes[d] for d in "MNK")
+    rows = "rows" in case.options
+    found = [
+        Argument("A", e4m3, (m, k)),
+        Argument("B", e4m3, (n, k)),
+        Argument("C", bf16, (m, n), "output"),
+        Argument("ScaleA", f32, (m if rows else 1,)),
+        Argument("ScaleB", f32, (n if rows else 1,)),
+    ]
+    if "bias" in case.options:
+        found.append(Argument("Bias", f32, (n,)))
+    return tuple(found)
+
+
+def _integer_arguments(case: Case) -> tuple[Argument, ...]:
+    m, n, k = (case.sizes[d] for d in "MNK")
+    return (
+        Argument("A", i8, (m, k)),
+        Argument("B", i8, (n, k)),
+        Argument("C", i32, (m, n), "output"),
+    )
+
+
+def _small(case: Case) -> dict[str, object]:
+    return {k: v for k, v in case.options.items() if k.isupper()}
+
+
+def _choose(case: Case, target: str) -> KernelChoice:
+    m, n, k = (case.sizes[d] for d in "MNK")
+    rows = "rows" in case.options
+    if not has_family("wgmma", target) or k % 16:
+        return _choose_ampere(case, target)
+    apart = "apart" in case.options
+    # 16 bytes of bf16; rows of i32 are longer, and as well without a detour.
+    statics = hopper_statics(m, n, k, rows=rows, apart=apart, tma_store=n % 8 == 0)
+    return KernelChoice(scaled_sm90, {**statics, **_small(case)})
+
+
+def _choose_ampere(case: Case, target: str) -> KernelChoice:
+    rows, vectors = "rows" in case.options, case.sizes["K"] % 4 == 0
+    statics = ampere_statics(rows=rows, vectors=vectors)
+    return KernelChoice(scaled_sm80, {**statics, **_small(case)})
+
+
+def _reference(xp: Any, arrays: Arrays, case: Case) -> Arrays:
+    a, b = (xp.asarray(arrays[x], dtype=xp.float64) for x in "AB")
+    out = a @ b.T
+    if "ScaleA" in arrays:
+        out = out * arrays["ScaleA"][:, None] * arrays["ScaleB"]
+    if "Bias" in arrays:
+        out = out + arrays["Bias"]
+    return {"C": out}
+
+
+def _work(size: int) -> Any:
+    def work(case: Case) -> Work:
+        m, n, k = (case.sizes[d] for d in "MNK")
+        return Work(2 * m * n * k, m * k + n * k + size * m * n)
+
+    return work
+
+
+def _baselines(arrays: Arrays, case: Case) -> dict[str, Any]:
+    import torch
+
+    a, b = arrays["A"], arrays["B"]
+    rows = "rows" in case.options
+    one, two = arrays["ScaleA"], arrays["ScaleB"]
+    scales = (one[:, None], two[None, :]) if rows else (one[0], two[0])
+
+    def call() -> Any:
+        return torch._scaled_mm(  # pyright: ignore[reportPrivateUsage]
+            *(a, b.T, *scales),
+            out_dtype=torch.bfloat16,
+            use_fast_accum="apart" not in case.options,
+        )
+
+    return {"cuBLAS": call}
+
+
+def _integer_baselines(arrays: Arrays, case: Case) -> dict[str, Any]:
+    import torch
+
+    a, b = arrays["A"], arrays["B"]
+    return {"cuBLAS": lambda: torch._int_mm(a, b.T)}  # pyright: ignore[reportPrivateUsage]
+
+
+def _case(m: int, n: int, k: int, **options: object) -> Case:
+    words = [w for w in options if w.islower()]
+    return Case(
+        "x".join(map(str, (m, n, k))) + "".join(f" {w}" for w in words),
+        {"M": m, "N": n, "K": k},
+        options,
+    )
+
+
+_SIZES = (
+    (4096, 4096, 4096),
+    (8192, 8192, 8192),
+    (8192, 28672, 8192),
+    (512, 8192, 8192),
+)
+_SMALL = {"BM": 128, "BN": 64, "BK": 64, "STAGES": 2, "WARPGROUPS": 2, "REGISTERS": 240}
+_ODD = tuple(
+    Case(name, {"M": m, "N": n, "K": k}, options)
+    for name, m, n, k, options in (
+        ("one row", 1, 4096, 4096, {}),
+        ("one past a tile", 129, 272, 144, {"rows": 1}),
+        ("less than a step of K", 300, 520, 16, {"rows": 1, "bias": 1}),
+        ("a step outside the tensor cores", 1000, 1008, 1040, {"rows": 1, "apart": 1}),
+        ("K that TMA cannot address", 333, 555, 777, {"rows": 1}),
+        ("odd N", 257, 1001, 512, {}),
+    )
+)
+
+SCALED = LibraryEntry(
+    name="scaled_gemm",
+    title="matrix product, e4m3 with scales, bf16 out",
+    arguments=_arguments,
+    choose=_choose,
+    reference=_reference,
+    work=_work(2),
+    small=(
+        _case(256, 128, 128, **_SMALL),
+        _case(200, 144, 80, **_SMALL, rows=1, bias=1),
+        _case(128, 64, 160, **_SMALL, apart=1),
+    ),
+    odd=_ODD,
+    large=(
+        *(_case(*s) for s in _SIZES),
+        *(_case(*s, rows=1, apart=1) for s in _SIZES),
+    ),
+    baselines=_baselines,
+    beside="cuBLAS",
+    line="matrix product, e4m3",
+    # Sums of floats of eight bits: see `fast` of `argus.ops.scaled_gemm`.
+    epilogues=("bias", "rows", "apart"),
+)
+
+INTEGER = replace(
+    SCALED,
+    name="integer_gemm",
+    title="matrix product, i8, i32 sums",
+    arguments=_integer_arguments,
+    work=_work(4),
+    small=(_case(200, 144, 80, **_SMALL),),
+    odd=tuple(Case(c.name, c.sizes) for c in _ODD if "apart" not in c.options),
+    large=tuple(_case(*s) for s in _SIZES),
+    baselines=_integer_baselines,
+    line="matrix product, i8",
+    epilogues=(),
+    tolerance=0.0,
+)
+
+INTEGER_AMPERE = replace(
+    INTEGER,
+    name="integer_gemm_sm80",
+    title="matrix product, i8, i32 sums, with cp.async, one tile per block",
+    choose=_choose_ampere,
+    small=(_case(100, 75, 80, BM=64, BN=64, BK=64),),
+    large=(_case(4096, 4096, 4096),),
+    line="the same with `cp.async`, one tile per block",
+    targets=("sm_80", "sm_90a"),
+)
+
+ENTRIES = (SCALED, INTEGER, INTEGER_AMPERE)
