@@ -32,6 +32,56 @@ def test_gemm_of_rows_that_tma_cannot_address() -> None:
     assert _error(ops.gemm(a, b), a.double() @ b.double().T) < 5e-3
 
 
+@pytest.mark.parametrize("kind", [torch.float8_e4m3fn, torch.float8_e5m2, torch.int8])
+@pytest.mark.parametrize("fast", [False, True])
+@pytest.mark.parametrize("k", [400, 403])
+def test_scaled_gemm(kind, fast: bool, k: int) -> None:
+    from argus import ops
+
+    a, b = ((3 * _normal(n, k).float()).to(kind) for n in (300, 208))
+    want = a.double() @ b.double().T
+    one, two = (torch.rand(1, device="cuda") + 0.5 for _ in range(2))
+    got = ops.scaled_gemm(a, b, one, two, fast=fast)
+    assert got.dtype == torch.bfloat16
+    assert _error(got, want * one * two) < 5e-3
+    rows, columns = (torch.rand(n, device="cuda") + 0.5 for n in (300, 208))
+    bias = _normal(208)
+    got = ops.scaled_gemm(
+        a, b, rows[:, None], columns[None], bias, dtype=torch.float32, fast=fast
+    )
+    scaled = want * rows[:, None] * columns + bias
+    # What is left to the tensor cores has about 13 bits.
+    assert _error(got, scaled) < (1e-3 if fast else 1e-4)
+
+
+@pytest.mark.parametrize("kind", [torch.int8, torch.uint8])
+@pytest.mark.parametrize("k", [512, 515])
+def test_integer_gemm_is_exact(kind, k: int) -> None:
+    from argus import ops
+
+    low, high = torch.iinfo(kind).min, torch.iinfo(kind).max + 1
+    a, b = (
+        torch.randint(low, high, (n, k), device="cuda", dtype=kind) for n in (300, 208)
+    )
+    want = (a.double() @ b.double().T).int()
+    assert torch.equal(ops.integer_gemm(a, b), want)
+
+
+@pytest.mark.parametrize("k", [64, 200, 333, 4096])
+def test_gemm_of_f32_is_as_accurate_as_in_f32(k: int) -> None:
+    from argus import ops
+
+    a, b = (torch.randn(n, k, device="cuda") for n in (300, 200))
+    want = a.double() @ b.double().T
+    cublas = _error(a @ b.T, want)
+    assert _error(ops.gemm(a, b), want) <= cublas
+    rough = _error(ops.gemm(a, b, precision="tf32"), want)
+    assert 1e-5 < rough < 2e-3
+    bias, residual = torch.randn(200, device="cuda"), torch.randn(300, 200).cuda()
+    got = ops.gemm(a, b, bias, residual, "relu")
+    assert _error(got, torch.relu(want + bias) + residual) < 2 * cublas
+
+
 def test_norms_and_attention() -> None:
     from argus import ops
 

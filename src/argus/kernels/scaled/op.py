@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from argus.calls import Dispatch
 from argus.diagnostics import fail
+from argus.dispatch import Dispatch
 from argus.kernels.scaled.entry import ampere_statics, hopper_statics
 from argus.kernels.scaled.kernel import scaled_sm80, scaled_sm90
-from argus.kernels.tensors import tma_rows
+from argus.kernels.tensors import aligned_rows, tma_rows
 from argus.lang.kernel import Kernel
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def _choose(
         return scaled_sm90, hopper_statics(
             m, n, k, rows=bool(rows), apart=bool(apart), tma_store=store
         )
-    vectors = all(t.stride(0) % 4 == 0 and t.data_ptr() % 4 == 0 for t in (a, b))
+    vectors = all(aligned_rows(t) % 4 == 0 for t in (a, b))
     return scaled_sm80, ampere_statics(rows=bool(rows), vectors=vectors)
 
 

@@ -1,0 +1,178 @@
+"""Products with a result of f32: sizes, forms, reference. See ``kernel.py``."""
+
+from dataclasses import replace
+from importlib import import_module
+from typing import Any
+
+from argus.ir.dtypes import DType, bf16, f32
+from argus.isa.registry import has_family
+from argus.kernels.entry import Argument, Arrays, Case, KernelChoice, LibraryEntry, Work
+from argus.kernels.gemm.entry import REGISTERS
+from argus.kernels.single.kernel import single_sm80, single_sm90
+
+_TILE = {"BM": 128, "BN": 128, "STAGES": 6, "WARPGROUPS": 2}
+_NARROW = {"BM": 64, "BN": 64, "STAGES": 8, "WARPGROUPS": 1}
+_ROW_BYTES = 128
+"""Bytes of K in a step of the Hopper form: what a swizzle spans."""
+
+
+def hopper_statics(m: int, n: int, operand: DType) -> dict[str, object]:
+    """Static parameters of the Hopper form for C of m x n."""
+    small = m <= 64 or n <= 64
+    chosen = _NARROW if small else _TILE
+    return {
+        **chosen,
+        "BK": _ROW_BYTES // operand.bytes,
+        "CLUSTER": 2 if m > chosen["BM"] else 1,
+        "REGISTERS": REGISTERS[chosen["WARPGROUPS"]],
+    }
+
+
+def ampere_statics(operand: DType, *, vectors: bool) -> dict[str, object]:
+    """Static parameters of the form without TMA; ``vectors``: see the kernel."""
+    small: dict[str, object] = {"BM": 64, "BN": 64, "VECTORS": False}
+    return {"BK": _ROW_BYTES // operand.bytes, **({} if vectors else small)}
+
+
+def _arguments(operand: DType) -> Any:
+    def arguments(case: Case) -> tuple[Argument, ...]:
+        m, n, k = (case.sizes[d] for d in "MNK")
+        found = [
+            Argument("A", operand, (m, k)),
+            Argument("B", operand, (n, k)),
+            Argument("C", f32, (m, n), "output"),
+        ]
+        if "bias" in case.options:
+            found.append(Argument("Bias", f32, (n,)))
+        if "residual" in case.options:
+            found.append(Argument("Residual", f32, (m, n)))
+        return tuple(found)
+
+    return arguments
+
+
+def _small(case: Case) -> dict[str, object]:
+    return {k: v for k, v in case.options.items() if k.isupper()}
+
+
+def _choose(operand: DType) -> Any:
+    def choose(case: Case, target: str) -> KernelChoice:
+        m, n, k = (case.sizes[d] for d in "MNK")
+        if has_family("wgmma", target) and k * operand.bytes % 16 == 0:
+            statics = hopper_statics(m, n, operand)
+            return KernelChoice(single_sm90, {**statics, **_small(case)})
+        return _choose_ampere(operand)(case, target)
+
+    return choose
+
+
+def _choose_ampere(operand: DType) -> Any:
+    def choose(case: Case, target: str) -> KernelChoice:
+        vectors = case.sizes["K"] * operand.bytes % 4 == 0
+        statics = ampere_statics(operand, vectors=vectors)
+        return KernelChoice(single_sm80, {**statics, **_small(case)})
+
+    return choose
+
+
+def _reference(xp: Any, arrays: Arrays, case: Case) -> Arrays:
+    out = arrays["A"] @ arrays["B"].T
+    if "Bias" in arrays:
+        out = out + arrays["Bias"]
+    if "Residual" in arrays:
+        out = out + arrays["Residual"]
+    return {"C": out}
+
+
+def _work(size: int) -> Any:
+    def work(case: Case) -> Work:
+        m, n, k = (case.sizes[d] for d in "MNK")
+        return Work(2 * m * n * k, size * (m * k + n * k) + 4 * m * n)
+
+    return work
+
+
+def _baselines(arrays: Arrays, case: Case) -> dict[str, Any]:
+    torch: Any = import_module("torch")
+    a, b = arrays["A"], arrays["B"]
+
+    def call() -> Any:
+        # A property of the process; others' products are as they were.
+        before = torch.backends.cuda.matmul.allow_tf32
+        torch.backends.cuda.matmul.allow_tf32 = True
+        try:
+            return torch.matmul(a, b.T)
+        finally:
+            torch.backends.cuda.matmul.allow_tf32 = before
+
+    return {"cuBLAS": call}
+
+
+def _rounding_baselines(arrays: Arrays, case: Case) -> dict[str, Any]:
+    """Which rounds its result to bf16."""
+    a, b = arrays["A"], arrays["B"]
+    return {"cuBLAS": lambda: a @ b.T}
+
+
+def _case(m: int, n: int, k: int, **options: object) -> Case:
+    words = [w for w in options if w.islower()]
+    return Case(
+        "x".join(map(str, (m, n, k))) + "".join(f" {w}" for w in words),
+        {"M": m, "N": n, "K": k},
+        options,
+    )
+
+
+_SIZES = ((4096, 4096, 4096), (8192, 8192, 8192), (512, 8192, 8192))
+_SMALL = {"BM": 128, "BN": 64, "BK": 32, "STAGES": 2, "WARPGROUPS": 2, "REGISTERS": 240}
+
+TF32 = LibraryEntry(
+    name="tf32_gemm",
+    title="matrix product of f32 as tf32",
+    arguments=_arguments(f32),
+    choose=_choose(f32),
+    reference=_reference,
+    work=_work(4),
+    small=(_case(200, 136, 76, **_SMALL, bias=1, residual=1),),
+    odd=tuple(
+        Case(name, {"M": m, "N": n, "K": k})
+        for name, m, n, k in (
+            ("one row", 1, 4096, 4096),
+            ("one past a tile", 129, 257, 72),
+            ("less than a step of K", 300, 520, 8),
+            ("K that TMA cannot address", 333, 555, 777),
+            ("odd N", 257, 1001, 512),
+        )
+    ),
+    large=tuple(_case(*s) for s in _SIZES),
+    baselines=_baselines,
+    beside="cuBLAS",
+    line="matrix product, tf32",
+    epilogues=("bias", "residual"),
+)
+
+TF32_AMPERE = replace(
+    TF32,
+    name="tf32_gemm_sm80",
+    title="matrix product of f32 as tf32, with cp.async, one tile per block",
+    choose=_choose_ampere(f32),
+    small=(_case(100, 75, 77, BM=64, BN=64, BK=32),),
+    large=(_case(4096, 4096, 4096),),
+    line="the same with `cp.async`, one tile per block",
+    targets=("sm_80", "sm_90a"),
+)
+
+WIDE = replace(
+    TF32,
+    name="gemm_to_f32",
+    title="matrix product, bf16, each step of K added up in f32",
+    arguments=_arguments(bf16),
+    choose=_choose(bf16),
+    work=_work(2),
+    small=(_case(130, 70, 200, **_SMALL),),
+    baselines=_rounding_baselines,
+    line="matrix product, bf16, f32 out",
+    tolerance=1e-5,
+)
+
+ENTRIES = (TF32, TF32_AMPERE, WIDE)
