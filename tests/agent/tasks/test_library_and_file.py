@@ -7,7 +7,7 @@ import pytest
 from argus.agent.spaces import space_for
 from argus.agent.tasks import file_task, library_task
 from argus.diagnostics import ArgusError
-from argus.kernels.library import LIBRARY
+from argus.kernels.library import LIBRARY, parts
 from argus.runs.records import FileProblem, LibraryProblem, Task
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -34,8 +34,18 @@ def test_features_are_sizes_work_and_design() -> None:
     assert (features["M"], features["dtype"], features["BM"]) == (512, "bf16", 64)
 
 
-@pytest.mark.parametrize("name", LIBRARY)
-def test_every_entry_is_a_task_that_survives_json(name: str) -> None:
+SEARCHED = [name for part in parts("space") for s in part.SPACES for name in s.entries]
+
+
+@pytest.mark.parametrize("name", sorted(set(LIBRARY) - set(SEARCHED)))
+def test_an_entry_without_a_design_space_is_no_task(name: str) -> None:
+    with pytest.raises(ArgusError, match=f"`{name}` has no design space") as caught:
+        library_task(name, LIBRARY[name].large[0].sizes)
+    assert caught.value.code == "AG0909"
+
+
+@pytest.mark.parametrize("name", SEARCHED)
+def test_every_other_entry_is_a_task_that_survives_json(name: str) -> None:
     entry = LIBRARY[name]
     options = {k: 1 for k in entry.large[-1].options if k.islower()}
     task = library_task(name, entry.large[-1].sizes, options)

@@ -1,7 +1,6 @@
 """Products of eight bits: sizes, forms, reference. The kernels are in ``kernel.py``."""
 
 from dataclasses import replace
-from importlib import import_module
 from math import ceil
 from typing import Any
 
@@ -108,14 +107,16 @@ def _work(size: int) -> Any:
 
 
 def _baselines(arrays: Arrays, case: Case) -> dict[str, Any]:
-    torch: Any = import_module("torch")
+    import torch
+
+    library: Any = torch
     a, b = arrays["A"], arrays["B"]
     rows = "rows" in case.options
     one, two = arrays["ScaleA"], arrays["ScaleB"]
     scales = (one[:, None], two[None, :]) if rows else (one[0], two[0])
 
     def call() -> Any:
-        return torch._scaled_mm(
+        return library._scaled_mm(
             *(a, b.T, *scales),
             out_dtype=torch.bfloat16,
             use_fast_accum="apart" not in case.options,
@@ -125,9 +126,11 @@ def _baselines(arrays: Arrays, case: Case) -> dict[str, Any]:
 
 
 def _integer_baselines(arrays: Arrays, case: Case) -> dict[str, Any]:
-    torch: Any = import_module("torch")
+    import torch
+
+    library: Any = torch
     a, b = arrays["A"], arrays["B"]
-    return {"cuBLAS": lambda: torch._int_mm(a, b.T)}
+    return {"cuBLAS": lambda: library._int_mm(a, b.T)}
 
 
 def _case(m: int, n: int, k: int, **options: object) -> Case:
