@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from argus.compiler import Request, placed_program, tile_program
 from argus.diagnostics import ArgusError
 from argus.interpret.interpreter import run
 from argus.ir.codec import numbers, rounded, storage
@@ -14,6 +13,7 @@ from argus.ir.placement import MmaPlan, WgmmaPlan
 from argus.ir.walk import walk
 from argus.isa.matrix import ELEMENTS, MatrixElement
 from argus.lang.kernel import load_kernels
+from argus.requests import Request, placed_program, tile_program
 from argus.verify.refinement import gaps
 from argus.verify.verdict import Verdict
 from argus.verify.verifier import verify
