@@ -10,9 +10,13 @@ from hypothesis import strategies as st
 from argus.diagnostics import Span
 from argus.diagnostics.errors import ArgusError
 from argus.ir.expr import Binary, Const, Expr, Select, Sym, axis, binary, evaluate
+from argus.ir.printer import print_program
 from argus.ir.ranges import I32, I64, Ranges, fits
 from argus.ir.wrapping import unwrapped, wrapped
-from argus.lower.wraps import Wrapping
+from argus.lang.frontend import specialise
+from argus.lang.kernel import load_kernels
+from argus.lower.wraps import Wrapping, wrap_scalars
+from argus.targets import TARGETS
 
 T, U, V = (Sym(n, "let", nonneg=False) for n in "tuv")
 RANGES = Ranges({"t": I32, "u": I64, "v": (0, 255)}, {"t", "u", "v"})
@@ -75,6 +79,9 @@ def test_the_program_says_where_numbers_wrap(e: Expr, env: dict[str, int]) -> No
     made = Wrapping(RANGES, HERE).number(e)
     assert fits(RANGES.of(made), I64)
     assert int(evaluate(made, env)) == wrapping(e, env)
+    # A literal in what wraps may be another one once more, but comes to rest.
+    again = Wrapping(RANGES, HERE).number(made)
+    assert Wrapping(RANGES, HERE).number(again) == again
 
 
 def test_what_fits_stays_as_it_is() -> None:
@@ -94,6 +101,7 @@ def test_coordinates_may_leave_64_bits_where_they_are_outside() -> None:
     coordinate = Wrapping(RANGES, HERE).coordinate
     assert coordinate(U + axis(0)) == U + axis(0)
     begins = coordinate(U * 64 + axis(0))
+    assert coordinate(begins) == begins
     rows = np.arange(64)
     with np.errstate(over="ignore"):
         for u in (2**57, 2**63 - 1, -(2**63), 5):
@@ -101,3 +109,25 @@ def test_coordinates_may_leave_64_bits_where_they_are_outside() -> None:
             assert (found == (held(u * 64) + rows)).all()
     with pytest.raises(ArgusError, match="64 bits"):
         coordinate(U * axis(0))
+
+
+TOTAL = """
+import argus as ag
+
+@ag.kernel
+def total(X: ag.i64["N"], Y: ag.i64["N"]):
+    sum = 0
+    for i in ag.range(0, 9):
+        sum = sum * 3 + X[i]
+        Y[i:] = ag.full((1,), sum, ag.i64)
+"""
+
+
+def test_a_program_that_says_where_it_wraps_stays_as_it_is() -> None:
+    kernel = load_kernels("total.py", TOTAL).kernels["total"]
+    program = specialise(kernel, {}, {}, TARGETS["sm_80"])
+    wrap_scalars(program)
+    said = print_program(program)
+    assert str(2**64) in said
+    wrap_scalars(program)
+    assert print_program(program) == said

@@ -6,7 +6,7 @@ import copy
 from dataclasses import dataclass
 
 from argus.ir.program import Program
-from argus.lower import place_wrapped
+from argus.lower import place
 from argus.lower.wraps import wrap_scalars
 from argus.requests import Request, tile_program
 
@@ -28,4 +28,4 @@ def programs_of(request: Request) -> Programs:
     """Both programs. Raises ArgusError for what parsing and placing find."""
     tile = tile_program(request)
     wrap_scalars(tile)
-    return Programs(tile, place_wrapped(copy.deepcopy(tile)))
+    return Programs(tile, place(copy.deepcopy(tile)))

@@ -17,6 +17,7 @@ from typing import assert_never
 from argus.ir import ops as o
 from argus.ir.expr import Binary, Const, Expr, Select, Sym
 from argus.ir.program import Program
+from argus.ir.scalar_flow import ScalarFlow
 from argus.ir.walk import walk
 
 __all__ = ["COUNTED", "counters"]
@@ -34,7 +35,7 @@ def counters(program: Program) -> set[str]:
     names = {n for n, c in carried.items() if c.arg.type == "int"}
     while True:
         ahead = dict.fromkeys(names, 0)
-        _advances(program.body, names, ahead)
+        _Advances(names, ahead).block(program.body)
         kept = {
             n
             for n in names
@@ -46,39 +47,26 @@ def counters(program: Program) -> set[str]:
         names = kept
 
 
-def _advances(block: o.Block, names: AbstractSet[str], ahead: dict[str, int]) -> None:
-    """Add to ``ahead`` the names that are at most so far ahead of a counter."""
+class _Advances(ScalarFlow):
+    """Adds to ``ahead`` the names that are at most so far ahead of a counter."""
 
-    def bind(sym: Sym, *values: Expr) -> None:
-        found = [_advance(v, ahead) for v in values]
+    def __init__(self, names: AbstractSet[str], ahead: dict[str, int]) -> None:
+        self.names, self.ahead = names, ahead
+
+    def bind(self, sym: Sym, values: tuple[Expr, ...]) -> None:
+        found = [_advance(v, self.ahead) for v in values]
         known = [x for x in found if x is not None]
         if len(known) == len(found):
-            ahead[sym.name] = max(known)
+            self.ahead[sym.name] = max(known)
 
-    for op in block.ops:
-        match op:
-            case o.Let():
-                bind(op.sym, op.value)
-            case o.For():
-                _advances(op.body, names, ahead)
-                for c in op.scalars:
-                    if c.arg.name in names:
-                        bind(c.result, c.init)
-            case o.If():
-                _advances(op.then, names, ahead)
-                _advances(op.other, names, ahead)
-                for m in op.scalars:
-                    bind(m.result, m.then, m.other)
-            case o.Roles():
-                for role in op.roles:
-                    _advances(role.body, names, ahead)
-            case (
-                o.LoadScalar() | o.RegisterOp() | o.Dot() | o.Access() | o.Copy()
-                | o.Synchronisation() | o.RingOp() | o.Annotation()
-            ):  # fmt: skip
-                pass
-            case _:
-                assert_never(op)
+    def load(self, op: o.LoadScalar) -> None:
+        """It is no counter."""
+
+    def loop(self, op: o.For) -> None:
+        self.block(op.body)
+        for c in op.scalars:
+            if c.arg.name in self.names:
+                self.bind(c.result, (c.init,))
 
 
 def _advance(e: Expr, ahead: Mapping[str, int]) -> int | None:

@@ -62,6 +62,20 @@ class DType:
         return self.bits_of or self.foreign
 
     @property
+    def integers(self) -> tuple[int, int]:
+        """Least and greatest of the whole numbers that it holds without a gap.
+
+        Of a type of whole numbers, and of truth values, these are all its values.
+        """
+        if self.kind == "bool":
+            return 0, 1
+        if self.is_float:
+            return -(2**self.precision), 2**self.precision
+        if self.foreign.startswith("u"):
+            return 0, 2**self.bits - 1
+        return -(2 ** (self.bits - 1)), 2 ** (self.bits - 1) - 1
+
+    @property
     def roundoff(self) -> float:
         """Unit round-off of a float: half the distance from 1 to the next number."""
         return 2.0**-self.precision

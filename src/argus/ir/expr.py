@@ -182,14 +182,20 @@ def _extreme(a: Any, b: Any, first: Any) -> Any:
     return a if first or a != a else b
 
 
+def _number(value: Any) -> Any:
+    """Truth values as 0 and 1: numpy's own arithmetic on them is another one."""
+    dtype = getattr(value, "dtype", None)
+    return value if dtype is None or dtype.kind != "b" else value * 1
+
+
 _EVAL: dict[str, Callable[[Any, Any], Any]] = {
-    "+": lambda a, b: a + b,
-    "-": lambda a, b: a - b,
-    "*": lambda a, b: a * b,
-    "//": lambda a, b: a // b,
-    "%": lambda a, b: a % b,
+    "+": lambda a, b: _number(a) + _number(b),
+    "-": lambda a, b: _number(a) - _number(b),
+    "*": lambda a, b: _number(a) * _number(b),
+    "//": lambda a, b: _number(a) // _number(b),
+    "%": lambda a, b: _number(a) % _number(b),
     "/": lambda a, b: a / b,
-    "^": lambda a, b: a ^ b,
+    "^": lambda a, b: _number(a) ^ _number(b),
     "min": lambda a, b: _extreme(a, b, a <= b),
     "max": lambda a, b: _extreme(a, b, a >= b),
     "==": lambda a, b: a == b,

@@ -26,9 +26,10 @@ from typing import assert_never
 
 from argus.ir import ops as o
 from argus.ir.counters import COUNTED, counters
-from argus.ir.dtypes import DType
+from argus.ir.dtypes import i32, i64
 from argus.ir.expr import Binary, BinaryOp, Const, Expr, Select, Sym, symbols
 from argus.ir.program import Program, ScalarParam
+from argus.ir.scalar_flow import ScalarFlow
 
 __all__ = [
     "I32",
@@ -39,7 +40,6 @@ __all__ = [
     "arguments",
     "fits",
     "joined",
-    "of_type",
     "selected",
     "study",
 ]
@@ -50,20 +50,14 @@ Range = tuple[int, int]
 Bounded = tuple[Range, bool]
 """A range, and whether every launch bounds the value to 32 bits."""
 
-I32: Range = (-(2**31), 2**31 - 1)
-I64: Range = (-(2**63), 2**63 - 1)
+I32: Range = i32.integers
+I64: Range = i64.integers
 _BOOL: Range = (0, 1)
 
 
 def fits(inner: Range, outer: Range) -> bool:
     """Whether all values of one range are in the other."""
     return outer[0] <= inner[0] and inner[1] <= outer[1]
-
-
-def of_type(dtype: DType) -> Range:
-    """The values of an element type of whole numbers or truth values."""
-    known = {"i8": (-128, 127), "u8": (0, 255), "i64": I64, "bool": _BOOL}
-    return known.get(dtype.name, I32)
 
 
 @dataclass
@@ -226,97 +220,79 @@ def study(program: Program) -> Ranges:
     """Values of everything that a program names, wherever it is named."""
     ranges = arguments(program)
     ranges.counters = counters(program)
-    _block(program.body, ranges)
+    _Study(ranges).block(program.body)
     return ranges
 
 
-def _block(block: o.Block, ranges: Ranges) -> None:
-    for op in block.ops:
-        match op:
-            case o.Let():
-                _bind(ranges, op.sym, (op.value,))
-            case o.LoadScalar():
-                if op.sym.type == "int":
-                    ranges.known[op.sym.name] = of_type(op.tensor.dtype)
-                ranges.free.add(op.sym.name)
-            case o.For():
-                _loop(op, ranges)
-            case o.If():
-                _block(op.then, ranges)
-                _block(op.other, ranges)
-                for m in op.scalars:
-                    _bind(ranges, m.result, (m.then, m.other))
-            case o.Roles():
-                for role in op.roles:
-                    _block(role.body, ranges)
-            case (
-                o.RegisterOp() | o.Dot() | o.Access() | o.Copy() | o.Synchronisation()
-                | o.RingOp() | o.Annotation()
-            ):  # fmt: skip
-                pass
-            case _:
-                assert_never(op)
+class _Study(ScalarFlow):
+    """Adds to ``ranges`` what a block names."""
 
+    def __init__(self, ranges: Ranges) -> None:
+        self.ranges = ranges
 
-def _bind(ranges: Ranges, sym: Sym, values: tuple[Expr, ...]) -> None:
-    """``sym`` is one of the values."""
-    _inherit(ranges, sym, values)
-    if sym.type == "int":
-        found = ranges.of(values[0])
-        for value in values[1:]:
-            found = hull(found, ranges.of(value))
-        ranges.known[sym.name] = found if fits(found, I64) else I64
+    def load(self, op: o.LoadScalar) -> None:
+        if op.sym.type == "int":
+            self.ranges.known[op.sym.name] = op.tensor.dtype.integers
+        self.ranges.free.add(op.sym.name)
 
+    def bind(self, sym: Sym, values: tuple[Expr, ...]) -> None:
+        ranges = self.ranges
+        self._inherit(sym, values)
+        if sym.type == "int":
+            found = ranges.of(values[0])
+            for value in values[1:]:
+                found = hull(found, ranges.of(value))
+            ranges.known[sym.name] = found if fits(found, I64) else I64
 
-def _inherit(ranges: Ranges, sym: Sym, values: tuple[Expr, ...]) -> None:
-    """What no launch bounds is none of what is made of it."""
-    if any(map(ranges.depends, values)):
-        ranges.free.add(sym.name)
-    elif not all(map(ranges.by_launch, values)):
-        ranges.counters.add(sym.name)
+    def _inherit(self, sym: Sym, values: tuple[Expr, ...]) -> None:
+        """What no launch bounds is none of what is made of it."""
+        if any(map(self.ranges.depends, values)):
+            self.ranges.free.add(sym.name)
+        elif not all(map(self.ranges.by_launch, values)):
+            self.ranges.counters.add(sym.name)
 
-
-def _loop(op: o.For, ranges: Ranges) -> None:
-    start, stop = ranges.of(op.start), ranges.of(op.stop)
-    iterations = max(stop[1] - start[0], 0)
-    _inherit(ranges, op.var, (op.start, op.stop, op.step))
-    turned = start[0], max(stop[1] - 1, start[0])
-    ranges.known[op.var.name] = turned if fits(turned, I64) else I64
-    others: list[o.ScalarCarry] = []
-    for c in op.scalars:
-        if c.arg.name in ranges.counters:
-            low = min(ranges.of(c.init)[0], 0)
-            ranges.known[c.arg.name] = ranges.known[c.result.name] = low, COUNTED
-            continue
-        ranges.free |= {c.arg.name, c.result.name}
-        if c.arg.type == "int":
-            ranges.known[c.arg.name] = ranges.of(c.init)
-            others.append(c)
-    _carried(op, others, iterations, ranges)
-
-
-def _carried(
-    op: o.For, carried: list[o.ScalarCarry], iterations: int, ranges: Ranges
-) -> None:
-    """Ranges with which an iteration begins: larger ones, until it ends within them."""
-    tried = dict.fromkeys((c.arg.name for c in carried), 0)
-    grown = True
-    while grown:
-        _block(op.body, ranges)
-        grown = False
-        for c in carried:
-            now, after = ranges.known[c.arg.name], ranges.of(c.yielded)
-            if now == I64 or fits(after, now):
+    def loop(self, op: o.For) -> None:
+        ranges = self.ranges
+        start, stop = ranges.of(op.start), ranges.of(op.stop)
+        iterations = max(stop[1] - start[0], 0)
+        self._inherit(op.var, (op.start, op.stop, op.step))
+        variable = start[0], max(stop[1] - 1, start[0])
+        ranges.known[op.var.name] = variable if fits(variable, I64) else I64
+        others: list[o.ScalarCarry] = []
+        for c in op.scalars:
+            if c.arg.name in ranges.counters:
+                low = min(ranges.of(c.init)[0], 0)
+                ranges.known[c.arg.name] = ranges.known[c.result.name] = low, COUNTED
                 continue
-            tried[c.arg.name] += 1
-            wider = hull(now, after)
-            if tried[c.arg.name] > 2:
-                wider = _widened(c, wider, iterations, ranges)
-            last = tried[c.arg.name] > 5 or not fits(wider, I64)
-            ranges.known[c.arg.name] = I64 if last else wider
-            grown = True
-    for c in carried:
-        ranges.known[c.result.name] = ranges.known[c.arg.name]
+            ranges.free |= {c.arg.name, c.result.name}
+            if c.arg.type == "int":
+                ranges.known[c.arg.name] = ranges.of(c.init)
+                others.append(c)
+        self._carried(op, others, iterations)
+
+    def _carried(
+        self, op: o.For, carried: list[o.ScalarCarry], iterations: int
+    ) -> None:
+        """Ranges with which an iteration begins: larger ones, until it ends within."""
+        ranges = self.ranges
+        tried = dict.fromkeys((c.arg.name for c in carried), 0)
+        grown = True
+        while grown:
+            self.block(op.body)
+            grown = False
+            for c in carried:
+                now, after = ranges.known[c.arg.name], ranges.of(c.yielded)
+                if now == I64 or fits(after, now):
+                    continue
+                tried[c.arg.name] += 1
+                wider = hull(now, after)
+                if tried[c.arg.name] > 2:
+                    wider = _widened(c, wider, iterations, ranges)
+                last = tried[c.arg.name] > 5 or not fits(wider, I64)
+                ranges.known[c.arg.name] = I64 if last else wider
+                grown = True
+        for c in carried:
+            ranges.known[c.result.name] = ranges.known[c.arg.name]
 
 
 def _widened(c: o.ScalarCarry, both: Range, iterations: int, ranges: Ranges) -> Range:
@@ -325,9 +301,8 @@ def _widened(c: o.ScalarCarry, both: Range, iterations: int, ranges: Ranges) -> 
     if added is None or c.arg in symbols(added):
         return I32 if fits(both, I32) and both != I32 else I64
     start, each = ranges.of(c.init), ranges.of(added)
-    return start[0] + min(each[0], 0) * iterations, start[1] + max(
-        each[1], 0
-    ) * iterations
+    low, high = min(each[0], 0) * iterations, max(each[1], 0) * iterations
+    return start[0] + low, start[1] + high
 
 
 def _added(y: Expr, a: Sym) -> Expr | None:

@@ -41,6 +41,7 @@ from argus.lower.waits import insert_wgmma_waits
 from argus.lower.wraps import wrap_scalars
 
 PASSES: tuple[Callable[[Program], None], ...] = (
+    wrap_scalars,
     derive_facts,
     place_roles,
     lay_out_buffers,
@@ -66,12 +67,6 @@ def place(program: Program) -> Program:
 
     Raises ArgusError when the target cannot honour what the kernel asks for.
     """
-    wrap_scalars(program)
-    return place_wrapped(program)
-
-
-def place_wrapped(program: Program) -> Program:
-    """As `place`, of a program that says already where scalars wrap."""
     for step in PASSES:
         step(program)
     program.placed = True

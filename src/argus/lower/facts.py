@@ -6,17 +6,17 @@ facts: those that were given become conditions of every launch, the others follo
 """
 
 from functools import partial
-from typing import assert_never
 
 from argus.ir import ops as o
 from argus.ir.divisors import Facts, define, fact_requirements, settled
-from argus.ir.expr import divisor
+from argus.ir.expr import Expr, Sym, divisor
 from argus.ir.program import Program
+from argus.ir.scalar_flow import ScalarFlow
 
 
 def derive_facts(program: Program) -> None:
     """Add to ``program.facts`` the divisors of loop variables and named scalars."""
-    _block(program.body, program.facts)
+    _Divisors(program.facts).block(program.body)
 
 
 def require_facts(program: Program) -> None:
@@ -28,50 +28,42 @@ def require_facts(program: Program) -> None:
     program.requirements += fact_requirements(program)
 
 
-def _block(block: o.Block, facts: dict[str, int]) -> None:
-    for op in block.ops:
-        match op:
-            case o.Let():
-                define(facts, op.sym.name, partial(divisor, op.value))
-            case o.For():
-                _loop(op, facts)
-            case o.If():
-                _block(op.then, facts)
-                _block(op.other, facts)
-                for m in op.scalars:
-                    both = min(divisor(m.then, facts), divisor(m.other, facts))
-                    facts[m.result.name] = both
-            case o.Roles():
-                for role in op.roles:
-                    _block(role.body, facts)
-            case (
-                o.LoadScalar() | o.RegisterOp() | o.Dot() | o.Access() | o.Copy()
-                | o.Synchronisation() | o.RingOp() | o.Annotation()
-            ):  # fmt: skip
-                pass
-            case _:
-                assert_never(op)
+class _Divisors(ScalarFlow):
+    """Adds to ``facts`` what divides the scalars that are bound."""
 
+    def __init__(self, facts: dict[str, int]) -> None:
+        self.facts = facts
 
-def _loop(op: o.For, facts: dict[str, int]) -> None:
-    """A carried scalar keeps the divisor that its yielded value keeps, by induction."""
-    start, step = op.start, op.step
+    def bind(self, sym: Sym, values: tuple[Expr, ...]) -> None:
+        match values:
+            case (value,):
+                define(self.facts, sym.name, partial(divisor, value))
+            case several:
+                self.facts[sym.name] = min(divisor(v, self.facts) for v in several)
 
-    def of_variable(known: Facts) -> int:
-        return min(divisor(start, known), divisor(step, known))
+    def load(self, op: o.LoadScalar) -> None:
+        """Anything may stand in a table."""
 
-    define(facts, op.var.name, of_variable)
-    for c in op.scalars:
-        facts[c.arg.name] = divisor(c.init, facts)
-    while True:
-        _block(op.body, facts)
-        shrunk = False
+    def loop(self, op: o.For) -> None:
+        """A carried scalar keeps the divisor that its yielded value keeps."""
+        facts = self.facts
+        start, step = op.start, op.step
+
+        def of_variable(known: Facts) -> int:
+            return min(divisor(start, known), divisor(step, known))
+
+        define(facts, op.var.name, of_variable)
         for c in op.scalars:
-            kept = min(facts[c.arg.name], divisor(c.yielded, facts))
-            shrunk = shrunk or kept < facts[c.arg.name]
-            facts[c.arg.name] = kept
-        if not shrunk:
-            break
-    for c in op.scalars:
-        # Without an iteration the result is the initial value.
-        facts[c.result.name] = min(facts[c.arg.name], divisor(c.init, facts))
+            facts[c.arg.name] = divisor(c.init, facts)
+        while True:
+            self.block(op.body)
+            shrunk = False
+            for c in op.scalars:
+                kept = min(facts[c.arg.name], divisor(c.yielded, facts))
+                shrunk = shrunk or kept < facts[c.arg.name]
+                facts[c.arg.name] = kept
+            if not shrunk:
+                break
+        for c in op.scalars:
+            # Without an iteration the result is the initial value.
+            facts[c.result.name] = min(facts[c.arg.name], divisor(c.init, facts))

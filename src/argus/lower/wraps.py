@@ -34,7 +34,7 @@ from argus.ir.ranges import (
 )
 from argus.ir.rewrite import change_expressions
 from argus.ir.walk import bound, inner_symbols, walk
-from argus.ir.wrapping import wrapped
+from argus.ir.wrapping import wrapped, wrapped_parts
 
 __all__ = ["Wrapping", "wrap_scalars"]
 
@@ -46,8 +46,15 @@ _OUTSIDE: Range = (2**31 - 2**64, 2**64 - 1)
 def wrap_scalars(program: Program) -> None:
     """Let every scalar of ``program`` have at most 64 bits.
 
-    Raises ArgusError AG0122 for a coordinate that may leave them too far.
+    A program that says already where its scalars wrap stays as it is. Raises ArgusError
+    AG0122 for a coordinate that may leave 64 bits too far.
     """
+    while _wrap_once(program):
+        _forget_signs(program)
+
+
+def _wrap_once(program: Program) -> bool:
+    """Whether anything wraps of which the program did not say so."""
     ranges = study(program)
     changed = False
 
@@ -61,8 +68,7 @@ def wrap_scalars(program: Program) -> None:
 
     for op in walk(program.body):
         change_expressions(op, lambda e, op=op: wrap(e, op))
-    if changed:
-        _forget_signs(program)
+    return changed
 
 
 def _is_narrow(op: o.AnyOp) -> bool:
@@ -121,9 +127,14 @@ class Wrapping:
         return self._number(e)[0]
 
     def _number(self, e: Expr) -> _Made:
+        made, where, fit = self._exact(e)
+        return (made, where) if fit else _wrapped(made)
+
+    def _exact(self, e: Expr) -> tuple[Expr, Bounded, bool]:
+        """The same before it wraps, and whether it has 64 bits."""
         match e:
             case Sym():
-                return e, self.ranges.leaf(e)
+                return e, self.ranges.leaf(e), True
             case Const():
                 made, where = e, self.ranges.leaf(e)
             case Select(cond=c, then=a, other=b):
@@ -131,21 +142,26 @@ class Wrapping:
                 made, where = select(p, q, r), selected(x, y, z)
             case Binary(op=op, left=a, right=b):
                 if op in _SUMS and id(e) not in self._floats:
-                    made, where, fit = self._terms(e)
-                    return (made, where) if fit else _wrapped(made)
+                    return self._terms(e)
                 (p, x), (q, y) = self._number(a), self._number(b)
                 made, where = Binary(op, p, q), joined(op, x, y)
             case _:
                 assert_never(e)
         # A literal may have more bits, and so has the least number by -1.
-        held = fits(where[0], I64) or id(e) in self._floats
-        return (made, where) if held else _wrapped(made)
+        return made, where, fits(where[0], I64) or id(e) in self._floats
 
     def _terms(self, e: Expr) -> tuple[Expr, Bounded, bool]:
         """Sums and products as they are, and whether all have 64 bits.
 
-        They wrap once, at the end.
+        They wrap once, at the end. What wraps already is one term.
         """
+        parts = wrapped_parts(e)
+        if parts is not None:
+            x, bits, added = parts
+            low, high = I32 if bits == 32 else I64
+            made = wrapped(self._exact(x)[0], bits)
+            where = (low + added, high + added), False
+            return (made + added if added else made), where, fits(where[0], I64)
         if isinstance(e, Binary) and e.op in _SUMS and id(e) not in self._floats:
             p, x, fit = self._terms(e.left)
             q, y, too = self._terms(e.right)

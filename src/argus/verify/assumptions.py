@@ -26,7 +26,6 @@ from argus.ir import ops as o
 from argus.ir.expr import Const, Expr, Operand, Sym, binary, substitute, symbols
 from argus.ir.memory import GlobalTensor
 from argus.ir.program import BLOCK_INDEX, Program
-from argus.ir.ranges import of_type
 from argus.verify.decide import negate, prove
 from argus.verify.evidence import Counterexample, ThreadPlace
 from argus.verify.verdict import Obligation, Verdict
@@ -226,7 +225,9 @@ def _instances(scope: _Scope, count: int) -> Iterator[_Fact]:
         for table in op.tables:
             if table.name not in seen:
                 seen.add(table.name)
-                low, high = of_type(table.dtype)
+                if table.dtype.is_float:
+                    continue
+                low, high = table.dtype.integers
                 text = f"entries of {table.name} are {table.dtype.name}"
                 for number in range(count):
                     entry = _entry(table, number)

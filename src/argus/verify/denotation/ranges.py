@@ -12,18 +12,15 @@ from argus.terms import IndexSet, Integer, World
 
 __all__ = ["assume_range", "range_of"]
 
-_RANGES = {"i8": (-128, 128), "u8": (0, 256)}
-_CUT = (-(1 << 31), 1 << 31)
-
 
 def range_of(dtype: DType, source: DType | None = None) -> tuple[int, int] | None:
-    """The least number and the first that is too large; None where it is not asked.
+    """The least and the greatest number; None where it is not asked.
 
     ``source``: the type from which numbers are converted.
     """
-    if dtype.name == "i32" and source is not None and source.name == "i64":
-        return _CUT
-    return _RANGES.get(dtype.name)
+    narrows = source is not None and source.bits > dtype.bits
+    asked = dtype.kind == "int" and (dtype.bits == 8 or narrows)
+    return dtype.integers if asked else None
 
 
 def assume_range(world: World, tensor: GlobalTensor) -> None:
@@ -34,6 +31,6 @@ def assume_range(world: World, tensor: GlobalTensor) -> None:
     low, high = found
 
     def fact(_: tuple[Integer, ...], entry: Integer) -> IndexSet:
-        return world.compare(entry, ">=", low) & world.compare(entry, "<", high)
+        return world.compare(entry, ">=", low) & world.compare(entry, "<=", high)
 
     world.assume_entries(tensor.name, fact)

@@ -174,6 +174,6 @@ def require_range(
         return
     for where, number in integer_cases(context, value):
         outside = world.compare(number, "<", found[0])
-        outside = outside | world.compare(number, ">=", found[1])
+        outside = outside | world.compare(number, ">", found[1])
         if not world.is_empty(where & outside & context.state.where):
             raise Unknown(f"{what} {dtype} that may change the number")

@@ -14,7 +14,7 @@ from argus.ir.dtypes import DType
 from argus.ir.expr import Expr, binary
 from argus.ir.memory import GlobalTensor
 from argus.ir.program import Program
-from argus.ir.ranges import I32, I64, Range, Ranges, arguments, fits, of_type
+from argus.ir.ranges import I32, I64, Range, Ranges, arguments, fits
 from argus.verify.tags.values import Coord, Tag
 from argus.verify.tags.world import LoadedScalar, OpaqueScalar, TagWorld, Total
 
@@ -26,12 +26,12 @@ def held(world: TagWorld, number: Tag | None, dtype: DType) -> Tag | None:
     if not isinstance(number, Coord):
         return number
     ranges = _ranges(world, number.base)
-    if ranges.by_launch(number.base) and fits(I32, of_type(dtype)):
+    if ranges.by_launch(number.base) and fits(I32, dtype.integers):
         return number
     low, high = ranges.of(number.base)
     if number.offs.size:
         low, high = low + int(number.offs.min()), high + int(number.offs.max())
-    return number if fits((low, high), of_type(dtype)) else None
+    return number if fits((low, high), dtype.integers) else None
 
 
 def type_facts(world: TagWorld, several: Sequence[Expr]) -> tuple[Expr, ...]:
@@ -56,7 +56,7 @@ def table_range(program: Program, name: str) -> Range:
     """The values of the elements of a tensor of whole numbers."""
     for param in program.params:
         if isinstance(param, GlobalTensor) and param.name == name:
-            return of_type(param.dtype)
+            return param.dtype.integers
     return I64
 
 
@@ -66,7 +66,8 @@ def _ranges(world: TagWorld, e: Expr) -> Ranges:
     for sym in world.all_symbols(e):
         match world.meanings.get(sym.name):
             case LoadedScalar(tensor=name):
-                ranges.known[sym.name] = table_range(world.program, name)
+                if sym.type == "int":
+                    ranges.known[sym.name] = table_range(world.program, name)
                 ranges.free.add(sym.name)
             case OpaqueScalar() | Total():
                 ranges.known[sym.name] = I64
