@@ -184,8 +184,8 @@ def _extreme(a: Any, b: Any, first: Any) -> Any:
 
 def _number(value: Any) -> Any:
     """Truth values as 0 and 1: numpy's own arithmetic on them is another one."""
-    dtype = getattr(value, "dtype", None)
-    return value if dtype is None or dtype.kind != "b" else value * 1
+    truths = hasattr(value, "dtype") and value.dtype.kind == "b"
+    return value * 1 if truths else value
 
 
 _EVAL: dict[str, Callable[[Any, Any], Any]] = {

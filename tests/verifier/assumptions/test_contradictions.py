@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from argus.compiler import Request, tile_program
 from argus.evaluation.requests import default_dtypes
 from argus.lang.kernel import load_kernels
+from argus.requests import Request, tile_program
 from argus.verify.assumptions import obligations
 from argus.verify.verdict import Obligation, Verdict
 
