@@ -35,11 +35,10 @@ class _Divisors(ScalarFlow):
         self.facts = facts
 
     def bind(self, sym: Sym, values: tuple[Expr, ...]) -> None:
-        match values:
-            case (value,):
-                define(self.facts, sym.name, partial(divisor, value))
-            case several:
-                self.facts[sym.name] = min(divisor(v, self.facts) for v in several)
+        if len(values) == 1:
+            define(self.facts, sym.name, partial(divisor, values[0]))
+        else:
+            self.facts[sym.name] = min(divisor(v, self.facts) for v in values)
 
     def load(self, op: o.LoadScalar) -> None:
         """Anything may stand in a table."""
