@@ -124,11 +124,20 @@ def of_atom(world: World, atom: Atom) -> IndexSet:
 
 
 def alternatives(world: World, monomials: tuple[Monomial, ...]) -> IndexSet:
-    """That minima and maxima among monomials are one of their arguments."""
+    """What has several cases by its nature.
+
+    Minima and maxima are one of their arguments. A quotient of what its divisor divides
+    is at least 1 where there is something to divide.
+    """
     found = IndexSet.universe
     for atom in dict.fromkeys(a for m in monomials for a in m):
         if is_extreme(atom):
             found = found & one_of(world, atom)
+        elif isinstance(atom, Opaque) and atom.op == "div":
+            dividend, divisor = atom.args
+            if world.divides(divisor, dividend):
+                nothing = world.compare(dividend, "<", 1)
+                found = found & (nothing | world.compare(Integer.atom(atom), ">=", 1))
     return found
 
 

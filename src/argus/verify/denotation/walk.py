@@ -92,7 +92,9 @@ class ProgramWalk(Context):
         """Read one operation. Raises Unknown."""
         match op:
             case o.Let():
-                self.define(op.sym, scalar(self, op.value))
+                value = scalar(self, op.value)
+                here = self.state.where & ranges(self.world, self.state.scope)
+                self.define(op.sym, within(self.world, value, here))
             case o.LoadScalar():
                 self.define(op.sym, scalar_load(self, op))
             case o.RegisterOp():
