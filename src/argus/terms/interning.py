@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import islpy as isl
 
-from argus.terms import facts
-from argus.terms.integers import Monomial
-from argus.terms.sets import IndexSet
+from argus.terms import facts, substitution
+from argus.terms.integers import Integer, Monomial, Opaque
+from argus.terms.sets import PARAMETER, IndexSet, plain
 
 if TYPE_CHECKING:
     from argus.terms.world import World
@@ -17,20 +17,27 @@ _Mentioned: TypeAlias = frozenset[Monomial]
 
 
 class Interned:
-    """The canonical sets of a world, by what their facts make them mention."""
+    """The canonical sets of a world, by what they mention together with their facts."""
 
     def __init__(self) -> None:
         self.sets: dict[_Mentioned, list[tuple[IndexSet, IndexSet]]] = {}
+        """(what is said, the set with its facts): one of each form that was met."""
         self.found: dict[IndexSet, IndexSet] = {}
-        self.said: set[IndexSet] = set()
-        """Sets that do not repeat facts."""
         self.count = 2
 
-    def add(self, mentioned: _Mentioned, said: IndexSet, closed: IndexSet) -> None:
-        """A set that equals none before it."""
-        said.number = self.count
-        self.count += 1
-        self.sets.setdefault(mentioned, []).append((said, closed))
+    def equal_one(self, closed: IndexSet) -> IndexSet | None:
+        """What is said of a set that is equal together with its facts."""
+        for said, other in self.sets.get(frozenset(closed.monomials), ()):
+            if other.same(closed):
+                return said
+        return None
+
+    def add(self, said: IndexSet, closed: IndexSet) -> None:
+        """A set in a form that equals none before it."""
+        if said.number is None:
+            said.number = self.count
+            self.count += 1
+        self.sets.setdefault(frozenset(closed.monomials), []).append((said, closed))
 
 
 def canonical(world: World, where: IndexSet) -> IndexSet:
@@ -42,45 +49,46 @@ def canonical(world: World, where: IndexSet) -> IndexSet:
     if isinstance(where.isl, bool):
         return where
     interned = world.interned
-    known = interned.found.get(where)
-    if known is not None:
-        return known
-    simpler = _without_extremes(world, where)
-    known_facts = world.facts(simpler.monomials)
-    closed = simpler & known_facts
-    if facts.is_refuted(world, closed):
-        found = IndexSet.nothing
-    else:
-        found = _equal_one(world, simpler, closed, known_facts)
-    interned.found[where] = found
-    interned.found[found] = found
+    found = interned.found.get(where)
+    if found is None:
+        found = interned.found[where] = _found(world, where)
+        interned.found[found] = found
     return found
 
 
-def _without_extremes(world: World, where: IndexSet) -> IndexSet:
-    """The same set without minima and maxima, where their bounds say it all.
+def _found(world: World, where: IndexSet) -> IndexSet:
+    known = world.facts(where.monomials)
+    closed = where & known
+    if isinstance(closed.isl, bool):
+        return closed
+    interned = world.interned
+    found = interned.equal_one(closed)
+    if found is None:
+        found = _new(world, where, closed, known)
+        interned.add(found, closed)
+    return found
 
-    ``k < min(a, b)`` is ``k < a and k < b``: that there is a number below both that is
-    greater than k. Whether nothing is lost is asked with all that is known.
-    """
-    if not _extremes(where):
-        return where
-    said = where.gist(world.facts(where.monomials))
-    world.interned.said.add(said)
-    names = [world.space.name(monomial) for monomial in _extremes(said)]
-    if not names:
+
+def _new(world: World, where: IndexSet, closed: IndexSet, known: IndexSet) -> IndexSet:
+    """What is said of a set of which this form was not met before."""
+    if facts.is_refuted(world, closed):
+        return IndexSet.nothing
+    said = where.gist(known)
+    simpler = _without_extremes(world, said)
+    if simpler is said:
         return said
-    wider = world.close(said).without(names).coalesced()
-    wider = wider.gist(world.facts(wider.monomials))
-    if _complexity(wider) > _complexity(said) or not world.is_subset(wider, said):
+    simpler = simpler.gist(world.facts(simpler.monomials))
+    if _complexity(simpler) > _complexity(said):
         return said
-    world.interned.said.add(wider)
-    return wider
-
-
-def _extremes(where: IndexSet) -> list[Monomial]:
-    """Minima and maxima that a set mentions by themselves."""
-    return [m for m in where.monomials if len(m) == 1 and facts.is_extreme(m[0])]
+    again = world.close(simpler)
+    if isinstance(again.isl, bool):
+        return again
+    interned = world.interned
+    found = interned.equal_one(again)
+    if found is None:
+        found = simpler
+        interned.add(found, again)
+    return found
 
 
 def _complexity(where: IndexSet) -> tuple[int, int]:
@@ -91,18 +99,49 @@ def _complexity(where: IndexSet) -> tuple[int, int]:
     return max(p.dim(isl.dim_type.div) for p in parts), len(parts)
 
 
-def _equal_one(
-    world: World, where: IndexSet, closed: IndexSet, known_facts: IndexSet
-) -> IndexSet:
-    mentioned = frozenset(closed.monomials)
-    for said, other in world.interned.sets.get(mentioned, ()):
-        if other.same(closed):
-            return said
-    # Without extremes it may be said already: then there is nothing left to leave out.
-    said = where if where in world.interned.said else where.gist(known_facts)
-    if said.is_universe:
-        return said
-    if said.number is not None:
-        said = IndexSet(said.isl, said.space)
-    world.interned.add(mentioned, said, closed)
+def _without_extremes(world: World, said: IndexSet) -> IndexSet:
+    """The same set without minima and maxima, where both arguments say it all.
+
+    ``k < min(a, b)`` is ``k < a and k < b``: a set to which every larger number belongs
+    in the place of the minimum, too, says it of both, since the minimum is one of them
+    and no larger than either. Alike maxima, with smaller numbers.
+    """
+    for monomial in said.monomials if not isinstance(said.isl, bool) else ():
+        if len(monomial) == 1 and facts.is_extreme(monomial[0]):
+            atom = monomial[0]
+            sign = 1 if isinstance(atom, Opaque) and atom.op == "min" else -1
+            if _is_closed_under(said, world.space.name(monomial), sign):
+                left, right = atom.arguments
+                said = _put(world, said, monomial, left) & _put(
+                    world, said, monomial, right
+                )
     return said
+
+
+def _put(
+    world: World, where: IndexSet, monomial: Monomial, value: Integer
+) -> IndexSet:
+    return substitution.in_set_by(
+        world, where, lambda one: value if one == monomial else Integer({one: 1})
+    )
+
+
+def _is_closed_under(where: IndexSet, name: str, sign: int) -> bool:
+    """Whether larger numbers (of sign -1: smaller ones) of a parameter are in it, too.
+
+    Looks at the sign of the parameter in every constraint.
+    """
+    at = plain(where).find_dim_by_name(PARAMETER, name)
+    for piece in plain(where).get_basic_sets():
+        if any(
+            not piece.get_div(place).get_coefficient_val(PARAMETER, at).is_zero()
+            for place in range(piece.dim(isl.dim_type.div))
+        ):
+            return False
+        for constraint in piece.get_constraints():
+            factor = constraint.get_coefficient_val(PARAMETER, at)
+            if factor.is_zero():
+                continue
+            if constraint.is_equality() or factor.sgn() != sign:
+                return False
+    return True

@@ -100,17 +100,33 @@ class IndexSet:
     """A set of points, with ``&``, ``|``, ``-`` and ``~``.
 
     Compared by identity: `world.equal_sets` asks whether two sets are equal.
+
+    Whether a conjunction of several conditions is empty takes isl ten times as long as
+    to write them into one. So it is asked only when somebody looks at the result.
     """
 
-    __slots__ = ("_monomials", "isl", "number", "space")
+    __slots__ = ("_both", "_isl", "_monomials", "number", "space")
     universe: ClassVar[IndexSet]
     nothing: ClassVar[IndexSet]
 
-    def __init__(self, value: isl.Set | bool, space: Space | None = None) -> None:
-        self.isl, self.space = value, space
+    def __init__(
+        self, value: isl.Set | isl.BasicSet | bool, space: Space | None = None
+    ) -> None:
+        self._both = value if isinstance(value, isl.BasicSet) else None
+        """A conjunction of which nobody has asked yet whether it is empty."""
+        self._isl = False if isinstance(value, isl.BasicSet) else value
+        self.space = space
         self.number: int | None = None
         """Of a canonical set of a world: equal numbers, equal sets."""
         self._monomials: tuple[Monomial, ...] | None = None
+
+    @property
+    def isl(self) -> isl.Set | bool:
+        """The set of isl; True and False are everything and nothing."""
+        if self._both is not None:
+            both, self._both = self._both, None
+            self._isl = _guarded(lambda: simplest(isl.Set.from_basic_set(both)))
+        return self._isl
 
     @property
     def is_universe(self) -> bool:
@@ -123,11 +139,16 @@ class IndexSet:
         return self.isl is False
 
     def __and__(self, other: IndexSet) -> IndexSet:
-        if self.isl is True or other.isl is False or self is other:
+        if self is other or self._is(True) or other._is(False):
             return other
-        if other.isl is True or self.isl is False:
+        if other._is(True) or self._is(False):
             return self
-        return self._with(other, isl.Set.intersect)
+        left, right = self._conjunction(), other._conjunction()
+        if left is None or right is None:
+            return self._with(other, isl.Set.intersect)
+        if self.space is not other.space:
+            raise ValueError("sets of two worlds")
+        return IndexSet(_guarded(lambda: _conjoined(left, right)), self.space)
 
     def __or__(self, other: IndexSet) -> IndexSet:
         if self.isl is False or other.isl is True or self is other:
@@ -198,8 +219,7 @@ class IndexSet:
                 space, value = self.space, self.isl
                 self._monomials = tuple(
                     space.monomial(name)
-                    for i, name in enumerate(parameters(value))
-                    if value.involves_dims(PARAMETER, i, 1)
+                    for name in parameters(value)
                 )
         return self._monomials
 
@@ -218,14 +238,21 @@ class IndexSet:
 
     def of(self, value: isl.Set) -> IndexSet:
         """Another set of the same world, without parameters that do not matter."""
-        if value.is_empty():
-            return IndexSet.nothing
-        for at in reversed(range(value.dim(PARAMETER))):
-            if not value.involves_dims(PARAMETER, at, 1):
-                value = value.project_out(PARAMETER, at, 1)
-        if not value.dim(PARAMETER) and value.plain_is_universe():
-            return IndexSet.universe
-        return IndexSet(value, self.space)
+        found = simplest(value)
+        if isinstance(found, bool):
+            return IndexSet.universe if found else IndexSet.nothing
+        return IndexSet(found, self.space)
+
+    def _is(self, answer: bool) -> bool:
+        """Whether it is known to be everything, or nothing."""
+        return self._both is None and self._isl is answer
+
+    def _conjunction(self) -> isl.BasicSet | None:
+        """Its conditions, where it has no alternatives."""
+        if self._both is not None:
+            return self._both
+        pieces = plain(self).get_basic_sets()
+        return pieces[0] if len(pieces) == 1 else None
 
     def _with(
         self, other: IndexSet, combine: Callable[[isl.Set, isl.Set], isl.Set]
@@ -257,6 +284,20 @@ def plain(value: IndexSet) -> isl.Set:
     """The isl set of a set that is neither plainly everything nor nothing."""
     assert not isinstance(value.isl, bool)
     return value.isl
+
+
+def simplest(value: isl.Set) -> isl.Set | bool:
+    """A set without parameters that do not matter; True and False if it is plain."""
+    if value.is_empty():
+        return False
+    value = value.drop_unused_params()
+    return True if not value.dim(PARAMETER) and value.plain_is_universe() else value
+
+
+def _conjoined(left: isl.BasicSet, right: isl.BasicSet) -> isl.BasicSet:
+    """The conditions of both."""
+    left = left.align_params(right.get_space())
+    return left.intersect(right.align_params(left.get_space()))
 
 
 def parameters(value: isl.Set) -> list[str]:
