@@ -207,7 +207,8 @@ def _of_atom(world: World, atom: Atom) -> IndexSet:
             left, right = atom.args
             relation = "<=" if op == "min" else ">="
             bounds = world.compare(value, relation, left)
-            return bounds & world.compare(value, relation, right)
+            bounds = bounds & world.compare(value, relation, right)
+            return bounds & _least(world, value, left, right) if op == "min" else bounds
         case Entry():
             found = IndexSet.universe
             for fact in world.entry_facts.get(atom.tensor, ()):
@@ -217,6 +218,14 @@ def _of_atom(world: World, atom: Atom) -> IndexSet:
             return world.compare(value, ">=", 0) & world.compare(value, "<=", 1)
         case _:
             return IndexSet.universe
+
+
+def _least(world: World, value: Integer, left: Integer, right: Integer) -> IndexSet:
+    """That a minimum is positive, or at least 0, where both of its sides are."""
+    for least in (1, 0):
+        if all(world.is_empty(world.compare(x, "<", least)) for x in (left, right)):
+            return world.compare(value, ">=", least)
+    return IndexSet.universe
 
 
 def _of_quotient(

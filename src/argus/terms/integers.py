@@ -180,7 +180,10 @@ class Integer(Keyed):
     @staticmethod
     def of(value: Integer | int) -> Integer:
         """An integer, from a number or as it is."""
-        return value if isinstance(value, Integer) else Integer({(): int(value)})
+        if isinstance(value, Integer):
+            return value
+        found = _NUMBERS.get(value)
+        return Integer({(): int(value)}) if found is None else found
 
     @staticmethod
     def atom(atom: Atom) -> Integer:
@@ -241,13 +244,21 @@ class Integer(Keyed):
         return Integer({m: -c for m, c in self.terms.items()})
 
     def __sub__(self, other: Integer | int) -> Integer:
-        return self + -Integer.of(other)
+        other = Integer.of(other)
+        if not other.terms:
+            return self
+        sums = dict(self.terms)
+        for monomial, coefficient in other.terms.items():
+            sums[monomial] = sums.get(monomial, 0) - coefficient
+        return Integer(sums)
 
     def __rsub__(self, other: Integer | int) -> Integer:
         return Integer.of(other) - self
 
     def __mul__(self, other: Integer | int) -> Integer:
         other = Integer.of(other)
+        if other.terms == _ONE:
+            return self
         products: dict[Monomial, int] = {}
         for left, c in self.terms.items():
             for right, d in other.terms.items():
@@ -292,3 +303,8 @@ def _variables_of(args: Iterable[Integer]) -> frozenset[Variable]:
 def _operand(value: Integer) -> str:
     simple = value.single is not None or value.constant is not None
     return str(value) if simple else f"({value})"
+
+
+_ONE: Mapping[Monomial, int] = {(): 1}
+_NUMBERS = {n: Integer({(): n}) for n in range(-1, 257)}
+"""Numbers that are asked for all the time."""

@@ -73,6 +73,9 @@ def _new(world: World, where: IndexSet, closed: IndexSet, known: IndexSet) -> In
     """What is said of a set of which this form was not met before."""
     if facts.is_refuted(world, closed):
         return IndexSet.nothing
+    hull = closed.hull()
+    if hull is not closed and (hull & known).within(closed):
+        where = closed = hull
     said = where.gist(known)
     simpler = _without_extremes(world, said)
     if simpler is said:

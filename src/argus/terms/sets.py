@@ -177,6 +177,12 @@ class IndexSet:
             return self
         return self.of(self.isl.coalesce())
 
+    def hull(self) -> IndexSet:
+        """A set of one piece around it: all conditions of pieces that hold in all."""
+        if isinstance(self.isl, bool) or self._conjunction() is not None:
+            return self
+        return self.of(_guarded(lambda: _hull(plain(self))))
+
     def same(self, other: IndexSet) -> bool:
         """Whether both have the same points, whatever opaque monomials are."""
         if self is other:
@@ -251,6 +257,8 @@ class IndexSet:
         """Its conditions, where it has no alternatives."""
         if self._both is not None:
             return self._both
+        if isinstance(self._isl, bool):
+            return None
         pieces = plain(self).get_basic_sets()
         return pieces[0] if len(pieces) == 1 else None
 
@@ -292,6 +300,18 @@ def simplest(value: isl.Set) -> isl.Set | bool:
         return False
     value = value.drop_unused_params()
     return True if not value.dim(PARAMETER) and value.plain_is_universe() else value
+
+
+def _hull(value: isl.Set) -> isl.Set:
+    """The conditions of pieces that hold in all pieces, for whole numbers."""
+    pieces = [isl.Set.from_basic_set(piece) for piece in value.get_basic_sets()]
+    found = isl.Set.from_basic_set(value.simple_hull())  # those for fractions, too
+    for piece in value.get_basic_sets():
+        for constraint in piece.get_constraints():
+            half = isl.Set.from_basic_set(isl.BasicSet.from_constraint(constraint))
+            if not found.is_subset(half) and all(p.is_subset(half) for p in pieces):
+                found = found.intersect(half)
+    return found
 
 
 def _conjoined(left: isl.BasicSet, right: isl.BasicSet) -> isl.BasicSet:
