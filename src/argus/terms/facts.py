@@ -10,6 +10,7 @@ facts is sound: less is proved.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from argus.terms.integers import Atom, Entry, Integer, Monomial, Opaque, Truth, Variable
@@ -108,8 +109,14 @@ def is_refuted(world: World, closed: IndexSet) -> bool:
     """Whether a set with its facts is empty, also by alternatives."""
     if isinstance(closed.isl, bool):
         return closed.is_nothing
-    others = alternatives(world, closed.monomials)
-    return not others.is_universe and (closed & others).is_nothing
+    return _is_refuted(closed, alternatives(world, closed.monomials))
+
+
+def _is_refuted(left: IndexSet, choices: Sequence[tuple[IndexSet, IndexSet]]) -> bool:
+    """Whether nothing is left of a set, whichever of each pair holds."""
+    if not choices or left.is_nothing:
+        return left.is_nothing
+    return all(_is_refuted(left & one, choices[1:]) for one in choices[0])
 
 
 def of_atom(world: World, atom: Atom) -> IndexSet:
@@ -123,34 +130,33 @@ def of_atom(world: World, atom: Atom) -> IndexSet:
     return facts[atom]
 
 
-def alternatives(world: World, monomials: tuple[Monomial, ...]) -> IndexSet:
-    """What has several cases by its nature.
+def alternatives(
+    world: World, monomials: tuple[Monomial, ...]
+) -> list[tuple[IndexSet, IndexSet]]:
+    """Pairs of which one holds: what is known of monomials and has cases by its nature.
 
     Minima and maxima are one of their arguments. A quotient of what its divisor divides
     is at least 1 where there is something to divide.
     """
-    found = IndexSet.universe
+    found: list[tuple[IndexSet, IndexSet]] = []
     for atom in dict.fromkeys(a for m in monomials for a in m):
+        value = Integer.atom(atom)
         if is_extreme(atom):
-            found = found & one_of(world, atom)
+            left, right = atom.arguments
+            found.append(
+                (world.compare(value, "==", left), world.compare(value, "==", right))
+            )
         elif isinstance(atom, Opaque) and atom.op == "div":
             dividend, divisor = atom.args
             if world.divides(divisor, dividend):
-                nothing = world.compare(dividend, "<", 1)
-                found = found & (nothing | world.compare(Integer.atom(atom), ">=", 1))
+                some = world.compare(value, ">=", 1)
+                found.append((world.compare(dividend, "<", 1), some))
     return found
 
 
 def is_extreme(atom: Atom) -> bool:
     """Whether an atom is a minimum or a maximum."""
     return isinstance(atom, Opaque) and atom.op in ("min", "max")
-
-
-def one_of(world: World, atom: Atom) -> IndexSet:
-    """That a minimum or maximum is one of its arguments."""
-    value = Integer.atom(atom)
-    left, right = atom.arguments
-    return world.compare(value, "==", left) | world.compare(value, "==", right)
 
 
 def of_product(world: World, monomial: Monomial) -> IndexSet:
