@@ -140,24 +140,14 @@ class _KernelChecker:
         self.out.line(f"placed  {subject.label}: {facts}", indent=8)
 
     def _prove(self, subject: CommandSubject, result: dict[str, Json]) -> None:
-        from argus.evaluation.proving import proved, proved_all
+        from argus.cli.proving import proof_of
         from argus.verify.render.data import report_json
         from argus.verify.render.diagnostics import DISAGREEMENT, diagnostics, risks
         from argus.verify.verdict import Verdict
 
         begin = time.perf_counter()
-        request = subject.request
         with doing(self.out, f"proving {subject.label}"):
-            if subject.space is None:
-                proof = proved(request, fresh=self.fresh)
-            else:
-                proof = proved_all(
-                    request.kernel,
-                    request.statics,
-                    request.target,
-                    subject.space,
-                    fresh=self.fresh,
-                )
+            proof = proof_of(subject, fresh=self.fresh)
         seconds = time.perf_counter() - begin
         report = proof.report
         self.proved.append((subject, report))

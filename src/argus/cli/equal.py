@@ -16,6 +16,8 @@ from argus.cli.options import (
 from argus.cli.output import Output, reporting
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from argus.cli.subjects import CommandSubject, SubjectOptions
     from argus.diagnostics import Json, Span
     from argus.equivalence.deciding import Decided
@@ -64,7 +66,7 @@ def equal(
         )
         shown = _Shown(out)
         if b is None:
-            results = [shown.reference(s) for s in _of(a, names[:1], chosen)]
+            results = [shown.reference(s) for s in _all_of(a, names[:1], chosen)]
         else:
             (first,), (second,) = (
                 _of(source, wanted, chosen)[:1]
@@ -75,17 +77,38 @@ def equal(
 
 
 def _of(source: str, wanted: list[str], chosen: SubjectOptions) -> list[CommandSubject]:
-    """The kernels that FILE, FILE:KERNEL or NAME stands for."""
+    """The kernels that FILE, FILE:KERNEL or NAME stands for; of a NAME one case."""
+    from argus.cli.subjects import one_or_all
+
+    return one_or_all(*_named(source, wanted, chosen))
+
+
+def _all_of(
+    source: str, wanted: list[str], chosen: SubjectOptions
+) -> list[CommandSubject]:
+    """The same, and of a NAME all cases and all forms of its kernels."""
+    from argus.cli.forms import form_subjects
+    from argus.cli.subjects import is_file, subjects
+
+    source, chosen = _named(source, wanted, chosen)
+    found = subjects(source, chosen)
+    return found if is_file(source) else [*found, *form_subjects(source, chosen)]
+
+
+def _named(
+    source: str, wanted: list[str], chosen: SubjectOptions
+) -> tuple[str, SubjectOptions]:
+    """FILE or NAME, and the options with the kernel that is meant."""
     from dataclasses import replace
 
-    from argus.cli.subjects import is_file, one_or_all
+    from argus.cli.subjects import is_file
 
     name = wanted[0] if wanted else None
     if not is_file(source) or not source.endswith(".py"):
         file, colon, own = source.rpartition(":")
         if colon and own.isidentifier() and is_file(file):
             source, name = file, own
-    return one_or_all(source, replace(chosen, kernel=name))
+    return source, replace(chosen, kernel=name)
 
 
 class _Shown:
@@ -95,30 +118,19 @@ class _Shown:
         self.out = out
 
     def reference(self, subject: CommandSubject) -> dict[str, Json]:
-        """A kernel of a file against its reference. Raises ArgusError AG1018."""
-        from argus.diagnostics import fail
-        from argus.equivalence.references import reference_of
-        from argus.equivalence.traced import decided
+        """A kernel against its reference. Raises ArgusError AG1018 without one."""
+        from argus.cli.proving import proof_of
         from argus.verify.verdict import Verdict
 
-        request = subject.request
-        declared = None if subject.case else reference_of(request.kernel)
-        if declared is None:
-            raise fail(
-                "AG1018",
-                None,
-                f"`{request.kernel.name}` has no reference that it goes with",
-                help=f"mark a function `{request.kernel.name}_reference` with "
-                "`@ag.reference`, or give another kernel: argus equal A B",
-            )
-        report = _proof(subject)
+        name, compare = _reference(subject)
+        report = proof_of(subject).report
         verdict = report.verdict
         made: Decided | None = None
         if verdict in (Verdict.PROVED, Verdict.UNKNOWN):
-            made, verdict = decided(request, declared), Verdict.UNKNOWN
+            made, verdict = compare(), Verdict.UNKNOWN
         axioms = report.equality.axioms if report.equality else ()
         runs = report.equality.tried if report.equality else 0
-        return self._said(subject, declared.name, verdict, report, made, axioms, runs)
+        return self._said(subject, name, verdict, report, made, axioms, runs)
 
     def kernels(
         self, subject: CommandSubject, other: CommandSubject
@@ -126,10 +138,11 @@ class _Shown:
         """A kernel against another one."""
         from dataclasses import replace
 
+        from argus.cli.proving import proof_of
         from argus.evaluation.equal.comparing import compare_kernels
         from argus.evaluation.equal.proof import obligation_of
 
-        report = _proof(subject)
+        report = proof_of(subject).report
         made = compare_kernels(subject.request, other.request, report)
         if made.witness is not None:
             told = obligation_of(made.witness, subject.request)
@@ -195,16 +208,40 @@ class _Shown:
         self.out.line(f"  {word:<10}{text}", indent=12)
 
 
-def _proof(subject: CommandSubject) -> Report:
-    """What the verifier says of a kernel, and of its reference."""
-    from argus.evaluation.proving import proved, proved_all
+def _reference(subject: CommandSubject) -> tuple[str, Callable[[], Decided]]:
+    """What a kernel's reference is called, and a comparison with it.
 
-    request = subject.request
-    if subject.space is None:
-        return proved(request).report
-    return proved_all(
-        request.kernel, request.statics, request.target, subject.space
-    ).report
+    Raises ArgusError AG1018 where there is none.
+    """
+    request, entry, case = subject.request, subject.entry, subject.case
+    if entry is not None and case is not None:
+
+        def compare_case() -> Decided:
+            from argus.equivalence.traced import decided_case
+
+            return decided_case(request, entry.reference, case)
+
+        return f"{entry.name}.reference", compare_case
+
+    from argus.diagnostics import fail
+    from argus.equivalence.references import reference_of
+
+    declared = reference_of(request.kernel)
+    if declared is None:
+        raise fail(
+            "AG1018",
+            None,
+            f"`{request.kernel.name}` has no reference that it goes with",
+            help=f"mark a function `{request.kernel.name}_reference` with "
+            "`@ag.reference`, or give another kernel: argus equal A B",
+        )
+
+    def compare() -> Decided:
+        from argus.equivalence.traced import decided
+
+        return decided(request, declared)
+
+    return declared.name, compare
 
 
 def _reason(report: Report, made: Decided | None) -> tuple[str, Span | None]:

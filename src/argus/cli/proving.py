@@ -12,9 +12,11 @@ from argus.cli.waiting import doing
 
 if TYPE_CHECKING:
     from argus.cli.output import Output
+    from argus.cli.subjects import CommandSubject
+    from argus.compiler import Proof
     from argus.requests import Request
 
-__all__ = ["Claim", "proved_first"]
+__all__ = ["Claim", "proof_of", "proved_first"]
 
 Claim = Literal["proved", "unknown", "not checked"]
 
@@ -34,3 +36,20 @@ def proved_first(out: Output, request: Request, label: str, no_proof: bool) -> C
         require_right(request)
         right = prove(request).report.verdict is Verdict.PROVED
     return "proved" if right else "unknown"
+
+
+def proof_of(subject: CommandSubject, *, fresh: bool = False) -> Proof:
+    """What the verifier says of a subject, and of its reference.
+
+    Raises ArgusError for what parsing and placing find.
+    """
+    from argus.evaluation.proving import proved, proved_all, proved_case
+
+    request = subject.request
+    if subject.entry is not None and subject.case is not None:
+        return proved_case(request, subject.entry, subject.case, fresh=fresh)
+    if subject.space is None:
+        return proved(request, fresh=fresh)
+    return proved_all(
+        request.kernel, request.statics, request.target, subject.space, fresh=fresh
+    )

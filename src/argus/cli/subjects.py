@@ -52,6 +52,7 @@ class SubjectOptions:
 class CommandSubject:
     """One specialisation to work on. ``case`` is None for a kernel of a file.
 
+    ``entry``: the library's, of which the case is one.
     ``scalars`` are those given, or the case's; ``sizes`` those of a file's kernel.
     ``space``: the specialisations that the options leave open of a file's kernel, of
     which the request is one; None for a case, which is about its own.
@@ -62,6 +63,7 @@ class CommandSubject:
     scalars: Mapping[str, float] = field(default_factory=dict[str, float])
     sizes: Mapping[str, int] = field(default_factory=dict[str, int])
     space: SpecialisationSpace | None = None
+    entry: LibraryEntry | None = None
 
     @property
     def defaults(self) -> dict[str, int | float]:
@@ -193,7 +195,8 @@ def entry_subjects(
             tuple(request.dtypes.items()),
             tuple(sorted(request.facts.items())),
         )
-        found.setdefault(key, CommandSubject(request, case, choice.scalars))
+        subject = CommandSubject(request, case, choice.scalars, entry=entry)
+        found.setdefault(key, subject)
     return list(found.values())
 
 

@@ -1,6 +1,7 @@
 """A kernel and its reference as terms, compared for all sizes.
 
-    found = decided(request, declared)
+    found = decided(request, declared)                       of a file
+    found = decided_case(request, entry.reference, case)     of the library
 
 The tile program becomes terms by `argus.verify.denotation`, the reference, which is run
 on symbolic arrays, by `argus.specification`.
@@ -9,8 +10,9 @@ on symbolic arrays, by `argus.specification`.
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+from functools import partial
 
 from argus.diagnostics import ArgusError
 from argus.equivalence.deciding import (
@@ -29,14 +31,26 @@ from argus.ir.program import Program, ScalarParam
 from argus.lang.frontend.module import FunctionDecl
 from argus.lang.kernel import Kernel, literal
 from argus.requests import Request
-from argus.specification import Need, trace_numpy
-from argus.terms import Unknown
+from argus.specification import (
+    LibraryCase,
+    LibraryReference,
+    Need,
+    Specification,
+    trace_entry,
+    trace_numpy,
+)
+from argus.terms import Unknown, World
 from argus.verify.denotation import Denotation, denote
 from argus.verify.equality import decide
 from argus.verify.equality.coverage import positions
 from argus.verify.equality.stored import shape_of
 
-__all__ = ["decided"]
+__all__ = ["decided", "decided_case"]
+
+
+_Trace = Callable[[Program, World], Specification]
+_Given = Callable[[], tuple[Collection[str] | None, _Trace]]
+"""Which scalars a reference takes (None: all), and what it is for a program."""
 
 
 def decided(
@@ -50,28 +64,60 @@ def decided(
     ``programs``: those of the request, if they are known already. Raises ArgusError of
     parsing and placing.
     """
+
+    def given() -> tuple[Collection[str], _Trace]:
+        reference = load(declared)
+        text = "\n".join(declared.env.source.lines)
+        trace = partial(trace_numpy, reference.function, source=text)
+        return reference.parameters, trace
+
+    return _compared(request, given, seconds, programs)
+
+
+def decided_case(
+    request: Request,
+    reference: LibraryReference,
+    case: LibraryCase,
+    seconds: float = SECONDS,
+) -> Decided:
+    """Compare a kernel with the reference of a library entry, at all sizes.
+
+    Options are those of the case, whose sizes are numbers only where the kernel has
+    none of their name. Raises ArgusError of parsing and placing.
+    """
+
+    def traced(program: Program, world: World) -> Specification:
+        return trace_entry(reference, program, case, world)
+
+    return _compared(request, lambda: (None, traced), seconds, None)
+
+
+def _compared(
+    request: Request, given: _Given, seconds: float, programs: Programs | None
+) -> Decided:
     begin = time.process_time()
     programs = programs or programs_of(request)
     program = programs.tile
     world = LimitedWorld(seconds)
     try:
         require_fitting(program, programs.placed)
-        reference = load(declared)
-        program, axioms = _with_defaults(program, request.kernel, reference.parameters)
+        taken, trace = given()
+        axioms: tuple[str, ...] = ()
+        if taken is not None:
+            program, axioms = _with_defaults(program, request.kernel, taken)
         mine = denote(program, world)
         if mine.unknown is not None and not mine.stores:
             raise mine.unknown
         noted = len(world.obligations)
-        text = "\n".join(declared.env.source.lines)
-        given = trace_numpy(reference.function, program, world, source=text)
-        _require_defined(mine, world, given.needs)
-        found = decide(mine, given.outputs, given.taken, noted=noted)
+        wanted = trace(program, world)
+        _require_defined(mine, world, wanted.needs)
+        found = decide(mine, wanted.outputs, wanted.taken, noted=noted)
     except (Unknown, RecursionError, ArgusError) as why:
         return open_(why, begin)
     needs = (
-        f"the reference does not fail: {n.why}" for n in given.needs if n.where is None
+        f"the reference does not fail: {n.why}" for n in wanted.needs if n.where is None
     )
-    return told(found, (*axioms, *found.axioms, *given.assumptions, *needs), begin)
+    return told(found, (*axioms, *found.axioms, *wanted.assumptions, *needs), begin)
 
 
 def _require_defined(

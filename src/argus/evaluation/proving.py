@@ -1,6 +1,7 @@
 """Proofs with their counterexamples replayed in the interpreter.
 
     proof = proved(request)                       of one specialisation
+    proof = proved_case(request, entry, case)     the same, with a library reference
     proof = proved_all(kernel, statics, target)   of all that calls may choose
 
 The verifier works on an abstraction. Where the rule allows, a counterexample is run: at
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING
 
 from argus.compiler import Proof, kept_proof, prove, prove_placed, remember_proof
 from argus.diagnostics import ErrorList
+from argus.equivalence.traced import decided_case
 from argus.evaluation.equal.proof import with_reference
 from argus.evaluation.exploring import (
     Become,
@@ -38,11 +40,13 @@ from argus.evaluation.specialised import (
     specialised_of,
 )
 from argus.ir.annotations import Expect, annotations_of
+from argus.kernels.entry import Case, LibraryEntry
 from argus.lang.kernel import Kernel
 from argus.requests import Request, placed_program, request_of
 from argus.specialisations import SpecialisationSpace
 from argus.verify.verdict import (
     Assumption,
+    Equality,
     Obligation,
     Placed,
     Refused,
@@ -71,6 +75,31 @@ def proved(request: Request, *, fresh: bool = False) -> Proof:
         remember_proof(request, proof)
     said = specialised_of(request, proof.report.verdict)
     return replace(proof, report=replace(proof.report, specialised=said))
+
+
+def proved_case(
+    request: Request, entry: LibraryEntry, case: Case, *, fresh: bool = False
+) -> Proof:
+    """Like :func:`proved`, and whether a kernel is what an entry's reference says.
+
+    Its options are those of the case; its sizes do not matter. Cached on disk, by the
+    code of Argus too, to which the reference belongs, unless ``fresh``. Raises
+    ArgusError like :func:`proved`.
+    """
+    key = ("a case", entry.name, repr(case))
+    known = None if fresh else kept_proof(request, *key)
+    if known is not None:
+        return known
+    proof = proved(request, fresh=fresh)
+    report = proof.report
+    if report.verdict is Verdict.PROVED:
+        made = decided_case(request, entry.reference, case)
+        reference = f"{entry.name}.reference"
+        said = Equality(reference, made.equal, made.reason, made.span, made.axioms)
+        seconds = {**report.seconds, "reference": made.seconds}
+        proof = replace(proof, report=replace(report, equality=said, seconds=seconds))
+    remember_proof(request, proof, *key)
+    return proof
 
 
 def _replayable(report: Report) -> bool:

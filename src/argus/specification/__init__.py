@@ -25,7 +25,13 @@ from argus.specification import (
     rounding,
 )
 from argus.specification.array import SymbolicArray
-from argus.specification.specification import Specification, trace_entry, trace_numpy
+from argus.specification.specification import (
+    LibraryCase,
+    LibraryReference,
+    Specification,
+    trace_entry,
+    trace_numpy,
+)
 from argus.specification.tracing import Need
 
 TRACED = (contracting, creating, indirect, joining, reducing, reshaping, rounding)
@@ -33,6 +39,8 @@ TRACED = (contracting, creating, indirect, joining, reducing, reshaping, roundin
 
 __all__ = [
     "TRACED",
+    "LibraryCase",
+    "LibraryReference",
     "Need",
     "Specification",
     "SymbolicArray",

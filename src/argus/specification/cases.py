@@ -11,7 +11,7 @@ import itertools
 from collections.abc import Callable, Sequence
 
 from argus.specification.storage import Indices, Read
-from argus.terms import IndexSet, Integer, Unknown, Value, World, cast
+from argus.terms import IndexSet, Integer, Unknown, Value, World, cast, selected
 from argus.terms import joined as disjoint
 
 Cases = tuple[tuple[IndexSet, Integer], ...]
@@ -23,7 +23,7 @@ def chosen(world: World, where: IndexSet, then: Value, otherwise: Value) -> Valu
         return then
     if where.is_nothing:
         return otherwise
-    return joined(world, [(where, then), (~where, otherwise)])
+    return selected(world, where, *one_kind(world, [then, otherwise]))
 
 
 def integers(value: Value) -> Cases:

@@ -99,8 +99,12 @@ class LibraryCase(Protocol):
         ...
 
 
+LibraryReference = Callable[[Any, dict[str, Any], Any], Mapping[str, Any]]
+"""Outputs by name, from numpy, arrays and scalars by name, and a case."""
+
+
 def trace_entry(
-    reference: Callable[[Any, dict[str, Any], Any], Mapping[str, Any]],
+    reference: LibraryReference,
     program: Program,
     case: LibraryCase,
     world: World,

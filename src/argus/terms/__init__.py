@@ -17,7 +17,7 @@ obligations that the world lists. What has no term raises `Unknown`.
     binding.py                      terms over sets of points; bound variables
     fuse.py, restrict.py            terms that differ in sets only; where a set holds
     value.py, cast.py, apply.py,
-    reduce.py                       values by cases, and functions of them
+    choosing.py, reduce.py          values by cases, and functions of them
     rebuild.py, replace.py          terms with variables, with leaves replaced
     literals.py, obligations.py     conventions, and what has to be checked
     mentioned.py, evaluate.py,
@@ -26,6 +26,7 @@ obligations that the world lists. What has no term raises `Unknown`.
 
 from argus.terms.apply import apply
 from argus.terms.cast import cast
+from argus.terms.choosing import selected
 from argus.terms.evaluate import RandomData, evaluate, evaluate_value, holds_at
 from argus.terms.integers import (
     Applied,
@@ -135,6 +136,7 @@ __all__ = [
     "reduce",
     "replace",
     "restrict",
+    "selected",
     "show",
     "undefined",
     "union",

@@ -28,11 +28,12 @@ from argus.terms.arithmetic import (
     tidied_call,
 )
 from argus.terms.cast import to_integer, to_real, to_truth
+from argus.terms.choosing import selected
 from argus.terms.integers import Applied, Comparison, Integer
 from argus.terms.sets import IndexSet, union
 from argus.terms.term import LN2, ONE, Term, leaf_term, number
 from argus.terms.unknown import Unknown
-from argus.terms.value import Case, Value, joined, merged
+from argus.terms.value import Case, Value, merged
 from argus.terms.world import World
 
 COMPARISONS: dict[str, Comparison] = {
@@ -161,7 +162,7 @@ def _chosen(world: World, condition: Value, then: Value, other: Value) -> Value:
         real = "real" in (then.kind, other.kind)
         change = to_real if real else to_integer
         then, other = change(world, then), change(world, other)
-    return joined(world, [(where, then), (~where, other)])
+    return selected(world, where, then, other)
 
 
 def _on_integers(world: World, name: str, values: Sequence[Value]) -> Value:

@@ -121,9 +121,7 @@ def _without_extremes(world: World, said: IndexSet) -> IndexSet:
     return said
 
 
-def _put(
-    world: World, where: IndexSet, monomial: Monomial, value: Integer
-) -> IndexSet:
+def _put(world: World, where: IndexSet, monomial: Monomial, value: Integer) -> IndexSet:
     return substitution.in_set_by(
         world, where, lambda one: value if one == monomial else Integer({one: 1})
     )

@@ -224,8 +224,7 @@ class IndexSet:
             if not isinstance(self.isl, bool) and self.space is not None:
                 space, value = self.space, self.isl
                 self._monomials = tuple(
-                    space.monomial(name)
-                    for name in parameters(value)
+                    space.monomial(name) for name in parameters(value)
                 )
         return self._monomials
 
