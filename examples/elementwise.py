@@ -69,6 +69,24 @@ def rope(
 
 
 @ag.reference
+def activation_reference(X):
+    """The same in numpy."""
+    import math
+
+    import numpy as np
+
+    return 0.5 * X * (1.0 + np.vectorize(math.erf)(X / 2**0.5))
+
+
+@ag.reference
+def squared_reference(X):
+    """The same in numpy."""
+    import numpy as np
+
+    return np.maximum(X, 0.0) ** 2
+
+
+@ag.reference
 def rope_reference(X, Cos, Sin):
     """The same in numpy."""
     import numpy as np

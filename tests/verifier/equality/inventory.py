@@ -1,0 +1,160 @@
+"""Every kernel of the repository that has a reference, or could have one.
+
+    for subject in subjects():
+        subject.name, subject.decided()
+
+Kernels of the library are compared with the reference of their entry, in each manner
+of its cases; those of files with the reference in it; examples of knowledge entries
+with one of `EXAMPLES`, which is put beside them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from argus.equivalence.deciding import Decided
+from argus.equivalence.references import reference_of
+from argus.equivalence.traced import decided, decided_case
+from argus.evaluation.forms import form_requests
+from argus.evaluation.requests import default_dtypes, request_for
+from argus.kernels.entry import Case, LibraryEntry
+from argus.kernels.library import LIBRARY
+from argus.knowledge.entry import CodeBlock, read_entry
+from argus.lang.kernel import Kernel, load_kernels
+from argus.requests import Request
+
+ROOT = Path(__file__).parents[3]
+FOLDERS = ("examples", "docs/tutorial", "benchmarks", "src/argus/kernels")
+ENTRIES = ROOT / "src" / "argus" / "knowledge" / "entries"
+SECONDS = 20.0
+_SM90 = "sm_90a"
+
+_SOFTMAX = """
+    e = np.exp(x - x.max(1, keepdims=True))
+    return e / e.sum(1, keepdims=True)"""
+_PRODUCT = "(A, B):\n    return A @ B.T"
+EXAMPLES = {
+    "attention": f"(Q, K, V, scale):\n    x = Q @ K.T * scale{_SOFTMAX} @ V",
+    "bias_relu": "(C, Bias):\n    return np.maximum(C + Bias, 0)",
+    "gather": "(X, Rows):\n    return X[Rows]",
+    "gelu_gemm": """(A, B):
+    import math
+
+    x = A @ B.T
+    return 0.5 * x * (1 + np.vectorize(math.erf)(x / 2**0.5))""",
+    "gemm": _PRODUCT,
+    "gemm Bias": "(A, B, Bias):\n    return np.maximum(A @ B.T + Bias, 0)",
+    "gemm Rows": "(A, B, Rows):\n    return A[Rows] @ B.T",
+    "layernorm": """(X, W):
+    x = X - X.mean(1, keepdims=True)
+    return x / np.sqrt((x * x).mean(1, keepdims=True) + 1e-6) * W""",
+    "lookup": "(X, I):\n    return X[I]",
+    "parts": '(A, B):\n    return np.einsum("mzk,nzk->zmn", A, B)',
+    "rest": _PRODUCT,
+    "row_max": "(X):\n    return X.max(1)",
+    "scale": "(X, alpha):\n    return X * alpha",
+    "softmax": f"(X):\n    x = X{_SOFTMAX}",
+    "total": "(P):\n    return P.sum(0)",
+    "whole": _PRODUCT,
+}
+"""What examples compute: by the kernel's name, and a tensor that not all have."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A kernel, where it stands, and the comparison with its reference.
+
+    ``decided``: None where there is no reference.
+    """
+
+    name: str
+    file: str
+    kernel: str
+    decided: Callable[[], Decided] | None
+
+
+def subjects() -> list[Subject]:
+    """Every one, in a fixed order."""
+    return [*_library(), *_files(), *_examples()]
+
+
+def _library() -> Iterator[Subject]:
+    for entry in LIBRARY.values():
+        target = entry.targets[-1]
+        seen: set[object] = set()
+        for case in (*entry.small, *entry.large):
+            words = frozenset(word for word in case.options if word.islower())
+            own = request_for(entry, case, target)[0]
+            forms = [(own.kernel.name, own), *form_requests(entry, case, target)]
+            for form, request in forms:
+                if (form, words) not in seen:
+                    seen.add((form, words))
+                    shown = " ".join([entry.name, request.kernel.name, *sorted(words)])
+                    yield _case(shown, entry, case, request)
+
+
+def _case(name: str, entry: LibraryEntry, case: Case, request: Request) -> Subject:
+    def compare() -> Decided:
+        return decided_case(request, entry.reference, case, SECONDS)
+
+    path = Path(request.kernel.file).name
+    return Subject(name, path, request.kernel.name, compare)
+
+
+def files() -> list[Path]:
+    """Files with kernels, outside of tests."""
+    return [
+        path
+        for folder in FOLDERS
+        for path in sorted((ROOT / folder).rglob("*.py"))
+        if "\n@ag.kernel\n" in path.read_text()
+    ]
+
+
+def _files() -> Iterator[Subject]:
+    for path in files():
+        if path.is_relative_to(ROOT / "src"):
+            continue
+        for kernel in load_kernels(path).kernels.values():
+            name = f"{path.relative_to(ROOT)} {kernel.name}"
+            yield _file(name, path.name, kernel, _SM90)
+
+
+def _file(name: str, file: str, kernel: Kernel, target: str) -> Subject:
+    declared = reference_of(kernel)
+    request = Request(kernel, default_dtypes(kernel, {}), {}, target, {})
+    if declared is None:
+        return Subject(name, file, kernel.name, None)
+
+    def compare() -> Decided:
+        return decided(request, declared, SECONDS)
+
+    return Subject(name, file, kernel.name, compare)
+
+
+def _examples() -> Iterator[Subject]:
+    """Those that are right, each text once."""
+    seen: set[str] = set()
+    for path in sorted(ENTRIES.glob("*.md")):
+        entry = read_entry(path.read_text(encoding="utf-8"), path.stem)
+        for which, codes in (("before", entry.before), ("after", entry.after)):
+            for code in codes:
+                if code.source in seen:
+                    continue
+                seen.add(code.source)
+                for kernel in _with_reference(code, entry.id):
+                    name = f"{entry.id} {which} {kernel.name}"
+                    yield _file(name, entry.id, kernel, code.target)
+
+
+def _with_reference(code: CodeBlock, name: str) -> list[Kernel]:
+    """The kernels of an example, with a reference for each in their file."""
+    source = code.source
+    for kernel in load_kernels(f"{name}.py", code.source).kernels.values():
+        tensors = (f"{kernel.name} {t.name}" for t in kernel.signature.tensors)
+        key = next((t for t in tensors if t in EXAMPLES), kernel.name)
+        if key in EXAMPLES:
+            source += f"\n\n@ag.reference\ndef {kernel.name}_reference{EXAMPLES[key]}\n"
+    return list(load_kernels(f"{name}.py", source).kernels.values())

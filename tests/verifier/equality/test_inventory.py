@@ -1,0 +1,57 @@
+"""Every kernel that has a reference, or could have one: equal to it, or open here."""
+
+from __future__ import annotations
+
+import pytest
+
+from argus.lang.kernel import load_kernels
+from verifier.equality.inventory import Subject, files, subjects
+
+_DIFFER = "the terms of `{}` differ"
+OPEN = {
+    # The reference says which expert has which positions, the kernel reads a table.
+    **{
+        f"grouped {kernel}{words}": "the reference branches on"
+        for kernel in ("grouped_gemm", "grouped_naive", "grouped_roles")
+        for words in ("", " gather")
+    },
+    # It fills that table, in a loop whose conditions depend on what it carries.
+    "kernel.py tile_table": "no reference",
+    "examples/convolution.py conv2d": _DIFFER.format("Y"),
+    # A maximum that follows only where it has grown by much has no closed form.
+    "lazy-rescale after attention": "a loop carries",
+    # Parts of K begin at products of a block's index and a size.
+    "split-k after gemm": _DIFFER.format("C"),
+    "stream-k after rest": _DIFFER.format("C"),
+}
+"""What is not decided, and why: part of the reason that is given."""
+
+EVERY = subjects()
+
+
+@pytest.mark.parametrize("subject", EVERY, ids=lambda s: s.name)
+def test_is_its_reference(subject: Subject) -> None:
+    if subject.decided is None:
+        assert OPEN[subject.name] == "no reference"
+        return
+    made = subject.decided()
+    print(f"{'equal' if made.equal else made.reason}, {made.seconds:.2f} s")
+    if subject.name in OPEN:
+        assert OPEN[subject.name] in made.reason, "it is equal: take it off the list"
+    else:
+        assert made.equal, made.reason
+
+
+def test_no_kernel_is_forgotten() -> None:
+    listed = {(s.file, s.kernel) for s in EVERY}
+    for path in files():
+        for kernel in load_kernels(path).kernels:
+            found = (path.name, kernel) in listed
+            assert found or OPEN[f"{path.name} {kernel}"] == "no reference"
+
+
+def test_what_is_open_is_there() -> None:
+    names = {s.name for s in EVERY}
+    for name, why in OPEN.items():
+        assert name in names or why == "no reference"
+    assert len(names) == len(EVERY)
