@@ -10,15 +10,17 @@ with one of `EXAMPLES`, which is put beside them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from argus.equivalence.deciding import Decided
 from argus.equivalence.references import reference_of
 from argus.equivalence.traced import decided, decided_case
 from argus.evaluation.forms import form_requests
 from argus.evaluation.requests import default_dtypes, request_for
+from argus.ir.dtypes import DType
 from argus.kernels.entry import Case, LibraryEntry
 from argus.kernels.library import LIBRARY
 from argus.knowledge.entry import CodeBlock, read_entry
@@ -60,6 +62,17 @@ EXAMPLES = {
     "whole": _PRODUCT,
 }
 """What examples compute: by the kernel's name, and a tensor that not all have."""
+_FINISHED = """
+    x = x if Bias is None else x + Bias
+    return x if Residual is None else x + Residual"""
+PARTS = {
+    "copy_rows": "(X):\n    return X",
+    "gemm_batch": "(A, B, Bias=None, Residual=None):\n"
+    f'    x = np.einsum("smk,snk->smn", A, B){_FINISHED}',
+    "gemm_sum": f"(W, Bias=None, Residual=None):\n    x = W.sum(0){_FINISHED}",
+    "gemm_thin": f"(A, B, Bias=None, Residual=None):\n    x = A @ B.T{_FINISHED}",
+}
+"""What those kernels of the library compute that no entry has by themselves."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +90,7 @@ class Subject:
 
 def subjects() -> list[Subject]:
     """Every one, in a fixed order."""
-    return [*_library(), *_files(), *_examples()]
+    return [*_library(), *_parts(), *_files(), *_examples()]
 
 
 def _library() -> Iterator[Subject]:
@@ -103,6 +116,23 @@ def _case(name: str, entry: LibraryEntry, case: Case, request: Request) -> Subje
     return Subject(name, path, request.kernel.name, compare)
 
 
+def _parts() -> Iterator[Subject]:
+    """Each without and with its optional tensors."""
+    for path in files():
+        text = path.read_text()
+        for name in PARTS:
+            if f"\ndef {name}(" not in text:
+                continue
+            source = f"{text}\n\n@ag.reference\ndef {name}_reference{PARTS[name]}\n"
+            kernel = load_kernels(path.name, source).kernels[name]
+            tensors = kernel.signature.tensors
+            every = {t.name: t.dtypes[0] for t in tensors}
+            yield _file(f"part {name}", path.name, kernel, _SM90)
+            if any(t.optional for t in tensors):
+                shown = f"part {name}, all tensors"
+                yield _file(shown, path.name, kernel, _SM90, every)
+
+
 def files() -> list[Path]:
     """Files with kernels, outside of tests."""
     return [
@@ -122,9 +152,15 @@ def _files() -> Iterator[Subject]:
             yield _file(name, path.name, kernel, _SM90)
 
 
-def _file(name: str, file: str, kernel: Kernel, target: str) -> Subject:
+def _file(
+    name: str,
+    file: str,
+    kernel: Kernel,
+    target: str,
+    dtypes: Mapping[str, DType] = MappingProxyType({}),
+) -> Subject:
     declared = reference_of(kernel)
-    request = Request(kernel, default_dtypes(kernel, {}), {}, target, {})
+    request = Request(kernel, default_dtypes(kernel, dtypes), {}, target, {})
     if declared is None:
         return Subject(name, file, kernel.name, None)
 
