@@ -7,8 +7,9 @@ claimed. What is multiplied with entries of a table is not bounded by sizes at a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from math import prod
 from typing import assert_never
 
@@ -23,9 +24,9 @@ from argus.equivalence.sizes import (
     shapes_of,
 )
 from argus.ir import ops as o
-from argus.ir.expr import Const, Expr, holds
+from argus.ir.expr import Binary, Const, Expr, Select, Sym, holds, symbols
 from argus.ir.program import LaunchRequirement, Program
-from argus.ir.walk import used, walk
+from argus.ir.walk import expressions, used, walk
 from argus.terms import Unknown
 
 __all__ = ["RefusedSize", "refused_size", "require_fitting", "table_products"]
@@ -34,6 +35,10 @@ _LARGE = 1 << 20
 """A size that is not small, alone: beside it all others are as small as they can be."""
 _ELEMENTS = 1 << 28
 """Elements of a tensor that is not large."""
+_TOGETHER = 1 << 16
+"""A size of each of two dimensions that are not small together."""
+_SIZES = {"dim", "stride", "param"}
+"""Kinds of symbols that a launch chooses."""
 _WIDE = ("i32", "i64")
 _PRODUCTS = ("mul", "fma", "power")
 
@@ -100,22 +105,67 @@ def require_fitting(program: Program, placed: Program) -> None:
         reason = "a product with entries of a table may not fit 32 bits"
         raise Unknown(reason, op.span)
     guards = [r for r in emit(placed).spec.requirements if r.why == WHY]
-    fixed = fixed_sizes(program)
+    lines = _flat_lines(program)
+    flat = [g for g in guards if g.span.line in lines]
     free = free_sizes(program)
     for dim in free:
-        sizes = mended(program, {**fixed, **dict.fromkeys(free, 1), dim: _LARGE})
-        if sizes is None or sizes[dim] < _LARGE // 2:
-            continue  # the kernel's own requirements bound it
-        env = environment(program, sizes, {})
-        for guard in guards:
-            try:
-                fits = holds(guard.cond, env)
-            except KeyError:
-                continue  # it is about a scalar argument
-            if not fits:
-                raise Unknown(
-                    f"a launch refuses {dim} = {sizes[dim]}, since {WHY}", guard.span
-                )
+        _require(program, guards, {dim: _LARGE})
+    for two in combinations(free, 2):
+        _require(program, flat, dict.fromkeys(two, _TOGETHER))
+
+
+def _require(
+    program: Program, guards: Sequence[LaunchRequirement], large: Mapping[str, int]
+) -> None:
+    """Raises Unknown where a launch refuses these sizes beside small ones."""
+    least = dict.fromkeys(free_sizes(program), 1)
+    sizes = mended(program, {**fixed_sizes(program), **least, **large})
+    if sizes is None or any(sizes[dim] < n // 2 for dim, n in large.items()):
+        return  # the kernel's own requirements bound it
+    env = environment(program, sizes, {})
+    for guard in guards:
+        try:
+            fits = holds(guard.cond, env)
+        except KeyError:
+            continue  # it is about a scalar argument
+        if not fits:
+            said = " and ".join(f"{dim} = {sizes[dim]}" for dim in large)
+            raise Unknown(f"a launch refuses {said}, since {WHY}", guard.span)
+
+
+def _flat_lines(program: Program) -> set[int]:
+    """Lines at which an index is multiplied with a size: an index of elements.
+
+    Tensors of two dimensions may have more than 2**31 elements; how many tiles there
+    are, which is a product of sizes alone, is limited by what a grid may have.
+    """
+    return {
+        op.span.line
+        for op in walk(program.body)
+        for e in expressions(op)
+        for part in _parts(e)
+        if isinstance(part, Binary) and part.op == "*" and _is_flat(part)
+    }
+
+
+def _is_flat(e: Binary) -> bool:
+    left, right = ({s.kind for s in symbols(x)} for x in (e.left, e.right))
+    return ("dim" in left and bool(right - _SIZES)) or (
+        "dim" in right and bool(left - _SIZES)
+    )
+
+
+def _parts(e: Expr) -> Iterator[Expr]:
+    yield e
+    match e:
+        case Binary(left=a, right=b):
+            yield from (*_parts(a), *_parts(b))
+        case Select(cond=c, then=a, other=b):
+            yield from (*_parts(c), *_parts(a), *_parts(b))
+        case Const() | Sym():
+            pass
+        case _:
+            assert_never(e)
 
 
 def table_products(program: Program) -> list[o.Elementwise]:

@@ -6,8 +6,9 @@ written only after the store's group has been waited for. Slots of rings between
 need neither, since the ring's barriers order them. Ordinary accesses that the
 asynchronous proxy follows (:mod:`argus.lower.proxies`) need ``fence.proxy.async``
 before that sync, or before the arrival that hands the slot on. An author's own syncs
-and fences count, so what is inserted is only what is missing; an author's own barriers
-hand on what its author has fenced.
+and fences count, so what is inserted is only what is missing. An author's own barriers
+hand on what its author has written and fenced; reads before them, which no author sees
+to be pending, are fenced here, too.
 
 Accesses are told apart where constants show that they touch different stages or parts
 of a buffer; everything else is taken to meet. Loops are walked, as they were before the
@@ -159,11 +160,15 @@ class _Pass:
             state = copies_done(state, op.pending)
         if does.fence == "async":
             state = replace(state, unfenced=frozenset())
-        if isinstance(op, o.BarrierArrive):
-            slots = self.handed_on.get(id(op.barrier.alloc), set())
-            state = self._fence(state, slots, out, op.span)
         # A named barrier may be one of other threads, too.
         named = isinstance(op, o.Sync) and op.name is not None
+        slots = None
+        if isinstance(op, o.BarrierArrive):
+            slots = self.handed_on.get(id(op.barrier.alloc))
+        if slots is not None:
+            state = self._fence(state, slots, out, op.span)
+        elif named or isinstance(op, o.BarrierArrive):
+            state = self._fence_reads(state, out, op.span)
         if "threads" in does.awaits and not named:
             state = self._sync(state, out, op.span)
         out.append(op)
@@ -193,6 +198,14 @@ class _Pass:
         )
         out.append(o.Fence(kind="proxy.async", span=span, note=note))
         return replace(state, unfenced=frozenset())
+
+    def _fence_reads(
+        self, state: SyncState, out: list[o.AnyOp], span: Span
+    ) -> SyncState:
+        """What was read before an author's own arrival is fenced."""
+        read = {id(t.view.alloc) for t in state.unfenced if not t.write}
+        written = {id(t.view.alloc) for t in state.unfenced if t.write}
+        return self._fence(state, read - written, out, span)
 
     def _sync(self, state: SyncState, out: list[o.AnyOp], span: Span) -> SyncState:
         """Effect of a sync, with the fence it needs inserted before it."""

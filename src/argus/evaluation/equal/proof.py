@@ -35,6 +35,10 @@ from argus.verify.verdict import Equality, Obligation, Report, Verdict
 __all__ = ["RULE", "obligation_of", "with_reference"]
 
 RULE = "AG0322"
+_SEEN = frozenset(
+    {"AG0301", "AG0302", "AG0303", "AG0304", "AG0305", "AG0308", "AG0309"}
+)
+"""Rules that nearly all numbers show to be broken, where they are."""
 _FORMS = 8
 """Combinations of optional tensors and element types that are tried, at most."""
 
@@ -65,7 +69,8 @@ def with_reference(
     if found is None:
         equality, found = _compared(requests, declared, runs)
     if found is None:
-        report, found = _doubted(report, requests, runs)
+        shown = equality is not None and equality.shown
+        report, found = _doubted(report, requests, runs, shown)
     if found is not None:
         report = replace(report, obligations=(found, *report.obligations))
     return _with(report, begin, equality)
@@ -82,16 +87,20 @@ def _is_certain(obligation: Obligation) -> bool:
 
 
 def _doubted(
-    report: Report, requests: Sequence[Request], runs: _Runs
+    report: Report, requests: Sequence[Request], runs: _Runs, shown: bool
 ) -> tuple[Report, Obligation | None]:
     """The report with refutations as unknown whose sizes show no difference.
 
-    Or a witness, if there is a difference at one of them.
+    Or a witness, if there is a difference at one of them. What a replay of the rule
+    has confirmed stays refuted, and so does what random numbers need not show, unless
+    terms are ``shown`` to be equal.
     """
     made: list[Obligation] = []
     for x in report.obligations:
         sizes = None if x.counterexample is None else x.counterexample.sizes
-        if x.verdict is not Verdict.REFUTED or x.slow or not sizes:
+        confirmed = x.counterexample is not None and x.counterexample.replayed
+        believed = not shown and (confirmed or x.rule not in _SEEN)
+        if x.verdict is not Verdict.REFUTED or x.slow or not sizes or believed:
             made.append(x)
             continue
         before = runs.count
