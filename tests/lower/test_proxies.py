@@ -12,10 +12,12 @@ from builder import Builder, ops
 
 from argus.interpret import f32_to_bf16, run
 from argus.ir import ops as o
-from argus.ir.dtypes import bf16
+from argus.ir.dtypes import bf16, f32
 from argus.ir.expr import Const
 from argus.ir.program import Program
 from argus.ir.walk import blocks, walk
+from argus.lang.kernel import load_kernels
+from argus.requests import Request, placed_program
 from argus.verify.order import obligations
 from argus.verify.verdict import Verdict
 
@@ -73,6 +75,46 @@ def test_a_slot_is_fenced_where_threads_read_what_tma_fills(
         before, after = (body[body.index(fence) + step] for step in (-1, 1))
         assert isinstance(before, o.LoadShared)
         assert isinstance(after, o.BarrierArrive) and after.per == "warp"
+
+
+OWN_BARRIERS = """
+import argus as ag
+from argus import f32
+
+@ag.kernel
+def k(X: f32["M N"], Y: f32["M N"]):
+    M, N = X.shape
+    i = ag.block(ag.cdiv(M, 64))
+    s = ag.shared(f32, (64, 32), dims="M N")
+    full, done = ag.barriers(1), ag.barriers(1, arrivals=4)
+    with ag.role("load", warps=1):
+        t = 0
+        for n in ag.range(0, N, 32):
+            done[0].wait(t - 1)
+            full[0].expect(64 * 32 * 4)
+            s.copy(X[i * 64 :, n:], full[0])
+            t += 1
+    with ag.role("store", warpgroups=1):
+        t = 0
+        for n in ag.range(0, N, 32):
+            full[0].wait(t)
+            Y[i * 64 :, n:] = s.load()
+            done[0].arrive(per="warp")
+            t += 1
+"""
+"""A buffer that an author's own barriers hand on."""
+
+
+def test_reads_before_an_author_s_own_arrival_are_fenced() -> None:
+    (kernel,) = load_kernels("made.py", OWN_BARRIERS).kernels.values()
+    program = placed_program(Request(kernel, {"X": f32, "Y": f32}))
+    assert fences(program) == [READS]
+    assert broken(program) == set()
+    (fence,) = (x for x in ops(program, o.Fence) if x.kind == "proxy.async")
+    body = holding(program, fence)
+    assert isinstance(body[body.index(fence) + 1], o.BarrierArrive)
+    body.remove(fence)
+    assert broken(program) == {"AG0408"}
 
 
 def _left_out(program: Program) -> None:

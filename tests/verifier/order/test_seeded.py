@@ -324,23 +324,6 @@ SEEDS = (
     ),
     # --- tiles, counted through
     seed(
-        "tiles", "no fence after the reads", "AG0408", "buffer[n % STAGES].copy",
-        "                ag.fence_async()\n", "",
-    ),
-    seed(
-        "tiles", "the reads are fenced too late", "AG0408", "buffer[n % STAGES].copy",
-        "                ag.fence_async()\n"
-        '                empty[n % STAGES].arrive(per="warp")\n',
-        '                empty[n % STAGES].arrive(per="warp")\n'
-        "                ag.fence_async()\n",
-    ),
-    seed(
-        "tiles", "others fence the reads", "AG0408", "buffer[n % STAGES].copy",
-        "                ag.fence_async()\n", "",
-        "                full[n % STAGES].expect",
-        "                ag.fence_async()\n                full[n % STAGES].expect",
-    ),
-    seed(
         "tiles", "one role takes every other slot", "AG0403", "empty[n % STAGES].wait",
         "n += 1", "n += 2",
     ),

@@ -28,7 +28,7 @@ def staged(X: f32["M N"], Y: f32["M N"], *, BM: int = 32, BN: int = 64):
             # or AG0405 (wrong byte count): full[n % 2].expect(BM * BN * 8)
             # or AG0403 (deleted expect): pass
             k = n % 2
-            s[k].copy(X[i * BM :, j:], full[k])  # shows AG0401, AG0402, AG0405, AG0408
+            s[k].copy(X[i * BM :, j:], full[k])  # shows AG0401, AG0402, AG0405
             # or AG0401 (swapped stage index):
             #   s[(n + 1) % 2].copy(X[i * BM :, j:], full[n % 2])
             # or AG0405 (wrong barrier):
@@ -44,8 +44,6 @@ def staged(X: f32["M N"], Y: f32["M N"], *, BM: int = 32, BN: int = 64):
             x = s[n % 2].load()  # shows AG0401, AG0402
             # or AG0401 (swapped stage index): x = s[(n + 1) % 2].load()
             Y[i * BM :, j:] = x.rename("M N")
-            ag.fence_async()
-            # or AG0408 (deleted fence): pass
             empty[n % 2].arrive(per="warp")  # shows AG0409
             # or AG0403 (deleted arrive): pass
             # or AG0403 (arrival by one thread): empty[n % 2].arrive()
