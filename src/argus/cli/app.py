@@ -16,6 +16,7 @@ from argus.cli.listing import list_library
 from argus.cli.mcp import mcp
 from argus.cli.optimize import optimize
 from argus.cli.output import settings
+from argus.cli.plan import plan
 from argus.cli.policy import policy
 from argus.cli.report import report
 from argus.cli.run import run
@@ -55,6 +56,7 @@ app.command("list", short_help="List library kernels and cases.")(list_library)
 app.command(short_help="Say what works on this machine.")(doctor)
 app.command(short_help="Write a standalone .cu for nvcc.")(export)
 app.command(short_help="Show the compiler at work.")(demo)
+app.command(short_help="Show the kernels of a PyTorch file.")(plan)
 app.command(short_help="Find a faster kernel for a task.")(optimize)
 app.add_typer(session, name="session", short_help="A coding agent writes kernels.")
 app.command(short_help="Write a run as an HTML page.")(report)

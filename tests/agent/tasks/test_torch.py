@@ -168,7 +168,7 @@ def test_files_in_another_format(tmp_path: Path, text: str, words: str) -> None:
 def test_file_with_the_new_model(tmp_path: Path) -> None:
     from argus.agent.spaces import space_for
     from argus.agent.tasks.model_new import model_new
-    from argus.agent.tasks.torch_file import load_file
+    from argus.programs.torch_file import load_file
 
     tasks = torch_task(MODELS / "fused.py")
     (task,) = tasks.tasks

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from argus.agent.tasks.rebuild import in_interpreter, on_device, rebuilt
-from argus.agent.tasks.torch_file import TorchFile
 from argus.agent.tasks.torch_task import TorchTasks, tasks_of
+from argus.programs.torch_file import TorchFile
 from argus.runs.records import Candidate
 from argus.targets import DEFAULT_TARGET
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from argus.agent.tasks.library import problem_task
 from argus.agent.tasks.matching import MatchReport, matches_of, report_of
-from argus.agent.tasks.torch_file import TorchFile, graph_of, load_file
 from argus.diagnostics import fail
 from argus.kernels.pattern import Match
+from argus.programs.torch_file import TorchFile, graph_of, load_file
 from argus.requests import target_named
 from argus.runs.records import Task
 from argus.targets import DEFAULT_TARGET

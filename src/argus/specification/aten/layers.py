@@ -7,15 +7,14 @@ from typing import Any
 import numpy as np
 
 from argus.specification.aten.table import aten
-from argus.specification.reducing import mean
 from argus.terms import Unknown
 
 
 def _normal(x: Any, axes: tuple[int, ...], eps: float) -> tuple[Any, Any, Any]:
     """Centred and scaled by the deviation; the mean; the inverse deviation."""
-    middle = mean(x, axes, keepdims=True)
+    middle = np.mean(x, axes, keepdims=True)
     centred = x - middle
-    scale = 1.0 / np.sqrt(mean(centred * centred, axes, keepdims=True) + eps)
+    scale = 1.0 / np.sqrt(np.mean(centred * centred, axes, keepdims=True) + eps)
     return centred * scale, middle, scale
 
 
@@ -34,7 +33,7 @@ def rms_norm(x: Any, shape: Any, weight: Any = None, eps: Any = None) -> Any:
     if eps is None:
         raise Unknown("the graph has an RMS norm whose epsilon is that of the type")
     axes = tuple(range(-len(shape), 0))
-    scale = 1.0 / np.sqrt(mean(x * x, axes, keepdims=True) + eps)
+    scale = 1.0 / np.sqrt(np.mean(x * x, axes, keepdims=True) + eps)
     made = x * scale
     return (made if weight is None else made * weight), scale
 

@@ -9,10 +9,6 @@ from typing import Any
 import numpy as np
 
 from argus.specification.aten.table import aten, numpy_type
-from argus.specification.casting import converted
-from argus.specification.creating import filled
-from argus.specification.joining import tracing_of
-from argus.specification.joining import where as choose
 from argus.specification.module import erf
 from argus.terms import Unknown
 
@@ -116,13 +112,13 @@ def gelu(x: Any, *, approximate: str = "none") -> Any:
 @aten("leaky_relu")
 def leaky_relu(x: Any, negative_slope: float = 0.01) -> Any:
     """``x``, or a fraction of it where it is negative."""
-    return choose(x > 0, x, x * negative_slope)
+    return np.where(x > 0, x, x * negative_slope)
 
 
 @aten("elu")
 def elu(x: Any, alpha: float = 1, scale: float = 1, input_scale: float = 1) -> Any:
     """``x`` above 0, below ``alpha * (exp(x) - 1)``."""
-    return choose(x > 0, x * scale, scale * alpha * np.expm1(x * input_scale))
+    return np.where(x > 0, x * scale, scale * alpha * np.expm1(x * input_scale))
 
 
 @aten("hardtanh")
@@ -153,13 +149,13 @@ def clamp_max(x: Any, high: Any) -> Any:
 @aten("where.self", "where.ScalarSelf", "where.ScalarOther", "where.Scalar")
 def where(condition: Any, x: Any, y: Any) -> Any:
     """One of two, element by element."""
-    return choose(condition, x, y)
+    return np.where(condition, x, y)
 
 
 @aten("masked_fill.Scalar", "masked_fill.Tensor")
 def masked_fill(x: Any, mask: Any, value: Any) -> Any:
     """A value where a mask is true."""
-    return choose(mask, value, x)
+    return np.where(mask, value, x)
 
 
 @aten("addcmul")
@@ -183,7 +179,7 @@ def fmod(x: Any, y: Any) -> Any:
 @aten("_to_copy")
 def to_copy(x: Any, *, dtype: Any = None, **_: Any) -> Any:
     """Another element type: between floats nothing changes."""
-    return x if dtype is None else converted(x, numpy_type(dtype))
+    return x if dtype is None else x.astype(numpy_type(dtype))
 
 
 @aten(
@@ -198,7 +194,7 @@ def same(x: Any, **_: Any) -> Any:
 @aten("copy")
 def copy(x: Any, source: Any, *_: Any) -> Any:
     """The elements of another tensor."""
-    made = converted(source, x.dtype)
+    made = source.astype(x.dtype)
     return np.broadcast_to(made, x.shape)
 
 
@@ -213,4 +209,4 @@ def dropout(x: Any, p: float, train: bool) -> Any:
     """The identity, when nothing is trained."""
     if train:
         raise Unknown("the graph draws random numbers (dropout)")
-    return x, filled(tracing_of(x), x.shape, True, np.bool_)
+    return x, np.full_like(x, True, np.bool_)

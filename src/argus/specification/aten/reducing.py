@@ -7,27 +7,11 @@ from typing import Any
 import numpy as np
 
 from argus.specification.aten.table import aten, dims_of, numpy_type
-from argus.specification.casting import converted
-from argus.specification.contracting import dot
-from argus.specification.reducing import all_ as every
-from argus.specification.reducing import any_ as some
-from argus.specification.reducing import (
-    argmax,
-    argmin,
-    cumprod,
-    cumsum,
-    max_,
-    mean,
-    min_,
-    prod,
-    sum_,
-    var,
-)
 from argus.terms import Unknown
 
 
 def _typed(x: Any, dtype: Any) -> Any:
-    return x if dtype is None else converted(x, numpy_type(dtype))
+    return x if dtype is None else x.astype(numpy_type(dtype))
 
 
 @aten("sum", "sum.dim_IntList")
@@ -35,7 +19,7 @@ def sum_dim(
     x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
 ) -> Any:
     """The sum along dimensions."""
-    return sum_(_typed(x, dtype), dims_of(dim), keepdims=keepdim)
+    return np.sum(_typed(x, dtype), dims_of(dim), keepdims=keepdim)
 
 
 @aten("mean", "mean.dim")
@@ -43,47 +27,47 @@ def mean_dim(
     x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
 ) -> Any:
     """The mean along dimensions."""
-    return mean(_typed(x, dtype), dims_of(dim), keepdims=keepdim)
+    return np.mean(_typed(x, dtype), dims_of(dim), keepdims=keepdim)
 
 
 @aten("amax")
 def amax(x: Any, dim: Any = (), keepdim: bool = False) -> Any:
     """The largest along dimensions."""
-    return max_(x, dims_of(list(dim)), keepdims=keepdim)
+    return np.max(x, dims_of(list(dim)), keepdims=keepdim)
 
 
 @aten("amin")
 def amin(x: Any, dim: Any = (), keepdim: bool = False) -> Any:
     """The smallest along dimensions."""
-    return min_(x, dims_of(list(dim)), keepdims=keepdim)
+    return np.min(x, dims_of(list(dim)), keepdims=keepdim)
 
 
 @aten("max", "max.dim")
 def max_dim(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
     """The largest; along a dimension with its first position."""
     if dim is None:
-        return max_(x)
-    return max_(x, dim, keepdims=keepdim), argmax(x, dim, keepdims=keepdim)
+        return np.max(x)
+    return np.max(x, dim, keepdims=keepdim), np.argmax(x, dim, keepdims=keepdim)
 
 
 @aten("min", "min.dim")
 def min_dim(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
     """The smallest; along a dimension with its first position."""
     if dim is None:
-        return min_(x)
-    return min_(x, dim, keepdims=keepdim), argmin(x, dim, keepdims=keepdim)
+        return np.min(x)
+    return np.min(x, dim, keepdims=keepdim), np.argmin(x, dim, keepdims=keepdim)
 
 
 @aten("argmax")
 def argmax_dim(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
     """The first position of the largest."""
-    return argmax(x, dim, keepdims=keepdim)
+    return np.argmax(x, dim, keepdims=keepdim)
 
 
 @aten("argmin")
 def argmin_dim(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
     """The first position of the smallest."""
-    return argmin(x, dim, keepdims=keepdim)
+    return np.argmin(x, dim, keepdims=keepdim)
 
 
 @aten("prod", "prod.dim_int")
@@ -91,7 +75,7 @@ def prod_dim(
     x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
 ) -> Any:
     """The product along a dimension."""
-    return prod(_typed(x, dtype), dim, keepdims=keepdim)
+    return np.prod(_typed(x, dtype), dim, keepdims=keepdim)
 
 
 @aten("var.correction", "var.dim")
@@ -100,7 +84,7 @@ def var_dim(
 ) -> Any:
     """The variance along dimensions."""
     ddof = 1 if correction is None else correction
-    return var(x, dims_of(dim), ddof=ddof, keepdims=keepdim)
+    return np.var(x, dims_of(dim), ddof=ddof, keepdims=keepdim)
 
 
 @aten("var_mean.correction")
@@ -115,46 +99,46 @@ def var_mean(
 @aten("any", "any.dim", "any.dims")
 def any_dim(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
     """Whether any is true."""
-    return some(x, dims_of(dim), keepdims=keepdim)
+    return np.any(x, dims_of(dim), keepdims=keepdim)
 
 
 @aten("all", "all.dim", "all.dims")
 def all_dim(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
     """Whether all are true."""
-    return every(x, dims_of(dim), keepdims=keepdim)
+    return np.all(x, dims_of(dim), keepdims=keepdim)
 
 
 @aten("cumsum")
 def cumsum_dim(x: Any, dim: int, *, dtype: Any = None) -> Any:
     """Sums up to each element."""
-    return cumsum(_typed(x, dtype), dim)
+    return np.cumsum(_typed(x, dtype), dim)
 
 
 @aten("cumprod")
 def cumprod_dim(x: Any, dim: int, *, dtype: Any = None) -> Any:
     """Products up to each element."""
-    return cumprod(_typed(x, dtype), dim)
+    return np.cumprod(_typed(x, dtype), dim)
 
 
 @aten("_softmax", "_safe_softmax")
 def softmax(x: Any, dim: int, *_: Any) -> Any:
     """``exp(x - max) / Σ exp(x - max)``."""
-    shifted = np.exp(x - max_(x, dim, keepdims=True))
-    return shifted / sum_(shifted, dim, keepdims=True)
+    shifted = np.exp(x - np.max(x, dim, keepdims=True))
+    return shifted / np.sum(shifted, dim, keepdims=True)
 
 
 @aten("_log_softmax")
 def log_softmax(x: Any, dim: int, *_: Any) -> Any:
     """The logarithm of softmax."""
-    centred = x - max_(x, dim, keepdims=True)
-    return centred - np.log(sum_(np.exp(centred), dim, keepdims=True))
+    centred = x - np.max(x, dim, keepdims=True)
+    return centred - np.log(np.sum(np.exp(centred), dim, keepdims=True))
 
 
 @aten("logsumexp")
 def logsumexp(x: Any, dim: Any, keepdim: bool = False) -> Any:
     """The logarithm of a sum of exponentials."""
-    largest = max_(x, dims_of(dim), keepdims=True)
-    total = sum_(np.exp(x - largest), dims_of(dim), keepdims=True)
+    largest = np.max(x, dims_of(dim), keepdims=True)
+    total = np.sum(np.exp(x - largest), dims_of(dim), keepdims=True)
     found = largest + np.log(total)
     return found if keepdim else np.squeeze(found, dims_of(dim))
 
@@ -168,11 +152,11 @@ def vector_norm(
     if given is None:
         given = tuple(range(x.ndim))
     if order == 2:
-        return np.sqrt(sum_(x * x, given, keepdims=keepdim))
+        return np.sqrt(np.sum(x * x, given, keepdims=keepdim))
     if order == 1:
-        return sum_(abs(x), given, keepdims=keepdim)
+        return np.sum(abs(x), given, keepdims=keepdim)
     if order == float("inf"):
-        return max_(abs(x), given, keepdims=keepdim)
+        return np.max(abs(x), given, keepdims=keepdim)
     raise Unknown(f"the graph has a norm of order {order}")
 
 
@@ -185,7 +169,7 @@ def mm(x: Any, y: Any) -> Any:
 @aten("dot")
 def dot_(x: Any, y: Any) -> Any:
     """The sum of products of two vectors."""
-    return dot(x, y)
+    return np.dot(x, y)
 
 
 @aten("addmm", "baddbmm", "addmv")

@@ -11,9 +11,8 @@ from argus.specification.aten.table import aten, numpy_type
 from argus.specification.broadcasting import axis_of, expanded
 from argus.specification.casting import converted
 from argus.specification.creating import arange as numbers
-from argus.specification.creating import filled, tril, triu
-from argus.specification.joining import concatenate, pad, stack, tile
-from argus.specification.reshaping import integer_of, reshape, transpose
+from argus.specification.creating import filled
+from argus.specification.reshaping import integer_of
 from argus.specification.tracing import Tracing
 from argus.terms import Unknown
 
@@ -24,19 +23,19 @@ _END = 2**63 - 1
 @aten("view", "_unsafe_view", "reshape", "_reshape_alias", "view_copy")
 def view(x: Any, shape: Any, *_: Any) -> Any:
     """The same elements in another shape."""
-    return reshape(x, tuple(shape))
+    return np.reshape(x, tuple(shape))
 
 
 @aten("permute", "permute_copy")
 def permute(x: Any, dims: Any) -> Any:
     """Dimensions in another order."""
-    return transpose(x, list(dims))
+    return np.transpose(x, list(dims))
 
 
 @aten("t")
 def t(x: Any) -> Any:
     """The two dimensions of a matrix exchanged."""
-    return transpose(x)
+    return np.transpose(x)
 
 
 @aten("transpose.int")
@@ -67,7 +66,10 @@ def unsqueeze(x: Any, dim: int) -> Any:
 def squeeze(x: Any, dim: Any) -> Any:
     """Without some dimensions, where they have size 1."""
     dims = [dim] if isinstance(dim, int) else list(dim)
-    gone = [d for d in dims if x.sizes[axis_of(d, x.ndim)].constant == 1]
+    sizes = [x.shape[axis_of(d, x.ndim)] for d in dims]
+    gone = [
+        d for d, n in zip(dims, sizes, strict=True) if isinstance(n, int) and n == 1
+    ]
     return np.squeeze(x, tuple(gone)) if gone else x
 
 
@@ -110,13 +112,13 @@ def select_scatter(x: Any, source: Any, dim: int, index: Any) -> Any:
 @aten("cat")
 def cat(tensors: Any, dim: int = 0) -> Any:
     """One after the other."""
-    return concatenate(list(tensors), dim)
+    return np.concatenate(list(tensors), dim)
 
 
 @aten("stack")
 def stack_(tensors: Any, dim: int = 0) -> Any:
     """Along a new dimension."""
-    return stack(list(tensors), dim)
+    return np.stack(list(tensors), dim)
 
 
 @aten("split_with_sizes", "split_with_sizes_copy")
@@ -140,7 +142,7 @@ def unbind(x: Any, dim: int = 0) -> Any:
 @aten("repeat")
 def repeat(x: Any, repeats: Any) -> Any:
     """The whole tensor several times."""
-    return tile(x, list(repeats))
+    return np.tile(x, list(repeats))
 
 
 @aten("flip")
@@ -162,19 +164,19 @@ def constant_pad(x: Any, widths: Any, value: Any = 0) -> Any:
     before = [(0, 0)] * (x.ndim - len(pairs))
     if any(isinstance(w, int) and w < 0 for pair in pairs for w in pair):
         raise Unknown("the graph pads by a negative width")
-    return pad(x, [*before, *pairs], constant_values=value)
+    return np.pad(x, [*before, *pairs], constant_values=value)
 
 
 @aten("tril")
 def tril_(x: Any, diagonal: int = 0) -> Any:
     """What lies on and below a diagonal."""
-    return tril(x, diagonal)
+    return np.tril(x, diagonal)
 
 
 @aten("triu")
 def triu_(x: Any, diagonal: int = 0) -> Any:
     """What lies on and above a diagonal."""
-    return triu(x, diagonal)
+    return np.triu(x, diagonal)
 
 
 @aten("diagonal", "diagonal_copy")
@@ -187,7 +189,7 @@ def diagonal(x: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
 def full_like(x: Any, value: Any, *, dtype: Any = None, **_: Any) -> Any:
     """One value in the shape of a tensor."""
     wanted = x.dtype if dtype is None else numpy_type(dtype)
-    return filled(x.tracing, x.shape, value, wanted)
+    return np.full_like(x, value, wanted)
 
 
 @aten("sym_size.int")

@@ -45,14 +45,15 @@ def require_torch() -> None:
 def load_file(
     path: str | os.PathLike[str],
     seed: int = 0,
-    device: str = "cpu",
+    device: str | None = "cpu",
     *,
     text: str | None = None,
 ) -> TorchFile:
     """Execute the file, make the model and its inputs; seeded, so always the same.
 
-    Both are moved to ``device``. What is executed is ``text`` where that is given: what
-    was read before, and no other file that may have taken its place.
+    Both are moved to ``device``; with None they stay where the file has them. What is
+    executed is ``text`` where that is given: what was read before, and no other file
+    that may have taken its place.
 
     Raises ArgusError: AG0906 (no PyTorch), AG0901, AG0902 (the file), AG1040 (what the
     file lacks, or raises).
@@ -75,6 +76,8 @@ def load_file(
     if not isinstance(made, torch.nn.Module):
         raise fail("AG1040", None, f"`Model` of `{where.name}` is no torch.nn.Module")
     inputs = _called(where, "get_inputs", names)
+    if device is None:
+        return TorchFile(str(where), made.eval(), inputs)
     moved = tuple(t.to(device) if isinstance(t, torch.Tensor) else t for t in inputs)
     return TorchFile(str(where), made.eval().to(device), moved)
 

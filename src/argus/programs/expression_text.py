@@ -1,0 +1,70 @@
+"""Functions of expressions as the language writes them."""
+
+from __future__ import annotations
+
+import math
+
+from argus.ir.dtypes import DType, boolean
+from argus.programs.lowering import NotFusedError
+
+_INFIX = {
+    "add": "+", "sub": "-", "mul": "*", "div": "/", "floordiv": "//", "mod": "%",
+    "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
+    "and": "&", "or": "|", "xor": "^",
+}  # fmt: skip
+
+NEUTRAL = {
+    "sum": (0.0, 0),
+    "prod": (1.0, 1),
+    "max": (-math.inf, -(2**63)),
+    "min": (math.inf, 2**63 - 1),
+    "argmax": (-math.inf, -(2**63)),
+    "argmin": (math.inf, 2**63 - 1),
+}
+"""What changes no reduction: of floats, of whole numbers."""
+
+COMBINE = {"sum": "add", "prod": "mul", "max": "maximum", "min": "minimum"}
+
+
+def type_name(dtype: DType) -> str:
+    """What an author calls an element type."""
+    return "boolean" if dtype == boolean else dtype.name
+
+
+def number_text(value: float | int | bool) -> str:
+    """A literal. Raises NotFusedError for what is no number."""
+    if isinstance(value, float):
+        if math.isnan(value):
+            raise NotFusedError("a literal that is not a number")
+        if math.isinf(value):
+            return "ag.inf" if value > 0 else "-ag.inf"
+    return repr(value)
+
+
+def neutral_text(function: str, dtype: DType) -> str:
+    """What changes no reduction of elements of a type."""
+    real, whole = NEUTRAL[function]
+    return number_text(real if dtype.is_float else whole)
+
+
+def call_text(function: str, parts: list[str], module: str = "ag") -> str:
+    """A function of texts that are atoms or in brackets."""
+    if function in _INFIX:
+        return f"({parts[0]} {_INFIX[function]} {parts[1]})"
+    if function == "neg":
+        return f"(-{parts[0]})"
+    if function == "not":
+        return f"(~{parts[0]})"
+    return f"{module}.{function}({', '.join(bare(p) for p in parts)})"
+
+
+def bare(text: str) -> str:
+    """Without brackets around the whole."""
+    if not text.startswith("(") or not text.endswith(")"):
+        return text
+    depth = 0
+    for i, c in enumerate(text):
+        depth += (c == "(") - (c == ")")
+        if depth == 0 and i < len(text) - 1:
+            return text
+    return text[1:-1]

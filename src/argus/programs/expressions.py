@@ -1,0 +1,174 @@
+"""What one element is, over the loops of a kernel: a graph whose nodes are shared.
+
+Nodes that are alike are one object, so that they are compared by identity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from argus.ir.dtypes import DType
+from argus.programs.affine import Affine
+from argus.programs.tensor_program import ProgramValue
+
+
+@dataclass(frozen=True, eq=False)
+class NumberNode:
+    """A number, the same everywhere."""
+
+    value: float | int | bool
+    dtype: DType
+
+
+@dataclass(frozen=True, eq=False)
+class ElementNode:
+    """The element of a buffer ``offset`` elements after its first."""
+
+    buffer: ProgramValue
+    offset: Affine
+    dtype: DType
+
+
+@dataclass(frozen=True, eq=False)
+class PositionNode:
+    """A whole number made of loop indices."""
+
+    index: Affine
+    dtype: DType
+
+
+@dataclass(frozen=True, eq=False)
+class ApplyNode:
+    """A function of `argus.ir.functions`, or "cast" to ``dtype``."""
+
+    function: str
+    parts: tuple[ExpressionNode, ...]
+    dtype: DType
+
+
+@dataclass(frozen=True, eq=False)
+class ReduceNode:
+    """``function`` of ``body`` over all indices of ``loops``."""
+
+    function: str
+    body: ExpressionNode
+    loops: tuple[str, ...]
+    dtype: DType
+
+
+ExpressionNode = NumberNode | ElementNode | PositionNode | ApplyNode | ReduceNode
+_Node = TypeVar("_Node", bound=ExpressionNode)
+
+
+class ExpressionPool:
+    """Makes nodes; those that are alike are one."""
+
+    def __init__(self) -> None:
+        self._made: dict[tuple[object, ...], ExpressionNode] = {}
+        self._free: dict[ExpressionNode, frozenset[str]] = {}
+
+    def _one(self, key: tuple[object, ...], make: Callable[[], _Node]) -> _Node:
+        found = self._made.get(key)
+        if found is None:
+            found = self._made[key] = make()
+        return found  # type: ignore[return-value]
+
+    def number(self, value: float | int | bool, dtype: DType) -> ExpressionNode:
+        """A number."""
+        return self._one(
+            ("number", repr(value), dtype), lambda: NumberNode(value, dtype)
+        )
+
+    def element(self, buffer: ProgramValue, offset: Affine) -> ExpressionNode:
+        """An element of a buffer."""
+        return self._one(
+            ("element", buffer, offset),
+            lambda: ElementNode(buffer, offset, buffer.dtype),
+        )
+
+    def position(self, index: Affine, dtype: DType) -> ExpressionNode:
+        """A whole number made of loop indices."""
+        return self._one(("position", index, dtype), lambda: PositionNode(index, dtype))
+
+    def apply(
+        self, function: str, parts: Sequence[ExpressionNode], dtype: DType
+    ) -> ExpressionNode:
+        """A function of nodes."""
+        given = tuple(parts)
+        return self._one(
+            ("apply", function, given, dtype),
+            lambda: ApplyNode(function, given, dtype),
+        )
+
+    def reduce(
+        self, function: str, body: ExpressionNode, loops: Sequence[str], dtype: DType
+    ) -> ExpressionNode:
+        """A reduction over loops."""
+        over = tuple(loops)
+        return self._one(
+            ("reduce", function, body, over, dtype),
+            lambda: ReduceNode(function, body, over, dtype),
+        )
+
+    def free(self, node: ExpressionNode) -> frozenset[str]:
+        """Loops on whose indices a node depends."""
+        if node not in self._free:
+            match node:
+                case NumberNode():
+                    found = frozenset[str]()
+                case ElementNode(offset=index) | PositionNode(index=index):
+                    found = index.loops
+                case ApplyNode(parts=parts):
+                    found = frozenset[str]().union(*(self.free(p) for p in parts))
+                case ReduceNode(body=body, loops=loops):
+                    found = self.free(body) - set(loops)
+            self._free[node] = found
+        return self._free[node]
+
+    def rewritten(
+        self,
+        node: ExpressionNode,
+        change: Callable[[ExpressionNode], ExpressionNode],
+        done: dict[ExpressionNode, ExpressionNode],
+    ) -> ExpressionNode:
+        """A node with ``change`` applied to each of its nodes, parts first."""
+        if node in done:
+            return done[node]
+        match node:
+            case ApplyNode(function=function, parts=parts, dtype=dtype):
+                made = [self.rewritten(p, change, done) for p in parts]
+                new = self.apply(function, made, dtype)
+            case ReduceNode(function=function, body=body, loops=loops, dtype=dtype):
+                inner = self.rewritten(body, change, done)
+                new = self.reduce(function, inner, loops, dtype)
+            case _:
+                new = node
+        done[node] = change(new)
+        return done[node]
+
+
+def parts_of(node: ExpressionNode) -> tuple[ExpressionNode, ...]:
+    """What a node is made of."""
+    match node:
+        case ApplyNode(parts=parts):
+            return parts
+        case ReduceNode(body=body):
+            return (body,)
+        case NumberNode() | ElementNode() | PositionNode():
+            return ()
+
+
+def walked(roots: Sequence[ExpressionNode]) -> Iterator[ExpressionNode]:
+    """All nodes, each once, parts before what is made of them."""
+    seen: set[ExpressionNode] = set()
+    stack: list[tuple[ExpressionNode, bool]] = [(r, False) for r in reversed(roots)]
+    while stack:
+        node, ready = stack.pop()
+        if ready:
+            yield node
+        elif node not in seen:
+            seen.add(node)
+            stack.append((node, True))
+            stack.extend((p, False) for p in reversed(parts_of(node)))

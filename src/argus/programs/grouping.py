@@ -1,0 +1,145 @@
+"""Which values one kernel computes.
+
+Decided here and nowhere else. From the results backwards, a value joins the kernel that
+reads it, if all that read it are in that kernel and it is still one the language can
+say; else it is stored by a kernel of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from argus.programs.kernel_text import kernel_source
+from argus.programs.lowering import LoweredGroup, NotFusedError, lowered
+from argus.programs.tensor_program import (
+    ContractPrimitive,
+    FilledPrimitive,
+    GivenPrimitive,
+    PositionPrimitive,
+    ProgramValue,
+    TensorProgram,
+    TorchPrimitive,
+    ViewedValue,
+    operands_of,
+)
+from argus.programs.tiling import GroupTiling, tiling_of
+
+_FEW_ROWS = 64
+_MANY_COLUMNS = 8192
+
+
+@dataclass(frozen=True)
+class KernelGroup:
+    """A kernel: what it stores, what it computes on the way, and how it is walked.
+
+    ``why`` it is none: then torch computes ``stored``.
+    """
+
+    stored: ProgramValue
+    inside: frozenset[ProgramValue]
+    lowered: LoweredGroup | None
+    tiling: GroupTiling | None
+    why: str = ""
+
+
+def grouped(program: TensorProgram) -> list[KernelGroup]:
+    """Kernels in the order of their launches."""
+    return _Grouping(program).groups()
+
+
+def one_kernel(
+    stored: ProgramValue, inside: frozenset[ProgramValue]
+) -> tuple[LoweredGroup, GroupTiling]:
+    """The loops and tiles of a kernel. Raises NotFusedError where there is none."""
+    group = lowered(stored, inside)
+    tiling = tiling_of(group)
+    _worthwhile(group)
+    kernel_source(group, tiling, "kernel", "")
+    return group, tiling
+
+
+def _worthwhile(group: LoweredGroup) -> None:
+    """Raises NotFusedError for few long rows that are stored, of few blocks."""
+    if not group.columns:
+        return
+    columns = set(group.columns)
+    rows = prod(group.sizes[n] for n in group.rows)
+    length = prod(group.sizes[n] for n in group.columns)
+    stored = any(s.offset.loops & columns for s in group.stores)
+    if stored and rows < _FEW_ROWS and length > _MANY_COLUMNS:
+        raise NotFusedError("few blocks would do all the work")
+
+
+class _Grouping:
+    def __init__(self, program: TensorProgram) -> None:
+        self.program = program
+        self.readers: dict[ProgramValue, list[ProgramValue]] = {}
+        self.needed: set[ProgramValue] = set()
+        for value in program.values:
+            for operand in operands_of(value):
+                self.readers.setdefault(operand.value, []).append(value)
+        for result in program.results:
+            if isinstance(result, ViewedValue):
+                self.needed.add(result.value)
+        self.inside: dict[ProgramValue, set[ProgramValue]] = {}
+        self.root: dict[ProgramValue, set[ProgramValue]] = {}
+        """Kernels that compute a value, by what they store."""
+        self.kernels: dict[ProgramValue, KernelGroup] = {}
+
+    def groups(self) -> list[KernelGroup]:
+        for value in reversed(self.program.values):
+            readers = self.readers.get(value, [])
+            if not readers and value not in self.needed:
+                continue
+            match value.made:
+                case GivenPrimitive() | TorchPrimitive():
+                    continue
+                case _:
+                    self._place(value, readers)
+        order = {v: i for i, v in enumerate(self.program.values)}
+        return sorted(self.kernels.values(), key=lambda g: order[g.stored])
+
+    def _place(self, value: ProgramValue, readers: list[ProgramValue]) -> None:
+        roots: set[ProgramValue] = set()
+        stored = value in self.needed
+        for reader in readers:
+            found = self.root.get(reader)
+            if found is None:  # torch reads it, or nobody uses what reads it
+                stored |= isinstance(reader.made, TorchPrimitive)
+                continue
+            roots |= found
+        free = isinstance(value.made, FilledPrimitive | PositionPrimitive)
+        if not stored and (len(roots) == 1 or (free and roots)):
+            if all(self._joins(value, root) for root in roots):
+                self.root[value] = roots
+                return
+            for root in roots:
+                self._set(root, self.inside[root] - {value})
+        self.inside[value] = set()
+        self.root[value] = {value}
+        self._set(value, set())
+
+    def _joins(self, value: ProgramValue, root: ProgramValue) -> bool:
+        if isinstance(value.made, ContractPrimitive) or self.kernels[root].why:
+            return False
+        try:
+            self._set(root, {*self.inside[root], value}, strict=True)
+        except NotFusedError:
+            return False
+        return True
+
+    def _set(
+        self, root: ProgramValue, inside: set[ProgramValue], *, strict: bool = False
+    ) -> None:
+        """The kernel of a root. Raises NotFusedError where there is none, if strict."""
+        chosen = frozenset(inside)
+        try:
+            group, tiling = one_kernel(root, chosen)
+            made = KernelGroup(root, chosen, group, tiling)
+        except NotFusedError as error:
+            if strict:
+                raise
+            made = KernelGroup(root, chosen, None, None, str(error))
+        self.inside[root] = set(inside)
+        self.kernels[root] = made

@@ -1,0 +1,257 @@
+"""A group as a kernel file in the language, with its reference.
+
+    source = kernel_source(group, tiling_of(group), "softmax", "...")
+
+A kernel has a block for each tile of rows. Reductions that need no other come first,
+then those that need them, then what is stored; each of these passes walks the columns,
+unless a block holds them all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from argus.ir.dtypes import DTYPES
+from argus.programs.expression_text import (
+    COMBINE,
+    bare,
+    call_text,
+    neutral_text,
+    type_name,
+)
+from argus.programs.expressions import (
+    ElementNode,
+    NumberNode,
+    ReduceNode,
+)
+from argus.programs.lowering import KernelStore, LoweredGroup, NotFusedError
+from argus.programs.naming import KernelTensor, accessed
+from argus.programs.reference_text import reference_lines
+from argus.programs.tile_text import TileWriter
+from argus.programs.tiling import GroupTiling, levels_of
+
+_LONG = 52
+"""Letters of an expression that gets a name of its own."""
+
+
+@dataclass(frozen=True)
+class KernelSource:
+    """A kernel file. ``tensors`` are its parameters in order, the last are outputs.
+
+    ``sizes`` are the numbers of elements of its dimensions, by their names.
+    """
+
+    name: str
+    text: str
+    tensors: tuple[KernelTensor, ...]
+    outputs: tuple[str, ...]
+    sizes: dict[str, int]
+
+
+def kernel_source(
+    group: LoweredGroup, tiling: GroupTiling, name: str, title: str
+) -> KernelSource:
+    """The file of a kernel that computes a group.
+
+    Raises NotFusedError for what the language cannot say.
+    """
+    return _KernelWriter(group, tiling).source(name, title)
+
+
+class _KernelWriter(TileWriter):
+    def __init__(self, group: LoweredGroup, tiling: GroupTiling) -> None:
+        super().__init__(group, tiling)
+        self.outputs = [
+            accessed(self.names.tensor(s.buffer), s.buffer, s.offset)
+            for s in group.stores
+        ]
+
+    # -- the file
+
+    def source(self, name: str, title: str) -> KernelSource:
+        group, letters = self.group, self.letters
+        self._body()
+        tensors = (*self.params.values(), *self.outputs)
+        types = {type_name(t.buffer.dtype) for t in tensors}
+        body = "\n".join(self.lines)
+        known = (*(type_name(t) for t in DTYPES.values()),)
+        types |= {t for t in known if _mentions(body, t)}
+        sizes = {letters[n]: s for n, s in group.sizes.items()}
+        head = [
+            f'"""{title}"""',
+            "",
+            "import argus as ag",
+            f"from argus import {', '.join(sorted(types))}",
+            "",
+            "",
+            "@ag.kernel",
+            f"def {name}(",
+            *(f"    {t.name}: {self._declared(t)}," for t in tensors),
+        ]
+        if self.tiling.axes:
+            head.append("    *,")
+        head += [
+            f"    B{letters[a.loop]}: int = {a.size},"
+            for a in sorted(self.tiling.axes, key=lambda a: letters[a.loop])
+        ]
+        head += ["):", f'    """{title}"""']
+        used = [n for n in letters.values() if n in sizes and _mentions(body, n)]
+        head += [f'    {n} = ag.dim("{n}")' for n in used]
+        outputs = tuple(t.name for t in self.outputs)
+        reference = reference_lines(
+            group,
+            letters,
+            self.params,
+            list(zip(group.stores, self.outputs, strict=True)),
+        )
+        text = "\n".join(
+            [
+                *head,
+                *self.lines,
+                "",
+                "",
+                "@ag.reference",
+                *reference(f"{name}_reference"),
+                "",
+            ]
+        )
+        return KernelSource(name, text, tensors, outputs, sizes)
+
+    def _declared(self, t: KernelTensor) -> str:
+        dims = [*(self.letters[d] for d in t.dims), *(("1",) if t.unit else ())]
+        return f'{type_name(t.buffer.dtype)}["{" ".join(dims)}"]'
+
+    # -- passes
+
+    def _body(self) -> None:
+        group, tiling, letters = self.group, self.tiling, self.letters
+        for loop in group.columns:
+            letter = letters[loop]
+            self.line(f'ag.require({letter} > 0, "there is something to reduce")')
+            if tiling.held:
+                self.line(f'ag.require({letter} <= B{letter}, "a block holds a row")')
+        if tiling.warps != 4:
+            self.line(f"ag.launch(warps={tiling.warps})")
+        if group.rows:
+            indices = ", ".join(letters[n].lower() for n in group.rows)
+            counts = ", ".join(
+                f"ag.cdiv({letters[n]}, B{letters[n]})"
+                if self.is_axis(n)
+                else letters[n]
+                for n in group.rows
+            )
+            self.line(f"{indices} = ag.block({counts})")
+        for level in levels_of(group):
+            self._reduced(level)
+        for store, t in zip(group.stores, self.outputs, strict=True):
+            self._stored(store, t)
+
+    @contextmanager
+    def _columns(self, loops: Sequence[str]) -> Generator[None]:
+        if not loops:
+            yield
+            return
+        loop, letter = loops[0], self.letters[loops[0]]
+        step = f", B{letter}" if self.is_axis(loop) else ""
+        with (
+            self.loop(f"for {letter.lower()} in ag.range(0, {letter}{step}):"),
+            self._columns(loops[1:]),
+        ):
+            yield
+
+    @property
+    def _axis(self) -> str:
+        """The column loop that is an axis of tiles."""
+        return next(n for n in self.group.columns if self.is_axis(n))
+
+    def _masked(self, reduction: ReduceNode, like: str | None) -> str:
+        """The body of a reduction; what is past the end does not change it."""
+        loop = self._axis
+        letter = self.letters[loop]
+        neutral = neutral_text(reduction.function, reduction.body.dtype)
+        plain = isinstance(reduction.body, ElementNode) and not any(
+            reduction.body in scope for scope in self.scopes
+        )
+        text = self.text(reduction.body, neutral if plain else None)
+        if plain:
+            return text
+        start = "" if self.tiling.held else f"{self.start(loop)} + "
+        kept = f'{start}ag.index({like or bare(text)}, "{letter}") < {letter}'
+        return f"ag.where({kept}, {bare(text)}, {neutral})"
+
+    def _reduced(self, level: list[ReduceNode]) -> None:
+        for reduction in level:
+            self.hoisted(reduction.body)
+        loop = self._axis
+        letter = self.letters[loop]
+        if self.tiling.held:
+            for r in level:
+                text = self.text(r.body) if self.named(r.body) else None
+                text = f'ag.{r.function}({bare(self._masked(r, text))}, "{letter}")'
+                if r.function.startswith("arg"):
+                    text += f".to({type_name(r.dtype)})"
+                self.assign(r, r.function, text)
+            return
+        others = [n for n in self.group.columns if n != loop]
+        axes = [a.loop for a in self.tiling.axes]
+        rows = [n for n in axes if n != loop]
+        totals: dict[ReduceNode, str] = {}
+        parts = {r: self.names.fresh(f"{r.function}_part") for r in level}
+        neutral = {r: neutral_text(r.function, r.dtype) for r in level}
+        if others:
+            for r in level:
+                totals[r] = self.assign(
+                    r, r.function, self.full(rows, neutral[r], r.dtype)
+                )
+        with self._columns(others):
+            for r in level:
+                kept = rows if r.function == "prod" else axes
+                self.line(f"{parts[r]} = {self.full(kept, neutral[r], r.dtype)}")
+            with self._columns([loop]):
+                for r in level:
+                    like = None if r.function == "prod" else parts[r]
+                    body = self._masked(r, like)
+                    if r.function == "prod":  # the verifier follows no other form
+                        body = f'ag.prod({bare(body)}, "{letter}")'
+                    text = call_text(COMBINE[r.function], [parts[r], body])
+                    self.line(f"{parts[r]} = {bare(text)}")
+            for r in level:
+                text = f'ag.{r.function}({parts[r]}, "{letter}")'
+                if r.function == "prod":
+                    text = parts[r]
+                if others:
+                    text = bare(call_text(COMBINE[r.function], [totals[r], text]))
+                    self.line(f"{totals[r]} = {text}")
+                else:
+                    self.assign(r, r.function, text)
+
+    def _stored(self, store: KernelStore, t: KernelTensor) -> None:
+        columns = [n for n in self.group.columns if n in store.offset.loops]
+        if columns and len(columns) != len(self.group.columns):
+            raise NotFusedError("what is stored depends on some of the columns only")
+        self.hoisted(store.node)
+        walk = [] if self.tiling.held or not columns else self._walk()
+        with self._columns(walk):
+            text = bare(self.text(store.node))
+            axes = [d for d in t.dims if self.is_axis(d)]
+            wanted = tuple(a.loop for a in self.tiling.axes if a.loop in axes)
+            if isinstance(store.node, NumberNode):
+                text = self.full(wanted, text, store.buffer.dtype)
+            elif self.axes(store.node) != wanted:
+                like = self.full(wanted, "0", store.buffer.dtype)
+                text = f"ag.broadcast({text}, {like})"
+            if tuple(axes) != wanted:
+                text = f"({text}).T"
+            self.line(f"{self.place(t)} = {text}")
+
+    def _walk(self) -> list[str]:
+        loop = self._axis
+        return [*(n for n in self.group.columns if n != loop), loop]
+
+
+def _mentions(text: str, word: str) -> bool:
+    import re
+
+    return re.search(rf"\b{word}\b", text) is not None

@@ -1,0 +1,95 @@
+"""The loops over which a kernel is lowered: as many as its views need.
+
+A loop begins as one dimension. Where a reshape makes it run over several coordinates,
+it is split into digits (outermost first), and lowering begins anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from argus.programs.affine import Affine
+
+
+class NotAffineError(Exception):
+    """No splitting of loops makes these coordinates sums of indices."""
+
+
+class NeedsSplitError(Exception):
+    """``loop`` has to be split; ``inner`` is the size of its new innermost digit."""
+
+    def __init__(self, loop: str, inner: int) -> None:
+        super().__init__(f"{loop} by {inner}")
+        self.loop, self.inner = loop, inner
+
+
+@dataclass
+class LoopSpace:
+    """Loops by name and their sizes; ``splits`` are sizes of digits by dimension."""
+
+    splits: dict[str, tuple[int, ...]] = field(
+        default_factory=dict[str, tuple[int, ...]]
+    )
+    sizes: dict[str, int] = field(default_factory=dict[str, int])
+
+    def index(self, name: str, size: int) -> tuple[Affine, tuple[str, ...]]:
+        """The index of a dimension, as the sum of its digits, and its loops."""
+        total, loops = Affine(), list[str]()
+        stride = size
+        for place, extent in enumerate(self.splits.get(name, (size,))):
+            stride //= extent
+            if extent == 1:
+                continue
+            loop = f"{name}.{place}"
+            self.sizes[loop] = extent
+            loops.append(loop)
+            total = total + Affine.loop(loop) * stride
+        return total, tuple(loops)
+
+    def split(self, need: NeedsSplitError) -> None:
+        """Split a loop for the next lowering, which begins with no loops."""
+        name, _, place = need.loop.rpartition(".")
+        whole = self.sizes[need.loop]
+        before = self.splits.get(name) or (whole,)
+        at = int(place)
+        assert before[at] == whole and whole % need.inner == 0, need.loop
+        parts = (whole // need.inner, need.inner)
+        self.splits[name] = (*before[:at], *parts, *before[at + 1 :])
+        self.sizes.clear()
+
+    def digits(self, flat: Affine, shape: Sequence[int]) -> tuple[Affine, ...]:
+        """The coordinates in a shape of a row-major offset.
+
+        Raises NeedsSplitError and NotAffineError, see `ReshapedView.coordinates`.
+        """
+        strides = [1] * len(shape)
+        for d in range(len(shape) - 2, -1, -1):
+            strides[d] = strides[d + 1] * shape[d + 1]
+        found = [Affine() for _ in shape]
+        rest = flat.constant
+        if rest < 0:
+            raise NotAffineError("a reshape of a negative offset")
+        for d, stride in enumerate(strides):
+            if shape[d] > 1:
+                found[d] = Affine((), rest // stride)
+                rest %= stride
+        for loop, factor in flat.terms:
+            if factor <= 0:
+                raise NotAffineError("a reshape of a reversed dimension")
+            d = next(d for d, s in enumerate(strides) if shape[d] > 1 and s <= factor)
+            extent, room = self.sizes[loop], strides[d] * shape[d]
+            if factor % strides[d]:
+                raise NotAffineError(
+                    f"an index of step {factor} in rows of {strides[d]}"
+                )
+            if factor * extent > room:
+                inner = room // factor
+                if room % factor or extent % inner or inner == 1:
+                    raise NotAffineError(f"an index of {extent} in {room} elements")
+                raise NeedsSplitError(loop, inner)
+            found[d] = found[d] + Affine.loop(loop) * (factor // strides[d])
+        for d, coordinate in enumerate(found):
+            if coordinate.range(self.sizes)[1] >= shape[d]:
+                raise NotAffineError("a reshape in which indices carry over")
+        return tuple(found)

@@ -1,0 +1,83 @@
+"""Names of tensors, dimensions and variables in the text of a kernel."""
+
+from __future__ import annotations
+
+import keyword
+from dataclasses import dataclass
+
+from argus.programs.affine import Affine
+from argus.programs.lowering import LoweredGroup
+from argus.programs.tensor_program import ProgramValue
+
+_LETTERS = ("I", "J", "K", "L", "M", "N", "P", "Q")
+_TAKEN = {"ag", "f32", "f16", "bf16", "i32", "i64", "boolean", "np"}
+
+
+@dataclass(frozen=True)
+class KernelTensor:
+    """A parameter of a kernel: a buffer, walked with strides.
+
+    ``dims`` are loops, outermost first, with ``strides`` in elements; ``start`` is
+    where its first element is. ``unit``: a last dimension of size 1 is added, since the
+    innermost stride has to be 1.
+    """
+
+    name: str
+    buffer: ProgramValue
+    dims: tuple[str, ...]
+    strides: tuple[int, ...]
+    start: int
+    unit: bool
+
+    def shape(self, sizes: dict[str, int]) -> tuple[int, ...]:
+        """Sizes of its dimensions."""
+        return (*(sizes[d] for d in self.dims), *((1,) if self.unit else ()))
+
+    @property
+    def all_strides(self) -> tuple[int, ...]:
+        """Strides of its dimensions."""
+        return (*self.strides, *((1,) if self.unit else ()))
+
+
+def accessed(name: str, buffer: ProgramValue, offset: Affine) -> KernelTensor:
+    """The parameter for accesses of a buffer at an offset."""
+    terms = sorted(offset.terms, key=lambda term: -term[1])
+    unit = not terms or terms[-1][1] != 1
+    return KernelTensor(
+        name,
+        buffer,
+        tuple(n for n, _ in terms),
+        tuple(c for _, c in terms),
+        offset.constant,
+        unit,
+    )
+
+
+def loop_letters(group: LoweredGroup) -> dict[str, str]:
+    """The name of each loop's dimension."""
+    loops = (*group.rows, *group.columns)
+    names = [*_LETTERS, *(f"D{i}" for i in range(len(loops)))]
+    return dict(zip(loops, names, strict=False))
+
+
+class UsedNames:
+    """Names that are used; the others are free."""
+
+    def __init__(self, used: set[str]) -> None:
+        self._used = used | _TAKEN
+
+    def fresh(self, wish: str) -> str:
+        """A name that is not used yet, and is from now on."""
+        name, count = wish, 1
+        while name in self._used or keyword.iskeyword(name):
+            count += 1
+            name = f"{wish}{count}"
+        self._used.add(name)
+        return name
+
+    def tensor(self, value: ProgramValue) -> str:
+        """A name for a tensor: words with capitals."""
+        words = [w for w in value.name.split("_") if w]
+        name = "".join(w[:1].upper() + w[1:] for w in words) or "X"
+        name = name if name[0].isalpha() else f"X{name}"
+        return self.fresh(name)

@@ -1,0 +1,153 @@
+"""The plan of a program: its launches in order, and what stays in torch.
+
+    plan = plan_of(model, inputs)
+    plan.kernels, plan.left
+
+Nothing is searched, timed or launched here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from argus.programs.capture import capture
+from argus.programs.expressions import ApplyNode, ReduceNode
+from argus.programs.grouping import KernelGroup, grouped
+from argus.programs.kernel_text import KernelSource, kernel_source
+from argus.programs.splitting import split_reductions
+from argus.programs.tensor_program import (
+    ContractPrimitive,
+    ProgramValue,
+    ReducePrimitive,
+    TensorProgram,
+    TorchCall,
+    TorchPrimitive,
+    ViewedValue,
+)
+
+if TYPE_CHECKING:
+    from torch.nn import Module
+
+
+@dataclass(frozen=True)
+class KernelStep:
+    """A launch. ``source`` has the kernel and the buffers of its tensors."""
+
+    source: KernelSource
+    group: KernelGroup
+    computes: str
+
+
+@dataclass(frozen=True)
+class TorchStep:
+    """What torch computes: a call, or a value for which there is no kernel."""
+
+    what: str
+    why: str
+    call: TorchCall | None
+    results: tuple[ProgramValue, ...]
+
+
+PlanStep = KernelStep | TorchStep
+
+
+@dataclass(frozen=True)
+class ProgramPlan:
+    """Steps in order. ``program`` has the inputs, weights and results."""
+
+    program: TensorProgram
+    steps: tuple[PlanStep, ...]
+
+    @property
+    def kernels(self) -> tuple[KernelStep, ...]:
+        """The launches."""
+        return tuple(s for s in self.steps if isinstance(s, KernelStep))
+
+    @property
+    def left(self) -> tuple[TorchStep, ...]:
+        """What stays in torch, with the reason."""
+        return tuple(s for s in self.steps if isinstance(s, TorchStep))
+
+    @property
+    def whole(self) -> bool:
+        """Whether nothing stays in torch."""
+        return not self.left
+
+
+def plan_of(model: Module, inputs: Sequence[Any]) -> ProgramPlan:
+    """The plan of a module for inputs of these shapes.
+
+    Raises ArgusError AG1041 where torch cannot export the module.
+    """
+    return plan_program(split_reductions(capture(model, tuple(inputs))))
+
+
+def plan_program(program: TensorProgram) -> ProgramPlan:
+    """The plan of a tensor program."""
+    groups = {g.stored: g for g in grouped(program)}
+    names: set[str] = set()
+    steps: list[PlanStep] = []
+    seen: set[TorchCall] = set()
+    used = {o.value for o in program.results if isinstance(o, ViewedValue)}
+    for value in program.values:
+        if isinstance(value.made, TorchPrimitive):
+            call = value.made.call
+            if call not in seen:
+                seen.add(call)
+                results = tuple(
+                    v
+                    for v in program.values
+                    if isinstance(v.made, TorchPrimitive) and v.made.call is call
+                )
+                steps.append(TorchStep(call.name, call.why, call, results))
+        elif value in groups:
+            steps.append(_step(groups[value], names))
+    del used
+    return ProgramPlan(program, tuple(steps))
+
+
+def _step(group: KernelGroup, names: set[str]) -> PlanStep:
+    if group.lowered is None or group.tiling is None:
+        return TorchStep(_words(group.stored), group.why, None, (group.stored,))
+    computes = computed(group)
+    wish = re.sub(r"\W+", "_", "_".join(computes.split(", ")[-3:])) or "copy"
+    name, count = wish, 1
+    while name in names:
+        count += 1
+        name = f"{wish}_{count}"
+    names.add(name)
+    shape = " x ".join(str(n) for n in group.stored.shape) or "one number"
+    title = f"{computes}: {shape}, {group.stored.dtype}."
+    source = kernel_source(group.lowered, group.tiling, name, title)
+    return KernelStep(source, group, computes)
+
+
+def computed(group: KernelGroup) -> str:
+    """The functions of a kernel, in order and each once."""
+    assert group.lowered is not None
+    names: list[str] = []
+    for node in group.lowered.nodes:
+        match node:
+            case ApplyNode(function=function) if function != "cast":
+                names.append(function)
+            case ReduceNode(function=function, body=body):
+                product = isinstance(body, ApplyNode) and body.function == "mul"
+                names.append(
+                    "sum of products" if product and function == "sum" else function
+                )
+            case _:
+                pass
+    return ", ".join(dict.fromkeys(names)) or "copy"
+
+
+def _words(value: ProgramValue) -> str:
+    match value.made:
+        case ContractPrimitive():
+            return "product"
+        case ReducePrimitive(function=function):
+            return function
+        case _:
+            return value.name

@@ -1,0 +1,19 @@
+"""Proofs of a plan's kernels: of the specialisation that its tensors choose."""
+
+from __future__ import annotations
+
+from argus.evaluation.equal.proof import with_reference
+from argus.evaluation.proving import proved
+from argus.programs.execution import kernel_of, request_for_step
+from argus.programs.plan import KernelStep
+from argus.targets import DEFAULT_TARGET
+from argus.verify.verdict import Report
+
+
+def proof_of(step: KernelStep, target: str = DEFAULT_TARGET) -> Report:
+    """What the verifier says of a step's kernel, and of its reference.
+
+    Raises ArgusError for what parsing and placing find: a bug of the emission.
+    """
+    request, space = request_for_step(kernel_of(step), step, target)
+    return with_reference([request], proved(request).report, space)

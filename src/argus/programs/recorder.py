@@ -1,0 +1,228 @@
+"""Making values of a tensor program, one after the other, each once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from argus.ir.dtypes import DType, boolean, f32, i64
+from argus.programs.tensor_program import (
+    FilledPrimitive,
+    GivenPrimitive,
+    MapPrimitive,
+    PositionPrimitive,
+    Primitive,
+    ProgramValue,
+    ReducePrimitive,
+    UntranslatedError,
+    ViewedValue,
+)
+from argus.programs.views import repeated
+
+Part = ViewedValue | float | int | bool
+"""What a map is given: a tensor, or a number that is the same everywhere."""
+
+_COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
+_LOGICAL = frozenset({"and", "or", "xor", "not"})
+_EXACT = frozenset(
+    {"add", "sub", "mul", "neg", "abs", "maximum", "minimum", "floordiv", "mod"}
+)
+"""Functions of whole numbers that are whole numbers; all others are of floats."""
+
+
+def promoted(types: Sequence[DType]) -> DType:
+    """The type in which elements of these types meet: truth, whole numbers, floats."""
+    floats = {t for t in types if t.is_float}
+    if floats:
+        return floats.pop() if len(floats) == 1 else f32
+    whole = [t for t in types if t.kind == "int"]
+    return max(whole, key=lambda t: t.bits) if whole else boolean
+
+
+def type_of(part: Part, beside: Sequence[DType] = ()) -> DType:
+    """The element type of a part; a number takes the type of what it stands beside."""
+    if isinstance(part, ViewedValue):
+        return part.value.dtype
+    if isinstance(part, bool):
+        return boolean
+    met = promoted(beside) if beside else boolean
+    if isinstance(part, int):
+        return i64 if met.kind == "bool" else met
+    return met if met.is_float else f32
+
+
+class ProgramRecorder:
+    """The values made so far. A primitive that was made before is not made again."""
+
+    def __init__(self) -> None:
+        self.values: list[ProgramValue] = []
+        self._made: dict[object, ProgramValue] = {}
+        self._names: set[str] = set()
+
+    def named(self, wish: str) -> str:
+        """A name that no other value has."""
+        name, count = wish, 1
+        while name in self._names:
+            count += 1
+            name = f"{wish}_{count}"
+        self._names.add(name)
+        return name
+
+    def given(
+        self, name: str, shape: Sequence[int], dtype: DType, made: GivenPrimitive
+    ) -> ViewedValue:
+        """A tensor from outside."""
+        return self._value(name, shape, dtype, made)
+
+    def _value(
+        self, wish: str, shape: Sequence[int], dtype: DType, made: Primitive
+    ) -> ViewedValue:
+        key = (made, tuple(shape), dtype, _kinds(made))
+        if key not in self._made:
+            value = ProgramValue(self.named(wish), tuple(shape), dtype, made)
+            self._made[key] = value
+            self.values.append(value)
+        return ViewedValue(self._made[key])
+
+    def made(
+        self, wish: str, shape: Sequence[int], dtype: DType, primitive: Primitive
+    ) -> ViewedValue:
+        """The value of a primitive whose operands fit."""
+        return self._value(wish, shape, dtype, primitive)
+
+    def filled(
+        self, shape: Sequence[int], value: float | int | bool, dtype: DType
+    ) -> ViewedValue:
+        """One number everywhere."""
+        if dtype.is_float:
+            value = float(value)
+        elif dtype.kind == "int":
+            value = int(value)
+        else:
+            value = bool(value)
+        return self._value("filled", shape, dtype, FilledPrimitive(value))
+
+    def positions(
+        self, shape: Sequence[int], dim: int, start: int = 0, step: int = 1
+    ) -> ViewedValue:
+        """Positions along a dimension."""
+        made = PositionPrimitive(dim, start, step)
+        return self._value("positions", shape, i64, made)
+
+    def cast(self, part: Part, dtype: DType) -> Part:
+        """As another element type."""
+        if not isinstance(part, ViewedValue):
+            if dtype.is_float:
+                return float(part)
+            return int(part) if dtype.kind == "int" else bool(part)
+        if part.value.dtype == dtype:
+            return part
+        shape = part.shape
+        if dtype.kind == "bool":
+            return self._value("truth", shape, dtype, MapPrimitive("ne", (part, 0)))
+        if part.value.dtype.kind == "bool":
+            one, zero = (1.0, 0.0) if dtype.is_float else (1, 0)
+            made = MapPrimitive("where", (part, one, zero))
+            return self._value("number", shape, dtype, made)
+        return self._value("cast", shape, dtype, MapPrimitive("cast", (part,)))
+
+    def map(self, function: str, *parts: Part) -> ViewedValue:
+        """A function at each position; parts are repeated along dimensions of size 1.
+
+        Types meet as in torch: truth, whole numbers, floats. Raises UntranslatedError
+        for shapes that do not go together.
+        """
+        known = [_constant(p) for p in parts]
+        tensors = [p for p in known if isinstance(p, ViewedValue)]
+        whole = [p for p in parts if isinstance(p, ViewedValue)]
+        shape = _common([p.shape for p in whole])
+        met = [t.value.dtype for t in tensors]
+        types = [type_of(p, met) for p in known]
+        if function == "where":
+            wanted = promoted(types[1:])
+            condition = self.cast(known[0], boolean)
+            known = [condition, *(self.cast(p, wanted) for p in known[1:])]
+            result = wanted
+        elif function in _LOGICAL:
+            known = [self.cast(p, boolean) for p in known]
+            result = boolean
+        else:
+            wanted = promoted(types)
+            if wanted.kind == "bool" or (
+                wanted.kind == "int" and function not in _EXACT | _COMPARISONS
+            ):
+                wanted = i64 if function in _EXACT | _COMPARISONS else f32
+            known = [self.cast(p, wanted) for p in known]
+            result = boolean if function in _COMPARISONS else wanted
+        if not any(isinstance(p, ViewedValue) for p in known):
+            known[0] = self._spread(shape, known[0], types[0])
+        spread = tuple(
+            self.broadcast(p, shape) if isinstance(p, ViewedValue) else p for p in known
+        )
+        return self._value(function, shape, result, MapPrimitive(function, spread))
+
+    def _spread(self, shape: Sequence[int], value: Part, dtype: DType) -> Part:
+        if isinstance(value, ViewedValue):
+            return value
+        return self.filled(shape, value, dtype)
+
+    def broadcast(self, part: ViewedValue, shape: Sequence[int]) -> ViewedValue:
+        """Repeated to a shape, as numpy does."""
+        if part.shape == tuple(shape):
+            return part
+        return part.through(repeated(part.shape, shape))
+
+    def reduce(
+        self, function: str, part: ViewedValue, dims: Sequence[int], keep: bool
+    ) -> ViewedValue:
+        """``function`` over dimensions. Sums of 16-bit floats are f32."""
+        rank = len(part.shape)
+        gone = tuple(sorted({d % rank for d in dims})) if rank else ()
+        dtype = part.value.dtype
+        if dtype.kind == "bool" or (dtype.is_float and dtype.bits < 32):
+            wider = i64 if dtype.kind == "bool" else f32
+            part = cast("ViewedValue", self.cast(part, wider))
+            dtype = wider
+        if any(part.shape[d] == 0 for d in gone):
+            raise UntranslatedError("a reduction over no elements")
+        shape = tuple(n for d, n in enumerate(part.shape) if d not in gone)
+        result = part
+        if gone:
+            made = ReducePrimitive(function, part, gone)
+            chosen = i64 if function.startswith("arg") else dtype
+            result = self._value(function, shape, chosen, made)
+        elif function.startswith("arg"):
+            result = self.filled(shape, 0, i64)
+        if not keep:
+            return result
+        from argus.programs.views import sliced
+
+        parts: list[Any] = [
+            None if d in gone else (0, 1, n) for d, n in enumerate(part.shape)
+        ]
+        return result.through(sliced(shape, parts)) if gone else result
+
+
+def _constant(part: Part) -> Part:
+    """The number that is at every position, where it is one."""
+    if isinstance(part, ViewedValue) and isinstance(part.value.made, FilledPrimitive):
+        return part.value.made.value
+    return part
+
+
+def _kinds(made: Primitive) -> object:
+    """What tells equal numbers of different types apart: 1, 1.0 and True; -0.0."""
+    if isinstance(made, MapPrimitive):
+        return tuple(
+            type(p) if isinstance(p, ViewedValue) else repr(p) for p in made.operands
+        )
+    return repr(made.value) if isinstance(made, FilledPrimitive) else None
+
+
+def _common(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    import numpy as np
+
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError as error:
+        raise UntranslatedError(f"shapes {shapes} do not go together") from error

@@ -1,0 +1,142 @@
+"""The reference of a kernel: its group as a function of numpy.
+
+Every value has one dimension for each loop of the group (of size 1 where it does not
+depend on it), so that they meet as numpy's arrays do.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+
+from argus.programs.affine import Affine
+from argus.programs.expression_text import bare, call_text, number_text
+from argus.programs.expressions import (
+    ApplyNode,
+    ElementNode,
+    ExpressionNode,
+    NumberNode,
+    PositionNode,
+    ReduceNode,
+    parts_of,
+)
+from argus.programs.lowering import KernelStore, LoweredGroup
+from argus.programs.naming import KernelTensor
+
+_NUMPY = {"atan": "arctan", "round": "rint"}
+"""Functions that numpy calls otherwise."""
+_LONG = 60
+
+
+def reference_lines(
+    group: LoweredGroup,
+    letters: Mapping[str, str],
+    params: Mapping[tuple[object, Affine], KernelTensor],
+    stores: Sequence[tuple[KernelStore, KernelTensor]],
+) -> Callable[[str], list[str]]:
+    """The lines of the reference, by its name."""
+
+    def lines(name: str) -> list[str]:
+        writer = _ReferenceWriter(group, letters, params)
+        results = [writer.result(store, tensor) for store, tensor in stores]
+        body = [*writer.lines, f"    return {', '.join(results)}"]
+        text = "\n".join(body)
+        sizes = [n for n in letters.values() if re.search(rf"\b{n}\b", text)]
+        given = ", ".join([*(t.name for t in params.values()), *sizes])
+        head = [f"def {name}({given}):", '    """The same in numpy."""']
+        if "np." in text:
+            head.append("    import numpy as np")
+        if "math." in text:
+            head.insert(2, "    import math")
+        return [*head, "", *body] if len(head) > 2 else [*head, *body]
+
+    return lines
+
+
+class _ReferenceWriter:
+    def __init__(
+        self,
+        group: LoweredGroup,
+        letters: Mapping[str, str],
+        params: Mapping[tuple[object, Affine], KernelTensor],
+    ) -> None:
+        self.group, self.letters, self.params = group, letters, params
+        self.loops = (*group.rows, *group.columns)
+        self.lines: list[str] = []
+        self.done: dict[ExpressionNode, str] = {}
+        self.uses: dict[ExpressionNode, int] = {}
+        self.count = 0
+        for node in group.nodes:
+            for part in parts_of(node):
+                self.uses[part] = self.uses.get(part, 0) + 1
+
+    def _spread(self, text: str, loops: Sequence[str]) -> str:
+        """An array over some loops, in order, with dimensions of size 1 for others."""
+        if tuple(loops) == self.loops:
+            return text
+        keys = [":" if n in loops else "None" for n in self.loops]
+        return f"{text}[{', '.join(keys)}]" if keys else text
+
+    def _element(self, node: ElementNode) -> str:
+        t = self.params[node.buffer, node.offset]
+        text = f"{t.name}[..., 0]" if t.unit else t.name
+        order = sorted(range(len(t.dims)), key=lambda d: self.loops.index(t.dims[d]))
+        if order != list(range(len(t.dims))):
+            text = f"np.transpose({text}, {tuple(order)})"
+        return self._spread(text, [n for n in self.loops if n in t.dims])
+
+    def _text(self, node: ExpressionNode) -> str:
+        if node in self.done:
+            return self.done[node]
+        text = self._made(node)
+        if self.uses.get(node, 0) > 1 or len(text) > _LONG:
+            if isinstance(node, NumberNode):
+                return text
+            self.count += 1
+            self.lines.append(f"    v{self.count} = {bare(text)}")
+            text = f"v{self.count}"
+            self.done[node] = text
+        return text
+
+    def _made(self, node: ExpressionNode) -> str:
+        match node:
+            case NumberNode(value=value):
+                return number_text(value).replace("ag.", "np.")
+            case ElementNode():
+                return self._element(node)
+            case PositionNode(index=index):
+                parts = [
+                    self._spread(f"np.arange({self.letters[n]})", [n]) + f" * {c}"
+                    for n, c in index.terms
+                ]
+                return f"({' + '.join([*parts, str(index.constant)])})"
+            case ReduceNode(function=function, body=body):
+                axes = tuple(self.loops.index(n) for n in node.loops)
+                axis = axes[0] if function.startswith("arg") else axes
+                text = bare(self._text(body))
+                return f"np.{function}({text}, axis={axis}, keepdims=True)"
+            case ApplyNode(function=function, parts=parts, dtype=dtype):
+                texts = [self._text(p) for p in parts]
+                if function == "cast":
+                    kind = {"int": "np.int64", "float": "np.float64"}[dtype.kind]
+                    return f"{texts[0]}.astype({kind})"
+                if function == "erf":
+                    return f"np.vectorize(math.erf)({bare(texts[0])})"
+                return call_text(_NUMPY.get(function, function), texts, "np")
+
+    def result(self, store: KernelStore, t: KernelTensor) -> str:
+        """What an output is, as its parameter has it."""
+        text = self._text(store.node)
+        free = self.group.pool.free(store.node)
+        kept = [n for n in self.loops if n in t.dims]
+        if any(n not in free for n in kept) or isinstance(store.node, NumberNode):
+            sizes = [self.letters[n] if n in kept else "1" for n in self.loops]
+            shape = f"({', '.join(sizes)}{',' if len(sizes) == 1 else ''})"
+            text = f"np.broadcast_to({bare(text)}, {shape})"
+        if len(kept) < len(self.loops):
+            keys = [":" if n in kept else "0" for n in self.loops]
+            text = f"{text}[{', '.join(keys)}]"
+        order = [kept.index(n) for n in t.dims]
+        if order != list(range(len(order))):
+            text = f"np.transpose({bare(text)}, {tuple(order)})"
+        return f"np.reshape({bare(text)}, (1,))" if t.unit else bare(text)

@@ -1,0 +1,212 @@
+"""The tensor program: values in single assignment, made by few primitives.
+
+| made by | is |
+| --- | --- |
+| `GivenPrimitive` | an input of the program, or a weight, which is a constant of it |
+| `MapPrimitive` | a function of `argus.ir.functions` at each position, or a cast |
+| `FilledPrimitive`, `PositionPrimitive` | one number; the position along a dimension |
+| `ReducePrimitive` | sum, prod, max, min, argmax or argmin over dimensions |
+| `ContractPrimitive` | a sum of products of two operands |
+| `TorchPrimitive` | what torch computes: an operator that is not translated |
+
+Operands are values seen through views (`views.py`), which are never copies by
+themselves. All sizes are numbers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+from argus.ir.dtypes import DType
+from argus.programs.views import OperandView, ReshapedView
+
+__all__ = [
+    "ContractPrimitive",
+    "FilledPrimitive",
+    "GivenPrimitive",
+    "MapPrimitive",
+    "PositionPrimitive",
+    "Primitive",
+    "ProgramValue",
+    "ReducePrimitive",
+    "TensorProgram",
+    "TorchPrimitive",
+    "UntranslatedError",
+    "ViewedValue",
+]
+
+
+class UntranslatedError(Exception):
+    """Why an operator has no translation: it stays in torch, and this is said."""
+
+
+@dataclass(frozen=True, eq=False)
+class ProgramValue:
+    """One value: a dense tensor. ``name`` is unique in the program."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: DType
+    made: Primitive
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return prod(self.shape)
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Elements between neighbours of each dimension, dense in this order."""
+        return tuple(prod(self.shape[d + 1 :]) for d in range(len(self.shape)))
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class ViewedValue:
+    """A value seen through views, the first of which is nearest to it."""
+
+    value: ProgramValue
+    views: tuple[OperandView, ...] = ()
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Sizes after all views."""
+        return self.views[-1].shape if self.views else self.value.shape
+
+    def through(self, view: OperandView) -> ViewedValue:
+        """Seen through one more view; of two reshapes the second says everything."""
+        before = self.views
+        if isinstance(view, ReshapedView) and before:
+            before = before[:-1] if isinstance(before[-1], ReshapedView) else before
+        return ViewedValue(self.value, (*before, view))
+
+
+@dataclass(frozen=True)
+class GivenPrimitive:
+    """A tensor from outside: ``kind`` is "input", "weight" or "constant".
+
+    ``source`` is the position of an input, else the name that the model has for it.
+    """
+
+    kind: str
+    source: int | str
+
+
+@dataclass(frozen=True)
+class MapPrimitive:
+    """A function of operands that all have the shape of the result.
+
+    ``function`` is a name of `argus.ir.functions`, or "cast" to the result's type.
+    An operand that is a number is the same everywhere.
+    """
+
+    function: str
+    operands: tuple[ViewedValue | float | int | bool, ...]
+
+
+@dataclass(frozen=True)
+class FilledPrimitive:
+    """One number at every position."""
+
+    value: float | int | bool
+
+
+@dataclass(frozen=True)
+class PositionPrimitive:
+    """``start + step * position`` along dimension ``dim`` (iota)."""
+
+    dim: int
+    start: int = 0
+    step: int = 1
+
+
+@dataclass(frozen=True)
+class ReducePrimitive:
+    """``function`` over ``dims`` of the operand; those dimensions are gone."""
+
+    function: str
+    operand: ViewedValue
+    dims: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class ContractPrimitive:
+    """The sum of products over positions that two operands share.
+
+    Each dimension of an operand has a letter; ``result`` are letters that remain, in
+    order. A letter that is not in it is summed.
+    """
+
+    left: ViewedValue
+    right: ViewedValue
+    left_letters: str
+    right_letters: str
+    result: str
+
+
+@dataclass(frozen=True)
+class TorchPrimitive:
+    """Result number ``index`` of a call that torch makes; see `TorchCall`."""
+
+    call: TorchCall
+    index: int
+
+
+@dataclass(frozen=True, eq=False)
+class TorchCall:
+    """An operator that stays in torch. ``operands`` are the tensors in its arguments.
+
+    ``target`` is the operator; ``arguments`` and ``named`` hold them as they stand.
+    """
+
+    name: str
+    target: Any
+    arguments: tuple[Any, ...]
+    named: dict[str, Any]
+    operands: tuple[ViewedValue, ...]
+    why: str
+
+
+Primitive = (
+    GivenPrimitive
+    | MapPrimitive
+    | FilledPrimitive
+    | PositionPrimitive
+    | ReducePrimitive
+    | ContractPrimitive
+    | TorchPrimitive
+)
+
+
+@dataclass(frozen=True)
+class TensorProgram:
+    """Values in the order of their making. ``results`` is what the program returns.
+
+    A result that is no operand is a Python value (None, a number). ``tensors`` are the
+    weights and constants by the names of `GivenPrimitive`; ``tree`` says how results were
+    nested (torch's pytree).
+    """
+
+    values: tuple[ProgramValue, ...]
+    results: tuple[Any, ...]
+    tensors: dict[str, Any] = field(default_factory=dict[str, Any])
+    tree: Any = None
+
+
+def operands_of(value: ProgramValue) -> tuple[ViewedValue, ...]:
+    """The operands that a value is made of."""
+    match value.made:
+        case MapPrimitive(operands=operands):
+            return tuple(x for x in operands if isinstance(x, ViewedValue))
+        case ReducePrimitive(operand=operand):
+            return (operand,)
+        case ContractPrimitive(left=left, right=right):
+            return (left, right)
+        case TorchPrimitive(call=call):
+            return call.operands
+        case GivenPrimitive() | FilledPrimitive() | PositionPrimitive():
+            return ()

@@ -1,0 +1,219 @@
+"""The body of a kernel, line by line: loops, tiles, and expressions over them."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+
+from argus.ir.dtypes import DType
+from argus.programs.affine import Affine
+from argus.programs.expression_text import bare, call_text, number_text, type_name
+from argus.programs.expressions import (
+    ApplyNode,
+    ElementNode,
+    ExpressionNode,
+    NumberNode,
+    PositionNode,
+    ReduceNode,
+    parts_of,
+)
+from argus.programs.lowering import LoweredGroup, NotFusedError
+from argus.programs.naming import KernelTensor, UsedNames, accessed, loop_letters
+from argus.programs.tiling import GroupTiling
+
+_LONG = 52
+"""Letters of an expression that gets a name of its own."""
+
+
+class TileWriter:
+    """Lines of a kernel's body, and what is named in them so far."""
+
+    def __init__(self, group: LoweredGroup, tiling: GroupTiling) -> None:
+        self.group, self.tiling = group, tiling
+        self.letters = loop_letters(group)
+        names = set(self.letters.values())
+        self.names = UsedNames(
+            names | {n.lower() for n in names} | {f"B{n}" for n in names}
+        )
+        self.params: dict[tuple[object, Affine], KernelTensor] = {}
+        for node in group.elements:
+            self._param(node)
+        self.lines: list[str] = []
+        self.depth = 1
+        self.scopes: list[dict[ExpressionNode, str]] = [{}]
+        self.uses: dict[ExpressionNode, int] = {}
+        for node in group.nodes:
+            for part in parts_of(node):
+                self.uses[part] = self.uses.get(part, 0) + 1
+
+    def _param(self, node: ElementNode) -> KernelTensor:
+        key = (node.buffer, node.offset)
+        if key not in self.params:
+            name = self.names.tensor(node.buffer)
+            self.params[key] = accessed(name, node.buffer, node.offset)
+        return self.params[key]
+
+    # -- lines and scopes
+
+    def line(self, text: str) -> None:
+        """A line at the depth of the loops that are open."""
+        self.lines.append("    " * self.depth + text)
+
+    @contextmanager
+    def loop(self, head: str) -> Generator[None]:
+        """A loop; what is named in it is not known after it."""
+        self.line(head)
+        self.depth += 1
+        self.scopes.append({})
+        yield
+        self.scopes.pop()
+        self.depth -= 1
+
+    def assign(self, node: ExpressionNode, wish: str, text: str) -> str:
+        """Give a node a name, and return it."""
+        name = self.names.fresh(wish)
+        self.line(f"{name} = {bare(text)}")
+        self.scopes[-1][node] = name
+        return name
+
+    # -- loops
+
+    def start(self, loop: str) -> str:
+        """The first index of a loop's axis in this block or iteration."""
+        letter = self.letters[loop]
+        if loop in self.group.columns:
+            return "0" if self.tiling.held else letter.lower()
+        return f"{letter.lower()} * B{letter}"
+
+    def is_axis(self, loop: str) -> bool:
+        """Whether a loop is an axis of tiles."""
+        return self.tiling.size(loop) is not None
+
+    def axes(self, node: ExpressionNode) -> tuple[str, ...]:
+        """The axes of a node's tile, in the order of the tiling."""
+        free = self.group.pool.free(node)
+        return tuple(a.loop for a in self.tiling.axes if a.loop in free)
+
+    def shape(self, loops: Sequence[str]) -> str:
+        """The shape of a tile with these axes."""
+        sizes = ", ".join(f"B{self.letters[n]}" for n in loops)
+        return f"({sizes},)" if len(loops) == 1 else f"({sizes})"
+
+    def _dims(self, loops: Sequence[str]) -> str:
+        return " ".join(self.letters[n] for n in loops)
+
+    def full(self, loops: Sequence[str], value: str, dtype: DType) -> str:
+        """A tile of one number."""
+        dims = f', dims="{self._dims(loops)}"' if loops else ""
+        return f"ag.full({self.shape(loops)}, {value}, {type_name(dtype)}{dims})"
+
+    def place(self, t: KernelTensor) -> str:
+        """The index of an access of a tensor."""
+        parts = [
+            f"{self.start(d)} :" if self.is_axis(d) else self.letters[d].lower()
+            for d in t.dims
+        ]
+        return f"{t.name}[{', '.join([*parts, *(['0'] if t.unit else [])])}]"
+
+    # -- expressions
+
+    def text(self, node: ExpressionNode, fill: str | None = None) -> str:
+        """A node as a name or an expression. ``fill``: of an element past the end."""
+        for scope in reversed(self.scopes):
+            if node in scope:
+                return scope[node]
+        match node:
+            case NumberNode(value=value):
+                return number_text(value)
+            case ElementNode():
+                return self._element(node, fill)
+            case PositionNode():
+                return self._position(node)
+            case ApplyNode():
+                text = self._applied(node)
+                if self.uses.get(node, 0) > 1 or len(text) > _LONG:
+                    return self.assign(node, "v", text)
+                return text
+            case ReduceNode():
+                raise AssertionError("a reduction that is used before its pass")
+
+    def _element(self, node: ElementNode, fill: str | None) -> str:
+        t = self._param(node)
+        axes = [d for d in t.dims if self.is_axis(d)]
+        wish = t.name.lower() if t.name.lower() != t.name else "x"
+        if not axes:
+            if node.dtype.kind == "bool":
+                raise NotFusedError("a truth value that is read as one number")
+            wide = "f32" if node.dtype.is_float else type_name(node.dtype)
+            text = f"ag.full((), {self.place(t)}, {wide})"
+            if node.dtype.is_float and node.dtype.bits < 32:
+                text += f".to({type_name(node.dtype)})"
+            return self.assign(node, wish, text)
+        extra = "" if fill in (None, "0.0", "0") else f", fill={fill}"
+        text = f"ag.load({self.place(t)}, {self.shape(axes)}{extra})"
+        if tuple(axes) != self.axes(node):
+            text += ".T"
+        return self.assign(node, wish, text)
+
+    def _position(self, node: PositionNode) -> str:
+        low, high = node.index.range(self.group.sizes)
+        if low < -(2**31) or high >= 2**31:
+            raise NotFusedError("a position that has more than 32 bits")
+        parts: list[str] = []
+        name = type_name(node.dtype)
+        for loop, factor in node.index.terms:
+            letter = self.letters[loop]
+            if self.is_axis(loop):
+                like = self.full([loop], "0", node.dtype)
+                text = f'{self.start(loop)} + ag.index({like}, "{letter}")'
+            else:
+                text = letter.lower()
+            parts.append(f"({text}) * {factor}" if factor != 1 else text)
+        text = " + ".join(
+            [
+                *parts,
+                *(
+                    [str(node.index.constant)]
+                    if node.index.constant or not parts
+                    else []
+                ),
+            ]
+        )
+        axes = self.axes(node)
+        if len(axes) == 2:
+            raise NotFusedError("a position along two axes")
+        text = f"({text}).to({name})" if axes else f"ag.full((), {text}, {name})"
+        return self.assign(node, "at", text)
+
+    def _applied(self, node: ApplyNode) -> str:
+        texts = [self.text(p) for p in node.parts]
+        axes = [self.axes(p) for p in node.parts]
+        wanted = self.axes(node)
+        if len(wanted) == 2 and wanted not in axes:
+            at = next(i for i, a in enumerate(axes) if a)
+            like = self.full(wanted, "0", node.parts[at].dtype)
+            texts[at] = f"ag.broadcast({bare(texts[at])}, {like})"
+        if node.function == "cast":
+            return f"{texts[0]}.to({type_name(node.dtype)})"
+        text = call_text(node.function, texts)
+        if node.function == "where" and all(
+            isinstance(p, NumberNode) for p in node.parts[1:]
+        ):
+            text += f".to({type_name(node.dtype)})"
+        return text
+
+    def hoisted(self, node: ExpressionNode) -> None:
+        """What does not depend on columns is computed before their loop."""
+        if self.named(node):
+            return
+        if self.group.pool.free(node) & set(self.group.columns):
+            for part in parts_of(node):
+                self.hoisted(part)
+        elif not isinstance(node, NumberNode):
+            text = self.text(node)
+            if not self.named(node):
+                self.assign(node, "v", text)
+
+    def named(self, node: ExpressionNode) -> bool:
+        """Whether a node has a name here."""
+        return any(node in scope for scope in self.scopes)

@@ -1,0 +1,185 @@
+"""Which loops of a group are tiles, and how large.
+
+A kernel walks its loops in blocks (rows), in loops (columns), and in tiles of one or
+two axes. The vector axis is the one along which most elements lie next to each other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from argus.programs.affine import Affine
+from argus.programs.expressions import ExpressionNode, ReduceNode, parts_of
+from argus.programs.lowering import LoweredGroup, NotFusedError
+
+_TILE = 1024
+"""Elements of a tile of maps: eight for each of 128 threads."""
+_SQUARE = 32
+"""Sides of a tile that some access walks along the other axis."""
+_FEW_BLOCKS = 264
+"""Two for each multiprocessor of an H100 or H200."""
+_HELD = 8192
+"""Most columns that a block holds in registers."""
+_HELD_ARG = 16384
+
+
+@dataclass(frozen=True)
+class TileAxis:
+    """A loop that is an axis of tiles: ``size`` elements at a time."""
+
+    loop: str
+    size: int
+
+
+@dataclass(frozen=True)
+class GroupTiling:
+    """Axes of tiles, the vector axis last. ``held``: all columns are in one tile."""
+
+    axes: tuple[TileAxis, ...]
+    held: bool
+    warps: int
+
+    def size(self, loop: str) -> int | None:
+        """The size of a loop's axis; None where it is none."""
+        return next((a.size for a in self.axes if a.loop == loop), None)
+
+
+def _power(n: int) -> int:
+    return 1 << max(0, n - 1).bit_length()
+
+
+def _stores_columns(group: LoweredGroup) -> bool:
+    return any(s.offset.loops & set(group.columns) for s in group.stores)
+
+
+def levels_of(group: LoweredGroup) -> list[list[ReduceNode]]:
+    """Reductions in the order of their computation: each list needs those before."""
+    depth: dict[ExpressionNode, int] = {}
+    levels: list[list[ReduceNode]] = []
+    for node in group.nodes:
+        below = max((depth[p] for p in parts_of(node)), default=0)
+        if isinstance(node, ReduceNode):
+            if below == len(levels):
+                levels.append([])
+            levels[below].append(node)
+            below += 1
+        depth[node] = below
+    return levels
+
+
+def tiling_of(group: LoweredGroup) -> GroupTiling:
+    """How a group is walked. Raises NotFusedError where a kernel cannot walk it."""
+    accesses = [e.offset for e in group.elements] + [s.offset for s in group.stores]
+    if any(c < 0 for a in accesses for _, c in a.terms):
+        raise NotFusedError("a dimension that is read backwards")
+    if any(len(a.terms) > 7 for a in accesses):
+        raise NotFusedError("more dimensions than a tensor of a kernel has")
+    if not group.columns:
+        return _maps(group, accesses)
+    if len(group.columns) > 1 and (_stores_columns(group) or len(levels_of(group)) > 1):
+        # Not because of the language: the verifier follows no such nest of sums.
+        raise NotFusedError("reductions over several loops that need each other")
+    vector = _vector(group, accesses)
+    if vector in group.columns:
+        return _along(group, vector)
+    return _across(group, vector)
+
+
+def _vector(group: LoweredGroup, accesses: list[Affine]) -> str:
+    """The loop along which most elements lie next to each other."""
+    weights = dict.fromkeys((*group.rows, *group.columns), 0)
+    for access in accesses:
+        points = prod(group.sizes[n] for n in access.loops)
+        for name, factor in access.terms:
+            if factor == 1:
+                weights[name] += points
+    best = max(weights.values(), default=0)
+    for name in (*group.columns[::-1], *group.rows[::-1]):
+        if weights[name] == best:
+            return name
+    raise NotFusedError("no loops")
+
+
+def _maps(group: LoweredGroup, accesses: list[Affine]) -> GroupTiling:
+    if not group.rows:
+        return GroupTiling((), False, 1)
+    vector = _vector(group, accesses)
+    size = group.sizes[vector]
+    points = prod(group.sizes.values())
+    tile = _TILE
+    while tile > 256 and points // tile < _FEW_BLOCKS:
+        tile //= 2
+    across = [
+        name
+        for access in accesses
+        for name, factor in access.terms
+        if factor == 1 and name != vector and access.factor(vector)
+        and 4 * prod(group.sizes[n] for n in access.loops) >= points
+    ]  # fmt: skip
+    if across and min(size, group.sizes[across[0]]) >= 4:
+        other = across[0]
+        high = min(_SQUARE, _power(group.sizes[other]))
+        wide = min(max(_SQUARE, tile // high), _power(size))
+        wide = min(wide, _SQUARE) if high == _SQUARE else wide
+        axes = (TileAxis(other, high), TileAxis(vector, wide))
+        return GroupTiling(axes, False, 4)
+    wide = min(_power(size), tile)
+    rest = [n for n in group.rows if n != vector]
+    if wide < tile and rest:
+        other = rest[-1]
+        high = min(_power(group.sizes[other]), tile // wide)
+        axes = (TileAxis(other, high), TileAxis(vector, wide))
+        return GroupTiling(axes, False, max(1, min(4, high * wide // 128)))
+    return GroupTiling((TileAxis(vector, wide),), False, max(1, min(4, wide // 128)))
+
+
+def _along(group: LoweredGroup, vector: str) -> GroupTiling:
+    """Reductions along the vector axis: rows lie next to each other in memory."""
+    size = group.sizes[vector]
+    levels = levels_of(group)
+    passes = len(levels) + any(
+        s.offset.loops & set(group.columns) for s in group.stores
+    )
+    arg = any(r.function.startswith("arg") for level in levels for r in level)
+    single = len(group.columns) == 1
+    held = single and ((passes > 1 and size <= _HELD) or arg)
+    if arg and (not single or size > _HELD_ARG):
+        raise NotFusedError("a position among more elements than a block holds")
+    wide = _power(size) if held else min(_power(size), 2048)
+    rows = prod(group.sizes[n] for n in group.rows)
+    high = 1
+    if group.rows and wide < 512:
+        other = group.sizes[group.rows[-1]]
+        high = min(_power(other), 1024 // wide)
+        while high > 1 and rows // high < _FEW_BLOCKS:
+            high //= 2
+    warps = max(1, min(16 if held else 8, high * wide // 256))
+    axes = (TileAxis(vector, wide),)
+    if high > 1:
+        axes = (TileAxis(group.rows[-1], high), *axes)
+    return GroupTiling(axes, held, warps)
+
+
+def _across(group: LoweredGroup, vector: str) -> GroupTiling:
+    """Reductions across the vector axis, which belongs to the rows."""
+    inner = group.columns[-1]
+    size, depth = group.sizes[vector], group.sizes[inner]
+    levels = levels_of(group)
+    arg = any(r.function.startswith("arg") for level in levels for r in level)
+    others = prod(group.sizes[n] for n in group.rows if n != vector)
+    wide = min(_power(size), 128)
+    while wide > 32 and others * -(-size // wide) < _FEW_BLOCKS:
+        wide //= 2
+    high = min(_power(depth), max(1, 1024 // wide))
+    if arg:
+        if len(group.columns) > 1 or depth > 1024:
+            raise NotFusedError("a position among more elements than a block holds")
+        wide = min(wide, max(4, _HELD // _power(depth)))
+        high = _power(depth)
+    passes = len(levels) + any(
+        s.offset.loops & set(group.columns) for s in group.stores
+    )
+    held = arg or (len(group.columns) == 1 and high >= depth and passes > 1)
+    warps = max(1, min(8, high * wide // 128))
+    return GroupTiling((TileAxis(inner, high), TileAxis(vector, wide)), held, warps)

@@ -1,0 +1,115 @@
+"""Small modules of torch, by family: what they are, and inputs of small sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+
+class Formula(nn.Module):
+    """A function as a module."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, *args: Any) -> Any:
+        return self.function(*args)
+
+
+class Scaled(nn.Module):
+    """A weight and a bias per channel, and what depends on weights alone."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = nn.Parameter(torch.rand(6) + 0.5)
+        self.shift = nn.Parameter(torch.randn(6))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        scale = torch.exp(self.scale)
+        return torch.relu(x * scale[:, None, None] + self.shift[:, None, None])
+
+
+def _random(*shape: int) -> torch.Tensor:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(sum(shape)))
+
+
+def _norm(x: torch.Tensor) -> torch.Tensor:
+    return x * torch.rsqrt(torch.mean(x * x, 1, keepdim=True) + 1e-6)
+
+
+class Norms(nn.Module):
+    """Norms of one tensor, in evaluation."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.LayerNorm((3, 9))
+        self.instance = nn.InstanceNorm2d(4)
+        self.group = nn.GroupNorm(2, 4)
+        self.batch = nn.BatchNorm2d(4)
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return self.layer(x), self.instance(x), self.group(x), self.batch(x), _norm(x)
+
+
+def _activations(x: torch.Tensor) -> torch.Tensor:
+    first = functional.gelu(x) * torch.sigmoid(x) - functional.selu(x)
+    return first + functional.softplus(x) / functional.hardsigmoid(x + 4.0)
+
+
+def _transposed(x: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return functional.leaky_relu(x.permute(0, 2, 1) + b)
+
+
+def _maps(x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    later = torch.arange(24) > torch.arange(4)[:, None]
+    return (
+        torch.where(later, x, -x),
+        (x > y) & (x < 1),
+        x[:, 1::3] * x[:, :1] + x[1:2, 2::3],
+        x.bfloat16() * 2 + 1,
+        x.reshape(4, 3, 8)[:, :, 1:5] * y.reshape(4, 3, 8)[:, 1:2, 2:6],
+    )
+
+
+def _reductions(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    return (
+        x.sum((0, 2)), x.mean(1), x.max(2)[0], x.argmin(2), x.prod(2), (x > 1).any(2),
+        x.reshape(3, 10, 4).var(1),
+    )  # fmt: skip
+
+
+def _softmaxes(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    return x.softmax(2), x.softmax(1), (2 * x).log_softmax(2)
+
+
+def _pools(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    return functional.max_pool2d(x, 3, 2), functional.avg_pool2d(x, (2, 4), (1, 2))
+
+
+_X, _Y = _random(4, 24), _random(24, 4).T.contiguous()
+
+MODULES: dict[str, tuple[Callable[[], nn.Module], tuple[Any, ...], int]] = {
+    "activations": (lambda: Formula(_activations), (_random(5, 130),), 1),
+    "per channel": (Scaled, (_random(2, 6, 5, 7),), 1),
+    "transposed": (
+        lambda: Formula(_transposed),
+        (_random(2, 40, 9), _random(40)),
+        1,
+    ),
+    "maps": (lambda: Formula(_maps), (_X, _Y), 5),
+    "reductions": (lambda: Formula(_reductions), (_random(3, 4, 10),), 7),
+    "to one number": (
+        lambda: Formula(functional.huber_loss),
+        (_random(64, 128), _random(64, 128)),
+        2,
+    ),
+    "softmax": (lambda: Formula(_softmaxes), (_random(2, 7, 40),), 3),
+    "norms": (Norms, (_random(2, 4, 3, 9),), 7),
+    "pools": (lambda: Formula(_pools), (_random(2, 9, 11),), 2),
+}
+"""Module, inputs, and how many kernels it becomes, by a name."""

@@ -1,0 +1,75 @@
+"""Modules of torch become kernels that give what torch does, and are proved."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from argus.programs.execution import in_interpreter, run_plan  # noqa: E402
+from argus.programs.plan import ProgramPlan, plan_of  # noqa: E402
+from argus.programs.proofs import proof_of  # noqa: E402
+from argus.verify.verdict import Verdict  # noqa: E402
+from programs.modules import MODULES, Formula  # noqa: E402
+
+EQUAL = ("per channel", "transposed", "maps")
+"""Of these every kernel is shown equal to its reference, too."""
+
+
+def interpreted(plan: ProgramPlan, inputs: tuple[Any, ...]) -> list[Any]:
+    made = run_plan(plan, inputs, plan.program.tensors, in_interpreter)
+    return list(made) if isinstance(made, tuple | list) else [made]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_module_becomes_kernels_that_give_what_torch_does(name: str) -> None:
+    make, inputs, kernels = MODULES[name]
+    torch.manual_seed(0)
+    model = make().eval()
+    plan = plan_of(model, inputs)
+    assert [(s.what, s.why) for s in plan.left] == []
+    assert len(plan.kernels) == kernels
+    with torch.no_grad():
+        expected = model(*inputs)
+    results = list(expected) if isinstance(expected, tuple) else [expected]
+    for got, wanted in zip(interpreted(plan, inputs), results, strict=True):
+        assert got.dtype == wanted.dtype
+        torch.testing.assert_close(got, wanted, rtol=2e-6, atol=2e-6)
+
+
+@pytest.mark.parametrize("name", EQUAL)
+def test_kernels_are_equal_to_their_references(name: str) -> None:
+    make, inputs, _ = MODULES[name]
+    for step in plan_of(make().eval(), inputs).kernels:
+        report = proof_of(step)
+        assert report.verdict is Verdict.EQUAL, step.source.text
+
+
+@pytest.mark.parametrize("name", ["reductions", "softmax", "norms", "pools"])
+def test_kernels_are_proved(name: str) -> None:
+    make, inputs, _ = MODULES[name]
+    for step in plan_of(make().eval(), inputs).kernels:
+        assert proof_of(step).verdict >= Verdict.PROVED, step.source.text
+
+
+def test_what_has_no_kernel_stays_in_torch_with_its_reason() -> None:
+    model = Formula(lambda x: torch.sort(torch.relu(x))[0] + 1.0)
+    inputs = (torch.randn(3, 9),)
+    plan = plan_of(model, inputs)
+    assert [(s.what, s.why) for s in plan.left] == [
+        ("aten.sort.default", "it has no translation")
+    ]
+    assert len(plan.kernels) == 2
+    (got,) = interpreted(plan, inputs)
+    torch.testing.assert_close(got, model(*inputs))
+
+
+def test_other_shapes_than_those_of_the_plan_are_refused() -> None:
+    from argus.diagnostics import ArgusError
+
+    plan = plan_of(Formula(torch.relu), (torch.randn(3, 9),))
+    with pytest.raises(ArgusError) as caught:
+        interpreted(plan, (torch.randn(9, 3),))
+    assert caught.value.diagnostics[0].code == "AG0801"
