@@ -187,8 +187,8 @@ class TensorProgram:
     """Values in the order of their making. ``results`` is what the program returns.
 
     A result that is no operand is a Python value (None, a number). ``tensors`` are the
-    weights and constants by the names of `GivenPrimitive`; ``tree`` says how results were
-    nested (torch's pytree).
+    weights and constants by the names of `GivenPrimitive`; ``tree`` says how results
+    were nested (torch's pytree).
     """
 
     values: tuple[ProgramValue, ...]
