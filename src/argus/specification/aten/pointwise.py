@@ -12,6 +12,9 @@ from argus.specification.aten.table import aten, numpy_type
 from argus.specification.module import erf
 from argus.terms import Unknown
 
+_where: Any = np.where
+"""Of arrays whose types only their makers know."""
+
 _UNARY: dict[str, Callable[..., Any]] = {
     "abs": np.absolute, "neg": np.negative, "exp": np.exp, "exp2": np.exp2,
     "expm1": np.expm1, "log": np.log, "log2": np.log2, "log10": np.log10,
@@ -112,13 +115,13 @@ def gelu(x: Any, *, approximate: str = "none") -> Any:
 @aten("leaky_relu")
 def leaky_relu(x: Any, negative_slope: float = 0.01) -> Any:
     """``x``, or a fraction of it where it is negative."""
-    return np.where(x > 0, x, x * negative_slope)
+    return _where(x > 0, x, x * negative_slope)
 
 
 @aten("elu")
 def elu(x: Any, alpha: float = 1, scale: float = 1, input_scale: float = 1) -> Any:
     """``x`` above 0, below ``alpha * (exp(x) - 1)``."""
-    return np.where(x > 0, x * scale, scale * alpha * np.expm1(x * input_scale))
+    return _where(x > 0, x * scale, scale * alpha * np.expm1(x * input_scale))
 
 
 @aten("hardtanh")
@@ -149,13 +152,13 @@ def clamp_max(x: Any, high: Any) -> Any:
 @aten("where.self", "where.ScalarSelf", "where.ScalarOther", "where.Scalar")
 def where(condition: Any, x: Any, y: Any) -> Any:
     """One of two, element by element."""
-    return np.where(condition, x, y)
+    return _where(condition, x, y)
 
 
 @aten("masked_fill.Scalar", "masked_fill.Tensor")
 def masked_fill(x: Any, mask: Any, value: Any) -> Any:
     """A value where a mask is true."""
-    return np.where(mask, value, x)
+    return _where(mask, value, x)
 
 
 @aten("addcmul")

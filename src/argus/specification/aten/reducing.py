@@ -9,6 +9,8 @@ import numpy as np
 from argus.specification.aten.table import aten, dims_of, numpy_type
 from argus.terms import Unknown
 
+_cumprod: Any = np.cumprod
+
 
 def _typed(x: Any, dtype: Any) -> Any:
     return x if dtype is None else x.astype(numpy_type(dtype))
@@ -117,7 +119,7 @@ def cumsum_dim(x: Any, dim: int, *, dtype: Any = None) -> Any:
 @aten("cumprod")
 def cumprod_dim(x: Any, dim: int, *, dtype: Any = None) -> Any:
     """Products up to each element."""
-    return np.cumprod(_typed(x, dtype), dim)
+    return _cumprod(_typed(x, dtype), dim)
 
 
 @aten("_softmax", "_safe_softmax")

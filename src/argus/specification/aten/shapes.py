@@ -16,6 +16,7 @@ from argus.specification.reshaping import integer_of
 from argus.specification.tracing import Tracing
 from argus.terms import Unknown
 
+_reshape: Any = np.reshape
 _END = 2**63 - 1
 """What torch says for the end of a dimension."""
 
@@ -23,7 +24,7 @@ _END = 2**63 - 1
 @aten("view", "_unsafe_view", "reshape", "_reshape_alias", "view_copy")
 def view(x: Any, shape: Any, *_: Any) -> Any:
     """The same elements in another shape."""
-    return np.reshape(x, tuple(shape))
+    return _reshape(x, tuple(shape))
 
 
 @aten("permute", "permute_copy")
