@@ -34,7 +34,7 @@ from argus.kernels.gemm.plan import (
     predicted,
 )
 from argus.kernels.gemm.tiles import table
-from argus.kernels.tensors import aligned_rows
+from argus.kernels.tensors import row_step
 
 Size = tuple[int, int, int]
 LARGEST = 16384
@@ -93,7 +93,7 @@ def measure(size: Size, rounds: int) -> dict[str, Any]:
         rounds=rounds,
         warmup=3,
     )
-    aligned = (aligned_rows(a), aligned_rows(b))
+    aligned = (row_step(a), row_step(b))
     plan = best_plan(*size, aligned)
     return {
         "size": size,
@@ -103,7 +103,7 @@ def measure(size: Size, rounds: int) -> dict[str, Any]:
         "plan": [plan.tile.form, *plan.tile.statics.values()],
         "parts": plan.parts,
         "copies": plan.copies,
-        "predicted": round(predicted(table(), plan, *size), 2),
+        "predicted": round(predicted(table(), plan, *size, aligned), 2),
     }
 
 

@@ -1,13 +1,12 @@
-"""Measure the launches of matrix products and write the table that chooses them.
+"""Measure the launches of matrix products, for the table that chooses them.
 
     python benchmarks/gemm_tiles.py src/argus/kernels/gemm/tiles.json [--seconds 300]
 
 Each tile of each form is timed alone on random sizes beside cuBLAS, after a write to
-more than the L2 cache; forms without TMA on sizes whose rows it cannot address. Its
-five numbers (`argus.kernels.gemm.tiles`) are those with the least relative error whose
-signs are right. Copies, sums and what a second launch overlaps are timed, too. It
-prints, for each size, the plan that the table takes, as predicted, beside cuBLAS;
-`gemm_random.py` measures plans as they are called. Needs a GPU.
+more than the L2 cache; forms without TMA on sizes whose rows it cannot address. Copies,
+sums and what a second launch overlaps are timed, too. What was measured is written
+beside the table, which `gemm_fit.py` makes of it; `gemm_random.py` measures plans as
+they are called. Needs a GPU.
 """
 
 from __future__ import annotations
@@ -27,34 +26,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from gemm_fit import COUNT, Size, fitted, name_of, some_parts, write_table
 
 from argus.compiler import build as compiled
 from argus.evaluation.timing import time_interleaved
 from argus.ir.dtypes import bf16
-from argus.kernels.gemm.entry import LARGE, form_of
-from argus.kernels.gemm.kernel import copy_rows, gemm_sum
-from argus.kernels.gemm.plan import (
-    PARTS,
-    ProductPlan,
-    candidates,
-    copy_statics,
-    cut,
-    predicted,
-    sum_statics,
-)
-from argus.kernels.gemm.tiles import (
-    ALIGNED,
-    FACTORS,
-    FORMS,
-    MeasuredTile,
-    Table,
-    factors,
-    read_table,
-)
+from argus.kernels.gemm.entry import LARGE, form_of, streamed
+from argus.kernels.gemm.kernel import copy_rows, gemm_parts, gemm_sum
+from argus.kernels.gemm.plan import ProductPlan, copy_statics, sum_statics
+from argus.kernels.gemm.tiles import ALIGNED, FORMS, MeasuredTile
 from argus.requests import Request, placed_program
 from argus.verify.performance.resources import occupancy
 
-Size = tuple[int, int, int]
 _PERSISTENT = (
     (64, 32, 64, 8, 1, 1), (64, 32, 128, 6, 1, 1), (64, 64, 64, 8, 1, 1),
     (64, 64, 128, 5, 1, 1), (64, 96, 64, 8, 1, 1), (64, 128, 64, 6, 1, 1),
@@ -65,7 +48,7 @@ _PERSISTENT = (
     (192, 160, 64, 4, 3, 1), (64, 64, 64, 8, 1, 2), (128, 128, 64, 6, 2, 2),
     (128, 192, 64, 4, 2, 2), (128, 256, 64, 4, 2, 2),
 )  # fmt: skip
-_BATCH = (
+_SMALL = (
     (8, 64, 64, 8, 1, 1), (8, 64, 128, 5, 1, 1), (8, 128, 64, 6, 2, 1),
     (8, 128, 128, 5, 2, 1), (16, 64, 64, 8, 1, 1), (16, 64, 128, 5, 1, 1),
     (16, 128, 128, 5, 2, 1), (32, 64, 128, 4, 1, 1), (32, 128, 64, 5, 2, 1),
@@ -90,14 +73,13 @@ def _tile(form: str, names: str, values: Sequence[int]) -> MeasuredTile:
 TILES = (
     *(_tile("persistent", "BM BN BK STAGES WARPGROUPS CLUSTER", x)
       for x in _PERSISTENT),
-    *(_tile("batch", "BM BN BK STAGES WARPGROUPS SWAP", (*x[:-1], bool(x[-1])))
-      for x in _BATCH),
+    *(_tile("small", "BM BN BK STAGES WARPGROUPS SWAP", (*x[:-1], bool(x[-1])))
+      for x in _SMALL),
     *(_tile("thin", "BM BN BK WARPS", x) for x in _THIN),
     *(_tile(form, "BM BN BK STAGES WARPS", x)
       for form in ("pairs", "single") for x in _COPYING),
 )  # fmt: skip
 LIBRARY = [tuple(case.sizes[d] for d in "MNK") for case in LARGE]
-"""Sizes at which the fastest tile is kept, and not what the model says."""
 NAMED = (
     (256, 5120, 5120), (1024, 1024, 1024), (5008, 3344, 2064), (2048, 11008, 4096),
     (1744, 16, 8160), (256, 256, 65536), (4096, 8, 4096), (512, 512, 16384),
@@ -131,11 +113,6 @@ def unaligned(count: int, seed: int) -> list[Size]:
     return found
 
 
-def name_of(tile: MeasuredTile, parts: int = 1) -> str:
-    """Form, static parameters in order, and parts of K."""
-    return " ".join([tile.form, *map(str, tile.statics.values()), f"/{parts}"])
-
-
 def arrays(size: Size) -> dict[str, Any]:
     """Random operands on the GPU."""
     import torch
@@ -149,38 +126,27 @@ def arrays(size: Size) -> dict[str, Any]:
     }
 
 
-def run(tile: MeasuredTile, given: Mapping[str, Any]) -> None:
-    """One launch with a tile; `gemm_batch` on three-dimensional tensors."""
+def run(tile: MeasuredTile, given: Mapping[str, Any], parts: int = 1) -> None:
+    """One launch with a tile; `gemm_parts` has its result in W."""
     from argus.calls import launch
 
-    kernel, statics = form_of(tile, tma_store=True, epilogue=False)
-    launch(kernel, (), {**given, **statics})
-
-
-def in_parts(given: Mapping[str, Any], parts: int) -> dict[str, Any]:
-    """Operands of `gemm_batch`: views of A and B, and C of f32 if there are several."""
-    import torch
-
-    a, b, c = given["A"], given["B"], given["C"]
-    (m, k), n = a.shape, b.shape[0]
-    each, _ = cut(k, parts)
-    made = c[None]
+    (m, k), n = given["A"].shape, given["B"].shape[0]
     if parts > 1:
-        made = torch.empty(parts, m, n, device=c.device, dtype=torch.float32)
-    return {
-        "A": a.as_strided((parts, m, each), (each, k, 1)),
-        "B": b.as_strided((parts, n, each), (each, k, 1)),
-        "C": made,
-    }
+        step, w = -(-tile.steps(k) // parts), given["W"][:parts]
+        statics = {**tile.statics, **streamed(tile, m, n, k)}
+        launch(gemm_parts, (given["A"], given["B"], w, step), statics)
+        return
+    kernel, statics = form_of(tile, m, n, k)
+    launch(kernel, (), {**{name: given[name] for name in "ABC"}, **statics})
 
 
 def resident(tile: MeasuredTile) -> int:
     """Blocks of a tile that a multiprocessor holds; 1 for a persistent grid."""
     if tile.form == "persistent":
         return 1
-    kernel, statics = form_of(tile, tma_store=True, epilogue=False)
+    kernel, statics = form_of(tile, 1024, 1024, 1024)
     odd = {"K": FORMS[tile.form], "A_s0": FORMS[tile.form], "B_s0": FORMS[tile.form]}
-    facts = {} if tile.form == "batch" else {**odd, "N": 1, "C_s0": 1}
+    facts = {} if tile.form == "small" else {**odd, "N": 1, "C_s0": 1}
     request = Request(kernel, dict.fromkeys("ABC", bf16), statics, facts=facts)
     registers = compiled(request).cubin.usage.registers
     return occupancy(placed_program(request), registers).blocks
@@ -198,7 +164,7 @@ def build(tile: MeasuredTile) -> tuple[int, float]:
     values = (given["A"], given["B"], given["C"], None, None)
     want = given["A"].float() @ given["B"].float().T
     worst = 0.0
-    for parts in (1, 3) if tile.form == "batch" else (1,):
+    for parts in (1, 3) if tile.form == "small" else (1,):
         plan = ProductPlan(tile, parts)
         Dispatch(lambda *args, plan=plan: planned_product(plan, args))(values)
         torch.cuda.synchronize()
@@ -222,66 +188,23 @@ def medians(calls: Mapping[str, Callable[[], object]]) -> dict[str, float]:
 
 def measure(size: Size, tiles: Sequence[MeasuredTile]) -> dict[str, float]:
     """Median microseconds of cuBLAS and of each tile that fits, by name."""
+    import torch
+
     m, n, k = size
     given = arrays(size)
     calls = {"cublas": cublas(given)}
+    most = max((p for t in tiles for p in some_parts(t, size)), default=1)
+    given["W"] = torch.empty(most, m, n, device="cuda")
     divides = next(d for d in (ALIGNED, 2, 1) if k % d == 0)
     for tile in tiles:
         if not tile.fits(m) or m * n * k > _LARGEST.get(tile.form, 2**63):
             continue
-        if tile.form == "batch" and divides == ALIGNED:
-            for parts in some_parts(tile, size):
-                call = partial(run, tile, in_parts(given, parts))
-                calls[name_of(tile, parts)] = call
-        elif divides % FORMS[tile.form] == 0:
-            calls[name_of(tile)] = partial(run, tile, given)
+        if divides % FORMS[tile.form]:
+            continue
+        calls[name_of(tile)] = partial(run, tile, given)
+        for parts in some_parts(tile, size):
+            calls[name_of(tile, parts)] = partial(run, tile, given, parts)
     return medians(calls)
-
-
-def some_parts(tile: MeasuredTile, size: Size) -> list[int]:
-    """Parts of K that half fill the device, fill it once, and twice; and 1."""
-    m, n, k = size
-    room, tiles = 132 * tile.resident, tile.tiles(m, n)
-    if tiles > 3 * room:
-        return []
-    found = {1}
-    for waves in (0.5, 1.0, 2.0):
-        fitting = [p for p in PARTS if p * tiles <= waves * room and k >= 128 * p]
-        found |= set(fitting[-1:])
-    return sorted(found)
-
-
-def fitted(rows: Sequence[Sequence[float]], times: Sequence[float]) -> list[float]:
-    """Least squares of the relative error, without negative factors."""
-    x, y = np.array(rows), np.array(times)
-    used = list(range(x.shape[1]))
-    while True:
-        found = np.linalg.lstsq(x[:, used] / y[:, None], np.ones(len(y)), rcond=None)[0]
-        if (found >= 0).all():
-            break
-        used.pop(int(np.argmin(found)))
-    full = np.zeros(x.shape[1])
-    full[used] = found
-    return [round(float(v), 4) for v in full]
-
-
-def with_times(
-    tile: MeasuredTile, measured: Mapping[Size, Mapping[str, float]], count: int
-) -> MeasuredTile:
-    """The tile with the five numbers that its measurements say."""
-    rows: list[tuple[float, ...]] = []
-    times: list[float] = []
-    for size, found in measured.items():
-        m, n, k = size
-        for parts in (1, *PARTS):
-            name = name_of(tile, parts)
-            if name in found:
-                each, _ = cut(k, parts)
-                rows.append(factors(tile, m, n, each, count, parts))
-                times.append(found[name])
-    if len(times) < len(FACTORS):
-        raise SystemExit(f"{name_of(tile)}: {len(times)} measurements are too few")
-    return replace(tile, times=tuple(fitted(rows, times)))
 
 
 def others() -> dict[str, Any]:
@@ -313,7 +236,8 @@ def others() -> dict[str, Any]:
     print({name: round(us, 2) for name, us in found.items()})
 
     def line(of: Mapping[str, float]) -> list[float]:
-        return fitted([(1.0, mb) for mb in of.values()], [found[n] for n in of])
+        x, y = np.array(list(of.values())), np.log([found[n] for n in of])
+        return list(fitted(lambda v: np.log(v[0] + v[1] * x) - y, [(4.0, 0.3)]))
 
     overlap = max(0.0, 2 * found["once"] - found["twice"])
     return {"copies": line(copied), "sums": line(summed), "overlap": round(overlap, 3)}
@@ -339,65 +263,27 @@ def main() -> None:
         raise SystemExit(f"wrong results: {wrong}")
     tiles = [replace(tile, resident=blocks) for tile, (blocks, _) in pairs]
     device = torch.cuda.get_device_properties(0)
-    count = device.multi_processor_count
+    if device.multi_processor_count != COUNT:
+        raise SystemExit(f"{device.name} has not {COUNT} multiprocessors")
     measured: dict[Size, dict[str, float]] = {}
     begin = time.monotonic()
-    apart = unaligned(args.unaligned, 8)
-    for size in [*apart, *sizes(args.sizes, 7)]:
+    for size in [*unaligned(args.unaligned, 8), *sizes(args.sizes, 7)]:
         if time.monotonic() - begin < args.seconds:
             measured[size] = measure(size, tiles)
-    tiles = [with_times(tile, measured, count) for tile in tiles]
-    names = [name_of(tile) for tile in tiles]
-    persistent = {name_of(t) for t in tiles if t.form == "persistent"}
-    fastest = [
-        (
-            *size,
-            min((t, names.index(n)) for n, t in times.items() if n in persistent)[1],
-        )
-        for size, times in measured.items()
-        if size in LIBRARY
-    ]
     command = "python benchmarks/gemm_tiles.py src/argus/kernels/gemm/tiles.json"
     data = {
         "made by": f"{command}, {len(measured)} sizes",
         "device": device.name,
-        "multiprocessors": count,
+        "multiprocessors": COUNT,
         **others(),
         "tiles": [
-            {"form": t.form, "statics": t.statics, "resident": t.resident,
-             "times": t.times} for t in tiles
+            {"form": t.form, "statics": t.statics, "resident": t.resident}
+            for t in tiles
         ],
-        "fastest": fastest,
-    }  # fmt: skip
-    args.out.write_text(json.dumps(data, indent=1) + "\n")
-    args.out.with_suffix(".measured.json").write_text(
-        json.dumps([[size, times] for size, times in measured.items()])
-    )
-    report(read_table(data), measured)
-
-
-def report(found: Table, measured: Mapping[Size, Mapping[str, float]]) -> None:
-    """The plan of the table at each size, beside cuBLAS and the fastest launch."""
-    ratios: list[float] = []
-    for size, times in measured.items():
-        divides = next(d for d in (ALIGNED, 2, 1) if size[2] % d == 0)
-        plans = candidates(found, *size, (divides, divides))
-        plan = min(plans, key=lambda plan: predicted(found, plan, *size))
-        us = predicted(found, plan, *size)
-        name = name_of(plan.tile, plan.parts)
-        # What was measured of it instead of its prediction; the rest as predicted.
-        if name in times and not any(plan.copies):
-            each, _ = cut(size[2], plan.parts)
-            alone = (*size[:2], each, found.multiprocessors, plan.parts)
-            us += times[name] - plan.tile.predicted(*alone)
-        ratios.append(times["cublas"] / us)
-        best = min((t, n) for n, t in times.items() if n != "cublas")
-        print(
-            f"{size!s:22} cuBLAS {times['cublas']:8.1f} us  fastest launch "
-            f"{best[1]:28} {best[0]:8.1f}  plan {name:28} {us:8.1f}  {ratios[-1]:.3f}"
-        )
-    mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
-    print(f"geomean {mean:.3f} of cuBLAS, least {min(ratios):.3f}, with predictions")
+        "measured": list(measured.items()),
+    }
+    args.out.with_suffix(".measured.json").write_text(json.dumps(data))
+    write_table(data, args.out)
 
 
 if __name__ == "__main__":

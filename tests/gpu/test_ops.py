@@ -82,6 +82,49 @@ def test_gemm_of_f32_is_as_accurate_as_in_f32(k: int) -> None:
     assert _error(got, torch.relu(want + bias) + residual) < 2 * cublas
 
 
+@pytest.mark.parametrize(
+    ("m", "n", "k"),
+    [(1, 4096, 4096), (64, 256, 8192), (255, 513, 3001), (7, 2000, 1655), (900, 3, 70)],
+)
+@pytest.mark.parametrize("epilogue", [False, True])
+def test_gemm_that_is_several_launches_or_thin(
+    m: int, n: int, k: int, epilogue: bool
+) -> None:
+    from argus import ops
+
+    a, b = _normal(m, k), _normal(n, k)
+    want = a.double() @ b.double().T
+    if not epilogue:
+        assert _error(ops.gemm(a, b), want) < 5e-3
+        return
+    bias, residual = _normal(n).float(), _normal(m, n)
+    want = torch.relu(want + bias) + residual
+    assert _error(ops.gemm(a, b, bias, residual, "relu"), want) < 5e-3
+
+
+def test_workspaces_of_streams_and_graphs_are_their_own() -> None:
+    from argus import ops
+
+    a, b = _normal(64, 8192), _normal(256, 8192)
+    want = a.double() @ b.double().T
+    out = ops.gemm(a, b)
+    streams = [torch.cuda.Stream() for _ in range(4)]
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        ops.gemm(a, b, out=out)
+    results = []
+    for i in range(40):
+        with torch.cuda.stream(streams[i % 4]):
+            if i % 4 == 3:
+                graph.replay()
+            else:
+                results.append(ops.gemm(a, b))
+    torch.cuda.synchronize()
+    for result in (*results, out):
+        assert _error(result, want) < 5e-3
+
+
 def test_norms_and_attention() -> None:
     from argus import ops
 

@@ -20,30 +20,35 @@ from argus.evaluation.arrays import NumpyArrays
 from argus.interpret import run
 from argus.ir.dtypes import DTYPES, bf16, f32
 from argus.kernels.gemm.entry import form_of
-from argus.kernels.gemm.kernel import copy_rows, gemm_batch, gemm_sum, gemm_thin
+from argus.kernels.gemm.kernel import (
+    copy_rows,
+    gemm_parts,
+    gemm_small,
+    gemm_sum,
+    gemm_thin,
+)
 from argus.kernels.gemm.plan import (
     Operands,
     ProductPlan,
     best_plan,
     candidates,
     copy_statics,
-    cut,
     launches,
     predicted,
     sum_statics,
 )
-from argus.kernels.gemm.tiles import ALIGNED, FORMS, MeasuredTile, table
+from argus.kernels.gemm.tiles import ALIGNED, FORMS, LINE, MeasuredTile, table
 from argus.lang.library import identity, relu
 from argus.requests import Request, placed_program
 from argus.specialisations import divisor, facts_of, specialisation, stride_divisors
 from argus.verify.verdict import Verdict
 
 SWAPPED = MeasuredTile(
-    "batch",
+    "small",
     {"BM": 8, "BN": 64, "BK": 64, "STAGES": 2, "WARPGROUPS": 1, "SWAP": True},
 )
 STRAIGHT = MeasuredTile(
-    "batch",
+    "small",
     {"BM": 64, "BN": 16, "BK": 64, "STAGES": 3, "WARPGROUPS": 1, "SWAP": False},
 )
 THIN = MeasuredTile("thin", {"BM": 2, "BN": 4, "BK": 128, "WARPS": 1})
@@ -53,6 +58,7 @@ LARGE = MeasuredTile(
 )
 
 Array = Any
+PARTS = {"A": bf16, "B": bf16, "W": f32}
 
 
 def execute(sequence: LaunchSequence, values: Sequence[Array | None]) -> None:
@@ -83,9 +89,12 @@ def execute(sequence: LaunchSequence, values: Sequence[Array | None]) -> None:
     for step in sequence.steps:
         names = [p.name for p in step.kernel.signature.params]
         given: dict[str, Array] = {}
+        scalars: dict[str, int | float] = {}
         for name, value in zip(names, step.values, strict=True):
             if isinstance(value, GivenTensor | Buffer | TensorView):
                 given[name] = tensor(value)
+            elif value is not None:
+                scalars[name] = value
         chosen = specialisation(
             step.kernel.signature,
             {
@@ -101,7 +110,7 @@ def execute(sequence: LaunchSequence, values: Sequence[Array | None]) -> None:
         )
         facts = facts_of(step.kernel.signature, chosen)
         request = Request(step.kernel, chosen.form, dict(step.statics), "sm_90a", facts)
-        run(placed_program(request), given)
+        run(placed_program(request), given, scalars)
 
 
 def check(
@@ -119,11 +128,11 @@ def check(
     c = arrays.poisoned(bf16, (m, n))
     bias = arrays.normal(f32, (n,)) if epilogue else None
     residual = arrays.normal(bf16, (m, n)) if epilogue else None
-    kernel, statics = form_of(plan.tile, tma_store=n % 8 == 0, epilogue=epilogue)
-    statics["ACTIVATION"] = relu if epilogue else identity
-    given = Operands(
-        m, n, k, *(max(k, step),) * 2, n, "bf16", epilogue, n if epilogue else None
+    kernel, statics = form_of(
+        plan.tile, m, n, k, tma_store=n % 8 == 0, epilogue=epilogue
     )
+    statics["ACTIVATION"] = relu if epilogue else identity
+    given = Operands(m, n, k, "bf16", epilogue, epilogue)
     sequence = launches(plan, given, kernel, statics)
     execute(sequence, (a, b, c, bias, residual))
     want = arrays.exact(a, bf16) @ arrays.exact(b, bf16).T
@@ -140,30 +149,25 @@ def kernels(sequence: LaunchSequence) -> list[str]:
 
 @pytest.mark.parametrize("tile", [SWAPPED, STRAIGHT], ids=["swapped", "straight"])
 @pytest.mark.parametrize("epilogue", [False, True])
-def test_parts_of_k_and_what_is_left(tile: MeasuredTile, epilogue: bool) -> None:
+def test_parts_of_k(tile: MeasuredTile, epilogue: bool) -> None:
+    """Three parts of three steps, of which the last has an odd rest of two."""
     found = check(ProductPlan(tile, 3), (10, 72, 424), epilogue=epilogue)
-    assert cut(424, 3) == (136, 16)
-    assert kernels(found) == ["gemm_batch", "gemm_batch", "gemm_sum"]
-
-
-def test_parts_that_divide_k_need_no_launch_for_a_rest() -> None:
-    found = check(ProductPlan(SWAPPED, 2), (3, 65, 256))
-    assert kernels(found) == ["gemm_batch", "gemm_sum"]
+    assert kernels(found) == ["gemm_parts", "gemm_sum"]
+    assert found.steps[0].values[-1] == 3
 
 
 @pytest.mark.parametrize("tile", [SWAPPED, STRAIGHT], ids=["swapped", "straight"])
 @pytest.mark.parametrize("epilogue", [False, True])
-def test_a_batch_of_one(tile: MeasuredTile, epilogue: bool) -> None:
+def test_small_tiles(tile: MeasuredTile, epilogue: bool) -> None:
     found = check(ProductPlan(tile), (17, 70, 72), step=80, epilogue=epilogue)
-    assert kernels(found) == ["gemm_batch"]
+    assert kernels(found) == ["gemm_small"]
 
 
 def test_odd_rows_are_copied_first() -> None:
     found = check(ProductPlan(LARGE, 1, (True, True)), (65, 33, 75), epilogue=True)
-    assert kernels(found) == ["copy_rows", "copy_rows", "gemm_sm90"]
+    assert kernels(found) == ["copy_rows", "gemm_sm90"]
     found = check(ProductPlan(SWAPPED, 2, (False, True)), (2, 70, 259), step=264)
-    assert kernels(found)[0] == "copy_rows"
-    assert kernels(found)[1:] == ["gemm_batch", "gemm_batch", "gemm_sum"]
+    assert kernels(found) == ["copy_rows", "gemm_parts", "gemm_sum"]
 
 
 @pytest.mark.parametrize("size", [(2, 9, 300), (5, 3, 131)])
@@ -175,15 +179,17 @@ def test_thin_products(size: tuple[int, int, int]) -> None:
 @pytest.mark.parametrize(
     "request_",
     [
-        Request(gemm_batch, {"A": bf16, "B": bf16, "C": f32}, dict(SWAPPED.statics)),
-        Request(gemm_batch, {"A": bf16, "B": bf16, "C": f32}, dict(STRAIGHT.statics)),
+        Request(gemm_small, dict.fromkeys("ABC", bf16), dict(SWAPPED.statics)),
+        Request(gemm_small, dict.fromkeys("ABC", bf16), dict(STRAIGHT.statics)),
+        Request(gemm_parts, PARTS, dict(SWAPPED.statics)),
+        Request(gemm_parts, PARTS, {**STRAIGHT.statics, "BK": 128}),
         Request(gemm_sum, {"W": f32, "C": bf16}, sum_statics(72)),
         Request(gemm_thin, dict.fromkeys("ABC", bf16), dict(THIN.statics)),
         Request(
             copy_rows,
-            dict.fromkeys("XY", bf16),
+            dict.fromkeys("XYUV", bf16),
             copy_statics(75),
-            facts={"K": 1, "X_s0": 1},
+            facts={"K": 1, "X_s0": 1, "U_s0": 1},
         ),
     ],
     ids=lambda r: f"{r.kernel.name}{r.statics.get('SWAP', '')}",
@@ -198,18 +204,19 @@ SIZES = [(1, 4096, 4096), (256, 256, 65536), (3, 5000, 3001), (3333, 4567, 1111)
 @pytest.mark.parametrize("size", SIZES)
 def test_plans_are_what_tensors_allow(size: tuple[int, int, int]) -> None:
     m, n, k = size
-    for aligned in (gcd(k, ALIGNED), 1):
+    for aligned in (gcd(k, LINE), 1):
         pair = (aligned, aligned)
         found = list(candidates(table(), m, n, k, pair))
         assert found
         for plan in found:
             needs = FORMS[plan.tile.form]
             assert aligned % needs == 0 or all(plan.copies)
-            assert plan.parts == 1 or plan.tile.form == "batch"
-            each, rest = cut(k, plan.parts)
-            assert each > 0 and each * plan.parts + rest == k
-            assert plan.parts == 1 or each % ALIGNED == 0
-            assert predicted(table(), plan, m, n, k) > 0
+            if plan.parts > 1:
+                assert plan.tile.form == "small"
+                steps = plan.tile.steps(k)
+                part = -(-steps // plan.parts)
+                assert (plan.parts - 1) * part < steps  # none is empty
+            assert predicted(table(), plan, m, n, k, pair) > 0
         assert best_plan(m, n, k, pair) in found
 
 

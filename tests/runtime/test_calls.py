@@ -291,7 +291,7 @@ def test_the_product_is_chosen_by_what_tma_can_address(
     assert names == ["gemm_sm90", "gemm_sm80", "gemm_sm80"]
     assert built[1][0].statics["VECTORS"] is True
     assert built[2][0].statics["VECTORS"] is False
-    assert asked == [(8, 8), (2, 8), (1, 8)]  # once for what is alike
+    assert asked == [(64, 64), (2, 64), (1, 64)]  # once for what is alike
 
 
 def test_the_grouped_product_is_two_launches(

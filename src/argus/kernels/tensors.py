@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
 _TMA_BYTES = 16
 """Between which TMA addresses tensors and their rows."""
+_LINE_BYTES = 128
+"""Of L2 and DRAM: rows that begin elsewhere are read with parts of others."""
 
 
 def aligned_rows(t: Tensor) -> int:
@@ -19,10 +21,23 @@ def aligned_rows(t: Tensor) -> int:
     Steps along one element mean nothing.
     """
     size = t.element_size()
-    steps = (
-        n for n, extent in zip(t.stride()[:-1], t.shape, strict=False) if extent > 1
-    )
-    return gcd(_TMA_BYTES // size, t.data_ptr() // size, *steps)
+    return gcd(_TMA_BYTES // size, t.data_ptr() // size, *_steps(t))
+
+
+def row_step(t: Tensor) -> int:
+    """Elements that divide all steps but the innermost, up to a line of 128 bytes.
+
+    Where the address is not a multiple of 16 bytes, what divides that, too.
+    """
+    aligned, size = aligned_rows(t), t.element_size()
+    if aligned * size < _TMA_BYTES:
+        return aligned
+    return gcd(_LINE_BYTES // size, *_steps(t))
+
+
+def _steps(t: Tensor) -> list[int]:
+    pairs = zip(t.stride()[:-1], t.shape, strict=False)
+    return [step for step, extent in pairs if extent > 1]
 
 
 def tma_rows(t: Tensor) -> bool:

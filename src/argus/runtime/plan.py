@@ -89,6 +89,10 @@ class PreparedLaunch:
             handle = stream if isinstance(stream, int) else stream_handle(stream)
             launch(handle, parameters.address)
 
+    def current_stream(self) -> int:
+        """The stream that a call without one launches on."""
+        return self._stream_of(self._device)
+
     def keeping(self, owners: tuple[object, ...]) -> PreparedLaunch:
         """The same call, which keeps ``owners`` alive."""
         copy = PreparedLaunch.__new__(PreparedLaunch)

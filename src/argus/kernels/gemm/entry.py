@@ -6,7 +6,7 @@ from typing import Any
 from argus.ir.dtypes import bf16, f32
 from argus.isa.registry import has_family
 from argus.kernels.entry import Argument, Arrays, Case, KernelChoice, LibraryEntry, Work
-from argus.kernels.gemm.kernel import gemm_batch, gemm_sm80, gemm_sm90, gemm_thin
+from argus.kernels.gemm.kernel import gemm_sm80, gemm_sm90, gemm_small, gemm_thin
 from argus.kernels.gemm.tiles import MeasuredTile, best_tile
 from argus.lang.kernel import Kernel
 from argus.lang.library import relu
@@ -49,19 +49,39 @@ def tile_statics(
 
 
 def form_of(
-    tile: MeasuredTile, *, tma_store: bool, epilogue: bool
+    tile: MeasuredTile,
+    m: int,
+    n: int,
+    k: int,
+    *,
+    tma_store: bool = True,
+    epilogue: bool = False,
 ) -> tuple[Kernel, dict[str, object]]:
     """The kernel of a tile and its static parameters; see :func:`tile_statics`."""
+    statics: dict[str, object] = dict(tile.statics)
     match tile.form:
         case "persistent":
+            kernel = gemm_sm90
             statics = tile_statics(tile, tma_store=tma_store, epilogue=epilogue)
-            return gemm_sm90, statics
-        case "batch":
-            return gemm_batch, dict(tile.statics)
+        case "small":
+            kernel = gemm_small
         case "thin":
-            return gemm_thin, dict(tile.statics)
+            kernel = gemm_thin
         case form:
-            return gemm_sm80, {**tile.statics, "VECTORS": form == "pairs"}
+            return gemm_sm80, {**statics, "VECTORS": form == "pairs"}
+    return kernel, {**statics, **streamed(tile, m, n, k)}
+
+
+_STREAMED = 1 << 24
+"""Bytes from which an operand that is read once is not kept in L2 (a third of it)."""
+
+
+def streamed(tile: MeasuredTile, m: int, n: int, k: int) -> dict[str, object]:
+    """Static parameters that say which operands L2 need not keep."""
+    return {
+        "STREAM_A": n <= tile.statics["BN"] and 2 * m * k >= _STREAMED,
+        "STREAM_B": m <= tile.statics["BM"] and 2 * n * k >= _STREAMED,
+    }
 
 
 def ampere_statics(*, vectors: bool) -> dict[str, object]:

@@ -4,13 +4,13 @@
 without TMA (cp.async, one tile per block), for Ampere and for rows that TMA cannot
 address; its product is mma.sync on sm_80, and wgmma on sm_90a. Sizes are arbitrary.
 
-Where C is small, `gemm_batch` has more blocks: it multiplies S parts of K, seen as a
-batch, and `gemm_sum` adds them up. `gemm_thin` is for a few rows of A without TMA, and
+Where C is small, `gemm_small` has small tiles, and `gemm_parts` cuts K, too, into sums
+in f32 that `gemm_sum` adds up. `gemm_thin` is for a few rows of A or B without TMA, and
 `copy_rows` makes rows that TMA can address. `plan.py` chooses.
 """
 
 import argus as ag
-from argus import f32
+from argus import f32, i32
 
 
 @ag.inline
@@ -29,6 +29,12 @@ def finish(acc, Bias, Residual, m, n, ACTIVATION):
     if Residual is not None:
         acc = acc + ag.load(Residual[m:, n:], (BM, BN)).to(f32)
     return acc
+
+
+@ag.inline
+def kept(STREAM):
+    """How L2 is to keep an operand."""
+    return "first" if STREAM else None
 
 
 @ag.kernel
@@ -50,6 +56,8 @@ def gemm_sm90(
     TMA_STORE: bool = True,
     STAGED: bool = False,
     AHEAD: bool = True,
+    STREAM_A: bool = False,
+    STREAM_B: bool = False,
     REGISTERS: int = 240,
     ACTIVATION: ag.Inline = plain,
 ):
@@ -57,7 +65,8 @@ def gemm_sm90(
 
     STAGED: without TMA, rows of C are written from shared memory, so that neighbours
     write neighbours. AHEAD: a slot is released one product later, so that one is always
-    in flight. REGISTERS of a math thread; 0 leaves each thread its equal share.
+    in flight. STREAM_A, STREAM_B: an operand that one row or column of tiles reads is
+    not kept in L2. REGISTERS of a math thread; 0 leaves each thread its equal share.
     """
     M, K = A.shape
     N = B.shape[0]
@@ -72,8 +81,10 @@ def gemm_sm90(
         for bm, bn in ag.persistent_tiles(ag.cdiv(M, BM), ag.cdiv(N, BN), group=GROUP):
             for k in ag.range(0, K, BK):
                 with ring.fill() as slot:
-                    slot.a.load(A[bm * BM :, k:])
-                    slot.b.load(B[bn * BN :, k:], multicast=CLUSTER)
+                    slot.a.load(A[bm * BM :, k:], evict=kept(STREAM_A))
+                    slot.b.load(
+                        B[bn * BN :, k:], multicast=CLUSTER, evict=kept(STREAM_B)
+                    )
 
     with ag.role("math", warpgroups=WARPGROUPS, registers=MATH):
         for bm, bn in ag.persistent_tiles(ag.cdiv(M, BM), ag.cdiv(N, BN), group=GROUP):
@@ -153,13 +164,33 @@ def gemm_sm80(
     C[bm * BM :, bn * BN :] = acc.to(C.dtype)
 
 
+@ag.inline
+def multiplied(ring, steps, SWAP):
+    """The sum of so many products (one at least), of which one is always in flight.
+
+    SWAP: computed transposed, so that the columns of `wgmma` are rows of A.
+    """
+    slot = ring.wait()
+    acc = ag.dot(slot.b, slot.a.T) if SWAP else ag.dot(slot.a, slot.b.T)
+    for _ in ag.range(1, steps):
+        ahead = ring.wait()
+        if SWAP:
+            acc = ag.dot(ahead.b, ahead.a.T, acc)
+        else:
+            acc = ag.dot(ahead.a, ahead.b.T, acc)
+        slot.release()
+        slot = ahead
+    slot.release()
+    return acc.T if SWAP else acc
+
+
 @ag.kernel
-def gemm_batch(
-    A: ag.half["S M K"],
-    B: ag.half["S N K"],
-    C: ag.float["S M N"],
+def gemm_small(
+    A: ag.half["M K"],
+    B: ag.half["N K"],
+    C: ag.half["M N"],
     Bias: ag.float["N"] | None = None,
-    Residual: ag.half["S M N"] | None = None,
+    Residual: ag.half["M N"] | None = None,
     *,
     BM: int = 64,
     BN: int = 64,
@@ -167,52 +198,79 @@ def gemm_batch(
     STAGES: int = 4,
     WARPGROUPS: int = 1,
     SWAP: bool = False,
+    STREAM_A: bool = False,
+    STREAM_B: bool = False,
     ACTIVATION: ag.Inline = plain,
 ):
-    """C[s, m, n] = epilogue(sum over k of A[s, m, k] * B[s, n, k]), a tile per block.
+    """One small tile per block, so that several blocks share a multiprocessor.
 
-    Small tiles, of which several blocks share a multiprocessor. SWAP: the tile is
-    computed transposed, so that the columns of `wgmma` are rows of A: 8 are enough.
+    SWAP: tiles may have as few as 8 rows.
     """
-    S, M, K = A.shape
-    N = B.shape[1]
+    M, K = A.shape
+    N = B.shape[0]
     ag.require(K > 0, "the first step of K is taken before the loop")
-    s, bm, bn = ag.block(S, ag.cdiv(M, BM), ag.cdiv(N, BN))
+    bm, bn = ag.block(ag.cdiv(M, BM), ag.cdiv(N, BN))
     ring = ag.ring(STAGES, a=A.dtype.tile(BM, BK), b=B.dtype.tile(BN, BK))
 
     with ag.role("load", warps=1):
         for k in ag.range(0, K, BK):
             with ring.fill() as slot:
-                slot.a.load(A[s, bm * BM :, k:])
-                slot.b.load(B[s, bn * BN :, k:])
+                slot.a.load(A[bm * BM :, k:], evict=kept(STREAM_A))
+                slot.b.load(B[bn * BN :, k:], evict=kept(STREAM_B))
 
     with ag.role("math", warpgroups=WARPGROUPS):
-        slot = ring.wait()
-        if SWAP:
-            acc = ag.dot(slot.b, slot.a.T)
-            for _ in ag.range(BK, K, BK):
-                ahead = ring.wait()
-                acc = ag.dot(ahead.b, ahead.a.T, acc)
-                slot.release()
-                slot = ahead
-            slot.release()
-            tile = acc.T
-        else:
-            acc = ag.dot(slot.a, slot.b.T)
-            for _ in ag.range(BK, K, BK):
-                ahead = ring.wait()
-                acc = ag.dot(ahead.a, ahead.b.T, acc)
-                slot.release()
-                slot = ahead
-            slot.release()
-            tile = acc
+        acc = multiplied(ring, ag.cdiv(K, BK), SWAP)
         m, n = bm * BM, bn * BN
-        if Bias is not None:
-            tile = tile + ag.load(Bias[n:], (BN,)).to(f32)
-        tile = ACTIVATION(tile)
-        if Residual is not None:
-            tile = tile + ag.load(Residual[s, m:, n:], (BM, BN)).to(f32)
-        C[s, m:, n:] = tile.to(C.dtype)
+        acc = finish(acc, Bias, Residual, m, n, ACTIVATION)
+        C[m:, n:] = acc.to(C.dtype)
+
+
+@ag.kernel
+def gemm_parts(
+    A: ag.half["M K"],
+    B: ag.half["N K"],
+    W: f32["S M N"],
+    steps: i32,
+    *,
+    BM: int = 64,
+    BN: int = 64,
+    BK: int = 64,
+    STAGES: int = 4,
+    WARPGROUPS: int = 1,
+    SWAP: bool = False,
+    STREAM_A: bool = False,
+    STREAM_B: bool = False,
+):
+    """W[s, m, n]: the part of C[m, n] of ``steps`` steps of K, from step s * steps on.
+
+    Like `gemm_small`; where C has few tiles, there are S times as many blocks.
+    """
+    M = A.shape[0]
+    S, _, N = W.shape
+    ag.require(steps > 0, "the first step of a part is taken before the loop")
+    s, bm, bn = ag.block(S, ag.cdiv(M, BM), ag.cdiv(N, BN))
+    ring = ag.ring(STAGES, a=A.dtype.tile(BM, BK), b=B.dtype.tile(BN, BK))
+
+    with ag.role("load", warps=1):
+        for i in ag.range(0, steps):
+            k = (s * steps + i) * BK
+            with ring.fill() as slot:
+                slot.a.load(A[bm * BM :, k:], evict=kept(STREAM_A))
+                slot.b.load(B[bn * BN :, k:], evict=kept(STREAM_B))
+
+    with ag.role("math", warpgroups=WARPGROUPS):
+        W[s, bm * BM :, bn * BN :] = multiplied(ring, steps, SWAP)
+
+
+@ag.reference
+def gemm_parts_reference(A, B, S, steps, BK):
+    """Each part by itself; those past the end of K are 0."""
+    import numpy as np
+
+    K = A.shape[1]
+    part = steps * BK
+    ends = [(s * part, min(K, (s + 1) * part)) for s in range(S)]
+    return np.stack([A[:, begin:end] @ B[:, begin:end].T for begin, end in ends])
 
 
 @ag.kernel
@@ -250,6 +308,8 @@ def gemm_thin(
     BN: int = 4,
     BK: int = 1024,
     WARPS: int = 4,
+    STREAM_A: bool = False,
+    STREAM_B: bool = False,
     ACTIVATION: ag.Inline = plain,
 ):
     """C = epilogue(A B^T) for a few rows of A, without tensor cores.
@@ -264,8 +324,8 @@ def gemm_thin(
     m, n = bm * BM, bn * BN
     acc = ag.zeros((BM, BN, BK), f32, dims="M N K")
     for k in ag.range(0, K, BK):
-        a = ag.load(A[m:, k:], (BM, BK)).to(f32)
-        b = ag.load(B[n:, k:], (BN, BK)).to(f32)
+        a = ag.load(A[m:, k:], (BM, BK), evict=kept(STREAM_A)).to(f32)
+        b = ag.load(B[n:, k:], (BN, BK), evict=kept(STREAM_B)).to(f32)
         acc = acc + ag.broadcast(b, acc) * ag.broadcast(a, acc)
     tile = ag.sum(acc, "K")
     C[m:, n:] = finish(tile, Bias, Residual, m, n, ACTIVATION).to(C.dtype)
@@ -273,10 +333,32 @@ def gemm_thin(
 
 @ag.kernel
 def copy_rows(
-    X: ag.half["M K"], Y: ag.half["M K"], *, BM: int = 4, BK: int = 512, WARPS: int = 4
+    X: ag.half["M K"],
+    Y: ag.half["M K"],
+    U: ag.half["N K"] | None = None,
+    V: ag.half["N K"] | None = None,
+    *,
+    BM: int = 4,
+    BK: int = 512,
+    WARPS: int = 4,
 ):
-    """Y = X: to rows of another step, which TMA can address."""
+    """Y = X, and V = U: to rows of another step, which TMA can address."""
     M, K = X.shape
     ag.launch(warps=WARPS)
-    bm, bk = ag.block(ag.cdiv(M, BM), ag.cdiv(K, BK))
-    Y[bm * BM :, bk * BK :] = ag.load(X[bm * BM :, bk * BK :], (BM, BK))
+    if U is None:
+        b, bk = ag.block(ag.cdiv(M, BM), ag.cdiv(K, BK))
+        Y[b * BM :, bk * BK :] = ag.load(X[b * BM :, bk * BK :], (BM, BK))
+    else:
+        first = ag.cdiv(M, BM)
+        b, bk = ag.block(first + ag.cdiv(U.shape[0], BM), ag.cdiv(K, BK))
+        if b < first:
+            Y[b * BM :, bk * BK :] = ag.load(X[b * BM :, bk * BK :], (BM, BK))
+        else:
+            n = (b - first) * BM
+            V[n:, bk * BK :] = ag.load(U[n:, bk * BK :], (BM, BK))
+
+
+@ag.reference
+def copy_rows_reference(X, U=None):
+    """The same rows."""
+    return {"Y": X} if U is None else {"Y": X, "V": U}

@@ -11,7 +11,7 @@ from argus.kernels.gemm.entry import ampere_statics, form_of
 from argus.kernels.gemm.kernel import gemm_sm80
 from argus.kernels.gemm.plan import Operands, ProductPlan, best_plan, launches
 from argus.kernels.single.launch import single_product
-from argus.kernels.tensors import aligned_rows, tma_rows
+from argus.kernels.tensors import aligned_rows, row_step, tma_rows
 from argus.lang.kernel import Kernel
 from argus.lang.library import gelu, identity, relu, silu
 
@@ -72,7 +72,7 @@ def _choose(
     if not hopper or not m * n * k:
         vectors = all(aligned_rows(t) % 2 == 0 for t in (a, b))
         return gemm_sm80, {**ampere_statics(vectors=vectors), "ACTIVATION": function}
-    plan = best_plan(m, n, k, (aligned_rows(a), aligned_rows(b)))
+    plan = best_plan(m, n, k, (row_step(a), row_step(b)))
     return planned_product(plan, (a, b, out, bias, residual), function)
 
 
@@ -87,6 +87,9 @@ def planned_product(
     plain = bias is None and residual is None and activation is identity
     kernel, statics = form_of(
         plan.tile,
+        m,
+        n,
+        k,
         tma_store=tma_rows(out) and n * out.element_size() % 16 == 0,
         epilogue=not plain,
     )
@@ -97,12 +100,9 @@ def planned_product(
         m,
         n,
         k,
-        a.stride(0),
-        b.stride(0),
-        out.stride(0),
         _element(a).name,
         bias is not None,
-        None if residual is None else residual.stride(0),
+        residual is not None,
     )
     return launches(plan, given, kernel, statics)
 

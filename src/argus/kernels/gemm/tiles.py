@@ -1,49 +1,65 @@
 """What launches of matrix products cost: a table of measured tiles, and a model.
 
-How long a tile of C takes was measured over many sizes, and is kept as five numbers per
-tile (``tiles.json``, made by ``benchmarks/gemm_tiles.py``). The time of a launch is
+How long a tile of C takes was measured over many sizes, and is kept as eight numbers
+per tile (``tiles.json``, made by ``benchmarks/gemm_tiles.py``). A wave is as many
+blocks as the device holds. A launch takes the time of
 
-    fixed + waves * (per_wave + steps * (per_step + per_step_full * fullness))
-          + megabytes * per_megabyte
+    latency     steps of K, one wave after the other
+    traffic     what all blocks bring into shared memory, step by step; more where rows
+                of A and B begin within lines of L2, or within their sectors
+    memory      A and B from DRAM
 
-where a wave is as many blocks as the device holds, steps are those of K, fullness is
-the part of that room that is taken, and megabytes are those of A, B and C. Copies and
-sums are kept as two numbers each, ``fixed`` and ``per_megabyte``; a launch behind
-another one takes ``overlap`` less than alone. `plan.py` looks for the least time.
+which overlap: the root of the sum of their squares. Before and after stand what a
+launch takes, what a wave takes besides, and C. Copies and sums are kept as two numbers
+each, ``fixed`` and ``per_megabyte``; a launch behind another one takes ``overlap`` less
+than alone. `plan.py` looks for the least time.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
-from math import ceil
+from math import ceil, gcd
 from typing import Any, cast
 
 __all__ = [
     "ALIGNED",
     "FACTORS",
     "FORMS",
+    "LINE",
+    "SECTOR",
     "MeasuredTile",
     "Table",
     "best_tile",
-    "factors",
+    "counts",
+    "microseconds",
     "read_table",
     "table",
 ]
 
-FACTORS = ("fixed", "per_wave", "per_step", "per_step_full", "per_megabyte")
-"""Names of the numbers of a tile, in microseconds of what :func:`factors` counts."""
-FORMS = {"persistent": 8, "batch": 8, "thin": 1, "pairs": 2, "single": 1}
+FACTORS = (
+    "fixed",
+    "per_wave",
+    "per_step",
+    "per_step_of_all",
+    "split_lines",
+    "split_sectors",
+    "per_megabyte_read",
+    "per_megabyte_written",
+)
+"""Names of the numbers of a tile: microseconds, and two parts of ``per_step_of_all``
+that are added to it where lines and sectors are split."""
+FORMS = {"persistent": 8, "small": 8, "thin": 1, "pairs": 2, "single": 1}
 """Kernels by name, and what the steps of rows of A and B are multiples of, in elements.
 
-`gemm_sm90`, `gemm_batch`, `gemm_thin`, and `gemm_sm80` with rows that are copied by
-pairs of elements or singly.
+`gemm_sm90`, `gemm_small` (and `gemm_parts`), `gemm_thin`, and `gemm_sm80` with rows
+that are copied by pairs of elements or singly.
 """
-ALIGNED = 8
-"""Elements of 16 bits between which TMA addresses rows."""
+ALIGNED, SECTOR, LINE = 8, 16, 64
+"""Elements of 16 bits: between which TMA addresses rows; of L2's sectors and lines."""
 
 
 @dataclass(frozen=True)
@@ -62,28 +78,66 @@ class MeasuredTile:
         """Tiles of C of m x n."""
         return ceil(m / self.statics["BM"]) * ceil(n / self.statics["BN"])
 
+    def steps(self, k: int) -> int:
+        """Steps of K."""
+        return ceil(k / self.statics["BK"])
+
     def fits(self, m: int) -> bool:
         """Whether C of m rows has as many rows of tiles as a cluster has blocks."""
         return ceil(m / self.statics["BM"]) >= self.statics.get("CLUSTER", 1)
 
     def predicted(
-        self, m: int, n: int, k: int, multiprocessors: int, parts: int = 1
+        self, m: int, n: int, k: int, step: int, multiprocessors: int, parts: int = 1
     ) -> float:
-        """Microseconds of ``parts`` products of these sizes; with more, C is of f32."""
-        counts = factors(self, m, n, k, multiprocessors, parts)
-        return sum(t * c for t, c in zip(self.times, counts, strict=True))
+        """Microseconds of a product, or of so many parts of one, which are of f32.
+
+        ``step``: what divides the steps of rows of A and B, in elements.
+        """
+        found = counts(self, m, n, k, step, multiprocessors, parts)
+        return float(microseconds(self.times, found))
 
 
-def factors(
-    tile: MeasuredTile, m: int, n: int, k: int, multiprocessors: int, parts: int = 1
-) -> tuple[float, float, float, float, float]:
-    """How often each of :data:`FACTORS` is spent on products of 16-bit elements."""
+Counts = tuple[float, ...]
+
+
+def counts(
+    tile: MeasuredTile,
+    m: int,
+    n: int,
+    k: int,
+    step: int,
+    multiprocessors: int,
+    parts: int = 1,
+) -> Counts:
+    """What the time of a launch depends on; see :func:`microseconds`.
+
+    Waves, steps one after the other, steps of all blocks in rooms of the device,
+    whether lines and sectors are split, megabytes read and written.
+    """
     blocks, room = parts * tile.tiles(m, n), multiprocessors * tile.resident
-    waves, steps = ceil(blocks / room), ceil(k / tile.statics["BK"])
-    full = min(blocks, room) / room
-    stored = 2 if parts == 1 else 4
-    megabytes = 1e-6 * parts * (2 * (m * k + n * k) + stored * m * n)
-    return 1.0, float(waves), float(waves * steps), waves * steps * full, megabytes
+    waves, steps = ceil(blocks / room), ceil(tile.steps(k) / parts)
+    return (
+        float(waves),
+        float(waves * steps),
+        blocks / room * steps,
+        float(step % LINE != 0),
+        float(step % SECTOR != 0),
+        2e-6 * (m * k + n * k),
+        1e-6 * m * n * (2 if parts == 1 else 4 * parts),
+    )
+
+
+def microseconds(times: Sequence[Any], found: Sequence[Any]) -> Any:
+    """The model: from the numbers of a tile and counts of launches (numbers or arrays).
+
+    ``times`` are in the order of :data:`FACTORS`.
+    """
+    fixed, wave, serial, every, lines, sectors, read, written = times
+    waves, steps, all_steps, line, sector, reading, writing = found
+    latency = serial * steps
+    traffic = every * all_steps * (1 + lines * line + sectors * sector)
+    overlapping = (latency**2 + traffic**2 + (read * reading) ** 2) ** 0.5
+    return fixed + wave * waves + overlapping + written * writing
 
 
 @dataclass(frozen=True)
@@ -100,9 +154,9 @@ class Table:
     overlap: float
     fastest: Mapping[tuple[int, int, int], MeasuredTile]
 
-    def copy(self, rows: int, columns: int) -> float:
-        """Microseconds of a copy of rows of 16-bit elements."""
-        return self.copies[0] + self.copies[1] * 4e-6 * rows * columns
+    def copy(self, elements: int) -> float:
+        """Microseconds of a copy of so many 16-bit elements."""
+        return self.copies[0] + self.copies[1] * 4e-6 * elements
 
     def sum(self, parts: int, m: int, n: int) -> float:
         """Microseconds of adding up so many f32 matrices of m x n."""
@@ -138,7 +192,8 @@ def read_table(raw: Mapping[str, Any]) -> Table:
 def best_tile(m: int, n: int, k: int) -> MeasuredTile:
     """The tile of `gemm_sm90` with the least predicted time for C of m x n.
 
-    At sizes that were measured for themselves, the one that was fastest there.
+    Rows are contiguous. At sizes that were measured for themselves, the one that was
+    fastest there.
     """
     found = table()
     known = found.fastest.get((m, n, k))
@@ -146,5 +201,5 @@ def best_tile(m: int, n: int, k: int) -> MeasuredTile:
         return known
     return min(
         (t for t in found.tiles if t.form == "persistent" and t.fits(m)),
-        key=lambda tile: tile.predicted(m, n, k, found.multiprocessors),
+        key=lambda tile: tile.predicted(m, n, k, gcd(k, LINE), found.multiprocessors),
     )
