@@ -4,8 +4,8 @@
     op(X, Y)             # writes Y
 
 An operator is opaque to torch's compiler: it is called, never traced into. It has no
-gradient; wrap it in `torch.autograd.Function` for one. Besides `sequence`, this is the one file
-of the runtime that imports torch, and only when it is asked for an operator.
+gradient; wrap it in `torch.autograd.Function` for one. Of the runtime, this file and
+`sequence` import torch, and only when they are asked for something.
 """
 
 import json
