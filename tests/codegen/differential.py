@@ -284,7 +284,11 @@ def _elementwise(dtype: str) -> Iterator[Case]:
         exact.write(operator, "N", Output(out, (n,)))
         if kind.kind == "int" and "x" in operator and " " in operator:
             value = {"u8": 200, "i8": -7}.get(dtype, 1000)
-            exact.write(operator.replace("y", str(value)), "N", Output(out, (n,)))
+            values: tuple[object, ...] = (value,)
+            if fn in ("shl", "shr"):
+                values = (3, kind.bits - 1, kind.bits, "(y & 15)")
+            for value in values:
+                exact.write(operator.replace("y", str(value)), "N", Output(out, (n,)))
     exact.write("ag.where(b, x, y)", "N", Output(dtype, (n,)))
     if kind.is_float:
         exact.write("ag.where(b, x, 0.1)", "N", Output(dtype, (n,)))
@@ -315,7 +319,7 @@ _OPERATORS = {
     "add": "x + y", "sub": "x - y", "mul": "x * y", "div": "x / y",
     "floordiv": "x // y", "mod": "x % y", "neg": "-x", "eq": "x == y", "ne": "x != y",
     "lt": "x < y", "le": "x <= y", "gt": "x > y", "ge": "x >= y", "and": "x & y",
-    "or": "x | y", "xor": "x ^ y", "not": "~x",
+    "or": "x | y", "xor": "x ^ y", "not": "~x", "shl": "x << y", "shr": "x >> y",
 }  # fmt: skip
 """How authors write the functions that are not called by their names."""
 
@@ -326,7 +330,9 @@ def _takes(dtype: DType, fn: str) -> bool:
     if fn == "not":
         return False
     record = FUNCTIONS[fn]
-    return record.real if dtype.is_float else record.integer
+    if dtype.is_float:
+        return record.real
+    return record.integer and dtype.bits >= record.narrowest
 
 
 def _casts(dtype: str) -> Case:

@@ -32,6 +32,7 @@ COMPILER = (
 SHIM = r"""
 #include <algorithm>
 #include <barrier>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -139,6 +140,10 @@ static unsigned char argus_to_e5m2(float f) {
   return sign | argus_to_f16(a) >> 8;
 }
 static float argus_from_e5m2(unsigned char v) { return argus_from_f16(v << 8); }
+static int __mulhi(int a, int b) { return (long long)a * b >> 32; }
+static long long __mul64hi(long long a, long long b) { return (__int128)a * b >> 64; }
+static int __popc(u32 x) { return std::popcount(x); }
+static int __popcll(u64 x) { return std::popcount(x); }
 static u32 __float_as_uint(float f) { u32 b; std::memcpy(&b, &f, 4); return b; }
 static float rsqrtf(float x) { return 1 / std::sqrt(x); }
 static float argus_exp2(float x) { return std::exp2(x); }

@@ -11,6 +11,7 @@ from isa_scalar import COUNT, CTYPES, Inputs, exactly, floats, map_form
 from argus.interpret.numbers import convert
 from argus.ir.codec import numbers, rounded
 from argus.ir.dtypes import DTYPES, f32
+from argus.ir.functions import FUNCTIONS
 
 CTYPES["uint8"] = "unsigned char"
 
@@ -78,6 +79,38 @@ def with_nan(rng: np.random.Generator) -> list[np.ndarray]:
     return [np.concatenate([x, near])]
 
 
+def amounts(kind: type[np.signedinteger]) -> Inputs:
+    """Numbers of all sizes, shifted by amounts inside and outside of the width."""
+
+    def inputs(rng: np.random.Generator) -> list[np.ndarray]:
+        x, _ = ends(kind)(rng)
+        return [x, rng.integers(-3, np.iinfo(kind).bits + 4, x.size).astype(kind)]
+
+    return inputs
+
+
+def bits() -> Iterator[Form]:
+    """Shifts, halves of products, and what counts bits."""
+    for kind in (np.int32, np.int64):
+        for name, draw in (("shl", amounts), ("shr", amounts), ("mulhi", ends)):
+            yield map_form(
+                f"argus_{name} {kind.__name__}",
+                f"argus_{name}",
+                f"argus_{name}(x, y)",
+                draw(kind),
+                kind,
+                exactly(FUNCTIONS[name].numpy),
+            )
+        yield map_form(
+            f"argus_popcount {kind.__name__}",
+            "argus_popcount",
+            "argus_popcount(x)",
+            lambda rng, k=kind: ends(k)(rng)[:1],
+            kind,
+            exactly(FUNCTIONS["popcount"].numpy),
+        )
+
+
 def whole() -> Iterator[Form]:
     for name in ("i8", "u8", "i32", "i64"):
         dtype = DTYPES[name]
@@ -120,6 +153,7 @@ def eight_bits(name: str) -> Iterator[Form]:
 def forms() -> Iterator[Form]:
     """All forms of this file."""
     yield from wrapping()
+    yield from bits()
     yield from whole()
     yield from eight_bits("e4m3")
     yield from eight_bits("e5m2")

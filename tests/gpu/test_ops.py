@@ -50,8 +50,8 @@ def test_scaled_gemm(kind, fast: bool, k: int) -> None:
         a, b, rows[:, None], columns[None], bias, dtype=torch.float32, fast=fast
     )
     scaled = want * rows[:, None] * columns + bias
-    # What is left to the tensor cores has about 13 bits.
-    assert _error(got, scaled) < (1e-3 if fast else 1e-4)
+    # The tensor cores keep about 13 bits of a sum: of all, or of each step of K.
+    assert _error(got, scaled) < (1e-3 if fast else 3e-4)
 
 
 @pytest.mark.parametrize("kind", [torch.int8, torch.uint8])

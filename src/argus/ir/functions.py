@@ -76,6 +76,8 @@ class ScalarFunction:
     False: not known; an algorithm may undo it later."""
     wrapping: str | None = None
     """The spelling on integers where that is another: C++ leaves overflow undefined."""
+    narrowest: int = 0
+    """Bits of the narrowest type on which it is defined: what it is depends on them."""
 
     def spelling(self, dtype: DType) -> str:
         """The template for operands of a type that is computed in."""
@@ -113,6 +115,47 @@ def _fma(a: Any, b: Any, c: Any) -> Any:
     wide = (np.asarray(x, np.float64) for x in (a, b, c))
     x, y, z = wide
     return (x * y + z).astype(np.float32)
+
+
+def _bits_of(a: Any) -> tuple[Any, int]:
+    """Whole numbers as their bits, and how many. Raises TypeError for others."""
+    array = np.asarray(a)
+    if array.dtype.kind != "i":
+        raise TypeError(f"the bits of {array.dtype}")
+    return np.ascontiguousarray(array).view(f"u{array.itemsize}"), 8 * array.itemsize
+
+
+def _shl(a: Any, b: Any) -> Any:
+    """Amounts that are not below the width, or negative, leave nothing."""
+    bits, width = _bits_of(a)
+    inside = (np.asarray(b) >= 0) & (np.asarray(b) < width)
+    by = np.where(inside, b, 0).astype(bits.dtype)
+    return np.where(inside, (bits << by).view(f"i{width // 8}"), 0)
+
+
+def _shr(a: Any, b: Any) -> Any:
+    """Amounts that are not below the width, or negative, leave the sign."""
+    _, width = _bits_of(a)
+    inside = (np.asarray(b) >= 0) & (np.asarray(b) < width)
+    return np.asarray(a) >> np.where(inside, b, width - 1).astype(np.asarray(a).dtype)
+
+
+def _mulhi(a: Any, b: Any) -> Any:
+    """By halves, whose products fit: a * b = 2**width * high + low."""
+    _, width = _bits_of(a)
+    _bits_of(b)
+    half, low = width // 2, (1 << width // 2) - 1
+    x, y, u, v = a >> half, b >> half, a & low, b & low
+    unsigned = f"u{width // 8}"
+    carry = (u.astype(unsigned) * v.astype(unsigned) >> half).astype(x.dtype)
+    middle = x * v + carry
+    other = u * y + (middle & low)
+    return x * y + (middle >> half) + (other >> half)
+
+
+def _popcount(a: Any) -> Any:
+    bits, width = _bits_of(a)
+    return np.bitwise_count(bits).astype(f"i{width // 8}")
 
 
 _ALL = (
@@ -381,6 +424,27 @@ _ALL = (
     ScalarFunction("and", 2, "{0} & {1}", lambda a, b: a & b, real=False),
     ScalarFunction("or", 2, "{0} | {1}", lambda a, b: a | b, real=False),
     ScalarFunction("xor", 2, "{0} ^ {1}", lambda a, b: a ^ b, real=False),
+    ScalarFunction("shl", 2, "argus_shl({0}, {1})", _shl, real=False, bends=True),
+    ScalarFunction("shr", 2, "argus_shr({0}, {1})", _shr, real=False, bends=True),
+    ScalarFunction(
+        "mulhi",
+        2,
+        "argus_mulhi({0}, {1})",
+        _mulhi,
+        real=False,
+        bends=True,
+        narrowest=32,
+        issue=2.0,
+    ),
+    ScalarFunction(
+        "popcount",
+        1,
+        "argus_popcount({0})",
+        _popcount,
+        real=False,
+        bends=True,
+        narrowest=32,
+    ),
     ScalarFunction("not", 1, "!{0}", np.logical_not, "bool"),
     ScalarFunction("where", 3, "{0} ? {1} : {2}", np.where, law="where", bends=True),
 )

@@ -136,6 +136,41 @@ def _mod() -> Instruction:
     )
 
 
+_SHIFTS = "an amount below 0, or from the width on, leaves "
+
+
+def _shift(name: str, value: str, leaves: str) -> Instruction:
+    text = "".join(
+        device(
+            f"{t} argus_{name}({t} a, {t} b)",
+            f"return {value.format(t=t, u=u, width=width, last=width - 1)};",
+        )
+        for (t, u), width in zip(_WIDE, (32, 64), strict=True)
+    )
+    source = "PTX ISA, Logic and Shift Instructions: " + name
+    ptx = "shl.b32" if name == "shl" else "shr.s32"
+    return _record(f"argus_{name}", ptx, text, source, rules=(_SHIFTS + leaves,))
+
+
+def _shifts() -> tuple[Instruction, ...]:
+    left = "({u})b < {width} ? ({t})(({u})a << b) : 0"
+    right = "a >> (({u})b < {width} ? b : {last})"
+    return _shift("shl", left, "nothing"), _shift("shr", right, "the sign")
+
+
+def _bits() -> tuple[Instruction, ...]:
+    high = device("int argus_mulhi(int a, int b)", "return __mulhi(a, b);") + device(
+        "long long argus_mulhi(long long a, long long b)", "return __mul64hi(a, b);"
+    )
+    count = device("int argus_popcount(int a)", "return __popc((u32)a);") + device(
+        "long long argus_popcount(long long a)", "return __popcll((u64)a);"
+    )
+    return (
+        _record("argus_mulhi", "mul.hi.s32", high, _INTEGERS + "mul"),
+        _record("argus_popcount", "popc.b32", count, _INTEGERS + "popc"),
+    )
+
+
 def _next() -> Instruction:
     text = "".join(
         device(
@@ -177,4 +212,6 @@ def records() -> tuple[Instruction, ...]:
         _coordinate(),
         _floordiv(),
         _mod(),
+        *_shifts(),
+        *_bits(),
     )

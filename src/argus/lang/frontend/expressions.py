@@ -45,9 +45,10 @@ _ARITHMETIC: dict[type[ast.operator], tuple[str, BinaryOp | None]] = {
 }
 _INSTEAD: dict[type[ast.operator], str] = {
     ast.Pow: "write a product",
-    ast.LShift: "multiply by a power of two",
-    ast.RShift: "divide with `//` by a power of two",
+    ast.LShift: "shift by a static number of bits, or shift a tile",
+    ast.RShift: "shift by a static number of bits, or shift a tile",
 }
+_SHIFTS = {ast.LShift: ("shl", ast.Mult()), ast.RShift: ("shr", ast.FloorDiv())}
 _COMPARE: dict[type[ast.cmpop], tuple[str, BinaryOp]] = {
     ast.Eq: ("eq", "=="),
     ast.NotEq: ("ne", "!="),
@@ -172,6 +173,10 @@ def operate(
         if isinstance(op, ast.Add):
             return TupleValue(left.items + right.items)
         raise e.fail("AG0105", span, "tuples can only be added")
+    if isinstance(op, ast.LShift | ast.RShift):
+        shifted = _shifted(e, op, left, right, spans, node)
+        if shifted is not None:
+            return shifted
     if type(op) not in _ARITHMETIC:
         raise e.fail(
             "AG0004",
@@ -186,6 +191,38 @@ def operate(
     ):
         return _scalar_operation(e, fn, scalar_op, (left, right), spans, node)
     return elementwise(e, fn, (left, right), spans, span)
+
+
+def _shifted(
+    e: Elaborator,
+    op: ast.LShift | ast.RShift,
+    left: Value,
+    right: Value,
+    spans: tuple[Span, Span],
+    node: ast.BinOp | ast.AugAssign,
+) -> Value | None:
+    """A shift of a tile or by a tile, or by so many bits; None for other scalars.
+
+    By a static number of bits it is a product with, or a quotient by, a power of two,
+    which the proofs know.
+    """
+    fn, instead = _SHIFTS[type(op)]
+    by = right.value if isinstance(right, StaticValue) else None
+    match left:
+        case TileValue(tile=tile) if tile.dtype.kind == "int":
+            most = tile.dtype.bits - 1
+        case ScalarValue(expr=expr) if expr.type == "int":
+            most = statics.MAX_BITS
+        case _:
+            most = 0
+    if isinstance(by, int) and not isinstance(by, bool):
+        if by < 0:
+            raise e.fail("AG0119", spans[1], "a shift by a negative number of bits")
+        if by < most:
+            return operate(e, instead, left, StaticValue(1 << by), node)
+    if isinstance(left, TileValue) or isinstance(right, TileValue):
+        return elementwise(e, fn, (left, right), spans, e.span(node))
+    return None
 
 
 def _scalar_operation(

@@ -28,7 +28,7 @@ _RANGES: dict[DType, tuple[int, int]] = {
 _SYMBOLS = {
     "add": "+", "sub": "-", "mul": "*", "div": "/", "floordiv": "//", "mod": "%",
     "and": "&", "or": "|", "xor": "^", "not": "~", "neg": "-", "eq": "==", "ne": "!=",
-    "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
+    "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "shl": "<<", "shr": ">>",
 }  # fmt: skip
 """Functions that authors write as operators."""
 
@@ -192,6 +192,13 @@ def _check_dtype(
             else "`x - y * ag.floor(x / y)` is the remainder"
             if fn == "mod"
             else None,
+        )
+    if dtype.bits < record.narrowest and dtype.kind == "int":
+        raise e.fail(
+            "AG0107",
+            span,
+            f"`{word}` is not defined for {dtype}",
+            help="convert the tile with `.to(i32)`",
         )
     if dtype.kind == "bool" and fn not in (*_BITWISE, "not", "where", "eq", "ne"):
         raise e.fail(

@@ -36,6 +36,8 @@ __all__ = [
     "min",
     "minimum",
     "mma",
+    "mulhi",
+    "popcount",
     "prod",
     "rcp",
     "reinterpret",
@@ -92,6 +94,16 @@ mma = wgmma = dot
 def ldmatrix(source: SharedTile, layout: object = None) -> Tile:
     """Read a shared tile into registers, laid out for a matrix instruction."""
     raise outside("ldmatrix")
+
+
+def mulhi(x: Tile | int, y: Tile | int) -> Tile:
+    """The upper half of the product of two whole numbers of 32 or 64 bits."""
+    raise outside("mulhi")
+
+
+def popcount(x: Tile) -> Tile:
+    """How many bits of a whole number of 32 or 64 bits are 1."""
+    raise outside("popcount")
 
 
 def where(cond: Tile | bool, x: Tile | float, y: Tile | float) -> Tile:

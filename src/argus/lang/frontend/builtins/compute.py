@@ -80,6 +80,9 @@ for _name in _UNARY:
     builtin(_name)(_unary(_name))
 
 
+builtin("popcount")(_unary("popcount"))
+
+
 @builtin("abs")
 def absolute(call: BoundCall) -> Value:
     """Absolute value of a tile or of a scalar."""
@@ -121,6 +124,7 @@ for _name, _parameters in (
     ("minimum", ("x", "y")),
     ("fma", ("x", "y", "z")),
     ("fdiv", ("x", "y")),
+    ("mulhi", ("x", "y")),
 ):
     builtin(_name)(_several(_name, _parameters))
 
