@@ -108,8 +108,10 @@ def _choose_ampere(case: Case, target: str) -> KernelChoice:
 def _reference(xp: Any, arrays: Arrays, case: Case) -> Arrays:
     a, b = (xp.asarray(arrays[x], dtype=xp.float64) for x in "AB")
     out = a @ b.T
-    if "ScaleA" in arrays:
+    if "rows" in case.options:
         out = out * arrays["ScaleA"][:, None] * arrays["ScaleB"]
+    elif "ScaleA" in arrays:
+        out = out * arrays["ScaleA"][0] * arrays["ScaleB"][0]
     if "Bias" in arrays:
         out = out + arrays["Bias"]
     return {"C": out}
