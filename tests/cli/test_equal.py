@@ -1,6 +1,8 @@
 """`argus check` of a kernel with a reference."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 HALVES = '''"""Halves of a row."""
@@ -127,3 +129,42 @@ def test_a_kernel_without_a_reference_needs_another_kernel(argus, tmp_path: Path
     ran = argus("equal", str(file))
     assert ran.code == 2
     assert "has no reference" in ran.err
+
+
+_READ = """
+import sys
+
+from argus.cli.proving import proof_of
+from argus.cli.subjects import SubjectOptions, subjects
+
+[subject] = subjects(sys.argv[1], SubjectOptions())
+print(proof_of(subject).report.verdict, "islpy" in sys.modules)
+"""
+
+
+def test_a_verdict_on_disk_is_that_of_this_reference(argus, tmp_path: Path):
+    file = tmp_path / "halves.py"
+    file.write_text(HALVES)
+    assert argus("equal", str(file)).code == 0
+    # Read by another process, which imports nothing that decides.
+    read = [sys.executable, "-c", _READ, str(file)]
+    done = subprocess.run(read, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["equal", "False"]
+    file.write_text(HALVES.replace("X / 2", "X / 3"))
+    assert argus("equal", str(file)).code == 1
+    # So is what the reference calls.
+    called = HALVES.replace("X / 2", "half(X)") + "\n\n@ag.reference\ndef half(x):\n"
+    file.write_text(called.replace("def ref", "def k_reference") + "    return x / 2\n")
+    assert argus("equal", str(file)).code == 0
+    file.write_text(called.replace("def ref", "def k_reference") + "    return x / 4\n")
+    assert argus("equal", str(file)).code == 1
+
+
+def test_a_library_kernel_is_compared_in_all_cases_and_forms(argus):
+    ran = argus("equal", "rmsnorm", width=200)
+    assert ran.code == 0
+    assert "equal   rmsnorm (5x256) and `rmsnorm.reference`" in ran.out
+    assert "equal   rmsnorm_passes (5x256) and `rmsnorm.reference`" in ran.out
+    data = argus("check", "rmsnorm", "--case", "0", "--json").json
+    [kernel] = data["kernels"]
+    assert kernel["proof"]["verdict"] == "equal"

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from argus.compiler import Proof, kept_proof, prove, prove_placed, remember_proof
+from argus.compiler import Proof, prove, prove_placed, remember_proof
 from argus.diagnostics import ErrorList
 from argus.equivalence.traced import decided_case
 from argus.evaluation.equal.proof import with_reference
@@ -31,6 +31,7 @@ from argus.evaluation.exploring import (
     explore,
     never_accepted,
 )
+from argus.evaluation.kept import kept_all, kept_case, key_of_all, key_of_case
 from argus.evaluation.numbers import with_numbers
 from argus.evaluation.replay import replayed
 from argus.evaluation.specialised import (
@@ -86,8 +87,7 @@ def proved_case(
     code of Argus too, to which the reference belongs, unless ``fresh``. Raises
     ArgusError like :func:`proved`.
     """
-    key = ("a case", entry.name, repr(case))
-    known = None if fresh else kept_proof(request, *key)
+    known = None if fresh else kept_case(request, entry, case)
     if known is not None:
         return known
     proof = proved(request, fresh=fresh)
@@ -98,7 +98,7 @@ def proved_case(
         said = Equality(reference, made.equal, made.reason, made.span, made.axioms)
         seconds = {**report.seconds, "reference": made.seconds}
         proof = replace(proof, report=replace(report, equality=said, seconds=seconds))
-    remember_proof(request, proof, *key)
+    remember_proof(request, proof, *key_of_case(entry, case))
     return proof
 
 
@@ -132,9 +132,7 @@ def proved_all(
     program, and where none is with (or without) one of the optional tensors.
     """
     space = space or SpecialisationSpace.of(kernel.signature)
-    request = Request(kernel, {}, statics, target)
-    key = ("all specialisations", space.key)
-    known = None if fresh else kept_proof(request, *key)
+    known = None if fresh else kept_all(kernel, statics, target, space)
     if known is not None:
         return known
     explored = explore(kernel, statics, target, space)
@@ -150,7 +148,7 @@ def proved_all(
     ]
     report = with_reference(requests, proof.report, space)
     proof = replace(proof, report=with_numbers(requests, report))
-    remember_proof(request, proof, *key)
+    remember_proof(Request(kernel, {}, statics, target), proof, *key_of_all(space))
     return proof
 
 
