@@ -16,6 +16,7 @@ obligations that the world lists. What has no term raises `Unknown`.
     sums.py, maxima.py, folds.py,
     binding.py                      terms over sets of points; bound variables
     fuse.py, restrict.py            terms that differ in sets only; where a set holds
+    unrolled.py                     sums over a few numbers, written out
     value.py, cast.py, apply.py,
     choosing.py, reduce.py          values by cases, and functions of them
     rebuild.py, replace.py          terms with variables, with leaves replaced

@@ -85,7 +85,30 @@ def _of_rest(world: World, rest: Integer, number: int) -> Integer:
             return _by_number(world, inner.args[0] + below * constant, below * number)
     if _lies_within(world, rest, Integer.of(number)):
         return Integer.of(0)
+    smaller = _without_low_part(world, rest, number)
+    if smaller is not None:
+        return smaller
     return Integer.atom(Opaque("div", (rest, Integer.of(number))))
+
+
+def _without_low_part(world: World, rest: Integer, number: int) -> Integer | None:
+    """``(g y + r) // (g b)`` is ``y // b`` where ``0 <= r < g``; None without such a g.
+
+    The digits of a number: of ``32 j + k`` with ``k < 32`` only j matters to ``// 96``.
+    """
+    constant = rest.terms.get((), 0)
+    tried = {gcd(number, c) for m, c in rest.terms.items() if m} - {1, number}
+    for g in sorted(tried):
+        high = {m: c // g for m, c in rest.terms.items() if m and c % g == 0}
+        low = {m: c for m, c in rest.terms.items() if m and c % g}
+        whole, left = divmod(constant, g)
+        if (
+            high
+            and low
+            and _lies_within(world, Integer({**low, (): left}), Integer.of(g))
+        ):
+            return _by_number(world, Integer({**high, (): whole}), number // g)
+    return None
 
 
 def _by_symbol(world: World, dividend: Integer, divisor: Integer) -> Integer:

@@ -34,6 +34,7 @@ from argus.terms.integers import Comparison
 from argus.terms.restrict import restrict
 from argus.terms.sets import PARAMETER, plain
 from argus.terms.sums import tidy
+from argus.terms.unrolled import unrolled
 from argus.verify.equality.mentioned import choices, context, leaves
 from argus.verify.equality.result import Mismatch
 
@@ -67,6 +68,9 @@ def same(
     if a == b:
         return None
     difference = tidy(world, a - b)
+    if not difference.parts:
+        return None
+    difference = unrolled(world, difference)
     if not difference.parts:
         return None
     part = _split(world, here, difference) if splits else None
