@@ -1,7 +1,8 @@
 """Broadcasting: shapes are compared from the right, and a size of 1 is repeated.
 
-Whether a symbolic size is 1 is not known. Two sizes that may differ must be the same:
-the reference is taken to be defined only there, and the specification says so.
+A symbolic size is 1 where every launch has it so. Two other sizes that may differ must
+be the same: the reference is taken to be defined only there, and the specification says
+so.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ def broadcast(tracing: Tracing, shapes: Sequence[Sizes], of: str) -> Sizes:
     found: list[Integer] = []
     for dim in range(rank):
         sizes = [s[dim - rank + len(s)] for s in shapes if dim - rank + len(s) >= 0]
-        wide = [n for n in sizes if n.constant != 1]
+        wide = [n for n in sizes if not tracing.is_one(n)]
         for other in wide[1:]:
             tracing.need_equal(wide[0], other, of)
         # A number says more than a symbol that is equal to it.
@@ -33,13 +34,13 @@ def broadcast(tracing: Tracing, shapes: Sequence[Sizes], of: str) -> Sizes:
 
 def reader(array: SymbolicArray) -> Read:
     """Elements of an array by positions of a shape that it is broadcast to."""
-    read, sizes = array.now(), array.sizes
+    read, sizes, tracing = array.now(), array.sizes, array.tracing
 
     def at(indices: Indices) -> Value:
         mine = indices[len(indices) - len(sizes) :]
         return read(
             tuple(
-                Integer.of(0) if n.constant == 1 else i
+                Integer.of(0) if tracing.is_one(n) else i
                 for n, i in zip(sizes, mine, strict=True)
             )
         )
@@ -55,14 +56,14 @@ def expanded(array: SymbolicArray, sizes: Sizes, of: str) -> SymbolicArray:
     for mine, other in zip(
         array.sizes, sizes[len(sizes) - len(array.sizes) :], strict=True
     ):
-        if mine.constant != 1:
+        if not tracing.is_one(mine):
             tracing.need_equal(mine, other, of)
     own = array.sizes
 
     def way(indices: Indices) -> Indices:
         kept = indices[len(indices) - len(own) :]
         return tuple(
-            Integer.of(0) if n.constant == 1 else i
+            Integer.of(0) if tracing.is_one(n) else i
             for n, i in zip(own, kept, strict=True)
         )
 

@@ -58,6 +58,10 @@ class Tracing:
         """Whether a condition is known to be false."""
         return self.world.is_empty(where)
 
+    def is_one(self, size: Integer) -> bool:
+        """Whether a size is 1 in every launch: numpy repeats such an array."""
+        return size.constant == 1 or self.never(self.world.compare(size, "!=", 1))
+
     def need(self, where: IndexSet, why: str) -> None:
         """The reference is defined only where this holds, for every loop variable.
 

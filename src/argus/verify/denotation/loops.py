@@ -17,6 +17,7 @@ from argus.terms import (
     Unknown,
     Value,
     Variable,
+    cast,
     leaf_term,
 )
 from argus.verify.denotation.counters import (
@@ -109,6 +110,32 @@ def _forms(
         why = Unknown("what a persistent loop carries", op.span)
         return dict.fromkeys(others, why)
     inits = {name: _init(context, carry) for name, carry in others.items()}
+    made = _recurrences(context, op, trips, counters, others, inits)
+    while sums := [n for n, one in made.items() if _is_sum_of_integers(one)]:
+        # A sum of integers over a set is a term: so is what it is added to.
+        for name in sums:
+            init = inits[name]
+            assert isinstance(init, Value)
+            inits[name] = cast(context.world, init, "real")
+        made = _recurrences(context, op, trips, counters, others, inits)
+    return close_recurrences(context.world, trips.counter, made)
+
+
+def _is_sum_of_integers(one: Recurrence | Unknown) -> bool:
+    if isinstance(one, Unknown):
+        return False
+    return one.init.kind == "integer" and one.yielded.kind == "real"
+
+
+def _recurrences(
+    context: Context,
+    op: o.For,
+    trips: Trips,
+    counters: dict[str, Closed | Unknown],
+    others: dict[str, Carry],
+    inits: dict[str, Value | Unknown],
+) -> dict[str, Recurrence | Unknown]:
+    """What an iteration makes of what it carries, from one reading of the body."""
     before = context.state
     obligations = len(context.world.obligations)
     context.dry += 1
@@ -121,11 +148,11 @@ def _forms(
         made = {n: _recurrence(context, n, c, inits[n]) for n, c in others.items()}
         for name, carry in others.items():
             _notice_sum(context, op, carry, made[name])
+        return made
     finally:
         context.dry -= 1
         context.state = before
         context.world.obligations.forget_after(obligations)
-    return close_recurrences(context.world, trips.counter, made)
 
 
 def _notice_sum(
