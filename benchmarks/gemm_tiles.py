@@ -63,7 +63,6 @@ _THIN = (
     (1, 4, 512, 4), (1, 8, 512, 4), (1, 4, 1024, 4), (1, 8, 256, 2), (2, 4, 512, 4),
     (4, 4, 256, 4), (4, 4, 512, 4), (4, 2, 512, 4), (4, 1, 512, 4), (8, 1, 512, 4),
 )  # fmt: skip
-_COPYING = ((64, 64, 64, 3, 8), (64, 64, 64, 3, 4), (128, 128, 64, 3, 8))
 
 
 def _tile(form: str, names: str, values: Sequence[int]) -> MeasuredTile:
@@ -76,8 +75,6 @@ TILES = (
     *(_tile("small", "BM BN BK STAGES WARPGROUPS SWAP", (*x[:-1], bool(x[-1])))
       for x in _SMALL),
     *(_tile("thin", "BM BN BK WARPS", x) for x in _THIN),
-    *(_tile(form, "BM BN BK STAGES WARPS", x)
-      for form in ("pairs", "single") for x in _COPYING),
 )  # fmt: skip
 LIBRARY = [tuple(case.sizes[d] for d in "MNK") for case in LARGE]
 NAMED = (
@@ -86,7 +83,7 @@ NAMED = (
     *((m, n, k) for m in (1, 8, 16, 64, 128) for n, k in
       ((4096, 4096), (8192, 8192), (14336, 4096), (4096, 14336), (5120, 5120))),
 )  # fmt: skip
-_LARGEST = {"thin": 2**31, "pairs": 2**37, "single": 2**36}
+_LARGEST = {"thin": 2**31}
 """Products m * n * k above which a form is not looked at."""
 
 

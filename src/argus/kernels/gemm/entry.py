@@ -61,14 +61,14 @@ def form_of(
     statics: dict[str, object] = dict(tile.statics)
     match tile.form:
         case "persistent":
-            kernel = gemm_sm90
+            # Without hints for L2, with which it was slower at few rows.
             statics = tile_statics(tile, tma_store=tma_store, epilogue=epilogue)
+            return gemm_sm90, statics
         case "small":
             kernel = gemm_small
-        case "thin":
-            kernel = gemm_thin
         case form:
-            return gemm_sm80, {**statics, "VECTORS": form == "pairs"}
+            assert form == "thin", form
+            kernel = gemm_thin
     return kernel, {**statics, **streamed(tile, m, n, k)}
 
 

@@ -31,12 +31,6 @@ def finish(acc, Bias, Residual, m, n, ACTIVATION):
     return acc
 
 
-@ag.inline
-def kept(STREAM):
-    """How L2 is to keep an operand."""
-    return "first" if STREAM else None
-
-
 @ag.kernel
 def gemm_sm90(
     A: ag.half["M K"],
@@ -56,8 +50,6 @@ def gemm_sm90(
     TMA_STORE: bool = True,
     STAGED: bool = False,
     AHEAD: bool = True,
-    STREAM_A: bool = False,
-    STREAM_B: bool = False,
     REGISTERS: int = 240,
     ACTIVATION: ag.Inline = plain,
 ):
@@ -65,8 +57,7 @@ def gemm_sm90(
 
     STAGED: without TMA, rows of C are written from shared memory, so that neighbours
     write neighbours. AHEAD: a slot is released one product later, so that one is always
-    in flight. STREAM_A, STREAM_B: an operand that one row or column of tiles reads is
-    not kept in L2. REGISTERS of a math thread; 0 leaves each thread its equal share.
+    in flight. REGISTERS of a math thread; 0 leaves each thread its equal share.
     """
     M, K = A.shape
     N = B.shape[0]
@@ -81,10 +72,8 @@ def gemm_sm90(
         for bm, bn in ag.persistent_tiles(ag.cdiv(M, BM), ag.cdiv(N, BN), group=GROUP):
             for k in ag.range(0, K, BK):
                 with ring.fill() as slot:
-                    slot.a.load(A[bm * BM :, k:], evict=kept(STREAM_A))
-                    slot.b.load(
-                        B[bn * BN :, k:], multicast=CLUSTER, evict=kept(STREAM_B)
-                    )
+                    slot.a.load(A[bm * BM :, k:])
+                    slot.b.load(B[bn * BN :, k:], multicast=CLUSTER)
 
     with ag.role("math", warpgroups=WARPGROUPS, registers=MATH):
         for bm, bn in ag.persistent_tiles(ag.cdiv(M, BM), ag.cdiv(N, BN), group=GROUP):
@@ -165,6 +154,12 @@ def gemm_sm80(
 
 
 @ag.inline
+def kept(STREAM):
+    """How L2 is to keep an operand."""
+    return "first" if STREAM else None
+
+
+@ag.inline
 def multiplied(ring, steps, SWAP):
     """The sum of so many products (one at least), of which one is always in flight.
 
@@ -204,7 +199,8 @@ def gemm_small(
 ):
     """One small tile per block, so that several blocks share a multiprocessor.
 
-    SWAP: tiles may have as few as 8 rows.
+    SWAP: tiles may have as few as 8 rows. STREAM_A, STREAM_B: an operand that one row
+    or column of tiles reads is not kept in L2.
     """
     M, K = A.shape
     N = B.shape[0]

@@ -37,7 +37,7 @@ _MOST_PARTS = 64
 """Into how many parts K is cut at most."""
 _LEAST_PART = 128
 """Elements of K below which no part is worth a block."""
-_WAVES = (0.25, 0.5, 0.75, 1, 1.5, 2, 3, 4)
+_WAVES = (0.5, 1, 1.5, 2.5)
 """Waves of blocks that K is cut for."""
 
 

@@ -52,11 +52,9 @@ FACTORS = (
 )
 """Names of the numbers of a tile: microseconds, and two parts of ``per_step_of_all``
 that are added to it where lines and sectors are split."""
-FORMS = {"persistent": 8, "small": 8, "thin": 1, "pairs": 2, "single": 1}
-"""Kernels by name, and what the steps of rows of A and B are multiples of, in elements.
-
-`gemm_sm90`, `gemm_small` (and `gemm_parts`), `gemm_thin`, and `gemm_sm80` with rows
-that are copied by pairs of elements or singly.
+FORMS = {"persistent": 8, "small": 8, "thin": 1}
+"""Kernels by name, and what the steps of rows of A and B are multiples of, in elements:
+`gemm_sm90`, `gemm_small` (and `gemm_parts`), `gemm_thin`.
 """
 ALIGNED, SECTOR, LINE = 8, 16, 64
 """Elements of 16 bits: between which TMA addresses rows; of L2's sectors and lines."""
