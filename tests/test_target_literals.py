@@ -19,8 +19,6 @@ PARTS = (
     "ir", "isa", "lang", "lower", "verify", "interpret", "codegen", "model", "runtime",
     "evaluation", "calls.py", "compiler.py", "cli", "report",
 )  # fmt: skip
-REPLACED = ("verify/tags",)
-"""Folders that another part takes the place of."""
 ALLOWED = {
     ("evaluation/judge/inputs.py", "1 / 32"),
     ("kernels/attention/space.py", "32 * stages"),
@@ -81,8 +79,6 @@ def test_warps_and_targets_are_asked() -> None:
     for place in (*(SOURCE / part for part in PARTS), *spaces):
         for path in place.rglob("*.py") if place.is_dir() else [place]:
             name = path.relative_to(SOURCE).as_posix()
-            if name.startswith(REPLACED):
-                continue
             tree = ast.parse(path.read_text(encoding="utf-8"))
             found |= {(name, ast.unparse(node)) for node in literals(tree)}
     assert found == ALLOWED

@@ -24,7 +24,7 @@ from isa_device import (
 )
 
 from argus.ir.codec import numbers, rounded, storage
-from argus.isa import ldmatrix, mma, wgmma
+from argus.isa import ldmatrix, mma, registry, wgmma
 from argus.isa.matrix import ELEMENTS, MatrixElement
 from argus.layout import (
     mma_a_operand,
@@ -235,7 +235,8 @@ def mma_form(of: MatrixElement) -> Form:
     function = mma.function_name(of)
     name = f"test_mma_{of.dtype}"
     ctype, held = of.accumulator.register, of.dtype.register
-    _, a_size, b_size = mma.registers(of)
+    one = registry.register_product(function)
+    a_size, b_size = one.a.num_regs, one.b.num_regs
     per = 2 if of.dtype.packed else 1
     functions, words = (function,), ""
     if not of.dtype.packed:

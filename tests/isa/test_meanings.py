@@ -9,12 +9,12 @@ from itertools import product
 import numpy as np
 import pytest
 
-from argus.isa import ldmatrix, mma, registers, tma, wgmma
+from argus.isa import ldmatrix, mma, registers, registry, tma, wgmma
 from argus.isa.matrix import ELEMENTS
 from argus.isa.mbarrier import Mbarrier, MbarrierError
-from argus.layout import mma_a_operand, mma_accumulator, mma_b_operand
 from argus.layout.shared import panels
 from argus.layout.swizzle import swizzle_mode
+from argus.targets import TARGETS
 
 
 def cute(coordinate: int, shape: tuple[int, ...], stride: tuple[int, ...]) -> int:
@@ -217,14 +217,26 @@ def test_products_that_wgmma_does() -> None:
     assert wgmma.columns(names["u8"])[:6] == (8, 16, 24, 32, 48, 64)
 
 
-def test_registers_of_mma() -> None:
-    for e in ELEMENTS:
-        shapes = (
-            mma_accumulator(16, 8),
-            mma_a_operand(16, e.depth, 1, 1, e.dtype.bytes),
-            mma_b_operand(8, e.depth, 1, 1, e.dtype.bytes),
-        )
-        assert mma.registers(e) == tuple(shape.num_regs for shape in shapes)
+def test_products_of_registers() -> None:
+    """Shapes and registers of the record are those of the instruction."""
+    for target in TARGETS:
+        for e in ELEMENTS:
+            for one in registry.register_products(e, target):
+                assert registry.register_product(one.function) is one
+                of = registry.lookup(one.function).constraints
+                assert (one.rows, one.columns, one.depth) == tuple(
+                    of.extent(name) for name in ("m", "n", "k")
+                )
+                assert one.lanes == one.a.num_threads == one.b.num_threads
+                assert one.lanes == TARGETS[target].warp_threads
+                # Four words of A, two of B, and four numbers of D (PTX ISA, mma).
+                per_word = 4 // e.dtype.bytes if e.dtype.bytes < 4 else 1
+                sizes = tuple(x.num_regs for x in (one.d, one.a, one.b))
+                assert sizes == (4, 4 * per_word, 2 * per_word)
+    (eight,) = (e for e in ELEMENTS if e.dtype.name == "e4m3")
+    assert not registry.register_products(eight, "sm_80")
+    with pytest.raises(registry.UnknownInstructionError):
+        registry.register_product("argus_wgmma_fence")
 
 
 def test_mbarrier_counts_arrivals_and_bytes() -> None:

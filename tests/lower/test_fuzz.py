@@ -13,9 +13,12 @@ from argus.ir.dtypes import bf16, f32
 from argus.ir.expr import binary
 from argus.ir.memory import SharedView
 from argus.ir.program import GRID_SIZE
+from argus.isa.mma import PRODUCTS
 from argus.lower.dots import warp_grid
 
 EXTENTS = (1, 2, 3, 4, 6, 8, 16, 24, 40, 64, 96, 128)
+
+PRODUCT = next(p for p in PRODUCTS if p.element.dtype == bf16)
 
 
 class Both:
@@ -155,7 +158,7 @@ class Both:
             tile, value = fits[-1]
         m, k = tile.shape
         room = sum(np.prod(s.shape) * 4 for s in b.program.shared) < 60_000
-        if warp_grid(m, n, warps) is None or not room:
+        if warp_grid(PRODUCT, m, n, warps) is None or not room:
             return
         clipped = b.apply("maximum", b.apply("minimum", self.as_f32(tile), 4.0), -4.0)
         left = b.cast(clipped, bf16)

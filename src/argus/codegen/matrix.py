@@ -1,4 +1,4 @@
-"""Matrix products: wgmma with descriptors, and mma.sync on register fragments."""
+"""Matrix products: wgmma with descriptors, and others on register fragments."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ from argus.ir.memory import SharedView
 from argus.ir.placement import MatrixOperand, MmaPlan, WgmmaPlan
 from argus.isa import registry
 from argus.isa.descriptor import CHUNK
-from argus.isa.mma import WORD
-from argus.isa.record import Instruction
+from argus.isa.register_product import WORD, RegisterProduct
 from argus.isa.wgmma import THREADS as WARPGROUP
 from argus.isa.wgmma import function_name
 
@@ -37,19 +36,13 @@ def dot(cx: Emission, op: o.Dot) -> None:
             raise CodegenError("a dot has no plan")
 
 
-def _record(plan: WgmmaPlan | MmaPlan, family: str) -> Instruction:
-    """The record that the plan names. Raises CodegenError for one that cannot be."""
-    record = registry.lookup(plan.instruction)
-    if record.family != family:
-        raise CodegenError(f"{record.function} in a plan for {family}")
-    return record
-
-
 def _wgmma(cx: Emission, op: o.Dot, plan: WgmmaPlan, result: RegisterArray) -> None:
     """All instructions of one dot, k outermost, so that accumulators alternate."""
     if not isinstance(op.b, SharedView):
         raise CodegenError("B of wgmma is in shared memory")
-    record = _record(plan, "wgmma")
+    record = registry.lookup(plan.instruction)
+    if record.family != "wgmma":
+        raise CodegenError(f"{record.function} in a plan for wgmma")
     if record.constraints.extent("n") != plan.inst_n:
         raise CodegenError(f"{record.function} in a plan for {plan.inst_n} columns")
     if ("a" in record.effects.reads) == isinstance(op.a, SharedView):
@@ -141,15 +134,16 @@ def wgmma_wait(cx: Emission, op: o.WgmmaWait) -> None:
 
 
 def _mma(cx: Emission, op: o.Dot, plan: MmaPlan, result: RegisterArray) -> None:
-    """mma.sync on register operands, in the plan's order, as a loop where it is one."""
+    """Register operands, in the plan's order, as a loop where it is one."""
     if not (isinstance(op.a, o.Tile) and isinstance(op.b, o.Tile)):
-        raise CodegenError("mma.sync takes its operands from registers")
+        raise CodegenError(f"{plan.instruction} takes its operands from registers")
     if op.acc is None:
         zero = named("0.0f" if op.result.dtype.is_float else "0")
         registers.fill(cx, result, num_regs(op.result), lambda _s, _r: zero)
     a, b = _words(cx, cx.array(op.a)), _words(cx, cx.array(op.b))
     per_word = WORD // op.a.dtype.bytes
-    name = _record(plan, "mma").function
+    does = registry.register_product(plan.instruction)
+    _check_steps(op, plan, does)
     acc = np.array([s.acc for s in plan.steps])
     left = np.array([s.a for s in plan.steps]) // per_word
     right = np.array([s.b for s in plan.steps]) // per_word
@@ -159,6 +153,17 @@ def _mma(cx: Emission, op: o.Dot, plan: MmaPlan, result: RegisterArray) -> None:
             plus(named(array), cx.code(step.index(table[step.values])))
             for array, table in ((result.name, acc), (a, left), (b, right))
         ]
-        return [f"{call(name, *parts).bare};"]
+        return [f"{call(does.function, *parts).bare};"]
 
     cx.loop(len(plan.steps), step_lines)
+
+
+def _check_steps(op: o.Dot, plan: MmaPlan, does: RegisterProduct) -> None:
+    """Raises CodegenError where a step leaves the registers of its tiles."""
+    for tile, name, one in (
+        (op.result, "acc", does.d), (op.a, "a", does.a), (op.b, "b", does.b),
+    ):  # fmt: skip
+        assert isinstance(tile, o.Tile)
+        last = num_regs(tile) - one.num_regs
+        if any(not 0 <= getattr(step, name) <= last for step in plan.steps):
+            raise CodegenError(f"a step leaves the registers of {tile!r}")

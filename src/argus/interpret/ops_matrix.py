@@ -1,4 +1,4 @@
-"""Matrix products: wgmma through descriptors, mma.sync through register fragments.
+"""Matrix products: wgmma through descriptors, others through register fragments.
 
 A wgmma reads its shared operands at some time between its issue and the wait that
 covers it; its accumulator is an :class:`Accumulator` until a wait names the tile. The
@@ -21,15 +21,12 @@ from argus.ir.access import Ints, descriptor_starts
 from argus.ir.dtypes import DType
 from argus.ir.memory import SharedView
 from argus.ir.placement import MatrixOperand, MmaPlan, WgmmaPlan
-from argus.isa import mma, registry, wgmma
+from argus.isa import registry, wgmma
 from argus.isa.descriptor import operand_addresses, violations
 from argus.isa.effects import effects_of
 from argus.isa.matrix import MatrixElement, element
 from argus.layout import (
     Fragment,
-    mma_a_operand,
-    mma_accumulator,
-    mma_b_operand,
     wgmma_a_operand,
     wgmma_accumulator,
 )
@@ -230,12 +227,12 @@ def _wait(group: ThreadGroup, op: o.WgmmaWait) -> None:
             held.readable = True
 
 
-# ------------------------------------------------------------------- mma.sync
+# ------------------------------------------------- operands in registers
 
 
 def _mma(group: ThreadGroup, op: o.Dot, plan: MmaPlan) -> None:
     if isinstance(op.a, SharedView) or isinstance(op.b, SharedView):
-        raise ValueError(f"line {op.span.line}: mma.sync takes registers")
+        raise ValueError(f"line {op.span.line}: {plan.instruction} takes registers")
     warps = group.warps
     a, b = group.get(op.a), group.get(op.b)
     layout = op.result.layout
@@ -245,16 +242,14 @@ def _mma(group: ThreadGroup, op: o.Dot, plan: MmaPlan) -> None:
         acc = np.zeros((group.threads, layout.num_regs), storage(op.result.dtype))
     else:
         acc = group.get(op.acc).copy()
-    of, itemsize = _element(op), op.a.dtype.bytes
-    if mma.function_name(of) != plan.instruction:
+    does = registry.register_product(plan.instruction)
+    of = does.element
+    if of != _element(op):
         raise ValueError(f"line {op.span.line}: {plan.instruction} of {op.a.dtype}")
-    a_fragment = mma_a_operand(mma.ROWS, of.depth, 1, 1, itemsize)
-    b_fragment = mma_b_operand(mma.COLUMNS, of.depth, 1, 1, itemsize)
-    d_fragment = mma_accumulator(mma.ROWS, mma.COLUMNS)
-    acc_size, a_size, b_size = mma.registers(of)
+    one_d, one_a, one_b = does.d, does.a, does.b
     for step in plan.steps:
-        left = _gather(a[:, step.a : step.a + a_size], a_fragment, warps)
-        right = _gather(b[:, step.b : step.b + b_size], b_fragment, warps)
+        left = _gather(a[:, step.a : step.a + one_a.num_regs], one_a, warps)
+        right = _gather(b[:, step.b : step.b + one_b.num_regs], one_b, warps)
         product = of.product(compute(left, op.a.dtype), compute(right, op.b.dtype))
-        acc[:, step.acc : step.acc + acc_size] += _spread(product, d_fragment)
+        acc[:, step.acc : step.acc + one_d.num_regs] += _spread(product, one_d)
     group.put(op.result, acc)

@@ -159,16 +159,14 @@ class _Rules:
                         )
             case p.MmaPlan() as plan:
                 if not isinstance(op.a, o.Tile) or not isinstance(op.b, o.Tile):
-                    self.need(False, "mma.sync takes its operands from registers")
+                    self.need(False, f"{plan.instruction} takes registers")
                     return
                 a, b = self.layout(op.a), self.layout(op.b)
-                # 16 bytes of A and 8 of B a lane, whatever the element type.
-                of_a, of_b = (size // op.a.dtype.bytes for size in (16, 8))
                 for step in plan.steps:
                     self.need(
-                        0 <= step.acc <= layout.num_regs - 4
-                        and 0 <= step.a <= a.num_regs - of_a
-                        and 0 <= step.b <= b.num_regs - of_b,
+                        0 <= step.acc < layout.num_regs
+                        and 0 <= step.a < a.num_regs
+                        and 0 <= step.b < b.num_regs,
                         f"{step} is outside the registers",
                     )
             case _:

@@ -21,7 +21,7 @@ from typing import assert_never
 
 from argus.ir import ops as o
 from argus.ir.memory import GlobalTensor, GlobalView, SharedView
-from argus.ir.placement import MmaPlan, TmaPlan, VectorPlan, WgmmaPlan
+from argus.ir.placement import TmaPlan, VectorPlan
 from argus.isa import cp_async, ldmatrix, memory, registry, tma
 from argus.isa.record import (
     Awaits,
@@ -245,15 +245,10 @@ def _does(record: Instruction | Ordinary, bound: Mapping[str, _Operand]) -> OpEf
 
 
 def _product(op: o.Dot) -> OpEffects:
-    match op.plan:
-        case WgmmaPlan():
-            bound = {"d": op.result, "a": op.a, "desc_a": op.a, "desc_b": op.b}
-        case MmaPlan():
-            bound = {"d": op.result, "a": op.a, "b": op.b}
-        case None:
-            raise ValueError(f"line {op.span.line}: a dot is not placed")
-        case _:
-            assert_never(op.plan)
+    if op.plan is None:
+        raise ValueError(f"line {op.span.line}: a dot is not placed")
+    operands = {"a": op.a, "desc_a": op.a, "b": op.b, "desc_b": op.b}
+    bound = {"d": op.result, **operands}
     return _does(registry.lookup(op.plan.instruction), bound)
 
 

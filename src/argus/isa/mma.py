@@ -8,6 +8,7 @@ Which lane holds what: `argus.layout.mma_accumulator`, `mma_a_operand`, `mma_b_o
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from numpy.typing import NDArray
@@ -20,21 +21,24 @@ from argus.isa.record import (
     Instruction,
     InstructionCost,
 )
+from argus.isa.register_product import WORD, RegisterProduct
 from argus.isa.text import asm, device
-from argus.layout import WARP_LANES
+from argus.layout import (
+    WARP_LANES,
+    mma_a_operand,
+    mma_accumulator,
+    mma_b_operand,
+)
 
 __all__ = [
     "COLUMNS",
+    "PRODUCTS",
     "ROWS",
-    "WORD",
     "apply",
     "function_name",
     "records",
-    "registers",
 ]
 
-WORD = 4
-"""Bytes of a register of an operand."""
 ROWS = 16
 """M of one instruction."""
 COLUMNS = 8
@@ -46,11 +50,23 @@ def function_name(of: MatrixElement) -> str:
     return f"argus_mma_m{ROWS}n{COLUMNS}k{of.depth}_{of.dtype.name}"
 
 
-def registers(of: MatrixElement) -> tuple[int, int, int]:
-    """Elements per lane of the accumulator, of A and of B, for one instruction."""
-    sizes = (ROWS * COLUMNS, ROWS * of.depth, COLUMNS * of.depth)
-    acc, a, b = (size // WARP_LANES for size in sizes)
-    return acc, a, b
+def _product(of: MatrixElement) -> RegisterProduct:
+    size = of.dtype.bytes
+    return RegisterProduct(
+        "mma.sync",
+        function_name(of),
+        of,
+        ROWS,
+        COLUMNS,
+        of.depth,
+        mma_accumulator,
+        partial(mma_a_operand, itemsize=size),
+        partial(mma_b_operand, itemsize=size),
+    )
+
+
+PRODUCTS = tuple(map(_product, ELEMENTS))
+"""What each instruction multiplies, and how it holds that."""
 
 
 def apply(

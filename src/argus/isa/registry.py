@@ -23,7 +23,9 @@ from argus.isa import (
     tma,
     wgmma,
 )
+from argus.isa.matrix import MatrixElement
 from argus.isa.record import Instruction
+from argus.isa.register_product import RegisterProduct
 from argus.isa.text import TENSOR_MAP, TYPEDEFS
 
 __all__ = [
@@ -33,6 +35,8 @@ __all__ = [
     "cuda_prelude",
     "has_family",
     "lookup",
+    "register_product",
+    "register_products",
     "supports",
 ]
 
@@ -49,6 +53,7 @@ _FAMILIES = (
     mma,
     wgmma,
 )
+_REGISTER_PRODUCTS = {p.function: p for family in (mma,) for p in family.PRODUCTS}
 
 
 class UnknownInstructionError(KeyError):
@@ -100,6 +105,25 @@ def has_family(family: str, target: str) -> bool:
     if not members:
         raise UnknownInstructionError(family)
     return all(target in record.targets for record in members)
+
+
+def register_product(function: str) -> RegisterProduct:
+    """The product of register operands with this device function.
+
+    Raises UnknownInstructionError.
+    """
+    if function not in _REGISTER_PRODUCTS:
+        raise UnknownInstructionError(function)
+    return _REGISTER_PRODUCTS[function]
+
+
+def register_products(of: MatrixElement, target: str) -> tuple[RegisterProduct, ...]:
+    """Products of register operands of an element type that a target has."""
+    return tuple(
+        p
+        for p in _REGISTER_PRODUCTS.values()
+        if p.element == of and supports(p.function, target)
+    )
 
 
 def all_instructions() -> tuple[Instruction, ...]:

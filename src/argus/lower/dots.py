@@ -1,9 +1,10 @@
 """Pass: choose the matrix instruction of every dot.
 
 wgmma where the target has it, the group is made of warpgroups and the operands allow it
-(B in shared memory; A in shared memory or registers; shapes: `isa.wgmma`); mma.sync
-otherwise, with operands brought to registers by ldmatrix. The dot's accumulator gets
-its layout here: every other layout is inferred from these.
+(B in shared memory; A in shared memory or registers; shapes: `isa.wgmma`); otherwise a
+product of operands in registers (`isa.register_product`: mma.sync), to which they are
+brought. The dot's accumulator gets its layout here: every other layout is inferred from
+these.
 """
 
 from dataclasses import dataclass
@@ -13,13 +14,11 @@ from argus.ir import ops as o
 from argus.ir.memory import SharedView
 from argus.ir.placement import MmaPlan, MmaStep, WgmmaPlan
 from argus.ir.program import Program
-from argus.isa import descriptor, mma, registry, wgmma
+from argus.isa import descriptor, registry, wgmma
 from argus.isa.matrix import MatrixElement, element, element_names
+from argus.isa.register_product import RegisterProduct
 from argus.layout import (
     Fragment,
-    mma_a_operand,
-    mma_accumulator,
-    mma_b_operand,
     wgmma_a_operand,
     wgmma_accumulator,
 )
@@ -52,7 +51,7 @@ def _select(program: Program, group: Group, dot: o.Dot) -> list[o.AnyOp] | None:
         )
     target = program.target.name
     if dot.instruction == "mma":
-        return _mma(dot, of, group, target, "it is not asked for")
+        return _in_registers(dot, of, group, target, "it is not asked for")
     reason = _try_wgmma(program, group, dot, of)
     if reason is None:
         return None
@@ -63,7 +62,7 @@ def _select(program: Program, group: Group, dot: o.Dot) -> list[o.AnyOp] | None:
             f"wgmma cannot do this product: {reason.text}",
             help="`ag.dot` without `inst_n=` takes the instruction that fits",
         )
-    return _mma(dot, of, group, target, reason.text)
+    return _in_registers(dot, of, group, target, reason.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +141,10 @@ def _instruction_columns(
     return max(fits, default=None)
 
 
-def warp_grid(m: int, n: int, warps: int) -> tuple[int, int] | None:
-    """Rows and columns of warps for an (m, n) accumulator of mma.sync.
+def warp_grid(
+    product: RegisterProduct, m: int, n: int, warps: int
+) -> tuple[int, int] | None:
+    """Rows and columns of warps for an (m, n) accumulator in their registers.
 
     The grid that loads the fewest operand elements (m / rows + n / columns per warp).
     """
@@ -151,19 +152,32 @@ def warp_grid(m: int, n: int, warps: int) -> tuple[int, int] | None:
         (wm, warps // wm)
         for wm in range(1, warps + 1)
         if warps % wm == 0
-        and m % (mma.ROWS * wm) == 0
-        and n % (mma.COLUMNS * (warps // wm)) == 0
+        and m % (product.rows * wm) == 0
+        and n % (product.columns * (warps // wm)) == 0
     ]
     return min(fits, key=lambda g: (m // g[0] + n // g[1], g[1]), default=None)
 
 
-def _mma(
+def _in_registers(
     dot: o.Dot, of: MatrixElement, group: Group, target: str, reason: str
 ) -> list[o.AnyOp]:
+    """Plan the dot as a product of registers; ``reason``: why it is no wgmma."""
     m, n = dot.result.shape
     k = dot.a.shape[1]
-    grid = warp_grid(m, n, group.warps)
-    if grid is None or k % of.depth:
+    products = registry.register_products(of, target)
+    if not products:
+        raise fail(
+            "AG0602",
+            dot.span,
+            f"{target} has no matrix instruction that multiplies {of.dtype}",
+            notes=[f"wgmma: {reason}"],
+        )
+    fits = [
+        (product, grid)
+        for product in products
+        if (grid := warp_grid(product, m, n, group.warps)) and k % product.depth == 0
+    ]
+    if not fits:
         raise fail(
             "AG0603",
             dot.span,
@@ -171,22 +185,18 @@ def _mma(
             f"{group.warps} warps",
             notes=[
                 f"wgmma: {reason}",
-                f"mma.sync m{mma.ROWS}n{mma.COLUMNS}k{of.depth} needs rows and "
-                f"columns that the warps divide into multiples of {mma.ROWS} and "
-                f"{mma.COLUMNS}, and a depth that is a multiple of {of.depth}",
+                *(
+                    f"{p.shape} needs rows and columns that the warps divide into "
+                    f"multiples of {p.rows} and {p.columns}, and a depth that is a "
+                    f"multiple of {p.depth}"
+                    for p in products
+                ),
             ],
         )
-    if not registry.supports(mma.function_name(of), target):
-        raise fail(
-            "AG0602",
-            dot.span,
-            f"{target} has no matrix instruction that multiplies {of.dtype}",
-            notes=[f"wgmma: {reason}"],
-        )
-    rows, columns = grid
+    product, (rows, columns) = fits[0]
     before: list[o.AnyOp] = []
-    a_layout = mma_a_operand(m, k, rows, columns, of.dtype.bytes)
-    b_layout = mma_b_operand(n, k, rows, columns, of.dtype.bytes).permute((1, 0))
+    a_layout = product.left(m, k, rows, columns)
+    b_layout = product.right(n, k, rows, columns).permute((1, 0))
     for side, layout in (("a", a_layout), ("b", b_layout)):
         operand = getattr(dot, side)
         if isinstance(operand, SharedView):
@@ -198,15 +208,15 @@ def _mma(
                 name=f"{operand.alloc.name}_{side}",
                 layout=layout,
             )
-            note = "operand of mma.sync"
+            note = f"operand of {product.name}"
             before.append(
                 o.LoadShared(result=tile, view=operand, span=dot.span, note=note)
             )
             setattr(dot, side, tile)
-    dot.result.layout = accumulator_layout(dot, group)
-    m_atoms, n_atoms = m // rows // mma.ROWS, n // columns // mma.COLUMNS
-    k_steps = k // of.depth
-    acc_size, a_size, b_size = mma.registers(of)
+    dot.result.layout = product.accumulator(m, n, rows, columns)
+    m_atoms, n_atoms = m // rows // product.rows, n // columns // product.columns
+    k_steps = k // product.depth
+    acc_size, a_size, b_size = (x.num_regs for x in (product.d, product.a, product.b))
     steps = tuple(
         MmaStep(
             acc=(i * n_atoms + j) * acc_size,
@@ -217,7 +227,7 @@ def _mma(
         for i in range(m_atoms)
         for j in range(n_atoms)
     )
-    dot.plan = MmaPlan(mma.function_name(of), steps)
+    dot.plan = MmaPlan(product.function, steps)
     return [*before, dot]
 
 
@@ -226,9 +236,18 @@ def accumulator_layout(dot: o.Dot, group: Group) -> Fragment:
     m, n = dot.result.shape
     if isinstance(dot.plan, WgmmaPlan):
         return wgmma_accumulator(m, n, group.warpgroups, dot.plan.inst_n)
-    grid = warp_grid(m, n, group.warps)
+    product, grid = _planned(dot, group)
+    return product.accumulator(m, n, *grid)
+
+
+def _planned(dot: o.Dot, group: Group) -> tuple[RegisterProduct, tuple[int, int]]:
+    """The product of registers that a dot is planned as, and its grid of warps."""
+    assert isinstance(dot.plan, MmaPlan)
+    product = registry.register_product(dot.plan.instruction)
+    m, n = dot.result.shape
+    grid = warp_grid(product, m, n, group.warps)
     assert grid is not None
-    return mma_accumulator(m, n, *grid)
+    return product, grid
 
 
 def operand_layouts(dot: o.Dot, group: Group) -> list[tuple[str, o.Tile, Fragment]]:
@@ -241,11 +260,9 @@ def operand_layouts(dot: o.Dot, group: Group) -> list[tuple[str, o.Tile, Fragmen
             layout = wgmma_a_operand(m, k, group.warpgroups, itemsize)
             found.append(("a", dot.a, layout))
         return found
-    grid = warp_grid(m, n, group.warps)
-    assert grid is not None
+    product, grid = _planned(dot, group)
     if isinstance(dot.a, o.Tile):
-        found.append(("a", dot.a, mma_a_operand(m, k, *grid, itemsize)))
+        found.append(("a", dot.a, product.left(m, k, *grid)))
     if isinstance(dot.b, o.Tile):
-        layout = mma_b_operand(n, k, *grid, itemsize).permute((1, 0))
-        found.append(("b", dot.b, layout))
+        found.append(("b", dot.b, product.right(n, k, *grid).permute((1, 0))))
     return found

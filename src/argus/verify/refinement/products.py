@@ -15,14 +15,10 @@ from argus.ir import ops as o
 from argus.ir.access import descriptor_starts
 from argus.ir.memory import SharedView
 from argus.ir.placement import MatrixOperand, MmaPlan, WgmmaPlan
-from argus.isa import matrix, mma, wgmma
+from argus.isa import matrix, registry, wgmma
 from argus.isa.descriptor import operand_addresses, violations
 from argus.layout import (
-    WARP_LANES,
     Fragment,
-    mma_a_operand,
-    mma_accumulator,
-    mma_b_operand,
     wgmma_a_operand,
     wgmma_accumulator,
 )
@@ -175,23 +171,22 @@ def _from_registers(tile: o.Tile, plan: WgmmaPlan, depth: int, groups: int) -> I
     return found
 
 
-# --------------------------------------------------------------------- mma.sync
+# ------------------------------------------------------- operands in registers
 
 
 def _mma(op: o.Dot, plan: MmaPlan) -> None:
     if isinstance(op.a, SharedView) or isinstance(op.b, SharedView):
-        raise _UnshownError("an mma.sync with an operand in shared memory")
-    layout, depth = _layout(op.result), _depth(op)
-    itemsize = op.b.dtype.bytes
-    size = mma_accumulator(mma.ROWS, mma.COLUMNS).num_regs
+        raise _UnshownError(f"{plan.instruction} with an operand in shared memory")
+    layout, does = _layout(op.result), registry.register_product(plan.instruction)
+    _need(does.element == matrix.element(op.b.dtype), "the types are others")
+    size = does.d.num_regs
     firsts = sorted({step.acc for step in plan.steps})
     whole = list(range(0, layout.num_regs, size))
     _need(firsts == whole, "the steps do not add to each accumulator")
     steps = np.array([(s.acc, s.a, s.b) for s in plan.steps])
-    acc = _matrices(op.result, steps[:, 0], mma_accumulator(mma.ROWS, mma.COLUMNS))
-    a = _matrices(op.a, steps[:, 1], mma_a_operand(mma.ROWS, depth, 1, 1, itemsize))
-    fragment = mma_b_operand(mma.COLUMNS, depth, 1, 1, itemsize)
-    b = _matrices(op.b, steps[:, 2], fragment)
+    acc = _matrices(op.result, steps[:, 0], does.d)
+    a = _matrices(op.a, steps[:, 1], does.a)
+    b = _matrices(op.b, steps[:, 2], does.b)
     rows = (a[..., 0] == acc[..., :1, 0]).all()
     _need(rows and (acc[..., 0] == acc[..., :1, 0]).all(), "A is of other rows")
     # B is read as [n, k] and its tile is (K, N).
@@ -213,8 +208,10 @@ def _matrices(tile: o.Tile, first: Ints, fragment: Fragment) -> Ints:
     """Coordinates in the tile of what each step reads: [warps, steps, *fragment, 2]."""
     layout = _layout(tile)
     held = layout.table().astype(np.int64)[..., -2:]
-    held = held.reshape(-1, WARP_LANES, layout.num_regs, 2)
+    held = held.reshape(-1, fragment.num_threads, layout.num_regs, 2)
     registers = first[:, None] + np.arange(fragment.num_regs)
+    inside = registers.min() >= 0 and registers.max() < layout.num_regs
+    _need(inside, f"steps outside the registers of {tile!r}")
     table = fragment.table()
     found = np.full((len(held), len(first), *fragment.shape, 2), -1, np.int64)
     mine = held[:, :, registers].transpose(0, 2, 1, 3, 4)

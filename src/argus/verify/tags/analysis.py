@@ -38,7 +38,7 @@ def obligations(program: Program) -> Iterable[Obligation]:
         PathScope.top(world),
         {},
         "block",
-        32 * program.warps,
+        program.target.warp_threads * program.warps,
         full_of=_full(program),
         empty_of=_empty(program),
     )
@@ -56,9 +56,10 @@ def _roles(state: WalkState, roles: o.Roles) -> None:
     before = o.Block([op for op in state.world.program.body.ops if op is not roles])
     walk(state, before, "m")
     scope, env, values = state.scope, dict(state.env), dict(state.values)
+    lanes = state.world.program.target.warp_threads
     for role in _ordered(roles.roles):
         state.scope, state.env, state.values = scope, dict(env), dict(values)
-        state.role, state.threads = role.name, 32 * role.warps
+        state.role, state.threads = role.name, lanes * role.warps
         state.waits, state.tagged = {}, []
         walk(state, role.body, role.name)
     state.scope, state.env, state.values = scope, env, values

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from argus.ir import ops as o
@@ -34,7 +36,7 @@ from argus.verify.tags.values import (
 )
 from argus.verify.verdict import Verdict
 
-__all__ = ["check_padding", "contracted", "seen", "varies"]
+__all__ = ["ThreadOf", "check_padding", "contracted", "seen", "varies"]
 
 
 def varies(tag: Tag | None) -> bool:
@@ -48,8 +50,16 @@ def varies(tag: Tag | None) -> bool:
             return False
 
 
+ThreadOf = Callable[[int, int, int], int]
+"""From a group of the operands, a row of A and one of B: who multiplies them."""
+
+
 def contracted(
-    state: WalkState, op: o.Dot, a: AbstractValue, b: AbstractValue
+    state: WalkState,
+    op: o.Dot,
+    a: AbstractValue,
+    b: AbstractValue,
+    thread_of: ThreadOf,
 ) -> list[str]:
     """Names that are summed over, after showing that the operands agree on them."""
     shared = [n for n in a.tags if n in b.tags]
@@ -67,7 +77,7 @@ def contracted(
             if along
             else f"both operands have one {name}"
         )
-        _report_pair(state, op, name, a, b, outcome, what)
+        _report_pair(state, op, name, a, b, outcome, what, thread_of)
     if not any(varies(a.tags[n]) for n in found):
         names = [n for n in a.tags if varies(a.tags[n])]
         others = [n for n in b.tags if varies(b.tags[n])]
@@ -177,6 +187,7 @@ def _report_pair(
     b: AbstractValue,
     found: Agreement,
     claim: str,
+    thread_of: ThreadOf,
 ) -> None:
     element = found.element if len(found.element) == 4 else (0, 0, 0, 0)
     g, m, n, k = element
@@ -200,7 +211,7 @@ def _report_pair(
         f"elements that do not share {name} are multiplied",
         f"{name} = {x} on the left, {name} = {y} on the right",
         [left, right],
-        thread=g * 128 + m % 16 % 8 * 4,
+        thread=thread_of(g, m, n),
         notes=[f"operand elements ({m}, {k}) x ({k}, {n})"],
     )
 
@@ -274,7 +285,7 @@ def _complete_at_once(state: WalkState, made: ReducedDimension) -> bool:
 
 
 def _by_accumulator(along: Ints, first: Ints, warps: int) -> Ints | None:
-    """K coordinates [accumulators * warps, all k] of the steps of mma.sync."""
+    """K coordinates [accumulators * warps, all k] of the steps of a plan."""
     per_step = along.reshape(len(first), warps, -1)
     groups = [np.flatnonzero(first == start) for start in np.unique(first)]
     if len({len(g) for g in groups}) != 1:

@@ -1,9 +1,9 @@
-"""What each matrix instruction reads: operands of wgmma and mma.sync as matrices.
+"""What each matrix instruction reads: its operands as matrices.
 
-A matrix here is a value of shape [groups, rows, k]: one per warpgroup (or, for
-mma.sync, per step and warp). Operands in shared memory are read through the descriptor
-exactly as `isa.descriptor` says the hardware does; those in registers through the
-instruction's own fragment, whatever layout the tile claims to have.
+A matrix here is a value of shape [groups, rows, k]: one per warpgroup (or, of operands
+in registers, per step and warp). Operands in shared memory are read through the
+descriptor exactly as `isa.descriptor` says the hardware does; those in registers
+through the instruction's own fragment, whatever layout the tile claims to have.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from argus.ir import ops as o
 from argus.ir.access import descriptor_starts
 from argus.ir.expr import Const, binary, evaluate
 from argus.ir.memory import SharedAlloc, SharedView
-from argus.ir.placement import MatrixOperand, MmaStep
+from argus.ir.placement import MatrixOperand
+from argus.isa import wgmma
 from argus.isa.descriptor import operand_addresses, violations
-from argus.layout import mma_a_operand, mma_b_operand, wgmma_a_operand
+from argus.layout import Fragment, wgmma_a_operand
 from argus.verify.tags.compare import Agreement, within
 from argus.verify.tags.shared_tags import with_components
 from argus.verify.tags.slots import at_stage_zero, gather
@@ -27,7 +28,7 @@ from argus.verify.tags.state import WalkState
 from argus.verify.tags.values import AbstractValue, Ints, moved
 from argus.verify.verdict import Verdict
 
-__all__ = ["mma_matrices", "read_stage", "wgmma_registers", "wgmma_shared"]
+__all__ = ["read_stage", "register_matrices", "wgmma_registers", "wgmma_shared"]
 
 
 def wgmma_shared(
@@ -239,7 +240,7 @@ def wgmma_registers(
 ) -> AbstractValue:
     """A register operand as [warpgroups, rows, k], with the depth of all steps."""
     value = state.get(tile)
-    fragment = wgmma_a_operand(64 * m_atoms, depth, 1, tile.dtype.bytes)
+    fragment = wgmma_a_operand(wgmma.ROWS * m_atoms, depth, 1, tile.dtype.bytes)
     table = fragment.table()
     groups = value.shape[0] // fragment.num_threads
     shape = (groups, *fragment.shape)
@@ -255,28 +256,25 @@ def wgmma_registers(
     return moved(value, shape, move)
 
 
-def mma_matrices(
-    state: WalkState, tile: o.Tile, steps: tuple[MmaStep, ...], depth: int, second: bool
+def register_matrices(
+    state: WalkState, tile: o.Tile, first: Ints, fragment: Fragment
 ) -> AbstractValue:
-    """A register operand of mma.sync as [steps * warps, rows, k]."""
+    """A register operand as [steps * warps, rows, k].
+
+    ``first``: the first register of each step, ``fragment``: that of the instruction.
+    """
     value = state.get(tile)
-    itemsize = tile.dtype.bytes
-    fragment = (
-        mma_b_operand(8, depth, 1, 1, itemsize)
-        if second
-        else mma_a_operand(16, depth, 1, 1, itemsize)
-    )
-    first = np.array([s.b if second else s.a for s in steps])
     regs = first[:, None] + np.arange(fragment.num_regs)[None, :]
     table = fragment.table()
-    warps = value.shape[0] // 32
-    shape = (len(steps) * warps, *fragment.shape)
+    lanes = fragment.num_threads
+    warps = value.shape[0] // lanes
+    shape = (len(first) * warps, *fragment.shape)
 
     def move(a: Ints) -> Ints:
         full = np.broadcast_to(a, value.shape)
         # [threads, steps, registers of one step] -> [steps, warps, lanes, registers]
-        held = full[:, regs].reshape(warps, 32, len(steps), -1).transpose(2, 0, 1, 3)
-        result = np.zeros((len(steps), warps, *fragment.shape), np.int64)
+        held = full[:, regs].reshape(warps, lanes, len(first), -1).transpose(2, 0, 1, 3)
+        result = np.zeros((len(first), warps, *fragment.shape), np.int64)
         result[:, :, table[:, :, 0], table[:, :, 1]] = held
         return result.reshape(shape)
 

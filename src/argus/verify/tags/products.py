@@ -17,17 +17,24 @@ import numpy as np
 from argus.ir import ops as o
 from argus.ir.memory import SharedView
 from argus.ir.placement import MmaPlan, WgmmaPlan
+from argus.isa import registry, wgmma
 from argus.isa.matrix import element
-from argus.layout import mma_accumulator, wgmma_accumulator
+from argus.layout import Fragment, wgmma_accumulator
 from argus.verify.tags.accumulation import EXTRA, extra, is_partial, is_zero
 from argus.verify.tags.compare import (
     Agreement,
     agree,
 )
-from argus.verify.tags.contraction import check_padding, contracted, seen, varies
+from argus.verify.tags.contraction import (
+    ThreadOf,
+    check_padding,
+    contracted,
+    seen,
+    varies,
+)
 from argus.verify.tags.findings import operand
 from argus.verify.tags.operands import (
-    mma_matrices,
+    register_matrices,
     wgmma_registers,
     wgmma_shared,
 )
@@ -71,8 +78,8 @@ def dot(state: WalkState, op: o.Dot) -> AbstractValue:
 
 
 def _wgmma(state: WalkState, op: o.Dot, plan: WgmmaPlan) -> AbstractValue:
-    warpgroups = state.threads // 128
-    if not isinstance(op.b, SharedView) or state.threads % 128:
+    warpgroups = state.threads // wgmma.THREADS
+    if not isinstance(op.b, SharedView) or state.threads % wgmma.THREADS:
         return state.vague(op.result, "a wgmma with B in registers")
     of = element(op.b.dtype)
     if of is None:
@@ -82,13 +89,13 @@ def _wgmma(state: WalkState, op: o.Dot, plan: WgmmaPlan) -> AbstractValue:
     if isinstance(op.a, SharedView):
         if plan.a is None:
             return state.vague(op.result, "a plan for A in registers, which is not")
-        a = wgmma_shared(state, op, plan.a, op.a, 64, depth, warpgroups)
+        a = wgmma_shared(state, op, plan.a, op.a, wgmma.ROWS, depth, warpgroups)
     else:
         a = wgmma_registers(state, op.a, plan.m_atoms, depth * plan.k_steps)
     if a is None or b is None:
         return state.vague(op.result, "an operand of the product is not known")
     fragment = wgmma_accumulator(
-        64 * plan.m_atoms, plan.n_atoms * plan.inst_n, 1, plan.inst_n
+        wgmma.ROWS * plan.m_atoms, plan.n_atoms * plan.inst_n, 1, plan.inst_n
     )
     table = fragment.table()
 
@@ -100,30 +107,31 @@ def _wgmma(state: WalkState, op: o.Dot, plan: WgmmaPlan) -> AbstractValue:
         spread = np.broadcast_to(x, (warpgroups, x.shape[1]))
         return spread[:, table[:, :, 1]].reshape(-1, fragment.num_regs)
 
-    names = contracted(state, op, a, b)
+    thread_of = _threads(fragment, warpgroups)
+    names = contracted(state, op, a, b, thread_of)
     sums = seen(state, op, a, b, names, None)
-    return _result(state, op, a, b, names, rows, columns, sums)
+    return _result(state, op, a, b, names, rows, columns, sums, thread_of)
 
 
 def _mma(state: WalkState, op: o.Dot, plan: MmaPlan) -> AbstractValue:
     if isinstance(op.a, SharedView) or isinstance(op.b, SharedView):
-        return state.vague(op.result, "an mma.sync with operands in shared memory")
-    of = element(op.b.dtype)
-    if of is None:
-        return state.vague(op.result, f"a product of {op.b.dtype}")
-    a = mma_matrices(state, op.a, plan.steps, of.depth, False)
-    b = mma_matrices(state, op.b, plan.steps, of.depth, True)
-    fragment = mma_accumulator(16, 8)
+        return state.vague(op.result, f"{plan.instruction} with shared operands")
+    does = registry.register_product(plan.instruction)
+    if does.element != element(op.b.dtype):
+        return state.vague(op.result, f"{plan.instruction} of {op.b.dtype}")
+    steps = np.array([(s.acc, s.a, s.b) for s in plan.steps])
+    a = register_matrices(state, op.a, steps[:, 1], does.a)
+    b = register_matrices(state, op.b, steps[:, 2], does.b)
+    fragment, lanes = does.d, does.lanes
     table = fragment.table()
-    warps = state.threads // 32
-    count = len(plan.steps)
-    first = np.array([s.acc for s in plan.steps])
+    warps = state.threads // lanes
+    count, first = len(steps), steps[:, 0]
     shape = state.shape(op.result)
     clash: list[bool] = []
 
     def place(x: Ints, axis: int) -> Ints:
         per_step = x.reshape(count, warps, -1)[:, :, table[:, :, axis]]
-        result = np.zeros((warps, 32, shape[1]), np.int64)
+        result = np.zeros((warps, lanes, shape[1]), np.int64)
         for s in range(count):
             result[:, :, first[s] : first[s] + fragment.num_regs] = per_step[s]
         for s in range(count):
@@ -133,11 +141,12 @@ def _mma(state: WalkState, op: o.Dot, plan: MmaPlan) -> AbstractValue:
                 break
         return result.reshape(shape)
 
-    names = contracted(state, op, a, b)
+    thread_of = _threads(fragment, warps)
+    names = contracted(state, op, a, b, thread_of)
     sums = seen(state, op, a, b, names, (first, warps))
     made = _result(
         state, op, a, b, names,
-        lambda x: place(x, 0), lambda x: place(x, 1), sums,
+        lambda x: place(x, 0), lambda x: place(x, 1), sums, thread_of,
     )  # fmt: skip
     if clash:
         model = state.scope.some_point()
@@ -148,6 +157,18 @@ def _mma(state: WalkState, op: o.Dot, plan: MmaPlan) -> AbstractValue:
             Agreement(Verdict.REFUTED, "enumeration", "", model),
         )
     return made
+
+
+def _threads(fragment: Fragment, groups: int) -> ThreadOf:
+    """Who holds the result of a row and a column; groups repeat with each step."""
+    table = fragment.table()
+
+    def thread_of(group: int, row: int, column: int) -> int:
+        held = (table[..., 0] == row) & (table[..., 1] == column)
+        own = int(np.argmax(held.any(axis=1)))
+        return group % groups * fragment.num_threads + own
+
+    return thread_of
 
 
 # ----------------------------------------------------------------------- result
@@ -162,6 +183,7 @@ def _result(
     rows: Spread,
     columns: Spread,
     sums: dict[str, tuple[ReducedDimension, ...]],
+    thread_of: ThreadOf,
 ) -> AbstractValue:
     """The tag of each accumulator register, after the accumulator was compared."""
     tags: dict[str, Tag] = {}
@@ -173,7 +195,7 @@ def _result(
             if varies(tag):
                 # A sum over several has none of it; a row must not be such a sum.
                 if name in own:
-                    _mixed(state, op, name, value)
+                    _mixed(state, op, name, value, thread_of)
                     tags[name] = Vague("rows that are put together from several")
                 continue
             tags[name] = move_tag(tag, lambda x, s=spread: s(x[..., 0]))
@@ -196,7 +218,13 @@ def _result(
     return _accumulated(state, op, state.get(op.acc), made)
 
 
-def _mixed(state: WalkState, op: o.Dot, name: str, value: AbstractValue) -> None:
+def _mixed(
+    state: WalkState,
+    op: o.Dot,
+    name: str,
+    value: AbstractValue,
+    thread_of: ThreadOf,
+) -> None:
     """A row (or column) of the product is put together from several."""
     model = state.scope.some_point()
     tag = value.tags[name]
@@ -216,7 +244,7 @@ def _mixed(state: WalkState, op: o.Dot, name: str, value: AbstractValue) -> None
         f"elements of different {name} are summed into one",
         f"{name} = {first.tag.get(name)} and {name} = {later.tag.get(name)}",
         [first, later],
-        thread=element[0] * 128,
+        thread=thread_of(element[0], 0, 0),
     )
 
 
