@@ -91,3 +91,17 @@ def test_a_target_with_instructions_of_ptx_has_the_warps_of_ptx() -> None:
         families = ("mma", "ldmatrix", "wgmma")
         if any(has_family(family, name) for family in families):
             assert target.warp_threads == WARP_LANES, name
+
+
+def test_only_isa_knows_families_of_register_products() -> None:
+    """Whoever reads a plan asks the registry for the record by its name."""
+    families = {"argus.isa.mma"}
+    found = {
+        path.relative_to(SOURCE).as_posix()
+        for path in SOURCE.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom)
+        and families
+        & {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    }
+    assert found == {"isa/registry.py"}

@@ -135,7 +135,7 @@ class WgmmaPlan:
 
 @dataclass(frozen=True)
 class MmaStep:
-    """One mma.sync: first registers of accumulator, A and B (element indices)."""
+    """One instruction: first registers of accumulator, A and B (element indices)."""
 
     acc: int
     a: int
@@ -144,9 +144,10 @@ class MmaStep:
 
 @dataclass(frozen=True)
 class MmaPlan:
-    """A dot of register operands as mma.sync instructions; in issue order.
+    """A dot of register operands as matrix instructions, in issue order.
 
-    ``instruction`` is the device function of their record (`isa.registry.lookup`).
+    ``instruction`` is the device function of their records: the instruction's
+    (`isa.registry.lookup`) and the product's (`isa.registry.register_product`).
     """
 
     instruction: str

@@ -13,7 +13,7 @@ from argus.runtime import log as logs
 from argus.runtime import nvrtc
 from argus.runtime.log import LogFinding, ResourceUsage
 
-__all__ = ["BuildOptions", "Cubin", "ResourceUsage", "build"]
+__all__ = ["BuildOptions", "Cubin", "ResourceUsage", "build", "builds_as_named"]
 
 _SOURCE_NAME = "kernel.cu"
 
@@ -49,8 +49,11 @@ class BuildOptions:
         return tuple(flags)
 
     def deciding(self, target: str) -> tuple[str, ...]:
-        """All that decides what a build returns: flags, and what makes it an error."""
-        return (*self.flags(target), str(self.registers))
+        """All that decides what a build returns: flags, what is an error, the compiler.
+
+        Raises ArgusError AG0705 if there is no NVRTC at all.
+        """
+        return (*self.flags(target), str(self.registers), nvrtc.compiler_version())
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +73,18 @@ class Cubin:
     compiler: str
     source: str
     findings: tuple[Diagnostic, ...] = ()
+
+
+def builds_as_named() -> bool:
+    """Whether the compiler that `BuildOptions.deciding` names is the one that builds.
+
+    It names the installed one, but another copy of the library may have been loaded
+    before (by LD_LIBRARY_PATH, by another package).
+    """
+    wheel = nvrtc.installed_version()
+    if wheel is None:
+        return True
+    return wheel.split(".")[:2] == [str(n) for n in nvrtc.loaded_version()]
 
 
 def build(

@@ -20,8 +20,13 @@ from typing import Any, Protocol, cast
 from argus.diagnostics import Diagnostic, Json, Span
 from argus.files.settings import folder, standard_folder, whole
 from argus.ir.launch import LaunchSpec
-from argus.runtime import nvrtc
-from argus.runtime.build import BuildOptions, Cubin, ResourceUsage, build
+from argus.runtime.build import (
+    BuildOptions,
+    Cubin,
+    ResourceUsage,
+    build,
+    builds_as_named,
+)
 from argus.runtime.keys import build_key
 from argus.runtime.store import CacheStore
 
@@ -84,7 +89,7 @@ class Cache:
             if found is not None:
                 return found
             made = builder(source, target, options, file=file)
-            if _trustworthy(made):
+            if builds_as_named():
                 self.store.put(_BUILDS, key, _pack(made))
             return made
 
@@ -141,16 +146,6 @@ def cache_directory() -> Path | None:
 def _limit() -> int:
     found = whole("ARGUS_CACHE_LIMIT_MB", "mebibytes")
     return DEFAULT_LIMIT if found is None else found << 20
-
-
-def _trustworthy(cubin: Cubin) -> bool:
-    """Whether the compiler that the key names is the one that built it."""
-    wheel = nvrtc.installed_version()
-    if wheel is None:
-        return True
-    # The key has the wheel's version, but another copy of the library may have been
-    # loaded before (by LD_LIBRARY_PATH, by another package).
-    return wheel.split(".")[:2] == [str(n) for n in nvrtc.loaded_version()]
 
 
 # What follows is the form of an entry. `store` has its version number: change that too.

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import cast
 
 from argus.ir.dtypes import DType
-from argus.runtime import nvrtc
 from argus.runtime.build import BuildOptions
 from argus.runtime.store import CacheStore
 
@@ -35,9 +34,7 @@ def build_key(source: str, target: str, options: BuildOptions) -> str:
 
     Raises ArgusError AG0705 if there is no NVRTC at all.
     """
-    return _digest(
-        ["build", source, *options.deciding(target), nvrtc.compiler_version()]
-    )
+    return _digest(["build", source, *options.deciding(target)])
 
 
 def specialisation_key(
@@ -67,7 +64,6 @@ def specialisation_key(
         [
             "specialisation",
             package_stamp(),
-            nvrtc.compiler_version(),
             kernel,
             target,
             *(f"source {text}" for text in sources),
