@@ -30,7 +30,13 @@ from argus.verify.render.diagnostics import diagnostics
 from argus.verify.verdict import Report, Verdict
 from argus.verify.verifier import verify
 from generate.draft import Generated
-from generate.running import compared, inputs_of, reference_of, request_of
+from generate.running import (
+    compared,
+    inputs_of,
+    launched_sizes,
+    reference_of,
+    request_of,
+)
 
 BUG = "AG0913"
 SCHEDULES = (("random", 0), ("random", 1), ("in_order", 0))
@@ -120,7 +126,7 @@ def _judge(found: Found, report: Report, g: Generated) -> None:
 
 
 def _interpreted(found: Found, g: Generated, program: Program, schedules: int) -> None:
-    for sizes in g.sizes:
+    for sizes in launched_sizes(g):
         for schedule, seed in SCHEDULES[:schedules]:
             arrays = inputs_of(g, sizes, seed)
             expected = reference_of(g, sizes, arrays)

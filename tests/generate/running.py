@@ -49,6 +49,21 @@ def shape_of(t: Tensor, sizes: Mapping[str, int]) -> tuple[int, ...]:
     return tuple(x if isinstance(x, int) else sizes[x] for x in t.dims)
 
 
+def launched_sizes(g: Generated) -> list[dict[str, int]]:
+    """Sizes that a launch takes: not those of an empty input and a full output.
+
+    A launch refuses these (AG0814), and a proof is of sizes of 1 or more.
+    """
+
+    def refused(sizes: Mapping[str, int]) -> bool:
+        present = [t for t in g.tensors if t.present]
+        empty = [0 in shape_of(t, sizes) for t in present]
+        outputs = [e for t, e in zip(present, empty, strict=True) if t.kind != "input"]
+        return any(empty) and not all(outputs)
+
+    return [dict(sizes) for sizes in g.sizes if not refused(sizes)]
+
+
 def inputs_of(g: Generated, sizes: Mapping[str, int], seed: int) -> Arrays:
     """Arrays of all tensors that are passed; what is written begins poisoned."""
     made: Arrays = {}

@@ -16,7 +16,7 @@ from argus.diagnostics import ArgusError
 from generate import FAMILIES, GUARDS, generate, mutate
 from generate.changes import KINDS
 from generate.examine import examine
-from generate.running import request_of
+from generate.running import launched_sizes, request_of
 
 COUNT = int(os.environ.get("ARGUS_RANDOM", "24"))
 
@@ -95,3 +95,14 @@ def test_every_kind_of_guard_has_places() -> None:
         generated = generate(seed, families=ORDERED)
         kinds[mutate(generated, seed, GUARDS).kind] += 1
     assert set(kinds) == set(GUARDS)
+
+
+def test_sizes_that_a_launch_refuses_are_left_out() -> None:
+    """A depth of 0: the inputs are empty, and the output is not."""
+    found = [
+        (g, [dict(s) for s in g.sizes if dict(s) not in launched_sizes(g)])
+        for g in (generate(seed, families=["products"]) for seed in range(120))
+    ]
+    refused = [(g, sizes) for g, left_out in found for sizes in left_out]
+    assert refused and all(sizes["K"] == 0 for _, sizes in refused)
+    assert any(0 in sizes.values() for g, _ in found for sizes in launched_sizes(g))
