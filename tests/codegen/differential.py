@@ -31,7 +31,7 @@ from argus.specialisations import divisor
 
 NAMES = tuple(DTYPES)
 FLOATS = tuple(d for d in NAMES if DTYPES[d].is_float)
-WHOLE = ("i8", "u8", "i32", "i64")
+WHOLE = tuple(d for d in NAMES if DTYPES[d].kind == "int")
 
 Array = np.ndarray
 Bound = tuple[float, float]
@@ -236,10 +236,12 @@ def plain(dtype: str, shape: tuple[int, ...], seed: int) -> Array:
     kind = DTYPES[dtype]
     if dtype == "bool":
         return rng.random(shape) < 0.5
-    values = rng.integers(0 if dtype == "u8" else -4, 5, shape)
+    values = rng.integers(0 if dtype[0] == "u" else -4, 5, shape)
     if kind.kind == "int":
         # Sums that leave 8 bits, and of i32 and i64 those that wrap.
-        values = values * {"i8": 31, "u8": 50, "i32": 2**28, "i64": 2**60}[dtype]
+        values = values * {"i8": 31, "u8": 50, "i32": 2**28, "i64": 2**60}.get(
+            dtype, 8000
+        )
     return stored(values.astype(np.float32 if kind.is_float else np.int64), kind)
 
 
@@ -390,7 +392,7 @@ def _powers(dtype: str, shape: tuple[int, int]) -> Array:
     rng = np.random.default_rng(7)
     factors = np.ones(shape)
     for _ in range(shape[0]):
-        factors[tuple(rng.integers(0, n) for n in shape)] = 2 if dtype == "u8" else -2
+        factors[tuple(rng.integers(0, n) for n in shape)] = 2 if dtype[0] == "u" else -2
     return stored(factors, DTYPES[dtype])
 
 
@@ -519,7 +521,7 @@ def _fills(dtype: str) -> Case:
     values = special(dtype, rows * columns, 23).reshape(rows, columns)
     case = Case(f"fills_{dtype}", [], {"X": (dtype, "M N", values)})
     case.scalars = {"a": ("i32", 3), "r": ("f32", 0.1)}
-    fills = {"bool": ("True",), "u8": ("200", "a"), "i8": ("-3", "a")}.get(
+    fills = {"bool": ("True",), "u8": ("200", "a"), "u16": ("60000", "a")}.get(
         dtype, ("-ag.inf", "r", "0.1", "a") if dtype in FLOATS else ("-3", "a")
     )
     for fill in fills:
@@ -537,7 +539,7 @@ def _scalars() -> Case:
         "r": ("f32", 0.1),
         "big": ("f32", 3e38),
     }
-    for name, dtype in zip("ABCDEFGHIJ", NAMES, strict=True):
+    for name, dtype in zip("ABCDEFGHIJKL", NAMES, strict=True):
         case.inputs[name] = (dtype, "N", special(dtype, 64, 31)[:64])
         if dtype != "bool":
             case.body.append(f"{name.lower()} = {name}[3]")

@@ -112,7 +112,7 @@ def bits() -> Iterator[Form]:
 
 
 def whole() -> Iterator[Form]:
-    for name in ("i8", "u8", "i32", "i64"):
+    for name in ("i8", "u8", "i16", "u16", "i32", "i64"):
         dtype = DTYPES[name]
         kind = np.int64 if name == "i64" else np.int32
         function = f"argus_whole_{name}"

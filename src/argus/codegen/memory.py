@@ -28,7 +28,7 @@ from argus.codegen.context import TID, Emission, Ints, RegisterIteration
 from argus.codegen.errors import CodegenError
 from argus.codegen.registers import assign, at, both_halves, encoded, raw, read
 from argus.codegen.storage import RegisterArray, layout_of
-from argus.codegen.vectors import Vector, vector_of
+from argus.codegen.vectors import BITS, Vector, vector_of
 from argus.ir import ops as o
 from argus.ir.codec import bit_pattern
 from argus.ir.dtypes import DType
@@ -143,9 +143,10 @@ def _fill_component(
         return _fill_bits(cx, fill, dtype, pair=True)
     if isinstance(fill, Const) and not dtype.is_float and int(fill.value) == 0:
         return name("0u")
-    # The same byte in all bytes of a word.
-    value = converted("u32", converted("unsigned char", _fill(cx, fill, dtype)))
-    return binary("*", value, name("0x01010101u"))
+    # The same bits for each element of a word.
+    value = converted("u32", converted(BITS[dtype.bits], _fill(cx, fill, dtype)))
+    every = sum(1 << dtype.bits * i for i in range(vector.unit))
+    return binary("*", value, name(f"0x{every:08x}u"))
 
 
 def _fill_bits(cx: Emission, fill: Expr, dtype: DType, *, pair: bool) -> CppExpression:
@@ -193,9 +194,11 @@ def spread(
         for j in range(vector.unit):
             value = part
             if vector.unit > 1:
-                shifted = binary(">>", part, name(str(8 * j))) if j else part
-                value = converted("unsigned char", shifted)
-                if target.dtype.memory != "unsigned char":
+                by = name(str(target.dtype.bits * j))
+                shifted = binary(">>", part, by) if j else part
+                bits = BITS[target.dtype.bits]
+                value = converted(bits, shifted)
+                if target.dtype.memory != bits:
                     # A bool is its own byte, not whether any byte is set.
                     value = converted(target.dtype.memory, value)
             if mask is not None:
@@ -354,17 +357,16 @@ def components(
         elif vector.unit == 1:
             found.append(at(cx, source, step, first))
         else:
-            parts = [
-                _shifted(at(cx, source, step, first + j), j) for j in range(vector.unit)
-            ]
+            held = [at(cx, source, step, first + j) for j in range(vector.unit)]
+            parts = [_shifted(source.dtype, x, j) for j, x in enumerate(held)]
             found.append(joined("|", parts))
     return found
 
 
-def _shifted(value: CppExpression, byte: int) -> CppExpression:
-    """A byte at its place in a word."""
-    wide = converted("u32", converted("unsigned char", value))
-    return binary("<<", wide, name(str(8 * byte))) if byte else wide
+def _shifted(dtype: DType, value: CppExpression, place: int) -> CppExpression:
+    """An element of less than 32 bits at its place in a word."""
+    wide = converted("u32", converted(BITS[dtype.bits], value))
+    return binary("<<", wide, name(str(dtype.bits * place))) if place else wide
 
 
 def _reduction(

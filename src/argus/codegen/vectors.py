@@ -12,14 +12,16 @@ from argus.codegen.errors import CodegenError
 from argus.ir.dtypes import DType
 
 _PARTS = ("x", "y", "z", "w")
+BITS = {8: "unsigned char", 16: "u16"}
+"""C++ types of the bits of elements that share a word."""
 
 
 @dataclass(frozen=True)
 class Vector:
     """One access: C++ type, its components (none: the value itself), register units.
 
-    ``unit`` is the number of elements in a component: 1, or 2 for packed 16-bit types,
-    or 4 for bytes in a word.
+    ``unit`` is the number of elements in a component: 1, or 2 of 16 bits or 4 of 8 in
+    a word.
     """
 
     ctype: str

@@ -103,12 +103,14 @@ e5m2 = DType(
 f32 = DType("f32", "float32", 32, "float", "float", "float", _FLOAT, "FLOAT32", 24)
 i8 = DType("i8", "int8", 8, "int", "signed char", "signed char", _INT, "UINT8")
 u8 = DType("u8", "uint8", 8, "int", "unsigned char", "unsigned char", _UINT, "UINT8")
+i16 = DType("i16", "int16", 16, "int", "short", "short", _INT, "UINT16")
+u16 = DType("u16", "uint16", 16, "int", "u16", "u16", _UINT, "UINT16")
 i32 = DType("i32", "int32", 32, "int", "int", "int", _INT, "INT32")
 i64 = DType("i64", "int64", 64, "int", "long long", "long long", _INT, "INT64")
 boolean = DType("bool", "bool", 8, "bool", "bool", "bool", _BOOL, None)
 
 DTYPES: dict[str, DType] = {
-    d.name: d for d in (bf16, f16, e4m3, e5m2, f32, i8, u8, i32, i64, boolean)
+    d.name: d for d in (bf16, f16, e4m3, e5m2, f32, i8, u8, i16, u16, i32, i64, boolean)
 }
 """All element types by name."""
 

@@ -5,7 +5,7 @@
     e4m3        f32           f32                 rounds to nearest even, then 448
     e5m2        f32           f32                 rounds to nearest even, then 57344
     f32         f32           f32                 infinity
-    i8, u8      i32           i32                 wraps
+    i8 to u16   i32           i32                 wraps
     i32         i32           i32                 wraps
     i64         i64           i64                 wraps
     bool        bool          -                   -
@@ -15,7 +15,7 @@ element of the type of its result. Extremes and prefix sums follow sums where th
 and keep the type where they choose.
 
 Conversions: a float becomes a whole number by rounding to zero; what is too large
-becomes the largest or smallest value of the type (also of i8 and u8), NaN becomes 0.
+becomes the largest or smallest value of the type (of narrow ones, too), NaN becomes 0.
 Whole numbers wrap to narrower ones and are rounded to nearest even to f32; to
 narrower floats they go by way of f32. Anything but zero becomes true, NaN too.
 

@@ -5,6 +5,7 @@ What conversions mean stands in `argus.ir.numerics`.
 
 from __future__ import annotations
 
+from argus.ir.dtypes import i8, i16, u8, u16
 from argus.isa.record import (
     ALL_TARGETS,
     HOPPER,
@@ -144,8 +145,10 @@ def _whole(dtype: str, ctype: str, body: str) -> Instruction:
 def _wholes() -> tuple[Instruction, ...]:
     clamped = "int v = __float2int_rz(x);\nreturn v < {0} ? {0} : v > {1} ? {1} : v;"
     return (
-        _whole("i8", "int", clamped.format(-128, 127)),
-        _whole("u8", "int", clamped.format(0, 255)),
+        *(
+            _whole(d.name, "int", clamped.format(*d.integers))
+            for d in (i8, u8, i16, u16)
+        ),
         _whole("i32", "int", "return __float2int_rz(x);"),
         # cvt to 64 bits makes another number of NaN.
         _whole("i64", "long long", "return x != x ? 0 : __float2ll_rz(x);"),

@@ -155,7 +155,7 @@ def shared_plan(
     if axis is None:
         return VectorPlan(layout, 1, _plain(load), unique)
     aligned = shared_alignment(program, view)
-    matrix = view.dtype.bits == ldmatrix.ELEMENT_BITS
+    matrix = view.dtype.packed and view.dtype.bits == ldmatrix.ELEMENT_BITS
     if matrix and aligned * view.dtype.bytes == ldmatrix.ROW_BYTES and not unique:
         for trans in (False, True):
             width = matrix_width(layout, axis, trans)

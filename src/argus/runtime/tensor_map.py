@@ -36,6 +36,7 @@ class MapRequest:
 
 _MAP_TYPES = {
     "UINT8": 0,
+    "UINT16": 1,
     "INT32": 3,
     "INT64": 5,
     "FLOAT16": 6,

@@ -61,7 +61,7 @@ def computed(
             if exact and op.result.dtype.is_float:
                 return held.astype(np.float64)
             source = f32 if op.src.dtype.is_float else op.src.dtype
-            if op.src.dtype.name in ("i8", "u8"):
+            if op.src.dtype.kind == "int":
                 held = held.astype(storage(op.src.dtype))
             made = convert(held, source, op.result.dtype)
             return compute(made, op.result.dtype)

@@ -19,12 +19,6 @@ from argus.lang.frontend.broadcast import meet
 from argus.lang.frontend.state import Elaborator
 from argus.lang.frontend.values import ScalarValue, StaticValue, TileValue, Value
 
-_RANGES: dict[DType, tuple[int, int]] = {
-    d.i8: (-(2**7), 2**7 - 1),
-    d.u8: (0, 2**8 - 1),
-    d.i32: (-(2**31), 2**31 - 1),
-    d.i64: (-(2**63), 2**63 - 1),
-}
 _SYMBOLS = {
     "add": "+", "sub": "-", "mul": "*", "div": "/", "floordiv": "//", "mod": "%",
     "and": "&", "or": "|", "xor": "^", "not": "~", "neg": "-", "eq": "==", "ne": "!=",
@@ -101,7 +95,7 @@ def scalar_for(e: Elaborator, value: Expr, dtype: DType, span: Span) -> Expr:
             help="convert the tile with `.to(f32)`, or use a whole number",
         )
     if isinstance(value, Const):
-        low, high = _RANGES[dtype]
+        low, high = dtype.integers
         if not low <= value.value <= high:
             raise e.fail("AG0114", span, f"{dtype} has no value {value.value}")
     return value

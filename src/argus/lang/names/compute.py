@@ -227,12 +227,12 @@ def round(x: Tile) -> Tile:
 
 
 def sum(x: Tile, dim: str | int) -> Tile:
-    """Sum along a dimension; of 16-bit floats in f32, of i8 and u8 in i32."""
+    """Sum along a dimension; of 16-bit floats in f32, of narrow integers in i32."""
     raise outside("sum")
 
 
 def prod(x: Tile, dim: str | int) -> Tile:
-    """Product along a dimension; of 16-bit floats in f32, of i8 and u8 in i32."""
+    """Product along a dimension; of 16-bit floats in f32, of narrow integers in i32."""
     raise outside("prod")
 
 
@@ -262,7 +262,7 @@ def argmin(x: Tile, dim: str | int) -> Tile:
 
 
 def cumsum(x: Tile, dim: str | int) -> Tile:
-    """Inclusive prefix sum; of 16-bit floats in f32, of i8 and u8 in i32."""
+    """Inclusive prefix sum; of 16-bit floats in f32, of narrow integers in i32."""
     raise outside("cumsum")
 
 

@@ -22,9 +22,11 @@ __all__ = [
     "f16",
     "f32",
     "i8",
+    "i16",
     "i32",
     "i64",
     "u8",
+    "u16",
 ]
 
 
@@ -101,6 +103,8 @@ e5m2 = ElementType(ir.e5m2)
 f32 = ElementType(ir.f32)
 i8 = ElementType(ir.i8)
 u8 = ElementType(ir.u8)
+i16 = ElementType(ir.i16)
+u16 = ElementType(ir.u16)
 i32 = ElementType(ir.i32)
 i64 = ElementType(ir.i64)
 boolean = ElementType(ir.boolean)
