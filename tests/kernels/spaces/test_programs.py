@@ -7,7 +7,7 @@ import pytest
 from argus.agent.spaces import space_for
 from argus.compiler import build, cuda_source, prove
 from argus.evaluation.requests import contiguous_facts, request_for
-from argus.kernels.library import LIBRARY, Case
+from argus.kernels.library import LIBRARY, Case, parts
 from argus.kernels.space import DesignSpace
 from argus.lang import library as inlines
 from argus.lang.kernel import load_kernels
@@ -32,10 +32,12 @@ def request_of(problem: LibraryProblem, candidate: Candidate, name: str) -> Requ
 
 
 _CASES = [
-    (entry.name, case, target)
-    for entry in LIBRARY.values()
-    for target in entry.targets
-    for case in (*entry.small[1:], *entry.large[::4])
+    (name, case, target)
+    for part in parts("space")
+    for space in part.SPACES
+    for name in space.entries
+    for target in LIBRARY[name].targets
+    for case in (*LIBRARY[name].small[1:], *LIBRARY[name].large[::4])
 ]
 
 
