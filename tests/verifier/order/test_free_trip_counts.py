@@ -4,6 +4,9 @@ iteration before.
 How often a block goes from tile to tile, and how often it iterates in a tile, comes
 from several sizes. Both are then free, but for what the requirements say of them: the
 iteration outside the loop of keys is there only because T > 0.
+
+A loop with a bound may have no size that lets it go on until it repeats. Two loops may
+iterate equally often at all sizes but few.
 """
 
 from __future__ import annotations
@@ -39,3 +42,52 @@ def test_wrong(old: str, new: str) -> None:
     bad = failing(placed(SOURCE.replace(old, new), NAME))
     assert any(o.rule == "AG0403" for o in bad), told(bad)
     assert all(o.verdict is not Verdict.PROVED for o in bad)
+
+
+WINDOW = """
+import argus as ag
+from argus import bf16, f32
+
+@ag.kernel
+def k(Q: bf16["S D"], V: bf16["T D"], O: f32["S D"], *, D: int = 64):
+    S, T = Q.shape[0], V.shape[0]
+    i = ag.block(ag.cdiv(S, 64))
+    s, o = ag.load(Q[i * 64 :, :], (64, D)), ag.zeros((64, D), f32)
+    kept = ag.shared(bf16, (64, 64))
+    for t in ag.range(ag.max(i * 64 - 128, 0), i * 64 + 64, 64):
+        kept.store(s)
+        ag.sync()
+        o = o + kept.load().to(f32)
+        ag.sync()
+    O[i * 64 :, :] = o
+"""
+
+
+def test_a_loop_of_at_most_three_iterations_is_proved() -> None:
+    assert not failing(placed(WINDOW, "k"))
+
+
+UNEVEN = """
+import argus as ag
+from argus import f32
+
+@ag.kernel
+def k(A: f32["M K"], C: f32["M K"]):
+    M, K = A.shape
+    i = ag.block(ag.cdiv(M, 64))
+    ring = ag.ring(3, a=f32.tile(64, 32))
+    with ag.role("load", warps=1):
+        for k in ag.range(0, ag.cdiv(K, 32) + (ag.cdiv(K, 32) % 101) // 100):
+            with ring.fill() as slot:
+                slot.a.load(A[i * 64 :, k * 32 :])
+    with ag.role("use", warpgroups=1):
+        for k in ag.range(0, ag.cdiv(K, 32)):
+            with ring.drain() as slot:
+                C[i * 64 :, k * 32 :] = slot.a.load()
+"""
+
+
+def test_sizes_at_which_trip_counts_differ_are_found() -> None:
+    bad = failing(placed(UNEVEN, "k"))
+    found = [o.counterexample for o in bad if o.counterexample is not None]
+    assert found and all(-(-c.sizes["K"] // 32) % 101 == 100 for c in found), told(bad)

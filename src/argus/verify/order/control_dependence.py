@@ -13,7 +13,7 @@ extrapolated.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from math import lcm
 from typing import assert_never
@@ -65,6 +65,10 @@ class Control:
     """How much more than multiples of tiles a size has to be walked with."""
     classes: list[Alike] = field(default_factory=list[Alike])
     """Loops that iterate equally often, where sizes cannot be used to vary that."""
+    bounded: Callable[[], list[Alike]] = list
+    """The same, asked where no size makes a loop iterate more often."""
+    apart: Callable[[], Iterable[Mapping[str, int]]] = tuple
+    """Sizes at which trip counts differ as they do nowhere else: to find mistakes."""
     kinds: Kinds | None = None
     """Loops by how often they iterate, where that changes with the iteration of
     another."""
@@ -185,6 +189,8 @@ class _ControlStudy:
                     control.kinds = found_kinds
             else:
                 control.classes = found.classes
+                control.bounded = found.bounded
+                control.apart = found.apart
         gaps += self.uneven
         if not control.classes and control.kinds is None:
             gaps += found.gaps

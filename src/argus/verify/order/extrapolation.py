@@ -14,7 +14,7 @@ unknown.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from math import lcm
@@ -34,6 +34,7 @@ from argus.verify.order.footprint import Footprints, OutOfModel
 from argus.verify.order.free_trip_counts import FreeSizes
 from argus.verify.order.recurrence import RecurrenceDetector
 from argus.verify.order.scalars import Scalars
+from argus.verify.order.size_relations import Alike
 from argus.verify.order.sizes import ITERATIONS, Sizes, trips
 from argus.verify.order.slicing import prune
 from argus.verify.order.trip_count_sequences import Sequences
@@ -44,6 +45,8 @@ __all__ = ["SizeExplorer", "WalkOutcome"]
 _TILES = (1, 2, 3, 5)
 """In each dimension, where how often loops iterate comes from several sizes
 together."""
+_LONG = 4096
+"""Iterations of a walk that only looks for a mistake, at most."""
 Tails = dict[str, list[o.AnyOp]]
 """What each group does after its loop."""
 
@@ -114,9 +117,16 @@ class SizeExplorer:
             outcome.gaps.append(str(reason))
         except ZeroDivisionError:
             outcome.gaps.append("an index divides by zero for some sizes")
-        if self.control.classes and not (outcome.findings.found or outcome.gaps):
-            outcome.gaps.extend(self._free())
-        outcome.gaps.extend(dict.fromkeys((*self.sizes.gaps, *outcome.findings.gaps)))
+        missing = self.sizes.gaps
+        if not (outcome.findings.found or outcome.gaps):
+            if self.control.classes:
+                outcome.gaps.extend(self._free(self.control.classes))
+            elif missing and (classes := self.control.bounded()):
+                # Bounds keep sizes from showing a period: any trip count will do.
+                missing = list(self._free(classes))
+        if outcome.gaps and not outcome.findings.found:
+            self._apart()
+        outcome.gaps.extend(dict.fromkeys((*missing, *outcome.findings.gaps)))
         if not outcome.stuck:
             outcome.gaps.extend(self._branches())
         if not outcome.walks and not outcome.gaps:
@@ -146,10 +156,12 @@ class SizeExplorer:
         for several in product(*(known[n] for n in names)):
             yield dict(zip(names, several, strict=True))
 
-    def _free(self) -> Iterator[str]:
+    def _free(self, classes: Sequence[Alike]) -> Iterator[str]:
         """Walk with all combinations of trip counts, whether sizes have them or not."""
-        control = replace(self.control, classes=[], residues={}, between=False)
-        sizes = FreeSizes(self.sizes, self.control.classes)
+        control = replace(
+            self.control, classes=[], bounded=list, residues={}, between=False
+        )
+        sizes = FreeSizes(self.sizes, classes)
         free = SizeExplorer(self.program, control, sizes).run()
         for found in free.findings.found.values():
             yield (
@@ -186,6 +198,26 @@ class SizeExplorer:
                     self.sizes.more = {name: more}
                     if not self.outcome.stuck:
                         self._cases(chosen)
+
+    def _apart(self) -> None:
+        """Look for a mistake where trip counts differ as they do nowhere else."""
+        for sizes in self.control.apart():
+            env = self.sizes.at(sizes)
+            try:
+                if env is None or max(self._iterations(env), default=0) > _LONG:
+                    continue
+                self._walk(env, 0, _used, None)
+            except (OutOfModel, ZeroDivisionError):
+                continue
+            if self.outcome.stuck:
+                return
+
+    def _iterations(self, env: dict[str, int | float]) -> Iterator[int]:
+        """How often the loops of the first block iterate."""
+        env[GRID_SIZE.name] = int(evaluate(self.program.grid, env))
+        counts: dict[int, int] = {}
+        trips(self.program, env, 0, 0, _used, counts)
+        yield from counts.values()
 
     def _tails(self, name: str) -> Tails:
         return simple_tails(self.program, self.pruned, self.sizes.loops[name])

@@ -16,13 +16,24 @@ its remainder: one size of each kind is walked. All else is a gap.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from math import lcm
 from typing import assert_never
 
 from argus.ir import ops as o
-from argus.ir.expr import Binary, Const, Expr, Select, Sym, binary, substitute, symbols
+from argus.ir.expr import (
+    Binary,
+    Const,
+    Expr,
+    Select,
+    Sym,
+    binary,
+    evaluate,
+    substitute,
+    symbols,
+)
 from argus.verify.decide import prove
 from argus.verify.decide.atoms import (
     Chosen,
@@ -97,6 +108,11 @@ class SizeRelations:
     gaps: list[str]
     classes: list[Alike] = field(default_factory=list["Alike"])
     """Where there are gaps: loops that iterate equally often, whatever the sizes."""
+    bounded: Callable[[], list[Alike]] = list
+    """The same, asked where no size makes a loop iterate more often."""
+    apart: Callable[[], Iterable[Mapping[str, int]]] = tuple
+    """Where there are gaps: sizes at which two trip counts differ by another number
+    than at others."""
 
 
 def relations(
@@ -120,7 +136,8 @@ def relations(
     alike = len({form.varying for form in forms}) <= 1
     conditions = [d for d in decisions if isinstance(d.op, o.If)]
     if alike and not conditions:
-        return SizeRelations({}, {}, [])
+        classes = partial(_classes, loops, forms, facts)
+        return SizeRelations({}, {}, [], bounded=classes)
     for form in forms:
         seen.add(form)
     for d in conditions:
@@ -132,7 +149,33 @@ def relations(
         seen.divide(size, found)
     if found.gaps and not conditions:
         found.classes += _classes(loops, forms, facts)
+    if found.gaps:
+        found.apart = partial(_apart, loops, facts)
     return found
+
+
+def _apart(
+    loops: Sequence[ControlDecision], facts: Sequence[Expr]
+) -> Iterator[dict[str, int]]:
+    """Models of sizes at which a loop iterates more often beside the first, or less.
+
+    What both have at one size is what they have to have at all.
+    """
+    first, *others = (_trip_count(d) for d in loops)
+    named = {s.name for d in loops for s in symbols(d.value) if s.kind == "dim"}
+    for other in others:
+        less = binary("-", other, first)
+        used: list[Expr] = [*facts, *(binary(">=", n, 1) for n in (first, other))]
+        some = prove(binary("<", less, less), used, timeout_ms=_LEAST_MS)
+        if some.verdict is not Verdict.REFUTED:
+            continue
+        try:
+            usual = int(evaluate(less, some.model))
+        except (KeyError, ZeroDivisionError):
+            continue
+        odd = prove(binary("==", less, usual), used, timeout_ms=_LEAST_MS)
+        if odd.verdict is Verdict.REFUTED:
+            yield {name: n for name, n in odd.model.items() if name in named}
 
 
 def _classes(
@@ -258,11 +301,15 @@ class _Seen:
 
 def trip_count_form(context: Normal, d: ControlDecision) -> Poly:
     """The trip count, as long as it is not 0."""
+    return context.of(_trip_count(d))
+
+
+def _trip_count(d: ControlDecision) -> Expr:
     assert isinstance(d.op, o.For)
     # The step counts, too: with a grid of one block, a length that is one less makes
     # one iteration less, with a grid of two it need not.
     most = binary("-", binary("+", d.value, d.op.step), 1)
-    return context.of(binary("//", most, d.op.step))
+    return binary("//", most, d.op.step)
 
 
 def forward(ops: Iterable[o.For | o.If]) -> tuple[Expr, ...]:

@@ -192,6 +192,12 @@ class Sizes:
                 self.gaps.append(f"no sizes were found for which {cond} holds")
         return None
 
+    def at(self, sizes: Mapping[str, int]) -> dict[str, int | float] | None:
+        """Values of all symbols with these sizes, in elements; None as above."""
+        env = dict(self.fixed)
+        env.update((name, n) for name, n in sizes.items() if name in env)
+        return None if self._failing(env) else env
+
     def _failing(self, env: Mapping[str, int | float]) -> list[Expr]:
         conditions = [r.cond for r in self.program.requirements]
         return [c for c in conditions if not evaluate(c, env)]
