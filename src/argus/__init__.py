@@ -6,6 +6,8 @@
 What authors write in kernels is documented in :mod:`argus.lang.names`.
 """
 
+from typing import TYPE_CHECKING
+
 from argus.lang.kernel import (
     InlineFunction,
     Kernel,
@@ -42,6 +44,13 @@ from argus.lang.names.types import eight_type as eight
 from argus.lang.names.types import float_type as float
 from argus.lang.names.types import half_type as half
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from torch.nn import Module as TorchModule
+
+    from argus.programs.compiled import CompiledProgram
+
 __version__ = "0.1.0"
 
 
@@ -49,6 +58,15 @@ def _launcher(kernel: Kernel) -> Launcher:
     from argus import calls  # when a kernel is called: importing it takes its time
 
     return calls.KernelCalls(kernel)
+
+
+def compile(  # beside `torch.compile`; `*` does not bring it, as Python has its own
+    model: "TorchModule", inputs: "Sequence[object]", *, strict: bool = False
+) -> "CompiledProgram":
+    """A module of PyTorch as a program of kernels; see `CompiledProgram`."""
+    from argus.programs.compiled import CompiledProgram
+
+    return CompiledProgram(model, inputs, strict=strict)
 
 
 launch_by(_launcher)

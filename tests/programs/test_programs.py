@@ -66,6 +66,29 @@ def test_what_has_no_kernel_stays_in_torch_with_its_reason() -> None:
     torch.testing.assert_close(got, model(*inputs))
 
 
+def test_a_program_is_for_the_numbers_that_it_was_captured_with() -> None:
+    from argus.diagnostics import ArgusError
+    from argus.programs.compiled import CompiledProgram
+
+    x = torch.randn(4, 6)
+    model = Formula(lambda x, s: torch.tril(x) * s)
+    program = CompiledProgram(model, (x, 3.5), strict=True, run=in_interpreter)
+    torch.testing.assert_close(program(x, 3.5), model(x, 3.5))
+    with pytest.raises(ArgusError) as caught:
+        program(x, 4.5)
+    assert caught.value.diagnostics[0].code == "AG0801"
+
+
+def test_strict_programs_leave_nothing_to_torch() -> None:
+    import argus
+    from argus.diagnostics import ArgusError
+
+    model = Formula(lambda x: torch.sort(x)[0])
+    with pytest.raises(ArgusError) as caught:
+        argus.compile(model, (torch.randn(5),), strict=True)
+    assert caught.value.diagnostics[0].code == "AG1043"
+
+
 def test_other_shapes_than_those_of_the_plan_are_refused() -> None:
     from argus.diagnostics import ArgusError
 

@@ -105,6 +105,8 @@ class _Capture:
         self.recorder = ProgramRecorder()
         self.values: dict[str, Any] = {}
         self.tensors: dict[str, Any] = {}
+        self.fixed: dict[int, Any] = {}
+        self.inputs = 0
 
     def program(self) -> TensorProgram:
         results: tuple[Any, ...] = ()
@@ -126,6 +128,7 @@ class _Capture:
             results,
             self.tensors,
             self.exported.call_spec.out_spec,
+            self.fixed,
         )
 
     def _given(self, node: Any) -> Any:
@@ -144,8 +147,11 @@ class _Capture:
             self.tensors[target] = source[target]
             kind: tuple[str, int | str] = ("weight", target)
         else:
-            kind = ("input", list(spec.user_inputs).index(node.name))
+            kind = ("input", self.inputs)
+            self.inputs += 1
         if not hasattr(said, "shape"):
+            # torch.export makes the program for this number.
+            self.fixed[self.inputs - 1] = said
             return said
         return TensorArray(
             self.recorder,

@@ -93,6 +93,13 @@ def _given(
 ) -> dict[ProgramValue, Tensor]:
     import torch
 
+    for place, value in program.fixed.items():
+        if inputs[place] != value:
+            raise fail(
+                "AG0801",
+                None,
+                f"input {place} is {inputs[place]!r}; the plan is for {value!r}",
+            )
     found: dict[ProgramValue, Tensor] = {}
     for value in program.values:
         if not isinstance(value.made, GivenPrimitive):

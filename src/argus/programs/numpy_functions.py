@@ -381,6 +381,26 @@ def diagonal(
     return x.seen(LinearView(shape, factors, starts))
 
 
+def _triangle(x: TensorArray, offset: int, function: str) -> TensorArray:
+    rows, columns = (x.recorder.positions(x.shape, x.ndim + d) for d in (-2, -1))
+    beyond = x.recorder.map("sub", columns, rows)
+    kept = x.recorder.map(function, beyond, int(offset))
+    zero = x.recorder.cast(0, x.element)
+    return TensorArray(x.recorder, x.recorder.map("where", kept, x.operand, zero))
+
+
+@records(np.tril)
+def tril(x: TensorArray, offset: int = 0) -> TensorArray:
+    """What lies on and below a diagonal."""
+    return _triangle(x, offset, "le")
+
+
+@records(np.triu)
+def triu(x: TensorArray, offset: int = 0) -> TensorArray:
+    """What lies on and above a diagonal."""
+    return _triangle(x, offset, "ge")
+
+
 @records(np.pad)
 def pad(x: TensorArray, widths: Any, constant_values: Any = 0) -> TensorArray:
     """A border. Raises UntranslatedError where there is one."""

@@ -188,13 +188,15 @@ class TensorProgram:
 
     A result that is no operand is a Python value (None, a number). ``tensors`` are the
     weights and constants by the names of `GivenPrimitive`; ``tree`` says how results
-    were nested (torch's pytree).
+    were nested (torch's pytree). ``fixed`` are inputs that are no tensors, by position:
+    the program is for these values.
     """
 
     values: tuple[ProgramValue, ...]
     results: tuple[Any, ...]
     tensors: dict[str, Any] = field(default_factory=dict[str, Any])
     tree: Any = None
+    fixed: dict[int, Any] = field(default_factory=dict[int, Any])
 
 
 def operands_of(value: ProgramValue) -> tuple[ViewedValue, ...]:

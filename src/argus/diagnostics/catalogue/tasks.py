@@ -22,4 +22,10 @@ CODES = (
         "None of its operators is one that the library has a kernel for. The note "
         "says why, operator by operator.",
     ),
+    Code(
+        "AG1043",
+        "an operator that stays in torch",
+        "`argus.compile(..., strict=True)` accepts only a program of which every "
+        "operator is part of a kernel. `argus plan` names those that are not, and why.",
+    ),
 )
