@@ -10,9 +10,10 @@ import pytest
 from argus.agent.spaces import SPACES
 from argus.agent.tasks.file import file_task
 from argus.evaluation.arrays import NumpyArrays
+from argus.evaluation.drawing import constants, specials
 from argus.evaluation.judge.agreeing import least_tolerance
 from argus.evaluation.judge.candidate import environment, request_of
-from argus.evaluation.judge.drawing import MODES, constants, drawn, specials
+from argus.evaluation.judge.drawing import MODES, drawn
 from argus.evaluation.judge.driving import driven
 from argus.evaluation.judge.elsewhere import VariedPrograms
 from argus.evaluation.judge.knobs import settled

@@ -7,12 +7,11 @@ what the kernel assumes of them holds: entries of which it does not are drawn ag
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, assert_never
 
 import numpy as np
 
-from argus.evaluation.tiles.values import fitted
+from argus.evaluation.drawing import DrawingMode, floats
 from argus.interpret.numbers import Array, rounded, storage
 from argus.ir import ops as o
 from argus.ir.annotations import Assume, annotations_of
@@ -22,39 +21,23 @@ from argus.ir.memory import GlobalTensor
 from argus.ir.program import Program
 from argus.ir.walk import walk
 
-__all__ = ["MANNERS", "Manner", "draw", "updated"]
+__all__ = ["MODES", "draw", "updated"]
 
 _REDRAWN = 64
 """Rounds in which entries of tables are drawn again."""
 _PAIRS = 2048
 """Entries of a table of which pairs are compared, at most."""
-_SPECIAL = 13
-"""One in so many elements is special."""
 
 
-@dataclass(frozen=True)
-class Manner:
-    """How floats are drawn: ``scale * N(shift, 1)``, or whole numbers.
-
-    ``special``: some are numbers at which the program decides. ``positive``: none is
-    below a half.
-    """
-
-    name: str
-    scale: float = 1.0
-    shift: float = 0.0
-    whole: bool = False
-    special: bool = False
-    positive: bool = False
-
-
-MANNERS = (
-    Manner("normal"),
-    Manner("whole", scale=3.0, whole=True),
-    Manner("shifted", scale=0.5, shift=3.0, special=True),
-    Manner("positive", scale=0.5, shift=1.5, positive=True),
-    Manner("small", scale=0.25, special=True),
-    Manner("negative", shift=-4.0),
+_SHARE = 13
+"""Tensors are small: one in so many elements is special."""
+MODES = (
+    DrawingMode("normal", special=False),
+    DrawingMode("whole", scale=3.0, whole=True, special=False),
+    DrawingMode("shifted", scale=0.5, shift=6.0, share=_SHARE),
+    DrawingMode("positive", scale=0.5, shift=3.0, positive=True, special=False),
+    DrawingMode("small", scale=0.25, share=_SHARE),
+    DrawingMode("negative", shift=-4.0, special=False),
 )
 
 
@@ -86,7 +69,7 @@ def draw(
     program: Program,
     shapes: Mapping[str, tuple[int, ...]],
     env: Mapping[str, int | float],
-    manner: Manner,
+    mode: DrawingMode,
     rng: np.random.Generator,
     special: Sequence[float] = (),
 ) -> dict[str, Array] | None:
@@ -103,7 +86,9 @@ def draw(
             continue
         shape = shapes[param.name]
         if param.dtype.is_float:
-            found[param.name] = _floats(param.dtype, shape, manner, rng, special)
+            found[param.name] = _stored(
+                param.dtype, floats(param.dtype, shape, mode, rng, special)
+            )
         else:
             found[param.name] = _whole(param.dtype, shape, most, rng)
     for op in annotations_of(program):
@@ -112,24 +97,8 @@ def draw(
     return found if _assumed(program, found, env) else None
 
 
-def _floats(
-    dtype: DType,
-    shape: tuple[int, ...],
-    manner: Manner,
-    rng: np.random.Generator,
-    special: Sequence[float],
-) -> Array:
-    values = manner.scale * (rng.standard_normal(shape) + manner.shift / manner.scale)
-    if manner.whole:
-        values = np.rint(values)
-    if manner.positive:
-        values = np.maximum(np.abs(values), 0.5)
-    values = values.astype(np.float32)
-    some = [s for s in special if abs(s) <= 16 and (s > 0 or not manner.positive)]
-    if manner.special and some and values.size:
-        places = rng.integers(0, values.size, 1 + values.size // _SPECIAL)
-        values.reshape(-1)[places] = rng.choice(np.array(some, np.float32), places.size)
-    return rounded(fitted(values, dtype), dtype)
+def _stored(dtype: DType, values: Array) -> Array:
+    return rounded(values.astype(np.float32), dtype)
 
 
 def _whole(

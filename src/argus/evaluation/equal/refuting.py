@@ -2,7 +2,7 @@
 
     tried = refute(request, reference)
 
-Small sizes come first, all blocks of them, with inputs of several manners; then sizes
+Small sizes come first, all blocks of them, with inputs of several modes; then sizes
 and blocks at which a condition of the kernel turns out in a way that no run has shown.
 Only a difference that the interpreter confirms is a witness: finding none shows
 nothing.
@@ -27,7 +27,8 @@ from argus.equivalence.sizes import (
     mended,
     shapes_of,
 )
-from argus.evaluation.equal.inputs import MANNERS, Manner, draw
+from argus.evaluation.drawing import DrawingMode, specials
+from argus.evaluation.equal.inputs import MODES, draw
 from argus.evaluation.equal.sizes import drawn
 from argus.evaluation.equal.trying import (
     Trial,
@@ -38,7 +39,6 @@ from argus.evaluation.equal.trying import (
     wrong,
 )
 from argus.evaluation.equal.witness import Witness, confirmed
-from argus.evaluation.judge.drawing import specials
 from argus.evaluation.tiles import Facet, Facets, NotExecutable, Stuck, other_sizes
 from argus.ir.memory import GlobalTensor
 from argus.ir.program import Program, ScalarParam
@@ -102,7 +102,7 @@ def tried_at(
     seconds: float = SECONDS,
     seed: int = 0,
 ) -> Tried:
-    """All manners of inputs at these sizes, and no others.
+    """All modes of inputs at these sizes, and no others.
 
     Sizes that are not given are small, and others are mended where the kernel does not
     admit them.
@@ -119,8 +119,8 @@ def tried_at(
     if whole is None or search.made.why:
         return search.made
     with suppress(_Found, _Over):
-        for manner in MANNERS:
-            search.one(whole, manner)
+        for mode in MODES:
+            search.one(whole, mode)
     return search.made
 
 
@@ -158,7 +158,7 @@ class _Search:
         if not made.why:
             try:
                 for sizes in at:
-                    self.one(sizes, MANNERS[0])
+                    self.one(sizes, MODES[0])
                 self._small()
                 self._driven()
                 self._large()
@@ -198,14 +198,14 @@ class _Search:
 
     def _small(self) -> None:
         """All blocks at small sizes."""
-        manners = _cycle()
+        modes = _cycle()
         for number, sizes in enumerate(drawn(self.program, self.rng)):
             if self.made.runs >= _TRIALS or number >= 3 * _TRIALS:
                 return
             if not sizes:
                 self.made.why = "no sizes were found that the kernel admits"
                 raise _Over
-            self.one(sizes, next(manners))
+            self.one(sizes, next(modes))
 
     def _open(self) -> list[Facet]:
         return [f for f in self.facets.unseen() if f.decides and f.drivable]
@@ -228,11 +228,11 @@ class _Search:
             if isinstance(found, str):
                 continue  # there are none, or none was found
             # The condition may turn out so outside of tensors only: twice the sizes.
-            for factor, manner in zip((1, 2), MANNERS, strict=False):
+            for factor, mode in zip((1, 2), MODES, strict=False):
                 larger = {n: factor * v for n, v in found.sizes.items()}
                 sizes = mended(self.program, {**fixed_sizes(self.program), **larger})
                 if sizes is not None:
-                    self.one(sizes, manner, block=found.block)
+                    self.one(sizes, mode, block=found.block)
 
     def _large(self) -> None:
         """One large size after another, where numbers of tables are multiplied.
@@ -258,7 +258,7 @@ class _Search:
     def one(
         self,
         sizes: Mapping[str, int],
-        manner: Manner,
+        mode: DrawingMode,
         *,
         block: int | None = None,
         scalars: Mapping[str, int | float] | None = None,
@@ -268,7 +268,7 @@ class _Search:
         given = self._scalars(sizes) if scalars is None else scalars
         for _ in range(2):
             try:
-                trial = self._trial(sizes, given, manner)
+                trial = self._trial(sizes, given, mode)
                 if trial is not None:
                     self._compare(trial, block)
                 return
@@ -288,13 +288,13 @@ class _Search:
         self,
         sizes: Mapping[str, int],
         scalars: Mapping[str, int | float],
-        manner: Manner,
+        mode: DrawingMode,
     ) -> Trial | None:
         shapes = shapes_of(self.program, sizes)
         if sum(math.prod(s) for s in shapes.values()) > _ELEMENTS:
             return None
         env = environment(self.program, sizes, scalars)
-        arrays = draw(self.program, shapes, env, manner, self.rng, self.special)
+        arrays = draw(self.program, shapes, env, mode, self.rng, self.special)
         if arrays is None:
             self.made.why = "no tables were found for what the kernel assumes of them"
             return None
@@ -382,9 +382,9 @@ class _Search:
         return found
 
 
-def _cycle() -> Iterator[Manner]:
+def _cycle() -> Iterator[DrawingMode]:
     while True:
-        yield from MANNERS
+        yield from MODES
 
 
 def _tensors(program: Program) -> list[GlobalTensor]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from argus.equivalence.sizes import Sizes, fixed_sizes, free_sizes, mended
-from argus.evaluation.judge.small import tile_extents
+from argus.evaluation.tiles.extents import tile_extents
 from argus.ir.program import Program
 
 __all__ = ["drawn"]

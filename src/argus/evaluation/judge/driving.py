@@ -24,16 +24,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from argus.evaluation.drawing import DrawingMode, constants, specials
 from argus.evaluation.judge.agreeing import Disagreement, ObservedProgram, agree
-from argus.evaluation.judge.drawing import (
-    EXTREME,
-    LARGE,
-    MEETING,
-    MODES,
-    DrawingMode,
-    constants,
-    specials,
-)
+from argus.evaluation.judge.drawing import EXTREME, LARGE, MEETING, MODES
 from argus.evaluation.judge.elsewhere import VariedPrograms
 from argus.evaluation.judge.finding import TILES, Places, asks_for_device
 from argus.evaluation.judge.plans import Drive

@@ -14,10 +14,10 @@ from typing import Any
 
 from argus.diagnostics import ArgusError
 from argus.evaluation.arrays import TorchArrays
+from argus.evaluation.drawing import specials
 from argus.evaluation.judge import findings as say
 from argus.evaluation.judge.agreeing import differs, written
 from argus.evaluation.judge.checking import Clock
-from argus.evaluation.judge.drawing import specials
 from argus.evaluation.judge.launching import (
     DeviceCandidate,
     PreparableKernel,

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from argus.diagnostics import ArgusError
+from argus.evaluation.drawing import DrawingMode
 from argus.evaluation.judge.candidate import environment
-from argus.evaluation.judge.drawing import BY_NAME, DrawingMode, drawn
+from argus.evaluation.judge.drawing import BY_NAME, drawn
 from argus.evaluation.judge.plans import Drive
 from argus.evaluation.judge.subject import Subject
 from argus.evaluation.tiles import BlockTensor, Written

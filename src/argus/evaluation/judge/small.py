@@ -11,17 +11,15 @@ problem's own sizes is the business of `driving.py`.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import assert_never
 
 from argus.evaluation.judge.candidate import environment
 from argus.evaluation.judge.subject import Subject
-from argus.ir import ops as o
+from argus.evaluation.tiles.extents import tile_extents
 from argus.ir.expr import Const, holds
-from argus.ir.memory import GlobalTensor, GlobalView
+from argus.ir.memory import GlobalTensor
 from argus.ir.program import Program
-from argus.ir.walk import walk
 from argus.kernels.library import Case
 from argus.specialisations import divisor
 
@@ -78,40 +76,6 @@ def _work(subject: Subject, case: Case) -> int:
 
 
 # ------------------------------------------------------------------------------- sizes
-
-
-def tile_extents(program: Program) -> tuple[dict[str, int], frozenset[str]]:
-    """Largest extent of a tile along each dimension; dimensions of no output."""
-    tiles: dict[str, int] = {}
-    for view in _views(program):
-        gathers = {g.axis for g in view.gathers}
-        for axis, (dim, extent) in enumerate(zip(view.dims, view.shape, strict=True)):
-            if dim is not None and axis not in gathers:
-                tiles[dim] = max(tiles.get(dim, 1), extent)
-    kept: set[str] = set()
-    inner: set[str] = set()
-    for param in program.params:
-        if isinstance(param, GlobalTensor):
-            (kept if param.name in program.outputs else inner).update(param.dims)
-    return tiles, frozenset(inner - kept)
-
-
-def _views(program: Program) -> Iterator[GlobalView]:
-    for op in walk(program.body):
-        match op:
-            case o.LoadGlobal() | o.StoreGlobal():
-                yield op.view
-            case o.CopyAsync():
-                yield op.src
-            case o.CopyOut():
-                yield op.dst
-            case (
-                o.Structure() | o.Binding() | o.RegisterOp() | o.Dot() | o.LoadShared()
-                | o.StoreShared() | o.Synchronisation() | o.RingOp() | o.Annotation()
-            ):  # fmt: skip
-                pass
-            case _:
-                assert_never(op)
 
 
 def _shrunk(

@@ -1,0 +1,178 @@
+"""Numbers that inputs are drawn from: about normal, and some at which programs decide.
+
+Some elements are special: 0, 1, the constants of the programs that are compared, their
+neighbours and what a sum or a product makes of two of them. A *mode* says how large
+elements are, and how many are special.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import assert_never
+
+import numpy as np
+
+from argus.evaluation.tiles.values import fitted
+from argus.interpret.numbers import Array
+from argus.ir import ops as o
+from argus.ir.dtypes import DType
+from argus.ir.expr import Binary, Const, Expr, Select, Sym
+from argus.ir.program import Program
+from argus.ir.walk import expressions, walk
+
+__all__ = ["DrawingMode", "constants", "entries", "floats", "specials"]
+
+_LARGEST = 16.0
+"""Special numbers among others are at most so large."""
+_MOST, _FEW = 256, 24
+"""Special numbers, at most; the first of them are constants of the programs."""
+
+
+@dataclass(frozen=True)
+class DrawingMode:
+    """How inputs are drawn: ``scale * N(shift, 1)``; ``every``: of special numbers.
+
+    ``poison``: what outputs hold before: NaN, or finite numbers. ``finite``: whether no
+    element is infinite or NaN. ``positive``: none is below a half.
+    """
+
+    name: str
+    scale: float = 1.0
+    shift: float = 0.0
+    special: bool = True
+    """Some are special, those that are not large."""
+    every: bool = False
+    share: int = 37
+    """One in so many elements is special."""
+    few: bool = False
+    """Special ones are simple, or constants of the programs: each occurs often."""
+    large: bool = False
+    """Special ones among others may be large, and hide small errors beside them."""
+    whole: bool = False
+    """Others are whole numbers."""
+    positive: bool = False
+    poison: bool = True
+    finite: bool = True
+
+    def among(self, special: Sequence[float]) -> Array:
+        """Those of the special numbers that elements are drawn from."""
+        some = np.array(special, np.float32)
+        if self.few:
+            some = some[:_FEW]
+            some = some[abs(some) <= _LARGEST]
+        return some
+
+
+def floats(
+    dtype: DType,
+    shape: int | tuple[int, ...],
+    mode: DrawingMode,
+    rng: np.random.Generator,
+    special: Sequence[float],
+) -> Array:
+    """Elements of a type of floats, as numbers that it holds exactly."""
+    some = mode.among(special)
+    if mode.every:
+        values = rng.choice(some, shape)
+    else:
+        values = rng.standard_normal(shape, np.float32) + np.float32(mode.shift)
+        values = values * np.float32(mode.scale)
+        if mode.whole:
+            values = np.rint(values)
+        if mode.positive:
+            values, some = np.maximum(np.abs(values), np.float32(0.5)), some[some > 0]
+        if not mode.large:
+            some = some[abs(some) <= _LARGEST]
+        if mode.special and some.size:
+            _put(values, some, mode.share, rng)
+    if not mode.finite:
+        odd = np.array([np.nan, np.inf, -np.inf, -0.0], np.float32)
+        _put(values, odd, mode.share, rng)
+    with np.errstate(over="ignore"):
+        return fitted(values, dtype)
+
+
+def entries(
+    dtype: DType,
+    shape: int,
+    high: int,
+    mode: DrawingMode,
+    rng: np.random.Generator,
+    special: Sequence[float],
+) -> Array:
+    """Whole numbers below ``high``, or truths."""
+    high = 2 if dtype.kind == "bool" else max(high, 1)
+    some = mode.among([s for s in special if s == int(s) and 0 <= s < high])
+    if mode.every:
+        return fitted(rng.choice(some, shape), dtype)
+    values = rng.integers(0, high, shape)
+    if mode.special:
+        _put(values, some, mode.share, rng)
+    return fitted(values, dtype)
+
+
+def _put(values: Array, some: Array, share: int, rng: np.random.Generator) -> None:
+    """Replace one in ``share`` elements, and at least one where there are any."""
+    if values.size:
+        places = rng.integers(0, values.size, max(values.size // share, 1))
+        values.reshape(-1)[places] = rng.choice(some, places.size)
+
+
+def constants(programs: Iterable[Program]) -> tuple[float, ...]:
+    """Numbers that occur in programs, each once."""
+    found: dict[float, None] = {}
+
+    def visit(e: Expr) -> None:
+        match e:
+            case Const(value=value):
+                if not isinstance(value, bool):
+                    found[float(value)] = None
+            case Binary():
+                visit(e.left)
+                visit(e.right)
+            case Select():
+                for part in (e.cond, e.then, e.other):
+                    visit(part)
+            case Sym():
+                pass
+            case _:
+                assert_never(e)
+
+    for program in programs:
+        for op in walk(program.body):
+            if isinstance(op, o.Full | o.Elementwise | o.Let | o.If | o.LoadGlobal):
+                for e in expressions(op):
+                    visit(e)
+    return tuple(c for c in found if math.isfinite(c))
+
+
+def specials(
+    programs: Iterable[Program], scalars: Iterable[int | float]
+) -> tuple[float, ...]:
+    """Numbers at which the programs may decide, and simple ones."""
+    given = [float(s) for s in scalars]
+    own = [c for c in constants(programs) if 1e-30 < abs(c) < 1e30]
+    found: dict[float, None] = dict.fromkeys([0.0, 1.0, -1.0, 0.5, -2.0])
+    # Constants themselves first: a mode takes those alone.
+    found |= dict.fromkeys(float(c) for c in np.array(own, np.float32))
+
+    def add(value: float) -> None:
+        near = np.float32(value)
+        if np.isfinite(near):
+            for x in (near, np.nextafter(near, np.float32(np.inf)),
+                      np.nextafter(near, np.float32(-np.inf))):  # fmt: skip
+                found[float(x)] = None
+
+    for c in own:
+        add(c)
+        add(-c)
+    for c in own:
+        for d in (*own, *given):
+            if d and c != d:
+                for value in (c / d, c - d, c + d, c * d):
+                    add(value)
+        if len(found) > _MOST:
+            break
+    return tuple(found)[:_MOST]
