@@ -54,17 +54,17 @@ class Proof:
     """Whether its counterexamples were given to the interpreter."""
 
 
-def prove(request: Request, *, fresh: bool = False) -> Proof:
+def prove(request: Request, *of: str, fresh: bool = False) -> Proof:
     """Parse, place and verify; from the disk cache unless ``fresh``.
 
-    Raises ArgusError for what parsing and placing find. What the verifier finds is in
-    the report.
+    ``of``: see :func:`remember_proof`. Raises ArgusError for what parsing and placing
+    find. What the verifier finds is in the report.
     """
-    known = None if fresh else kept_proof(request)
+    known = None if fresh else kept_proof(request, *of)
     if known is not None:
         return known
     proof = prove_placed(request, placed_program(request))
-    remember_proof(request, proof)
+    remember_proof(request, proof, *of)
     return proof
 
 

@@ -12,7 +12,7 @@ from argus.equivalence.sizes import mended
 from argus.evaluation.equal.refuting import Tried, refute, tried_at
 from argus.evaluation.requests import default_dtypes
 from argus.lang.kernel import Kernel, load_kernels
-from argus.requests import Request
+from argus.requests import Request, tile_program
 
 HEAD = "import argus as ag\nfrom argus import bf16, f32, i32\n\n"
 
@@ -26,7 +26,8 @@ def tried(body: str, *, present: tuple[str, ...] = ()) -> Tried:
     """The search on the kernel `k` of a file."""
     kernel = kernels(body)["k"]
     types = {t.name: t.dtypes[0] for t in kernel.signature.tensors if t.name in present}
-    return refute(Request(kernel, default_dtypes(kernel, types)), loaded(kernel))
+    request = Request(kernel, default_dtypes(kernel, types))
+    return refute(request, tile_program(request), loaded(kernel))
 
 
 def loaded(kernel: Kernel) -> Reference:
@@ -173,7 +174,7 @@ def ref(X):
     assert "table `Row`" in found.why
     kernel = kernels(body)["k"]
     request = Request(kernel, default_dtypes(kernel, {}))
-    at = tried_at(request, loaded(kernel), {"M": 5})
+    at = tried_at(request, tile_program(request), loaded(kernel), {"M": 5})
     assert at.witness is None
     assert "table `Row`" in at.why
 

@@ -145,7 +145,7 @@ class _Shown:
         report = proof_of(subject).report
         made = compare_kernels(subject.request, other.request, report)
         if made.witness is not None:
-            told = obligation_of(made.witness, subject.request)
+            told = obligation_of(made.witness, subject.request, made.program)
             report = replace(report, obligations=(told, *report.obligations))
         name = other.request.kernel.name
         axioms = made.decided.axioms if made.decided else ()

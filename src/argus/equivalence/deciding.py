@@ -1,6 +1,6 @@
 """A kernel and another one as terms, compared for all sizes.
 
-    found = decided_alike(request, other)
+    found = decided_alike(programs_of(request), programs_of(other).tile)
 
 Both become terms of one world, tile programs by `argus.verify.denotation`. That a
 placed program is its tile program, in any order of its roles, is what the analyses of
@@ -10,16 +10,15 @@ the verifier prove of it.
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Generator
+from collections.abc import Collection, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from argus.diagnostics import ArgusError, Span
 from argus.equivalence.fitting import require_fitting
-from argus.equivalence.programs import programs_of
+from argus.equivalence.programs import Programs
 from argus.ir.memory import GlobalTensor
 from argus.ir.program import Program, ScalarParam
-from argus.requests import Request
 from argus.terms import IndexSet, Unknown, World
 from argus.verify.denotation import denote
 from argus.verify.equality import EqualityResult, decide, stored_arrays
@@ -77,22 +76,35 @@ class Decided:
         return {v.name: n for v, n in first.sample.items()}
 
     @property
+    def element(self) -> tuple[str, tuple[int, ...]] | None:
+        """An output and an index of it at which terms differ, at ``sizes``."""
+        first = None if self.decision is None else self.decision.first
+        if first is None or first.element is None:
+            return None
+        return first.tensor, first.element
+
+    @property
     def equal(self) -> bool:
         """Whether every element of every output is shown to be equal."""
         return self.decision is not None and self.decision.equal
 
 
 def decided_alike(
-    request: Request, other: Request, seconds: float = SECONDS
+    programs: Programs,
+    given: Program,
+    seconds: float = SECONDS,
+    divisors: Mapping[str, int] | None = None,
 ) -> Decided:
     """Compare a kernel with another one, which says what is right.
 
-    Tensors go together by name. Raises ArgusError of parsing and placing.
+    ``given`` is the tile program of the other (`Programs.tile`). Tensors go together by
+    name. ``divisors``: what divides sizes of all launches that are spoken of.
     """
     begin = time.process_time()
-    programs, given = programs_of(request), programs_of(other).tile
     program = programs.tile
     world = LimitedWorld(seconds)
+    for dim, divisor in (divisors or {}).items():
+        world.require_divides(divisor, world.size(dim))
     try:
         _require_alike(program, given)
         require_fitting(program, programs.placed)

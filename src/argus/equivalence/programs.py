@@ -15,17 +15,20 @@ __all__ = ["Programs", "programs_of"]
 
 @dataclass(frozen=True)
 class Programs:
-    """A tile program that says where scalars wrap, and what a copy of it is placed to.
+    """The program that was ``typed``, and what is made of copies of it.
 
+    ``tile`` says where scalars wrap; it is what terms are about, and what is placed.
     Tiles of both have the same ``id``.
     """
 
+    typed: Program
     tile: Program
     placed: Program
 
 
 def programs_of(request: Request) -> Programs:
-    """Both programs. Raises ArgusError for what parsing and placing find."""
-    tile = tile_program(request)
+    """All programs. Raises ArgusError for what parsing and placing find."""
+    typed = tile_program(request)
+    tile = copy.deepcopy(typed)
     wrap_scalars(tile)
-    return Programs(tile, place(copy.deepcopy(tile)))
+    return Programs(typed, tile, place(copy.deepcopy(tile)))

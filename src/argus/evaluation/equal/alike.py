@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from argus.equivalence.references import Reference, Unusable
-from argus.evaluation.equal.trying import Trial, found_by
+from argus.evaluation.equal.trying import MANY, Trial, found_by
 from argus.evaluation.tiles import NotExecutable, Stuck
 from argus.interpret.numbers import rounded, storage
 from argus.ir.memory import GlobalTensor
-from argus.ir.program import ScalarParam
-from argus.requests import Request, tile_program
+from argus.ir.program import Program, ScalarParam
 
 __all__ = ["kernel_reference"]
 
@@ -20,12 +21,14 @@ _BLOCKS = 1024
 """Blocks that are run for one result, at most."""
 
 
-def kernel_reference(request: Request) -> Reference:
+def kernel_reference(
+    program: Program, blocks: Sequence[int] | None = None
+) -> Reference:
     """The reference that a kernel is: its outputs from all that it is passed.
 
-    Raises ArgusError of parsing.
+    ``program`` is a typed one. ``blocks``: those that are run, if not all, each for one
+    tile; elements that others write are as they were before.
     """
-    program = tile_program(request)
     tensors = [p for p in program.params if isinstance(p, GlobalTensor)]
     scalars = [p.name for p in program.params if isinstance(p, ScalarParam)]
 
@@ -41,10 +44,12 @@ def kernel_reference(request: Request) -> Reference:
                 arrays[tensor.name] = array.astype(storage(tensor.dtype))
         passed = {name: given[name] for name in scalars}
         trial = Trial(program, sizes, passed, {}, arrays)
-        if trial.grid > _BLOCKS:
+        if blocks is not None:
+            trial = replace(trial, multiprocessors=MANY)
+        elif trial.grid > _BLOCKS:
             raise Unusable(f"{program.name} has {trial.grid} blocks")
         try:
-            found = found_by(trial, range(trial.grid))
+            found = found_by(trial, range(trial.grid) if blocks is None else blocks)
         except (Stuck, NotExecutable) as why:
             raise Unusable(f"{program.name} cannot be run: {why}") from why
         return {name: found[name].values for name in program.outputs}

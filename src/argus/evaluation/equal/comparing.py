@@ -13,9 +13,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from argus.equivalence.deciding import Decided, decided_alike
+from argus.equivalence.programs import programs_of
 from argus.evaluation.equal.alike import kernel_reference
 from argus.evaluation.equal.refuting import SECONDS, refute, tried_at
 from argus.evaluation.equal.witness import Witness
+from argus.ir.program import Program
 from argus.requests import Request
 from argus.verify.verdict import Report, Verdict
 
@@ -24,7 +26,7 @@ __all__ = ["Comparison", "compare_kernels"]
 
 @dataclass(frozen=True)
 class Comparison:
-    """What is known of two kernels. ``report`` is that of the first.
+    """What is known of two kernels. ``program`` and ``report`` are of the first.
 
     ``witness``: inputs for which they differ. ``decided``: what the comparison of their
     terms came to; None where there is a witness. ``runs`` found no difference.
@@ -32,6 +34,7 @@ class Comparison:
 
     kernel: str
     other: str
+    program: Program
     report: Report
     witness: Witness | None
     decided: Decided | None
@@ -53,17 +56,19 @@ def compare_kernels(
 ) -> Comparison:
     """Compare a kernel with another.
 
-    ``report`` is what the verifier says of the first. Raises ArgusError of parsing.
+    ``report`` is what the verifier says of the first. Raises ArgusError of parsing and
+    placing.
     """
-    reference = kernel_reference(other)
-    tried = refute(request, reference, seconds=seconds)
+    programs, given = programs_of(request), programs_of(other)
+    program, reference = programs.typed, kernel_reference(given.typed)
+    tried = refute(request, program, reference, seconds=seconds)
     runs = tried.runs
     made: Decided | None = None
     if tried.witness is None:
-        made = decided_alike(request, other)
+        made = decided_alike(programs, given.tile)
         if not made.equal and made.sizes is not None:
-            tried = tried_at(request, reference, made.sizes)
+            tried = tried_at(request, program, reference, made.sizes)
             runs += tried.runs
     names = request.kernel.name, other.kernel.name
     witness = tried.witness
-    return Comparison(*names, report, witness, None if witness else made, runs)
+    return Comparison(*names, program, report, witness, None if witness else made, runs)

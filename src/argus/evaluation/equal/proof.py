@@ -17,6 +17,7 @@ from dataclasses import replace
 from math import prod
 
 from argus.diagnostics import ArgusError, Span
+from argus.equivalence.programs import Programs, programs_of
 from argus.equivalence.references import Reference, load, reference_of
 from argus.equivalence.settling import SETTLED
 from argus.equivalence.traced import decided
@@ -27,7 +28,7 @@ from argus.ir.printer import print_program
 from argus.ir.program import Program
 from argus.ir.walk import walk
 from argus.lang.frontend.module import FunctionDecl
-from argus.requests import Request, tile_program
+from argus.requests import Request
 from argus.specialisations import SpecialisationSpace, stride_divisors
 from argus.verify.evidence import Counterexample, ThreadPlace
 from argus.verify.verdict import Equality, Obligation, Report, Verdict
@@ -139,8 +140,8 @@ def _compared(
 ) -> tuple[Equality | None, Obligation | None]:
     """What is decided of all programs, or a witness where their terms differ."""
     axioms: dict[str, None] = {}
-    for request in _distinct(requests):
-        made = decided(request, declared)
+    for request in _distinct(requests, runs):
+        made = decided(request, declared, programs=runs.programs(request))
         axioms.update(dict.fromkeys(made.axioms))
         if made.equal:
             continue
@@ -155,14 +156,14 @@ def _compared(
 _FLOATS = re.compile(r"\b(?:f32|f16|bf16|e4m3)\b")
 
 
-def _distinct(requests: Sequence[Request]) -> list[Request]:
+def _distinct(requests: Sequence[Request], runs: _Runs) -> list[Request]:
     """One request for each program that differs in more than types of floats.
 
     Terms are of real numbers, and no divisor of a size is a fact of theirs.
     """
     found: dict[str, Request] = {}
     for request in requests:
-        lines = print_program(tile_program(request)).splitlines()
+        lines = print_program(runs.programs(request).typed).splitlines()
         text = "\n".join(x for x in lines if not x.startswith("fact "))
         found.setdefault(_FLOATS.sub("float", text), request)
     return list(found.values())
@@ -183,6 +184,13 @@ class _Runs:
         self.reference = reference
         self.space = space
         self.count = 0
+        self._programs: dict[int, Programs] = {}
+
+    def programs(self, request: Request) -> Programs:
+        """What a request becomes, made once: requests live as long as this does."""
+        if id(request) not in self._programs:
+            self._programs[id(request)] = programs_of(request)
+        return self._programs[id(request)]
 
     def searched(
         self, requests: Sequence[Request], seconds: float
@@ -190,7 +198,8 @@ class _Runs:
         """A search for each request, until there is a witness."""
         for request in requests:
             share = seconds / len(requests)
-            tried = refute(request, self.reference, seconds=share)
+            program = self.programs(request).typed
+            tried = refute(request, program, self.reference, seconds=share)
             found = self._witness(request, tried)
             if found is not None:
                 return found
@@ -198,14 +207,15 @@ class _Runs:
 
     def at(self, request: Request, sizes: Mapping[str, int]) -> Obligation | None:
         """Runs at some sizes, of all manners of inputs."""
-        return self._witness(request, tried_at(request, self.reference, sizes))
+        program = self.programs(request).typed
+        return self._witness(request, tried_at(request, program, self.reference, sizes))
 
     def _witness(self, request: Request, tried: Tried) -> Obligation | None:
         self.count += tried.runs
         witness = tried.witness
         if witness is None or not _inside(request, witness, self.space):
             return None
-        return obligation_of(witness, request)
+        return obligation_of(witness, request, self.programs(request).typed)
 
 
 def _inside(request: Request, witness: Witness, space: SpecialisationSpace) -> bool:
@@ -224,12 +234,12 @@ def _inside(request: Request, witness: Witness, space: SpecialisationSpace) -> b
     return space.member(form, shapes, strides) in space
 
 
-def obligation_of(witness: Witness, request: Request) -> Obligation:
+def obligation_of(witness: Witness, request: Request, program: Program) -> Obligation:
     """A witness as what is refuted, at the line that writes the output."""
-    program = tile_program(request)
-    name = witness.output
+    found = witness.difference
+    name = found.output
     notes = [
-        f"{witness.wrong} of the {witness.elements} elements that were compared differ"
+        f"{found.wrong} of the {found.elements} elements that were compared differ"
     ]
     if witness.scalars:
         given = ", ".join(f"{n} = {v:g}" for n, v in witness.scalars.items())

@@ -1,6 +1,6 @@
 """A bounded search for inputs on which a kernel is not its reference.
 
-    tried = refute(request, reference)
+    tried = refute(request, program, reference)
 
 Small sizes come first, all blocks of them, with inputs of several modes; then sizes
 and blocks at which a condition of the kernel turns out in a way that no run has shown.
@@ -43,7 +43,7 @@ from argus.evaluation.tiles import Facet, Facets, NotExecutable, Stuck, other_si
 from argus.ir.memory import GlobalTensor
 from argus.ir.program import Program, ScalarParam
 from argus.lang.kernel import literal
-from argus.requests import Request, tile_program
+from argus.requests import Request
 
 __all__ = ["SECONDS", "Tried", "refute", "tried_at"]
 
@@ -79,6 +79,7 @@ class Tried:
 
 def refute(
     request: Request,
+    program: Program,
     reference: Reference,
     *,
     seconds: float = SECONDS,
@@ -87,15 +88,15 @@ def refute(
 ) -> Tried:
     """Look for a witness for so many seconds of CPU time.
 
-    ``at``: sizes that are tried before all others. Raises ArgusError for what parsing
-    finds.
+    ``program``: what the request is typed as. ``at``: sizes that are tried before all
+    others.
     """
-    program = tile_program(request)
     return _Search(request, program, reference, seconds, seed).run(at)
 
 
 def tried_at(
     request: Request,
+    program: Program,
     reference: Reference,
     sizes: Mapping[str, int],
     *,
@@ -105,9 +106,8 @@ def tried_at(
     """All modes of inputs at these sizes, and no others.
 
     Sizes that are not given are small, and others are mended where the kernel does not
-    admit them.
+    admit them. ``program``: what the request is typed as.
     """
-    program = tile_program(request)
     search = _Search(request, program, reference, seconds, seed)
     free = free_sizes(program)
     known = {n: v for n, v in sizes.items() if n in free}

@@ -8,7 +8,7 @@ A reference that fails, or whose result has NaN or infinities, says nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,10 +25,20 @@ from argus.ir.expr import evaluate
 from argus.ir.memory import GlobalTensor
 from argus.ir.program import SM_COUNT, Program
 
-__all__ = ["Difference", "Trial", "Unlike", "expected", "found_by", "initial", "wrong"]
+__all__ = [
+    "MANY",
+    "Difference",
+    "Trial",
+    "Unlike",
+    "expected",
+    "found_by",
+    "initial",
+    "wrong",
+]
 
-MULTIPROCESSORS = 4
-"""Those that persistent kernels see: few, so that a block does some tiles."""
+MANY = 1 << 20
+"""Multiprocessors: as many as tiles, so that a persistent block does one."""
+
 LEAST = 1e-4
 """Differences below this, of the size of an element and its row, are no witness: two
 right formulas may round constants and cancel digits in different ways."""
@@ -44,20 +54,24 @@ class Unlike(Unusable):
 
 @dataclass
 class Trial:
-    """Sizes, scalars and inputs. ``arrays`` are as a call would pass them."""
+    """Sizes, scalars and inputs. ``arrays`` are as a call would pass them.
+
+    ``multiprocessors``: those that persistent kernels see; as a rule few, so that a
+    block does some tiles.
+    """
 
     program: Program
     sizes: Mapping[str, int]
     scalars: Mapping[str, int | float]
     statics: Mapping[str, object]
     arrays: dict[str, Array]
-    seen: dict[str, Any] = field(default_factory=dict[str, Any])
+    multiprocessors: int = 4
 
     @property
     def env(self) -> dict[str, int | float]:
         """What the program's symbols are."""
         made = environment(self.program, self.sizes, self.scalars)
-        return {**made, SM_COUNT.name: MULTIPROCESSORS}
+        return {**made, SM_COUNT.name: self.multiprocessors}
 
     @property
     def grid(self) -> int:

@@ -9,7 +9,7 @@ arithmetic gave than to what the reference says.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,7 +17,6 @@ import numpy as np
 from argus.diagnostics import ArgusError
 from argus.equivalence.references import Reference, Unusable
 from argus.evaluation.equal.trying import (
-    MULTIPROCESSORS,
     Difference,
     Trial,
     distance,
@@ -35,63 +34,66 @@ from argus.requests import Request, placed_program
 __all__ = ["Witness", "confirmed"]
 
 _BLOCKS = 256
-"""Blocks of a grid that is run in the interpreter, at most."""
+"""Blocks that are run in the interpreter, at most."""
 
 
 @dataclass(frozen=True)
 class Witness:
     """Sizes, scalars and an element of an output, with both values.
 
-    ``got`` is what the placed program computes in the types of the kernel, NaN where
-    the element is not ``written``.
+    The difference is the one that the placed program shows in the kernel's own types,
+    NaN where the element is not written.
     """
 
     sizes: Mapping[str, int]
     scalars: Mapping[str, int | float]
-    output: str
-    index: tuple[int, ...]
-    got: float
-    wanted: float
-    wrong: int
-    elements: int
-    written: bool
+    difference: Difference
     reference: str
 
     @property
     def element(self) -> str:
         """The element, as it is written in source."""
-        return f"{self.output}[{', '.join(map(str, self.index))}]"
+        found = self.difference
+        return f"{found.output}[{', '.join(map(str, found.index))}]"
 
     @property
     def message(self) -> str:
         """What differs, in a sentence."""
-        if not self.written:
-            return f"{self.element} is not written; `{self.reference}` says " + (
-                f"{self.wanted:.6g}"
-            )
-        return (
-            f"{self.element} is {self.got:.6g}, and `{self.reference}` says "
-            f"{self.wanted:.6g}"
-        )
+        found = self.difference
+        says = f"`{self.reference}` says {found.wanted:.6g}"
+        if not found.written:
+            return f"{self.element} is not written; {says}"
+        return f"{self.element} is {found.got:.6g}, and {says}"
 
 
 def confirmed(
-    trial: Trial, reference: Reference, found: Difference, request: Request
+    trial: Trial,
+    reference: Reference,
+    found: Difference,
+    request: Request,
+    blocks: Sequence[int] | None = None,
 ) -> Witness | None:
     """The witness, if the interpreter shows the same and the reference is sure of it.
 
-    None also where these inputs are no call: the kernel cannot be placed for them, or
-    its launch refuses them.
+    ``blocks``: those that are run, if not all. None also where these inputs are no
+    call: the kernel cannot be placed for them, or its launch refuses them.
     """
-    if trial.grid > _BLOCKS or not _sure(trial, reference, found):
+    if blocks is None:
+        blocks = range(trial.grid)
+    if len(blocks) > _BLOCKS or not _sure(trial, reference, found):
         return None
     try:
         program = _placed(trial, request)
         arrays = {n: a.copy() for n, a in trial.arrays.items()}
         done = run(
-            program, arrays, trial.scalars, sm_count=MULTIPROCESSORS, collect=True
+            program,
+            arrays,
+            trial.scalars,
+            sm_count=trial.multiprocessors,
+            blocks=blocks,
+            collect=True,
         )
-        exact = found_by(trial, range(trial.grid), seconds=20.0)
+        exact = found_by(trial, blocks, seconds=20.0)
     except (ArgusError, ArgumentError, Stuck, NotExecutable):
         return None
     if done.errors:
@@ -105,18 +107,9 @@ def confirmed(
             return None
     elif not np.array_equal(ideal, got, equal_nan=True):
         return None
-    return Witness(
-        dict(trial.sizes),
-        dict(trial.scalars),
-        found.output,
-        found.index,
-        float(got),
-        wanted,
-        found.wrong,
-        found.elements,
-        bool(real.written[found.index]),
-        reference.name,
-    )
+    written = bool(real.written[found.index])
+    shown = replace(found, got=float(got), written=written)
+    return Witness(dict(trial.sizes), dict(trial.scalars), shown, reference.name)
 
 
 def _sure(trial: Trial, reference: Reference, found: Difference) -> bool:

@@ -32,6 +32,8 @@ from argus.runs.records import Candidate, Value
 from argus.runtime.cache import cache_directory
 
 FILE = "kernel.py"
+CANDIDATE = "a candidate"
+"""What its proof is kept as: one of the same file may rest on the file's reference."""
 _CANDIDATES = "candidates"
 
 
@@ -103,6 +105,9 @@ def request_of(candidate: Candidate, subject: Subject) -> Request:
             notes=[f"its kernels are {', '.join(module.kernels)}"],
         )
     kernel = module.kernels[candidate.kernel]
+    # What is right is not the candidate's to say, and nothing of its file is executed.
+    for reference in module.references:
+        del kernel.declaration.env.functions[reference]
     arguments = subject.arguments()
     check_signature(kernel, arguments, subject)
     statics = {

@@ -19,6 +19,7 @@ from argus.compiler import build, prove
 from argus.diagnostics import ArgusError, fail
 from argus.evaluation.judge import findings as say
 from argus.evaluation.judge.candidate import (
+    CANDIDATE,
     check_program,
     check_requirements,
     environment,
@@ -115,7 +116,7 @@ def check(job: Job, clock: Clock) -> CandidateCheck:
     clock.begin("verify")
     assumptions = ""
     if job.prove:
-        proof = prove(request)
+        proof = prove(request, CANDIDATE)
         match proof.report.verdict:
             case Proved.REFUTED:
                 found = say.of_report(proof.report, Proved.REFUTED)

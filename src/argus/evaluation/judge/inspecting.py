@@ -17,7 +17,7 @@ from argus.compiler import build, cuda_source, prove
 from argus.diagnostics import ArgusError
 from argus.evaluation.disassembly import sass
 from argus.evaluation.judge import findings as say
-from argus.evaluation.judge.candidate import request_of
+from argus.evaluation.judge.candidate import CANDIDATE, request_of
 from argus.evaluation.judge.checking import Enter, predicted
 from argus.evaluation.judge.limits import Job
 from argus.evaluation.judge.subject import Subject, subject_of
@@ -77,7 +77,7 @@ def inspected(job: Job, enter: Enter) -> dict[str, Any]:
 
 def _proof(request: Request, enter: Enter) -> dict[str, Any]:
     enter("verify")
-    report = prove(request).report
+    report = prove(request, CANDIDATE).report
     about = specialised_of(request, report.verdict)
     return {"proof": report_json(replace(report, specialised=about))}
 

@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from argus.diagnostics import Span
 from argus.terms import (
+    Atom,
     Entry,
     IndexSet,
     Integer,
@@ -23,6 +24,7 @@ from argus.terms import (
     union,
     whole,
 )
+from argus.terms.sampling import value_of
 from argus.terms.show import show
 from argus.terms.value import Case
 from argus.verify.denotation import Denotation, Store
@@ -109,7 +111,7 @@ class _Comparison:
                 span = store.span
                 found = self._store(store, array)
                 if found is not None:
-                    return self._differs(name, found, span)
+                    return self._differs(name, found, span, store.coords)
             span = stores[0].span
             return self._rest(name, stores, array, sizes)
         except Unknown as why:
@@ -202,7 +204,7 @@ class _Comparison:
         else:
             mine, theirs = (cast(world, v, "real").terms for v in (before, wanted))
             found = Mismatch(left, mine[0][1], theirs[0][1], missing=True)
-        return self._differs(name, found, stores[0].span)
+        return self._differs(name, found, stores[0].span, at)
 
     def _added(
         self,
@@ -223,7 +225,7 @@ class _Comparison:
         found = self._values(inside, value, cast(world, array.at(at), "real"))
         if found is None:
             return OutputDecision(name)
-        return self._differs(name, found, span)
+        return self._differs(name, found, span, at)
 
     # -------------------------------------------------------------------- results
 
@@ -240,11 +242,21 @@ class _Comparison:
             return output
         return OutputDecision(output.tensor, reason, stores[0].span)
 
-    def _differs(self, name: str, found: Mismatch, span: Span | None) -> OutputDecision:
+    def _differs(
+        self,
+        name: str,
+        found: Mismatch,
+        span: Span | None,
+        coords: Sequence[Integer],
+    ) -> OutputDecision:
         if found.missing:
             reason, mine = f"elements of `{name}` are not written", "not written"
         else:
             reason, mine = f"the terms of `{name}` differ", show(found.left)
+        sample = self.world.sample(found.where)
+        values: dict[Atom, int] = {v: n for v, n in (sample or {}).items()}  # noqa: C416
+        element = [value_of(coord, values) for coord in coords]
+        known = tuple(n for n in element if n is not None)
         return OutputDecision(
             name,
             reason,
@@ -252,7 +264,8 @@ class _Comparison:
             mine,
             show(found.right),
             show(found.where),
-            self.world.sample(found.where),
+            sample,
+            known if sample and len(known) == len(element) else None,
         )
 
 

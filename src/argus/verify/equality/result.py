@@ -45,7 +45,8 @@ class OutputDecision:
 
     ``span`` is the store, or the operation at which knowledge was lost. ``kernel`` and
     ``specification`` are both terms as text and ``where`` the points at which they are
-    not shown equal, empty where knowledge was lost before. ``sample``: one such point.
+    not shown equal, empty where knowledge was lost before. ``sample``: one such point,
+    and ``element`` the index of the output there, where it is known.
     """
 
     tensor: str
@@ -55,6 +56,7 @@ class OutputDecision:
     specification: str = ""
     where: str = ""
     sample: Mapping[Variable, int] | None = None
+    element: tuple[int, ...] | None = None
 
     @property
     def equal(self) -> bool:

@@ -1,0 +1,154 @@
+"""Two kernels near an element at which their terms differ: is there a witness?
+
+    witness = located(request, program, given, sizes, element)
+
+Terms say at which sizes and for which element the kernels differ, not for which inputs.
+So the blocks of both that write the element are run there, on inputs of several modes.
+As of every witness, the interpreter has to show the same.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from argus.equivalence.references import Unusable
+from argus.equivalence.sizes import (
+    environment,
+    fixed_sizes,
+    free_sizes,
+    mended,
+    shapes_of,
+)
+from argus.evaluation.drawing import DrawingMode, specials
+from argus.evaluation.equal.alike import kernel_reference
+from argus.evaluation.equal.inputs import MODES, draw
+from argus.evaluation.equal.trying import MANY, Trial, found_by, wrong
+from argus.evaluation.equal.witness import Witness, confirmed
+from argus.evaluation.tiles import IndexTable, NotExecutable, Stuck, writers
+from argus.interpret.numbers import Array
+from argus.ir.memory import GlobalTensor
+from argus.ir.program import Program, ScalarParam
+from argus.lang.kernel import literal
+from argus.requests import Request
+
+__all__ = ["SECONDS", "Element", "located"]
+
+SECONDS = 1.0
+"""CPU time after which no other inputs are tried."""
+_ELEMENTS = 1 << 24
+"""Elements of all tensors, at most."""
+_BLOCKS = 16
+"""Blocks of each kernel, at most."""
+_MODES = (*MODES, DrawingMode("constants", every=True))
+
+Element = tuple[str, tuple[int, ...]]
+"""An output, and an index of it."""
+
+
+def located(
+    request: Request,
+    program: Program,
+    given: Program,
+    sizes: Mapping[str, int],
+    element: Element,
+    scalars: Mapping[str, int | float],
+    *,
+    seconds: float = SECONDS,
+    seed: int = 0,
+) -> Witness | None:
+    """Inputs for which a kernel differs from another one at or beside an element.
+
+    ``program`` is what the request is typed as, ``given`` the other kernel, which says
+    what is right. Sizes that are not given are small. ``scalars``: some of them, which
+    else have their defaults.
+    """
+    until = time.process_time() + seconds
+    least = dict.fromkeys(free_sizes(program), 3)
+    known = {n: v for n, v in sizes.items() if n in least}
+    whole = mended(program, {**fixed_sizes(program), **least, **known})
+    passed = _scalars(request, program, scalars)
+    if whole is None or passed is None:
+        return None
+    shapes = shapes_of(program, whole)
+    name, index = element
+    inside = all(i < n for i, n in zip(index, shapes[name], strict=True))
+    if not inside or sum(math.prod(s) for s in shapes.values()) > _ELEMENTS:
+        return None
+    rng = np.random.default_rng(seed)
+    try:
+        for arrays in _inputs(program, given, shapes, whole, passed, rng):
+            trial = Trial(program, whole, passed, {}, arrays, MANY)
+            found = _compared(request, trial, given, element)
+            if found is not None or time.process_time() > until:
+                return found
+    except (Unusable, Stuck, NotExecutable, ZeroDivisionError):
+        return None
+    return None
+
+
+def _scalars(
+    request: Request, program: Program, known: Mapping[str, int | float]
+) -> dict[str, int | float] | None:
+    defaults = {s.name: literal(s.default) for s in request.kernel.signature.scalars}
+    found: dict[str, int | float] = {}
+    for param in program.params:
+        if isinstance(param, ScalarParam):
+            value = known.get(param.name, defaults.get(param.name))
+            if not isinstance(value, int | float):
+                return None
+            found[param.name] = value
+    return found
+
+
+def _inputs(
+    program: Program,
+    given: Program,
+    shapes: Mapping[str, tuple[int, ...]],
+    sizes: Mapping[str, int],
+    scalars: Mapping[str, int | float],
+    rng: np.random.Generator,
+) -> Iterator[dict[str, Array]]:
+    """What tensors hold, outputs included: neither kernel may ask for that."""
+    special = specials((program, given), scalars.values())
+    env = environment(program, sizes, scalars)
+    for mode in _MODES:
+        arrays = draw(program, shapes, env, mode, rng, special)
+        if arrays is not None:
+            yield arrays
+
+
+def _compared(
+    request: Request, trial: Trial, given: Program, element: Element
+) -> Witness | None:
+    """A witness among what blocks write that write the element."""
+    name, index = element
+    other = Trial(given, trial.sizes, trial.scalars, {}, trial.arrays, MANY)
+    mine, theirs = (_writers(t, name, index) for t in (trial, other))
+    if not (0 < len(mine) <= _BLOCKS and 0 < len(theirs) <= _BLOCKS):
+        return None
+    got, right = found_by(trial, mine), found_by(other, theirs)
+    for output, there in right.items():
+        # What one of both has not written, other blocks may write.
+        got[output].written &= there.written
+    wanted = {n: t.values for n, t in right.items() if n in got}
+    if not all(np.isfinite(w[got[n].written]).all() for n, w in wanted.items()):
+        return None
+    found = wrong(wanted, got, whole=False)
+    if found is None:
+        return None
+    return confirmed(trial, kernel_reference(given, theirs), found, request, mine)
+
+
+def _writers(trial: Trial, name: str, index: Sequence[int]) -> list[int]:
+    tensors = {
+        p.name: IndexTable(trial.arrays[p.name], p.dtype)
+        for p in trial.program.params
+        if isinstance(p, GlobalTensor)
+    }
+    at = np.array([np.ravel_multi_index(tuple(index), trial.arrays[name].shape)])
+    found = writers(trial.program, tensors, trial.env, {name: at})
+    return [int(block) for block in found]
