@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from argus.files.settings import switch
 from argus.ir.program import Program
-from argus.lang.kernel import InlineFunction
-from argus.requests import Request, placed_program
+from argus.requests import Request, key_of, placed_program
 
 if TYPE_CHECKING:
     from argus.codegen import CudaSource
@@ -54,16 +53,19 @@ class Proof:
     """Whether its counterexamples were given to the interpreter."""
 
 
-def prove(request: Request, *of: str, fresh: bool = False) -> Proof:
+def prove(
+    request: Request, *of: str, fresh: bool = False, program: Program | None = None
+) -> Proof:
     """Parse, place and verify; from the disk cache unless ``fresh``.
 
-    ``of``: see :func:`remember_proof`. Raises ArgusError for what parsing and placing
+    ``of``: see :func:`remember_proof`. ``program``: the placed one, if there is one
+    already. Raises ArgusError for what parsing and placing
     find. What the verifier finds is in the report.
     """
     known = None if fresh else kept_proof(request, *of)
     if known is not None:
         return known
-    proof = prove_placed(request, placed_program(request))
+    proof = prove_placed(request, program or placed_program(request))
     remember_proof(request, proof, *of)
     return proof
 
@@ -116,7 +118,7 @@ def remember_proof(request: Request, proof: Proof, *of: str) -> None:
         return
     # Calls need no more than this, and read it without importing the verifier.
     verdict = str(proof.report.verdict).encode()
-    store.put(_VERDICTS, _key(request, _sources(request)), verdict)
+    store.put(_VERDICTS, key_of(request), verdict)
 
 
 def _proof_of(raw: bytes) -> Proof:
@@ -132,8 +134,7 @@ def _proof_of(raw: bytes) -> Proof:
 
 def _proof_key(request: Request, of: Sequence[str] = ()) -> str:
     """Like that of a build, and with the file's name, which reports point into."""
-    sources = [*_sources(request), f"file {request.kernel.file}"]
-    return _key(request, [*sources, *(f"of {text}" for text in of)])
+    return key_of(request, f"file {request.kernel.file}", *(f"of {t}" for t in of))
 
 
 def _usage(request: Request) -> Usage:
@@ -149,7 +150,7 @@ def require_right(request: Request) -> None:
     Raises ArgusError (an ErrorList) if it is refuted. What is not decided passes with
     an ArgusWarning, and everything with ``ARGUS_CHECK=0`` (AG0908: not 0 or 1).
     """
-    if not checking() or _known_right(_key(request, _sources(request))):
+    if not checking() or _known_right(key_of(request)):
         return
     from argus.diagnostics.errors import ErrorList
     from argus.diagnostics.warning import warn
@@ -221,12 +222,12 @@ def build(request: Request) -> BuiltKernel:
     Raises ArgusError: the author's mistakes, and AG07xx for what the CUDA compiler
     finds (serialised wgmma, ignored register budgets, undeclared spills).
     """
-    return _build(request, _key(request, _sources(request)))
+    return _build(request, key_of(request))
 
 
 def launchable(request: Request, checking: bool = True) -> BuiltKernel:
     """As `build`, of what is proved: see `require_right`, unless not ``checking``."""
-    key = _key(request, _sources(request))
+    key = key_of(request)
     if checking and not _known_right(key):
         require_right(request)
     return _build(request, key)
@@ -248,24 +249,3 @@ def _build(request: Request, key: str) -> BuiltKernel:
     cubin = cache.cubin(source.text, request.target, options, file=request.kernel.file)
     cache.remember(key, source.spec, cubin, options)
     return BuiltKernel(source.spec, cubin)
-
-
-def _key(request: Request, sources: list[str]) -> str:
-    from argus.runtime.keys import specialisation_key
-
-    return specialisation_key(
-        sources=sources,
-        kernel=request.kernel.name,
-        statics=request.statics,
-        dtypes={k: v.name for k, v in request.dtypes.items()},
-        target=request.target,
-        facts=request.facts,
-    )
-
-
-def _sources(request: Request) -> list[str]:
-    """Texts of every file outside the package that the result depends on."""
-    from argus.lang.frontend.module import dependencies
-
-    inlines = [v for v in request.statics.values() if isinstance(v, InlineFunction)]
-    return dependencies(request.kernel, inlines)

@@ -13,11 +13,18 @@ from dataclasses import dataclass, field
 from argus.diagnostics import fail
 from argus.ir.dtypes import DType
 from argus.ir.program import Program
-from argus.lang.kernel import Kernel
+from argus.lang.kernel import InlineFunction, Kernel
 from argus.specialisations import Specialisation, facts_of
 from argus.targets import DEFAULT_TARGET, TARGETS, Target
 
-__all__ = ["Request", "placed_program", "request_of", "target_named", "tile_program"]
+__all__ = [
+    "Request",
+    "key_of",
+    "placed_program",
+    "request_of",
+    "target_named",
+    "tile_program",
+]
 
 
 @dataclass(frozen=True)
@@ -76,3 +83,23 @@ def placed_program(request: Request) -> Program:
     from argus.lower import place
 
     return place(tile_program(request))
+
+
+def key_of(request: Request, *also: str) -> str:
+    """What a result for a request is kept under on disk: all that it depends on.
+
+    That is every text outside the package, what the request chooses, and the package
+    itself. ``also``: what else the result is about.
+    """
+    from argus.lang.frontend.module import dependencies
+    from argus.runtime.keys import specialisation_key
+
+    inlines = [v for v in request.statics.values() if isinstance(v, InlineFunction)]
+    return specialisation_key(
+        sources=[*dependencies(request.kernel, inlines), *also],
+        kernel=request.kernel.name,
+        statics=request.statics,
+        dtypes={k: v.name for k, v in request.dtypes.items()},
+        target=request.target,
+        facts=request.facts,
+    )

@@ -74,12 +74,12 @@ def test_a_right_kernel_is_not_refuted():
     ],
 )
 def test_a_wrong_kernel_is_refuted_with_an_element(changed: str):
-    found = tried(ROWS.replace("CHANGED", changed))
-    assert found.witness is not None
-    shown = found.witness
-    assert shown.output == "Y"
-    assert shown.index[0] < shown.sizes["M"]
-    assert abs(shown.got - shown.wanted) > 1e-4 * abs(shown.wanted)
+    shown = tried(ROWS.replace("CHANGED", changed)).witness
+    assert shown is not None
+    found = shown.difference
+    assert found.output == "Y"
+    assert found.index[0] < shown.sizes["M"]
+    assert abs(found.got - found.wanted) > 1e-4 * abs(found.wanted)
     assert "`ref` says" in shown.message
 
 

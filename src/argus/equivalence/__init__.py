@@ -6,5 +6,6 @@ fitting.py      do its whole numbers fit their types?
 sizes.py        sizes that a launch admits
 deciding.py     a kernel and another one
 traced.py       a kernel and its reference
+kept.py         a kernel and another one, from the disk cache if it can
 settling.py     what equality settles of a report on data flow
 """

@@ -16,14 +16,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from argus.equivalence.programs import programs_of
+from argus.equivalence.deciding import Decided
+from argus.equivalence.programs import Programs, programs_of
 from argus.equivalence.references import reference_of
 from argus.equivalence.traced import decided
 from argus.requests import Request
 from argus.verify.refinement import gaps
 from argus.verify.verdict import Equality, Obligation, Report, Verdict
 
-__all__ = ["SETTLED", "settled"]
+__all__ = ["SETTLED", "asked", "settled", "settled_by"]
 
 SETTLED = frozenset({
     "AG0301", "AG0302", "AG0303", "AG0304", "AG0305", "AG0306", "AG0307", "AG0308",
@@ -47,22 +48,37 @@ def settled(report: Report, request: Request) -> Report:
     has no reference, where none is open, where the order is not proved, and where
     equality or refinement is not shown. Raises ArgusError of parsing and placing.
     """
-    open_ = [o for o in report.obligations if _is_open(o)]
-    asked = [o for o in open_ if o.rule in SETTLED]
     declared = reference_of(request.kernel)
-    if declared is None or not asked or "order" not in report.seconds:
-        return report
-    if any(o.rule.startswith(_PREMISES) for o in open_):
+    if declared is None or not asked(report):
         return report
     programs = programs_of(request)
     made = decided(request, declared, programs=programs)
-    if not made.equal or gaps(programs.tile, programs.placed):
+    return settled_by(report, programs, declared.name, made)
+
+
+def asked(report: Report) -> tuple[Obligation, ...]:
+    """What is open and may be settled; nothing where a premise of that is open."""
+    open_ = [o for o in report.obligations if _is_open(o)]
+    if "order" not in report.seconds or any(
+        o.rule.startswith(_PREMISES) for o in open_
+    ):
+        return ()
+    return tuple(o for o in open_ if o.rule in SETTLED)
+
+
+def settled_by(report: Report, programs: Programs, name: str, made: Decided) -> Report:
+    """The report as far as what was decided of the programs settles it.
+
+    ``name``: that of the reference or kernel that they were compared with.
+    """
+    found = asked(report)
+    if not found or not made.equal or gaps(programs.tile, programs.placed):
         return report
     return replace(
         report,
-        obligations=tuple(o for o in report.obligations if o not in asked),
-        equality=Equality(declared.name, True, axioms=made.axioms),
-        settled=tuple(asked),
+        obligations=tuple(o for o in report.obligations if o not in found),
+        equality=Equality(name, True, axioms=made.axioms),
+        settled=found,
     )
 
 

@@ -168,6 +168,35 @@ class Resources(StrictModel):
     spill_bytes: int | None = None
 
 
+class EqualityRecord(StrictModel):
+    """Whether a candidate computes what a kernel that is right does, for all sizes.
+
+    ``other`` names that kernel. Where it is not known, ``reason`` says why, and tests
+    alone speak for the candidate. ``axioms`` are what "equal" rests on beyond what
+    every proof does: real arithmetic, for one. ``line`` is that of the candidate.
+    """
+
+    verdict: Literal["equal", "refuted", "unknown"]
+    other: str
+    reason: str = ""
+    line: int | None = None
+    axioms: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> str:
+        """For people."""
+        match self.verdict:
+            case "equal":
+                return f"proved equal to {self.other}, in real arithmetic"
+            case "refuted":
+                return f"refuted by {self.other}"
+            case "unknown":
+                at = "" if self.line is None else f" (line {self.line})"
+                return (
+                    f"tested only, not proved equal to {self.other}: {self.reason}{at}"
+                )
+
+
 class JudgeVerdict(StrictModel):
     """What the judge says of a candidate; ``stage`` is the last that it reached."""
 
@@ -183,6 +212,8 @@ class JudgeVerdict(StrictModel):
     """The speed-of-light bound of the problem on the device."""
     not_driven: tuple[str, ...] = ()
     """Conditions that no run without a GPU has made turn out in a way that they may."""
+    equality: EqualityRecord | None = None
+    """None where it was not asked: something else ended the candidate before."""
     program: str = ""
     """SHA-256 of the CUDA C++ without comments: the same for a no-op edit."""
     seconds: dict[str, float] = {}

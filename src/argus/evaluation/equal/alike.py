@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from argus.equivalence.references import Reference, Unusable
-from argus.evaluation.equal.trying import MANY, Trial, found_by
-from argus.evaluation.tiles import NotExecutable, Stuck
+from argus.evaluation.equal.trying import Trial, found_by
+from argus.evaluation.tiles import MANY, NotExecutable, Stuck
 from argus.interpret.numbers import rounded, storage
 from argus.ir.memory import GlobalTensor
 from argus.ir.program import Program, ScalarParam

@@ -26,9 +26,9 @@ from argus.equivalence.sizes import (
 from argus.evaluation.drawing import DrawingMode, specials
 from argus.evaluation.equal.alike import kernel_reference
 from argus.evaluation.equal.inputs import MODES, draw
-from argus.evaluation.equal.trying import MANY, Trial, found_by, wrong
+from argus.evaluation.equal.trying import Trial, found_by, wrong
 from argus.evaluation.equal.witness import Witness, confirmed
-from argus.evaluation.tiles import IndexTable, NotExecutable, Stuck, writers
+from argus.evaluation.tiles import MANY, IndexTable, NotExecutable, Stuck, writers
 from argus.interpret.numbers import Array
 from argus.ir.memory import GlobalTensor
 from argus.ir.program import Program, ScalarParam

@@ -26,7 +26,6 @@ from argus.ir.memory import GlobalTensor
 from argus.ir.program import SM_COUNT, Program
 
 __all__ = [
-    "MANY",
     "Difference",
     "Trial",
     "Unlike",
@@ -36,8 +35,6 @@ __all__ = [
     "wrong",
 ]
 
-MANY = 1 << 20
-"""Multiprocessors: as many as tiles, so that a persistent block does one."""
 
 LEAST = 1e-4
 """Differences below this, of the size of an element and its row, are no witness: two

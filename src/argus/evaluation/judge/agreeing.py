@@ -14,10 +14,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from argus.evaluation.judge.plans import Drive
-from argus.evaluation.judge.settings import MANY, Setting
+from argus.evaluation.judge.settings import Setting
 from argus.evaluation.judge.subject import Subject
 from argus.evaluation.oracle import OUTLIER
 from argus.evaluation.tiles import (
+    MANY,
     Facets,
     NotExecutable,
     Stuck,

@@ -1,5 +1,9 @@
 """What can be said of a candidate without running it: parse, prove, build, predict.
 
+To prove is twofold: that its data flow and its order are right (`verify`), and that it
+is equal to a kernel that is right (`equality.py`). A witness that it is not ends it;
+where neither is shown, tests decide, and the verdict says why.
+
     checked = check(job, Clock(enter))
 
 ``enter`` is called before each stage, which is how the process outside knows what it
@@ -17,6 +21,8 @@ from typing import Protocol
 
 from argus.compiler import build, prove
 from argus.diagnostics import ArgusError, fail
+from argus.equivalence.programs import programs_of
+from argus.equivalence.settling import asked, settled_by
 from argus.evaluation.judge import findings as say
 from argus.evaluation.judge.candidate import (
     CANDIDATE,
@@ -25,13 +31,15 @@ from argus.evaluation.judge.candidate import (
     environment,
     request_of,
 )
+from argus.evaluation.judge.equality import compared, undecided
 from argus.evaluation.judge.limits import Job
 from argus.evaluation.judge.speed import speed_limit
 from argus.evaluation.judge.subject import Subject, subject_of
 from argus.ir.program import Program
 from argus.model import predict
-from argus.requests import Request, placed_program
+from argus.requests import Request
 from argus.runs.records import (
+    EqualityRecord,
     Finding,
     JudgeVerdict,
     Predicted,
@@ -102,7 +110,8 @@ def check(job: Job, clock: Clock) -> CandidateCheck:
     subject = subject_of(job.problem, reference=False)
     try:
         request = request_of(job.candidate, subject)
-        program = placed_program(request)
+        programs = programs_of(request)
+        program = programs.placed
         if job.prove:
             check_program(program, subject)
         check_requirements(program, subject)
@@ -114,25 +123,38 @@ def check(job: Job, clock: Clock) -> CandidateCheck:
         return _ended(clock, "rejected", (gave_up,))
 
     clock.begin("verify")
-    assumptions = ""
+    assumptions, equality = "", None
     if job.prove:
-        proof = prove(request, CANDIDATE)
-        match proof.report.verdict:
-            case Proved.REFUTED:
-                found = say.of_report(proof.report, Proved.REFUTED)
-                return _ended(clock, "refuted", found)
-            case Proved.UNKNOWN:
-                found = say.of_report(proof.report, Proved.UNKNOWN)
-                return _ended(clock, "unknown", found)
+        report = prove(request, CANDIDATE, program=program).report
+        open_ = [
+            o for o in report.obligations if o.verdict < Proved.PROVED and not o.slow
+        ]
+        if len(open_) == len(asked(report)):
+            clock.begin("verify", "equal")
+            if job.undecided:
+                known = undecided(subject, job.undecided)
+            else:
+                known = compared(request, programs, subject)
+            equality = known.record
+            if known.witness is not None:
+                found = say.of_witness(known.witness, request, programs.typed)
+                return _ended(clock, "refuted", found, equality)
+            clock.begin("verify")
+            report = settled_by(report, programs, known.other, known.decided)
+        match report.verdict:
+            case Proved.REFUTED | Proved.UNKNOWN as verdict:
+                found = say.of_report(report, verdict)
+                status = "refuted" if verdict is Proved.REFUTED else "unknown"
+                return _ended(clock, status, found, equality)
             case Proved.PROVED | Proved.EQUAL:
-                assumptions = "; ".join(a.text for a in proof.report.assumptions)
+                assumptions = "; ".join(a.text for a in report.assumptions)
 
     clock.begin("build")
     resources = Resources(threads=program.threads, shared_bytes=program.shared_bytes)
     try:
         built = build(request)
     except ArgusError as error:
-        ended = _ended(clock, "unbuildable", say.findings_of(error))
+        ended = _ended(clock, "unbuildable", say.findings_of(error), equality)
         told = {"resources": resources}
         return CandidateCheck(ended.verdict.model_copy(update=told))
     usage = built.cubin.usage
@@ -149,6 +171,8 @@ def check(job: Job, clock: Clock) -> CandidateCheck:
     proved = "proved" if job.prove else "not proved (switched off)"
     if assumptions:
         proved += f", assuming {assumptions}"
+    if equality is not None:
+        proved += f"; {equality.words}"
     verdict = JudgeVerdict(
         status="correct",
         stage="build",
@@ -157,6 +181,7 @@ def check(job: Job, clock: Clock) -> CandidateCheck:
         predicted=time_predicted,
         resources=resources,
         limit_microseconds=speed_limit(subject, ""),
+        equality=equality,
         program=program_hash(built.cubin.source),
         seconds=dict(clock.seconds),
     )
@@ -172,10 +197,16 @@ def program_hash(cuda: str) -> str:
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
-def _ended(clock: Clock, status: Status, found: tuple[Finding, ...]) -> CandidateCheck:
+def _ended(
+    clock: Clock,
+    status: Status,
+    found: tuple[Finding, ...],
+    equality: EqualityRecord | None = None,
+) -> CandidateCheck:
     clock.end()
     made = say.verdict(status, clock.stage, found)
-    return CandidateCheck(made.model_copy(update={"seconds": dict(clock.seconds)}))
+    told = {"seconds": dict(clock.seconds), "equality": equality}
+    return CandidateCheck(made.model_copy(update=told))
 
 
 def predicted(program: Program, subject: Subject, usage: ResourceUsage) -> Predicted:

@@ -30,9 +30,10 @@ from argus.evaluation.judge.drawing import EXTREME, LARGE, MEETING, MODES
 from argus.evaluation.judge.elsewhere import VariedPrograms
 from argus.evaluation.judge.finding import TILES, Places, asks_for_device
 from argus.evaluation.judge.plans import Drive
-from argus.evaluation.judge.settings import MANY, Setting
+from argus.evaluation.judge.settings import Setting
 from argus.evaluation.judge.subject import Subject, own_request
 from argus.evaluation.tiles import (
+    MANY,
     Facet,
     Facets,
     NotExecutable,
@@ -98,11 +99,19 @@ def driven(
     request: Request,
     tolerances: Mapping[str, float],
     effort: Effort | None = None,
+    *,
+    equal: bool = False,
 ) -> Driven:
-    """Compare a candidate with the problem's own kernel. Raises no error of theirs."""
+    """Compare a candidate with the problem's own kernel. Raises no error of theirs.
+
+    ``equal``: it is proved to be right in real arithmetic, for all sizes. Then only
+    rounding and overflow are left, which a choice of the candidate may change: what
+    the own kernel decides is not driven, nor are ends of tensors and turns of loops.
+    """
     candidate = tile_program(request)
     own = tile_program(own_request(subject))
-    return _Drive(subject, candidate, own, tolerances, effort or Effort()).run()
+    limits = effort or Effort()
+    return _Drive(subject, candidate, own, tolerances, limits, equal).run()
 
 
 class _Drive:
@@ -113,12 +122,14 @@ class _Drive:
         own: Program,
         tolerances: Mapping[str, float],
         effort: Effort,
+        equal: bool,
     ) -> None:
         self.subject = subject
         self.candidate = ObservedProgram(candidate, Facets(candidate))
         self.own = ObservedProgram(own, Facets(own))
         self.tolerances = tolerances
         self.effort = effort
+        self.equal = equal
         self.seed = int.from_bytes(os.urandom(3), "little")
         programs = candidate, own
         self.special = specials(programs, subject.scalars.values())
@@ -209,6 +220,8 @@ class _Drive:
 
         Where tiles are slow the small sizes must do, whose blocks have several, too.
         """
+        if self.equal:
+            return
         quick = self.slowest * 2 * TILES < self.effort.usual * 4
         if quick and asks_for_device(self.candidate.program):
             some = -(-self._grid(self.candidate) // TILES)
@@ -216,8 +229,14 @@ class _Drive:
             self._pair(setting, [int(self.seed) % some], False)
 
     def _different(self, side: ObservedProgram) -> list[Facet]:
-        """The facets of a kernel; of the problem's own what the candidate has not."""
+        """The facets of a kernel; of the problem's own what the candidate has not.
+
+        Where the candidate is equal, those of its own choices.
+        """
         every = [*side.facets.all, *side.facets.flips]
+        if self.equal:
+            own = side is self.own
+            return [] if own else [f for f in every if f.decides]
         if side is self.candidate:
             return every
         mine = self.candidate.facets

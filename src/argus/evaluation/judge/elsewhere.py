@@ -15,9 +15,9 @@ from typing import Any, Literal
 import numpy as np
 
 from argus.evaluation.judge.drawing import MODES
-from argus.evaluation.judge.settings import MANY, Setting, case_of
+from argus.evaluation.judge.settings import Setting, case_of
 from argus.evaluation.judge.subject import Subject
-from argus.evaluation.tiles import Facet, other_sizes
+from argus.evaluation.tiles import MANY, Facet, other_sizes
 from argus.ir.expr import Expr, evaluate, symbols
 from argus.ir.program import SM_COUNT, Program, ScalarParam
 from argus.kernels.library import Case

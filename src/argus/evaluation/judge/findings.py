@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from argus.diagnostics import ArgusError, Diagnostic, render
+from argus.evaluation.equal.proof import obligation_of
+from argus.evaluation.equal.witness import Witness
 from argus.interpret import Fault
+from argus.ir.program import Program
+from argus.requests import Request
 from argus.runs.records import Finding, JudgeVerdict, Stage, Status
 from argus.verify.render.data import report_json
 from argus.verify.render.diagnostics import of_obligation
@@ -64,6 +68,15 @@ def of_report(report: Report, wanted: Proved) -> tuple[Finding, ...]:
                 made = made.model_copy(update={"counterexample": dict(evidence)})
             found.append(made)
     return tuple(found[:MOST])
+
+
+def of_witness(
+    witness: Witness, request: Request, program: Program
+) -> tuple[Finding, ...]:
+    """What a witness refutes; ``program``: what the request is typed as."""
+    refuted = obligation_of(witness, request, program)
+    report = Report(request.kernel.name, request.target, (refuted,))
+    return of_report(report, Proved.REFUTED)
 
 
 def of_faults(faults: Sequence[Fault]) -> tuple[Finding, ...]:

@@ -22,8 +22,10 @@ class Limits(StrictModel):
     """Hard limits of one candidate. Seconds are wall clock, bytes those of a process.
 
     ``parse``, ``verify``, ``build``: seconds of each stage without a GPU (``build``
-    with the prediction of the time). ``simulate``: seconds of the interpreter and of
-    blocks on tiles, which end themselves long before, by the time of their thread.
+    with the prediction of the time).
+    ``equal``: seconds of comparing it as terms, which gives up long before.
+    ``simulate``: seconds of the interpreter and of blocks on tiles, which end
+    themselves long before, by the time of their thread.
     ``run``: seconds of the stages on the GPU, with making inputs and the oracle.
     ``launch``: seconds of a first launch of the candidate, after which it counts as
     hung.
@@ -38,6 +40,7 @@ class Limits(StrictModel):
 
     parse: float = 20.0
     verify: float = 60.0
+    equal: float = 60.0
     build: float = 120.0
     simulate: float = 180.0
     run: float = 90.0
@@ -58,6 +61,7 @@ class Job(StrictModel):
     is switched off by tests only, which want wrong kernels to reach the device:
     nothing is then proved, and nothing planned, and a candidate may store and assume
     what it likes. ``plan``: what to launch besides the problem itself.
+    ``undecided``: why it is not to be compared as terms again, if so.
     ``view``: what to show of it, where that is all that is wanted.
     """
 
@@ -68,4 +72,5 @@ class Job(StrictModel):
     hung: frozenset[str] = frozenset()
     prove: bool = True
     plan: Plan | None = None
+    undecided: str = ""
     view: View = ""

@@ -125,6 +125,13 @@ class LocalExecutor:
             task = "check"
         with self._cpu:
             outcome = self._attempt(task, job)
+            if outcome.within == "equal" and outcome.ending in ("late", "died"):
+                # Comparing terms is the judge's work, and no fault of the candidate's.
+                why = f"comparing terms ended with {_ending(outcome.code)}"
+                if outcome.ending == "late":
+                    why = f"comparing terms took {limit_of(job.limits, 'equal'):g} s"
+                job = job.model_copy(update={"undecided": why})
+                outcome = self._attempt(task, job)
         made = _verdict(outcome, job.limits)
         if made.status == "hung":
             self._hung.add(key)
@@ -291,6 +298,7 @@ def _joined(made: JudgeVerdict, checked: JudgeVerdict) -> JudgeVerdict:
     return made.model_copy(
         update={
             "predicted": checked.predicted,
+            "equality": checked.equality,
             "resources": checked.resources,
             "program": checked.program,
             "not_driven": checked.not_driven,

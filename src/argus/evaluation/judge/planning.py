@@ -45,13 +45,15 @@ def on_tiles(
     request: Request,
     tolerances: Mapping[str, float],
     excused: Callable[[], bool],
+    equal: bool,
 ) -> Shown:
     """Compare a candidate with the problem's own kernel.
 
+    ``equal``: whether it is proved to be right in real arithmetic, for all sizes.
     ``excused`` is asked where no block can be compared: whether what is run besides,
     with the oracle, is enough. If not the candidate is "unknown".
     """
-    made = driven(subject, request, tolerances)
+    made = driven(subject, request, tolerances, equal=equal)
     if made.found is not None:
         found = say.said("AG0815", made.found.why(), (made.where,))
         return Shown(say.verdict("wrong", "compare", (found,)))
@@ -107,7 +109,8 @@ def planned(
         """Not the candidate's fault, if its problem cannot be run on tiles at all."""
         return bool(driven(subject, own_request(subject), tolerances).why)
 
-    shown = on_tiles(subject, request, tolerances, own_neither)
+    equal = is_equal(given)
+    shown = on_tiles(subject, request, tolerances, own_neither, equal)
     if shown.bad is not None:
         return ended(clock, given, shown.bad), None
     clock.end()
@@ -145,6 +148,11 @@ def widest(subject: Subject, wanted: Sequence[PlannedTrial]) -> dict[str, float]
     return found
 
 
+def is_equal(given: JudgeVerdict) -> bool:
+    """Whether a candidate is proved to be equal to a kernel that is right."""
+    return given.equality is not None and given.equality.verdict == "equal"
+
+
 def unrepresented(why: Unrepresented) -> JudgeVerdict:
     """The verdict where no small sizes are taken."""
     found = say.said("AG1019", f"no small case stands for the problem: {why}")
@@ -154,9 +162,14 @@ def unrepresented(why: Unrepresented) -> JudgeVerdict:
 def ended(clock: Clock, given: JudgeVerdict, made: JudgeVerdict) -> JudgeVerdict:
     """A verdict with what was known of the candidate before."""
     clock.end()
+    summary = made.summary
+    if made.status == "wrong" and is_equal(given):
+        summary += "; in real arithmetic it is right: rounding or overflow is not"
     return made.model_copy(
         update={
+            "summary": summary,
             "predicted": given.predicted,
+            "equality": given.equality,
             "resources": given.resources,
             "limit_microseconds": given.limit_microseconds,
             "program": given.program,

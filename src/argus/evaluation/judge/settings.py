@@ -17,15 +17,12 @@ from argus.evaluation.judge.candidate import environment
 from argus.evaluation.judge.drawing import BY_NAME, drawn
 from argus.evaluation.judge.plans import Drive
 from argus.evaluation.judge.subject import Subject
-from argus.evaluation.tiles import BlockTensor, Written
+from argus.evaluation.tiles import MANY, BlockTensor, Written
 from argus.ir.expr import holds
 from argus.ir.program import SM_COUNT, Program, ScalarParam
 from argus.kernels.library import Case
 
-__all__ = ["MANY", "Setting", "case_of", "setting_of"]
-
-MANY = 1 << 20
-"""Multiprocessors: as many as tiles, so that a persistent block does one."""
+__all__ = ["Setting", "case_of", "setting_of"]
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from argus.evaluation.judge.agreeing import usable_tolerance
 from argus.evaluation.judge.checking import CandidateCheck, Clock
 from argus.evaluation.judge.inputs import allocated, fill
 from argus.evaluation.judge.limits import Job
-from argus.evaluation.judge.planning import ended, on_tiles, unrepresented
+from argus.evaluation.judge.planning import ended, is_equal, on_tiles, unrepresented
 from argus.evaluation.judge.plans import PlannedTrial, trials
 from argus.evaluation.judge.results import wrong
 from argus.evaluation.judge.small import Unrepresented, small_cases
@@ -65,7 +65,7 @@ def simulated(job: Job, checked: CandidateCheck, clock: Clock) -> JudgeVerdict:
     assert request is not None
     known = usable_tolerance(subject, tolerances)
     whole = all(small.whole for small in cases)
-    shown = on_tiles(subject, request, known, lambda: whole)
+    shown = on_tiles(subject, request, known, lambda: whole, is_equal(given))
     if shown.bad is not None:
         return ended(clock, given, shown.bad)
     clock.end()

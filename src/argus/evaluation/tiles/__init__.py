@@ -22,6 +22,7 @@ order are right is shown elsewhere.
 
 from argus.evaluation.tiles.clock import now
 from argus.evaluation.tiles.execute import (
+    MANY,
     ExecutedBlocks,
     NotExecutable,
     Stuck,
@@ -35,6 +36,7 @@ from argus.evaluation.tiles.tensors import BlockTensor, Drawn, IndexTable, Writt
 from argus.evaluation.tiles.writers import writers
 
 __all__ = [
+    "MANY",
     "BlockTensor",
     "ChosenSizes",
     "Drawn",

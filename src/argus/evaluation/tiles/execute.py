@@ -29,7 +29,10 @@ from argus.ir.expr import evaluate
 from argus.ir.memory import GlobalView, SharedView
 from argus.ir.program import BLOCK_INDEX, CLUSTER_RANK, GRID_SIZE, Program
 
-__all__ = ["ExecutedBlocks", "NotExecutable", "Stuck", "Watch", "run_blocks"]
+__all__ = ["MANY", "ExecutedBlocks", "NotExecutable", "Stuck", "Watch", "run_blocks"]
+
+MANY = 1 << 20
+"""Multiprocessors: as many as tiles, so that a persistent block does one."""
 
 
 class NotExecutable(Exception):  # noqa: N818 - a result, not a fault
