@@ -55,7 +55,7 @@ def test_workers_and_their_loss(executor: RayExecutor) -> None:
     assert judge.devices == ()
     wrong = GOOD.model_copy(update={"source": TASK.replace("x * alpha", "x")})
     made = judge.evaluate(AFFINE, [GOOD, wrong, GOOD])
-    assert [v.status for v in made] == ["correct", "wrong", "correct"], made
+    assert [v.status for v in made] == ["correct", "refuted", "correct"], made
 
     # A worker is killed: its job is done by another, which finds that it hangs.
     first = executor.actors()[0]

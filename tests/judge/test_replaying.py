@@ -264,7 +264,7 @@ def test_a_problem_that_tiles_cannot_run_excuses_its_candidates(
 
     tried: list[str] = []
 
-    def nothing(*given: Any) -> Driven:
+    def nothing(*given: Any, equal: bool = False) -> Driven:
         tried.append(given[1].kernel.name)
         return Driven(why="blocks add up")
 
@@ -275,7 +275,7 @@ def test_a_problem_that_tiles_cannot_run_excuses_its_candidates(
     assert tried == ["affine", "affine"]
 
     answers = iter([Driven(why="blocks add up"), Driven()])
-    monkeypatch.setattr(planning, "driven", lambda *given: next(answers))
+    monkeypatch.setattr(planning, "driven", lambda *given, **told: next(answers))
     verdict, plan = plan_of(AFFINE, Candidate(source=TASK, kernel="affine"))
     assert (verdict.status, plan) == ("unknown", None)
 

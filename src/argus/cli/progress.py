@@ -168,6 +168,8 @@ def summary(out: Output, state: RunState, end: Finished) -> None:
     if verdict.measured is not None:
         for name, took in verdict.measured.baselines.items():
             rows.append((name, _against(took, time_best)))
+    if verdict.equality is not None:
+        rows.append(("result", verdict.equality.words))
     limit = verdict.limit_microseconds
     if limit:
         reached = f"{share(limit, time_best)} of it is reached"

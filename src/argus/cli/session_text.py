@@ -332,6 +332,8 @@ def _verdict(out: Output, verdict: Judgement) -> None:
     summary = "" if verdict.findings else f": {verdict.summary}"
     out.line(f"{verdict.status}{summary}", style=style, indent=2)
     _mistakes(out, verdict.findings)
+    if verdict.equality is not None and good:
+        out.line(verdict.equality.words, indent=2)
     if verdict.time is not None:
         out.line(_time(verdict.time))
 

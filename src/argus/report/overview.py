@@ -11,6 +11,7 @@ from argus.runs.conversations import requests
 from argus.runs.history import History
 from argus.runs.records import (
     Budget,
+    EqualityRecord,
     FileProblem,
     JudgeVerdict,
     LibraryProblem,
@@ -122,12 +123,22 @@ def _facts(
                 facts.append(OverviewFact("model", said, f"bound by {p.bottleneck}"))
             else:
                 facts.append(OverviewFact("bound by", p.bottleneck, "by the model"))
+        if verdict.equality is not None:
+            facts.append(_result(verdict.equality))
         if verdict.error is not None:
             facts.append(OverviewFact("error", f"{verdict.error:.1e}", "against fp64"))
     else:
         took = plural(len(found.trials), "trial")
         facts.append(OverviewFact("took", seconds(found.seconds), took))
     return facts
+
+
+def _result(known: EqualityRecord) -> OverviewFact:
+    """What is known of what the kernel computes."""
+    if known.verdict == "equal":
+        note = f"to {known.other}, for all sizes, in real arithmetic"
+        return OverviewFact("result", "proved equal", note)
+    return OverviewFact("result", "tested only", known.why)
 
 
 def _settled(problem: Problem) -> list[str]:

@@ -65,6 +65,7 @@ class TrialRow:
     note: str
     attempts: int
     resources: str
+    equality: str
     met: bool
 
 
@@ -130,6 +131,7 @@ def _row(
         trial.lowered.note if trial.lowered else "",
         len(trial.lowered.attempts) if trial.lowered else 0,
         _resources(verdict),
+        verdict.equality.words if verdict and verdict.equality else "",
         met,
     )
 

@@ -183,18 +183,21 @@ class EqualityRecord(StrictModel):
     axioms: tuple[str, ...] = ()
 
     @property
+    def why(self) -> str:
+        """Why it is not known to be equal."""
+        at = "" if self.line is None else f", at line {self.line}"
+        return f"not proved equal to {self.other}: {self.reason}{at}"
+
+    @property
     def words(self) -> str:
         """For people."""
         match self.verdict:
             case "equal":
                 return f"proved equal to {self.other}, in real arithmetic"
             case "refuted":
-                return f"refuted by {self.other}"
+                return f"not equal to {self.other}: {self.reason}"
             case "unknown":
-                at = "" if self.line is None else f" (line {self.line})"
-                return (
-                    f"tested only, not proved equal to {self.other}: {self.reason}{at}"
-                )
+                return f"tested only, {self.why}"
 
 
 class JudgeVerdict(StrictModel):

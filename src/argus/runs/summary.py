@@ -41,11 +41,13 @@ def row(trial: RunTrial) -> dict[str, Json]:
     verdict = trial.verdict
     predicted = verdict.predicted if verdict else None
     measured = verdict.measured if verdict else None
+    equality = verdict.equality if verdict else None
     return {
         "trial": trial.number,
         "parent": trial.parent,
         "optimisation": trial.proposal.optimisation if trial.proposal else None,
         "status": verdict.status if verdict else None,
+        "equality": equality.verdict if equality else None,
         "predicted_microseconds": predicted.microseconds if predicted else None,
         "measured_microseconds": measured.microseconds if measured else None,
         "reward": trial.learned.reward if trial.learned else None,

@@ -14,6 +14,7 @@ from pydantic import Field
 from argus.runs.records import (
     Budget,
     Cost,
+    EqualityRecord,
     Predicted,
     Resources,
     Status,
@@ -144,6 +145,9 @@ class Judgement(StrictModel):
     time: Time | None = Field(default=None, description="Of a correct kernel.")
     predicted: Predicted | None = None
     resources: Resources | None = None
+    equality: EqualityRecord | None = Field(
+        default=None, description="With the kernel that says what is right, as terms."
+    )
     baselines: dict[str, float] = Field(default={}, description="Measured beside it.")
     limit_microseconds: float | None = Field(
         default=None, description="No kernel can be faster: the speed of light."

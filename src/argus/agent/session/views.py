@@ -66,6 +66,7 @@ def judgement(verdict: JudgeVerdict) -> Judgement:
         error=verdict.error,
         time=time_of(verdict),
         predicted=verdict.predicted,
+        equality=verdict.equality,
         resources=verdict.resources,
         baselines=dict(verdict.measured.baselines) if verdict.measured else {},
         limit_microseconds=verdict.limit_microseconds,

@@ -1,9 +1,10 @@
 """Static parameters of a user's kernel that may be searched: they change no result.
 
 A parameter may be the size of a tile, or a window, a mask or a constant. So the kernel
-with another value is compared with the kernel as it is, on blocks that drive the
-conditions of both (`driving.py`). What disagrees is no knob, nor is what could not be
-decided. The reference is not executed.
+with another value is compared with the kernel as it is: as terms, for all sizes
+(`equality.py`), and where that decides nothing, on blocks that drive the conditions of
+both (`driving.py`). What disagrees is no knob, nor is what could not be decided. The
+reference is not executed.
 """
 
 from __future__ import annotations
@@ -12,15 +13,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from argus.diagnostics import ArgusError
+from argus.equivalence.programs import programs_of
 from argus.evaluation.judge.agreeing import declared_tolerance
 from argus.evaluation.judge.driving import Effort, driven
+from argus.evaluation.judge.equality import compared_with
 from argus.evaluation.judge.subject import Subject, own_request, subject_of
-from argus.requests import placed_program
 from argus.runs.records import FileProblem, Value
 
 __all__ = ["settled"]
 
 _EFFORT = Effort(usual=0.1, most=4.0, search=1.0)
+_SECONDS = 4.0
+"""CPU time of comparing the kernel with itself at another value, as terms."""
 
 
 def settled(
@@ -43,11 +47,19 @@ def _why_not(subject: Subject, name: str, values: Sequence[Value]) -> str:
     """Why a parameter is no knob; empty if results agree at every value it takes."""
     request = own_request(subject)
     tolerances = declared_tolerance(subject)
+    own = f"`{request.kernel.name}` as it is"
     compared = 0
     for value in values:
         other = replace(request, statics={**request.statics, name: value})
         try:
-            placed_program(other)
+            programs = programs_of(other)
+            known = compared_with(other, programs, request, own, subject, _SECONDS)
+            if known.witness is not None:
+                said = known.witness.message
+                return f"the result is another at {name}={value}: {said}"
+            if known.decided.equal:
+                compared += 1
+                continue
             made = driven(subject, other, tolerances, _EFFORT)
         except ArgusError:
             continue  # the kernel does not take this value
