@@ -98,7 +98,7 @@ def ref(X):
 """
     found = tried(body).witness
     assert found is not None
-    assert not found.written
+    assert not found.difference.written
     assert "is not written" in found.message
 
 

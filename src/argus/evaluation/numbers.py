@@ -27,7 +27,7 @@ from argus.equivalence.sizes import (
     mended,
     shapes_of,
 )
-from argus.evaluation.equal.inputs import MANNERS, draw
+from argus.evaluation.equal.inputs import MODES, draw
 from argus.evaluation.equal.trying import Trial, found_by
 from argus.evaluation.tiles import NotExecutable, Stuck
 from argus.ir.program import Program
@@ -163,7 +163,7 @@ def _shown(
     env = environment(program, whole, scalars)
     shapes = shapes_of(program, whole)
     rng = np.random.default_rng(0)
-    positive = next(m for m in MANNERS if m.positive)
+    positive = next(m for m in MODES if m.positive)
     arrays = draw(program, shapes, env, positive, rng)
     if arrays is None:
         return None

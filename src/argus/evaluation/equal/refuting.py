@@ -247,7 +247,7 @@ class _Search:
             sizes = {**fixed_sizes(self.program), **least, dim: _LARGEST}
             made = mended(self.program, sizes)
             if made is not None and made[dim] >= _LARGEST // 2:
-                self.one(made, MANNERS[0])
+                self.one(made, MODES[0])
 
     # --------------------------------------------------------------------- trials
 
