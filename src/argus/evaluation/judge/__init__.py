@@ -7,7 +7,8 @@
     limits.py        jobs and their limits
     subject.py       a problem as entry, case and kernel; candidate.py: a candidate as a
                      specialisation with the problem's signature
-    checking.py      parse, place, prove, build, predict
+    checking.py      parse, place, prove, build, predict; equality.py: compare with a
+                     kernel that is right, for all sizes
     plans.py         what is run, as records; planning.py: how that is found out
     simulating.py    correctness without a GPU: in the interpreter, at the sizes of
                      small.py, and on blocks of the problem itself
