@@ -137,7 +137,9 @@ def check(job: Job, clock: Clock) -> CandidateCheck:
                 known = compared(request, programs, subject)
             equality = known.record
             if known.witness is not None:
-                found = say.of_witness(known.witness, request, programs.typed)
+                # What data flow shows says more of the cause than a wrong number.
+                found = say.of_report(report, Proved.REFUTED)
+                found += say.of_witness(known.witness, request, programs.typed)
                 return _ended(clock, "refuted", found, equality)
             clock.begin("verify")
             report = settled_by(report, programs, known.other, known.decided)
