@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from argus.diagnostics import ArgusError, Span
-from argus.equivalence.fitting import require_fitting
+from argus.equivalence.fitting import Inexact, require_exact, require_fitting
 from argus.equivalence.programs import Programs
 from argus.ir.memory import GlobalTensor
 from argus.ir.program import Program, ScalarParam
@@ -59,17 +59,23 @@ class LimitedWorld(World):
 
 @dataclass(frozen=True)
 class Decided:
-    """A decision, or why there is none, and where. ``seconds`` of CPU time."""
+    """A decision, or why there is none, and where. ``seconds`` of CPU time.
+
+    ``sample``: sizes at which a run should look, where there is no decision.
+    """
 
     decision: EqualityResult | None
     reason: str = ""
     span: Span | None = None
     axioms: tuple[str, ...] = ()
     seconds: float = 0.0
+    sample: Mapping[str, int] | None = None
 
     @property
     def sizes(self) -> dict[str, int] | None:
         """Sizes at which terms differ, as far as they are known; None if none are."""
+        if self.sample is not None:
+            return dict(self.sample)
         first = None if self.decision is None else self.decision.first
         if first is None or first.sample is None:
             return None
@@ -109,6 +115,7 @@ def decided_alike(
         _require_alike(program, given)
         require_fitting(program, programs.placed)
         mine = denote(program, world)
+        require_exact(mine)
         noted = len(world.obligations)
         theirs = denote(given, world)
         taken = {s.tensor.name for s in mine.stores}
@@ -127,7 +134,9 @@ def open_(why: Unknown | RecursionError | ArgusError, begin: float) -> Decided:
             reason, span = why.diagnostics[0].message, why.diagnostics[0].span
         case RecursionError():
             reason, span = "the terms are nested too deeply", None
-    return Decided(None, reason, span, seconds=time.process_time() - begin)
+    sample = why.sizes if isinstance(why, Inexact) and why.sizes else None
+    spent = time.process_time() - begin
+    return Decided(None, reason, span, seconds=spent, sample=sample)
 
 
 def _require_alike(program: Program, given: Program) -> None:

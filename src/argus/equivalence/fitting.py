@@ -28,8 +28,17 @@ from argus.ir.expr import Binary, Const, Expr, Select, Sym, holds, symbols
 from argus.ir.program import LaunchRequirement, Program
 from argus.ir.walk import expressions, used, walk
 from argus.terms import Unknown
+from argus.verify.denotation import Denotation
+from argus.verify.numbers.wholes import Overflow, overflow
 
-__all__ = ["RefusedSize", "refused_size", "require_fitting", "table_products"]
+__all__ = [
+    "Inexact",
+    "RefusedSize",
+    "refused_size",
+    "require_exact",
+    "require_fitting",
+    "table_products",
+]
 
 _LARGE = 1 << 20
 """A size that is not small, alone: beside it all others are as small as they can be."""
@@ -166,6 +175,25 @@ def _parts(e: Expr) -> Iterator[Expr]:
             pass
         case _:
             assert_never(e)
+
+
+class Inexact(Unknown):
+    """A whole number that does not fit its type at ``sizes``, if they are known."""
+
+    def __init__(self, found: Overflow) -> None:
+        known = found.sample or {}
+        self.sizes = {v.name: n for v, n in known.items() if v.upper is None}
+        at = ", ".join(f"{name} = {n}" for name, n in self.sizes.items())
+        reason = f"{found.number} does not fit 32 bits" + (f" at {at}" if at else "")
+        super().__init__(reason, found.noticed.op.span)
+
+
+def require_exact(found: Denotation) -> None:
+    """Raises Unknown where a whole number of a tile may wrap."""
+    made = overflow(found)
+    if made is None:
+        return
+    raise Inexact(made)
 
 
 def table_products(program: Program) -> list[o.Elementwise]:

@@ -22,7 +22,7 @@ from argus.equivalence.deciding import (
     open_,
     told,
 )
-from argus.equivalence.fitting import require_fitting
+from argus.equivalence.fitting import require_exact, require_fitting
 from argus.equivalence.programs import Programs, programs_of
 from argus.equivalence.references import load
 from argus.ir import ops as o
@@ -108,6 +108,7 @@ def _compared(
         mine = denote(program, world)
         if mine.unknown is not None and not mine.stores:
             raise mine.unknown
+        require_exact(mine)
         noted = len(world.obligations)
         wanted = trace(program, world)
         _require_defined(mine, world, wanted.needs)

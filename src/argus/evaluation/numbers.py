@@ -18,7 +18,12 @@ import numpy as np
 
 from argus.diagnostics import ArgusError
 from argus.equivalence.deciding import LimitedWorld
-from argus.equivalence.fitting import RefusedSize, refused_size
+from argus.equivalence.fitting import (
+    Inexact,
+    RefusedSize,
+    refused_size,
+    require_exact,
+)
 from argus.equivalence.programs import programs_of
 from argus.equivalence.sizes import (
     environment,
@@ -34,7 +39,7 @@ from argus.ir.program import Program
 from argus.lang.kernel import literal
 from argus.requests import Request
 from argus.terms import Unknown
-from argus.verify.denotation import denote
+from argus.verify.denotation import Denotation, denote
 from argus.verify.evidence import Counterexample, ThreadPlace
 from argus.verify.numbers import NumericalFinding, findings
 from argus.verify.verdict import Obligation, Report, Verdict
@@ -91,15 +96,39 @@ def _of_request(request: Request) -> list[_Said]:
         world = LimitedWorld(_SECONDS)
         denoted = denote(programs.tile, world)
         known = list(findings(programs.tile, denoted))
+        wraps = _inexact(denoted)
     except (ArgusError, Unknown, RecursionError):
         return []  # nothing is known of it, which the other analyses say
     said: list[_Said] = []
     if refused is not None:
         said.append(_Said(_does_not_fit(refused), False))
+    if wraps is not None and wraps.sizes:
+        said.append(_Said(_wraps(wraps), False))
     for finding in known:
         sizes = _shown(request, programs.tile, finding)
         said.append(_Said(_obligation(finding, sizes), sizes is None))
     return said
+
+
+def _inexact(found: Denotation) -> Inexact | None:
+    try:
+        require_exact(found)
+    except Inexact as why:
+        return why
+    return None
+
+
+def _wraps(found: Inexact) -> Obligation:
+    """A number of a tile that wraps: what is proved takes it for exact."""
+    assert found.span is not None
+    return Obligation(
+        FITS,
+        "whole numbers of tiles fit 32 bits",
+        found.span,
+        Verdict.UNKNOWN,
+        "terms",
+        f"{found.reason}, and wraps there: proofs take it for exact",
+    )
 
 
 def _does_not_fit(found: RefusedSize) -> Obligation:

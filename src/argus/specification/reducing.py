@@ -11,12 +11,10 @@ from argus.specification.array import (
     REAL,
     TRUTH,
     SymbolicArray,
-    size_of,
 )
 from argus.specification.broadcasting import axes_of, axis_of
 from argus.specification.cases import as_kind
 from argus.specification.casting import converted, element_type, lifted
-from argus.specification.creating import arange
 from argus.specification.joining import tracing_of
 from argus.specification.reshaping import broadcast_to
 from argus.specification.sequences import unwrapped
@@ -66,7 +64,8 @@ def reduced(
     if chosen is not None and chosen is not True:
         where = converted(lifted(tracing, chosen), TRUTH)
         mask = broadcast_to(where, array.shape).now()
-    if function in ("max", "min") and initial is None:
+    place = function in ("argmax", "argmin")
+    if (place or function in ("max", "min")) and initial is None:
         for axis_ in axes:
             extent = array.sizes[axis_]
             tracing.need(world.compare(extent, ">", 0), f"{extent} > 0 ({function})")
@@ -79,16 +78,16 @@ def reduced(
             variable = world.fresh("r", 0, array.sizes[dim])
             full[dim] = variable
             names.append(_variable(variable))
-        place = tuple(full[d] for d in range(array.ndim))
-        domain = IndexSet.universe if mask is None else mask(place).where
-        found = reduce(world, function, names, read(place), domain)
+        point = tuple(full[d] for d in range(array.ndim))
+        domain = IndexSet.universe if mask is None else mask(point).where
+        found = reduce(world, function, names, read(point), domain)
         if initial is None:
             return found
         start = as_kind(world, lifted(tracing, initial).at(()), found.kind)
         combine = {"sum": "add", "prod": "mul", "max": "maximum", "min": "minimum"}
         return apply(world, combine[function], start, found)
 
-    return SymbolicArray(tracing, sizes, array.dtype, at)
+    return SymbolicArray(tracing, sizes, INTEGER if place else array.dtype, at)
 
 
 def _variable(integer: Integer) -> Variable:
@@ -274,18 +273,10 @@ def count_nonzero(
 
 
 def _argument(a: SymbolicArray, function: str, axis: Any, keepdims: Any) -> Any:
-    """The first position of an extreme; of all elements in a row without an axis.
-
-    The smallest of the positions whose element is the extreme.
-    """
+    """The first position of an extreme; of all elements in a row without an axis."""
     if given(axis) is None:
         a, axis = call(np.ravel, a), 0
-    dim = axis_of(axis, a.ndim)
-    extreme = reduced(a, function, dim, True)
-    length = size_of(a.tracing, a.sizes[dim])
-    along = arange(a.tracing, length).reshape([-1] + [1] * (a.ndim - 1 - dim))
-    places = broadcast_to(along, a.shape)
-    return reduced(places, "min", dim, keepdims, where=a == extreme, initial=length)
+    return reduced(a, function, axis_of(axis, a.ndim), keepdims)
 
 
 @traces(np.argmax)
@@ -294,7 +285,7 @@ def argmax(
 ) -> SymbolicArray:
     """Where the largest is; the first of several."""
     refuse("np.argmax", out=out)
-    return _argument(a, "max", axis, keepdims)
+    return _argument(a, "argmax", axis, keepdims)
 
 
 @traces(np.argmin)
@@ -303,7 +294,7 @@ def argmin(
 ) -> SymbolicArray:
     """Where the smallest is; the first of several."""
     refuse("np.argmin", out=out)
-    return _argument(a, "min", axis, keepdims)
+    return _argument(a, "argmin", axis, keepdims)
 
 
 def scanned(a: SymbolicArray, function: str, axis: Any) -> SymbolicArray:

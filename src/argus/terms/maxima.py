@@ -57,12 +57,30 @@ def maximum_of_generators(world: World, generators: Sequence[Generator]) -> Term
     found: list[Generator] = []
     for generator in generators:
         _put(world, found, generator)
+    found = _without_smaller(found)
     if not found:
         return MINUS_INFINITY
     only = found[0]
     if len(found) == 1 and not only.variables and only.domain.is_universe:
         return only.body
     return leaf_term(Max(found))
+
+
+def _without_smaller(found: list[Generator]) -> list[Generator]:
+    """Without numbers that are less than one that is there in any case."""
+    always = [
+        (g.body.constant, g)
+        for g in found
+        if not g.variables and g.domain.is_universe and g.body.constant is not None
+    ]
+    if not always:
+        return found
+    most, largest = max(always, key=lambda item: item[0])
+    return [
+        g
+        for g in found
+        if g is largest or g.body.constant is None or g.body.constant > most
+    ]
 
 
 def rebound_maximum(world: World, sources: Sequence[Source]) -> Term:

@@ -26,7 +26,8 @@ _PASSES = 4
 NOTES = (
     "casts between floats are the identity",
     "elements are real numbers: nothing is rounded, NaN or infinite",
-    "whole numbers of 32 and 64 bits are exact: overflow is not looked at",
+    "sizes are below 2**30, and whole scalar arguments within 2**29",
+    "sums of entries of tables fit their type",
     "tensors do not overlap in memory",
 )
 

@@ -39,6 +39,7 @@ from argus.terms import (
     Unknown,
     Value,
     Variable,
+    Whole,
     World,
     apply,
     leaf_term,
@@ -179,7 +180,7 @@ class _Solver:
         factors: set[Term] = set()
         gained: Cases = []
         for where, term in one.yielded.terms:
-            parts = parted(term, one.leaf)
+            parts = parted(term, _own(one))
             if parts is None or one.name in carried_in_set(where):
                 return None
             factor, rest = parts
@@ -316,6 +317,13 @@ class _Solver:
             closed = replace(world, term, leaf, {}) if carried_in_term(term) else None
             cases.append((where, Value.real(term) if closed is None else closed))
         return chosen(world, cases)
+
+
+def _own(one: Recurrence) -> Leaf:
+    """What stands for a carried value in what is yielded: whole numbers are atoms."""
+    if one.init.kind == "real":
+        return one.leaf
+    return Whole(Applied(CARRIED + one.name, integers(one.axes)))
 
 
 def _vanishes(value: Value) -> bool:

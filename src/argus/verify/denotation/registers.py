@@ -41,6 +41,8 @@ def register_value(context: Context, op: o.AnyRegisterOp) -> Value:
             if FUNCTIONS[op.fn].law == "exp":
                 argument = cast(context.world, args[0], "real")
                 context.notice("exponent", op, argument, op.result.dtype)
+            if op.fn in _WRAPPING and made.kind == "integer":
+                context.notice("whole", op, made, op.result.dtype)
             if op.fn in _WRAPPING:
                 require_range(context, made, op.result.dtype, f"{op.fn} in")
             return made

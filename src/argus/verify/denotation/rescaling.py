@@ -137,7 +137,7 @@ def counts(world: World, counter: Variable, factor: Term) -> Scale | None:
     return None
 
 
-def parted(term: Term, me: Carried) -> tuple[Term, Term] | None:
+def parted(term: Term, me: Leaf) -> tuple[Term, Term] | None:
     """(a, g) with ``term = a*me + g``; None where it is not linear."""
     factor, rest = ZERO, ZERO
     for part, coefficient in term.parts.items():

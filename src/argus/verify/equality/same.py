@@ -70,7 +70,7 @@ def same(
     difference = tidy(world, a - b)
     if not difference.parts:
         return None
-    difference = unrolled(world, difference)
+    difference = _within(world, unrolled(world, difference), here)
     if not difference.parts:
         return None
     part = _split(world, here, difference) if splits else None

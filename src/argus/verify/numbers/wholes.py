@@ -1,0 +1,122 @@
+"""Whole numbers of tiles that leave 32 bits at sizes that a launch admits.
+
+Terms take whole numbers for exact. What tiles compute of coordinates, blocks and sizes
+has 32 bits and wraps; launches bound scalars only. So each result of arithmetic is held
+against its type, for sizes below 2**30 and scalars within 2**29. Of entries of tables
+nothing is known, and of sums of them that they fit is taken for granted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from argus.terms import IndexSet, Integer, Variable
+from argus.terms.integers import Applied, Atom, Entry, Opaque, Truncated, Truth
+from argus.verify.denotation import Denotation, Noticed
+
+__all__ = ["Overflow", "overflow"]
+
+_LOW, _HIGH = -(1 << 31), (1 << 31) - 1
+_SIZES = (1 << 15, 1 << 17, 1 << 20, 1 << 30)
+"""Limits of sizes, small ones first; at the last one more tile fits 32 bits, too."""
+_SIZE = _SIZES[-1]
+_SCALAR = 1 << 29
+"""Whole scalar arguments are no larger."""
+
+_Bounds = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Overflow:
+    """Arithmetic of which a result does not fit; ``sample`` says where, if known."""
+
+    noticed: Noticed
+    number: Integer
+    sample: Mapping[Variable, int] | None
+
+
+def overflow(found: Denotation) -> Overflow | None:
+    """The first arithmetic of a program that may not fit 32 bits."""
+    for noticed in found.noticed:
+        if noticed.kind != "whole" or noticed.dtype.bits != 32:
+            continue
+        for where, x in noticed.value.cases:
+            if not isinstance(x, Integer):
+                continue
+            bounds = _of_integer(x)
+            if bounds is None or (bounds[0] >= _LOW and bounds[1] <= _HIGH):
+                continue
+            for size in _SIZES:
+                outside = noticed.where & where & _outside(found, noticed, x, size)
+                if not found.world.is_empty(outside):
+                    return Overflow(noticed, x, found.world.sample(outside))
+    return None
+
+
+def _outside(found: Denotation, noticed: Noticed, x: Integer, size: int) -> IndexSet:
+    """Where a number does not fit, of sizes that are not too large."""
+    world = found.world
+    outside = world.compare(x, "<", _LOW) | world.compare(x, ">", _HIGH)
+    free = x.variables() | noticed.where.variables()
+    for variable in sorted(free, key=lambda v: v.key):
+        value = Integer.atom(variable)
+        if variable.upper is None and variable.lower is not None:
+            outside = outside & world.compare(value, "<=", size)
+        elif variable.upper is None:
+            most = min(size, _SCALAR)
+            outside = outside & world.compare(value, "<=", most)
+            outside = outside & world.compare(value, ">=", -most)
+    return outside
+
+
+def _of_integer(x: Integer) -> _Bounds | None:
+    """Bounds of an integer for sizes below a limit; None where data take part."""
+    low = high = 0
+    for monomial, coefficient in x.terms.items():
+        ends = (1, 1)
+        for atom in monomial:
+            of_atom = _of_atom(atom)
+            if of_atom is None:
+                return None
+            products = [a * b for a in ends for b in of_atom]
+            ends = min(products), max(products)
+        both = sorted(coefficient * end for end in ends)
+        low, high = low + both[0], high + both[1]
+    return low, high
+
+
+def _of_atom(atom: Atom) -> _Bounds | None:
+    match atom:
+        case Variable(lower=Integer() as lower, upper=upper):
+            first = _of_integer(lower)
+            last = (0, _SIZE + 1) if upper is None else _of_integer(upper)
+            if first is None or last is None:
+                return None
+            return first[0], max(last[1] - 1, first[0])
+        case Variable():
+            return -_SCALAR, _SCALAR
+        case Opaque():
+            return _of_opaque(atom)
+        case Entry() | Truth() | Truncated() | Applied():
+            return None  # data, or a function of which nothing is known
+        case _:
+            raise TypeError(f"an atom that is not known here: {atom}")
+
+
+def _of_opaque(atom: Opaque) -> _Bounds | None:
+    left, right = (_of_integer(a) for a in atom.args)
+    if left is None or right is None:
+        return None
+    match atom.op:
+        case "min":
+            return min(left[0], right[0]), min(left[1], right[1])
+        case "max":
+            return max(left[0], right[0]), max(left[1], right[1])
+        case "div" | "mod":
+            most = max(abs(left[0]), abs(left[1]))
+            if atom.op == "mod":
+                most = max(abs(right[0]), abs(right[1]))
+            elif right[0] >= 1:
+                return min(left[0] // right[0], 0), max(left[1] // right[0], 0)
+            return -most, most
