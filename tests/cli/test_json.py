@@ -219,6 +219,7 @@ EVERY = {
 }
 ELSEWHERE = {
     "mcp": "tests/mcp",
+    "plan": "tests/programs",
     "policy": "tests/agent/session",
     "report": "tests/report",
     "session": "tests/agent/session",

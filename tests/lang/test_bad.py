@@ -98,7 +98,7 @@ def test_there_are_files() -> None:
     assert len(FILES) >= 150
 
 
-READERS = {"verify", "model", "evaluation"}
+READERS = {"verify", "model", "equivalence", "evaluation"}
 """Parts that judge or replay a placed program: their examples are the kernels that they
 refute, in tests of their own (AG03xx, most of AG04xx, AG0511 to AG0513)."""
 AT_LAUNCH = {"AG0390", "AG0506", "AG0509"}

@@ -252,7 +252,7 @@ class TestCalling:
         monkeypatch.setattr(calls, "_target_of_device", lambda tensor: "sm_90a")
         # numpy has no bf16.
         described = TensorArg(64, "bf16", (64, 64), (64, 1), ("cuda", 0))
-        monkeypatch.setattr(calls, "_describe", lambda name, value: described)
+        monkeypatch.setattr(calls, "described", lambda name, value: described)
         rows = [np.zeros((64, 64), np.float16) for _ in range(3)]
         for call in (kernel, kernel.unchecked):
             with pytest.raises(AttributeError, match="spec"):
@@ -273,8 +273,7 @@ if sys.argv[1] == "cold":
     assert str(compiler.prove(request).report.verdict) == "proved"
     assert "argus.verify.tags" in sys.modules
 else:
-    key = compiler._key(request, compiler._sources(request))
-    assert compiler._known_right(key)
+    assert compiler._known_right(requests.key_of(request))
     assert "argus.verify" not in sys.modules
 assert "z3" not in sys.modules
 """

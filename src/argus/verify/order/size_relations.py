@@ -161,11 +161,11 @@ def _apart(
 
     What both have at one size is what they have to have at all.
     """
-    first, *others = (_trip_count(d) for d in loops)
+    counts = [_trip_count(d) for d in loops]
     named = {s.name for d in loops for s in symbols(d.value) if s.kind == "dim"}
-    for other in others:
-        less = binary("-", other, first)
-        used: list[Expr] = [*facts, *(binary(">=", n, 1) for n in (first, other))]
+    for other in counts[1:]:
+        less = binary("-", other, counts[0])
+        used: list[Expr] = [*facts, *(binary(">=", n, 1) for n in (counts[0], other))]
         some = prove(binary("<", less, less), used, timeout_ms=_LEAST_MS)
         if some.verdict is not Verdict.REFUTED:
             continue
