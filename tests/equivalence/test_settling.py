@@ -121,3 +121,32 @@ def test_nothing_is_settled_where_the_order_is_open():
 def test_a_report_keeps_what_was_settled():
     report = prove(request_of(ADDED), fresh=True).report
     assert report_of(report_json(report)) == report
+
+
+FORGOTTEN = """@ag.kernel
+def k(X: f32["N"], Y: f32["N"], Z: f32["N"]):
+    N = X.shape[0]
+    i = ag.block(ag.cdiv(N, 256))
+    x = ag.load(X[i * 256 :], (256,))
+    Y[i * 256 :] = x + 1.0
+    ag.store(Z[i * 256 :], x * 2.0)
+
+
+@ag.reference
+def ref(X):
+    return X + 1, X * 2
+"""
+"""Two outputs, of which a change forgets one."""
+
+
+def test_a_result_that_is_not_written_is_not_equal():
+    store = "    ag.store(Z[i * 256 :], x * 2.0)\n"
+    assert store in FORGOTTEN
+    whole, part = (
+        proved_all(kernel_of(text), {}, "sm_90a", fresh=True).report
+        for text in (FORGOTTEN, FORGOTTEN.replace(store, ""))
+    )
+    assert whole.verdict is Verdict.EQUAL
+    assert part.verdict is not Verdict.EQUAL
+    assert part.equality is not None
+    assert "2 results, and the kernel writes 1" in part.equality.reason

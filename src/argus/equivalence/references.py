@@ -114,14 +114,19 @@ def executed(text: str, name: str, file: str, numpy: object = np) -> Callable[..
 
 
 def by_output(result: Any, outputs: Sequence[str]) -> dict[str, Any]:
-    """What a reference returned, by output: a mapping, several in order, or one."""
-    match result:
-        case Mapping():
-            return {str(k): v for k, v in result.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-        case tuple() | list():
-            return dict(zip(outputs, result, strict=False))  # pyright: ignore[reportUnknownArgumentType]
-        case _:
-            return {outputs[0]: result}
+    """What a reference returned, by output: a mapping, several in order, or one.
+
+    Raises :class:`Unusable` where it returns more or fewer results than outputs.
+    """
+    if isinstance(result, Mapping):
+        return {str(k): v for k, v in result.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    several: Any = result if isinstance(result, tuple | list) else (result,)
+    if len(several) != len(outputs):
+        raise Unusable(
+            f"the reference returns {len(several)} results, and the kernel writes "
+            f"{len(outputs)} tensors"
+        )
+    return dict(zip(outputs, several, strict=True))
 
 
 def as_given(array: Any, dtype: DType) -> Any:

@@ -155,10 +155,20 @@ def called(
 
 
 def results_of(result: Any, outputs: tuple[str, ...]) -> dict[str, Any]:
-    """What a reference returned, by output: a mapping, several in order, or one."""
+    """What a reference returned, by output: a mapping, several in order, or one.
+
+    Raises Unknown where it returns more or fewer results than there are outputs: a
+    kernel that forgets one would else be right.
+    """
     if isinstance(result, Mapping):
         return {str(k): v for k, v in cast(Mapping[Any, Any], result).items()}
     result = unwrapped(result)
+    several: list[Any] = [result]
     if isinstance(result, tuple | list):
-        return dict(zip(outputs, cast(Any, result), strict=False))
-    return {outputs[0]: result}
+        several = list(cast(Any, result))
+    if len(several) != len(outputs):
+        raise Unknown(
+            f"the reference returns {len(several)} results, and the kernel writes "
+            f"{len(outputs)} tensors ({', '.join(outputs)})"
+        )
+    return dict(zip(outputs, several, strict=True))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from argus.diagnostics import fail
-from argus.equivalence.references import by_output
+from argus.equivalence.references import Unusable, by_output
 from argus.kernels.library import Case
 
 REFERENCE_FILE = "reference.py"
@@ -53,7 +53,10 @@ def called(
             f"the reference failed: {error}",
             notes=[type(error).__name__],
         ) from error
-    named = by_output(result, outputs)
+    try:
+        named = by_output(result, outputs)
+    except Unusable as why:
+        raise fail("AG1018", None, str(why)) from why
     found: dict[str, Any] = {}
     for name in outputs:
         if name not in named:
