@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -120,7 +120,9 @@ def by_output(result: Any, outputs: Sequence[str]) -> dict[str, Any]:
     """
     if isinstance(result, Mapping):
         return {str(k): v for k, v in result.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-    several: Any = result if isinstance(result, tuple | list) else (result,)
+    several: list[Any] = [result]
+    if isinstance(result, tuple | list):
+        several = list(cast(Any, result))
     if len(several) != len(outputs):
         raise Unusable(
             f"the reference returns {len(several)} results, and the kernel writes "
