@@ -237,13 +237,17 @@ def test_prelude_refuses_what_the_target_has_not() -> None:
         registry.cuda_prelude(names, "sm_80")
 
 
+NOT_ADDED = {"e4m3", "e5m2", "i8", "u8", "i16", "u16", "i64", "bool"}
+"""Types that global memory does not add to, in records."""
+
+
 def test_element_types() -> None:
     assert {e.depth * e.dtype.bytes for e in matrix.ELEMENTS} == {32}
     assert matrix.element_names() == "bf16, f16, e4m3, e5m2, f32, i8 or u8"
     assert matrix.element(DTYPES["i32"]) is None
     for dtype in DTYPES.values():
         form = memory.reduction(dtype)
-        assert (form is None) == (dtype.bits == 8 or dtype.name == "i64")
+        assert (form is None) == (dtype.name in NOT_ADDED)
         if form is not None:
             record = registry.lookup(form.function)
             assert record.cost.bytes == form.width * dtype.bytes

@@ -50,6 +50,12 @@ SIZES: dict[str, tuple[dict[str, int], dict[str, object]]] = {
         {"B": 1, "H": 2, "G": 1, "S": 130, "T": 200, "D": 64},
         {"causal": True},
     ),
+    "scaled_gemm": ({"M": 150, "N": 128, "K": 128}, {}),
+    "integer_gemm": ({"M": 150, "N": 144, "K": 80}, {}),
+    "integer_gemm_sm80": ({"M": 70, "N": 75, "K": 80}, {}),
+    "tf32_gemm": ({"M": 150, "N": 136, "K": 76}, {"bias": True}),
+    "tf32_gemm_sm80": ({"M": 70, "N": 75, "K": 77}, {}),
+    "gemm_to_f32": ({"M": 130, "N": 70, "K": 200}, {}),
     "grouped": ({"E": 3, "P": 150, "N": 136, "K": 72}, {"gather": True, "R": 90}),
 }
 

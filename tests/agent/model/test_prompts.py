@@ -14,7 +14,7 @@ NOT_IN_KERNELS = set(
     re.findall(
         r"\w+",
         "ElementType Inline InlineFunction Kernel Module load_kernels layouts inf "
-        "dtype any float half mma wgmma",
+        "dtype any eight float half mma wgmma",
     )
 ) | set(DTYPES)
 
