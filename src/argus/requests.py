@@ -7,7 +7,7 @@ placed_program(request)     with layouts, instructions, waits and fences
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from argus.diagnostics import fail
@@ -20,6 +20,7 @@ from argus.targets import DEFAULT_TARGET, TARGETS, Target
 __all__ = [
     "Request",
     "key_of",
+    "of_each_form",
     "placed_program",
     "request_of",
     "target_named",
@@ -52,6 +53,14 @@ def request_of(
     """The request for one of the specialisations of a kernel."""
     facts = facts_of(kernel.signature, chosen)
     return Request(kernel, chosen.form, statics, target, facts)
+
+
+def of_each_form(requests: Iterable[Request]) -> list[Request]:
+    """The first request of each combination of tensors and element types."""
+    found: dict[object, Request] = {}
+    for request in requests:
+        found.setdefault(tuple(sorted(request.dtypes.items(), key=str)), request)
+    return list(found.values())
 
 
 def target_named(name: str) -> Target:

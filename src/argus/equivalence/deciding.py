@@ -113,7 +113,7 @@ def decided_alike(
         world.require_divides(divisor, world.size(dim))
     try:
         _require_alike(program, given)
-        require_fitting(program, programs.placed)
+        require_fitting(programs)
         mine = denote(program, world)
         require_exact(mine)
         noted = len(world.obligations)

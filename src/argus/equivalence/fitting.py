@@ -13,15 +13,14 @@ from itertools import combinations
 from math import prod
 from typing import assert_never
 
-from argus.codegen import emit
 from argus.codegen.overflow import WHY
 from argus.diagnostics import Span
+from argus.equivalence.programs import Programs
 from argus.equivalence.sizes import (
     environment,
-    fixed_sizes,
     free_sizes,
-    mended,
     shapes_of,
+    with_others_small,
 )
 from argus.ir import ops as o
 from argus.ir.expr import Binary, Const, Expr, Select, Sym, holds, symbols
@@ -54,92 +53,88 @@ _PRODUCTS = ("mul", "fma", "power")
 
 @dataclass(frozen=True)
 class RefusedSize:
-    """A size ``dim`` that a launch refuses since ``cond`` does not hold there."""
+    """``sizes`` that a launch refuses since ``cond`` does not hold there."""
 
-    dim: str
     sizes: Mapping[str, int]
     cond: Expr
     span: Span
 
 
-def refused_size(program: Program, placed: Program) -> RefusedSize | None:
+def refused_size(programs: Programs) -> tuple[str, RefusedSize] | None:
     """The least size that a launch refuses, though all tensors are small; or None.
 
-    One dimension is large at a time, and the others are as small as they can be.
+    With the dimension that is large, one at a time: the others are as small as they can
+    be.
     """
-    guards = [r for r in emit(placed).spec.requirements if r.why == WHY]
-    for dim in free_sizes(program) if guards else ():
+    for dim in free_sizes(programs.tile) if programs.index_bounds else ():
         low, high = 0, 1
         found = None
         while high <= _LARGE and found is None:
             low, high = high, 2 * high
-            found = _refused(program, guards, dim, high)
+            found = _refused_and_small(programs, {dim: high})
         while found is not None and low + 1 < high:
             middle = (low + high) // 2
-            less = _refused(program, guards, dim, middle)
+            less = _refused_and_small(programs, {dim: middle})
             low, high = (low, middle) if less is not None else (middle, high)
             found = less or found
         if found is not None:
-            return found
+            return dim, found
     return None
 
 
-def _refused(
-    program: Program, guards: Sequence[LaunchRequirement], dim: str, size: int
+def _refused_and_small(
+    programs: Programs, large: Mapping[str, int]
 ) -> RefusedSize | None:
-    free = free_sizes(program)
-    least = {**fixed_sizes(program), **dict.fromkeys(free, 1), dim: size}
-    sizes = mended(program, least)
-    if sizes is None or sizes[dim] < size // 2:
-        return None  # the kernel's own requirements bound it
-    elements = (prod(shape) for shape in shapes_of(program, sizes).values())
-    if max(elements, default=0) > _ELEMENTS:
+    found = _refused(programs.tile, programs.index_bounds, large)
+    if found is None:
         return None
-    env = environment(program, sizes, {})
-    for guard in guards:
-        try:
-            if not holds(guard.cond, env):
-                return RefusedSize(dim, sizes, guard.cond, guard.span)
-        except KeyError:
-            continue  # it is about a scalar argument
-    return None
+    elements = (prod(s) for s in shapes_of(programs.tile, found.sizes).values())
+    return found if max(elements, default=0) <= _ELEMENTS else None
 
 
-def require_fitting(program: Program, placed: Program) -> None:
-    """Raises Unknown where whole numbers may not fit their types.
-
-    ``placed``: what the program was placed to.
-    """
+def require_fitting(programs: Programs) -> None:
+    """Raises Unknown where whole numbers may not fit their types."""
+    program, bounds = programs.tile, programs.index_bounds
     for op in table_products(program):
         reason = "a product with entries of a table may not fit 32 bits"
         raise Unknown(reason, op.span)
-    guards = [r for r in emit(placed).spec.requirements if r.why == WHY]
     lines = _flat_lines(program)
-    flat = [g for g in guards if g.span.line in lines]
+    flat = [b for b in bounds if b.span.line in lines]
     free = free_sizes(program)
     for dim in free:
-        _require(program, guards, {dim: _LARGE})
+        _require(program, bounds, {dim: _LARGE})
     for two in combinations(free, 2):
         _require(program, flat, dict.fromkeys(two, _TOGETHER))
 
 
 def _require(
-    program: Program, guards: Sequence[LaunchRequirement], large: Mapping[str, int]
+    program: Program, bounds: Sequence[LaunchRequirement], large: Mapping[str, int]
 ) -> None:
     """Raises Unknown where a launch refuses these sizes beside small ones."""
-    least = dict.fromkeys(free_sizes(program), 1)
-    sizes = mended(program, {**fixed_sizes(program), **least, **large})
+    found = _refused(program, bounds, large)
+    if found is not None:
+        said = " and ".join(f"{dim} = {found.sizes[dim]}" for dim in large)
+        raise Unknown(f"a launch refuses {said}, since {WHY}", found.span)
+
+
+def _refused(
+    program: Program, bounds: Sequence[LaunchRequirement], large: Mapping[str, int]
+) -> RefusedSize | None:
+    """What refuses sizes that are large, beside others as small as they can be.
+
+    None also where the kernel's own requirements keep them small.
+    """
+    sizes = with_others_small(program, large, 1)
     if sizes is None or any(sizes[dim] < n // 2 for dim, n in large.items()):
-        return  # the kernel's own requirements bound it
+        return None
     env = environment(program, sizes, {})
-    for guard in guards:
+    for bound in bounds:
         try:
-            fits = holds(guard.cond, env)
+            if not holds(bound.cond, env):
+                return RefusedSize(sizes, bound.cond, bound.span)
         except KeyError:
             continue  # it is about a scalar argument
-        if not fits:
-            said = " and ".join(f"{dim} = {sizes[dim]}" for dim in large)
-            raise Unknown(f"a launch refuses {said}, since {WHY}", guard.span)
+    return None
 
 
 def _flat_lines(program: Program) -> set[int]:

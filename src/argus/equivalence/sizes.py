@@ -13,7 +13,15 @@ from argus.ir.expr import Binary, Const, Expr, Sym, evaluate, holds, symbols
 from argus.ir.memory import GlobalTensor
 from argus.ir.program import Program, ScalarParam, stride_symbol
 
-__all__ = ["Sizes", "environment", "fixed_sizes", "free_sizes", "mended", "shapes_of"]
+__all__ = [
+    "Sizes",
+    "environment",
+    "fixed_sizes",
+    "free_sizes",
+    "mended",
+    "shapes_of",
+    "with_others_small",
+]
 
 Sizes = dict[str, int]
 _ROUNDS = 8
@@ -51,6 +59,18 @@ def mended(program: Program, sizes: Mapping[str, int]) -> Sizes | None:
                     _mend(part, made, free, env)
                     env = environment(program, made, {})
     return None
+
+
+def with_others_small(
+    program: Program, known: Mapping[str, int], small: int
+) -> Sizes | None:
+    """Admitted sizes near the known ones, beside which all others are near ``small``.
+
+    Names that are no size of the program are left out. None as of :func:`mended`.
+    """
+    others = dict.fromkeys(free_sizes(program), small)
+    given = {name: n for name, n in known.items() if name in others}
+    return mended(program, {**fixed_sizes(program), **others, **given})
 
 
 def environment(

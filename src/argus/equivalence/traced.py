@@ -100,7 +100,7 @@ def _compared(
     program = programs.tile
     world = LimitedWorld(seconds)
     try:
-        require_fitting(program, programs.placed)
+        require_fitting(programs)
         taken, trace = given()
         axioms: tuple[str, ...] = ()
         if taken is not None:

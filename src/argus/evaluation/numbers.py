@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -24,20 +24,19 @@ from argus.equivalence.fitting import (
     refused_size,
     require_exact,
 )
-from argus.equivalence.programs import programs_of
+from argus.equivalence.programs import KnownPrograms
 from argus.equivalence.sizes import (
     environment,
-    fixed_sizes,
     free_sizes,
-    mended,
     shapes_of,
+    with_others_small,
 )
 from argus.evaluation.equal.inputs import MODES, draw
 from argus.evaluation.equal.trying import Trial, found_by
 from argus.evaluation.tiles import NotExecutable, Stuck
 from argus.ir.program import Program
 from argus.lang.kernel import literal
-from argus.requests import Request
+from argus.requests import Request, of_each_form
 from argus.terms import Unknown
 from argus.verify.denotation import Denotation, denote
 from argus.verify.evidence import Counterexample, ThreadPlace
@@ -55,20 +54,20 @@ _BLOCKS = 96
 _SMALL = 3
 
 
-def with_numbers(requests: Sequence[Request], report: Report) -> Report:
+def with_numbers(
+    requests: Sequence[Request], report: Report, known: KnownPrograms
+) -> Report:
     """The report with what is unsafe about a kernel's numbers.
 
-    ``requests``: one for each different program. They differ in what numbers do not
-    depend on, but for element types and optional tensors: one of each is looked at.
+    ``requests``: one for each different program; ``known`` has what they become. They
+    differ in what numbers do not depend on, but for element types and optional tensors:
+    one of each is looked at.
     """
     begin = time.process_time()
-    by_form: dict[object, Request] = {}
-    for request in requests:
-        by_form.setdefault(tuple(sorted(request.dtypes.items(), key=str)), request)
     wrong: dict[tuple[str, str, int], Obligation] = {}
     risks: dict[tuple[str, str, int], Obligation] = {}
-    for request in by_form.values():
-        for found in _of_request(request):
+    for request in of_each_form(requests):
+        for found in _of_request(request, known):
             into = risks if found.advisory else wrong
             one = found.obligation
             into.setdefault((one.rule, one.claim, one.span.line), one)
@@ -81,18 +80,18 @@ def with_numbers(requests: Sequence[Request], report: Report) -> Report:
     )
 
 
+@dataclass(frozen=True)
 class _Said:
     """An obligation that is refuted, or one that only advises."""
 
-    def __init__(self, obligation: Obligation, advisory: bool) -> None:
-        self.obligation = obligation
-        self.advisory = advisory
+    obligation: Obligation
+    advisory: bool
 
 
-def _of_request(request: Request) -> list[_Said]:
+def _of_request(request: Request, made: KnownPrograms) -> list[_Said]:
     try:
-        programs = programs_of(request)
-        refused = refused_size(programs.tile, programs.placed)
+        programs = made.of(request)
+        refused = refused_size(programs)
         world = LimitedWorld(_SECONDS)
         denoted = denote(programs.tile, world)
         known = list(findings(programs.tile, denoted))
@@ -101,7 +100,7 @@ def _of_request(request: Request) -> list[_Said]:
         return []  # nothing is known of it, which the other analyses say
     said: list[_Said] = []
     if refused is not None:
-        said.append(_Said(_does_not_fit(refused), False))
+        said.append(_Said(_does_not_fit(*refused), False))
     if wraps is not None and wraps.sizes:
         said.append(_Said(_wraps(wraps), False))
     for finding in known:
@@ -131,9 +130,9 @@ def _wraps(found: Inexact) -> Obligation:
     )
 
 
-def _does_not_fit(found: RefusedSize) -> Obligation:
+def _does_not_fit(dim: str, found: RefusedSize) -> Obligation:
     """A size that a launch refuses, since a number of it does not fit."""
-    dim, size = found.dim, found.sizes[found.dim]
+    size = found.sizes[dim]
     return Obligation(
         FITS,
         "whole numbers fit 32 bits at sizes of which tensors are small",
@@ -177,9 +176,8 @@ def _shown(
     if found.rule not in _CONFIRMED or found.sample is None:
         return None
     names = {v.name: n for v, n in found.sample.items()}
+    whole = with_others_small(program, names, _SMALL)
     free = free_sizes(program)
-    sizes = {n: names.get(n, _SMALL) for n in free}
-    whole = mended(program, {**fixed_sizes(program), **sizes})
     if whole is None or any(whole[n] != names[n] for n in free if n in names):
         return None
     signature = request.kernel.signature

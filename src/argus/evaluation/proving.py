@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 from argus.compiler import Proof, prove, prove_placed, remember_proof
 from argus.diagnostics import ErrorList
+from argus.equivalence.programs import KnownPrograms
 from argus.equivalence.traced import decided_case
 from argus.evaluation.equal.proof import with_reference
 from argus.evaluation.exploring import (
@@ -146,8 +147,9 @@ def proved_all(
         for became in explored.programs.values()
         for box in least(became)
     ]
-    report = with_reference(requests, proof.report, space)
-    proof = replace(proof, report=with_numbers(requests, report))
+    programs = KnownPrograms()
+    report = with_reference(requests, proof.report, space, known=programs)
+    proof = replace(proof, report=with_numbers(requests, report, programs))
     remember_proof(Request(kernel, {}, statics, target), proof, *key_of_all(space))
     return proof
 

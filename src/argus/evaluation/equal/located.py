@@ -16,13 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from argus.equivalence.references import Unusable
-from argus.equivalence.sizes import (
-    environment,
-    fixed_sizes,
-    free_sizes,
-    mended,
-    shapes_of,
-)
+from argus.equivalence.sizes import environment, shapes_of, with_others_small
 from argus.evaluation.drawing import DrawingMode, specials
 from argus.evaluation.equal.alike import kernel_reference
 from argus.evaluation.equal.inputs import MODES, draw
@@ -41,6 +35,8 @@ SECONDS = 1.0
 """CPU time after which no other inputs are tried."""
 _ELEMENTS = 1 << 24
 """Elements of all tensors, at most."""
+_SMALL = 3
+"""A size that does not matter."""
 _BLOCKS = 16
 """Blocks of each kernel, at most."""
 _MODES = (*MODES, DrawingMode("constants", every=True))
@@ -67,9 +63,7 @@ def located(
     else have their defaults.
     """
     until = time.process_time() + seconds
-    least = dict.fromkeys(free_sizes(program), 3)
-    known = {n: v for n, v in sizes.items() if n in least}
-    whole = mended(program, {**fixed_sizes(program), **least, **known})
+    whole = with_others_small(program, sizes, _SMALL)
     passed = _scalars(request, program, scalars)
     if whole is None or passed is None:
         return None

@@ -17,7 +17,7 @@ from dataclasses import replace
 from math import prod
 
 from argus.diagnostics import ArgusError, Span
-from argus.equivalence.programs import Programs, programs_of
+from argus.equivalence.programs import KnownPrograms
 from argus.equivalence.references import Reference, load, reference_of
 from argus.equivalence.settling import SETTLED
 from argus.equivalence.traced import decided
@@ -28,7 +28,7 @@ from argus.ir.printer import print_program
 from argus.ir.program import Program
 from argus.ir.walk import walk
 from argus.lang.frontend.module import FunctionDecl
-from argus.requests import Request
+from argus.requests import Request, of_each_form
 from argus.specialisations import SpecialisationSpace, stride_divisors
 from argus.verify.evidence import Counterexample, ThreadPlace
 from argus.verify.verdict import Equality, Obligation, Report, Verdict
@@ -53,11 +53,12 @@ def with_reference(
     space: SpecialisationSpace,
     *,
     seconds: float = SECONDS,
+    known: KnownPrograms | None = None,
 ) -> Report:
     """The report with what is known of the kernel's reference, if it has one.
 
-    ``requests``: one for each different program. ``seconds`` of CPU time are spent on
-    looking for a witness.
+    ``requests``: one for each different program; ``known`` has what they become.
+    ``seconds`` of CPU time are spent on looking for a witness.
     """
     declared = reference_of(requests[0].kernel)
     if declared is None or any(_is_certain(o) for o in report.obligations):
@@ -67,8 +68,8 @@ def with_reference(
         reference = load(declared)
     except ArgusError as error:
         return _with(report, begin, _open(declared, error.diagnostics[0].message))
-    runs = _Runs(reference, space)
-    found = runs.searched(_different(requests), seconds)
+    runs = _Runs(reference, space, known or KnownPrograms())
+    found = runs.searched(of_each_form(requests)[:_FORMS], seconds)
     equality = None
     if found is None:
         equality, found = _compared(requests, declared, runs)
@@ -108,7 +109,7 @@ def _doubted(
             made.append(x)
             continue
         before = runs.count
-        for request in _different(requests):
+        for request in of_each_form(requests)[:_FORMS]:
             found = runs.at(request, sizes)
             if found is not None:
                 return report, found
@@ -175,28 +176,16 @@ def _distinct(requests: Sequence[Request], runs: _Runs) -> list[Request]:
     return list(found.values())
 
 
-def _different(requests: Sequence[Request]) -> list[Request]:
-    """One request for each combination of tensors and types."""
-    found: dict[object, Request] = {}
-    for request in requests:
-        found.setdefault(tuple(sorted(request.dtypes.items(), key=str)), request)
-    return list(found.values())[:_FORMS]
-
-
 class _Runs:
     """Runs against a reference; ``count``: those that found no difference."""
 
-    def __init__(self, reference: Reference, space: SpecialisationSpace) -> None:
+    def __init__(
+        self, reference: Reference, space: SpecialisationSpace, known: KnownPrograms
+    ) -> None:
         self.reference = reference
         self.space = space
+        self.programs = known.of
         self.count = 0
-        self._programs: dict[int, Programs] = {}
-
-    def programs(self, request: Request) -> Programs:
-        """What a request becomes, made once: requests live as long as this does."""
-        if id(request) not in self._programs:
-            self._programs[id(request)] = programs_of(request)
-        return self._programs[id(request)]
 
     def searched(
         self, requests: Sequence[Request], seconds: float, seed: int = 0

@@ -26,6 +26,7 @@ from argus.equivalence.sizes import (
     free_sizes,
     mended,
     shapes_of,
+    with_others_small,
 )
 from argus.evaluation.drawing import DrawingMode, specials
 from argus.evaluation.equal.inputs import MODES, draw
@@ -109,10 +110,7 @@ def tried_at(
     admit them. ``program``: what the request is typed as.
     """
     search = _Search(request, program, reference, seconds, seed)
-    free = free_sizes(program)
-    known = {n: v for n, v in sizes.items() if n in free}
-    least = dict.fromkeys(free, _SMALL)
-    whole = mended(program, {**fixed_sizes(program), **least, **known})
+    whole = with_others_small(program, sizes, _SMALL)
     search.made.why = search.not_taken()
     if whole is None:
         search.made.why = "the kernel admits no such sizes"
@@ -241,11 +239,8 @@ class _Search:
         """
         if not table_products(self.program):
             return
-        free = free_sizes(self.program)
-        least = dict.fromkeys(free, _SMALL)
-        for dim in free:
-            sizes = {**fixed_sizes(self.program), **least, dim: _LARGEST}
-            made = mended(self.program, sizes)
+        for dim in free_sizes(self.program):
+            made = with_others_small(self.program, {dim: _LARGEST}, _SMALL)
             if made is not None and made[dim] >= _LARGEST // 2:
                 self.one(made, MODES[0])
 
