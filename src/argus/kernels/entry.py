@@ -27,6 +27,11 @@ class Case:
     sizes: Mapping[str, int]
     options: Mapping[str, object] = field(default_factory=dict[str, object])
 
+    @property
+    def statics(self) -> dict[str, object]:
+        """Options that are static parameters: those in capitals."""
+        return {name: v for name, v in self.options.items() if name.isupper()}
+
 
 @dataclass(frozen=True)
 class Argument:

@@ -43,3 +43,10 @@ def _steps(t: Tensor) -> list[int]:
 def tma_rows(t: Tensor) -> bool:
     """Whether TMA can address the rows of a tensor: 16-byte steps and address."""
     return aligned_rows(t) * t.element_size() == _TMA_BYTES
+
+
+def on_hopper(t: Tensor) -> bool:
+    """Whether a tensor is on a device with TMA and `wgmma`."""
+    import torch
+
+    return torch.cuda.get_device_capability(t.device) == (9, 0)

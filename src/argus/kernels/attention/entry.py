@@ -54,7 +54,7 @@ def _choose(case: Case, target: str) -> KernelChoice:
     d = case.sizes["D"]
     causal = "causal" in case.options
     kernel, statics = attention_form(d, case.sizes["S"], causal=causal, tma_store=True)
-    small = {k: v for k, v in case.options.items() if k.isupper()}
+    small = case.statics
     return KernelChoice(kernel, {**statics, **small}, {"scale": d**-0.5})
 
 

@@ -1,9 +1,10 @@
 """GEMM: sizes, forms, reference. The kernels are in ``kernel.py``."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from argus.ir.dtypes import bf16, f32
+from argus.ir.dtypes import DType, bf16, f32
 from argus.isa.registry import has_family
 from argus.kernels.entry import Argument, Arrays, Case, KernelChoice, LibraryEntry, Work
 from argus.kernels.gemm.kernel import gemm_sm80, gemm_sm90, gemm_small, gemm_thin
@@ -15,18 +16,25 @@ REGISTERS = {1: 0, 2: 240, 3: 160}
 """Budget of a math thread by warpgroups; 0: what the launch gives each thread."""
 
 
-def _arguments(case: Case) -> tuple[Argument, ...]:
-    m, n, k = (case.sizes[d] for d in "MNK")
-    found = [
-        Argument("A", bf16, (m, k)),
-        Argument("B", bf16, (n, k)),
-        Argument("C", bf16, (m, n), "output"),
-    ]
-    if "bias" in case.options:
-        found.append(Argument("Bias", f32, (n,)))
-    if "residual" in case.options:
-        found.append(Argument("Residual", bf16, (m, n)))
-    return tuple(found)
+def product_arguments(
+    operand: DType, result: DType
+) -> Callable[[Case], tuple[Argument, ...]]:
+    """Arguments of cases: A and B of one type, C and what is added to it of another."""
+
+    def arguments(case: Case) -> tuple[Argument, ...]:
+        m, n, k = (case.sizes[d] for d in "MNK")
+        found = [
+            Argument("A", operand, (m, k)),
+            Argument("B", operand, (n, k)),
+            Argument("C", result, (m, n), "output"),
+        ]
+        if "bias" in case.options:
+            found.append(Argument("Bias", f32, (n,)))
+        if "residual" in case.options:
+            found.append(Argument("Residual", result, (m, n)))
+        return tuple(found)
+
+    return arguments
 
 
 def tile_statics(
@@ -102,7 +110,7 @@ def _choose(case: Case, target: str) -> KernelChoice:
         epilogue = bool({"bias", "residual", "relu"} & set(case.options))
         tile = best_tile(m, n, k)
         statics |= tile_statics(tile, tma_store=n % 8 == 0, epilogue=epilogue)
-        return KernelChoice(gemm_sm90, {**statics, **_small(case)})
+        return KernelChoice(gemm_sm90, {**statics, **case.statics})
     return _choose_ampere(case, target)
 
 
@@ -110,14 +118,11 @@ def _choose_ampere(case: Case, target: str) -> KernelChoice:
     statics = ampere_statics(vectors=case.sizes["K"] % 2 == 0)
     if "relu" in case.options:
         statics["ACTIVATION"] = relu
-    return KernelChoice(gemm_sm80, {**statics, **_small(case)})
+    return KernelChoice(gemm_sm80, {**statics, **case.statics})
 
 
-def _small(case: Case) -> dict[str, object]:
-    return {k: v for k, v in case.options.items() if k.isupper()}
-
-
-def _reference(xp: Any, arrays: Arrays, case: Case) -> Arrays:
+def product_reference(xp: Any, arrays: Arrays, case: Case) -> Arrays:
+    """C = relu(A B^T + Bias) + Residual, as far as a case has them."""
     out = arrays["A"] @ arrays["B"].T
     if "Bias" in arrays:
         out = out + arrays["Bias"]
@@ -140,7 +145,8 @@ def _baselines(arrays: Arrays, case: Case) -> dict[str, Any]:
     return {"cuBLAS": lambda: torch.matmul(a, b.T)}
 
 
-def _case(m: int, n: int, k: int, **options: object) -> Case:
+def product_case(m: int, n: int, k: int, **options: object) -> Case:
+    """A product of m x k and k x n; options in small letters are part of its name."""
     words = [w for w in options if w.islower()]
     return Case(
         "x".join(map(str, (m, n, k))) + "".join(f" {w}" for w in words),
@@ -150,7 +156,7 @@ def _case(m: int, n: int, k: int, **options: object) -> Case:
 
 
 LARGE = tuple(
-    _case(*s)
+    product_case(*s)
     for s in (
         (4096, 4096, 4096),
         (8192, 8192, 8192),
@@ -189,14 +195,16 @@ _SMALL = {"BM": 128, "BN": 64, "BK": 64, "STAGES": 2, "WARPGROUPS": 2, "REGISTER
 GEMM = LibraryEntry(
     name="gemm",
     title="matrix product, bf16, f32 accumulation, with epilogue",
-    arguments=_arguments,
+    arguments=product_arguments(bf16, bf16),
     choose=_choose,
-    reference=_reference,
+    reference=product_reference,
     work=_work,
     small=(
-        _case(256, 256, 128, **_SMALL),
-        _case(200, 136, 72, **_SMALL, bias=1, residual=1, relu=1),
-        _case(64, 96, 40, BM=64, BN=64, BK=64, STAGES=3, WARPGROUPS=1, REGISTERS=0),
+        product_case(256, 256, 128, **_SMALL),
+        product_case(200, 136, 72, **_SMALL, bias=1, residual=1, relu=1),
+        product_case(
+            64, 96, 40, BM=64, BN=64, BK=64, STAGES=3, WARPGROUPS=1, REGISTERS=0
+        ),
     ),
     odd=_ODD,
     large=LARGE,
@@ -212,11 +220,15 @@ GEMM_AMPERE = replace(
     title="matrix product with cp.async, one tile per block",
     choose=_choose_ampere,
     small=(
-        _case(128, 128, 128, BM=64, BN=64, BK=32),
-        _case(100, 75, 77, BM=64, BN=64, BK=32, bias=1, residual=1, relu=1),
-        _case(70, 90, 50, BM=64, BN=64, BK=32),
+        product_case(128, 128, 128, BM=64, BN=64, BK=32),
+        product_case(100, 75, 77, BM=64, BN=64, BK=32, bias=1, residual=1, relu=1),
+        product_case(70, 90, 50, BM=64, BN=64, BK=32),
     ),
-    large=(_case(4096, 4096, 4096), _case(8192, 8192, 8192), _case(4095, 4097, 4093)),
+    large=(
+        product_case(4096, 4096, 4096),
+        product_case(8192, 8192, 8192),
+        product_case(4095, 4097, 4093),
+    ),
     line="the same with `cp.async`, one tile per block",
     targets=("sm_80", "sm_90a"),
 )

@@ -11,7 +11,7 @@ from argus.kernels.gemm.entry import ampere_statics, form_of
 from argus.kernels.gemm.kernel import gemm_sm80
 from argus.kernels.gemm.plan import Operands, ProductPlan, best_plan, launches
 from argus.kernels.single.launch import single_product
-from argus.kernels.tensors import aligned_rows, row_step, tma_rows
+from argus.kernels.tensors import aligned_rows, on_hopper, row_step, tma_rows
 from argus.lang.kernel import Kernel
 from argus.lang.library import gelu, identity, relu, silu
 
@@ -60,16 +60,13 @@ def _choose(
     precision: str,
 ) -> tuple[Kernel, dict[str, object]] | LaunchSequence:
     """What the table says on Hopper; else copies of 4 bytes or fewer."""
-    import torch
-
     (m, k), n = a.shape, b.shape[0]
     function = ACTIVATIONS[activation]
     if _element(a) is f32:
         return single_product((a, b, out, bias, residual), function, precision)
     if precision != "f32":
         raise fail("AG0801", None, f"{precision!r} is a precision of float32 tensors")
-    hopper = torch.cuda.get_device_capability(a.device) == (9, 0)
-    if not hopper or not m * n * k:
+    if not on_hopper(a) or not m * n * k:
         vectors = all(aligned_rows(t) % 2 == 0 for t in (a, b))
         return gemm_sm80, {**ampere_statics(vectors=vectors), "ACTIVATION": function}
     plan = best_plan(m, n, k, (row_step(a), row_step(b)))

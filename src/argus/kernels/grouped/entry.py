@@ -78,7 +78,7 @@ def _fill(xp: Any, array: Any, values: list[int]) -> None:
 
 
 def _choose(case: Case, target: str) -> KernelChoice:
-    statics = {k: v for k, v in case.options.items() if k.isupper()}
+    statics = case.statics
     return KernelChoice(grouped_gemm, statics)
 
 

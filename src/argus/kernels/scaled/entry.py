@@ -7,8 +7,8 @@ from typing import Any
 from argus.ir.dtypes import bf16, e4m3, f32, i8, i32
 from argus.isa.registry import has_family
 from argus.kernels.entry import Argument, Arrays, Case, KernelChoice, LibraryEntry, Work
-from argus.kernels.gemm.entry import REGISTERS
-from argus.kernels.gemm.tiles import best_tile
+from argus.kernels.gemm.entry import REGISTERS, product_arguments, product_case
+from argus.kernels.gemm.tiles import best_tile, table
 from argus.kernels.scaled.kernel import scaled_sm80, scaled_sm90
 
 _APART = (
@@ -17,16 +17,16 @@ _APART = (
 )
 """Tiles that leave registers for a second accumulator, and what they do on an H200, in
 TFLOP/s, where each multiprocessor has one."""
-_MULTIPROCESSORS = 132
 
 
 def _apart(m: int, n: int) -> dict[str, int]:
     """The tile of the least time, as far as it is a matter of whole waves."""
+    room = table().multiprocessors
 
     def time(measured: tuple[dict[str, int], float]) -> float:
         tile, speed = measured
         blocks = ceil(m / tile["BM"]) * ceil(n / tile["BN"])
-        return ceil(blocks / _MULTIPROCESSORS) * tile["BM"] * tile["BN"] / speed
+        return ceil(blocks / room) * tile["BM"] * tile["BN"] / speed
 
     tile, _ = min(_APART, key=time)
     return {**tile, "CLUSTER": 2 if m > tile["BM"] else 1}
@@ -75,19 +75,6 @@ def _arguments(case: Case) -> tuple[Argument, ...]:
     return tuple(found)
 
 
-def _integer_arguments(case: Case) -> tuple[Argument, ...]:
-    m, n, k = (case.sizes[d] for d in "MNK")
-    return (
-        Argument("A", i8, (m, k)),
-        Argument("B", i8, (n, k)),
-        Argument("C", i32, (m, n), "output"),
-    )
-
-
-def _small(case: Case) -> dict[str, object]:
-    return {k: v for k, v in case.options.items() if k.isupper()}
-
-
 def _choose(case: Case, target: str) -> KernelChoice:
     m, n, k = (case.sizes[d] for d in "MNK")
     rows = "rows" in case.options
@@ -96,13 +83,13 @@ def _choose(case: Case, target: str) -> KernelChoice:
     apart = "apart" in case.options
     # 16 bytes of bf16; rows of i32 are longer, and as well without a detour.
     statics = hopper_statics(m, n, k, rows=rows, apart=apart, tma_store=n % 8 == 0)
-    return KernelChoice(scaled_sm90, {**statics, **_small(case)})
+    return KernelChoice(scaled_sm90, {**statics, **case.statics})
 
 
 def _choose_ampere(case: Case, target: str) -> KernelChoice:
     rows, vectors = "rows" in case.options, case.sizes["K"] % 4 == 0
     statics = ampere_statics(rows=rows, vectors=vectors)
-    return KernelChoice(scaled_sm80, {**statics, **_small(case)})
+    return KernelChoice(scaled_sm80, {**statics, **case.statics})
 
 
 def _reference(xp: Any, arrays: Arrays, case: Case) -> Arrays:
@@ -152,15 +139,6 @@ def _integer_baselines(arrays: Arrays, case: Case) -> dict[str, Any]:
     return {"cuBLAS": lambda: library._int_mm(a, b.T)}
 
 
-def _case(m: int, n: int, k: int, **options: object) -> Case:
-    words = [w for w in options if w.islower()]
-    return Case(
-        "x".join(map(str, (m, n, k))) + "".join(f" {w}" for w in words),
-        {"M": m, "N": n, "K": k},
-        options,
-    )
-
-
 _SIZES = (
     (4096, 4096, 4096),
     (8192, 8192, 8192),
@@ -188,14 +166,14 @@ SCALED = LibraryEntry(
     reference=_reference,
     work=_work(2),
     small=(
-        _case(256, 128, 128, **_SMALL),
-        _case(200, 144, 80, **_SMALL, rows=1, bias=1),
-        _case(128, 64, 160, **_SMALL, apart=1),
+        product_case(256, 128, 128, **_SMALL),
+        product_case(200, 144, 80, **_SMALL, rows=1, bias=1),
+        product_case(128, 64, 160, **_SMALL, apart=1),
     ),
     odd=_ODD,
     large=(
-        *(_case(*s) for s in _SIZES),
-        *(_case(*s, rows=1, apart=1) for s in _SIZES),
+        *(product_case(*s) for s in _SIZES),
+        *(product_case(*s, rows=1, apart=1) for s in _SIZES),
     ),
     baselines=_baselines,
     beside="cuBLAS",
@@ -208,11 +186,11 @@ INTEGER = replace(
     SCALED,
     name="integer_gemm",
     title="matrix product, i8, i32 sums",
-    arguments=_integer_arguments,
+    arguments=product_arguments(i8, i32),
     work=_work(4),
-    small=(_case(200, 144, 80, **_SMALL),),
+    small=(product_case(200, 144, 80, **_SMALL),),
     odd=tuple(Case(c.name, c.sizes) for c in _ODD if "apart" not in c.options),
-    large=tuple(_case(*s) for s in _SIZES),
+    large=tuple(product_case(*s) for s in _SIZES),
     baselines=_integer_baselines,
     line="matrix product, i8",
     epilogues=(),
@@ -224,8 +202,8 @@ INTEGER_AMPERE = replace(
     name="integer_gemm_sm80",
     title="matrix product, i8, i32 sums, with cp.async, one tile per block",
     choose=_choose_ampere,
-    small=(_case(100, 75, 80, BM=64, BN=64, BK=64),),
-    large=(_case(4096, 4096, 4096),),
+    small=(product_case(100, 75, 80, BM=64, BN=64, BK=64),),
+    large=(product_case(4096, 4096, 4096),),
     line="the same with `cp.async`, one tile per block",
     targets=("sm_80", "sm_90a"),
 )

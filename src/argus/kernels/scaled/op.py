@@ -8,7 +8,7 @@ from argus.diagnostics import fail
 from argus.dispatch import Dispatch
 from argus.kernels.scaled.entry import ampere_statics, hopper_statics
 from argus.kernels.scaled.kernel import scaled_sm80, scaled_sm90
-from argus.kernels.tensors import aligned_rows, tma_rows
+from argus.kernels.tensors import aligned_rows, on_hopper, tma_rows
 from argus.lang.kernel import Kernel
 
 if TYPE_CHECKING:
@@ -87,11 +87,8 @@ def _choose(
     apart: int,
 ) -> tuple[Kernel, dict[str, object]]:
     """TMA and wgmma where they can be used, else copies of 4 bytes or fewer."""
-    import torch
-
     (m, k), n = a.shape, b.shape[0]
-    hopper = torch.cuda.get_device_capability(a.device) == (9, 0)
-    if hopper and k > 0 and all(tma_rows(t) for t in (a, b)):
+    if on_hopper(a) and k > 0 and all(tma_rows(t) for t in (a, b)):
         store = tma_rows(out) and n * out.element_size() % 16 == 0
         return scaled_sm90, hopper_statics(
             m, n, k, rows=bool(rows), apart=bool(apart), tma_store=store

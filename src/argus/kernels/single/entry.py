@@ -5,8 +5,13 @@ from typing import Any
 
 from argus.ir.dtypes import DType, bf16, f32
 from argus.isa.registry import has_family
-from argus.kernels.entry import Argument, Arrays, Case, KernelChoice, LibraryEntry, Work
-from argus.kernels.gemm.entry import REGISTERS
+from argus.kernels.entry import Arrays, Case, KernelChoice, LibraryEntry, Work
+from argus.kernels.gemm.entry import (
+    REGISTERS,
+    product_arguments,
+    product_case,
+    product_reference,
+)
 from argus.kernels.single.kernel import single_sm80, single_sm90
 
 _TILE = {"BM": 128, "BN": 128, "STAGES": 6, "WARPGROUPS": 2}
@@ -33,33 +38,12 @@ def ampere_statics(operand: DType, *, vectors: bool) -> dict[str, object]:
     return {"BK": _ROW_BYTES // operand.bytes, **({} if vectors else small)}
 
 
-def _arguments(operand: DType) -> Any:
-    def arguments(case: Case) -> tuple[Argument, ...]:
-        m, n, k = (case.sizes[d] for d in "MNK")
-        found = [
-            Argument("A", operand, (m, k)),
-            Argument("B", operand, (n, k)),
-            Argument("C", f32, (m, n), "output"),
-        ]
-        if "bias" in case.options:
-            found.append(Argument("Bias", f32, (n,)))
-        if "residual" in case.options:
-            found.append(Argument("Residual", f32, (m, n)))
-        return tuple(found)
-
-    return arguments
-
-
-def _small(case: Case) -> dict[str, object]:
-    return {k: v for k, v in case.options.items() if k.isupper()}
-
-
 def _choose(operand: DType) -> Any:
     def choose(case: Case, target: str) -> KernelChoice:
         m, n, k = (case.sizes[d] for d in "MNK")
         if has_family("wgmma", target) and k * operand.bytes % 16 == 0:
             statics = hopper_statics(m, n, operand)
-            return KernelChoice(single_sm90, {**statics, **_small(case)})
+            return KernelChoice(single_sm90, {**statics, **case.statics})
         return _choose_ampere(operand)(case, target)
 
     return choose
@@ -69,18 +53,9 @@ def _choose_ampere(operand: DType) -> Any:
     def choose(case: Case, target: str) -> KernelChoice:
         vectors = case.sizes["K"] * operand.bytes % 4 == 0
         statics = ampere_statics(operand, vectors=vectors)
-        return KernelChoice(single_sm80, {**statics, **_small(case)})
+        return KernelChoice(single_sm80, {**statics, **case.statics})
 
     return choose
-
-
-def _reference(xp: Any, arrays: Arrays, case: Case) -> Arrays:
-    out = arrays["A"] @ arrays["B"].T
-    if "Bias" in arrays:
-        out = out + arrays["Bias"]
-    if "Residual" in arrays:
-        out = out + arrays["Residual"]
-    return {"C": out}
 
 
 def _work(size: int) -> Any:
@@ -114,26 +89,17 @@ def _rounding_baselines(arrays: Arrays, case: Case) -> dict[str, Any]:
     return {"cuBLAS": lambda: a @ b.T}
 
 
-def _case(m: int, n: int, k: int, **options: object) -> Case:
-    words = [w for w in options if w.islower()]
-    return Case(
-        "x".join(map(str, (m, n, k))) + "".join(f" {w}" for w in words),
-        {"M": m, "N": n, "K": k},
-        options,
-    )
-
-
 _SIZES = ((4096, 4096, 4096), (8192, 8192, 8192), (512, 8192, 8192))
 _SMALL = {"BM": 128, "BN": 64, "BK": 32, "STAGES": 2, "WARPGROUPS": 2, "REGISTERS": 240}
 
 TF32 = LibraryEntry(
     name="tf32_gemm",
     title="matrix product of f32 as tf32",
-    arguments=_arguments(f32),
+    arguments=product_arguments(f32, f32),
     choose=_choose(f32),
-    reference=_reference,
+    reference=product_reference,
     work=_work(4),
-    small=(_case(200, 136, 76, **_SMALL, bias=1, residual=1),),
+    small=(product_case(200, 136, 76, **_SMALL, bias=1, residual=1),),
     odd=tuple(
         Case(name, {"M": m, "N": n, "K": k})
         for name, m, n, k in (
@@ -144,7 +110,7 @@ TF32 = LibraryEntry(
             ("odd N", 257, 1001, 512),
         )
     ),
-    large=tuple(_case(*s) for s in _SIZES),
+    large=tuple(product_case(*s) for s in _SIZES),
     baselines=_baselines,
     beside="cuBLAS",
     line="matrix product, tf32",
@@ -156,8 +122,8 @@ TF32_AMPERE = replace(
     name="tf32_gemm_sm80",
     title="matrix product of f32 as tf32, with cp.async, one tile per block",
     choose=_choose_ampere(f32),
-    small=(_case(100, 75, 77, BM=64, BN=64, BK=32),),
-    large=(_case(4096, 4096, 4096),),
+    small=(product_case(100, 75, 77, BM=64, BN=64, BK=32),),
+    large=(product_case(4096, 4096, 4096),),
     line="the same with `cp.async`, one tile per block",
     targets=("sm_80", "sm_90a"),
 )
@@ -166,10 +132,10 @@ WIDE = replace(
     TF32,
     name="gemm_to_f32",
     title="matrix product, bf16, each step of K added up in f32",
-    arguments=_arguments(bf16),
+    arguments=product_arguments(bf16, f32),
     choose=_choose(bf16),
     work=_work(2),
-    small=(_case(130, 70, 200, **_SMALL),),
+    small=(product_case(130, 70, 200, **_SMALL),),
     baselines=_rounding_baselines,
     line="matrix product, bf16, f32 out",
     tolerance=1e-5,

@@ -9,7 +9,7 @@ from argus.dispatch import Buffer, GivenTensor, LaunchSequence, LaunchStep, Tens
 from argus.ir.dtypes import DType, bf16, f32
 from argus.kernels.single.entry import ampere_statics, hopper_statics
 from argus.kernels.single.kernel import TERMS, single_sm80, single_sm90, split_parts
-from argus.kernels.tensors import tma_rows
+from argus.kernels.tensors import on_hopper, tma_rows
 from argus.lang.kernel import Kernel
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def single_product(
         known = ", ".join(PRECISIONS)
         raise fail("AG0801", None, f"no precision {precision!r}", help=f"try {known}")
     (m, k), n = a.shape, b.shape[0]
-    hopper = _hopper(a) and k > 0
+    hopper = on_hopper(a) and k > 0
     if precision == "tf32":
         tma = hopper and tma_rows(a) and tma_rows(b)
         kernel, statics = _form(m, n, f32, tma)
@@ -59,12 +59,6 @@ def single_product(
             LaunchStep(kernel, given, {**statics, "ACTIVATION": activation}),
         )
     )
-
-
-def _hopper(t: Tensor) -> bool:
-    import torch
-
-    return torch.cuda.get_device_capability(t.device) == (9, 0)
 
 
 def _form(
