@@ -6,11 +6,11 @@ from typing import assert_never
 
 from argus.agent.statics import Statics
 from argus.diagnostics import fail
-from argus.kernels.library import parts
+from argus.kernels.library import design_spaces
 from argus.kernels.space import DesignSpace
 from argus.runs.records import FileProblem, LibraryProblem, Problem
 
-_LIBRARY: tuple[DesignSpace, ...] = tuple(s for p in parts("space") for s in p.SPACES)
+_LIBRARY = design_spaces()
 _STATICS = Statics()
 
 SPACES: dict[str, DesignSpace] = {s.name: s for s in (*_LIBRARY, _STATICS)}

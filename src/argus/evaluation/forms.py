@@ -9,8 +9,7 @@ from collections.abc import Iterator
 
 from argus.evaluation.requests import contiguous_facts
 from argus.kernels.entry import Case, LibraryEntry
-from argus.kernels.library import parts
-from argus.kernels.space import DesignSpace
+from argus.kernels.library import design_spaces
 from argus.lang import library as inlines
 from argus.lang.kernel import Kernel, load_kernels
 from argus.requests import Request
@@ -33,7 +32,9 @@ def form_requests(
     problem = LibraryProblem(
         entry=entry.name, sizes=dict(case.sizes), options=_options(case), target=target
     )
-    for space in _spaces(entry):
+    for space in design_spaces():
+        if entry.name not in space.entries:
+            continue
         for form in space.forms.values():
             if form.file == _LIBRARY_FILE or not space.possible(form.name, problem):
                 continue
@@ -50,11 +51,6 @@ def form_requests(
                     contiguous_facts(kernel, shapes),
                 ),
             )
-
-
-def _spaces(entry: LibraryEntry) -> Iterator[DesignSpace]:
-    for part in parts("space"):
-        yield from (space for space in part.SPACES if entry.name in space.entries)
 
 
 def _options(case: Case) -> dict[str, Value]:

@@ -14,14 +14,20 @@ Whoever wants all parts of a kind asks :func:`parts`, so that a new family is a 
 and nothing else. Entries are data: importing them compiles nothing.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from importlib import import_module
 from importlib.util import find_spec
 from pkgutil import iter_modules
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 import argus.kernels
 from argus.kernels.entry import Argument, Case, KernelChoice, LibraryEntry, Work
+
+if TYPE_CHECKING:
+    from argus.kernels.space import DesignSpace
 
 __all__ = [
     "FAMILIES",
@@ -31,6 +37,7 @@ __all__ = [
     "KernelChoice",
     "LibraryEntry",
     "Work",
+    "design_spaces",
     "parts",
 ]
 
@@ -46,6 +53,11 @@ def parts(kind: str) -> Iterator[ModuleType]:
         name = f"argus.kernels.{family}.{kind}"
         if find_spec(name) is not None:
             yield import_module(name)
+
+
+def design_spaces() -> tuple[DesignSpace, ...]:
+    """Those of all families."""
+    return tuple(space for part in parts("space") for space in part.SPACES)
 
 
 LIBRARY: dict[str, LibraryEntry] = {

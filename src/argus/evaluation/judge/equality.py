@@ -20,8 +20,7 @@ from argus.evaluation.equal.located import located
 from argus.evaluation.equal.witness import Witness
 from argus.evaluation.judge.candidate import request_of
 from argus.evaluation.judge.subject import Subject, own_request
-from argus.kernels.library import parts
-from argus.kernels.space import DesignSpace
+from argus.kernels.library import design_spaces
 from argus.requests import Request
 from argus.runs.records import EqualityRecord, LibraryProblem
 
@@ -109,14 +108,10 @@ def _specification(subject: Subject) -> tuple[Request, str]:
     """The kernel that says what is right, and what it is called."""
     problem = subject.problem
     if isinstance(problem, LibraryProblem):
-        for space in _spaces():
+        for space in design_spaces():
             if problem.entry in space.entries:
                 naive = space.candidate(space.start(problem), problem)
                 request = request_of(naive, subject)
                 return request, f"`{naive.kernel}`, the naive kernel"
     name = f"`{subject.kernel.name}`, the problem's own kernel"
     return own_request(subject), name
-
-
-def _spaces() -> tuple[DesignSpace, ...]:
-    return tuple(space for part in parts("space") for space in part.SPACES)
