@@ -2,11 +2,11 @@
 
     PYTHONPATH=src python benchmarks/differential.py OUT [--only casts_,scalars]
 
-The cases of `tests/codegen/differential.py` and `scalar_cases.py`: each is proved and
-built by a process of its own, all cores at once, and launched in a child process with a
-time limit, so that a kernel that hangs or faults costs only its neighbours' turn.
-Prints a table of what differs, and leaves OUT/differential.json. Exits with 1 where
-anything does.
+The cases of `tests/codegen/operation_cases.py` and `scalar_cases.py`: each is proved
+and built by a process of its own, all cores at once, and launched in a child process
+with a time limit, so that a kernel that hangs or faults costs only its neighbours'
+turn. Prints a table of what differs, and leaves OUT/differential.json. Exits with 1
+where anything does.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "codegen"))
 
 import differential as d  # noqa: E402
+import operation_cases  # noqa: E402
 import scalar_cases  # noqa: E402
 
 from argus.calls import launch  # noqa: E402
@@ -69,7 +70,7 @@ def _case(name: str) -> d.Case:
 
 
 def _cases() -> Iterator[d.Case]:
-    yield from d.cases()
+    yield from operation_cases.cases()
     yield from scalar_cases.cases(SEEDS)
 
 

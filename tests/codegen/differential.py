@@ -1,17 +1,15 @@
-"""Kernels that go through all operations and element types, with inputs for them.
+"""Kernels with inputs, of which two ways of running them are compared.
 
 Each case is a kernel with several outputs, which packs many operations into one
-compilation. The inputs hold what is special in their type (NaN, infinities, signed
-zeros, subnormals, ends, ties of rounding) and ordinary numbers. `differ` compares what
-two ways of running it left: bit by bit, but for NaN, which is NaN, and for functions
-that are approximate by definition.
+compilation. `differ` compares what two ways of running it left: bit by bit, but for
+NaN, which is NaN, and for functions that are approximate by definition.
 
-The cases are made by `cases`; nothing here runs a kernel but the interpreter.
+Cases are made by `operation_cases.py` and `scalar_cases.py`; nothing here runs a kernel
+but the interpreter.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,18 +18,11 @@ import numpy as np
 from argus.interpret import run
 from argus.interpret.numbers import storage
 from argus.ir import codec
-from argus.ir.dtypes import DTYPES, DType
-from argus.ir.functions import FUNCTIONS
-from argus.ir.numerics import accumulated
+from argus.ir.dtypes import DTYPES
 from argus.ir.program import Program
-from argus.isa.matrix import ELEMENTS, MatrixElement
 from argus.lang.kernel import load_kernels
 from argus.requests import Request
 from argus.specialisations import divisor
-
-NAMES = tuple(DTYPES)
-FLOATS = tuple(d for d in NAMES if DTYPES[d].is_float)
-WHOLE = tuple(d for d in NAMES if DTYPES[d].kind == "int")
 
 Array = np.ndarray
 Bound = tuple[float, float]
@@ -78,10 +69,11 @@ class Case:
     def text(self) -> str:
         """The file."""
         given = [
-            f'{n}: ag.{_author(d)}["{dims}"]' for n, (d, dims, _) in self.inputs.items()
+            f'{n}: ag.{author_type(d)}["{dims}"]'
+            for n, (d, dims, _) in self.inputs.items()
         ]
         given += [
-            f'{n}: ag.{_author(x.dtype)}["{dims}"]'
+            f'{n}: ag.{author_type(x.dtype)}["{dims}"]'
             for n, (dims, x) in self.outputs.items()
         ]
         given += [f"{n}: ag.{d}" for n, (d, _) in self.scalars.items()]
@@ -164,12 +156,12 @@ class Case:
 def numbers(stored: Array, dtype: str) -> Array:
     """Stored elements as numbers."""
     values = codec.numbers(stored, DTYPES[dtype])
-    return values.astype(np.float32) if dtype in FLOATS else values
+    return values.astype(np.float32) if DTYPES[dtype].is_float else values
 
 
 def _unequal(left: Array, right: Array, output: Output) -> Array:
     a, b = numbers(left, output.dtype), numbers(right, output.dtype)
-    if output.dtype not in FLOATS:
+    if not DTYPES[output.dtype].is_float:
         return a != b
     both = np.isnan(a) & np.isnan(b)
     relative, absolute = output.bound
@@ -184,422 +176,5 @@ def _unequal(left: Array, right: Array, output: Output) -> Array:
     return ~(both | (a == b) | near)
 
 
-def _author(dtype: str) -> str:
+def author_type(dtype: str) -> str:
     return "boolean" if dtype == "bool" else dtype
-
-
-# ------------------------------------------------------------------------ values
-
-_SPECIAL = (
-    np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, -2.5, 1e-45,
-    1e-40, 1.1754944e-38, 3.4e38, -3.4e38, 65504.0, 65520.0, -70000.0, 127.0, 127.5,
-    128.0, -128.0, -128.9, -129.0, 255.0, 255.9, 256.0, 1000.0, 2.0**31, -(2.0**31),
-    2.0**31 - 128, 3e9, -3e9, 2.0**63, -(2.0**63), 1e19, -1e19, 0.1, 1 / 3, 6e-8,
-)  # fmt: skip
-
-
-def stored(values: Array, dtype: DType) -> Array:
-    """Numbers as elements of a type."""
-    with np.errstate(all="ignore"):
-        if dtype.is_float:
-            held = codec.rounded(values.astype(np.float32), dtype)
-            return held.reshape(np.shape(values))
-        return values.astype(storage(dtype))
-
-
-def special(dtype: str, count: int, seed: int) -> Array:
-    """Stored elements: what is special in a type, then ordinary numbers, mixed."""
-    rng = np.random.default_rng(seed)
-    kind = DTYPES[dtype]
-    if kind.is_float:
-        values = rng.normal(size=count) * 10.0 ** rng.integers(-3, 4, size=count)
-        chosen = np.array(_SPECIAL)
-    elif dtype == "bool":
-        return rng.random(count) < 0.5
-    else:
-        info = np.iinfo(storage(kind))
-        values = rng.integers(info.min, info.max, count, storage(kind), endpoint=True)
-        small = rng.integers(-9 if info.min else 0, 10, count)
-        values = np.where(rng.random(count) < 0.5, values, small)
-        ends = [info.min, info.max, info.min + 1, info.max - 1, 0, 1, 2, 127]
-        ends += [x for x in (2**24 + 1, 2**31 - 64, 2**62 + 1, 65520) if x <= info.max]
-        ends += [-1] if info.min else []
-        chosen = np.array(ends, storage(kind))
-    n = min(len(chosen), count)
-    values = np.concatenate([chosen[:n], values[: count - n]])
-    return stored(values[rng.permutation(count)], kind)
-
-
-def plain(dtype: str, shape: tuple[int, ...], seed: int) -> Array:
-    """Small whole numbers, whose sums are exact in any order."""
-    rng = np.random.default_rng(seed)
-    kind = DTYPES[dtype]
-    if dtype == "bool":
-        return rng.random(shape) < 0.5
-    values = rng.integers(0 if dtype[0] == "u" else -4, 5, shape)
-    if kind.kind == "int":
-        # Sums that leave 8 bits, and of i32 and i64 those that wrap.
-        values = values * {"i8": 31, "u8": 50, "i32": 2**28, "i64": 2**60}.get(
-            dtype, 8000
-        )
-    return stored(values.astype(np.float32 if kind.is_float else np.int64), kind)
-
-
-# ------------------------------------------------------------------------- cases
-
-
-def cases() -> Iterator[Case]:
-    """All cases, in a fixed order."""
-    for dtype in NAMES:
-        yield from _elementwise(dtype)
-        yield _casts(dtype)
-        yield _moves(dtype)
-        yield _selections(dtype)
-        yield _widths(dtype)
-        yield _fills(dtype)
-        if dtype != "bool":
-            for warps in (1, 4):
-                yield from _reductions(dtype, warps)
-        for rows, columns, warps in ((32, 32, 1), (64, 64, 4), (16, 64, 2)):
-            yield _transpose(dtype, rows, columns, warps)
-    yield _scalars()
-    for dtype in ("f32", "i32", "bf16", "f16"):
-        yield _atomics(dtype)
-    yield from map(_product, ELEMENTS)
-
-
-def _elementwise(dtype: str) -> Iterator[Case]:
-    kind, n = DTYPES[dtype], 256
-    inputs = {
-        name: (dtype, "N", special(dtype, n, seed)) for seed, name in enumerate("XYZ")
-    }
-    inputs["B"] = ("bool", "N", special("bool", n, 9))
-    loads = [f"{name.lower()} = ag.load({name}[0:], ({n},))" for name in inputs]
-    exact = Case(f"elementwise_{dtype}", list(loads), inputs)
-    for fn, function in FUNCTIONS.items():
-        if function.error is not None or fn == "where" or not _takes(kind, fn):
-            continue
-        operator = (
-            _OPERATORS.get(fn) or f"ag.{fn}({', '.join('xyz'[: function.arity])})"
-        )
-        out = "bool" if function.result == "bool" else dtype
-        exact.write(operator, "N", Output(out, (n,)))
-        if kind.kind == "int" and "x" in operator and " " in operator:
-            value = {"u8": 200, "i8": -7}.get(dtype, 1000)
-            values: tuple[object, ...] = (value,)
-            if fn in ("shl", "shr"):
-                values = (3, kind.bits - 1, kind.bits, "(y & 15)")
-            for value in values:
-                exact.write(operator.replace("y", str(value)), "N", Output(out, (n,)))
-    exact.write("ag.where(b, x, y)", "N", Output(dtype, (n,)))
-    if kind.is_float:
-        exact.write("ag.where(b, x, 0.1)", "N", Output(dtype, (n,)))
-        exact.write("ag.where(x < 0.1, 1.5, x)", "N", Output(dtype, (n,)))
-    yield exact
-    if not kind.is_float:
-        return
-    rounding = Case(f"functions_{dtype}", list(loads), dict(inputs))
-    rounding.body += [f"{v} = {v}.to(ag.f32)" for v in "xyz"]
-    for fn, function in FUNCTIONS.items():
-        error = function.error
-        if error is None:
-            continue
-        ranges = [(-1e30, 1e30)] * (function.arity - 1) + [(error.low, error.high)]
-        value = ", ".join(
-            f"ag.where(({v} >= {low}) & ({v} <= {high}), {v}, 1.0)"
-            for v, (low, high) in zip("xyz", ranges, strict=False)
-        )
-        bound = error.relative, error.absolute
-        result = f"ag.{fn}({value})"
-        if dtype != "f32":
-            result = f"{result}.to(ag.{dtype})"
-        rounding.write(result, "N", Output(dtype, (n,), bound))
-    yield rounding
-
-
-_OPERATORS = {
-    "add": "x + y", "sub": "x - y", "mul": "x * y", "div": "x / y",
-    "floordiv": "x // y", "mod": "x % y", "neg": "-x", "eq": "x == y", "ne": "x != y",
-    "lt": "x < y", "le": "x <= y", "gt": "x > y", "ge": "x >= y", "and": "x & y",
-    "or": "x | y", "xor": "x ^ y", "not": "~x", "shl": "x << y", "shr": "x >> y",
-}  # fmt: skip
-"""How authors write the functions that are not called by their names."""
-
-
-def _takes(dtype: DType, fn: str) -> bool:
-    if dtype.kind == "bool":
-        return fn in ("and", "or", "xor", "not", "eq", "ne")
-    if fn == "not":
-        return False
-    record = FUNCTIONS[fn]
-    if dtype.is_float:
-        return record.real
-    return record.integer and dtype.bits >= record.narrowest
-
-
-def _casts(dtype: str) -> Case:
-    n = 256
-    case = Case(
-        f"casts_{dtype}",
-        [f"x = ag.load(X[0:], ({n},))"],
-        {"X": (dtype, "N", special(dtype, n, 3))},
-    )
-    for target in NAMES:
-        if target != dtype:
-            case.write(f"x.to(ag.{_author(target)})", "N", Output(target, (n,)))
-    return case
-
-
-def _reductions(dtype: str, warps: int) -> Iterator[Case]:
-    """Both axes of a tile: within a thread, over lanes, and over warps."""
-    rows, columns = (16, 32) if warps == 1 else (32, 64)
-    shape = (rows, columns)
-    count = rows * columns
-    inputs = {
-        "X": (dtype, "M N", special(dtype, count, 5).reshape(shape)),
-        "E": (dtype, "M N", plain(dtype, shape, 6)),
-        "P": (dtype, "M N", _powers(dtype, shape)),
-    }
-    if DTYPES[dtype].is_float:
-        # Most lines without a NaN, so that other numbers count, too.
-        values = inputs["X"][2].copy()
-        values[np.isnan(numbers(values, dtype))] = stored(np.array(-0.0), DTYPES[dtype])
-        values[3, 5] = stored(np.array(np.nan), DTYPES[dtype])
-        values[:, 7] = stored(np.array(0.0), DTYPES[dtype])
-        values[5] = stored(np.array(-0.0), DTYPES[dtype])
-        inputs["X"] = (dtype, "M N", values)
-    loads = [f"{n.lower()} = ag.load({n}[0:, 0:], {shape})" for n in inputs]
-    for axis, left in (("N", "M"), ("M", "N")):
-        # Few operations to a kernel: it holds three tiles, and all registers.
-        name = f"reductions_{dtype}_{warps}_{axis.lower()}"
-        case = Case(name, list(loads), inputs, warps=warps)
-        size = (rows if left == "M" else columns,)
-        for fn, value in (
-            ("sum", "e"), ("prod", "p"), ("max", "x"), ("min", "x"), ("argmax", "x"),
-            ("argmin", "x"), ("argmax", "e"), ("min", "e"),
-        ):  # fmt: skip
-            out = accumulated(fn, DTYPES[dtype]).name
-            case.write(f'ag.{fn}({value}, "{axis}")', left, Output(out, size))
-        yield case
-    scans = Case(f"scans_{dtype}_{warps}", loads[1:2], {"E": inputs["E"]}, warps=warps)
-    out = accumulated("cumsum", DTYPES[dtype]).name
-    scans.write('ag.cumsum(e, "N")', "M N", Output(out, shape))
-    yield scans
-
-
-def _powers(dtype: str, shape: tuple[int, int]) -> Array:
-    """Few factors other than 1, all powers of two, so that products are exact."""
-    rng = np.random.default_rng(7)
-    factors = np.ones(shape)
-    for _ in range(shape[0]):
-        factors[tuple(rng.integers(0, n) for n in shape)] = 2 if dtype[0] == "u" else -2
-    return stored(factors, DTYPES[dtype])
-
-
-def _transpose(dtype: str, rows: int, columns: int, warps: int) -> Case:
-    """Through shared memory with the swizzle that placing chooses, and with others."""
-    shape = (rows, columns)
-    case = Case(
-        f"transpose_{dtype}_{rows}x{columns}",
-        [f"x = ag.load(X[0:, 0:], {shape})"],
-        {"X": (dtype, "M N", special(dtype, rows * columns, 8).reshape(shape))},
-        warps=warps,
-    )
-    turned = Output(dtype, (columns, rows))
-    case.write("x.T", "N M", turned)
-    for swizzle in (None, 0, 32, 128):
-        # A row must hold the swizzle's pattern.
-        if swizzle and columns * DTYPES[dtype].bytes % swizzle:
-            continue
-        name = f"s{swizzle}"
-        case.body += [
-            f"{name} = ag.shared(ag.{_author(dtype)}, {shape}, swizzle={swizzle})",
-            f"{name}.store(x)",
-        ]
-        case.write(f"{name}.T.load()", "N M", turned)
-        half = Output(dtype, (rows // 2, columns))
-        case.write(f'{name}[{rows // 2}:{rows}, :].load().rename("H N")', "H N", half)
-    return case
-
-
-def _moves(dtype: str) -> Case:
-    """Broadcasts, windows, masks, gathers and scatters."""
-    rows, columns = 16, 64
-    shape = (rows, columns)
-    order = np.random.default_rng(2).permutation(rows).astype(np.int32)
-    missing = order.copy()
-    missing[[1, 4]] = -1, rows
-    case = Case(
-        f"moves_{dtype}",
-        [
-            f"x = ag.load(X[0:, 0:], {shape})",
-            f"v = ag.load(V[0:], ({columns},))",
-            f"w = ag.load(W[0:], ({rows},))",
-            f"b = ag.load(B[0:, 0:], {shape})",
-            f"order = ag.load(I[0:], ({rows},))",
-            f"missing = ag.load(J[0:], ({rows},))",
-        ],
-        {
-            "X": (dtype, "M N", special(dtype, rows * columns, 11).reshape(shape)),
-            "V": (dtype, "N", special(dtype, columns, 12)),
-            "W": (dtype, "M", special(dtype, rows, 13)),
-            "B": ("bool", "M N", special("bool", rows * columns, 14).reshape(shape)),
-            "I": ("i32", "M", order),
-            "J": ("i32", "M", missing),
-        },
-    )
-    whole = Output(dtype, shape)
-    case.write("ag.where(b, x, ag.broadcast(v, x))", "M N", whole)
-    case.write("ag.where(b, ag.broadcast(w, x), x)", "M N", whole)
-    for first, last in ((32, 64), (4, 8), (60, 63), (0, 1)):
-        part = Output(dtype, (rows, last - first))
-        case.write(f'x[:, {first}:{last}].rename("M K{last}")', f"M K{last}", part)
-    steps = ((0, 2), (1, 2), (3, 4), (5, 16), (0, 3), (40, 7), (1, 63))
-    for number, (first, step) in enumerate(steps):
-        part = Output(dtype, (rows, len(range(first, columns, step))))
-        case.write(f'x[:, {first}::{step}].rename("M S{number}")', f"M S{number}", part)
-    case.write('x[1::5, 2:62:4].rename("P Q")', "P Q", Output(dtype, (3, 15)))
-    case.write('x[2:3, 1:].rename("J L")', "J L", Output(dtype, (1, columns - 1)))
-    case.write(f"ag.load(X[missing, 0:], {shape})", "M N", whole)
-    case.write("x", "M N", whole, at="order, 0:")
-    one = "True" if dtype == "bool" else "1"
-    case.write(f"ag.load(X[0:, 0:], {shape}, mask=b, fill={one})", "M N", whole)
-    case.write("x", "M N", whole)
-    case.body[-1] = f"ag.store(O{len(case.outputs) - 1}[0:, 0:], x, mask=b)"
-    return case
-
-
-def _selections(dtype: str) -> Case:
-    """Slices with steps, of tiles that are laid out for something else."""
-    shape = rows, columns = 64, 32
-    layouts = {
-        "a": f"blocked({shape}, 128, 8)",
-        "b": f"wgmma_accumulator({rows}, {columns})",
-        "c": f"mma_accumulator({rows}, {columns}, 2, 2)",
-    }
-    case = Case(
-        f"selections_{dtype}",
-        [
-            f"{name} = ag.load(X[0:, 0:], {shape}, layout=ag.layouts.{layout})"
-            for name, layout in layouts.items()
-        ],
-        {"X": (dtype, "M N", special(dtype, rows * columns, 16).reshape(shape))},
-        warps=4,
-    )
-    steps = ((1, 32, 2), (2, 6, 2), (16, 24, 1), (5, 32, 16), (0, 32, 24))
-    for name in layouts:
-        for first, last, step in steps:
-            dim = f"{name.upper()}{first}"
-            part = Output(dtype, (rows, len(range(first, last, step))))
-            text = f'{name}[:, {first}:{last}:{step}].rename("M {dim}")'
-            case.write(text, f"M {dim}", part)
-    return case
-
-
-def _widths(dtype: str) -> Case:
-    """Rows and tails of odd sizes: narrow accesses and conditions on each element."""
-    rows, columns = 7, 37
-    case = Case(
-        f"widths_{dtype}",
-        ["x = ag.load(X[0:, 0:], (8, 64))", "v = ag.load(V[0:], (64,))"],
-        {
-            "X": (dtype, "M N", special(dtype, rows * columns, 21).reshape(rows, -1)),
-            "V": (dtype, "N", special(dtype, columns, 22)),
-        },
-    )
-    case.write("x", "M N", Output(dtype, (rows, columns)))
-    case.write("v", "N", Output(dtype, (columns,)))
-    value = {"bool": "True", "u8": "200", "i8": "-3"}.get(dtype, "7")
-    case.body.append(f"y = ag.load(X[0:, 0:], (8, 64), fill={value})")
-    case.write('y.rename("K L")', "K L", Output(dtype, (8, 64)))
-    return case
-
-
-def _fills(dtype: str) -> Case:
-    """Wide accesses of rows that end: what is missing has the value of `fill`."""
-    rows, columns = 5, 48
-    values = special(dtype, rows * columns, 23).reshape(rows, columns)
-    case = Case(f"fills_{dtype}", [], {"X": (dtype, "M N", values)})
-    case.scalars = {"a": ("i32", 3), "r": ("f32", 0.1)}
-    fills = {"bool": ("True",), "u8": ("200", "a"), "u16": ("60000", "a")}.get(
-        dtype, ("-ag.inf", "r", "0.1", "a") if dtype in FLOATS else ("-3", "a")
-    )
-    for fill in fills:
-        value = f'ag.load(X[0:, 0:], (8, 64), fill={fill}).rename("K L")'
-        case.write(value, "K L", Output(dtype, (8, 64)))
-    return case
-
-
-def _scalars() -> Case:
-    """Scalars of every type: loaded, passed, computed, and put into tiles."""
-    case = Case("scalars", [], {})
-    case.scalars = {
-        "p": ("i32", -(2**31) + 5),
-        "q": ("i64", 2**40 + 3),
-        "r": ("f32", 0.1),
-        "big": ("f32", 3e38),
-    }
-    for name, dtype in zip("ABCDEFGHIJKL", NAMES, strict=True):
-        case.inputs[name] = (dtype, "N", special(dtype, 64, 31)[:64])
-        if dtype != "bool":
-            case.body.append(f"{name.lower()} = {name}[3]")
-
-    def put(value: str, dtype: str) -> None:
-        tile = f'ag.full((32,), {value}, ag.{_author(dtype)}, dims="K")'
-        case.write(tile, "K", Output(dtype, (32,)))
-
-    loaded = dict(zip((n.lower() for n in case.inputs), NAMES, strict=True))
-    for name, dtype in loaded.items():
-        if dtype != "bool":
-            put(name, "f32" if dtype in FLOATS else "i64")
-    wide = "ag.min(ag.max(q, p), 5)"
-    for value, dtype in (
-        ("p // 7", "i64"), ("p % 7", "i64"), ("p // -3", "i64"), ("q // 1000", "i64"),
-        ("q % -1000", "i64"), (wide, "i64"), ("q * 3 - p", "i64"),
-        ("r * 3.0 + 0.3", "f32"), ("(r + 1) * 1e-3", "f32"), ("r / 3", "f32"),
-        ("ag.min(r, 1) - ag.max(r, 0.2)", "f32"), ("ag.where(p < 0, 1, r)", "f32"),
-        ("ag.where(r < 0.1, 1.0, 2.0)", "f32"), ("big * big", "f32"),
-        ("big * 10.0 - big * 10.0", "f32"), ("16777217 + r", "f32"),
-        ("r < 0.1 or p > 0", "bool"), ("not (q == p)", "bool"), ("p / 7", "f32"),
-    ):  # fmt: skip
-        put(value, dtype)
-    return case
-
-
-def _atomics(dtype: str) -> Case:
-    rows, columns = 16, 64
-    values = plain(dtype, (rows, columns), 41)
-    places = np.array([0, 1, 2, 3] * 4, np.int32)
-    case = Case(
-        f"atomics_{dtype}",
-        [f"x = ag.load(X[0:, 0:], {(rows, columns)})", "rows = ag.load(I[0:], (16,))"],
-        {"X": (dtype, "M N", values), "I": ("i32", "M", places)},
-    )
-    case.write("x", "R N", Output(dtype, (rows, columns)))
-    case.body[-1] = "ag.atomic_add(O0[rows, 0:], x)"
-    return case
-
-
-def _product(of: MatrixElement) -> Case:
-    """Loaded (by ldmatrix), multiplied by mma.sync; whole numbers, so it is exact."""
-    dtype = of.dtype.name
-    m, n, k = 32, 32, 3 * of.depth
-    precision = f", precision={of.ptx!r}" if of.ignored else ""
-    case = Case(
-        f"product_{dtype}",
-        [
-            f"a = ag.load(A[0:, 0:], {(m, k)})",
-            f"b = ag.load(B[0:, 0:], {(k, n)})",
-            f"s = ag.shared(ag.{dtype}, {(m, k)})",
-            "s.store(a)",
-            f"c = ag.mma(s.load(), b{precision})",
-        ],
-        {
-            "A": (dtype, "M K", plain(dtype, (m, k), 51)),
-            "B": (dtype, "K N", plain(dtype, (k, n), 52)),
-        },
-        target=of.targets[0],
-    )
-    case.write("c", "M N", Output(of.accumulator.name, (m, n)))
-    case.write(f"c.to(ag.{dtype})", "M N", Output(dtype, (m, n)))
-    return case

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import differential
 import emulator
+import operation_cases
 import pytest
 
 from argus.codegen import emit
@@ -32,7 +33,7 @@ widths_bf16 widths_bool fills_i8 scalars atomics_bf16 product_
 
 
 def _chosen() -> list[differential.Case]:
-    found = list(differential.cases())
+    found = list(operation_cases.cases())
     if PARTS == ["all"]:
         return found
     starts = tuple(_ONE.split() if PARTS == ["one"] else PARTS)
@@ -53,7 +54,7 @@ def test_the_text_computes_what_the_interpreter_does(tmp_path: Path) -> None:
 
 
 def test_the_comparison_sees_a_difference() -> None:
-    case = next(c for c in differential.cases() if c.name == "casts_f32")
+    case = next(c for c in operation_cases.cases() if c.name == "casts_f32")
     before, after = case.arrays(), case.arrays()
     assert case.differ(before, after) == []
     for name in case.outputs:
