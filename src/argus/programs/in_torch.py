@@ -17,7 +17,7 @@ from argus.programs.tensor_program import (
     TorchPrimitive,
     ViewedValue,
 )
-from argus.programs.views import LinearView
+from argus.programs.views import BorderedView, LinearView
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -38,6 +38,8 @@ class ProgramBuffers:
         for view in operand.views:
             if isinstance(view, LinearView):
                 tensor = _seen(tensor, view)
+            elif isinstance(view, BorderedView):
+                tensor = _with_border(tensor, view)
             else:
                 tensor = tensor.reshape(view.shape)
         return tensor
@@ -58,6 +60,16 @@ def _seen(tensor: Tensor, view: LinearView) -> Tensor:
         index.append(at)
     found = tensor[tuple(index)] if index else tensor
     return found.expand(view.shape)
+
+
+def _with_border(tensor: Tensor, view: BorderedView) -> Tensor:
+    found = tensor.new_full(view.shape, view.fill)
+    inside = tuple(
+        slice(before, before + n)
+        for before, n in zip(view.before, tensor.shape, strict=True)
+    )
+    found[inside] = tensor
+    return found
 
 
 def in_torch(step: TorchStep, buffers: ProgramBuffers) -> None:
