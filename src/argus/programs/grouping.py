@@ -99,7 +99,7 @@ class _Grouping:
     def groups(self) -> list[KernelGroup]:
         for value in reversed(self.program.values):
             readers = self.readers.get(value, [])
-            if not readers and value not in self.needed:
+            if (not readers and value not in self.needed) or not value.size:
                 continue
             match value.made:
                 case GivenPrimitive() | TorchPrimitive():

@@ -214,6 +214,8 @@ class _Lowering:
             case MapPrimitive(function=function, operands=operands):
                 beside = operands[1:] if function == "where" else operands
                 parts = [self._part(p, at, beside) for p in operands]
+                if function == "cast" and parts[0].dtype == value.dtype:
+                    return parts[0]  # a copy
                 return self.pool.apply(function, parts, value.dtype)
             case FilledPrimitive(value=number):
                 return self.pool.number(number, value.dtype)
@@ -395,6 +397,8 @@ def _collapsed(group: LoweredGroup) -> LoweredGroup:
 
 def offsets_through(operand: ViewedValue) -> tuple[tuple[int, ...], int] | None:
     """Strides and start of an operand in elements of its value; None if it has none."""
+    if 0 in operand.shape:
+        return (0,) * len(operand.shape), 0
     if any(isinstance(v, BorderedView) for v in operand.views):
         return None
     space = LoopSpace()
