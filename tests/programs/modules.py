@@ -145,7 +145,7 @@ MODULES: dict[str, tuple[Callable[[], nn.Module], tuple[Any, ...], int]] = {
     ),
     "softmax": (lambda: Formula(_softmaxes), (_random(2, 7, 40),), 3),
     "norms": (Norms, (_random(2, 4, 3, 9),), 7),
-    "borders": (lambda: Formula(_borders), (_random(2, 3, 5, 6),), 5),
+    "borders": (lambda: Formula(_borders), (_random(2, 3, 5, 6),), 6),
     "pools with borders": (lambda: Formula(_bordered_pools), (_random(2, 4, 6, 7),), 5),
     "convolutions": (
         lambda: Formula(_convolved),
@@ -155,7 +155,7 @@ MODULES: dict[str, tuple[Callable[[], nn.Module], tuple[Any, ...], int]] = {
             _random(4, 2, 2, 3),
             _random(1, 4, 7),
         ),
-        8,
+        9,
     ),
     "pools": (lambda: Formula(_pools), (_random(2, 9, 11),), 2),
 }

@@ -285,11 +285,13 @@ class GraphCapture:
         """The operand as a value of its own, dense in the order of these strides."""
         shape = operand.shape
         dims = sorted(range(len(shape)), key=lambda d: (-told[d], d))
+        if dims == list(range(len(shape))):
+            copy = self.recorder.fresh_copy(operand)
+            self.owners[copy.value] = root
+            return copy
         copy = self.recorder.fresh_copy(operand.through(permuted(shape, dims)))
         self.owners[copy.value] = root
         back = [dims.index(d) for d in range(len(shape))]
-        if back == list(range(len(shape))):
-            return copy
         return copy.through(permuted(copy.shape, back))
 
 
