@@ -26,7 +26,7 @@ from argus.equivalence.fitting import require_exact, require_fitting
 from argus.equivalence.programs import Programs
 from argus.terms import Unknown
 from argus.verify.denotation import denote
-from argus.verify.named import Judgement, judged
+from argus.verify.named import NamedTerms, judged
 from argus.verify.refinement import gaps
 from argus.verify.verdict import Obligation, Report, Verdict
 
@@ -60,7 +60,7 @@ def questioned(
     return _doubted(report, found, asked)
 
 
-def _asked(programs: Programs) -> Judgement:
+def _asked(programs: Programs) -> NamedTerms:
     world = LimitedWorld(SECONDS)
     try:
         require_fitting(programs)
@@ -68,11 +68,11 @@ def _asked(programs: Programs) -> Judgement:
         require_exact(denotation)
         return judged(programs.tile, denotation)
     except Unknown as why:
-        return Judgement(why.reason)
+        return NamedTerms(why.reason)
     except RecursionError:
-        return Judgement("the terms are nested too deeply")
+        return NamedTerms("the terms are nested too deeply")
     except ArgusError as error:
-        return Judgement(error.diagnostics[0].message)
+        return NamedTerms(error.diagnostics[0].message)
 
 
 def _may_be_settled(obligation: Obligation) -> bool:
@@ -95,7 +95,7 @@ def _kept(report: Report, found: Sequence[Obligation], fault: str) -> Report:
     return replace(report, obligations=tuple(changed))
 
 
-def _doubted(report: Report, found: Sequence[Obligation], asked: Judgement) -> Report:
+def _doubted(report: Report, found: Sequence[Obligation], asked: NamedTerms) -> Report:
     """The report with what is refuted by names alone as unknown."""
     changed = [
         _unknown(o, asked) if o in found and _refuted(o) else o
@@ -104,7 +104,7 @@ def _doubted(report: Report, found: Sequence[Obligation], asked: Judgement) -> R
     return replace(report, obligations=tuple(changed))
 
 
-def _unknown(obligation: Obligation, asked: Judgement) -> Obligation:
+def _unknown(obligation: Obligation, asked: NamedTerms) -> Obligation:
     counter = obligation.counterexample
     said = obligation.claim if counter is None else counter.label
     known = asked.text or asked.reason

@@ -22,6 +22,6 @@ Everything else is neither.
     tiles.py          the sizes of tiles, and those that mean something
 """
 
-from argus.verify.named.judging import Judgement, judged
+from argus.verify.named.judging import NamedTerms, judged
 
-__all__ = ["Judgement", "judged"]
+__all__ = ["NamedTerms", "judged"]

@@ -41,15 +41,15 @@ from argus.verify.equality.mentioned import leaves
 from argus.verify.equality.stored import shape_of
 from argus.verify.named.steps import granularity, steps
 
-__all__ = ["Faults", "reads", "said"]
+__all__ = ["TileFaults", "reads", "said"]
 
 _LARGE = 1 << 12
 _TILES = 12
 Over = Sum | Generator
 
 
-class Faults:
-    """Faults of elements of one output.
+class TileFaults:
+    """TileFaults of elements of one output.
 
     ``at``: the coordinates of the element, and the dimensions that they are of;
     ``tiles``: sizes of tiles, of which no author speaks.
@@ -65,7 +65,7 @@ class Faults:
         self.world, self.tensors, self.at, self.tiles = world, tensors, at, tiles
 
     def of(self, where: IndexSet, term: Term) -> Iterator[str]:
-        """Faults of a term at the points of a set."""
+        """TileFaults of a term at the points of a set."""
         for inner in _terms(term):
             yield from self._counted(inner)
             yield from self._overlapping(inner)

@@ -22,16 +22,16 @@ from argus.verify.denotation import Denotation, Store
 from argus.verify.equality.coverage import positions, unwritten
 from argus.verify.equality.defined import unmet
 from argus.verify.equality.stored import StoredArray, digits, stored_arrays
-from argus.verify.named.faults import Faults, reads, said
+from argus.verify.named.faults import TileFaults, reads, said
 from argus.verify.named.sound import require_sound
 from argus.verify.named.steps import granularity, steps
 from argus.verify.named.tiles import tile_sizes
 
-__all__ = ["Judgement", "judged"]
+__all__ = ["NamedTerms", "judged"]
 
 
 @dataclass(frozen=True)
-class Judgement:
+class NamedTerms:
     """What terms say of a kernel without a reference.
 
     ``reason``: why it is not sound, "" if it is. ``faults``: what no meaning explains.
@@ -48,12 +48,12 @@ class Judgement:
         return not self.reason and not self.faults
 
 
-def judged(program: Program, denotation: Denotation) -> Judgement:
+def judged(program: Program, denotation: Denotation) -> NamedTerms:
     """What the terms of a tile program say. Nothing is raised: what is not known is."""
     try:
         arrays = stored_arrays(denotation)
     except Unknown as why:
-        return Judgement(why.reason)
+        return NamedTerms(why.reason)
     judging = _Judging(program, denotation)
     reason, faults, text = "", list[str](), ""
     for name, array in arrays.items():
@@ -64,7 +64,7 @@ def judged(program: Program, denotation: Denotation) -> Judgement:
         reason = unmet(
             denotation.world, denotation.stores, len(denotation.world.obligations)
         )
-    return Judgement(reason, tuple(dict.fromkeys(faults)), text)
+    return NamedTerms(reason, tuple(dict.fromkeys(faults)), text)
 
 
 class _Judging:
@@ -75,17 +75,17 @@ class _Judging:
             p.name: p for p in program.params if isinstance(p, GlobalTensor)
         }
 
-    def output(self, name: str, array: StoredArray) -> Judgement:
+    def output(self, name: str, array: StoredArray) -> NamedTerms:
         """What is said of one output."""
         tensor = self.tensors[name]
         try:
             wrong = next(self._races(array), "") or next(self._replicated(array), "")
             if wrong:
-                return Judgement("", (wrong,))
+                return NamedTerms("", (wrong,))
             at, inside = positions(self.world, tensor.dims, array.sizes)
             value = array.at(at)
         except (Unknown, RecursionError) as why:
-            return Judgement(_reason(why))
+            return NamedTerms(_reason(why))
         names = {
             v: dim
             for position, dim in zip(at, tensor.dims, strict=True)
@@ -100,13 +100,13 @@ class _Judging:
                 faults.append(fault)
             self._require_sound(array, names, at, inside, value)
         except (Unknown, RecursionError) as why:
-            return Judgement(_reason(why), tuple(faults), text)
-        return Judgement("", tuple(faults), text)
+            return NamedTerms(_reason(why), tuple(faults), text)
+        return NamedTerms("", tuple(faults), text)
 
     def _faults(
         self, names: dict[Variable, str], inside: IndexSet, value: Value
     ) -> Iterator[str]:
-        faults = Faults(self.world, self.tensors, names, self.tiles)
+        faults = TileFaults(self.world, self.tensors, names, self.tiles)
         for where, x in value.cases:
             if isinstance(x, Term):
                 yield from faults.of(where & inside, x)
