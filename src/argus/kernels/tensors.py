@@ -50,3 +50,10 @@ def on_hopper(t: Tensor) -> bool:
     import torch
 
     return torch.cuda.get_device_capability(t.device) == (9, 0)
+
+
+def multiprocessors(t: Tensor) -> int:
+    """How many the device of a tensor has."""
+    import torch
+
+    return torch.cuda.get_device_properties(t.device).multi_processor_count

@@ -24,6 +24,7 @@ from argus.ir import ops as o
 from argus.ir.expr import evaluate
 from argus.ir.program import GRID_SIZE, SM_COUNT, Program
 from argus.ir.walk import walk as walk_ops
+from argus.verify.order.block_classes import BlockClasses
 from argus.verify.order.block_exit import simple_tails
 from argus.verify.order.control_dependence import Control
 from argus.verify.order.events import has_events
@@ -82,6 +83,7 @@ class SizeExplorer:
         self.sizes = sizes or Sizes(program, control)
         self.seen: set[object] = set()
         """Courses that were walked."""
+        self.blocks = BlockClasses(program)
         self.taken: set[tuple[o.If, bool]] = set()
         """Branches that were taken."""
         stages = max((a.stages for a in program.shared), default=1)
@@ -322,9 +324,9 @@ class SizeExplorer:
         if grid < cluster:
             return
         env[GRID_SIZE.name] = grid
-        firsts = range(0, grid, cluster)
+        firsts = self.blocks.firsts(env, grid) if self.control.by_block else [0]
         for table in tables:
-            for first in firsts if self.control.by_block else firsts[:1]:
+            for first in firsts:
                 yield env, first, table
 
     def _course(
