@@ -10,8 +10,8 @@ import pytest
 from argus.evaluation.arrays import NumpyArrays
 from argus.ir.dtypes import bf16
 from argus.kernels.attention.plan import (
-    Heads,
-    Split,
+    HeadSizes,
+    KeySplit,
     best_split,
     launches,
     part_statics,
@@ -22,14 +22,14 @@ from kernels.launching import execute
 @pytest.mark.parametrize(
     ("heads", "groups", "split"),
     [
-        (Heads(1, 4, 1, 300, 64), 2, Split(3, 1)),
-        (Heads(1, 1, 70, 520, 32), 1, Split(2, 3)),
-        (Heads(2, 2, 3, 200, 80), 1, Split(2, 1)),
-        (Heads(1, 1, 2, 150, 160), 1, Split(3, 1)),
+        (HeadSizes(1, 4, 1, 300, 64), 2, KeySplit(3, 1)),
+        (HeadSizes(1, 1, 70, 520, 32), 1, KeySplit(2, 3)),
+        (HeadSizes(2, 2, 3, 200, 80), 1, KeySplit(2, 1)),
+        (HeadSizes(1, 1, 2, 150, 160), 1, KeySplit(3, 1)),
     ],
     ids=["one query", "two warpgroups", "d80", "d160"],
 )
-def test_parts_of_keys(heads: Heads, groups: int, split: Split) -> None:
+def test_parts_of_keys(heads: HeadSizes, groups: int, split: KeySplit) -> None:
     arrays = NumpyArrays(5)
     q = arrays.normal(bf16, (heads.b, heads.h, heads.s, heads.d))
     keys = (heads.b, groups, heads.t, heads.d)
@@ -49,15 +49,15 @@ def test_parts_of_keys(heads: Heads, groups: int, split: Split) -> None:
 @pytest.mark.parametrize(
     ("heads", "parts"),
     [
-        (Heads(1, 8, 4, 131072, 128), (16, 17)),
-        (Heads(1, 1, 1, 131072, 128), (100, 132)),
-        (Heads(64, 8, 4, 4096, 128), None),
-        (Heads(4, 32, 4096, 4096, 128), None),
-        (Heads(1, 1, 1, 128, 128), None),
+        (HeadSizes(1, 8, 4, 131072, 128), (16, 17)),
+        (HeadSizes(1, 1, 1, 131072, 128), (100, 132)),
+        (HeadSizes(64, 8, 4, 4096, 128), None),
+        (HeadSizes(4, 32, 4096, 4096, 128), None),
+        (HeadSizes(1, 1, 1, 128, 128), None),
     ],
 )
 def test_keys_are_cut_where_blocks_are_few(
-    heads: Heads, parts: tuple[int, int] | None
+    heads: HeadSizes, parts: tuple[int, int] | None
 ) -> None:
     split = best_split(heads, 132)
     assert (split is None) is (parts is None)
@@ -69,7 +69,7 @@ def test_keys_are_cut_where_blocks_are_few(
 @pytest.mark.parametrize("d", [64, 256])
 def test_no_part_is_empty(t: int, d: int) -> None:
     for s in (1, 65):
-        split = best_split(Heads(1, 2, s, t, d), 132)
+        split = best_split(HeadSizes(1, 2, s, t, d), 132)
         if split is not None:
             blocks = ceil(t / part_statics(d, s)["BT"])
             assert (split.parts - 1) * split.steps < blocks

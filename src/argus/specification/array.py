@@ -92,10 +92,7 @@ class SymbolicArray(NDArrayOperatorsMixin):
 
         Raises Unknown where it has no value that is derived.
         """
-        try:
-            return self.now()(tuple(indices))
-        except ZeroDivisionError as error:
-            raise Unknown(f"the reference divides by 0: {error}") from error
+        return self.now()(tuple(indices))
 
     def now(self) -> Read:
         """Its elements as they are now: what is assigned later does not change them."""

@@ -15,6 +15,7 @@ from math import gcd
 from typing import TYPE_CHECKING, Literal
 
 from argus.terms.integers import Integer, Monomial, Opaque
+from argus.terms.unknown import Unknown
 
 if TYPE_CHECKING:
     from argus.terms.world import World
@@ -24,7 +25,7 @@ def quotient(world: World, dividend: Integer, divisor: Integer) -> Integer:
     """``dividend // divisor``, rounded down."""
     number = divisor.constant
     if number == 0:
-        raise ZeroDivisionError(f"{dividend} // 0")
+        raise Unknown(f"a division by 0: {dividend} // 0")
     if number is not None and number < 0:
         return quotient(world, -dividend, Integer.of(-number))
     key = ("quotient", dividend, divisor)

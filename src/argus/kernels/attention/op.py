@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from argus.diagnostics import fail
 from argus.dispatch import Dispatch, LaunchSequence
 from argus.kernels.attention.entry import attention_form
-from argus.kernels.attention.plan import Heads, best_split, launches
+from argus.kernels.attention.plan import HeadSizes, best_split, launches
 from argus.kernels.tensors import multiprocessors, tma_rows
 from argus.lang.kernel import Kernel
 
@@ -53,7 +53,7 @@ def _choose(
     """
     b, h, rows, d = q.shape
     if not causal and out.numel() and k.numel():
-        heads = Heads(b, h, rows, k.shape[2], d)
+        heads = HeadSizes(b, h, rows, k.shape[2], d)
         if (split := best_split(heads, multiprocessors(q))) is not None:
             return launches(split, heads)
     return attention_form(d, rows, causal=causal, tma_store=tma_rows(out))

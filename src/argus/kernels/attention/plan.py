@@ -34,7 +34,7 @@ _FEW = 64
 
 
 @dataclass(frozen=True)
-class Split:
+class KeySplit:
     """Parts of the keys, each of ``steps`` blocks of keys; the last may have fewer."""
 
     parts: int
@@ -42,7 +42,7 @@ class Split:
 
 
 @dataclass(frozen=True)
-class Heads:
+class HeadSizes:
     """Sizes of a call: B, H, S, T, D as in `attention`."""
 
     b: int
@@ -60,20 +60,20 @@ def part_statics(d: int, rows: int) -> dict[str, int]:
     return statics
 
 
-def best_split(heads: Heads, multiprocessors: int) -> Split | None:
+def best_split(heads: HeadSizes, multiprocessors: int) -> KeySplit | None:
     """How to cut the keys; None: one launch is predicted to be as fast."""
     statics = part_statics(heads.d, heads.s)
     queries = 128 if heads.s > _FEW else _FEW
     tiles = heads.b * heads.h * ceil(heads.s / queries)
     steps = ceil(heads.t / statics["BT"])
 
-    def cost(split: Split) -> float:
+    def cost(split: KeySplit) -> float:
         waves = ceil(tiles * split.parts / multiprocessors)
         return waves * (split.steps + _BLOCK) + _MERGE + _READ * split.parts
 
     whole = ceil(tiles / multiprocessors) * (steps + _BLOCK)
     lengths = {ceil(steps / parts) for parts in range(2, min(_MOST_PARTS, steps) + 1)}
-    splits = [Split(ceil(steps / n), n) for n in sorted(lengths) if n < steps]
+    splits = [KeySplit(ceil(steps / n), n) for n in sorted(lengths) if n < steps]
     best = min(splits, key=cost, default=None)
     return best if best is not None and cost(best) < whole else None
 
@@ -82,7 +82,7 @@ _Q, _K, _V, _O = (GivenTensor(i) for i in range(4))
 _SCALE = GivenScalar(4)
 
 
-def launches(split: Split, heads: Heads) -> LaunchSequence:
+def launches(split: KeySplit, heads: HeadSizes) -> LaunchSequence:
     """The launches on (Q, K, V, O, scale)."""
     rows = (split.parts, heads.b, heads.h, heads.s)
     outputs, logarithms = Buffer("f32", (*rows, heads.d)), Buffer("f32", rows)

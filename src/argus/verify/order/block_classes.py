@@ -13,7 +13,7 @@ from typing import Any, assert_never, cast
 import numpy as np
 
 from argus.ir import ops as o
-from argus.ir.expr import Binary, Expr, Select, Sym, evaluate, symbols
+from argus.ir.expr import Binary, Const, Expr, Select, Sym, evaluate, symbols
 from argus.ir.program import BLOCK_INDEX, CLUSTER_RANK, Program
 from argus.verify.order.events import has_events
 
@@ -120,8 +120,10 @@ class BlockClasses:
                     roots += self.others.get(e.name, ())
                     if e.name in self.lets:
                         roots.append(self.lets[e.name])
-                case _:
+                case Const():
                     pass
+                case _:
+                    raise TypeError(f"not a scalar expression: {e!r}")
 
     def _plain(self, e: Expr) -> bool:
         """Whether nothing that loops, branches or tables make is in an expression."""
