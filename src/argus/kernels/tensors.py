@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import gcd
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -56,4 +56,5 @@ def multiprocessors(t: Tensor) -> int:
     """How many the device of a tensor has."""
     import torch
 
-    return torch.cuda.get_device_properties(t.device).multi_processor_count
+    found: Any = torch.cuda.get_device_properties(t.device)  # pyright: ignore[reportUnknownMemberType]
+    return found.multi_processor_count
