@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import gcd
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -56,5 +56,5 @@ def multiprocessors(t: Tensor) -> int:
     """How many the device of a tensor has."""
     import torch
 
-    found: Any = torch.cuda.get_device_properties(t.device)  # pyright: ignore[reportUnknownMemberType]
-    return found.multi_processor_count
+    found = cast("Any", torch.cuda).get_device_properties(t.device)
+    return int(found.multi_processor_count)
