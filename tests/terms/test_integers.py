@@ -1,11 +1,9 @@
 """Integers have one form, and it is the integer."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from argus.terms import Integer, World
-from argus.terms.unknown import Unknown
 
 numbers = st.integers(-20, 20)
 
@@ -101,12 +99,3 @@ def test_equal_quotients_are_equal_atoms() -> None:
     assert world.quotient(k - 1, 64) == world.quotient(k + 63, 64) - 1
     assert world.quotient(world.quotient(k, 4) + 3, 8) == world.quotient(k + 12, 32)
     assert world.quotient(6 * k + 4, 8) == world.quotient(3 * k + 2, 4)
-
-
-def test_a_division_by_zero_is_unknown() -> None:
-    """That of a first iteration, in which the divisor is 0."""
-    world = World()
-    n = world.variable("n", 0, 9)
-    found = world.remainder(world.size("K"), n)
-    with pytest.raises(Unknown, match="division by 0"):
-        world.substitute(found, {n.atoms()[0]: Integer.of(0)})

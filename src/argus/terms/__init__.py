@@ -17,6 +17,7 @@ obligations that the world lists. What has no term raises `Unknown`.
     binding.py                      terms over sets of points; bound variables
     fuse.py, restrict.py            terms that differ in sets only; where a set holds
     unrolled.py                     sums over a few numbers, written out
+    fractions.py, linear.py         what divides sums; what is linear in a leaf
     value.py, cast.py, apply.py,
     choosing.py, reduce.py          values by cases, and functions of them
     rebuild.py, replace.py          terms with variables, with leaves replaced
@@ -29,6 +30,7 @@ from argus.terms.apply import apply
 from argus.terms.cast import cast
 from argus.terms.choosing import selected
 from argus.terms.evaluate import RandomData, evaluate, evaluate_value, holds_at
+from argus.terms.fractions import reduced
 from argus.terms.integers import (
     Applied,
     Atom,
@@ -135,6 +137,7 @@ __all__ = [
     "merged",
     "number",
     "reduce",
+    "reduced",
     "replace",
     "restrict",
     "selected",

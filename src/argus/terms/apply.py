@@ -22,6 +22,7 @@ from argus.terms.arithmetic import (
     larger,
     logarithm_of,
     multiply,
+    natural_power,
     power,
     rounded,
     smaller,
@@ -254,6 +255,7 @@ REAL: dict[str, RealFunction] = {
     "floor": lambda world, where, a: rounded(world, "floor", a[0]),
     "ceil": lambda world, where, a: rounded(world, "ceil", a[0]),
     "round": lambda world, where, a: rounded(world, "round", a[0]),
+    "pow": lambda world, where, a: natural_power(world, a[0], a[1]),
     **{name: _call(name) for name in _CALLS},
 }
 """What each function is on terms that hold where a set does."""

@@ -21,6 +21,7 @@ from argus.terms.sets import IndexSet, union
 from argus.terms.sums import tidy
 from argus.terms.term import (
     MINUS_INFINITY,
+    ONE,
     Product,
     Rational,
     Term,
@@ -31,6 +32,9 @@ from argus.terms.term import (
 )
 from argus.terms.unknown import Unknown
 from argus.terms.world import World
+
+_WRITTEN_OUT = 8
+"""Factors up to which a power by a whole number is a product."""
 
 
 def multiply(world: World, where: IndexSet, left: Term, right: Term) -> Term:
@@ -198,6 +202,14 @@ def cleared(term: Term) -> tuple[Integer | None, int]:
     return term.scaled(below).integer, below
 
 
+def natural_power(world: World, base: Term, exponent: Term) -> Term:
+    """The product of as many factors as a whole number that is at least 0 says."""
+    count = exponent.constant
+    if isinstance(count, int) and 0 <= count <= _WRITTEN_OUT:
+        return raised(tidy(world, base), count)
+    return base if base == ONE else tidied_call(world, "pow", [base, exponent])
+
+
 def called(world: World, name: str, args: Sequence[Term]) -> Term:
     """A call whose arguments have changed; nothing is noted that was not before."""
     if name == "log":
@@ -206,6 +218,8 @@ def called(world: World, name: str, args: Sequence[Term]) -> Term:
         return absolute(world, args[0])
     if name in ("floor", "ceil", "round"):
         return rounded(world, name, args[0])
+    if name == "pow":
+        return natural_power(world, args[0], args[1])
     return tidied_call(world, name, args)
 
 

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from itertools import permutations
 
 from argus.terms import affine
-from argus.terms.integers import Integer, Variable
+from argus.terms.integers import Entry, Integer, Variable
 from argus.terms.naming import Bound, named
-from argus.terms.positions import positions
+from argus.terms.positions import masked, positions
 from argus.terms.sets import IndexSet
 from argus.terms.term import Term
 from argus.terms.unknown import Unknown
@@ -93,7 +93,19 @@ class BoundVariables:
         # An index inside of another sum may use what that sum binds: it means nothing
         # out here, and no variable of this one can become it.
         meant = (index for _, index in places if index.variables() <= outside)
-        return any(self._choose_in(index) for index in meant)
+        if any(self._choose_in(index) for index in meant):
+            return True
+        return any(self._choose_in(index) for index in self._in_tables(hidden))
+
+    def _in_tables(self, hidden: frozenset[Variable]) -> list[Integer]:
+        """Positions of entries that the set compares, in an order without names."""
+        found: list[tuple[str, str, Integer]] = []
+        for monomial in self.domain.monomials:
+            for atom in monomial:
+                if isinstance(atom, Entry):
+                    text = masked(Integer.atom(atom), hidden)
+                    found += [(text, masked(i, hidden), i) for i in atom.indices]
+        return [index for _, _, index in sorted(found, key=lambda item: item[:2])]
 
     def _choose_in(self, index: Integer) -> bool:
         free = [

@@ -1,10 +1,11 @@
 """Quotients, remainders, minima and maxima, in one form each.
 
 ``a // b`` is split into what ``b`` divides, term by term, and the rest. What is left of
-a quotient by a number has coefficients from 0 to ``b - 1``, so that equal quotients are
-equal atoms; ``a mod b`` is ``a - b * (a // b)``, so that there are quotients only. The
-rest has quotient 0 where its facts say that it lies between 0 and ``b``: Euclid's
-division, also of mixed radix with symbolic divisors.
+a quotient by a number has coefficients from 0 to ``b - 1``, and no constant beside what
+every launch has as a multiple of ``b``, so that equal quotients are equal atoms; ``a
+mod b`` is ``a - b * (a // b)``, so that there are quotients only. The rest has quotient
+0 where its facts say that it lies between 0 and ``b``: Euclid's division, also of mixed
+radix with symbolic divisors.
 
 Divisors are not 0: a convention of each quotient by what may be 0.
 """
@@ -15,7 +16,6 @@ from math import gcd
 from typing import TYPE_CHECKING, Literal
 
 from argus.terms.integers import Integer, Monomial, Opaque
-from argus.terms.unknown import Unknown
 
 if TYPE_CHECKING:
     from argus.terms.world import World
@@ -25,7 +25,7 @@ def quotient(world: World, dividend: Integer, divisor: Integer) -> Integer:
     """``dividend // divisor``, rounded down."""
     number = divisor.constant
     if number == 0:
-        raise Unknown(f"a division by 0: {dividend} // 0")
+        raise ZeroDivisionError(f"{dividend} // 0")
     if number is not None and number < 0:
         return quotient(world, -dividend, Integer.of(-number))
     key = ("quotient", dividend, divisor)
@@ -86,6 +86,8 @@ def _of_rest(world: World, rest: Integer, number: int) -> Integer:
             return _by_number(world, inner.args[0] + below * constant, below * number)
     if _lies_within(world, rest, Integer.of(number)):
         return Integer.of(0)
+    if constant and world.is_multiple(rest - constant, number):
+        return _of_rest(world, rest - constant, number)  # 0 <= constant < number
     smaller = _without_low_part(world, rest, number)
     if smaller is not None:
         return smaller

@@ -223,6 +223,8 @@ class Evaluation:
             return abs(args[0])
         if leaf.function == "round":
             return round(args[0])
+        if leaf.function == "pow":
+            return args[0] ** int(args[1])
         function = _FUNCTIONS.get(leaf.function)
         if function is None:
             raise Unknown(f"the value of the function {leaf.function}")

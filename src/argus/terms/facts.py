@@ -10,7 +10,7 @@ facts is sound: less is proved.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from argus.terms.integers import Atom, Entry, Integer, Monomial, Opaque, Truth, Variable
@@ -33,7 +33,7 @@ class Known:
         self.closures: dict[tuple[Monomial, ...], IndexSet] = {}
         self.open = 0
         """Facts that are being worked out, and may lack in what is found meanwhile."""
-        self.signs: dict[Atom, bool] = {}
+        self.signs: dict[tuple[Atom, int], bool] = {}
 
 
 def closure(world: World, monomials: tuple[Monomial, ...]) -> IndexSet:
@@ -136,7 +136,8 @@ def alternatives(
     """Pairs of which one holds: what is known of monomials and has cases by its nature.
 
     Minima and maxima are one of their arguments. A quotient of what its divisor divides
-    is at least 1 where there is something to divide.
+    is at least 1 where there is something to divide. And ``p // d >= b`` says for d > 0
+    that ``p >= b d``: that is asked for each product of d that is mentioned, and 0.
     """
     found: list[tuple[IndexSet, IndexSet]] = []
     for atom in dict.fromkeys(a for m in monomials for a in m):
@@ -151,7 +152,46 @@ def alternatives(
             if world.divides(divisor, dividend):
                 some = world.compare(value, ">=", 1)
                 found.append((world.compare(dividend, "<", 1), some))
+            found += _multiples(world, value, dividend, divisor, monomials)
     return found
+
+
+def _multiples(
+    world: World,
+    value: Integer,
+    dividend: Integer,
+    divisor: Integer,
+    monomials: Sequence[Monomial],
+) -> Iterator[tuple[IndexSet, IndexSet]]:
+    """For ``p // d`` and products ``b d``: that it is below b, or not."""
+    if divisor.constant is not None or len(divisor.terms) != 1:
+        return
+    ((wanted, times),) = divisor.terms.items()
+    positive = world.compare(divisor, ">=", 1)
+    natural = times > 0 and all(is_natural(world, atom) for atom in wanted)
+    for monomial in ((), *monomials):
+        rest = _divided(monomial, wanted) if monomial else None
+        if monomial and (rest is None or times != 1):
+            continue
+        bound = Integer.of(0) if rest is None else Integer({rest: 1})
+        whole = bound * divisor
+        below = world.compare(value, "<", bound) & world.compare(dividend, "<", whole)
+        above = world.compare(value, ">=", bound)
+        above = above & world.compare(dividend, ">=", whole)
+        other = ~positive
+        if natural:  # then the divisor is 0, and so is what it divides
+            other = other & world.compare(whole, "==", 0)
+        yield other | below & positive, above & positive
+
+
+def _divided(monomial: Monomial, by: Monomial) -> Monomial | None:
+    """What a product has beside some factors; None for nothing, or without them."""
+    left = list(monomial)
+    for atom in by:
+        if atom not in left:
+            return None
+        left.remove(atom)
+    return tuple(left) or None
 
 
 def is_extreme(atom: Atom) -> bool:
@@ -174,7 +214,8 @@ def _of_product(world: World, monomial: Monomial) -> IndexSet:
     if len(monomial) > _FACTORS or not all(is_natural(world, a) for a in monomial):
         return IndexSet.universe
     whole = Integer({monomial: 1})
-    found = world.compare(whole, ">=", 0)
+    least = int(all(is_natural(world, a, 1) for a in monomial))
+    found = world.compare(whole, ">=", least)
     for place, atom in enumerate(monomial):
         if not isinstance(atom, Variable):
             continue
@@ -186,13 +227,13 @@ def _of_product(world: World, monomial: Monomial) -> IndexSet:
     return found
 
 
-def is_natural(world: World, atom: Atom) -> bool:
-    """Whether an atom is known to be at least 0."""
-    signs = world.known.signs
-    if atom not in signs:
-        signs[atom] = False
-        signs[atom] = world.is_empty(world.compare(Integer.atom(atom), "<", 0))
-    return signs[atom]
+def is_natural(world: World, atom: Atom, least: int = 0) -> bool:
+    """Whether an atom is known to be at least 0, or 1."""
+    signs, key = world.known.signs, (atom, least)
+    if key not in signs:
+        signs[key] = False
+        signs[key] = world.is_empty(world.compare(Integer.atom(atom), "<", least))
+    return signs[key]
 
 
 def _of_atom(world: World, atom: Atom) -> IndexSet:

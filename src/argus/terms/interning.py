@@ -79,17 +79,28 @@ def _new(world: World, where: IndexSet, closed: IndexSet, known: IndexSet) -> In
     said = where.gist(known)
     simpler = _without_extremes(world, said)
     if simpler is said:
-        return said
+        return _known_alone(world, said, closed)
     simpler = simpler.gist(world.facts(simpler.monomials))
     if _complexity(simpler) > _complexity(said):
         return said
-    again = world.close(simpler)
+    return _known_alone(world, simpler, closed)
+
+
+def _known_alone(world: World, said: IndexSet, closed: IndexSet) -> IndexSet:
+    """What is said of a set that is known already beside the facts of itself alone.
+
+    ``closed`` is the set on the way to it: it may mention more, of which facts said all
+    that it said.
+    """
+    again = world.close(said)
     if isinstance(again.isl, bool):
         return again
+    if again.monomials == closed.monomials and again.same(closed):
+        return said
     interned = world.interned
     found = interned.equal_one(again)
     if found is None:
-        found = simpler
+        found = said
         interned.add(found, again)
     return found
 

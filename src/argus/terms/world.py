@@ -167,6 +167,19 @@ class World:
         """Whether a launch guarantees it, in just these words."""
         return (divisor, dividend) in self.divisors
 
+    def is_multiple(self, value: Integer, number: int) -> bool:
+        """Whether a launch guarantees it of a multiple of ``value``'s divisor."""
+        for divisor, dividend in self.divisors:
+            step = divisor.constant
+            if step is None or step % number:
+                continue
+            for monomial, coefficient in value.terms.items():
+                times, rest = divmod(coefficient, dividend.terms.get(monomial, 0) or 1)
+                if not rest and value == dividend * times:
+                    return True
+                break
+        return False
+
     def assume_entries(self, tensor: str, fact: EntryFact) -> None:
         """What an author assumes of every entry of an integer tensor."""
         self.entry_facts.setdefault(tensor, []).append(fact)

@@ -1,0 +1,86 @@
+"""What is linear in a leaf, and the recurrence ``c' = a*c + g`` with a constant a.
+
+    c(J) = a^J c(0) + Σ a^(J-1-i) g(i) over 0 <= i < J
+
+by induction over J, for every number a: the powers are products of so many factors, and
+1 of none.
+"""
+
+from __future__ import annotations
+
+from argus.terms.apply import apply, lifted
+from argus.terms.arithmetic import natural_power
+from argus.terms.cast import to_real
+from argus.terms.integers import Integer, Variable
+from argus.terms.leaves import Leaf
+from argus.terms.reduce import reduce
+from argus.terms.term import ZERO, Product, Term, whole
+from argus.terms.value import Value
+from argus.terms.world import World
+
+__all__ = ["coefficients", "geometric", "parted", "without"]
+
+
+def parted(term: Term, me: Leaf) -> tuple[Term, Term] | None:
+    """(a, g) with ``term = a*me + g``; None where it is not linear.
+
+    Other functions of the leaf stay in them.
+    """
+    found = coefficients(term, me)
+    if found is None or not found.keys() <= {0, 1}:
+        return None
+    return found.get(1, ZERO), found.get(0, ZERO)
+
+
+def coefficients(term: Term, me: Leaf) -> dict[int, Term] | None:
+    """What a term has beside each power of a leaf; None for other powers.
+
+    Other functions of the leaf stay in them.
+    """
+    found: dict[int, Term] = {}
+    for part, coefficient in term.parts.items():
+        power = dict(part.factors).get(me, 0)
+        if not isinstance(power, int) or power < 0:
+            return None
+        beside = without(part, me).scaled(coefficient)
+        found[power] = found.get(power, ZERO) + beside
+    return found
+
+
+def without(part: Product, leaf: Leaf) -> Term:
+    """A product without one of its factors."""
+    factors = {f: power for f, power in part.factors if f != leaf}
+    return Term({Product(factors, part.exponent): 1})
+
+
+def geometric(
+    world: World,
+    first: Value,
+    factor: Term,
+    gained: Value,
+    counter: Variable,
+    rounds: Integer,
+) -> Value:
+    """``c(rounds)`` of ``c' = factor*c + gained``, ``gained`` in terms of a counter.
+
+    ``factor`` does not depend on the counter.
+    """
+    i = world.fresh("i", 0, rounds)
+    each = world.substitute(gained, {counter: i})
+    left = _power(world, factor, rounds - 1 - i)
+    variable = i.single
+    assert isinstance(variable, Variable)
+    total = reduce(world, "sum", (variable,), apply(world, "mul", each, left))
+    first = to_real(world, first)
+    if all(x == ZERO for _, x in first.terms):
+        return total
+    begun = apply(world, "mul", first, _power(world, factor, rounds))
+    return apply(world, "add", begun, total)
+
+
+def _power(world: World, factor: Term, exponent: Integer) -> Value:
+    return lifted(
+        world,
+        lambda world, where, a: natural_power(world, a[0], a[1]),
+        [Value.real(factor), Value.real(whole(exponent))],
+    )
