@@ -164,9 +164,25 @@ def concrete(X: Any) -> Any:
     return total
 
 
+def averaged(X: Any) -> Any:
+    e = np.ones(X.shape[1])
+    for m in range(X.shape[0]):
+        e = e * -0.75 + X[m] * m
+    return e
+
+
+def averaged_in_place(X: Any) -> Any:
+    e = X[0] * 1
+    for row in X:
+        e *= 0.5
+        e += row
+    return e
+
+
 @pytest.mark.parametrize(
     "function",
     [
+        averaged, averaged_in_place,
         stacked, stacked_last, joined, added, largest, numbered, zipped, twice,
         assigned, assigned_in_two_loops, assigned_backwards, assigned_every_other,
         counted, counted_in_place, from_a_number, running_maximum,
@@ -198,7 +214,7 @@ def carried(X: Any) -> Any:
 def recurrence(X: Any) -> Any:
     e = np.zeros(X.shape[1])
     for row in X:
-        e = e * 0.5 + row
+        e = e * row + 0.5
     return e
 
 

@@ -13,6 +13,8 @@ from argus.specification.cases import chosen
 from argus.specification.storage import Indices, Read
 from argus.specification.tracing import Tracing
 from argus.terms import (
+    ONE,
+    ZERO,
     Carried,
     IndexSet,
     Integer,
@@ -27,6 +29,7 @@ from argus.terms import (
     reduce,
 )
 from argus.terms.affine import determined
+from argus.terms.linear import geometric, parted
 from argus.terms.maxima import maximum_of_generators
 
 Case = tuple[IndexSet, Term | Integer]
@@ -96,6 +99,9 @@ class Round:
         added: list[Case] = []
         put: list[Case] = []
         extremes: dict[str, list[Case]] = {"max": [], "min": []}
+        scaled = self._scaled(begin, carried, new)
+        if scaled is not None:
+            return scaled
         for where, x in new.cases:
             if self.mentions(where):
                 raise Unknown("a round of a loop depends on what rounds before did")
@@ -125,6 +131,29 @@ class Round:
             total = reduce(world, "sum", [self.variable], step)
             return apply(world, "add", begin, total)
         return self._assigned(begin, put, new.kind) if put else begin
+
+    def _scaled(
+        self, begin: Value, carried: Term | Integer, new: Value
+    ) -> Value | None:
+        """An element that each round multiplies by the same before it adds to it."""
+        me = carried.single if isinstance(carried, Term) else None
+        if me is None or new.kind != "real":
+            return None
+        factors: set[Term] = set()
+        gained: list[Case] = []
+        for where, term in new.terms:
+            parts = parted(term, me)
+            if parts is None or any(map(self.mentions, (where, *parts))):
+                return None
+            factors.add(parts[0])
+            gained.append((where, parts[1]))
+        (factor, *others) = factors
+        varies = self.variable in factor.free_variables()
+        if others or varies or factor in (ZERO, ONE):
+            return None
+        world = self.tracing.world
+        step = merged(world, "real", gained)
+        return geometric(world, begin, factor, step, self.variable, self.length)
 
     def _extreme(
         self, x: Term | Integer, carried: Term | Integer

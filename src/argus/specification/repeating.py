@@ -5,6 +5,8 @@ values for what rounds hand on. What it makes of them says what the loop is. Let
 be an element before a round, and ``g``, ``f`` terms without it:
 
 - ``c + g(h)``: afterwards it is ``c_0 + Σ_h g(h)``. (By induction on the rounds.)
+- ``a c + g(h)``, with the same ``a`` in each round: afterwards it is
+  ``a^n c_0 + Σ_h a^(n-1-h) g(h)`` for n rounds.
 - ``max(c, g(h))``: afterwards it is the largest of ``c_0`` and all ``g(h)``; min alike.
 - ``f(h)`` where a condition ``S(h)`` holds, else ``c``, and ``S`` holds for at most one
   ``h``: afterwards it is ``f`` of that ``h`` where there is one, else ``c_0``.

@@ -20,6 +20,7 @@ from argus.terms import (
     cast,
     leaf_term,
 )
+from argus.terms.linear import parted
 from argus.verify.denotation.counters import (
     Closed,
     close_counters,
@@ -28,7 +29,6 @@ from argus.verify.denotation.counters import (
 )
 from argus.verify.denotation.dependence import CARRIED
 from argus.verify.denotation.recurrences import Form, Recurrence, close_recurrences
-from argus.verify.denotation.rescaling import parted
 from argus.verify.denotation.scalars import scalar
 from argus.verify.denotation.shared import after_loop, before_body
 from argus.verify.denotation.state import Context, integers

@@ -19,11 +19,21 @@ found in two ways:
                   is put in their place. This is all that online softmax needs.
     counts        a = n(j)/d(j) with d(j) = n(j+1), such as count/(count + 128):
                   q = n
+
+Where a is the same in each iteration, c(J) is a sum with its powers (`linear.py`).
+Where g depends on the square of another carried value m, which is rescaled by a
+sequence q (the sums of squares of Welford and Chan), a multiple of q*m*m is added to c
+that leaves no m in what is added to both in an iteration:
+
+    balanced    c' = c + g       c(J) + t*q(J)*m(J)^2 = c(0) + t*q(0)*m(0)^2 + sum of
+                                 g(i) + t*(q(i+1)*m(i+1)^2 - q(i)*m(i)^2)
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from functools import partial
 
 from argus.terms import (
     MINUS_INFINITY,
@@ -43,9 +53,13 @@ from argus.terms import (
     World,
     apply,
     leaf_term,
+    number,
     reduce,
+    reduced,
     replace,
+    union,
 )
+from argus.terms.linear import coefficients, geometric, parted
 from argus.verify.denotation.cases import chosen
 from argus.verify.denotation.dependence import (
     CARRIED,
@@ -53,13 +67,13 @@ from argus.verify.denotation.dependence import (
     carried_in_set,
     carried_in_term,
 )
+from argus.verify.denotation.places import place_of_extreme
 from argus.verify.denotation.rescaling import (
     Form,
     Recurrence,
     Scale,
     counts,
     exponentials,
-    parted,
 )
 from argus.verify.denotation.state import integers, variable_of
 
@@ -85,6 +99,7 @@ class _Solver:
     ) -> None:
         self.world, self.counter = world, counter
         self.found = {n: r for n, r in found.items() if isinstance(r, Recurrence)}
+        self.scales: dict[str, Scale] = {}
         self.solved: dict[str, Form | Unknown] = {
             n: r for n, r in found.items() if isinstance(r, Unknown)
         }
@@ -116,7 +131,7 @@ class _Solver:
                 return form
         try:
             if one.yielded.kind != "real":
-                return self._counted(one) or self._handed_on(one)
+                return self._counted(one) or self._handed_on(one) or self._place(one)
             return self._extreme(one) or self._linear(one)
         except Unknown as why:
             return why
@@ -147,6 +162,25 @@ class _Solver:
             return apply(world, "minimum", one.init, apply(world, "neg", most))
 
         return form
+
+    def _place(self, one: Recurrence) -> Form | None:
+        """The place of an extreme that is carried, too: see `places.py`."""
+        if one.yielded.kind != "integer":
+            return None
+        others: dict[str, tuple[Recurrence, Callable[[Term, int], bool]]] = {}
+        for name in carried_in(one.yielded) - {one.name}:
+            best = self.found.get(name)
+            if best is None or best.yielded.kind != "real":
+                return None
+            if len(best.axes) == len(one.axes):
+                others[name] = best, partial(self._is_extreme, best)
+        return place_of_extreme(self.world, self.counter, one, others)
+
+    def _is_extreme(self, one: Recurrence, term: Term, sign: int) -> bool:
+        gained = self._gained(one, sign)
+        if gained is None or any(x != term for _, x in gained):
+            return False
+        return self.world.is_subset(IndexSet.universe, union(s for s, _ in gained))
 
     def _gained(self, one: Recurrence, sign: int) -> Cases | None:
         """What is compared with the carried value in an iteration."""
@@ -197,8 +231,8 @@ class _Solver:
         if factor == ONE:
             if not self._known(carried_in(rest)):
                 return None
-            return self._summed(one.init, rest, None)
-        return self._rescaled(one, factor, rest)
+            return self._balanced(one, rest) or self._summed(one.init, rest, None)
+        return self._rescaled(one, factor, rest) or self._geometric(one, factor, rest)
 
     def _counted(self, one: Recurrence) -> Form | None:
         """A sum of integers."""
@@ -233,6 +267,8 @@ class _Solver:
         """``(first + sum of gained) / over``."""
         world, j = self.world, self.counter
         body = self._closed(gained, Integer.atom(j))
+        if body.kind == "real":
+            body = Value("real", tuple((s, reduced(x)) for s, x in body.terms))
 
         def form(at: Integer) -> Value:
             i = world.fresh("i", 0, at)
@@ -248,6 +284,7 @@ class _Solver:
         if scale is None:
             return None
         world = self.world
+        self.scales[one.name] = scale
         following = Value.real(scale.following)
         gained = apply(world, "mul", rest, following)
         if not self._known(carried_in(gained)):
@@ -285,24 +322,93 @@ class _Solver:
             return None
         return counts(world, counter, closed.terms[0][1])
 
+    def _geometric(self, one: Recurrence, factor: Term, rest: Value) -> Form | None:
+        """A factor that is the same in each iteration: a moving average, Horner."""
+        if carried_in_term(factor) or self.counter in factor.free_variables():
+            return None
+        if not self._known(carried_in(rest)):
+            return None
+        world, counter = self.world, self.counter
+        gained = self._closed(rest, Integer.atom(counter))
+        return lambda at: geometric(world, one.init, factor, gained, counter, at)
+
+    # ----------------------------------------------------------------- balanced
+
+    def _balanced(self, one: Recurrence, gained: Value) -> Form | None:
+        """A sum of what is quadratic in another carried value."""
+        if len(gained.terms) != 1 or not gained.terms[0][0].is_universe:
+            return None
+        ((_, term),) = gained.terms
+        for me in _carried_leaves(term):
+            found = self._without_square(one, term, me)
+            if found is not None:
+                return found
+        return None
+
+    def _beside(self, term: Term, me: Carried) -> Term | None:
+        """A term of which one carried value is left, if it has no cases."""
+        at = Integer.atom(self.counter)
+        found = self._closed(Value.real(term), at, me.name).terms
+        return found[0][1] if len(found) == 1 else None
+
+    def _without_square(
+        self, one: Recurrence, summand: Term, me: Carried
+    ) -> Form | None:
+        """The form of ``c + t*q*m*m``, without that; None where m is left in it."""
+        world, counter = self.world, self.counter
+        scale, other = self.scales.get(me.name), self.found.get(me.name)
+        if scale is None or other is None or len(other.yielded.terms) != 1:
+            return None
+        axes = dict(zip(other.axes, me.indices, strict=True))
+        after = self._beside(world.substitute(other.yielded.terms[0][1], axes), me)
+        gained = self._beside(summand, me)
+        if gained is None or after is None:
+            return None
+        q = scale.at(Integer.atom(counter))
+        if len(q.terms) != 1:
+            return None
+        old, own = q.terms[0][1], leaf_term(me)
+        following = world.substitute(scale.following, axes)
+        grown = reduced(following * after * after - old * own * own)
+        times = _ratio(coefficients(reduced(gained), me), coefficients(grown, me))
+        if times is None:
+            return None
+        left = reduced(gained + grown.scaled(times))
+        names = carried_in_term(left)
+        if me.name in names or not self._known(names):
+            return None
+
+        def square(at: Integer) -> Value:
+            there = world.substitute(self._form(me.name)(at), axes)
+            weighted = apply(world, "mul", scale.at(at), Value.real(number(times)))
+            return apply(world, "mul", apply(world, "mul", weighted, there), there)
+
+        first = apply(world, "add", one.init, square(Integer.of(0)))
+        total = self._summed(first, Value.real(left), None)
+        return lambda at: apply(world, "sub", total(at), square(at))
+
     # ------------------------------------------------------------------ closing
 
-    def _closed(self, value: Value, at: Integer) -> Value:
-        """Carried values replaced by their forms at an iteration."""
+    def _form(self, name: str) -> Form:
+        """The form of what is solved. Raises Unknown where it has none."""
+        form = self.solved[name]
+        if isinstance(form, Unknown):
+            raise form
+        return form
+
+    def _closed(self, value: Value, at: Integer, but: str = "") -> Value:
+        """Carried values but one replaced by their forms at an iteration."""
         world = self.world
-        names = carried_in(value)
+        names = carried_in(value) - {but}
         if not names:
             return value
         cached: dict[str, Value] = {}
 
         def leaf(one: Leaf) -> Value | None:
-            if not isinstance(one, Carried) or one.name not in self.found:
+            if not isinstance(one, Carried) or one.name not in names:
                 return None
-            form = self.solved[one.name]
-            if isinstance(form, Unknown):
-                raise form
             if one.name not in cached:
-                cached[one.name] = form(at)
+                cached[one.name] = self._form(one.name)(at)
             axes = self.found[one.name].axes
             return world.substitute(
                 cached[one.name], dict(zip(axes, one.indices, strict=True))
@@ -324,6 +430,25 @@ def _own(one: Recurrence) -> Leaf:
     if one.init.kind == "real":
         return one.leaf
     return Whole(Applied(CARRIED + one.name, integers(one.axes)))
+
+
+def _carried_leaves(term: Term) -> list[Carried]:
+    """Carried values that are factors of products, each once."""
+    found = [f for p in term.parts for f, _ in p.factors if isinstance(f, Carried)]
+    return list(dict.fromkeys(found))
+
+
+def _ratio(
+    wanted: dict[int, Term] | None, given: dict[int, Term] | None
+) -> Fraction | None:
+    """The number t by which ``wanted + t*given`` has no square; None: there is none."""
+    if wanted is None or given is None:
+        return None
+    square, grown = wanted.get(2, ZERO), given.get(2, ZERO)
+    if not square.parts or square.parts.keys() != grown.parts.keys():
+        return None
+    first = next(iter(square.parts))
+    return -Fraction(square.parts[first]) / Fraction(grown.parts[first])
 
 
 def _vanishes(value: Value) -> bool:

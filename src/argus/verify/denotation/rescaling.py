@@ -11,23 +11,29 @@ from dataclasses import dataclass
 
 from argus.terms import (
     ONE,
-    ZERO,
     Base,
     Carried,
     Integer,
-    Leaf,
-    Product,
     Term,
     Value,
     Variable,
     World,
     apply,
     leaf_term,
+    reduced,
 )
+from argus.terms.arithmetic import cleared
+from argus.terms.linear import without
 from argus.verify.denotation.dependence import carried_in_term
 from argus.verify.denotation.state import integers
 
-__all__ = ["Form", "Recurrence", "Scale", "counts", "exponentials", "parted"]
+__all__ = [
+    "Form",
+    "Recurrence",
+    "Scale",
+    "counts",
+    "exponentials",
+]
 
 Form = Callable[[Integer], Value]
 """The value at the beginning of an iteration, at the axes of the tile."""
@@ -78,7 +84,7 @@ def exponentials(
         for leaf, power in part.factors:
             if not isinstance(leaf, Carried) or power != 1 or part.exponent:
                 continue
-            unit = _without(part, leaf).scaled(c)
+            unit = without(part, leaf).scaled(c)
             if leaf.name not in sources or carried_in_term(unit):
                 continue
             if counter in unit.free_variables():
@@ -122,9 +128,11 @@ def counts(world: World, counter: Variable, factor: Term) -> Scale | None:
     """For ``n(j)/n(j+1)``; the factor is a function of the iteration alone."""
     j = Integer.atom(counter)
     for below in _denominators(factor):
-        above = factor * below
+        above = reduced(factor * below)
         following = world.substitute(above, {counter: j + 1})
         if following != below or counter not in above.free_variables():
+            continue
+        if _may_vanish(world, below):
             continue
 
         def at(i: Integer, above: Term = above) -> Value:
@@ -137,24 +145,12 @@ def counts(world: World, counter: Variable, factor: Term) -> Scale | None:
     return None
 
 
-def parted(term: Term, me: Leaf) -> tuple[Term, Term] | None:
-    """(a, g) with ``term = a*me + g``; None where it is not linear."""
-    factor, rest = ZERO, ZERO
-    for part, coefficient in term.parts.items():
-        powers = dict(part.factors)
-        if me not in powers:
-            rest = rest + Term({part: coefficient})
-        elif powers[me] == 1:
-            factor = factor + _without(part, me).scaled(coefficient)
-        else:
-            return None
-    return factor, rest
-
-
-def _without(part: Product, leaf: Leaf) -> Term:
-    """A product without one of its factors."""
-    factors = {f: power for f, power in part.factors if f != leaf}
-    return Term({Product(factors, part.exponent): 1})
+def _may_vanish(world: World, divisor: Term) -> bool:
+    """Whether a divisor that is made of whole numbers may be 0 in an iteration."""
+    numerator, _ = cleared(divisor)
+    if numerator is None:
+        return False
+    return not world.is_empty(world.compare(numerator, "==", 0))
 
 
 def _denominators(term: Term) -> list[Term]:

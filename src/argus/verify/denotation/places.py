@@ -1,0 +1,138 @@
+"""The place of an extreme that a loop carries beside it.
+
+    x = (tile of iteration j)
+    m, a = max(x), argmax(x) + offset
+    at = a if m > best else at
+    best = max(best, m)
+
+Before iteration J, ``at`` is the first place of the largest number of all iterations
+before, where they have one, else what it was before the loop. For: ``best`` begins as
+minus infinity and is then the largest number so far, so that ``at`` changes where an
+iteration has a larger one, and keeps the earlier of two that are equal. Places grow
+from iteration to iteration (shown here): the earlier one is the smaller one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from argus.terms import (
+    Applied,
+    Carried,
+    Fold,
+    IndexSet,
+    Integer,
+    Term,
+    Truncated,
+    Value,
+    Variable,
+    World,
+    leaf_term,
+    union,
+)
+from argus.terms.cast import truncated
+from argus.terms.folds import fold
+from argus.terms.maxima import maximum_over, opened
+from argus.verify.denotation.cases import chosen
+from argus.verify.denotation.dependence import CARRIED
+from argus.verify.denotation.rescaling import Form, Recurrence
+from argus.verify.denotation.state import integers, variable_of
+
+__all__ = ["place_of_extreme"]
+
+Extreme = Callable[[Term, int], bool]
+"""Whether a carried value is the largest (1) or smallest (-1) of such terms so far."""
+
+
+@dataclass(frozen=True)
+class _Family:
+    """Numbers of an iteration: ``body`` where ``domain`` holds, at ``place``."""
+
+    variable: Variable
+    domain: IndexSet
+    body: Term
+    offset: Integer
+
+    def at(self, world: World, place: Integer, env: dict[Variable, Integer]) -> _Family:
+        """The numbers of another iteration, by their place."""
+        offset = world.substitute(self.offset, env)
+        both = {**env, self.variable: place - offset}
+        domain = world.substitute(self.domain, both)
+        body = world.substitute(self.body, both)
+        return _Family(variable_of(place), domain, body, offset)
+
+
+def place_of_extreme(
+    world: World,
+    counter: Variable,
+    one: Recurrence,
+    others: dict[str, tuple[Recurrence, Extreme]],
+) -> Form | None:
+    """The form of such a place; ``others``: what it may be the place of."""
+    me = Integer.atom(Applied(CARRIED + one.name, integers(one.axes)))
+    taken = [(s, x) for s, x in one.yielded.integers if x != me]
+    if len({x for _, x in taken}) != 1 or one.init.kind != "integer":
+        return None
+    family = _family(world, taken[0][1])
+    if family is None:
+        return None
+    where = union(s for s, _ in taken)
+    largest = maximum_over(world, [([family.variable], family.domain, family.body)])
+    for best, is_extreme in others.values():
+        for sign in (1, -1):
+            old = leaf_term(Carried(best.name, integers(one.axes))).scaled(sign)
+            grows = world.truth_of("gt", largest - old)
+            if not world.equal_sets(where, world.compare(grows, "==", 1)):
+                continue
+            axes = dict(zip(one.axes, integers(best.axes), strict=True))
+            begins = all(x.infinite == -sign for _, x in best.init.terms)
+            if begins and is_extreme(world.substitute(largest, axes), sign):
+                return _form(world, counter, one.init, family)
+    return None
+
+
+def _family(world: World, place: Integer) -> _Family | None:
+    """What a place is the first of, without what is added to it."""
+    for atom in place.atoms():
+        if not isinstance(atom, Truncated) or not isinstance(atom.term, Term):
+            continue
+        leaf = atom.term.single
+        if not isinstance(leaf, Fold) or leaf.function != "argmax":
+            continue
+        offset = place - Integer.atom(atom)
+        if atom in offset.atoms() or len(leaf.generators) != 1:
+            return None
+        (generator,) = leaf.generators
+        source = (generator.variables, generator.domain, generator.body)
+        ((names, domain, body),) = opened(world, [source])
+        return _Family(names[0], domain, body, offset)
+    return None
+
+
+def _form(
+    world: World, counter: Variable, first: Value, family: _Family
+) -> Form | None:
+    """The form, where places grow and the term does not depend on the iteration."""
+    p, q = world.fresh("p"), world.fresh("q")
+    i, j = world.fresh("i", 0), world.fresh("j", 0)
+    early, late = family.at(world, p, {counter: i}), family.at(world, q, {counter: j})
+    wrong = early.domain & late.domain & world.compare(i, "<", j)
+    if not world.is_empty(wrong & world.compare(p, ">=", q)):
+        return None
+    if variable_of(i) in early.body.free_variables():
+        return None
+
+    def form(at: Integer) -> Value:
+        place, turn = world.fresh("p"), world.fresh("i", 0, at)
+        found = family.at(world, place, {counter: turn})
+        domain = world.project(world.close(found.domain), [variable_of(turn)])
+        some = world.project(domain, [variable_of(place)])
+        if world.is_empty(some):
+            return first
+        whole = truncated(
+            world, fold(world, "argmax", [([variable_of(place)], domain, found.body)])
+        )
+        return chosen(world, [(~some, first), (some, Value.whole(whole))])
+
+    return form
