@@ -10,7 +10,7 @@ the verifier prove of it.
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Generator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -44,16 +44,22 @@ class LimitedWorld(World):
             raise Unknown(f"comparing takes more than {self.seconds:g} s of CPU time")
         return super().close(where)
 
+    @property
+    def learned(self) -> tuple[int, int]:
+        """How much launches are known to guarantee up to now."""
+        return len(self.requirements), len(self.divisors)
+
     @contextmanager
-    def without(self, given: Collection[IndexSet]) -> Generator[None]:
-        """Nothing that these sets require is known inside."""
-        kept = self.requirements
-        self.requirements = [r for r in kept if r.where not in given]
+    def knowing(self, learned: tuple[int, int]) -> Generator[None]:
+        """Nothing that launches guarantee is known inside but what was known then."""
+        kept = self.requirements, self.divisors
+        self.requirements = self.requirements[: learned[0]]
+        self.divisors = self.divisors[: learned[1]]
         self._forget()
         try:
             yield
         finally:
-            self.requirements = kept
+            self.requirements, self.divisors = kept
             self._forget()
 
 

@@ -110,8 +110,9 @@ def _compared(
             raise mine.unknown
         require_exact(mine)
         noted = len(world.obligations)
+        learned = world.learned
         wanted = trace(program, world)
-        _require_defined(mine, world, wanted.needs)
+        _require_defined(mine, world, wanted.needs, learned)
         found = decide(mine, wanted.outputs, wanted.taken, noted=noted)
     except (Unknown, RecursionError, ArgusError) as why:
         return open_(why, begin)
@@ -122,15 +123,18 @@ def _compared(
 
 
 def _require_defined(
-    mine: Denotation, world: LimitedWorld, needs: Sequence[Need]
+    mine: Denotation,
+    world: LimitedWorld,
+    needs: Sequence[Need],
+    learned: tuple[int, int],
 ) -> None:
     """Raises Unknown where outputs have elements and the reference is not defined.
 
-    A need that sets cannot say is an axiom.
+    ``learned``: what the world knew before the reference was traced. A need that sets
+    cannot say is an axiom.
     """
     outputs = {s.tensor.name: s.tensor for s in mine.stores}.values()
-    known = [need.where for need in needs if need.where is not None]
-    with world.without(known):
+    with world.knowing(learned):
         for tensor in outputs if needs else ():
             sizes = shape_of(world, tensor)
             _, inside = positions(world, tensor.dims, sizes)
