@@ -92,7 +92,10 @@ class SymbolicArray(NDArrayOperatorsMixin):
 
         Raises Unknown where it has no value that is derived.
         """
-        return self.now()(tuple(indices))
+        try:
+            return self.now()(tuple(indices))
+        except ZeroDivisionError as error:
+            raise Unknown(f"the reference divides by 0: {error}") from error
 
     def now(self) -> Read:
         """Its elements as they are now: what is assigned later does not change them."""
@@ -171,7 +174,7 @@ class SymbolicArray(NDArrayOperatorsMixin):
 
     @property
     def real(self) -> SymbolicArray:
-        """Itself: complex numbers are not traced."""
+        """Itself: complex numbers are arrays of another kind."""
         return self
 
     def astype(self, dtype: Any, *_: Any, **__: Any) -> Any:

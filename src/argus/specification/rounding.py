@@ -37,5 +37,5 @@ def round_(a: Any, decimals: int = 0, out: Any = None) -> Any:
 
 @traces(np.real)
 def real(val: Any) -> Any:
-    """The array itself: complex numbers are not traced."""
+    """The array itself: complex numbers come with a property of this name."""
     return val

@@ -18,6 +18,7 @@ from argus.specification.array import SymbolicArray, kind_of, whole
 from argus.specification.broadcasting import broadcast, reader
 from argus.specification.cases import as_kind
 from argus.specification.casting import converted, lifted
+from argus.specification.complex_numbers import complex_ufunc, is_complex
 from argus.specification.powers import power
 from argus.specification.storage import Indices
 from argus.specification.table import name_of, refuse
@@ -279,6 +280,8 @@ def applied(
 def _called(
     tracing: Tracing, ufunc: np.ufunc, inputs: Sequence[Any], named: dict[str, Any]
 ) -> Any:
+    if any(map(is_complex, inputs)):
+        return complex_ufunc(tracing, ufunc, inputs, named)
     dtype = named.pop("dtype", None)
     refuse(name_of(ufunc), **{k: v for k, v in named.items() if v is not True})
     arrays = [lifted(tracing, x) for x in inputs]
