@@ -16,8 +16,6 @@ OPEN = {
     },
     # It fills that table, in a loop whose conditions depend on what it carries.
     "kernel.py tile_table": "no reference",
-    # That p // (H W) < B where p < B H W is about products of sizes.
-    "examples/convolution.py conv2d": "the terms of `Y` differ",
     # A maximum that follows only where it has grown by much has no closed form.
     "lazy-rescale after attention": "a loop carries",
 }

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from argus.terms import IndexSet, Integer, Value, Variable, World, element
+from argus.terms import (
+    IndexSet,
+    Integer,
+    Unknown,
+    Value,
+    Variable,
+    World,
+    apply,
+    element,
+    reduce,
+)
 from argus.verify.denotation import Store
 
 __all__ = ["initial", "positions", "unwritten"]
@@ -27,13 +37,31 @@ def positions(
 def unwritten(
     world: World, stores: Sequence[Store], at: Sequence[Integer], inside: IndexSet
 ) -> IndexSet:
-    """Positions that no store writes. Raises Unknown where sets cannot say it."""
+    """Positions that no store writes. Raises Unknown where sets cannot say it.
+
+    Where entries of a table say which are written, it is said of data: that so many
+    points of the store write a position, which a term counts, and that it is none.
+    """
     left = inside
     for store in stores:
-        left = left - image(world, store, at)
+        try:
+            written = image(world, store, at)
+        except Unknown:
+            written = _counted(world, store, at)
+        left = left - written
         if world.is_empty(left):
             return IndexSet.nothing
     return left
+
+
+def _counted(world: World, store: Store, at: Sequence[Integer]) -> IndexSet:
+    """Where at least one point of a store writes a position."""
+    where = store.where
+    for coord, position in zip(store.coords, at, strict=True):
+        where = where & world.compare(coord, "==", position)
+    one = Value.whole(Integer.of(1))
+    count = reduce(world, "sum", store.variables, one, where)
+    return apply(world, "ge", count, one).where
 
 
 def image(world: World, store: Store, at: Sequence[Integer]) -> IndexSet:

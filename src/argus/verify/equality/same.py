@@ -30,6 +30,7 @@ from argus.terms import (
     Whole,
     World,
 )
+from argus.terms.fractions import divided
 from argus.terms.integers import Comparison
 from argus.terms.restrict import restrict
 from argus.terms.sets import PARAMETER, plain
@@ -71,6 +72,7 @@ def same(
     if not difference.parts:
         return None
     difference = _within(world, unrolled(world, difference), here)
+    difference = tidy(world, divided(world, difference))
     if not difference.parts:
         return None
     part = _split(world, here, difference) if splits else None

@@ -1,0 +1,270 @@
+"""What loops carry beside sums, maxima and online softmax: right and wrong forms."""
+
+from __future__ import annotations
+
+import pytest
+
+from verifier.equality.attacking import decided_text
+
+WELFORD = """
+@ag.kernel
+def k(X: f32["M N"], Mean: f32["M"], Var: f32["M"]):
+    M, N = X.shape
+    ag.require(N > 0, "columns")
+    ag.require({whole}, "whole tiles")
+    i = ag.block(ag.cdiv(M, 4))
+    mean = ag.full((4,), {mean}, f32, dims="M")
+    m2 = ag.full((4,), {m2}, f32, dims="M")
+    count = {count}
+    for n in ag.range({range}, 128):
+        x = ag.load(X[i * 4 :, n:], (4, 128))
+        mb = ag.sum(x, "N") / 128
+        c = x - mb
+        d = mb - mean
+        total = count + {more}
+        {step}
+        count = total
+    Mean[i * 4 :] = mean
+    Var[i * 4 :] = m2 / {over}
+
+
+@ag.reference
+def ref(X):
+    return {{"Mean": X.mean(1), "Var": X.var(1)}}
+"""
+_SQUARES = 'm2 = m2 + ag.sum(c * c, "N") + d * d * (count * 128 / total)'
+_MEAN = "mean = mean + d * (128 / total)"
+RIGHT = {
+    "whole": "N % 128 == 0",
+    "mean": "0.0",
+    "m2": "0.0",
+    "count": "0.0",
+    "range": "0, N",
+    "more": "128",
+    "step": f"{_SQUARES}\n        {_MEAN}",
+    "over": "N",
+}
+
+
+def test_welford_is_mean_and_variance() -> None:
+    found = decided_text(WELFORD.format(**RIGHT))
+    assert found.equal, found.reason
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"whole": "N % 64 == 0"},
+        {"mean": "1.0", "count": "1.0"},
+        {"m2": "1.0"},
+        {"count": "128.0"},
+        {"range": "128, N"},
+        {"range": "0, N - 128"},
+        {"more": "127"},
+        {"over": "(N - 1)"},
+        {"step": f"{_MEAN}\n        d = mb - mean\n        {_SQUARES}"},
+        {"step": f"{_SQUARES.replace('count * 128', 'total * 128')}\n        {_MEAN}"},
+        {"step": f"{_SQUARES.replace('d * d', 'd')}\n        {_MEAN}"},
+        {"step": f"{_SQUARES}\n        {_MEAN.replace('128', '129')}"},
+    ],
+)
+def test_wrong_forms_of_welford(change: dict[str, str]) -> None:
+    found = decided_text(WELFORD.format(**RIGHT | change))
+    assert not found.equal
+    assert found.reason
+
+
+SPLIT = """
+@ag.kernel
+def k(X: f32["N"], Y: f32["N"], G: i32):
+    (N,) = X.shape
+    ag.require(G > 0, "groups")
+    {more}
+    i = ag.block(ag.cdiv(N, 64))
+    Y[i * 64 :] = ag.load(X[i * 64 :], (64,))
+
+
+@ag.reference
+def ref(X, G):
+    (N,) = X.shape
+    return X.reshape({shape}).reshape(N)
+"""
+
+
+@pytest.mark.parametrize(
+    ("shape", "more"),
+    [
+        ("G, N // G", 'ag.require(N % G == 0, "whole groups")'),
+        ("N // 4, 4", 'ag.require(N % 4 == 0, "whole groups")'),
+        ("(N + 3) // 4, 4", 'ag.require(N % 8 == 0, "whole groups")'),
+    ],
+)
+def test_what_a_reference_needs_of_a_quotient(shape: str, more: str) -> None:
+    found = decided_text(SPLIT.format(shape=shape, more=more))
+    assert found.equal, found.reason
+    found = decided_text(SPLIT.format(shape=shape, more="pass"))
+    assert "does not require" in found.reason
+
+
+AVERAGE = """
+@ag.kernel
+def k(X: f32["M N"], Y: f32["M"], beta: f32):
+    M, N = X.shape
+    {more}
+    i = ag.block(ag.cdiv(M, 4))
+    e = ag.full((4,), {start}, f32, dims="M")
+    for n in ag.range({range}):
+        x = ag.sum(ag.load(X[i * 4 :, {column}:], (4, 64)), "N")
+        e = {step}
+    Y[i * 4 :] = e
+
+
+@ag.reference
+def ref(X, beta):
+    e = np.{begin}(X.shape[0])
+    for n in range(0, X.shape[1], 64):
+        e = {said}
+    return e
+"""
+MOVING = {
+    "more": "pass",
+    "start": "0.0",
+    "range": "0, N, 64",
+    "column": "n",
+    "step": "e * beta + x * (1.0 - beta)",
+    "begin": "zeros",
+    "said": "e * beta + X[:, n : n + 64].sum(1) * (1 - beta)",
+}
+STARTED = MOVING | {"start": "1.0", "begin": "ones"}
+HORNER = STARTED | {
+    "step": "e * 0.75 + x",
+    "said": "X[:, n : n + 64].sum(1) + e * 0.75",
+}
+
+
+@pytest.mark.parametrize("right", [MOVING, STARTED, HORNER])
+def test_moving_averages(right: dict[str, str]) -> None:
+    found = decided_text(AVERAGE.format(**right))
+    assert found.equal, found.reason
+
+
+@pytest.mark.parametrize(
+    ("right", "change"),
+    [
+        (MOVING, {"start": "1.0"}),
+        (MOVING, {"begin": "ones"}),
+        (STARTED, {"start": "0.5"}),
+        (MOVING, {"range": "64, N, 64"}),
+        (MOVING, {"range": "0, N - 64, 64"}),
+        (MOVING, {"range": "0, N, 128"}),
+        (MOVING, {"range": "0, N + 64, 64"}),
+        (MOVING, {"column": "(n // 128 * 128)"}),
+        (MOVING, {"column": "((N - 1) // 64 * 64 - n)"}),
+        (MOVING, {"step": "(e + x * (1.0 - beta)) * beta"}),
+        (MOVING, {"step": "e * (1.0 - beta) + x * beta"}),
+        (MOVING, {"step": "e * beta + x"}),
+        (MOVING, {"step": "e * beta * beta + x * (1.0 - beta)"}),
+        (MOVING, {"step": "ag.where(n == 128, 0.0, e) * beta + x * (1.0 - beta)"}),
+        (MOVING, {"said": "e * beta + X[:, n : n + 63].sum(1) * (1 - beta)"}),
+        (HORNER, {"step": "e * 0.7500001 + x"}),
+        (HORNER, {"step": "-e * 0.75 + x"}),
+        (HORNER, {"range": "0, N + 64, 64"}),
+    ],
+)
+def test_wrong_moving_averages(right: dict[str, str], change: dict[str, str]) -> None:
+    found = decided_text(AVERAGE.format(**right | change))
+    assert not found.equal
+    assert found.reason
+
+
+PLACE = """
+@ag.kernel
+def k(X: f32["M N"], I: i32["M"], w: i32):
+    M, N = X.shape
+    ag.require({more}, "columns")
+    i = ag.block(ag.cdiv(M, 4))
+    best = ag.full((4,), {best}, f32, dims="M")
+    at = ag.full((4,), {at}, i32, dims="M")
+    for n in ag.range({range}, 64):
+        x = ag.load(X[i * 4 :, {column}:], (4, 64), fill={fill})
+        m = ag.{extreme}(x, "N")
+        better = {better}
+        at = {place}
+        best = {kept}
+    I[i * 4 :] = at
+
+
+@ag.reference
+def ref(X, w):
+    return X.arg{extreme}(1)
+"""
+LARGEST = {
+    "more": "N > 0",
+    "best": "-ag.inf",
+    "at": "0",
+    "range": "0, N",
+    "column": "n",
+    "fill": "-ag.inf",
+    "extreme": "max",
+    "better": "m > best",
+    "place": 'ag.where(better, ag.argmax(x, "N") + n, at)',
+    "kept": "ag.maximum(best, m)",
+}
+SMALLEST = LARGEST | {
+    "best": "ag.inf",
+    "fill": "ag.inf",
+    "extreme": "min",
+    "better": "m < best",
+    "place": 'ag.where(better, ag.argmin(x, "N") + n, at)',
+    "kept": "ag.where(better, m, best)",
+}
+
+
+@pytest.mark.parametrize("right", [LARGEST, LARGEST | {"at": "7"}, SMALLEST])
+def test_places_of_extremes(right: dict[str, str]) -> None:
+    found = decided_text(PLACE.format(**right))
+    assert found.equal, found.reason
+
+
+@pytest.mark.parametrize(
+    ("right", "change"),
+    [
+        (LARGEST, {"better": "m >= best"}),
+        (LARGEST, {"better": "m < best"}),
+        (LARGEST, {"better": "m > best + 1.0"}),
+        (LARGEST, {"better": "(m > best) & (n < w)"}),
+        (LARGEST, {"best": "0.0"}),
+        (LARGEST, {"best": "ag.inf"}),
+        (LARGEST, {"fill": "0.0"}),
+        (LARGEST, {"range": "64, N"}),
+        (LARGEST, {"range": "0, N - 64"}),
+        (LARGEST, {"column": "n + 1"}),
+        (LARGEST, {"column": "((N - 1) // 64 * 64 - n)"}),
+        (LARGEST, {"column": "(n // 128 * 128)"}),
+        (LARGEST, {"more": "N >= 0", "at": "1"}),
+        (LARGEST, {"kept": "ag.minimum(best, m)"}),
+        (LARGEST, {"kept": "m"}),
+        (LARGEST, {"kept": "ag.maximum(best, m + 1.0)"}),
+        (LARGEST, {"place": 'ag.where(better, ag.argmax(x, "N"), at)'}),
+        (LARGEST, {"place": 'ag.where(better, ag.argmax(x, "N") + n + 1, at)'}),
+        (LARGEST, {"place": 'ag.where(better, ag.argmax(x, "N") + n, at + 1)'}),
+        (LARGEST, {"place": 'ag.where(better, ag.argmax(x, "N") - n, at)'}),
+        (LARGEST, {"place": 'ag.where(better, ag.argmin(x, "N") + n, at)'}),
+        (LARGEST, {"place": 'ag.where(better, at, ag.argmax(x, "N") + n)'}),
+        (SMALLEST, {"better": "m <= best"}),
+        (SMALLEST, {"best": "0.0"}),
+        (SMALLEST, {"place": 'ag.where(better, ag.argmax(x, "N") + n, at)'}),
+    ],
+)
+def test_wrong_places(right: dict[str, str], change: dict[str, str]) -> None:
+    found = decided_text(PLACE.format(**right | change))
+    assert not found.equal
+    assert found.reason
+
+
+def test_tiles_from_the_last_to_the_first_keep_the_last_of_equal_numbers() -> None:
+    backwards = LARGEST | {
+        "column": "((N - 1) // 64 * 64 - n)",
+        "place": 'ag.where(better, ag.argmax(x, "N") + ((N - 1) // 64 * 64 - n), at)',
+    }
+    assert not decided_text(PLACE.format(**backwards)).equal

@@ -1,0 +1,62 @@
+"""Rows stored where a table says, into an output that keeps its other rows."""
+
+from __future__ import annotations
+
+import pytest
+
+from verifier.equality.attacking import decided_text
+
+APPEND = """
+@ag.kernel
+def k(New: f16["P D"], Slot: i32["P"], Cache: f16["L D"]):
+    P, D = New.shape
+    ag.assume(lambda a, b: a != b, Slot, pairs=True)
+    i, j = ag.block(ag.cdiv({rows}, 16), ag.cdiv({columns}, 64))
+    rows = ag.load(Slot[i * 16 :], (16,), fill={fill})
+    new = ag.load(New[i * 16 {shift}:, j * 64 :], (16, 64)).rename("P D")
+    {more}
+    Cache[{at}, j * 64 :] = new
+
+
+@ag.reference
+def ref(New, Slot, Cache):
+    c = {held}
+    c[Slot] = New
+    return c
+"""
+RIGHT = {
+    "rows": "P",
+    "columns": "D",
+    "fill": "-1",
+    "shift": "",
+    "more": "pass",
+    "at": "rows",
+    "held": "Cache.copy()",
+}
+
+
+def test_other_rows_are_kept() -> None:
+    found = decided_text(APPEND.format(**RIGHT))
+    assert found.equal, found.reason
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"rows": "(P - 1)"},
+        {"rows": "(P - 16)"},
+        {"columns": "(D - 64)"},
+        {"fill": "0"},
+        {"shift": "+ 1"},
+        {"at": "rows + 1"},
+        {"at": "ag.where(rows > 3, rows, -1)"},
+        {"more": "new = new + 1.0"},
+        {"more": "if i > 0:\n        Cache[rows, j * 64 :] = new + 1.0"},
+        {"held": "Cache + 1"},
+        {"held": "0 * Cache"},
+    ],
+)
+def test_rows_that_are_not_stored_or_kept(change: dict[str, str]) -> None:
+    found = decided_text(APPEND.format(**RIGHT | change))
+    assert not found.equal
+    assert found.reason
