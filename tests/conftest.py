@@ -16,6 +16,7 @@ ones: `HYPOTHESIS_PROFILE=default pytest`.
 
 import os
 import signal
+import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -46,6 +47,9 @@ def pytest_configure(config: pytest.Config) -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         # A shell's background job: tests of Ctrl-C want it to arrive.
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    # Tests start many processes, which would compile all modules again.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    sys.dont_write_bytecode = False
     if "PYTEST_XDIST_WORKER" in os.environ:
         return  # a worker: it has the environment of the process that started it
     folder = own_folder.enter(config)

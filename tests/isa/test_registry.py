@@ -4,6 +4,7 @@ import ast
 import dataclasses
 import re
 import types
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -203,6 +204,18 @@ def test_what_must_hold_is_told_to_who_reads_the_text() -> None:
     assert "smem is a multiple of 128 bytes" in words
 
 
+@cache
+def attributes() -> set[tuple[str | None, str]]:
+    """Each attribute that the package mentions, and of which attribute it is."""
+    found: set[tuple[str | None, str]] = set()
+    for path in Path(argus.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Attribute):
+                of = node.value.attr if isinstance(node.value, ast.Attribute) else None
+                found.add((of, node.attr))
+    return found
+
+
 @pytest.mark.parametrize(
     "cls",
     [Instruction, Effects, InstructionCost, Constraints],
@@ -211,15 +224,7 @@ def test_what_must_hold_is_told_to_who_reads_the_text() -> None:
 def test_each_field_of_a_record_has_a_reader(cls: type) -> None:
     """In the package; of costs and constraints by way of the record that has them."""
     owner = {InstructionCost: "cost", Constraints: "constraints"}.get(cls)
-    reads = set[str]()
-    for path in Path(argus.__file__).parent.rglob("*.py"):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        for node in ast.walk(tree):
-            if not isinstance(node, ast.Attribute):
-                continue
-            of = node.value.attr if isinstance(node.value, ast.Attribute) else None
-            if owner is None or of == owner:
-                reads.add(node.attr)
+    reads = {attr for of, attr in attributes() if owner is None or of == owner}
     # What a method says of a field is read where the method is.
     for name in set(reads):
         method = vars(cls).get(name)

@@ -30,7 +30,7 @@ class Known:
         self.atoms: dict[Atom, IndexSet] = {}
         self.products: dict[Monomial, IndexSet] = {}
         self.monomials: dict[Monomial, tuple[IndexSet, tuple[Atom, ...]]] = {}
-        self.closures: dict[tuple[Monomial, ...], IndexSet] = {}
+        self.closures: dict[frozenset[Monomial], IndexSet] = {}
         self.open = 0
         """Facts that are being worked out, and may lack in what is found meanwhile."""
         self.signs: dict[tuple[Atom, int], bool] = {}
@@ -39,7 +39,8 @@ class Known:
 def closure(world: World, monomials: tuple[Monomial, ...]) -> IndexSet:
     """All that is known of monomials and of what these facts mention."""
     known = world.known
-    found = known.closures.get(monomials)
+    key = frozenset(monomials)
+    found = known.closures.get(key)
     if found is None:
         found = IndexSet.universe
         atoms: dict[Atom, None] = {}
@@ -52,7 +53,7 @@ def closure(world: World, monomials: tuple[Monomial, ...]) -> IndexSet:
             found = found & one
         found = found & _required(world, atoms, parts)
         if not known.open:
-            known.closures[monomials] = found
+            known.closures[key] = found
     return found
 
 

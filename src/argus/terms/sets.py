@@ -34,6 +34,21 @@ class Space:
         self._names: dict[Monomial, str] = {}
         self._monomials: dict[str, Monomial] = {}
         self._comparisons: dict[tuple[Integer, Comparison], IndexSet] = {}
+        self._same: dict[tuple[bool, int], list[IndexSet]] = {}
+        """Sets that were made, by whether they are conjunctions and isl's hash."""
+        self.conjunctions: dict[tuple[IndexSet, IndexSet], IndexSet] = {}
+        """What `&` has made of two sets: most pairs are met several times."""
+
+    def one(self, value: isl.Set | isl.BasicSet) -> IndexSet:
+        """The set of a form, the same object each time: what is known of it is, too."""
+        conjunction = isinstance(value, isl.BasicSet)
+        made = self._same.setdefault((conjunction, hash(value)), [])
+        for known in made:
+            if known.has_form(value):
+                return known
+        new = IndexSet(value, self)
+        made.append(new)
+        return new
 
     def name(self, monomial: Monomial) -> str:
         """The parameter of a monomial."""
@@ -62,7 +77,7 @@ class Space:
             if op == "!=":
                 condition = f"({text} < 0 or {text} > 0)"
             made = self.parse(condition, used)
-            self._comparisons[key] = IndexSet(made, self)
+            self._comparisons[key] = self.one(made)
         return self._comparisons[key]
 
     def parse(self, condition: str, used: Iterable[str]) -> isl.Set:
@@ -105,7 +120,7 @@ class IndexSet:
     to write them into one. So it is asked only when somebody looks at the result.
     """
 
-    __slots__ = ("_both", "_isl", "_monomials", "number", "space")
+    __slots__ = ("_both", "_form", "_isl", "_monomials", "number", "space")
     universe: ClassVar[IndexSet]
     nothing: ClassVar[IndexSet]
 
@@ -115,10 +130,21 @@ class IndexSet:
         self._both = value if isinstance(value, isl.BasicSet) else None
         """A conjunction of which nobody has asked yet whether it is empty."""
         self._isl = False if isinstance(value, isl.BasicSet) else value
+        self._form = value
+        """What it was made of; the same set may have several forms."""
         self.space = space
         self.number: int | None = None
         """Of a canonical set of a world: equal numbers, equal sets."""
         self._monomials: tuple[Monomial, ...] | None = None
+
+    def has_form(self, value: isl.Set | isl.BasicSet) -> bool:
+        """Whether it was made of just these conditions."""
+        mine = self._form
+        if isinstance(mine, isl.Set) and isinstance(value, isl.Set):
+            return mine.plain_is_equal(value)
+        if isinstance(mine, isl.BasicSet) and isinstance(value, isl.BasicSet):
+            return mine.plain_is_equal(value)
+        return False
 
     @property
     def isl(self) -> isl.Set | bool:
@@ -146,9 +172,14 @@ class IndexSet:
         left, right = self._conjunction(), other._conjunction()
         if left is None or right is None:
             return self._with(other, isl.Set.intersect)
-        if self.space is not other.space:
+        space = self.space
+        if space is None or space is not other.space:
             raise ValueError("sets of two worlds")
-        return IndexSet(_guarded(lambda: _conjoined(left, right)), self.space)
+        found = space.conjunctions.get((self, other))
+        if found is None:
+            found = space.one(_guarded(lambda: _conjoined(left, right)))
+            space.conjunctions[self, other] = found
+        return found
 
     def __or__(self, other: IndexSet) -> IndexSet:
         if self.isl is False or other.isl is True or self is other:
@@ -246,7 +277,8 @@ class IndexSet:
         found = simplest(value)
         if isinstance(found, bool):
             return IndexSet.universe if found else IndexSet.nothing
-        return IndexSet(found, self.space)
+        assert self.space is not None
+        return self.space.one(found)
 
     def _is(self, answer: bool) -> bool:
         """Whether it is known to be everything, or nothing."""
