@@ -63,13 +63,21 @@ class _Builds:
     def make(
         self, key: tuple[object, ...], request: Request, checking: bool
     ) -> LoadedKernel:
-        from argus.runtime.launch import LoadedKernel
-
         with _building:
             if key not in self._loaded:
-                built = launchable(request, checking)
-                self._loaded[key] = LoadedKernel(built.spec, built.cubin.image)
+                self._loaded[key] = loaded_kernel(request, checking)
             return self._loaded[key]
+
+
+def loaded_kernel(request: Request, checking: bool = True) -> LoadedKernel:
+    """The kernel of a request, proved and built, ready to be launched.
+
+    Raises what `launchable` raises.
+    """
+    from argus.runtime.launch import LoadedKernel
+
+    built = launchable(request, checking)
+    return LoadedKernel(built.spec, built.cubin.image)
 
 
 class KernelCalls:

@@ -34,6 +34,7 @@ from argus.runtime.sequence import (
     OperandPlace,
     PlannedStep,
     PreparedSequence,
+    ScalarPlace,
     SequencePlan,
 )
 
@@ -44,6 +45,13 @@ _ALIGNMENT = 256
 @dataclass(frozen=True)
 class GivenTensor:
     """Tensor number ``position`` among the values of a call."""
+
+    position: int
+
+
+@dataclass(frozen=True)
+class GivenScalar:
+    """The number at ``position`` among the values of a call."""
 
     position: int
 
@@ -84,7 +92,7 @@ class TensorView:
     offset: int = 0
 
 
-StepValue = GivenTensor | Buffer | TensorView | int | float | None
+StepValue = GivenTensor | GivenScalar | Buffer | TensorView | int | float | None
 
 
 @dataclass(frozen=True)
@@ -110,10 +118,18 @@ class LaunchSequence:
         found = (v for v in bases if isinstance(v, GivenTensor | Buffer))
         return tuple(dict.fromkeys(found))
 
+    @property
+    def scalars(self) -> tuple[int, ...]:
+        """Positions of the numbers of the call that are used."""
+        used = (v for step in self.steps for v in step.values)
+        found = (v.position for v in used if isinstance(v, GivenScalar))
+        return tuple(dict.fromkeys(found))
+
 
 Choose = Callable[..., tuple[Kernel, Mapping[str, object]] | LaunchSequence]
 """From values of a call in order, and options, to a kernel that takes these values and
-its static parameters, or to a sequence. It may look at what `Recall` says."""
+its static parameters, or to a sequence. It may look at what `Recall` says: of numbers
+at their types, so that a sequence has those of the call as `GivenScalar`."""
 
 
 class Dispatch:
@@ -164,11 +180,12 @@ def planned_sequence(
         else:
             found = tensors[base.position]
             memory[base] = _Memory(found, used.index(base.position), 0)
-    steps = [_planned_step(step, memory) for step in sequence.steps]
+    scalars = {i: (values[i], ScalarPlace(n)) for n, i in enumerate(sequence.scalars)}
+    steps = [_planned_step(step, memory, scalars) for step in sequence.steps]
     return PlannedLaunch(
         SequencePlan(steps, size, device[1]),
         tuple(used),
-        (),
+        sequence.scalars,
         tuple(t.pointer for t in tensors.values()),
     )
 
@@ -183,10 +200,13 @@ class _Memory:
 
 
 def _planned_step(
-    step: LaunchStep, memory: Mapping[GivenTensor | Buffer, _Memory]
+    step: LaunchStep,
+    memory: Mapping[GivenTensor | Buffer, _Memory],
+    scalars: Mapping[int, tuple[object, ScalarPlace]],
 ) -> PlannedStep:
     values: list[object] = []
     places: dict[int, OperandPlace] = {}
+    given: dict[int, object] = {}
     for number, value in enumerate(step.values):
         if isinstance(value, GivenTensor | Buffer | TensorView):
             of = value.of if isinstance(value, TensorView) else value
@@ -201,13 +221,16 @@ def _planned_step(
                 )
             values.append(tensor)
             places[number] = OperandPlace(memory[of].base, memory[of].offset + offset)
+        elif isinstance(value, GivenScalar):
+            known, given[number] = scalars[value.position]
+            values.append(known)
         else:
             values.append(value)
     planned = calls_of(step.kernel).planned(values, _tagged(step.statics), True)
     return PlannedStep(
         planned.plan,
         tuple(places[i] for i in planned.tensors),
-        tuple(values[i] for i in planned.scalars),
+        tuple(given.get(i, values[i]) for i in planned.scalars),
     )
 
 

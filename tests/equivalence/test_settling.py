@@ -74,9 +74,11 @@ def test_a_launch_takes_what_equality_settles():
     require_right(request)
 
 
-def test_without_its_reference_the_rule_stands():
+def test_without_its_reference_its_terms_are_asked():
     text, _ = ADDED.split("@ag.reference")
-    assert rules(request_of(text)) == {"AG0309"}
+    report = prove(request_of(text), fresh=True).report
+    assert report.verdict is Verdict.PROVED
+    assert {o.rule for o in report.settled} == {"AG0309"}
 
 
 def test_another_result_is_not_settled():

@@ -12,6 +12,7 @@ from generate.integers import bounds, scalars, strides
 from generate.maps import elementwise, rows
 from generate.pipelines import pipelines
 from generate.products import products, role_products
+from generate.rates import rates
 from generate.shapes import halves, transposes, views
 from generate.stores import overlaps, tma_stores
 from generate.tables import atomics, gathers, ragged
@@ -32,6 +33,7 @@ FAMILIES: dict[str, tuple[float, Callable[[Draft, int], Generated]]] = {
     "barrier_products": (2, barrier_products),
     "multicast_rings": (1, multicast_rings),
     "handoffs": (1.5, handoffs),
+    "rates": (2, rates),
     "tma_stores": (1.2, tma_stores),
     "overlaps": (0.4, overlaps),
     "scalars": (0.6, scalars),

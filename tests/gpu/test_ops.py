@@ -165,6 +165,19 @@ def test_decoding_packs_the_heads_of_a_group(rows: int, d: int) -> None:
     assert _error(ops.attention(apart, k, v), want) < 8e-3
 
 
+@pytest.mark.parametrize("rows", [1, 90])
+@pytest.mark.parametrize("d", [64, 80, 128, 256])
+def test_attention_by_parts_of_the_keys(rows: int, d: int) -> None:
+    from argus import ops
+
+    q, k, v = _normal(1, 4, rows, d), _normal(1, 2, 9001, d), _normal(1, 2, 9001, d)
+    for scale in (d**-0.5, 0.5 * d**-0.5):
+        want = torch.nn.functional.scaled_dot_product_attention(
+            q.double(), k.double(), v.double(), enable_gqa=True, scale=scale
+        )
+        assert _error(ops.attention(q, k, v, scale=scale), want) < 8e-3
+
+
 def test_grouped_gemm_with_gather_and_scatter() -> None:
     from argus import ops
 

@@ -1,24 +1,19 @@
 """Plans of matrix products: what they launch is the product. No GPU.
 
-Launches are placed for the tensors that they get, and interpreted on numpy arrays, with
-buffers that hold NaN before.
+See `kernels/launching.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import gcd
-from typing import Any
 
 import numpy as np
 import pytest
-from numpy.lib.stride_tricks import as_strided
 
 from argus.compiler import prove
-from argus.dispatch import Buffer, GivenTensor, LaunchSequence, TensorView
+from argus.dispatch import LaunchSequence
 from argus.evaluation.arrays import NumpyArrays
-from argus.interpret import run
-from argus.ir.dtypes import DTYPES, bf16, f32
+from argus.ir.dtypes import bf16, f32
 from argus.kernels.gemm.entry import form_of
 from argus.kernels.gemm.kernel import (
     copy_rows,
@@ -39,9 +34,9 @@ from argus.kernels.gemm.plan import (
 )
 from argus.kernels.gemm.tiles import ALIGNED, FORMS, LINE, MeasuredTile, table
 from argus.lang.library import identity, relu
-from argus.requests import Request, placed_program
-from argus.specialisations import divisor, facts_of, specialisation, stride_divisors
+from argus.requests import Request
 from argus.verify.verdict import Verdict
+from kernels.launching import execute
 
 SWAPPED = MeasuredTile(
     "small",
@@ -56,61 +51,7 @@ LARGE = MeasuredTile(
     "persistent",
     {"BM": 64, "BN": 32, "BK": 64, "STAGES": 2, "WARPGROUPS": 1, "CLUSTER": 1},
 )
-
-Array = Any
 PARTS = {"A": bf16, "B": bf16, "W": f32}
-
-
-def execute(sequence: LaunchSequence, values: Sequence[Array | None]) -> None:
-    """Place and interpret each launch; bf16 are 16-bit patterns."""
-    arrays = NumpyArrays(7)
-    buffers = {
-        base: arrays.poisoned(
-            DTYPES[base.dtype], (base.size // DTYPES[base.dtype].bytes,)
-        )
-        for base in sequence.bases
-        if isinstance(base, Buffer)
-    }
-
-    def tensor(value: GivenTensor | Buffer | TensorView) -> Array:
-        base = value.of if isinstance(value, TensorView) else value
-        if isinstance(base, Buffer):
-            flat, shape, steps = buffers[base], base.shape, base.steps
-        else:
-            array = values[base.position]
-            assert array is not None
-            flat = (array if array.base is None else array.base).reshape(-1)
-            shape = array.shape
-            steps = tuple(s // array.itemsize for s in array.strides)
-        if isinstance(value, TensorView):
-            flat, shape, steps = flat[value.offset :], value.shape, value.strides
-        return as_strided(flat, shape, [s * flat.itemsize for s in steps])
-
-    for step in sequence.steps:
-        names = [p.name for p in step.kernel.signature.params]
-        given: dict[str, Array] = {}
-        scalars: dict[str, int | float] = {}
-        for name, value in zip(names, step.values, strict=True):
-            if isinstance(value, GivenTensor | Buffer | TensorView):
-                given[name] = tensor(value)
-            elif value is not None:
-                scalars[name] = value
-        chosen = specialisation(
-            step.kernel.signature,
-            {
-                name: (
-                    f32 if array.dtype == np.float32 else bf16,
-                    tuple(divisor(n) for n in array.shape),
-                    stride_divisors(
-                        array.shape, [s // array.itemsize for s in array.strides]
-                    ),
-                )
-                for name, array in given.items()
-            },
-        )
-        facts = facts_of(step.kernel.signature, chosen)
-        request = Request(step.kernel, chosen.form, dict(step.statics), "sm_90a", facts)
-        run(placed_program(request), given, scalars)
 
 
 def check(

@@ -91,6 +91,41 @@ def _pools(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
     return functional.max_pool2d(x, 3, 2), functional.avg_pool2d(x, (2, 4), (1, 2))
 
 
+def _borders(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    return (
+        functional.pad(torch.exp(x), (1, 2, 0, 1), value=1.5),
+        x.flip(1, 3) + torch.roll(x, (2, -3), (2, 3)),
+        torch.cat([x, x[:, :1]], 1) * 2,
+        functional.pad(x, (1, 2, 3, 0), mode="reflect"),
+        functional.pad(x, (1, 2, 3, 0), mode="replicate"),
+        functional.interpolate(x, scale_factor=2),
+    )
+
+
+def _bordered_pools(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    return (
+        functional.max_pool2d(x, 3, 2, 1),
+        functional.max_pool1d(x[0], 3, 2, 1, 2, ceil_mode=True),
+        functional.avg_pool2d(x, 3, 2, 1, ceil_mode=True, count_include_pad=False),
+        functional.avg_pool3d(x, 3, 2, 1),
+        functional.adaptive_avg_pool2d(x, (3, 1)),
+    )
+
+
+def _convolved(
+    x: torch.Tensor, w: torch.Tensor, g: torch.Tensor, y: torch.Tensor
+) -> tuple[torch.Tensor, ...]:
+    return (
+        functional.conv2d(x, w, None, 2, (1, 2), (2, 1)),
+        functional.conv2d(x, g, None, 1, 1, 1, 2),
+        functional.conv1d(x[:, :, 0], w[:, :, 0], None, 1, 1),
+        functional.conv3d(x.unsqueeze(1), g.unsqueeze(1)[:, :, :1], padding=1),
+        functional.conv_transpose2d(x, w.swapaxes(0, 1), None, 2, 1, 1),
+        functional.conv_transpose2d(x, g, None, (3, 1), 1, (1, 0), 2),
+        functional.conv_transpose1d(y, g[:, :, 0], None, 2, 1, 0, 1, 2),
+    )
+
+
 _X, _Y = _random(4, 24), _random(24, 4).T.contiguous()
 
 MODULES: dict[str, tuple[Callable[[], nn.Module], tuple[Any, ...], int]] = {
@@ -110,6 +145,18 @@ MODULES: dict[str, tuple[Callable[[], nn.Module], tuple[Any, ...], int]] = {
     ),
     "softmax": (lambda: Formula(_softmaxes), (_random(2, 7, 40),), 3),
     "norms": (Norms, (_random(2, 4, 3, 9),), 7),
+    "borders": (lambda: Formula(_borders), (_random(2, 3, 5, 6),), 6),
+    "pools with borders": (lambda: Formula(_bordered_pools), (_random(2, 4, 6, 7),), 5),
+    "convolutions": (
+        lambda: Formula(_convolved),
+        (
+            _random(2, 4, 5, 6),
+            _random(3, 4, 3, 3),
+            _random(4, 2, 2, 3),
+            _random(1, 4, 7),
+        ),
+        9,
+    ),
     "pools": (lambda: Formula(_pools), (_random(2, 9, 11),), 2),
 }
 """Module, inputs, and how many kernels it becomes, by a name."""

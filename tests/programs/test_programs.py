@@ -14,7 +14,7 @@ from argus.programs.proofs import proof_of  # noqa: E402
 from argus.verify.verdict import Verdict  # noqa: E402
 from programs.modules import MODULES, Formula  # noqa: E402
 
-EQUAL = ("per channel", "transposed", "maps")
+EQUAL = ("per channel", "transposed", "maps", "borders")
 """Of these every kernel is shown equal to its reference, too."""
 
 
@@ -52,6 +52,20 @@ def test_kernels_are_proved(name: str) -> None:
     make, inputs, _ = MODULES[name]
     for step in plan_of(make().eval(), inputs).kernels:
         assert proof_of(step).verdict >= Verdict.PROVED, step.source.text
+
+
+def test_windows_with_a_border_are_equal_to_their_references() -> None:
+    """Also where a map is before the pool: then it is a kernel of its own."""
+    x, w = torch.randn(2, 3, 9), torch.randn(2, 3, 3)
+    functional = torch.nn.functional
+    for model, inputs in (
+        (lambda x: functional.max_pool1d(torch.relu(x), 3, 2, 1), (x,)),
+        (lambda x, w: functional.conv1d(x, w, None, 1, 1), (x, w)),
+        (lambda x, w: functional.conv_transpose1d(x, w.swapaxes(0, 1)), (x, w)),
+    ):
+        for step in plan_of(Formula(model), inputs).kernels:
+            report = proof_of(step)
+            assert report.verdict is Verdict.EQUAL, step.source.text
 
 
 def test_what_has_no_kernel_stays_in_torch_with_its_reason() -> None:

@@ -47,7 +47,7 @@ def test_strides_through_views_are_those_of_torch() -> None:
     for seed in range(300):
         rng = random.Random(seed)
         shape = tuple(rng.choice([1, 2, 3, 4, 6]) for _ in range(rng.randint(1, 4)))
-        value = ProgramValue("x", shape, f32, GivenPrimitive("input", 0))
+        value = ProgramValue("x", shape, f32, GivenPrimitive("input", 0, shape, ()))
         x = base = torch.arange(value.size).reshape(shape)
         operand = ViewedValue(value)
         for _ in range(rng.randint(1, 4)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from argus.diagnostics import ArgusError
 from argus.dispatch import (
     Buffer,
     Dispatch,
+    GivenScalar,
     GivenTensor,
     LaunchSequence,
     LaunchStep,
@@ -137,6 +139,30 @@ def test_without_buffers_nothing_is_allocated(
     call((torch.zeros(4, 64), torch.zeros(4, 64)))
     assert workspaces == []
     assert len(driver.launches) == 2
+
+
+def test_numbers_of_a_call_are_its_own(
+    kernel: Kernel, workspaces: list[int], driver: FakeDriver
+) -> None:
+    asked: list[int] = []
+
+    def choose(*values: object) -> LaunchSequence:
+        asked.append(1)
+        given = (GivenTensor(0), GivenTensor(1), GivenScalar(2))
+        return LaunchSequence((LaunchStep(kernel, given, {}),))
+
+    call = Dispatch(choose)
+    x, y = torch.zeros(4, 64), torch.zeros(4, 64)
+    for number in (2.0, 5.0):
+        call((x, y, number))
+    assert len(asked) == 1
+    launched = [
+        launch.parameters.raw(6, 4)  # after two addresses and four sizes
+        for ready in call._recall._calls.values()
+        for launches in ready._places.values()
+        for launch in launches
+    ]
+    assert launched == [struct.pack("<f", number) for number in (2.0, 5.0)]
 
 
 def test_every_step_is_checked(kernel: Kernel, workspaces: list[int]) -> None:

@@ -225,6 +225,9 @@ class _KernelChecker:
             rules.setdefault(f"{rule.rule} at line {rule.span.line}")
         found = report.equality
         if found is None:
+            if rules:
+                what = "each element is what names of dimensions say, by its terms"
+                self._note("settled", f"{', '.join(rules)}: {what}")
             return
         text = words.equality(found, report.verdict)
         if not found.shown and found.tried:

@@ -39,6 +39,9 @@ from argus.layout import Fragment
 
 STREAMING = ("first", "stream", "evict_first")
 """Values of ``evict`` that mean: will not be used again."""
+_ORDINARY = ("last", "evict_last", "normal", "evict_normal")
+"""Values for which an ordinary load is right: only copies by TMA have a policy of their
+own for them."""
 
 
 def vector_plan(plan: object, what: str) -> VectorPlan:
@@ -112,7 +115,7 @@ def load_global(cx: Emission, op: o.LoadGlobal) -> None:
 
 
 def _streaming(evict: str | None) -> bool:
-    if evict is None:
+    if evict is None or evict in _ORDINARY:
         return False
     if evict in STREAMING:
         return True

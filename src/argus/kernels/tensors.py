@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import gcd
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -50,3 +50,11 @@ def on_hopper(t: Tensor) -> bool:
     import torch
 
     return torch.cuda.get_device_capability(t.device) == (9, 0)
+
+
+def multiprocessors(t: Tensor) -> int:
+    """How many the device of a tensor has."""
+    import torch
+
+    found = cast("Any", torch.cuda).get_device_properties(t.device)
+    return int(found.multi_processor_count)

@@ -42,6 +42,13 @@ class Affine:
         """With other names of loops."""
         return Affine.of({names.get(n, n): c for n, c in self.terms}, self.constant)
 
+    def replaced(self, loops: Mapping[str, Affine]) -> Affine:
+        """With sums in place of some indices."""
+        total = Affine((), self.constant)
+        for name, factor in self.terms:
+            total = total + loops.get(name, Affine.loop(name)) * factor
+        return total
+
     @property
     def loops(self) -> frozenset[str]:
         """Names of the loops that occur."""

@@ -10,8 +10,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from argus.diagnostics import fail
-from argus.programs.execution import DeviceRunner, KernelRunner, run_plan
-from argus.programs.plan import plan_of
+from argus.programs.execution import KernelRunner, ProgramCall, nested
+from argus.programs.given import GivenTensors
+from argus.programs.plan import ProgramPlan, plan_of
+from argus.programs.replay import ReplayedCall
 
 if TYPE_CHECKING:
     from torch.nn import Module
@@ -21,8 +23,10 @@ class CompiledProgram:
     """The kernels of a module in evaluation mode, for inputs of some shapes.
 
     Weights are those of the module: what is changed in place is seen. ``strict``: what
-    would stay in torch is an error. Raises ArgusError AG1041 where torch cannot export
-    the module, and AG1043 where something is left in torch and ``strict``.
+    would stay in torch is an error. ``graph``: calls with tensors where they were
+    before are replayed as a CUDA graph. Kernels are proved and built in the first call.
+    Raises ArgusError AG1041 where torch cannot export the module, and AG1043 where
+    something is left in torch and ``strict``.
     """
 
     def __init__(
@@ -31,23 +35,59 @@ class CompiledProgram:
         inputs: Sequence[Any],
         *,
         strict: bool = False,
+        graph: bool = False,
         run: KernelRunner | None = None,
     ) -> None:
         self.plan = plan_of(model, inputs)
-        self._run = DeviceRunner() if run is None else run
-        if strict and self.plan.left:
-            step = self.plan.left[0]
-            raise fail(
-                "AG1043",
-                None,
-                f"{step.what} stays in torch: {step.why}",
-                help="leave out `strict`, and torch computes it",
-            )
+        if strict:
+            require_whole(self.plan)
+        self._run, self._graph = run, graph
+        self._given = GivenTensors(self.plan.program)
+        self._call: ProgramCall | ReplayedCall | None = None
 
     def __call__(self, *inputs: Any) -> Any:
         """What the module returns, on the current stream; without gradients.
 
         Inputs are tensors of CUDA with the shapes and types of the plan. Raises
-        ArgusError AG0801 for others, and what launching raises.
+        ArgusError AG0801 for others, AG1047 for tensors that are not on a GPU, and what
+        proving, building and launching kernels raise.
         """
-        return run_plan(self.plan, inputs, self.plan.program.tensors, self._run)
+        import torch
+
+        program = self.plan.program
+        with torch.no_grad():
+            if self._call is None:
+                self._call = called(self.plan, self._run, self._graph)
+            given = self._given(inputs, program.tensors)
+            return nested(program, self._call(given))
+
+
+def called(
+    plan: ProgramPlan, run: KernelRunner | None, graph: bool
+) -> ProgramCall | ReplayedCall:
+    """A plan, ready to be called. Raises ArgusError AG1047 where there is no GPU."""
+    device = plan.program.device
+    if run is None and plan.kernels and not device.startswith("cuda"):
+        raise fail(
+            "AG1047",
+            None,
+            f"the tensors of the program are on `{device}`, and its kernels run on a "
+            "GPU",
+            help="move the module and its inputs to a GPU",
+        )
+    call = ProgramCall(plan, run)
+    return ReplayedCall(call) if graph and run is None else call
+
+
+def require_whole(plan: ProgramPlan) -> None:
+    """Raises ArgusError AG1043 where something is left in torch."""
+    if plan.left:
+        step = plan.left[0]
+        others = len(plan.left) - 1
+        more = f" ({others} more)" if others else ""
+        raise fail(
+            "AG1043",
+            None,
+            f"{step.what} stays in torch: {step.why}{more}",
+            help="leave out `strict`, and torch computes it",
+        )

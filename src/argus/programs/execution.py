@@ -1,144 +1,263 @@
-"""Running a plan: in the interpreter with numpy, or on a GPU.
+"""Running a plan: its launches and calls of torch in order, on tensors.
 
-Both walk the steps in order with a table of buffers, one for each value that is stored.
-What stays in torch is called there in either.
+    call = ProgramCall(plan)           # on a GPU: prepared launches
+    results = call(tensors)            # in the order of `TensorProgram.results`
+
+    run_plan(plan, inputs, weights, in_interpreter)     # without a GPU
+
+A call allocates its results and one workspace (`memory.py`), and nothing else. What
+stays in torch is called there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol
 
-from argus.calls import launch
-from argus.diagnostics import fail
-from argus.lang.kernel import Kernel, load_kernels
+from argus.programs.bases import PlannedMemory, StoredValues, torch_type
+from argus.programs.given import GivenTensors, laid
 from argus.programs.in_torch import ProgramBuffers, in_torch
+from argus.programs.kernel_requests import kernel_of, request_for_step
+from argus.programs.launches import LaunchSegment
+from argus.programs.lowering import offsets_through
+from argus.programs.memory import (
+    extent_of,
+    read_by,
+)
 from argus.programs.naming import KernelTensor
 from argus.programs.plan import KernelStep, ProgramPlan, TorchStep
 from argus.programs.tensor_program import (
     GivenPrimitive,
-    ProgramValue,
     TensorProgram,
     ViewedValue,
 )
-from argus.requests import Request, placed_program, request_of
-from argus.specialisations import SpecialisationSpace, divisor
-from argus.targets import DEFAULT_TARGET
+from argus.requests import placed_program
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-
-def kernel_of(step: KernelStep) -> Kernel:
-    """The kernel of a step, by its file's text."""
-    module = load_kernels(f"{step.source.name}.py", step.source.text)
-    return module.kernels[step.source.name]
-
-
-def request_for_step(
-    kernel: Kernel, step: KernelStep, target: str = DEFAULT_TARGET
-) -> tuple[Request, SpecialisationSpace]:
-    """The specialisation that a step's tensors choose, and the space of its sizes."""
-    loops = step.group.lowered.sizes if step.group.lowered else {}
-    space = SpecialisationSpace.of(kernel.signature).restricted({}, step.source.sizes)
-    tensors = step.source.tensors
-    form = {t.name: t.buffer.dtype for t in tensors}
-    shapes = {t.name: t.shape(loops) for t in tensors}
-    strides = {
-        t.name: [
-            16 if n == 1 else divisor(s)
-            for n, s in zip(t.shape(loops), t.all_strides, strict=True)
-        ]
-        for t in tensors
-    }
-    chosen = space.member(form, shapes, strides)
-    return request_of(kernel, {}, target, chosen), space
-
-
 KernelRunner = Callable[[KernelStep, dict[str, "Tensor"]], None]
 """Launches a step's kernel for tensors by the names of its parameters."""
 
+ALIGNMENT = 16
+"""Bytes that kernels expect the address of a tensor to be a multiple of."""
 
-def run_plan(
-    plan: ProgramPlan, inputs: Sequence[Any], weights: dict[str, Any], run: KernelRunner
-) -> Any:
-    """What the program returns for these inputs, each kernel run by ``run``.
 
-    ``weights`` by the names in `TensorProgram.tensors`. Raises ArgusError AG0801 where
-    inputs are not of the shapes and types of the plan.
+class PreparedStep(Protocol):
+    """Kernels that follow each other, or a step in torch."""
+
+    def __call__(self, memory: Sequence[Tensor], pointers: Sequence[int]) -> None:
+        """Run it on the current stream, on tensors by the number of their base."""
+        ...
+
+
+class ProgramCall:
+    """A plan, ready to be called. Safe to use from several threads.
+
+    Kernels are launched on the current stream, or given to ``run``. Raises what
+    proving and building its kernels raise, and ArgusError AG1044, AG1045.
     """
-    import torch
 
-    with torch.no_grad():
-        buffers = ProgramBuffers(_given(plan.program, inputs, weights))
-        device = next((t.device for t in buffers.tensors.values()), torch.device("cpu"))
-        for step in plan.steps:
-            if isinstance(step, TorchStep):
-                in_torch(step, buffers)
-                continue
-            made = step.group.stored
-            buffers.tensors[made] = torch.empty(
-                made.shape, dtype=getattr(torch, made.dtype.foreign), device=device
+    def __init__(self, plan: ProgramPlan, run: KernelRunner | None = None) -> None:
+        import torch
+
+        self.plan = plan
+        self._planned = PlannedMemory(plan)
+        self._device = torch.device(plan.program.device)
+        layout = self._planned.layout
+        self._makers = [
+            partial(
+                torch.empty_strided,
+                v.shape,
+                v.strides,
+                dtype=torch_type(v),
+                device=self._device,
             )
-            given = {
-                t.name: _walked(buffers.tensors[t.buffer], t, step)
-                for t in step.source.tensors
-            }
-            run(step, given)
-        return _results(plan.program, buffers)
+            for v in layout.made
+        ]
+        self._later = [None] * len(layout.torch)
+        self._workspace = partial(
+            torch.empty, layout.size, dtype=torch.uint8, device=self._device
+        )
+        self._steps = [self._step(part, run) for part in _segments(plan)]
+        self._results = [
+            _result(r, told, self._planned)
+            for r, told in zip(plan.program.results, plan.program.told, strict=True)
+        ]
+
+    def __call__(self, given: Sequence[Tensor]) -> list[Any]:
+        """The results for the tensors that are given: inputs and weights, in order.
+
+        They have the shapes, strides and element types of the program.
+        """
+        return self.results(given, self.launched(given))
+
+    @property
+    def shown(self) -> list[int]:
+        """Bases that results are in, but for what was given."""
+        values = {
+            r.value
+            for r in self.plan.program.results
+            if isinstance(r, ViewedValue)
+            and not isinstance(r.value.made, GivenPrimitive)
+        }
+        return sorted(self._planned.base[v] for v in values)
+
+    def results(self, given: Sequence[Tensor], memory: Sequence[Any]) -> list[Any]:
+        """The results in the memory of a call."""
+        return [result(given, memory) for result in self._results]
+
+    def launched(self, given: Sequence[Tensor]) -> list[Any]:
+        """Run all steps on the current stream; tensors by the number of their base."""
+        memory: list[Any] = list(given)
+        pointers = [t.data_ptr() for t in given]
+        low = 0
+        for pointer in pointers:
+            low |= pointer
+        if low % ALIGNMENT:
+            self._align(memory, pointers)
+        for make in self._makers:
+            made = make()
+            memory.append(made)
+            pointers.append(made.data_ptr())
+        if self._later:
+            memory += self._later
+            pointers += [0] * len(self._later)
+        if self._planned.layout.size:
+            workspace = self._workspace()
+            memory.append(workspace)
+            pointers.append(workspace.data_ptr())
+        for step in self._steps:
+            step(memory, pointers)
+        return memory
+
+    def _align(self, memory: list[Any], pointers: list[int]) -> None:
+        """Copies of tensors that begin where a kernel's accesses cannot."""
+        for i, value in enumerate(self._planned.layout.given):
+            if pointers[i] % ALIGNMENT:
+                line = memory[i].detach().as_strided((extent_of(value),), (1,))
+                memory[i] = line.clone()
+                pointers[i] = memory[i].data_ptr()
+
+    def _step(
+        self, part: list[KernelStep] | TorchStep, run: KernelRunner | None
+    ) -> PreparedStep:
+        if isinstance(part, TorchStep):
+            return self._torch_step(part)
+        if run is not None:
+            return partial(_run_each, part, self._planned, run)
+        return LaunchSegment(
+            part, self._planned.place, self._device.type, self._device.index or 0
+        )
+
+    def _torch_step(self, step: TorchStep) -> PreparedStep:
+        import torch
+
+        planned = self._planned
+        number = self.plan.steps.index(step)
+        kept = {v for s in self.plan.steps[number + 1 :] for v in read_by(s)}
+        kept |= {
+            r.value for r in self.plan.program.results if isinstance(r, ViewedValue)
+        }
+        done = [
+            planned.base[v]
+            for v in read_by(step)
+            if v in planned.layout.torch and v not in kept
+        ]
+
+        def call(memory: Any, pointers: Any) -> None:
+            buffers = ProgramBuffers(StoredValues(planned, memory), self._device)
+            with torch.no_grad():
+                made = in_torch(step, buffers)
+            for value, tensor in made.items():
+                at = planned.base[value]
+                memory[at], pointers[at] = tensor, tensor.data_ptr()
+            for at in done:  # its memory may be used again
+                memory[at] = None
+
+        return call
 
 
-def _given(
-    program: TensorProgram, inputs: Sequence[Any], weights: dict[str, Any]
-) -> dict[ProgramValue, Tensor]:
-    import torch
-
-    for place, value in program.fixed.items():
-        if inputs[place] != value:
-            raise fail(
-                "AG0801",
-                None,
-                f"input {place} is {inputs[place]!r}; the plan is for {value!r}",
-            )
-    found: dict[ProgramValue, Tensor] = {}
-    for value in program.values:
-        if not isinstance(value.made, GivenPrimitive):
-            continue
-        kind, source = value.made.kind, value.made.source
-        tensor = inputs[int(source)] if kind == "input" else weights[str(source)]
-        wanted = getattr(torch, value.dtype.foreign)
-        if tuple(tensor.shape) != value.shape or tensor.dtype != wanted:
-            raise fail(
-                "AG0801",
-                None,
-                f"`{value.name}` is {tuple(tensor.shape)} of {tensor.dtype}; the plan "
-                f"is for {value.shape} of {wanted}",
-            )
-        found[value] = tensor.detach().contiguous()
+def _segments(plan: ProgramPlan) -> list[list[KernelStep] | TorchStep]:
+    """Steps in order, kernels that follow each other together."""
+    found: list[list[KernelStep] | TorchStep] = []
+    for step in plan.steps:
+        if isinstance(step, TorchStep):
+            found.append(step)
+        elif found and isinstance(found[-1], list):
+            found[-1].append(step)
+        else:
+            found.append([step])
     return found
 
 
-def _walked(tensor: Tensor, t: KernelTensor, step: KernelStep) -> Tensor:
+def _result(
+    result: Any, told: tuple[int, ...] | None, planned: PlannedMemory
+) -> Callable[[Sequence[Tensor], Sequence[Tensor]], Any]:
+    """What gives a result of a call, by what was given and by the bases."""
+    if not isinstance(result, ViewedValue):
+        return lambda given, memory: result
+    value, base = result.value, planned.place(result.value)[0]
+    found = offsets_through(result)
+    if isinstance(value.made, GivenPrimitive):
+        made = value.made
+        if result.shape == made.shape and found == (made.strides, 0):
+            return lambda given, memory: given[base]
+        if found is not None:
+            return lambda given, memory: given[base].as_strided(
+                result.shape, found[0], given[base].storage_offset() + found[1]
+            )
+    elif not result.views and told == value.strides:
+        return lambda given, memory: memory[base]
+
+    def seen(given: Sequence[Tensor], memory: Sequence[Tensor]) -> Any:
+        import torch
+
+        buffers = ProgramBuffers(StoredValues(planned, memory), memory[base].device)
+        tensor = buffers.operand(result)
+        if told is None or laid(tensor, told):
+            return tensor
+        exact = torch.empty_strided(
+            tensor.shape, told, dtype=tensor.dtype, device=tensor.device
+        )
+        return exact.copy_(tensor)
+
+    return seen
+
+
+# ------------------------------------------------------------------- without a GPU
+
+
+def _run_each(
+    steps: Sequence[KernelStep],
+    planned: PlannedMemory,
+    run: KernelRunner,
+    memory: Sequence[Tensor],
+    pointers: Sequence[int],
+) -> None:
+    for step in steps:
+        run(
+            step,
+            {t.name: _walked(t, step, planned, memory) for t in step.source.tensors},
+        )
+
+
+def _walked(
+    t: KernelTensor,
+    step: KernelStep,
+    planned: PlannedMemory,
+    memory: Sequence[Tensor],
+) -> Tensor:
+    """A parameter of a kernel as a tensor."""
     assert step.group.lowered is not None
-    shape = t.shape(step.group.lowered.sizes)
-    return tensor.as_strided(shape, t.all_strides, t.start)
-
-
-def _results(program: TensorProgram, buffers: ProgramBuffers) -> Any:
-    from torch.utils import _pytree
-
-    values = [
-        buffers.operand(r) if isinstance(r, ViewedValue) else r for r in program.results
-    ]
-    return _pytree.tree_unflatten(values, program.tree)
-
-
-# --------------------------------------------------------------------------- runners
+    whole = planned.tensor(t.buffer, memory)
+    start = whole.storage_offset() + t.start
+    return whole.as_strided(t.shape(step.group.lowered.sizes), t.all_strides, start)
 
 
 def in_interpreter(step: KernelStep, tensors: dict[str, Tensor]) -> None:
     """The placed program in numpy: for small sizes, without a GPU."""
-    import numpy as np
     import torch
 
     from argus.interpret import run
@@ -147,22 +266,38 @@ def in_interpreter(step: KernelStep, tensors: dict[str, Tensor]) -> None:
     request, _ = request_for_step(kernel, step)
 
     def array(tensor: Tensor) -> Any:
+        tensor = tensor.detach()
         if tensor.dtype is torch.bfloat16:
+            import numpy as np
+
             return tensor.view(torch.int16).numpy().view(np.uint16)
         return tensor.numpy()
 
     run(placed_program(request), {n: array(t) for n, t in tensors.items()}, sm_count=4)
 
 
-class DeviceRunner:
-    """Kernels on the GPU of their tensors, built at their first call."""
+# ------------------------------------------------------------------------ whole calls
 
-    def __init__(self) -> None:
-        self._kernels: dict[str, Kernel] = {}
 
-    def __call__(self, step: KernelStep, tensors: dict[str, Tensor]) -> None:
-        """Launch on the current stream."""
-        name = step.source.name
-        if name not in self._kernels:
-            self._kernels[name] = kernel_of(step)
-        launch(self._kernels[name], tuple(tensors.values()), {})
+def run_plan(
+    plan: ProgramPlan,
+    inputs: Sequence[Any],
+    weights: Mapping[str, Any],
+    run: KernelRunner | None,
+) -> Any:
+    """What the program returns for these inputs, each kernel run by ``run``.
+
+    ``weights`` by the names in `TensorProgram.tensors`. Raises like `GivenTensors`.
+    """
+    import torch
+
+    with torch.no_grad():
+        call = ProgramCall(plan, run)
+        return nested(plan.program, call(GivenTensors(plan.program)(inputs, weights)))
+
+
+def nested(program: TensorProgram, results: list[Any]) -> Any:
+    """Results as the module nests them."""
+    from torch.utils import _pytree
+
+    return _pytree.tree_unflatten(results, program.tree)

@@ -22,13 +22,35 @@ class NumberNode:
     dtype: DType
 
 
+@dataclass(frozen=True)
+class Border:
+    """A coordinate that may lie outside: below 0, or ``extent`` and more.
+
+    Each step of it is ``stride`` elements.
+    """
+
+    index: Affine
+    extent: int
+    stride: int
+
+
 @dataclass(frozen=True, eq=False)
 class ElementNode:
-    """The element of a buffer ``offset`` elements after its first."""
+    """The element of a buffer ``offset`` elements after its first, and its borders.
+
+    Outside of a border it is ``fill``; with None it is any number there.
+    """
 
     buffer: ProgramValue
     offset: Affine
     dtype: DType
+    borders: tuple[Border, ...] = ()
+    fill: float | int | bool | None = None
+
+    @property
+    def indices(self) -> tuple[Affine, ...]:
+        """All sums of loop indices."""
+        return (self.offset, *(b.index for b in self.borders))
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,12 +103,33 @@ class ExpressionPool:
             ("number", repr(value), dtype), lambda: NumberNode(value, dtype)
         )
 
-    def element(self, buffer: ProgramValue, offset: Affine) -> ExpressionNode:
+    def element(
+        self,
+        buffer: ProgramValue,
+        offset: Affine,
+        borders: tuple[Border, ...] = (),
+        fill: float | int | bool | None = None,
+    ) -> ExpressionNode:
         """An element of a buffer."""
         return self._one(
-            ("element", buffer, offset),
-            lambda: ElementNode(buffer, offset, buffer.dtype),
+            ("element", buffer, offset, borders, repr(fill)),
+            lambda: ElementNode(buffer, offset, buffer.dtype, borders, fill),
         )
+
+    def reindexed(
+        self, node: ExpressionNode, change: Callable[[Affine], Affine]
+    ) -> ExpressionNode:
+        """An element or a position with other indices; anything else as it is."""
+        match node:
+            case ElementNode(buffer=buffer, offset=offset, fill=fill):
+                borders = tuple(
+                    Border(change(b.index), b.extent, b.stride) for b in node.borders
+                )
+                return self.element(buffer, change(offset), borders, fill)
+            case PositionNode(index=index, dtype=dtype):
+                return self.position(change(index), dtype)
+            case _:
+                return node
 
     def position(self, index: Affine, dtype: DType) -> ExpressionNode:
         """A whole number made of loop indices."""
@@ -118,7 +161,9 @@ class ExpressionPool:
             match node:
                 case NumberNode():
                     found = frozenset[str]()
-                case ElementNode(offset=index) | PositionNode(index=index):
+                case ElementNode():
+                    found = frozenset[str]().union(*(i.loops for i in node.indices))
+                case PositionNode(index=index):
                     found = index.loops
                 case ApplyNode(parts=parts):
                     found = frozenset[str]().union(*(self.free(p) for p in parts))

@@ -16,6 +16,7 @@ from argus.programs.tensor_program import (
     ContractPrimitive,
     FilledPrimitive,
     GivenPrimitive,
+    MapPrimitive,
     PositionPrimitive,
     ProgramValue,
     TensorProgram,
@@ -76,7 +77,15 @@ class _Grouping:
         self.program = program
         self.readers: dict[ProgramValue, list[ProgramValue]] = {}
         self.needed: set[ProgramValue] = set()
+        self.free: set[ProgramValue] = set()
+        """Values that are made of positions alone: each kernel has its own."""
         for value in program.values:
+            free = isinstance(value.made, FilledPrimitive | PositionPrimitive)
+            if free or (
+                isinstance(value.made, MapPrimitive)
+                and all(o.value in self.free for o in operands_of(value))
+            ):
+                self.free.add(value)
             for operand in operands_of(value):
                 self.readers.setdefault(operand.value, []).append(value)
         for result in program.results:
@@ -90,7 +99,7 @@ class _Grouping:
     def groups(self) -> list[KernelGroup]:
         for value in reversed(self.program.values):
             readers = self.readers.get(value, [])
-            if not readers and value not in self.needed:
+            if (not readers and value not in self.needed) or not value.size:
                 continue
             match value.made:
                 case GivenPrimitive() | TorchPrimitive():
@@ -109,8 +118,7 @@ class _Grouping:
                 stored |= isinstance(reader.made, TorchPrimitive)
                 continue
             roots |= found
-        free = isinstance(value.made, FilledPrimitive | PositionPrimitive)
-        if not stored and (len(roots) == 1 or (free and roots)):
+        if not stored and (len(roots) == 1 or (value in self.free and roots)):
             if all(self._joins(value, root) for root in roots):
                 self.root[value] = roots
                 return

@@ -2,42 +2,53 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from argus.programs.lowering import offsets_through
 from argus.programs.plan import TorchStep
 from argus.programs.tensor_program import (
+    CallOperand,
     ContractPrimitive,
     FilledPrimitive,
     MapPrimitive,
     PositionPrimitive,
     ProgramValue,
     ReducePrimitive,
+    TorchCall,
     TorchPrimitive,
     ViewedValue,
+    operands_of,
 )
-from argus.programs.views import LinearView
+from argus.programs.views import BorderedView, LinearView
 
 if TYPE_CHECKING:
+    import torch
     from torch import Tensor
 
 
 @dataclass
 class ProgramBuffers:
-    """Dense tensors of torch by value."""
+    """Dense tensors of torch by value, and the device on which new ones are made."""
 
-    tensors: dict[ProgramValue, Tensor]
+    tensors: Mapping[ProgramValue, Tensor]
+    device: torch.device
 
     def operand(self, operand: ViewedValue) -> Tensor:
         """A value seen through its views: without a copy, where it has strides."""
         tensor = self.tensors[operand.value]
         found = offsets_through(operand)
         if found is not None and all(s >= 0 for s in found[0]):
-            return tensor.as_strided(operand.shape, *found)
+            strides, start = found
+            return tensor.as_strided(
+                operand.shape, strides, tensor.storage_offset() + start
+            )
         for view in operand.views:
             if isinstance(view, LinearView):
                 tensor = _seen(tensor, view)
+            elif isinstance(view, BorderedView):
+                tensor = _with_border(tensor, view)
             else:
                 tensor = tensor.reshape(view.shape)
         return tensor
@@ -60,28 +71,63 @@ def _seen(tensor: Tensor, view: LinearView) -> Tensor:
     return found.expand(view.shape)
 
 
-def in_torch(step: TorchStep, buffers: ProgramBuffers) -> None:
-    """Compute a step with torch, from values that are stored."""
+def _with_border(tensor: Tensor, view: BorderedView) -> Tensor:
+    found = tensor.new_full(view.shape, view.fill)
+    inside = tuple(
+        slice(before, before + n)
+        for before, n in zip(view.before, tensor.shape, strict=True)
+    )
+    found[inside] = tensor
+    return found
+
+
+def in_torch(step: TorchStep, buffers: ProgramBuffers) -> dict[ProgramValue, Tensor]:
+    """What a step computes, with torch: dense tensors in memory of their own."""
     if step.call is None:
         (value,) = step.results
-        buffers.tensors[value] = _evaluated(value, buffers)
-        return
+        found = {value: _evaluated(value, buffers)}
+        operands = operands_of(value)
+    else:
+        found = _called(step.call, step.results, buffers)
+        operands = step.call.operands
+    taken = {_memory(buffers.tensors[o.value]) for o in operands}
+    own: dict[ProgramValue, Tensor] = {}
+    for value, tensor in found.items():
+        dense = tensor.contiguous()
+        own[value] = dense.clone() if _memory(dense) in taken else dense
+        taken.add(_memory(own[value]))
+    return own
+
+
+def _memory(tensor: Tensor) -> int:
+    return tensor.untyped_storage().data_ptr()
+
+
+def _called(
+    call: TorchCall, results: tuple[ProgramValue, ...], buffers: ProgramBuffers
+) -> dict[ProgramValue, Tensor]:
+    operands = [buffers.operand(o) for o in call.operands]
 
     def mapped(value: Any) -> Any:
+        if isinstance(value, CallOperand):
+            return operands[value.index]
         if isinstance(value, list):
-            return [mapped(v) for v in value]  # pyright: ignore[reportUnknownVariableType]
-        return buffers.operand(value) if isinstance(value, ViewedValue) else value
+            return [mapped(v) for v in cast("list[Any]", value)]
+        if isinstance(value, dict):
+            items = cast("dict[Any, Any]", value)
+            return {k: mapped(v) for k, v in items.items()}
+        return value
 
-    call = step.call
     made = call.target(
         *(mapped(a) for a in call.arguments),
         **{k: mapped(v) for k, v in call.named.items()},
     )
-    for value in step.results:
+    found: dict[ProgramValue, Tensor] = {}
+    for value in results:
         assert isinstance(value.made, TorchPrimitive)
         several = isinstance(made, tuple | list)
-        one: Any = cast("Any", made)[value.made.index] if several else made
-        buffers.tensors[value] = one.contiguous()
+        found[value] = cast("Any", made)[value.made.index] if several else made
+    return found
 
 
 def _evaluated(value: ProgramValue, buffers: ProgramBuffers) -> Tensor:
@@ -93,39 +139,39 @@ def _evaluated(value: ProgramValue, buffers: ProgramBuffers) -> Tensor:
         case ContractPrimitive(left=left, right=right):
             made = value.made
             text = f"{made.left_letters},{made.right_letters}->{made.result}"
-            return torch.einsum(
-                text, buffers.operand(left), buffers.operand(right)
-            ).contiguous()
+            # The types of operands meet in that of the result.
+            pair = [buffers.operand(x).to(dtype) for x in (left, right)]
+            return torch.einsum(text, *pair)
         case ReducePrimitive(function=function, operand=operand, dims=dims):
-            x = buffers.operand(operand)
-            match function:
-                case "sum":
-                    return x.sum(dims)
-                case "max":
-                    return x.amax(dims)
-                case "min":
-                    return x.amin(dims)
-                case "argmax" | "argmin":
-                    flat = x.movedim(dims, tuple(range(-len(dims), 0)))
-                    return getattr(flat.flatten(-len(dims)), function)(-1)
-                case _:
-                    flat = x.movedim(dims, tuple(range(-len(dims), 0)))
-                    return flat.flatten(-len(dims)).prod(-1)
+            return _reduced(function, buffers.operand(operand), dims).to(dtype)
         case MapPrimitive(function=function, operands=operands):
             parts = [
                 buffers.operand(p) if isinstance(p, ViewedValue) else p
                 for p in operands
             ]
-            return _mapped(function, parts, dtype).contiguous()
+            return _mapped(function, parts, dtype)
         case FilledPrimitive(value=number):
-            return torch.full(value.shape, number, dtype=dtype)
+            return torch.full(value.shape, number, dtype=dtype, device=buffers.device)
         case PositionPrimitive(dim=dim, start=start, step=step):
             shape = [1] * len(value.shape)
             shape[dim] = value.shape[dim]
-            line = torch.arange(value.shape[dim]) * step + start
-            return line.to(dtype).reshape(shape).expand(value.shape).contiguous()
+            line = torch.arange(value.shape[dim], device=buffers.device) * step + start
+            return line.to(dtype).reshape(shape).expand(value.shape)
         case _:
             raise AssertionError(value)
+
+
+def _reduced(function: str, x: Tensor, dims: tuple[int, ...]) -> Tensor:
+    match function:
+        case "sum":
+            return x.sum(dims)
+        case "max":
+            return x.amax(dims)
+        case "min":
+            return x.amin(dims)
+        case _:
+            flat = x.movedim(dims, tuple(range(-len(dims), 0))).flatten(-len(dims))
+            return getattr(flat, function)(-1)
 
 
 _TORCH = {

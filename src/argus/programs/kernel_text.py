@@ -19,10 +19,13 @@ from argus.programs.expression_text import (
     bare,
     call_text,
     neutral_text,
+    number_text,
     type_name,
 )
 from argus.programs.expressions import (
+    ApplyNode,
     ElementNode,
+    ExpressionNode,
     NumberNode,
     ReduceNode,
 )
@@ -75,10 +78,11 @@ class _KernelWriter(TileWriter):
         self._body()
         tensors = (*self.params.values(), *self.outputs)
         types = {type_name(t.buffer.dtype) for t in tensors}
-        body = "\n".join(self.lines)
+        body = "\n".join([*self.heads, *self.lines])
         known = (*(type_name(t) for t in DTYPES.values()),)
         types |= {t for t in known if _mentions(body, t)}
         sizes = {letters[n]: s for n, s in group.sizes.items()}
+        sizes |= {n: border.extent for (_, border), n in self.labels.items()}
         head = [
             f'"""{title}"""',
             "",
@@ -90,15 +94,16 @@ class _KernelWriter(TileWriter):
             f"def {name}(",
             *(f"    {t.name}: {self._declared(t)}," for t in tensors),
         ]
-        if self.tiling.axes:
+        statics = {letters[n]: group.sizes[n] for n in self.fixed}
+        statics |= {n: border.extent for (_, border), n in self.labels.items()}
+        statics |= {f"B{letters[a.loop]}": a.size for a in self.tiling.axes}
+        if statics:
             head.append("    *,")
-        head += [
-            f"    B{letters[a.loop]}: int = {a.size},"
-            for a in sorted(self.tiling.axes, key=lambda a: letters[a.loop])
-        ]
+        head += [f"    {n}: int = {statics[n]}," for n in sorted(statics)]
         head += ["):", f'    """{title}"""']
         used = [n for n in letters.values() if n in sizes and _mentions(body, n)]
-        head += [f'    {n} = ag.dim("{n}")' for n in used]
+        head += [f'    {n} = ag.dim("{n}")' for n in used if n not in statics]
+        head += self.heads
         outputs = tuple(t.name for t in self.outputs)
         reference = reference_lines(
             group,
@@ -120,7 +125,10 @@ class _KernelWriter(TileWriter):
         return KernelSource(name, text, tensors, outputs, sizes)
 
     def _declared(self, t: KernelTensor) -> str:
-        dims = [*(self.letters[d] for d in t.dims), *(("1",) if t.unit else ())]
+        dims = [
+            self.letters[d] if isinstance(d, str) else self.labels[t.name, d]
+            for d in t.dims
+        ] + ["1"] * t.unit
         return f'{type_name(t.buffer.dtype)}["{" ".join(dims)}"]'
 
     # -- passes
@@ -129,8 +137,10 @@ class _KernelWriter(TileWriter):
         group, tiling, letters = self.group, self.tiling, self.letters
         for loop in group.columns:
             letter = letters[loop]
+            if loop in self.fixed:
+                continue
             self.line(f'ag.require({letter} > 0, "there is something to reduce")')
-            if tiling.held:
+            if tiling.held and self.is_axis(loop):
                 self.line(f'ag.require({letter} <= B{letter}, "a block holds a row")')
         if tiling.warps != 4:
             self.line(f"ag.launch(warps={tiling.warps})")
@@ -162,38 +172,41 @@ class _KernelWriter(TileWriter):
             yield
 
     @property
-    def _axis(self) -> str:
-        """The column loop that is an axis of tiles."""
-        return next(n for n in self.group.columns if self.is_axis(n))
+    def _axes(self) -> list[str]:
+        """The column loops that are axes of tiles; several where all are held."""
+        return [n for n in self.group.columns if self.is_axis(n)]
 
     def _masked(self, reduction: ReduceNode, like: str | None) -> str:
         """The body of a reduction; what is past the end does not change it."""
-        loop = self._axis
-        letter = self.letters[loop]
-        neutral = neutral_text(reduction.function, reduction.body.dtype)
-        plain = isinstance(reduction.body, ElementNode) and not any(
-            reduction.body in scope for scope in self.scopes
-        )
-        text = self.text(reduction.body, neutral if plain else None)
+        body = reduction.body
+        neutral = neutral_text(reduction.function, body.dtype)
+        plain = isinstance(body, ElementNode) and not self.named(body)
+        if isinstance(body, ElementNode) and body.borders:
+            plain &= body.fill is None or number_text(body.fill) == neutral
+        text = self.text(body, neutral if plain else None)
         if plain:
             return text
-        start = "" if self.tiling.held else f"{self.start(loop)} + "
-        kept = f'{start}ag.index({like or bare(text)}, "{letter}") < {letter}'
-        return f"ag.where({kept}, {bare(text)}, {neutral})"
+        kept: list[str] = []
+        for loop in self._axes:
+            letter = self.letters[loop]
+            whole = self.tiling.held and loop in self.fixed
+            whole = whole and self.tiling.size(loop) == self.group.sizes[loop]
+            if not whole and not (neutral == "0.0" and self._vanishes(body, loop)):
+                start = "" if self.tiling.held else f"{self.start(loop)} + "
+                index = f'ag.index({like or bare(text)}, "{letter}")'
+                kept.append(f"{start}{index} < {letter}")
+        for one in kept:
+            text = f"ag.where({one}, {bare(text)}, {neutral})"
+        return text
 
     def _reduced(self, level: list[ReduceNode]) -> None:
         for reduction in level:
             self.hoisted(reduction.body)
-        loop = self._axis
-        letter = self.letters[loop]
         if self.tiling.held:
-            for r in level:
-                text = self.text(r.body) if self.named(r.body) else None
-                text = f'ag.{r.function}({bare(self._masked(r, text))}, "{letter}")'
-                if r.function.startswith("arg"):
-                    text += f".to({type_name(r.dtype)})"
-                self.assign(r, r.function, text)
+            self._held(level)
             return
+        (loop,) = self._axes
+        letter = self.letters[loop]
         others = [n for n in self.group.columns if n != loop]
         axes = [a.loop for a in self.tiling.axes]
         rows = [n for n in axes if n != loop]
@@ -227,6 +240,42 @@ class _KernelWriter(TileWriter):
                 else:
                     self.assign(r, r.function, text)
 
+    def _vanishes(self, node: ExpressionNode, loop: str) -> bool:
+        """Whether a node is 0 past the end of an axis: made of elements that are."""
+        match node:
+            case ElementNode(fill=fill):
+                return not fill and loop in self.group.pool.free(node)
+            case ApplyNode(function="mul" | "cast", parts=parts):
+                return all(self._vanishes(p, loop) for p in parts)
+            case _:
+                return False
+
+    def _held(self, level: list[ReduceNode]) -> None:
+        """Reductions along axes that are whole in a tile; others are walked."""
+        others = [n for n in self.group.columns if not self.is_axis(n)]
+        axes = [a.loop for a in self.tiling.axes]
+        bodies: dict[ReduceNode, str] = {}
+        if others:
+            for r in level:
+                bodies[r] = self.names.fresh(f"{r.function}_part")
+                neutral = neutral_text(r.function, r.dtype)
+                self.line(f"{bodies[r]} = {self.full(axes, neutral, r.dtype)}")
+            with self._columns(others):
+                for r in level:
+                    parts = [bodies[r], self._masked(r, bodies[r])]
+                    text = call_text(COMBINE[r.function], parts)
+                    self.line(f"{bodies[r]} = {bare(text)}")
+        for r in level:
+            if not others:
+                like = self.text(r.body) if self.named(r.body) else None
+                bodies[r] = bare(self._masked(r, like))
+            text = bodies[r]
+            for loop in self._axes:
+                text = f'ag.{r.function}({text}, "{self.letters[loop]}")'
+            if r.function.startswith("arg"):
+                text += f".to({type_name(r.dtype)})"
+            self.assign(r, r.function, text)
+
     def _stored(self, store: KernelStore, t: KernelTensor) -> None:
         columns = [n for n in self.group.columns if n in store.offset.loops]
         if columns and len(columns) != len(self.group.columns):
@@ -235,7 +284,7 @@ class _KernelWriter(TileWriter):
         walk = [] if self.tiling.held or not columns else self._walk()
         with self._columns(walk):
             text = bare(self.text(store.node))
-            axes = [d for d in t.dims if self.is_axis(d)]
+            axes = [d for d in t.loops if self.is_axis(d)]
             wanted = tuple(a.loop for a in self.tiling.axes if a.loop in axes)
             if isinstance(store.node, NumberNode):
                 text = self.full(wanted, text, store.buffer.dtype)
@@ -247,7 +296,7 @@ class _KernelWriter(TileWriter):
             self.line(f"{self.place(t)} = {text}")
 
     def _walk(self) -> list[str]:
-        loop = self._axis
+        (loop,) = self._axes
         return [*(n for n in self.group.columns if n != loop), loop]
 
 

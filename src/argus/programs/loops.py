@@ -32,6 +32,16 @@ class LoopSpace:
         default_factory=dict[str, tuple[int, ...]]
     )
     sizes: dict[str, int] = field(default_factory=dict[str, int])
+    borders: dict[str, Affine] = field(default_factory=dict[str, Affine])
+    """What stands for a coordinate that may lie outside, and that coordinate."""
+
+    def border(self, index: Affine, extent: int) -> Affine:
+        """What stands for a coordinate where it is at least 0 and below ``extent``."""
+        index = index.replaced(self.borders)
+        name = f"{index.terms}{index.constant}|{extent}"
+        self.borders[name] = index
+        self.sizes[name] = extent
+        return Affine.loop(name)
 
     def index(self, name: str, size: int) -> tuple[Affine, tuple[str, ...]]:
         """The index of a dimension, as the sum of its digits, and its loops."""
@@ -48,7 +58,12 @@ class LoopSpace:
         return total, tuple(loops)
 
     def split(self, need: NeedsSplitError) -> None:
-        """Split a loop for the next lowering, which begins with no loops."""
+        """Split a loop for the next lowering, which begins with no loops.
+
+        Raises NotAffineError where it stands for a coordinate with a border.
+        """
+        if need.loop in self.borders:
+            raise NotAffineError("a reshape of what has a border")
         name, _, place = need.loop.rpartition(".")
         whole = self.sizes[need.loop]
         before = self.splits.get(name) or (whole,)
@@ -57,6 +72,7 @@ class LoopSpace:
         parts = (whole // need.inner, need.inner)
         self.splits[name] = (*before[:at], *parts, *before[at + 1 :])
         self.sizes.clear()
+        self.borders.clear()
 
     def digits(self, flat: Affine, shape: Sequence[int]) -> tuple[Affine, ...]:
         """The coordinates in a shape of a row-major offset.
@@ -77,7 +93,11 @@ class LoopSpace:
         for loop, factor in flat.terms:
             if factor <= 0:
                 raise NotAffineError("a reshape of a reversed dimension")
-            d = next(d for d, s in enumerate(strides) if shape[d] > 1 and s <= factor)
+            d = next(
+                (d for d, s in enumerate(strides) if shape[d] > 1 and s <= factor), None
+            )
+            if d is None:  # an index of one value
+                continue
             extent, room = self.sizes[loop], strides[d] * shape[d]
             if factor % strides[d]:
                 raise NotAffineError(

@@ -14,8 +14,10 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import prod
 
+from argus.ir.dtypes import boolean, f32, i32
 from argus.programs.affine import Affine
 from argus.programs.expressions import (
+    Border,
     ElementNode,
     ExpressionNode,
     ExpressionPool,
@@ -34,7 +36,9 @@ from argus.programs.tensor_program import (
     ReducePrimitive,
     ViewedValue,
 )
-from argus.programs.views import ReshapedView
+from argus.programs.views import BorderedView, LinearView, ReshapedView
+
+FoundBorders = list[tuple[tuple[Affine, ...], float | int | bool]]
 
 _MOST_SPLITS = 64
 
@@ -125,9 +129,65 @@ class _Lowering:
 
     def _read(self, operand: ViewedValue, at: tuple[Affine, ...]) -> ExpressionNode:
         value = operand.value
-        if value not in self.inside:
-            return self.pool.element(value, source_offset(operand, at, self.space))
-        return self._value(value, source_coordinates(operand, at, self.space))
+        borders: FoundBorders = []
+        if value in self.inside:
+            found = source_coordinates(operand, at, self.space, borders)
+            node = self._value(value, found)
+        else:
+            node = self._element(value, source_offset(operand, at, self.space, borders))
+        for coordinates, fill in reversed(borders):
+            node = self._inside(coordinates, fill, node)
+        return node
+
+    def _element(self, value: ProgramValue, offset: Affine) -> ExpressionNode:
+        """The element at an offset; borders, and loops that run backwards, apart."""
+        space = self.space
+        rest, borders = Affine((), offset.constant), list[Border]()
+        for name, factor in offset.terms:
+            extent = space.sizes[name]
+            index = space.borders.get(name)
+            if factor < 0:
+                index = (Affine.loop(name) if index is None else index) * -1 + (
+                    extent - 1
+                )
+                rest = rest + factor * (extent - 1)
+            if index is None:
+                rest = rest + Affine.loop(name) * factor
+            else:
+                borders.append(Border(index, extent, abs(factor)))
+        return self.pool.element(value, rest, tuple(borders))
+
+    def _inside(
+        self,
+        coordinates: tuple[Affine, ...],
+        fill: float | int | bool,
+        node: ExpressionNode,
+    ) -> ExpressionNode:
+        """A node where all coordinates are inside of their borders, else ``fill``."""
+        pool, space = self.pool, self.space
+        names = [n for c in coordinates for n in c.loops if n in space.borders]
+        if not names:
+            return node
+        known = {(space.borders[n], space.sizes[n]) for n in names}
+        if (
+            isinstance(node, ElementNode)
+            and node.fill is None
+            and {(b.index, b.extent) for b in node.borders} == known
+        ):
+            return pool.element(node.buffer, node.offset, node.borders, fill)
+        kept: ExpressionNode | None = None
+        for name in names:
+            index, extent = space.borders[name], space.sizes[name]
+            low, high = index.range(space.sizes)
+            at = pool.position(index, i32)
+            for function, limit in (("ge", 0), ("lt", extent)):
+                if (low >= 0) if function == "ge" else (high < extent):
+                    continue
+                one = pool.apply(function, (at, pool.number(limit, i32)), boolean)
+                kept = one if kept is None else pool.apply("and", (kept, one), boolean)
+        assert kept is not None, names
+        outside = pool.number(fill, node.dtype)
+        return pool.apply("where", (kept, node, outside), node.dtype)
 
     def _part(
         self, part: Part, at: tuple[Affine, ...], beside: Sequence[Part]
@@ -149,20 +209,23 @@ class _Lowering:
         self, value: ProgramValue, at: tuple[Affine, ...], top: bool
     ) -> ExpressionNode:
         if value not in self.inside and not top:
-            return self.pool.element(value, offset_of(value, at))
+            return self._element(value, offset_of(value, at))
         match value.made:
             case MapPrimitive(function=function, operands=operands):
                 beside = operands[1:] if function == "where" else operands
                 parts = [self._part(p, at, beside) for p in operands]
+                if function == "cast" and parts[0].dtype == value.dtype:
+                    return parts[0]  # a copy
                 return self.pool.apply(function, parts, value.dtype)
             case FilledPrimitive(value=number):
                 return self.pool.number(number, value.dtype)
             case PositionPrimitive(dim=dim, start=start, step=step):
-                return self.pool.position(at[dim] * step + start, value.dtype)
+                index = at[dim].replaced(self.space.borders)
+                return self.pool.position(index * step + start, value.dtype)
             case ReducePrimitive(function=function, operand=operand, dims=dims):
                 return self._reduced(value, function, operand, dims, at)
             case ContractPrimitive():
-                raise NotFusedError("a product is a kernel of its own")
+                return self._contracted(value, value.made, at)
             case _:
                 raise NotFusedError(f"{value.name} is no primitive of a kernel")
 
@@ -193,6 +256,37 @@ class _Lowering:
             raise NotFusedError("a reduction of what is the same along a dimension")
         return self.pool.reduce(function, body, loops, value.dtype)
 
+    def _contracted(
+        self, value: ProgramValue, made: ContractPrimitive, at: tuple[Affine, ...]
+    ) -> ExpressionNode:
+        """A product over windows: there is no matrix of which it is a product."""
+        if not over_windows(made):
+            raise NotFusedError("a product is a kernel of its own")
+        pool, loops = self.pool, list[str]()
+        indices = dict(zip(made.result, at, strict=True))
+        for letters, operand in (
+            (made.left_letters, made.left), (made.right_letters, made.right),
+        ):  # fmt: skip
+            for letter, n in zip(letters, operand.shape, strict=True):
+                if letter not in indices:
+                    index, own = self.space.index(f"{value.name}/{letter}", n)
+                    indices[letter] = index
+                    loops += own
+        parts: list[ExpressionNode] = []
+        for letters, operand in (
+            (made.left_letters, made.left), (made.right_letters, made.right),
+        ):  # fmt: skip
+            part = self._read(operand, tuple(indices[x] for x in letters))
+            narrow = part.dtype != f32 and part.dtype.is_float
+            parts.append(pool.apply("cast", (part,), f32) if narrow else part)
+        kind = parts[0].dtype
+        total = pool.apply("mul", parts, kind)
+        if loops:
+            total = pool.reduce("sum", total, loops, kind)
+        return total if kind == value.dtype else pool.apply(
+            "cast", (total,), value.dtype
+        )  # fmt: skip
+
     # -- rows and columns
 
     def _matched(
@@ -215,15 +309,9 @@ class _Lowering:
             names.update(self._paired(reduction.loops, columns))
 
         def rename(n: ExpressionNode) -> ExpressionNode:
-            match n:
-                case ElementNode(buffer=buffer, offset=offset):
-                    return self.pool.element(buffer, offset.renamed(names))
-                case PositionNode(index=index, dtype=dtype):
-                    return self.pool.position(index.renamed(names), dtype)
-                case ReduceNode(function=f, body=body, dtype=dtype):
-                    return self.pool.reduce(f, body, columns, dtype)
-                case _:
-                    return n
+            if isinstance(n, ReduceNode):
+                return self.pool.reduce(n.function, n.body, columns, n.dtype)
+            return self.pool.reindexed(n, lambda index: index.renamed(names))
 
         return self.pool.rewritten(node, rename, {}), rows, columns
 
@@ -246,12 +334,25 @@ class _Lowering:
         return dict(zip(loops, columns, strict=True))
 
 
+def over_windows(made: ContractPrimitive) -> bool:
+    """Whether some coordinate of an operand is a sum of several indices."""
+    return any(
+        sum(view.shape[dim] > 1 for dim, _ in pairs) > 1
+        for operand in (made.left, made.right)
+        for view in operand.views
+        if isinstance(view, LinearView)
+        for pairs in view.factors
+    )
+
+
 def _collapsed(group: LoweredGroup) -> LoweredGroup:
     """Adjacent loops that every access walks as one become one."""
     indices = [s.offset for s in group.stores]
     for node in group.nodes:
         match node:
-            case ElementNode(offset=index) | PositionNode(index=index):
+            case ElementNode():
+                indices += node.indices
+            case PositionNode(index=index):
                 indices.append(index)
             case _:
                 pass
@@ -282,15 +383,9 @@ def _collapsed(group: LoweredGroup) -> LoweredGroup:
         return Affine.of(left, index.constant)
 
     def change(n: ExpressionNode) -> ExpressionNode:
-        match n:
-            case ElementNode(buffer=buffer, offset=offset):
-                return pool.element(buffer, without(offset))
-            case PositionNode(index=index, dtype=dtype):
-                return pool.position(without(index), dtype)
-            case ReduceNode(function=f, body=body, dtype=dtype):
-                return pool.reduce(f, body, columns, dtype)
-            case _:
-                return n
+        if isinstance(n, ReduceNode):
+            return pool.reduce(n.function, n.body, columns, n.dtype)
+        return pool.reindexed(n, without)
 
     done: dict[ExpressionNode, ExpressionNode] = {}
     stores = tuple(
@@ -302,6 +397,10 @@ def _collapsed(group: LoweredGroup) -> LoweredGroup:
 
 def offsets_through(operand: ViewedValue) -> tuple[tuple[int, ...], int] | None:
     """Strides and start of an operand in elements of its value; None if it has none."""
+    if 0 in operand.shape:
+        return (0,) * len(operand.shape), 0
+    if any(isinstance(v, BorderedView) for v in operand.views):
+        return None
     space = LoopSpace()
     for _ in range(_MOST_SPLITS):
         at: list[Affine] = []
@@ -328,7 +427,10 @@ def offsets_through(operand: ViewedValue) -> tuple[tuple[int, ...], int] | None:
 
 
 def source_offset(
-    operand: ViewedValue, at: Sequence[Affine], space: LoopSpace
+    operand: ViewedValue,
+    at: Sequence[Affine],
+    space: LoopSpace,
+    borders: FoundBorders | None = None,
 ) -> Affine:
     """Where an operand's element is in its value, which is dense.
 
@@ -339,18 +441,27 @@ def source_offset(
         shape = operand.views[0].shape
         seen = replace(operand.value, shape=shape)
         operand = ViewedValue(seen, operand.views[1:])
-    return offset_of(operand.value, source_coordinates(operand, at, space))
+    return offset_of(operand.value, source_coordinates(operand, at, space, borders))
 
 
 def source_coordinates(
-    operand: ViewedValue, at: Sequence[Affine], space: LoopSpace
+    operand: ViewedValue,
+    at: Sequence[Affine],
+    space: LoopSpace,
+    borders: FoundBorders | None = None,
 ) -> tuple[Affine, ...]:
     """Coordinates of an operand's value at coordinates of the operand.
 
-    Raises NeedsSplitError and NotAffineError, see `ReshapedView.coordinates`.
+    To ``borders`` are added, the last view's first, for each view with a border the
+    coordinates in what it is around, and what is outside. Raises NeedsSplitError and
+    NotAffineError, see `ReshapedView.coordinates`.
     """
     shapes = [operand.value.shape, *(v.shape for v in operand.views)]
     found = tuple(at)
     for view, source in zip(reversed(operand.views), shapes[-2::-1], strict=True):
+        outer = found
         found = view.coordinates(found, source, space)
+        if isinstance(view, BorderedView) and borders is not None:
+            new = tuple(f for f, o in zip(found, outer, strict=True) if f is not o)
+            borders.append((new, view.fill))
     return found

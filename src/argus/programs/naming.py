@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import keyword
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from argus.programs.affine import Affine
+from argus.programs.expressions import Border, ElementNode
 from argus.programs.lowering import LoweredGroup
 from argus.programs.tensor_program import ProgramValue
 
@@ -13,25 +15,44 @@ _LETTERS = ("I", "J", "K", "L", "M", "N", "P", "Q")
 _TAKEN = {"ag", "f32", "f16", "bf16", "i32", "i64", "boolean", "np"}
 
 
+ParameterKey = tuple[ProgramValue, Affine, tuple[Border, ...]]
+
+
+def parameter_key(node: ElementNode) -> ParameterKey:
+    """Elements with the same key are of one parameter."""
+    return node.buffer, node.offset, node.borders
+
+
 @dataclass(frozen=True)
 class KernelTensor:
     """A parameter of a kernel: a buffer, walked with strides.
 
-    ``dims`` are loops, outermost first, with ``strides`` in elements; ``start`` is
-    where its first element is. ``unit``: a last dimension of size 1 is added, since the
-    innermost stride has to be 1.
+    ``dims`` are loops and borders, outermost first, with ``strides`` in elements;
+    ``start`` is where its first element is. ``unit``: a last dimension of size 1 is
+    added, since the innermost stride has to be 1.
     """
 
     name: str
     buffer: ProgramValue
-    dims: tuple[str, ...]
+    dims: tuple[str | Border, ...]
     strides: tuple[int, ...]
     start: int
     unit: bool
 
     def shape(self, sizes: dict[str, int]) -> tuple[int, ...]:
         """Sizes of its dimensions."""
-        return (*(sizes[d] for d in self.dims), *((1,) if self.unit else ()))
+        found = (sizes[d] if isinstance(d, str) else d.extent for d in self.dims)
+        return (*found, *((1,) if self.unit else ()))
+
+    @property
+    def loops(self) -> tuple[str, ...]:
+        """Those of its dimensions that are loops."""
+        return tuple(d for d in self.dims if isinstance(d, str))
+
+    @property
+    def borders(self) -> tuple[Border, ...]:
+        """Those of its dimensions that have a border."""
+        return tuple(d for d in self.dims if isinstance(d, Border))
 
     @property
     def all_strides(self) -> tuple[int, ...]:
@@ -39,9 +60,13 @@ class KernelTensor:
         return (*self.strides, *((1,) if self.unit else ()))
 
 
-def accessed(name: str, buffer: ProgramValue, offset: Affine) -> KernelTensor:
+def accessed(
+    name: str, buffer: ProgramValue, offset: Affine, borders: Sequence[Border] = ()
+) -> KernelTensor:
     """The parameter for accesses of a buffer at an offset."""
-    terms = sorted(offset.terms, key=lambda term: -term[1])
+    terms: list[tuple[str | Border, int]] = [*offset.terms]
+    terms += [(b, b.stride) for b in borders]
+    terms.sort(key=lambda term: -term[1])
     unit = not terms or terms[-1][1] != 1
     return KernelTensor(
         name,
@@ -50,6 +75,13 @@ def accessed(name: str, buffer: ProgramValue, offset: Affine) -> KernelTensor:
         tuple(c for _, c in terms),
         offset.constant,
         unit,
+    )
+
+
+def fixed_loops(group: LoweredGroup) -> frozenset[str]:
+    """Loops on which borders depend: their sizes are static."""
+    return frozenset[str]().union(
+        *(b.index.loops for e in group.elements for b in e.borders)
     )
 
 

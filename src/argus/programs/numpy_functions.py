@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from argus.programs.tensor_program import (
     UntranslatedError,
     ViewedValue,
 )
-from argus.programs.views import LinearView, permuted, repeated, sliced
+from argus.programs.views import LinearView, bordered, permuted, repeated, sliced
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -403,10 +403,19 @@ def triu(x: TensorArray, offset: int = 0) -> TensorArray:
 
 @records(np.pad)
 def pad(x: TensorArray, widths: Any, constant_values: Any = 0) -> TensorArray:
-    """A border. Raises UntranslatedError where there is one."""
-    if any(w for pair in widths for w in pair):
-        raise UntranslatedError("a border around a tensor")
-    return x
+    """A border of one number; a negative width cuts elements off."""
+    pairs = [(int(a), int(b)) for a, b in widths]
+    if any(w < 0 for pair in pairs for w in pair):
+        parts = [(max(0, -a), 1, n - max(0, -a) - max(0, -b))
+                 for n, (a, b) in zip(x.shape, pairs, strict=True)]  # fmt: skip
+        if any(count <= 0 for _, _, count in parts):
+            raise UntranslatedError("a border that leaves no element")
+        x = x.seen(sliced(x.shape, parts))
+        pairs = [(max(0, a), max(0, b)) for a, b in pairs]
+    if not any(w for pair in pairs for w in pair):
+        return x
+    fill = cast("float", x.recorder.cast(part_of(constant_values), x.element))
+    return x.seen(bordered(x.shape, pairs, fill))
 
 
 @records(np.dot)

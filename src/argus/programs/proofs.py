@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argus.evaluation.equal.proof import with_reference
 from argus.evaluation.proving import proved
-from argus.programs.execution import kernel_of, request_for_step
+from argus.programs.kernel_requests import kernel_of, request_for_step
 from argus.programs.plan import KernelStep
 from argus.targets import DEFAULT_TARGET
 from argus.verify.verdict import Report

@@ -126,6 +126,19 @@ class ProgramRecorder:
             return self._value("number", shape, dtype, made)
         return self._value("cast", shape, dtype, MapPrimitive("cast", (part,)))
 
+    def copied(self, part: ViewedValue) -> ViewedValue:
+        """What is seen through views, as a value of its own."""
+        made = MapPrimitive("cast", (part,))
+        return self._value("copy", part.shape, part.value.dtype, made)
+
+    def fresh_copy(self, part: ViewedValue) -> ViewedValue:
+        """The same elements in a value of its own, each time another."""
+        made = MapPrimitive("cast", (part,))
+        name = self.named(f"{part.value.name}_copy")
+        value = ProgramValue(name, part.shape, part.value.dtype, made)
+        self.values.append(value)
+        return ViewedValue(value)
+
     def map(self, function: str, *parts: Part) -> ViewedValue:
         """A function at each position; parts are repeated along dimensions of size 1.
 

@@ -13,6 +13,7 @@ from argus.programs.affine import Affine
 from argus.programs.expression_text import bare, call_text, number_text
 from argus.programs.expressions import (
     ApplyNode,
+    Border,
     ElementNode,
     ExpressionNode,
     NumberNode,
@@ -21,7 +22,7 @@ from argus.programs.expressions import (
     parts_of,
 )
 from argus.programs.lowering import KernelStore, LoweredGroup
-from argus.programs.naming import KernelTensor
+from argus.programs.naming import KernelTensor, ParameterKey, parameter_key
 
 _NUMPY = {"atan": "arctan", "round": "rint"}
 """Functions that numpy calls otherwise."""
@@ -31,7 +32,7 @@ _LONG = 60
 def reference_lines(
     group: LoweredGroup,
     letters: Mapping[str, str],
-    params: Mapping[tuple[object, Affine], KernelTensor],
+    params: Mapping[ParameterKey, KernelTensor],
     stores: Sequence[tuple[KernelStore, KernelTensor]],
 ) -> Callable[[str], list[str]]:
     """The lines of the reference, by its name."""
@@ -58,7 +59,7 @@ class _ReferenceWriter:
         self,
         group: LoweredGroup,
         letters: Mapping[str, str],
-        params: Mapping[tuple[object, Affine], KernelTensor],
+        params: Mapping[ParameterKey, KernelTensor],
     ) -> None:
         self.group, self.letters, self.params = group, letters, params
         self.loops = (*group.rows, *group.columns)
@@ -78,12 +79,44 @@ class _ReferenceWriter:
         return f"{text}[{', '.join(keys)}]" if keys else text
 
     def _element(self, node: ElementNode) -> str:
-        t = self.params[node.buffer, node.offset]
+        t = self.params[parameter_key(node)]
+        if t.borders:
+            return self._bordered(node, t)
         text = f"{t.name}[..., 0]" if t.unit else t.name
-        order = sorted(range(len(t.dims)), key=lambda d: self.loops.index(t.dims[d]))
+        order = sorted(range(len(t.loops)), key=lambda d: self.loops.index(t.loops[d]))
         if order != list(range(len(t.dims))):
             text = f"np.transpose({text}, {tuple(order)})"
         return self._spread(text, [n for n in self.loops if n in t.dims])
+
+    def _bordered(self, node: ElementNode, t: KernelTensor) -> str:
+        """Elements of an array with a border around it, by tables of coordinates."""
+        text = f"{t.name}[..., 0]" if t.unit else t.name
+        widths: list[str] = []
+        indices: list[str] = []
+        for dim in t.dims:
+            low, high = 0, 0
+            index = Affine.loop(dim) if isinstance(dim, str) else dim.index
+            if isinstance(dim, Border):
+                least, most = index.range(self.group.sizes)
+                low, high = max(0, -least), max(0, most - dim.extent + 1)
+            widths.append(f"({low}, {high})")
+            indices.append(self._index(index + low))
+        fill = number_text(node.fill or 0).replace("ag.", "np.")
+        if any(w != "(0, 0)" for w in widths):
+            given = f"{text}, ({', '.join(widths)},), constant_values={fill}"
+            text = f"np.pad({given})"
+        return f"{text}[{', '.join(indices)}]"
+
+    def _index(self, index: Affine) -> str:
+        """A sum of loop indices, with a dimension for each loop."""
+        parts = [
+            self._spread(f"np.arange({self.letters[n]})", [n])
+            + (f" * {c}" if c != 1 else "")
+            for n, c in index.terms
+        ]
+        if index.constant or not parts:
+            parts.append(str(index.constant))
+        return " + ".join(parts)
 
     def _text(self, node: ExpressionNode) -> str:
         if node in self.done:
@@ -105,11 +138,7 @@ class _ReferenceWriter:
             case ElementNode():
                 return self._element(node)
             case PositionNode(index=index):
-                parts = [
-                    self._spread(f"np.arange({self.letters[n]})", [n]) + f" * {c}"
-                    for n, c in index.terms
-                ]
-                return f"({' + '.join([*parts, str(index.constant)])})"
+                return f"({self._index(index)})"
             case ReduceNode(function=function, body=body):
                 axes = tuple(self.loops.index(n) for n in node.loops)
                 axis = axes[0] if function.startswith("arg") else axes
@@ -136,7 +165,7 @@ class _ReferenceWriter:
         if len(kept) < len(self.loops):
             keys = [":" if n in kept else "0" for n in self.loops]
             text = f"{text}[{', '.join(keys)}]"
-        order = [kept.index(n) for n in t.dims]
+        order = [kept.index(n) for n in t.loops]
         if order != list(range(len(order))):
             text = f"np.transpose({bare(text)}, {tuple(order)})"
         return f"np.reshape({bare(text)}, (1,))" if t.unit else bare(text)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import prod
-from typing import cast
 
 from argus.programs.tensor_program import (
     ContractPrimitive,
@@ -82,19 +81,8 @@ class _Splitting:
 
     def _call(self, call: TorchCall) -> TorchCall:
         if call not in self.calls:
-            swap = {id(o): self._operand(o) for o in call.operands}
-
-            def mapped(value: object) -> object:
-                if isinstance(value, list):
-                    return [mapped(v) for v in cast("list[object]", value)]
-                return swap.get(id(value), value)
-
-            self.calls[call] = replace(
-                call,
-                arguments=tuple(mapped(a) for a in call.arguments),
-                named={k: mapped(v) for k, v in call.named.items()},
-                operands=tuple(self._operand(o) for o in call.operands),
-            )
+            operands = tuple(self._operand(o) for o in call.operands)
+            self.calls[call] = replace(call, operands=operands)
         return self.calls[call]
 
     def _parted(self, value: ProgramValue, made: ReducePrimitive) -> ReducePrimitive:

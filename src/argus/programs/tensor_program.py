@@ -23,6 +23,7 @@ from argus.ir.dtypes import DType
 from argus.programs.views import OperandView, ReshapedView
 
 __all__ = [
+    "CallOperand",
     "ContractPrimitive",
     "FilledPrimitive",
     "GivenPrimitive",
@@ -90,10 +91,16 @@ class GivenPrimitive:
     """A tensor from outside: ``kind`` is "input", "weight" or "constant".
 
     ``source`` is the position of an input, else the name that the model has for it.
+    ``shape``, ``strides`` (in elements) and ``device`` are those of the tensor. Where
+    it is not dense in row-major order, the value is the line of elements from its first
+    to its last one, and those who read it see that through a view.
     """
 
     kind: str
     source: int | str
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    device: str = "cpu"
 
 
 @dataclass(frozen=True)
@@ -156,11 +163,19 @@ class TorchPrimitive:
     index: int
 
 
+@dataclass(frozen=True)
+class CallOperand:
+    """Operand number ``index`` of a call of torch, among its arguments."""
+
+    index: int
+
+
 @dataclass(frozen=True, eq=False)
 class TorchCall:
     """An operator that stays in torch. ``operands`` are the tensors in its arguments.
 
-    ``target`` is the operator; ``arguments`` and ``named`` hold them as they stand.
+    ``target`` is the operator; in ``arguments`` and ``named`` (values, lists, dicts)
+    each tensor is a `CallOperand`.
     """
 
     name: str
@@ -189,7 +204,10 @@ class TensorProgram:
     A result that is no operand is a Python value (None, a number). ``tensors`` are the
     weights and constants by the names of `GivenPrimitive`; ``tree`` says how results
     were nested (torch's pytree). ``fixed`` are inputs that are no tensors, by position:
-    the program is for these values.
+    the program is for these values. ``told``: strides that each result has in torch, in
+    elements; None for what is no tensor. Results of different values share no memory.
+    ``device`` as torch names it ("cuda:0"), on which everything is but what stays in
+    torch.
     """
 
     values: tuple[ProgramValue, ...]
@@ -197,6 +215,8 @@ class TensorProgram:
     tensors: dict[str, Any] = field(default_factory=dict[str, Any])
     tree: Any = None
     fixed: dict[int, Any] = field(default_factory=dict[int, Any])
+    told: tuple[tuple[int, ...] | None, ...] = ()
+    device: str = "cpu"
 
 
 def operands_of(value: ProgramValue) -> tuple[ViewedValue, ...]:

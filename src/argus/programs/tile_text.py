@@ -10,6 +10,7 @@ from argus.programs.affine import Affine
 from argus.programs.expression_text import bare, call_text, number_text, type_name
 from argus.programs.expressions import (
     ApplyNode,
+    Border,
     ElementNode,
     ExpressionNode,
     NumberNode,
@@ -18,7 +19,15 @@ from argus.programs.expressions import (
     parts_of,
 )
 from argus.programs.lowering import LoweredGroup, NotFusedError
-from argus.programs.naming import KernelTensor, UsedNames, accessed, loop_letters
+from argus.programs.naming import (
+    KernelTensor,
+    ParameterKey,
+    UsedNames,
+    accessed,
+    fixed_loops,
+    loop_letters,
+    parameter_key,
+)
 from argus.programs.tiling import GroupTiling
 
 _LONG = 52
@@ -35,7 +44,12 @@ class TileWriter:
         self.names = UsedNames(
             names | {n.lower() for n in names} | {f"B{n}" for n in names}
         )
-        self.params: dict[tuple[object, Affine], KernelTensor] = {}
+        self.fixed = fixed_loops(group)
+        self.params: dict[ParameterKey, KernelTensor] = {}
+        self.labels: dict[tuple[str, Border], str] = {}
+        self.views: dict[ElementNode, str] = {}
+        self.heads: list[str] = []
+        """Lines before all others: views of tensors."""
         for node in group.elements:
             self._param(node)
         self.lines: list[str] = []
@@ -47,10 +61,13 @@ class TileWriter:
                 self.uses[part] = self.uses.get(part, 0) + 1
 
     def _param(self, node: ElementNode) -> KernelTensor:
-        key = (node.buffer, node.offset)
+        key = parameter_key(node)
         if key not in self.params:
             name = self.names.tensor(node.buffer)
-            self.params[key] = accessed(name, node.buffer, node.offset)
+            made = accessed(name, node.buffer, node.offset, node.borders)
+            self.params[key] = made
+            for border in made.borders:
+                self.labels[name, border] = self.names.fresh("E")
         return self.params[key]
 
     # -- lines and scopes
@@ -109,11 +126,52 @@ class TileWriter:
 
     def place(self, t: KernelTensor) -> str:
         """The index of an access of a tensor."""
-        parts = [
-            f"{self.start(d)} :" if self.is_axis(d) else self.letters[d].lower()
-            for d in t.dims
-        ]
+        parts = self._walked(t.loops)
         return f"{t.name}[{', '.join([*parts, *(['0'] if t.unit else [])])}]"
+
+    def _walked(self, loops: Sequence[str]) -> list[str]:
+        return [
+            f"{self.start(d)} :" if self.is_axis(d) else self.letters[d].lower()
+            for d in loops
+        ]
+
+    def _view(self, node: ElementNode) -> tuple[str, list[str]]:
+        """The index of an access through a view whose dimensions are loops.
+
+        Its axes are in the order of the tiling.
+        """
+        t = self._param(node)
+        used = frozenset[str]().union(*(i.loops for i in node.indices))
+        axes = [a.loop for a in self.tiling.axes if a.loop in used]
+        order = (*self.group.rows, *self.group.columns)
+        loops = [n for n in order if n in used and n not in axes] + axes
+        if node not in self.views:
+            name = self.views[node] = self.names.fresh(f"{t.name}View")
+            at = [
+                self.letters[d].lower() if isinstance(d, str) else self._sum(d.index)
+                for d in t.dims
+            ]
+            letters = [self.letters[n] for n in loops]
+            given = ", ".join(x.lower() for x in letters)
+            lines = [
+                f"{name} = {t.name}.view(",
+                f'    "{" ".join(letters)}",',
+                f"    shape=({', '.join(letters)},),",
+                f"    at=lambda {given}: ({', '.join([*at, *['0'] * t.unit])},),",
+                ")",
+            ]
+            self.heads += [f"    {line}" for line in lines]
+        return f"{self.views[node]}[{', '.join(self._walked(loops))}]", axes
+
+    def _sum(self, index: Affine) -> str:
+        """A sum of loop indices."""
+        parts = [
+            self.letters[n].lower() + (f" * {c}" if c != 1 else "")
+            for n, c in index.terms
+        ]
+        if index.constant or not parts:
+            parts.append(str(index.constant))
+        return " + ".join(parts).replace("+ -", "- ")
 
     # -- expressions
 
@@ -139,19 +197,26 @@ class TileWriter:
 
     def _element(self, node: ElementNode, fill: str | None) -> str:
         t = self._param(node)
-        axes = [d for d in t.dims if self.is_axis(d)]
+        axes = [d for d in t.loops if self.is_axis(d)]
+        place = self.place(t) if not t.borders else ""
+        wanted = self.axes(node)
+        if t.borders or (len(axes) > 2 and tuple(axes) != wanted):
+            place, axes = self._view(node)
+            fill = fill if node.fill is None else number_text(node.fill)
         wish = t.name.lower() if t.name.lower() != t.name else "x"
         if not axes:
             if node.dtype.kind == "bool":
                 raise NotFusedError("a truth value that is read as one number")
             wide = "f32" if node.dtype.is_float else type_name(node.dtype)
-            text = f"ag.full((), {self.place(t)}, {wide})"
+            if t.borders:
+                raise NotFusedError("one number that may lie outside of a border")
+            text = f"ag.full((), {place}, {wide})"
             if node.dtype.is_float and node.dtype.bits < 32:
                 text += f".to({type_name(node.dtype)})"
             return self.assign(node, wish, text)
         extra = "" if fill in (None, "0.0", "0") else f", fill={fill}"
-        text = f"ag.load({self.place(t)}, {self.shape(axes)}{extra})"
-        if tuple(axes) != self.axes(node):
+        text = f"ag.load({place}, {self.shape(axes)}{extra})"
+        if tuple(axes) != wanted:
             text += ".T"
         return self.assign(node, wish, text)
 
@@ -161,11 +226,15 @@ class TileWriter:
             raise NotFusedError("a position that has more than 32 bits")
         parts: list[str] = []
         name = type_name(node.dtype)
+        axes = self.axes(node)
         for loop, factor in node.index.terms:
             letter = self.letters[loop]
             if self.is_axis(loop):
                 like = self.full([loop], "0", node.dtype)
                 text = f'{self.start(loop)} + ag.index({like}, "{letter}")'
+                if len(axes) > 1:
+                    whole = self.full(axes, "0", node.dtype)
+                    text = f"ag.broadcast({text}, {whole})"
             else:
                 text = letter.lower()
             parts.append(f"({text}) * {factor}" if factor != 1 else text)
@@ -179,9 +248,6 @@ class TileWriter:
                 ),
             ]
         )
-        axes = self.axes(node)
-        if len(axes) == 2:
-            raise NotFusedError("a position along two axes")
         text = f"({text}).to({name})" if axes else f"ag.full((), {text}, {name})"
         return self.assign(node, "at", text)
 
@@ -189,7 +255,7 @@ class TileWriter:
         texts = [self.text(p) for p in node.parts]
         axes = [self.axes(p) for p in node.parts]
         wanted = self.axes(node)
-        if len(wanted) == 2 and wanted not in axes:
+        if len(wanted) > 1 and wanted not in axes:
             at = next(i for i, a in enumerate(axes) if a)
             like = self.full(wanted, "0", node.parts[at].dtype)
             texts[at] = f"ag.broadcast({bare(texts[at])}, {like})"

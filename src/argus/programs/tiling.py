@@ -10,8 +10,15 @@ from dataclasses import dataclass
 from math import prod
 
 from argus.programs.affine import Affine
-from argus.programs.expressions import ExpressionNode, ReduceNode, parts_of
+from argus.programs.expressions import (
+    ExpressionNode,
+    PositionNode,
+    ReduceNode,
+    parts_of,
+    walked,
+)
 from argus.programs.lowering import LoweredGroup, NotFusedError
+from argus.programs.naming import accessed, fixed_loops
 
 _TILE = 1024
 """Elements of a tile of maps: eight for each of 128 threads."""
@@ -22,6 +29,10 @@ _FEW_BLOCKS = 264
 _HELD = 8192
 """Most columns that a block holds in registers."""
 _HELD_ARG = 16384
+_MOST_DIMS = 8
+"""Dimensions that a tensor of a kernel may have."""
+_WINDOW = 4096
+"""Most elements of a tile that holds windows."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +45,10 @@ class TileAxis:
 
 @dataclass(frozen=True)
 class GroupTiling:
-    """Axes of tiles, the vector axis last. ``held``: all columns are in one tile."""
+    """Axes of tiles, the vector axis last.
+
+    ``held``: columns that are axes are whole in a tile.
+    """
 
     axes: tuple[TileAxis, ...]
     held: bool
@@ -71,12 +85,19 @@ def levels_of(group: LoweredGroup) -> list[list[ReduceNode]]:
 def tiling_of(group: LoweredGroup) -> GroupTiling:
     """How a group is walked. Raises NotFusedError where a kernel cannot walk it."""
     accesses = [e.offset for e in group.elements] + [s.offset for s in group.stores]
-    if any(c < 0 for a in accesses for _, c in a.terms):
-        raise NotFusedError("a dimension that is read backwards")
-    if any(len(a.terms) > 7 for a in accesses):
+    accesses += [
+        b.index * b.stride + e.offset for e in group.elements for b in e.borders
+    ]
+    tensors = [accessed("", s.buffer, s.offset) for s in group.stores]
+    tensors += [accessed("", e.buffer, e.offset, e.borders) for e in group.elements]
+    if any(len(t.dims) + t.unit > _MOST_DIMS for t in tensors):
         raise NotFusedError("more dimensions than a tensor of a kernel has")
     if not group.columns:
         return _maps(group, accesses)
+    fixed = fixed_loops(group)
+    windows = [n for n in group.columns if n in fixed]
+    if len(windows) > 1 or (windows and group.sizes[windows[0]] <= _WINDOW):
+        return _windows(group, accesses, windows)
     if len(group.columns) > 1 and (_stores_columns(group) or len(levels_of(group)) > 1):
         # Not because of the language: the verifier follows no such nest of sums.
         raise NotFusedError("reductions over several loops that need each other")
@@ -132,6 +153,39 @@ def _maps(group: LoweredGroup, accesses: list[Affine]) -> GroupTiling:
         axes = (TileAxis(other, high), TileAxis(vector, wide))
         return GroupTiling(axes, False, max(1, min(4, high * wide // 128)))
     return GroupTiling((TileAxis(vector, wide),), False, max(1, min(4, wide // 128)))
+
+
+def _windows(
+    group: LoweredGroup, accesses: list[Affine], windows: list[str]
+) -> GroupTiling:
+    """Reductions over windows with a border: each window is whole in a tile."""
+    if len(levels_of(group)) > 1 or _stores_columns(group):
+        raise NotFusedError("reductions over several loops that need each other")
+    for node in walked([r.body for r in group.reductions]):
+        if isinstance(node, PositionNode) and node.index.loops & set(windows):
+            raise NotFusedError("a condition on positions inside of windows")
+    functions = {r.function for r in group.reductions}
+    if len(group.columns) > 1 and any(f.startswith("arg") for f in functions):
+        raise NotFusedError("a position among the elements of several dimensions")
+    axes = [TileAxis(n, _power(group.sizes[n])) for n in windows]
+    window = prod(a.size for a in axes)
+    if window > _WINDOW:
+        raise NotFusedError("windows of more elements than a block holds")
+    if group.rows:
+        weights = dict.fromkeys(group.rows, 0)
+        for access in accesses:
+            for name, factor in access.terms:
+                if name in weights and factor == 1:
+                    weights[name] += 1
+        vector = max(reversed(group.rows), key=weights.__getitem__)
+        wide = min(_power(group.sizes[vector]), max(1, _WINDOW // window), 64)
+        rest = [n for n in group.rows if n != vector]
+        if rest and window * wide < _TILE:
+            high = min(_power(group.sizes[rest[-1]]), _TILE // (window * wide))
+            axes.append(TileAxis(rest[-1], high))
+        axes.append(TileAxis(vector, wide))
+    points = prod(a.size for a in axes)
+    return GroupTiling(tuple(axes), True, max(1, min(8, points // 256)))
 
 
 def _along(group: LoweredGroup, vector: str) -> GroupTiling:

@@ -1,8 +1,9 @@
 """Views of operands: which element of the value each position is.
 
-Two kinds are enough. A `LinearView` gives each coordinate of what it is a view of as a
-sum of its own coordinates with whole factors: permuted, sliced, flipped, repeated and
-windowed. A `ReshapedView` has the same elements in row-major order in another shape.
+Three kinds are enough. A `LinearView` gives each coordinate of what it is a view of as
+a sum of its own coordinates with whole factors: permuted, sliced, flipped, repeated and
+windowed. A `ReshapedView` has the same elements in row-major order in another shape. A
+`BorderedView` has a border around them.
 """
 
 from __future__ import annotations
@@ -59,7 +60,39 @@ class ReshapedView:
         return space.digits(flat, source)
 
 
-OperandView = LinearView | ReshapedView
+@dataclass(frozen=True)
+class BorderedView:
+    """Coordinate d of the source is ``before[d]`` less than the own coordinate.
+
+    Where that is outside of the source, the element is ``fill``.
+    """
+
+    shape: tuple[int, ...]
+    before: tuple[int, ...]
+    fill: float | int | bool
+
+    def coordinates(
+        self, at: Sequence[Affine], source: Sequence[int], space: LoopSpace
+    ) -> tuple[Affine, ...]:
+        """Coordinates of the source; those that may lie outside are borders."""
+        found: list[Affine] = []
+        for index, before, extent in zip(at, self.before, source, strict=True):
+            moved = index + -before
+            low, high = moved.range(space.sizes)
+            inside = low >= 0 and high < extent
+            found.append(moved if inside else space.border(moved, extent))
+        return tuple(found)
+
+
+OperandView = LinearView | ReshapedView | BorderedView
+
+
+def bordered(
+    shape: Sequence[int], widths: Sequence[tuple[int, int]], fill: float | int | bool
+) -> BorderedView:
+    """With so many elements before and after each dimension, all of them ``fill``."""
+    sizes = tuple(a + n + b for n, (a, b) in zip(shape, widths, strict=True))
+    return BorderedView(sizes, tuple(a for a, _ in widths), fill)
 
 
 def permuted(shape: Sequence[int], dims: Sequence[int]) -> LinearView:

@@ -1,8 +1,8 @@
 """Launches that follow each other on a stream, with memory of their own between them.
 
     plan = SequencePlan(steps, size, device)
-    ready = plan.prepare(addresses, ())      # looks at these, and at nothing else
-    ready()                                  # allocates the workspace, and launches
+    ready = plan.prepare(addresses, scalars)  # looks at these, and at nothing else
+    ready()                                   # allocates the workspace, and launches
 
 The workspace is asked of torch's caching allocator in each call, for the current
 stream, and given back as soon as everything is launched: what the allocator hands out
@@ -47,20 +47,35 @@ class OperandPlace:
 
 
 @dataclass(frozen=True, slots=True)
+class ScalarPlace:
+    """Scalar ``number`` of the call."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
 class PlannedStep:
-    """One launch: where its tensors are, and its scalars, in the order of its spec."""
+    """One launch: where its tensors are, and its scalars, in the order of its spec.
+
+    A scalar is its value, or a :class:`ScalarPlace`.
+    """
 
     plan: CallPlan[PreparedLaunch]
     tensors: tuple[OperandPlace, ...]
     scalars: tuple[object, ...]
 
-    def at(self, pointers: Sequence[int], workspace: int) -> PreparedLaunch:
-        """The launch with tensors of the call and a workspace at these addresses."""
+    def at(
+        self, pointers: Sequence[int], scalars: Sequence[object], workspace: int
+    ) -> PreparedLaunch:
+        """The launch with tensors and scalars of the call, and a workspace."""
         found = [
             (workspace if p.base == WORKSPACE else pointers[p.base]) + p.offset
             for p in self.tensors
         ]
-        return self.plan.prepare(found, self.scalars)
+        given = [
+            scalars[s.number] if isinstance(s, ScalarPlace) else s for s in self.scalars
+        ]
+        return self.plan.prepare(found, given)
 
 
 class SequencePlan:
@@ -84,23 +99,26 @@ class SequencePlan:
     def prepare(
         self, pointers: Sequence[int], scalars: Sequence[object]
     ) -> PreparedSequence:
-        """The call with tensors at these addresses. Raises what its launches raise."""
-        return PreparedSequence(self._steps, tuple(pointers), self._allocate)
+        """The call with these addresses and scalars. Raises what its launches raise."""
+        given = tuple(scalars)
+        return PreparedSequence(self._steps, tuple(pointers), given, self._allocate)
 
 
 class PreparedSequence:
     """A call of which only the workspace is open: call it as often as wanted."""
 
-    __slots__ = ("_allocate", "_places", "_pointers", "_steps")
+    __slots__ = ("_allocate", "_places", "_pointers", "_scalars", "_steps")
 
     def __init__(
         self,
         steps: tuple[PlannedStep, ...],
         pointers: tuple[int, ...],
+        scalars: tuple[object, ...],
         allocate: Callable[[], Workspace] | None,
     ) -> None:
         self._steps = steps
         self._pointers = pointers
+        self._scalars = scalars
         self._allocate = allocate
         self._places: dict[int, tuple[PreparedLaunch, ...]] = {}
         if allocate is None:
@@ -119,7 +137,8 @@ class PreparedSequence:
             launch(stream)
 
     def _at(self, place: int) -> tuple[PreparedLaunch, ...]:
-        made = tuple(step.at(self._pointers, place) for step in self._steps)
+        given = (self._pointers, self._scalars, place)
+        made = tuple(step.at(*given) for step in self._steps)
         if len(self._places) >= _PLACES:
             self._places.clear()
         self._places[place] = made
@@ -150,6 +169,7 @@ __all__ = [
     "OperandPlace",
     "PlannedStep",
     "PreparedSequence",
+    "ScalarPlace",
     "SequencePlan",
     "Workspace",
     "allocator",

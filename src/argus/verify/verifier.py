@@ -111,7 +111,7 @@ def _run(name: str, program: Program, shared: SharedOrder | None) -> list[Obliga
         reason = f"this installation lacks the {name} analysis"
         return [
             Obligation(
-                "AG0390", claim, program.span, Verdict.UNKNOWN, "none", reason,
+                "AG0394", claim, program.span, Verdict.UNKNOWN, "none", reason,
                 slow=name == "performance",
             )
         ]  # fmt: skip

@@ -66,6 +66,8 @@ _FINISHED = """
     x = x if Bias is None else x + Bias
     return x if Residual is None else x + Residual"""
 PARTS = {
+    "attention_merge": None,
+    "attention_parts": None,
     "copy_rows": None,
     "gemm_parts": None,
     "gemm_small": f"(A, B, Bias=None, Residual=None):\n    x = A @ B.T{_FINISHED}",

@@ -18,6 +18,7 @@ from argus.ir import ops as o
 from argus.ir.expr import evaluate
 from argus.ir.program import GRID_SIZE, Program
 from argus.verify.order.control_dependence import study
+from argus.verify.order.dependent_trip_counts import Kinds
 from argus.verify.order.fills import Fills
 from argus.verify.order.finding import OrderFindings
 from argus.verify.order.footprint import Footprints
@@ -33,7 +34,7 @@ from argus.verify.verdict import Verdict
 from argus.verify.verifier import verify
 from verifier import mutate_order as m
 from verifier.order.check_order import HERE, failing, placed, told
-from verifier.order.test_unknown import TABLE_ITERATIONS
+from verifier.order.test_unknown import TABLE_ITERATIONS, TRIANGLE
 
 FILE = (HERE / "kernels" / "varying.py").read_text()
 HEAD, *KERNELS = FILE.split("@ag.kernel\n")
@@ -57,14 +58,13 @@ WRITES = """            First[tile:] = ag.full((32,), 1, i32)
 
 def _sequences(program: Program, kind: type[Sequences] = Sequences) -> Sequences:
     control = study(program)
-    assert control.kinds is not None, control.gaps
+    kinds = control.kinds()
+    assert not control.gaps and isinstance(kinds, Kinds), (control.gaps, kinds)
     env = _sizes(program)
     fills = Fills(program, Scalars())
     footprints = Footprints(program.shared_bytes, fills.scalars, 32)
     pruned = prune(program, control)
-    return kind(
-        program, control.kinds, control.deciding, env, footprints, fills, pruned
-    )
+    return kind(program, kinds, control.deciding, env, footprints, fills, pruned)
 
 
 def _sizes(program: Program) -> dict[str, int | float]:
@@ -129,12 +129,12 @@ def _wrong_for(program: Program, rng: Random) -> str:
     most = rng.choice((1, 2, 3, 5, 9))
 
     def choose(walk: ClusterWalk, group: GroupState, op: o.For) -> bool:
-        kind, less = kinds.of[op]
+        kind, count = kinds.of[op]
         around = group.iterations[: len(group.loops) - 1]
         if (kind, around) not in numbers:
             number = rng.randint(0, most if around else 12)
             numbers[kind, around] = max(number, kinds.least[kind])
-        return numbers[kind, around] > group.iterations[-1] - less
+        return count.of(numbers[kind, around]) > group.iterations[-1]
 
     findings = OrderFindings()
     walk = ClusterWalk(
@@ -210,17 +210,27 @@ def test_a_loop_of_constant_length_inside() -> None:
     assert bad[0].verdict is Verdict.REFUTED, told(bad)
 
 
-def test_a_number_that_has_to_be_remembered_is_not_known() -> None:
-    """Two loops, one after another: the second one's iterations are those of the
-    first."""
-    text = SOURCES["ragged"]
+def _two_loops(text: str) -> str:
+    """Each role's loop stands twice: two loops, one after another."""
     loop = "            for k in ag.range(0, steps):\n"
     first, load, use = text.split(loop)
     load, mark, rest = load.partition('    with ag.role("math"')
-    text = first + 2 * (loop + load) + mark + rest + 2 * (loop + use)
-    bad = failing(placed(text))
-    assert {x.verdict for x in bad} == {Verdict.UNKNOWN}, told(bad)
-    assert all("too many ways" in x.reason for x in bad), told(bad)
+    return first + 2 * (loop + load) + mark + rest + 2 * (loop + use)
+
+
+def test_two_loops_have_numbers_of_their_own() -> None:
+    bad = failing(placed(_two_loops(SOURCES["ragged"])))
+    assert not bad, told(bad)
+
+
+def test_loops_that_are_three_deep() -> None:
+    """The innermost one runs once more in each iteration of the middle."""
+    bad = failing(placed(TRIANGLE.replace("    ag.cluster(2)\n", "")))
+    assert not bad, told(bad)
+    less = TRIANGLE.replace("    ag.cluster(2)\n", "")
+    head, mark, rest = less.partition('    with ag.role("use"')
+    bad = failing(placed(head + mark + rest.replace("range(0, j,", "range(BK, j,")))
+    assert bad and bad[0].verdict is Verdict.REFUTED, told(bad)
 
 
 def test_a_table_that_says_how_often() -> None:

@@ -67,9 +67,11 @@ SQUARES = (
 TRIANGLE = (
     HEAD
     + '''def kernel(A: bf16["M K"], C: bf16["M K"], *, BK: int = 64):
-    """The innermost of three loops runs once more in each iteration of the middle."""
+    """The innermost of three loops runs once more in each iteration of the middle, and
+    blocks go on together."""
+    ag.cluster(2)
     M, K = A.shape
-    i = ag.block(ag.cdiv(M, 64))
+    i, _ = ag.block_tile(ag.cdiv(M, 64), 1)
     ring = ag.ring(2, a=bf16.tile(64, BK, dims="M K"))
     with ag.role("load", warps=1):
         for _ in ag.range(0, M, 64):

@@ -44,7 +44,7 @@ def analyses(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
             sizes = {"M": 128, "N": 128, "K": 64}
             found = Counterexample("it is wrong", "here", ThreadPlace("math"), sizes)
         reason = "no idea" if verdict is Verdict.UNKNOWN else ""
-        yield Obligation("AG0305", "it is right", span, verdict, "z3", reason, found)
+        yield Obligation("AG0314", "it is right", span, verdict, "z3", reason, found)
 
     def available(name: str):
         return find if name == "tags" else lambda program, *more: []
@@ -77,7 +77,7 @@ def test_refuted(file: str, analyses) -> None:
     ran = argus("check", file)
     assert ran.exit_code == 1
     assert "refuted gemm" in ran.stdout
-    assert "error[AG0305]: it is wrong" in ran.stdout
+    assert "error[AG0314]: it is wrong" in ran.stdout
     assert "sizes: M = 128, N = 128, K = 64" in ran.stdout
 
 
@@ -95,7 +95,7 @@ def test_json(file: str, analyses) -> None:
     (kernel,) = data["kernels"]
     assert (data["ok"], kernel["ok"]) == (False, False)
     assert kernel["proof"]["verdict"] == "refuted"
-    assert [d["code"] for d in data["diagnostics"]] == ["AG0305"]
+    assert [d["code"] for d in data["diagnostics"]] == ["AG0314"]
 
 
 def test_no_proof(file: str, analyses) -> None:
@@ -111,7 +111,7 @@ def test_files(file: str, analyses, tmp_path: Path) -> None:
     ran = argus("check", file, "--sarif", "out/a.sarif", "--html", "out/a.html")
     assert ran.exit_code == 1
     log = json.loads((tmp_path / "out" / "a.sarif").read_text())
-    assert log["runs"][0]["results"][0]["ruleId"] == "AG0305"
+    assert log["runs"][0]["results"][0]["ruleId"] == "AG0314"
     assert "it is wrong" in (tmp_path / "out" / "a.html").read_text()
 
 
@@ -216,7 +216,7 @@ class TestCalling:
         for _ in range(2):
             with pytest.raises(ArgusError, match="it is wrong") as caught:
                 self.make(ask)
-            assert caught.value.code == "AG0305"
+            assert caught.value.code == "AG0314"
         assert (CALLS, built) == (["gemm"], [])
 
     def test_what_is_unknown_is_a_warning(self, tmp_path, analyses, built) -> None:

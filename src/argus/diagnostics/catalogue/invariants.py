@@ -32,7 +32,8 @@ CODES = (
         "AG0305",
         "an element is stored at the wrong coordinate",
         "What is stored at `C[m, n]` must be the element that belongs to row m and "
-        "column n.",
+        "column n. A shift, or another order, may be meant: an `@ag.reference` says "
+        "so.",
     ),
     Code(
         "AG0306",
@@ -51,14 +52,18 @@ CODES = (
         "a partial sum or maximum is stored",
         "The stored element has not seen every coordinate of the dimension that it is "
         "a sum or a maximum over, is a function of a part of a sum that only the "
-        "whole one may undergo, or is still relative to a maximum of a part.",
+        "whole one may undergo, or is still relative to a maximum of a part. A part "
+        "may be meant: an `@ag.reference` says so, and without one it is refuted only "
+        "where the result shows where tiles end.",
     ),
     Code(
         "AG0309",
         "a contracted coordinate is added twice",
         "The accumulator has seen some coordinate of the contracted dimension more "
         "than once, as when the parts of a split overlap; or each of several parts "
-        "of a sum adds what belongs to it once, as a bias.",
+        "of a sum adds what belongs to it once, as a bias. Whether that is meant is "
+        "for an `@ag.reference` to say; without one it is refuted where the result "
+        "shows which tiles were added.",
     ),
     Code(
         "AG0310",
@@ -201,5 +206,11 @@ CODES = (
         "divisors of sizes and strides. It has more of these than a check looks at, "
         "and it is not known whether the others are right. `--dtype` and `--size` "
         "choose some of them.",
+    ),
+    Code(
+        "AG0394",
+        "an analysis that this installation lacks",
+        "A part of the verifier is not there, and nothing is known of what it would "
+        "have shown. No other proof stands in for it.",
     ),
 )

@@ -28,4 +28,30 @@ CODES = (
         "`argus.compile(..., strict=True)` accepts only a program of which every "
         "operator is part of a kernel. `argus plan` names those that are not, and why.",
     ),
+    Code(
+        "AG1044",
+        "a value of a program that is read before it is written",
+        "Between its kernels a program keeps values in memory. Each is written in full "
+        "by one step, inside its bounds, before another reads it. This is checked of "
+        "every plan before it runs: a finding is a bug of the planning.",
+    ),
+    Code(
+        "AG1045",
+        "a value of a program that is written over while it is needed",
+        "Values between kernels share a workspace; two may lie in the same bytes if "
+        "one is not read any more when the other is written. This is checked of every "
+        "plan before it runs: a finding is a bug of the planning.",
+    ),
+    Code(
+        "AG1046",
+        "an option that the backend of torch.compile lacks",
+        '`torch.compile(model, backend="argus", options={...})` takes the options '
+        "that the message lists.",
+    ),
+    Code(
+        "AG1047",
+        "tensors that are not on a GPU",
+        "Kernels run on a GPU of CUDA. Tensors of the CPU are computed by torch, which "
+        "is named, or by the interpreter where that is asked for.",
+    ),
 )

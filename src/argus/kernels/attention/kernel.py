@@ -15,10 +15,16 @@ the output is still being computed.
 `attention` has a block of its own for each tile of queries. `attention_persistent` has
 as many blocks as fit, which go from tile to tile, so that the next tile is loaded while
 the last one is finished. Tiles under a mask are not equally long: see `attention_form`.
+
+Where there are few tiles of queries, as in decoding, `attention_parts` has blocks for
+parts of the keys, too, and `attention_merge` weighs what they come to (Dao et al. 2023,
+"Flash-Decoding"). `plan.py` chooses.
 """
 
 import argus as ag
-from argus import f32
+from argus import f32, i32
+
+LOG2E = 1.4426950408889634
 
 
 @ag.inline
@@ -47,10 +53,13 @@ def reach(i, S, T, BQ, BT, CAUSAL):
 
 
 @ag.inline
-def stream(k_ring, v_ring, K, V, b, g, steps, BT):
-    """Fill the rings with the blocks of keys and values of a head, last to first."""
+def stream(k_ring, v_ring, K, V, b, g, first, steps, BT):
+    """Fill the rings with blocks of keys and values of a head, last to first.
+
+    ``steps`` blocks, from block ``first`` of them on.
+    """
     for j in ag.range(0, steps):
-        t = (steps - 1 - j) * BT
+        t = (first + steps - 1 - j) * BT
         with k_ring.fill() as slot:
             slot.k.load(K[b, g, t:, :])
         with v_ring.fill() as slot:
@@ -58,14 +67,17 @@ def stream(k_ring, v_ring, K, V, b, g, steps, BT):
 
 
 @ag.inline
-def attend(q_ring, k_ring, v_ring, V, q0, steps, scale, BQ, BT, D, CAUSAL, FOLD):
-    """The output of one tile of queries, from its slot and what is streamed."""
-    factor = scale * 1.4426950408889634 if FOLD else scale
+def attend(q_ring, k_ring, v_ring, V, q0, first, steps, scale, BQ, BT, D, CAUSAL, FOLD):
+    """One tile of queries, from its slot and what is streamed.
+
+    Output times the sum of the exponentials, their maximum, their sum.
+    """
+    factor = scale * LOG2E if FOLD else scale
     T = V.shape[2]
     query = q_ring.wait()
     with k_ring.drain() as slot:
         s = ag.dot(query.q, slot.k.T)
-    key = ag.broadcast((steps - 1) * BT + ag.index(s, "T"), s)
+    key = ag.broadcast((first + steps - 1) * BT + ag.index(s, "T"), s)
     seen = key < T
     if CAUSAL:
         seen = seen & (key <= q0 + ag.index(s, "S"))
@@ -87,7 +99,7 @@ def attend(q_ring, k_ring, v_ring, V, q0, steps, scale, BQ, BT, D, CAUSAL, FOLD)
     query.release()
     with v_ring.drain() as slot:
         o = ag.dot(weights, slot.v, o)
-    return o * ag.rcp(l)
+    return o, m, l
 
 
 @ag.inline
@@ -142,11 +154,13 @@ def attention(
     with ag.role("load", warps=1, registers=LOAD):
         with q_ring.fill() as slot:
             slot.q.load(Q[b, h, q0:, :])
-        stream(k_ring, v_ring, K, V, b, h // (H // G), steps, BT)
+        stream(k_ring, v_ring, K, V, b, h // (H // G), 0, steps, BT)
 
     with ag.role("math", warpgroups=WARPGROUPS, registers=MATH):
-        o = attend(q_ring, k_ring, v_ring, V, q0, steps, scale, BQ, BT, D, CAUSAL, FOLD)
-        leave(o, O, b, h, q0, out, TMA_STORE)
+        o, _, l = attend(
+            q_ring, k_ring, v_ring, V, q0, 0, steps, scale, BQ, BT, D, CAUSAL, FOLD
+        )
+        leave(o * ag.rcp(l), O, b, h, q0, out, TMA_STORE)
 
 
 @ag.kernel
@@ -184,12 +198,123 @@ def attention_persistent(
             q0, steps = reach(i, S, T, BQ, BT, CAUSAL)
             with q_ring.fill() as slot:
                 slot.q.load(Q[b, h, q0:, :])
-            stream(k_ring, v_ring, K, V, b, h // (H // G), steps, BT)
+            stream(k_ring, v_ring, K, V, b, h // (H // G), 0, steps, BT)
 
     with ag.role("math", warpgroups=WARPGROUPS, registers=MATH):
         for b, h, i in ag.persistent(B, H, ag.cdiv(S, BQ)):
             q0, steps = reach(i, S, T, BQ, BT, CAUSAL)
-            o = attend(
-                q_ring, k_ring, v_ring, V, q0, steps, scale, BQ, BT, D, CAUSAL, FOLD
+            o, _, l = attend(
+                q_ring, k_ring, v_ring, V, q0, 0, steps, scale, BQ, BT, D, CAUSAL, FOLD
             )
-            leave(o, O, b, h, q0, out, TMA_STORE)
+            leave(o * ag.rcp(l), O, b, h, q0, out, TMA_STORE)
+
+
+@ag.kernel
+def attention_parts(
+    Q: ag.half["B H S D"],
+    K: ag.half["B G T D"],
+    V: ag.half["B G T D"],
+    W: f32["P B H S D"],
+    E: f32["P B H S"],
+    scale: f32,
+    steps: i32,
+    *,
+    D: int = 128,
+    BQ: int = 64,
+    BT: int = 128,
+    STAGES: int = 2,
+    WARPGROUPS: int = 1,
+    REGISTERS: int = 240,
+):
+    """Attention to parts of the keys, of ``steps`` blocks of BT each; the last: fewer.
+
+    W: the output of each part. E: the logarithm, to the base 2, of the sum of the
+    exponentials that it was divided by.
+    """
+    P, B, H, S, _ = W.shape
+    G, T = K.shape[1], K.shape[2]
+    ag.require(H % G == 0, "query heads share key heads in equal groups")
+    ag.require(steps > 0, "a softmax over no keys is not defined")
+    ag.require((P - 1) * steps * BT < T, "no part is empty")
+    p, b, h, i = ag.block(P, B, H, ag.cdiv(S, BQ))
+    q0, first = i * BQ, p * steps
+    count = ag.max(1, ag.min(steps, ag.cdiv(T, BT) - first))
+    q_ring = ag.ring(1, q=Q.dtype.tile(BQ, D))
+    k_ring = ag.ring(STAGES, k=K.dtype.tile(BT, D))
+    v_ring = ag.ring(STAGES, v=V.dtype.tile(BT, D))
+    LOAD, MATH = (24, REGISTERS) if REGISTERS else (None, None)
+
+    with ag.role("load", warps=1, registers=LOAD):
+        with q_ring.fill() as slot:
+            slot.q.load(Q[b, h, q0:, :])
+        stream(k_ring, v_ring, K, V, b, h // (H // G), first, count, BT)
+
+    with ag.role("math", warpgroups=WARPGROUPS, registers=MATH):
+        o, m, l = attend(
+            q_ring, k_ring, v_ring, V, q0, first, count, scale, BQ, BT, D, False, True
+        )
+        W[p, b, h, q0:, :] = o * ag.rcp(l)
+        E[p, b, h, q0:] = m * (scale * LOG2E) + ag.log2(l)
+
+
+@ag.reference
+def attention_parts_reference(Q, K, V, P, scale, steps, BT):
+    """Each part by itself."""
+    import numpy as np
+
+    H, G, T = Q.shape[1], K.shape[1], K.shape[2]
+    part = steps * BT
+    outputs, logarithms = [], []
+    for begin, end in [(p * part, min(T, (p + 1) * part)) for p in range(P)]:
+        k = np.repeat(K[:, :, begin:end], H // G, axis=1)
+        v = np.repeat(V[:, :, begin:end], H // G, axis=1)
+        scores = np.einsum("bhsd,bhtd->bhst", Q, k) * scale
+        largest = scores.max(-1, keepdims=True)
+        weights = np.exp(scores - largest)
+        total = weights.sum(-1, keepdims=True)
+        outputs.append(np.einsum("bhst,bhtd->bhsd", weights / total, v))
+        logarithms.append(((largest + np.log(total)) / np.log(2.0))[..., 0])
+    return np.stack(outputs), np.stack(logarithms)
+
+
+@ag.inline
+def logarithms(E, p, b, h, s, BP):
+    """Those of BP parts from p on; of parts that there are not, the least."""
+    e = ag.load(E[p:, b, h, s], (BP,))
+    return ag.where(p + ag.index(e, "P") < E.shape[0], e, -1e30)
+
+
+@ag.kernel
+def attention_merge(
+    W: f32["P B H S D"],
+    E: f32["P B H S"],
+    O: ag.half["B H S D"],
+    *,
+    BP: int = 32,
+    D: int = 128,
+    WARPS: int = 4,
+):
+    """O: outputs W of parts, each in proportion to 2 to the power of its E."""
+    P, B, H, S, _ = W.shape
+    ag.require(P > 0, "there is something to merge")
+    ag.launch(warps=WARPS)
+    b, h, s = ag.block(B, H, S)
+    m = ag.full((), -1e30, f32)
+    for p in ag.range(0, P, BP):
+        m = ag.maximum(m, ag.max(logarithms(E, p, b, h, s, BP), "P"))
+    weights = ag.zeros((BP,), f32)
+    acc = ag.zeros((BP, D), f32, dims="P D")
+    for p in ag.range(0, P, BP):
+        weight = ag.exp2(logarithms(E, p, b, h, s, BP) - m)
+        weights = weights + weight
+        acc = acc + ag.load(W[p:, b, h, s, :], (BP, D)) * weight
+    O[b, h, s, :] = (ag.sum(acc, "P") / ag.sum(weights, "P")).to(O.dtype)
+
+
+@ag.reference
+def attention_merge_reference(W, E):
+    """A mean with the weights of a softmax over the parts."""
+    import numpy as np
+
+    weights = np.exp2(E - E.max(0))
+    return np.einsum("pbhsd,pbhs->bhsd", W, weights / weights.sum(0))

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from argus.diagnostics import fail
-from argus.dispatch import Dispatch
+from argus.dispatch import Dispatch, LaunchSequence
 from argus.kernels.attention.entry import attention_form
-from argus.kernels.tensors import tma_rows
+from argus.kernels.attention.plan import HeadSizes, best_split, launches
+from argus.kernels.tensors import multiprocessors, tma_rows
 from argus.lang.kernel import Kernel
 
 if TYPE_CHECKING:
@@ -45,8 +46,16 @@ def attention(
 
 def _choose(
     q: Tensor, k: Tensor, v: Tensor, out: Tensor, scale: float, causal: bool
-) -> tuple[Kernel, dict[str, object]]:
-    rows, d = q.shape[-2:]
+) -> tuple[Kernel, dict[str, object]] | LaunchSequence:
+    """One launch, or parts of the keys where tiles of queries do not fill the device.
+
+    Under a mask, a few queries see few keys.
+    """
+    b, h, rows, d = q.shape
+    if not causal and out.numel() and k.numel():
+        heads = HeadSizes(b, h, rows, k.shape[2], d)
+        if (split := best_split(heads, multiprocessors(q))) is not None:
+            return launches(split, heads)
     return attention_form(d, rows, causal=causal, tma_store=tma_rows(out))
 
 

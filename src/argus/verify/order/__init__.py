@@ -13,10 +13,12 @@ sizes.py, size_steps.py   concrete sizes for trip counts, and their steps
 size_relations.py         whether multiples of tiles stand for all sizes
 trip_count.py             trip counts of loops whose bounds change with an outer loop;
                           free_trip_counts.py: all trip counts instead of sizes
-dependent_trip_counts.py  trip counts that differ in each iteration of an outer loop;
-                          trip_count_sequences.py: all their sequences, as a graph of
-                          states (joint_state.py, counter_families.py, liveness.py);
-                          trip_count_choices.py: whether a loop iterates once more
+dependent_trip_counts.py  trip counts that differ in each iteration of an outer loop,
+                          or from role to role, as functions of numbers
+                          (loop_counts.py); trip_count_sequences.py: all sequences of
+                          these, as a graph of states (joint_state.py,
+                          counter_families.py, liveness.py); trip_count_choices.py:
+                          whether a loop iterates once more
 slicing.py                the operations that matter
 clock.py, state.py        moments, and who knows of them; groups, barriers, accesses;
                           async_groups.py: copies and products in flight

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from math import lcm
 from typing import assert_never
 
@@ -40,7 +41,7 @@ class Control:
     ``loops``: loops with events and bounds that vary, with the sizes their number of
     iterations depends on. ``counters``: symbols that change from iteration to iteration
     and matter. ``modulus``: after so many iterations counters select the same slots.
-    ``gaps``: why a finite walk does not stand for all, if it does not.
+    ``gaps``: why a finite walk does not stand for all, however often loops iterate.
     """
 
     loops: dict[o.For, frozenset[str]] = field(
@@ -69,9 +70,10 @@ class Control:
     """The same, asked where no size makes a loop iterate more often."""
     apart: Callable[[], Iterable[Mapping[str, int]]] = tuple
     """Sizes at which trip counts differ as they do nowhere else: to find mistakes."""
-    kinds: Kinds | None = None
-    """Loops by how often they iterate, where that changes with the iteration of
-    another."""
+    kinds: Callable[[], Kinds | str] = lambda: "blocks of a cluster"
+    """Loops by how often they iterate, or why that is not known."""
+    uneven: bool = False
+    """How often a loop iterates changes with the iteration of another."""
     deciding: frozenset[str] = frozenset()
     """Named scalars that decide what operations do, beside how often loops iterate."""
     between: bool = False
@@ -83,6 +85,8 @@ class Control:
     counters: tuple[str, ...] = ()
     modulus: int = 1
     gaps: tuple[str, ...] = ()
+    open: tuple[str, ...] = ()
+    """Why walks at some sizes do not show all numbers of iterations, if so."""
     units: dict[str, int] = field(default_factory=dict[str, int])
     """Size -> how much more of it makes one more iteration, as far as one can see."""
 
@@ -181,20 +185,14 @@ class _ControlStudy:
         control.between = bool(found.gaps)
         # Blocks of a cluster would have to iterate equally often, too.
         if self.program.cluster == 1 and not gaps:
-            if self.uneven:
-                found_kinds = kinds(self.program, self.made, self.varying)
-                if isinstance(found_kinds, str):
-                    gaps.append(found_kinds)
-                else:
-                    control.kinds = found_kinds
-            else:
+            control.kinds = partial(kinds, self.program, self.made, self.varying)
+            if not self.uneven:
                 control.classes = found.classes
                 control.bounded = found.bounded
                 control.apart = found.apart
-        gaps += self.uneven
-        if not control.classes and control.kinds is None:
-            gaps += found.gaps
         control.gaps = tuple(dict.fromkeys(gaps))
+        control.uneven = bool(self.uneven)
+        control.open = tuple(dict.fromkeys((*self.uneven, *found.gaps)))
         control.units = units(self.program, control.sizes)
         for name, unit in found.units.items():
             control.units[name] = lcm(control.units.get(name, 1), unit)

@@ -8,10 +8,10 @@ form as a function of sizes and of *which iteration* of the outer loop this is:
         for j in range(0, steps(tile))      steps(block + iteration * grid)
         for _ in range(1, steps(tile))      steps(block + iteration * grid) - 1
 
-Loops with one form but for a constant are of one *kind*: in iteration t of the loops
-around them they iterate n[t] times, and the constant less; what n[t] is may be anything
-from a least number on. `trip_count_sequences.py` shows all of n[0], n[1], ... to be
-right.
+Loops whose forms are functions of one number (`loop_counts.py`) are of one *kind*: in
+iteration t of the loops around them they iterate as often as their functions of n[t]
+say; what n[t] is may be anything from a least number on. `trip_count_sequences.py`
+shows all of n[0], n[1], ... to be right.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from argus.verify.decide.facts import conjuncts
 from argus.verify.decide.normal import Normal
 from argus.verify.decide.polynomial import Poly
 from argus.verify.order.events import has_events
+from argus.verify.order.loop_counts import TripCount, related
 from argus.verify.order.size_relations import (
     ControlDecision,
     forward,
@@ -41,19 +42,21 @@ __all__ = ["Kinds", "kinds"]
 
 _MOST = 4
 """Kinds of loops beyond which the combinations are too many."""
-ITERATION = Sym("iteration#", "loop")
-"""Which iteration of the outermost loop this is."""
+_FIRST = 16
+"""That a loop iterates more often at least is not asked."""
+ITERATION = "iteration{}#"
+"""Which iteration of a loop this is: its name, by how many loops are around it."""
 
 
 @dataclass(frozen=True)
 class Kinds:
     """Loops with events whose trip count is not constant.
 
-    ``of``: the kind of each, and how much more often than the kind's number it iterates
-    (0 or less). ``least``: by kind, what its number is at least.
+    ``of``: the kind of each, and how often it iterates by the kind's number. ``least``:
+    by kind, what its number is at least, or what is as good as any smaller one.
     """
 
-    of: Mapping[o.For, tuple[int, int]]
+    of: Mapping[o.For, tuple[int, TripCount]]
     least: tuple[int, ...]
 
 
@@ -65,12 +68,6 @@ class _Counted:
     step: Poly | None
     """The step, where that is not constant."""
     facts: tuple[Expr, ...]
-
-    @property
-    def kind(self) -> object:
-        """What loops of one kind have in common."""
-        # With another step, a length that differs by a constant says little.
-        return self.form.varying if self.step is None else (self.form, self.step)
 
 
 def kinds(
@@ -92,29 +89,41 @@ def kinds(
         for op, around in loops:
             if all(isinstance(e, Const) for e in (op.start, op.stop, op.step)):
                 continue
-            if len(around) > 1:
-                return f"line {op.span.line}: a loop inside of two others"
             found.append(forms.counted(op, around, facts))
     except Unmodelled as reason:
         return str(reason)
-    several: dict[object, list[_Counted]] = {}
+    stepped = [one for one in found if one.step is None]
+    functions = related(context, [one.form for one in stepped])
+    several: dict[object, list[tuple[_Counted, TripCount]]] = {}
+    for one, (number, count) in zip(stepped, functions, strict=True):
+        several.setdefault(number, []).append((one, count))
     for one in found:
-        several.setdefault(one.kind, []).append(one)
+        if one.step is not None:
+            # With another step, a length that differs by a constant says little.
+            several.setdefault((one.form, one.step), []).append((one, _ITSELF))
     if len(several) > _MOST:
         return "loops iterate differently often in too many ways"
-    of: dict[o.For, tuple[int, int]] = {}
-    least: list[int] = []
+    of: dict[o.For, tuple[int, TripCount]] = {}
     for number, mine in enumerate(several.values()):
-        often = max(mine, key=lambda one: one.form.constant)
-        for one in mine:
+        for one, count in mine:
             assert isinstance(one.decision.op, o.For)
-            more = one.form.constant - often.form.constant
-            of[one.decision.op] = number, more
-        first = max(-more for kind, more in of.values() if kind == number)
-        # A fact about the iterations of one loop says nothing of another loop's.
-        shared = [f for f in often.facts if all(f in one.facts for one in mine)]
-        least.append(least_trip_count(often.decision, first, shared))
-    return Kinds(of, tuple(least))
+            of[one.decision.op] = number, count
+    return Kinds(of, tuple(_least(mine) for mine in several.values()))
+
+
+_ITSELF = TripCount(((1, 1, 0, 1),), 0)
+
+
+def _least(mine: Sequence[tuple[_Counted, TripCount]]) -> int:
+    """What the number of a kind is at least, as far as it matters to its loops."""
+    often, count = min(mine, key=lambda one: one[1].last(0))
+    # With so many, each of them iterates.
+    most = min(max(count.of(other.last(0) + 1) for _, other in mine), _FIRST)
+    # A fact about the iterations of one loop says nothing of another loop's.
+    shared = [f for f in often.facts if all(f in one.facts for one, _ in mine)]
+    least = least_trip_count(often.decision, most, shared)
+    # Where it does not iterate, no other one does.
+    return count.last(least - 1) + 1 if least else count.last(0)
 
 
 def _loops(
@@ -159,12 +168,15 @@ class _Forms:
     ) -> _Counted:
         """A loop's trip count. Raises Unmodelled."""
         iterations: dict[str, Expr] = {}
-        for loop in around:
-            start, step = self._whole(loop.start, {}), self._whole(loop.step, {})
-            value = binary("+", start, binary("*", ITERATION, step))
+        for level, loop in enumerate(around):
+            start, stop, step = (
+                self._whole(e, iterations) for e in (loop.start, loop.stop, loop.step)
+            )
+            iteration = Sym(ITERATION.format(level), "loop", nonneg=True)
+            value = binary("+", start, binary("*", iteration, step))
             iterations[loop.var.name] = value
             # Whoever is inside the loop has found that.
-            inside = binary("<", value, self._whole(loop.stop, {}))
+            inside = binary("<", value, stop)
             facts = (*facts, *conjuncts([inside]))
         decision = ControlDecision(
             op, self._whole(binary("-", op.stop, op.start), iterations)

@@ -24,9 +24,9 @@ from argus.ir import ops as o
 from argus.ir.expr import evaluate
 from argus.ir.program import GRID_SIZE, SM_COUNT, Program
 from argus.ir.walk import walk as walk_ops
+from argus.verify.order.block_classes import BlockClasses
 from argus.verify.order.block_exit import simple_tails
 from argus.verify.order.control_dependence import Control
-from argus.verify.order.dependent_trip_counts import Kinds
 from argus.verify.order.events import has_events
 from argus.verify.order.fills import Fills
 from argus.verify.order.finding import OrderFindings
@@ -83,6 +83,7 @@ class SizeExplorer:
         self.sizes = sizes or Sizes(program, control)
         self.seen: set[object] = set()
         """Courses that were walked."""
+        self.blocks = BlockClasses(program)
         self.taken: set[tuple[o.If, bool]] = set()
         """Branches that were taken."""
         stages = max((a.stages for a in program.shared), default=1)
@@ -91,18 +92,51 @@ class SizeExplorer:
 
     def run(self) -> WalkOutcome:
         """Walk every representative combination of trip counts."""
-        outcome = self.outcome
-        if self.control.kinds is not None:
-            missing = self._sequences(self.control.kinds)
-            if not missing:
-                # All that sizes decide is how often loops iterate.
-                return WalkOutcome()
-            # Sizes may still show a mistake.
-            outcome.gaps.extend(missing)
+        control, outcome = self.control, self.outcome
+        if control.uneven:
+            self._some()
+            if not (control.gaps or outcome.findings.found):
+                missing = self._sequences()
+                if not missing:
+                    # All that sizes decide is how often loops iterate.
+                    return WalkOutcome()
+                # Sizes may still show a mistake.
+                outcome.gaps.extend(missing)
+        if not control.classes:
+            outcome.gaps.extend(control.open)
+        self._sized()
+        missing = self.sizes.gaps
+        if not (outcome.findings.found or control.gaps or control.uneven) and (
+            outcome.gaps or missing or control.open
+        ):
+            missing = self._sequences()
+            if missing and not outcome.gaps:
+                missing = list(self._free(control.classes or control.bounded()))
+            if missing:
+                outcome.gaps.extend(missing)
+            else:
+                outcome.gaps.clear()
+        if outcome.gaps and not outcome.findings.found:
+            self._apart()
+        outcome.gaps.extend(dict.fromkeys((*missing, *outcome.findings.gaps)))
+        if not outcome.stuck:
+            outcome.gaps.extend(self._branches())
+        if not outcome.walks and not outcome.gaps:
+            outcome.gaps.append("no sizes were found that the program admits")
+        return outcome
+
+    def _some(self) -> None:
+        """Walk with a few sizes, to find what is wrong with many."""
         try:
-            if self.control.kinds is not None:
-                for iterations in _TILES:
-                    self._cases(dict.fromkeys(self.sizes.units, iterations))
+            for iterations in _TILES:
+                self._cases(dict.fromkeys(self.sizes.units, iterations))
+        except (OutOfModel, ZeroDivisionError):
+            return  # nothing was to be shown
+
+    def _sized(self) -> None:
+        """Walk with sizes that stand for all."""
+        outcome = self.outcome
+        try:
             for more in self._residues():
                 self.sizes.more = more
                 self._explore({}, self.sizes.varied)
@@ -117,21 +151,6 @@ class SizeExplorer:
             outcome.gaps.append(str(reason))
         except ZeroDivisionError:
             outcome.gaps.append("an index divides by zero for some sizes")
-        missing = self.sizes.gaps
-        if not (outcome.findings.found or outcome.gaps):
-            if self.control.classes:
-                outcome.gaps.extend(self._free(self.control.classes))
-            elif missing and (classes := self.control.bounded()):
-                # Bounds keep sizes from showing a period: any trip count will do.
-                missing = list(self._free(classes))
-        if outcome.gaps and not outcome.findings.found:
-            self._apart()
-        outcome.gaps.extend(dict.fromkeys((*missing, *outcome.findings.gaps)))
-        if not outcome.stuck:
-            outcome.gaps.extend(self._branches())
-        if not outcome.walks and not outcome.gaps:
-            outcome.gaps.append("no sizes were found that the program admits")
-        return outcome
 
     def _explore(self, chosen: Mapping[str, int], rest: tuple[str, ...]) -> None:
         if self.outcome.stuck:
@@ -159,7 +178,13 @@ class SizeExplorer:
     def _free(self, classes: Sequence[Alike]) -> Iterator[str]:
         """Walk with all combinations of trip counts, whether sizes have them or not."""
         control = replace(
-            self.control, classes=[], bounded=list, residues={}, between=False
+            self.control,
+            classes=[],
+            bounded=list,
+            residues={},
+            between=False,
+            open=(),
+            kinds=lambda: "",  # XXX
         )
         sizes = FreeSizes(self.sizes, classes)
         free = SizeExplorer(self.program, control, sizes).run()
@@ -170,11 +195,13 @@ class SizeExplorer:
             )
         yield from free.gaps
 
-    def _sequences(self, kinds: Kinds) -> list[str]:
+    def _sequences(self) -> list[str]:
         """Walk with all sequences of trip counts, whether sizes have them."""
-        env = self.sizes.environment(dict.fromkeys(self.sizes.varied, 2))
-        if env is None:
-            return ["no sizes were found that the program admits"]
+        kinds = self.control.kinds()
+        if isinstance(kinds, str):
+            return [kinds]
+        # Nothing depends on sizes but how often loops iterate.
+        env = self.sizes.any()
         env[GRID_SIZE.name] = int(evaluate(self.program.grid, env))
         return Sequences(
             self.program,
@@ -297,9 +324,9 @@ class SizeExplorer:
         if grid < cluster:
             return
         env[GRID_SIZE.name] = grid
-        firsts = range(0, grid, cluster)
+        firsts = self.blocks.firsts(env, grid) if self.control.by_block else [0]
         for table in tables:
-            for first in firsts if self.control.by_block else firsts[:1]:
+            for first in firsts:
                 yield env, first, table
 
     def _course(

@@ -8,7 +8,7 @@ from math import lcm
 from typing import assert_never
 
 from argus.ir import ops as o
-from argus.ir.expr import Expr, Sym, evaluate, symbols
+from argus.ir.expr import Binary, Expr, Sym, evaluate, symbols
 from argus.ir.memory import GlobalTensor
 from argus.ir.program import BLOCK_INDEX, CLUSTER_RANK, GRID_SIZE, SM_COUNT, Program
 from argus.verify.order.control_dependence import Control
@@ -198,6 +198,10 @@ class Sizes:
         env.update((name, n) for name, n in sizes.items() if name in env)
         return None if self._failing(env) else env
 
+    def any(self) -> dict[str, int | float]:
+        """Values of all symbols, whether the program admits them or not."""
+        return self.environment(dict.fromkeys(self.varied, 2)) or dict(self.fixed)
+
     def _failing(self, env: Mapping[str, int | float]) -> list[Expr]:
         conditions = [r.cond for r in self.program.requirements]
         return [c for c in conditions if not evaluate(c, env)]
@@ -209,7 +213,11 @@ def _mend(cond: Expr, env: dict[str, int | float], free: set[str]) -> None:
         if sym.name not in free or evaluate(cond, env):
             continue
         old = env[sym.name]
-        for value in (*_TRIES, *(int(v) for v in env.values() if v == int(v))):
+        known = [int(v) for v in env.values() if v == int(v)]
+        if isinstance(cond, Binary) and cond.op == "==":
+            # An extent that has to be what others make.
+            known = [int(evaluate(e, env)) for e in (cond.left, cond.right)] + known
+        for value in (*known[:2], *_TRIES, *known):
             env[sym.name] = value
             if evaluate(cond, env):
                 break

@@ -26,14 +26,14 @@ from argus.ir.walk import walk as walk_ops
 from argus.verify.order.counter_families import Families
 from argus.verify.order.dependent_trip_counts import Kinds
 from argus.verify.order.events import has_events
-from argus.verify.order.fills import Fills, bodies
+from argus.verify.order.fills import Fills
 from argus.verify.order.finding import OrderFindings
 from argus.verify.order.footprint import Footprints, OutOfModel
 from argus.verify.order.joint_state import joint
 from argus.verify.order.liveness import alive
 from argus.verify.order.slicing import Pruned
 from argus.verify.order.state import GroupState
-from argus.verify.order.trip_count_choices import Choices, loops_of
+from argus.verify.order.trip_count_choices import Choices, places
 from argus.verify.order.walk import ClusterWalk
 
 __all__ = ["Sequences"]
@@ -45,6 +45,7 @@ _CHOICES = 6000
 _LONG = 400
 """Choices after which a walk ends when it can: it remembers all its moments."""
 _END = -1
+_TOO_MANY = "loops iterate differently often in too many ways"
 _DIFFERENT = "states that look alike go on differently"
 
 
@@ -116,16 +117,25 @@ class Sequences:
         self.program, self.kinds, self.env = program, kinds, env
         self.footprints, self.fills = footprints, fills
         self.pruned = pruned
-        self.mine = {
-            name: [op for body in of for op in loops_of(body)]
-            for name, of in _by_name(program).items()
-        }
-        outermost = [op for loops in self.mine.values() for op in loops[:1]]
-        self.families = Families(program, deciding, outermost, fills)
+        first = [
+            p.op for m in places(program, kinds, apart=True).values() for p in m[:1]
+        ]
+        self.families = Families(program, deciding, first, fills)
         self.live = alive(program, deciding)
         self.starts = 1 + sum(
             len(op.roles) for op in program.body.ops if isinstance(op, o.Roles)
         )
+        self._begin(apart=True)
+
+    def _begin(self, *, apart: bool) -> None:
+        """Forget all walks. ``apart``: as of `places`."""
+        self.mine = places(self.program, self.kinds, apart=apart)
+        self.final = {
+            [p.op for p in mine if not p.around][-1]
+            for mine in self.mine.values()
+            if mine
+        }
+        """The last loop of each role."""
         self.findings = OrderFindings()
         self.graph = _Graph()
         self.at: tuple[int, bool] | None = None
@@ -143,9 +153,22 @@ class Sequences:
         gaps = [*self.families.gaps, *self._unfit()]
         if gaps:
             return gaps
+        gaps = self._explore()
+        together = places(self.program, self.kinds, apart=False)
+        if gaps not in ([], [_TOO_MANY]) and any(
+            len({p.site for p in mine}) < len({p.site for p in self.mine[name]})
+            for name, mine in together.items()
+        ):
+            self._begin(apart=False)
+            gaps = self._explore()
+        return gaps
+
+    def _explore(self) -> list[str]:
+        """Walk until each way from each state is known."""
+        gaps: list[str] = []
         while not self._done():
             if self._many():
-                return ["loops iterate differently often in too many ways"]
+                return [_TOO_MANY]
             try:
                 stuck = self._walk()
             except OutOfModel as reason:
@@ -174,10 +197,6 @@ class Sequences:
         program = self.program
         if program.cluster != 1:
             yield "blocks of a cluster may iterate differently often"
-        for name, loops in self.mine.items():
-            inside = {op for loop in loops[:1] for op in loops_of(loop.body)}
-            if any(op not in inside for op in loops[1:]):
-                yield f"{name} has several loops one after another"
         walked = {id(op) for ops in self.pruned.ops.values() for op in ops}
         for op in walk_ops(program.body):
             if id(op) not in walked:
@@ -254,7 +273,7 @@ class Sequences:
 
     def _state(self, walk: ClusterWalk, group: GroupState, op: o.For) -> int:
         """The number of the state in which the walk is."""
-        last = op in self.mine[group.name][:1]
+        last = op in self.final
         if self.at is None:
             return self.graph.number("begins", last)
         before, choice = self.at
@@ -270,13 +289,6 @@ class Sequences:
         if ways[choice] == _END:
             raise OutOfModel(_DIFFERENT)
         return ways[choice]
-
-
-def _by_name(program: Program) -> dict[str, list[o.Block]]:
-    found: dict[str, list[o.Block]] = {}
-    for name, body in bodies(program):
-        found.setdefault(name, []).append(body)
-    return found
 
 
 def _any(name: str, coords: tuple[int, ...]) -> int:

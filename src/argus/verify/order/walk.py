@@ -247,6 +247,8 @@ class ClusterWalk(Machine):
                 _assign(env, carried, scalars)
         group.path.pop()
         group.iteration, group.iterations, group.loops = outer, iterations, loops
+        if self.choices is not None:
+            self.choices.leave(group, op)
         group.left[op] = count
         group.extents = extents
         registers.move(self.findings, group, op, ((c.arg, c.result) for c in op.tiles))

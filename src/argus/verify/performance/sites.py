@@ -28,6 +28,8 @@ Access = o.LoadGlobal | o.StoreGlobal | o.LoadShared | o.StoreShared | o.CopyAsy
 
 LARGE = 8192
 """Extent of a dimension, where the kernel's requirements allow it."""
+_MOST_ELEMENTS = 1 << 48
+"""Of a tensor: offsets, and their sums, are numbers of 64 bits."""
 
 
 @dataclass(frozen=True)
@@ -109,10 +111,20 @@ def _arguments(program: Program) -> dict[str, Any]:
     extents = {s.name: s for t in tensors for s in t.shape if isinstance(s, Sym)}
     for name in extents:
         env[name] = LARGE
+    for tensor in tensors:
+        _fit(tensor, env, set(extents))
     _shrink(program, env, set(extents))
     for tensor in tensors:
         _strides(program, tensor, env)
     return env
+
+
+def _fit(tensor: GlobalTensor, env: dict[str, Any], extents: set[str]) -> None:
+    """Make dimensions smaller until offsets into the tensor are small numbers."""
+    names = sorted({s.name for e in tensor.shape for s in symbols(e)} & extents)
+    while prod(int(evaluate(e, env)) for e in tensor.shape) > _MOST_ELEMENTS and names:
+        largest = max(names, key=lambda n: env[n])
+        env[largest] //= 2
 
 
 def _shrink(program: Program, env: dict[str, Any], extents: set[str]) -> None:

@@ -1,0 +1,314 @@
+"""`torch.compile(model, backend="argus")`: graphs of torch as programs of kernels.
+
+Torch traces a module, differentiates it and makes its graphs free of mutation
+(AOTAutograd); each graph, forward or backward, becomes a plan as `argus.compile` makes
+it. What has no kernel stays in torch, and so does a graph that cannot be a program;
+both are named in a `GraphReport`, and to the logger "argus.programs".
+
+| option | is |
+| --- | --- |
+| ``strict`` | what would stay in torch is an error (AG1043) |
+| ``graph`` | replay as CUDA graphs; ``mode="reduce-overhead"`` says the same |
+| ``report`` | a function that is given a `GraphReport` of each graph |
+| ``interpret`` | kernels in the interpreter, on tensors of the CPU: for tests |
+
+``mode="max-autotune"`` is accepted: nothing is searched, and this is said.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
+
+from argus.diagnostics import ArgusError, fail
+from argus.programs.capture import decompositions
+from argus.programs.compiled import called, require_whole
+from argus.programs.execution import in_interpreter
+from argus.programs.given import relaid
+from argus.programs.graph_capture import GivenFrom, GraphCapture
+from argus.programs.plan import ProgramPlan, plan_program
+from argus.programs.splitting import split_reductions
+from argus.programs.tensor_program import GivenPrimitive
+
+if TYPE_CHECKING:
+    from torch.fx import GraphModule
+
+logger = logging.getLogger("argus.programs")
+
+_MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
+_SIZES = 64
+"""Sizes for which the programs of a graph are kept."""
+
+
+@dataclass(frozen=True)
+class GraphReport:
+    """What became of one graph of torch.
+
+    ``role`` is "inference", "forward" or "backward"; ``left`` are operators that stay
+    in torch, each with the reason. ``whole``: why all of the graph stays there, else
+    "".
+    """
+
+    role: str
+    kernels: tuple[str, ...] = ()
+    left: tuple[tuple[str, str], ...] = ()
+    whole: str = ""
+
+    def __str__(self) -> str:
+        if self.whole:
+            return f"{self.role} graph: all of it stays in torch: {self.whole}"
+        text = f"{self.role} graph: {len(self.kernels)} kernels"
+        named = "; ".join(f"{what}: {why}" for what, why in self.left)
+        return f"{text}; in torch: {named}" if named else text
+
+
+@dataclass(frozen=True)
+class BackendOptions:
+    """See the module."""
+
+    strict: bool = False
+    graph: bool = False
+    report: Callable[[GraphReport], None] | None = field(default=None, repr=False)
+    interpret: bool = False
+
+    @staticmethod
+    def of(mode: str | None, options: Mapping[str, Any] | None) -> BackendOptions:
+        """What torch was asked. Raises ArgusError AG1046 for what there is not."""
+        known = tuple(BackendOptions.__dataclass_fields__)
+        for name in options or ():
+            if name not in known:
+                raise fail(
+                    "AG1046",
+                    None,
+                    f"there is no option `{name}`",
+                    help=f"options are {', '.join(known)}",
+                )
+        mode = mode or "default"
+        if mode not in _MODES:
+            raise fail(
+                "AG1046",
+                None,
+                f'there is no mode "{mode}"',
+                help=f"modes are {', '.join(_MODES)}",
+            )
+        if mode.startswith("max-autotune"):
+            logger.warning(
+                'mode="%s": the backend of Argus searches nothing; '
+                "`argus optimize` does",
+                mode,
+            )
+        found = BackendOptions(**(options or {}))
+        if mode in ("reduce-overhead", "max-autotune"):
+            return BackendOptions(found.strict, True, found.report, found.interpret)
+        return found
+
+
+def argus_backend(
+    graph: GraphModule,
+    example_inputs: Sequence[Any],
+    *,
+    mode: str | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> Callable[..., Any]:
+    """The backend, as torch calls it: a graph that dynamo traced, and fake inputs.
+
+    Raises ArgusError AG1043 where something stays in torch and ``strict``, AG1046 for
+    an option or mode that there is not, and what proving and building kernels raise.
+    """
+    from torch._dynamo.backends.common import aot_autograd
+    from torch._functorch.partitioners import min_cut_rematerialization_partition
+
+    chosen = BackendOptions.of(mode, options)
+    each = {
+        f"{short}_compiler": partial(_compiled, role, chosen)
+        for short, role in (
+            ("fw", "forward"), ("bw", "backward"), ("inference", "inference"),
+        )
+    }  # fmt: skip
+    backend = aot_autograd(
+        **each,
+        decompositions=decompositions(),
+        partition_fn=min_cut_rematerialization_partition,
+    )
+    return backend(graph, example_inputs)
+
+
+def _compiled(
+    role: str, options: BackendOptions, graph: GraphModule, example_inputs: Any
+) -> Callable[[list[Any]], Any]:
+    """What runs a graph of ATen operators, for AOTAutograd."""
+    call = _GraphCall(role, options, graph)
+    call._boxed_call = True  # type: ignore[attr-defined] # torch's: arguments in a list
+    if not any(_symbolic(node) for node in graph.graph.nodes):
+        call.add(None, lambda node: node.meta.get("val"))
+    return call
+
+
+class _GraphCall:
+    """A graph's programs: one, or one for each choice of its symbolic sizes."""
+
+    def __init__(self, role: str, options: BackendOptions, graph: GraphModule) -> None:
+        self._role, self._options, self._graph = role, options, graph
+        self._programs: OrderedDict[object, Callable[[Sequence[Any]], Any]] = (
+            OrderedDict()
+        )
+        self._only: Callable[[Sequence[Any]], Any] | None = None
+
+    def __call__(self, arguments: list[Any]) -> Any:
+        """The outputs of the graph; ``arguments`` is emptied."""
+        given = tuple(arguments)
+        arguments.clear()
+        if self._only is not None:
+            return self._only(given)
+        key = tuple(
+            (*a.shape, *a.stride()) if hasattr(a, "stride") else a for a in given
+        )
+        found = self._programs.get(key)
+        if found is None:
+            found = self.add(key, _noted(self._graph, given))
+        return found(given)
+
+    def add(
+        self, key: object, said: Callable[[Any], Any]
+    ) -> Callable[[Sequence[Any]], Any]:
+        """The program for sizes that ``said`` tells; ``key`` None: for all calls."""
+        made = self._program(said)
+        if key is None:
+            self._only = made
+        else:
+            if len(self._programs) >= _SIZES:
+                self._programs.popitem(last=False)
+            self._programs[key] = made
+        return made
+
+    def _program(self, said: Callable[[Any], Any]) -> Callable[[Sequence[Any]], Any]:
+        options = self._options
+        places: dict[Any, int] = {}
+        for node in self._graph.graph.nodes:
+            if node.op == "placeholder":
+                places[node] = len(places)
+        try:
+            walk = GraphCapture(self._graph.graph, said)
+            program = walk.program(
+                lambda node: GivenFrom("input", places[node], node.name), self._graph
+            )
+            plan = plan_program(split_reductions(program))
+        except ArgusError as error:
+            if error.diagnostics[0].code != "AG1041":
+                raise
+            return self._in_torch(error.diagnostics[0].message)
+        if options.strict:
+            require_whole(plan)
+        if not plan.kernels:
+            return self._in_torch("no operator of it has a kernel", plan)
+        on_gpu = program.device.startswith("cuda")
+        if not on_gpu and not options.interpret:
+            return self._in_torch(f"its tensors are on `{program.device}`", plan)
+        self._say(GraphReport(self._role, _kernels(plan), _left(plan)))
+        run = in_interpreter if options.interpret and not on_gpu else None
+        call = called(plan, run, options.graph)
+        return _bound(plan, call, self._tangents(places))
+
+    def _tangents(self, places: Mapping[Any, int]) -> frozenset[int]:
+        """Inputs that come from outside of torch's graphs, and may lie otherwise."""
+        return frozenset(
+            i for node, i in places.items() if node.name.startswith("tangents")
+        )
+
+    def _in_torch(
+        self, why: str, plan: ProgramPlan | None = None
+    ) -> Callable[[Sequence[Any]], Any]:
+        whole_is_fine = plan is not None and not plan.kernels and not plan.left
+        if self._options.strict and not whole_is_fine:
+            raise fail(
+                "AG1043", None, f"all of the {self._role} graph stays in torch: {why}"
+            )
+        left = _left(plan) if plan is not None else ()
+        if not whole_is_fine:
+            self._say(GraphReport(self._role, (), left, why))
+        forward = self._graph.forward
+        return lambda given: forward(*given)
+
+    def _say(self, report: GraphReport) -> None:
+        logger.log(logging.WARNING if report.whole else logging.INFO, "%s", report)
+        if self._options.report is not None:
+            self._options.report(report)
+
+
+def _bound(
+    plan: ProgramPlan, call: Callable[[Sequence[Any]], Any], checked: frozenset[int]
+) -> Callable[[Sequence[Any]], Any]:
+    """A plan's call, on the arguments of its graph. ``checked``: see `_tangents`."""
+    program = plan.program
+    made = [v.made for v in program.values if isinstance(v.made, GivenPrimitive)]
+    places = [cast("int", m.source) for m in made if m.kind == "input"]
+    fixed = [program.tensors[str(m.source)] for m in made if m.kind != "input"]
+    expected = [
+        (n, m.strides) for n, m in enumerate(made)
+        if m.kind == "input" and m.source in checked
+    ]  # fmt: skip
+    every = places == list(range(len(places))) and not fixed
+
+    def run(given: Sequence[Any]) -> Any:
+        if not every or len(given) != len(places):
+            given = [*(given[i] for i in places), *fixed]
+        for n, strides in expected:
+            if given[n].stride() != strides:
+                given = list(given)
+                given[n] = relaid(given[n], strides)
+        return call(given)
+
+    return run
+
+
+def _symbolic(node: Any) -> bool:
+    """Whether torch left a size of a node open."""
+    import torch
+
+    found = node.meta.get("val")
+    parts = cast("list[Any]", found) if isinstance(found, list | tuple) else [found]
+    numbers = (torch.SymInt, torch.SymFloat, torch.SymBool)
+    for part in parts:
+        if isinstance(part, numbers):
+            return True
+        if isinstance(part, torch.Tensor):
+            sizes = (*part.shape, *part.stride(), part.storage_offset())
+            if any(isinstance(n, torch.SymInt) for n in sizes):
+                return True
+    return False
+
+
+def _noted(graph: GraphModule, given: Sequence[Any]) -> Callable[[Any], Any]:
+    """What each node of a graph is, for arguments of these sizes."""
+    import torch
+    from torch._subclasses import FakeTensorMode
+    from torch.fx import Interpreter
+
+    found: dict[str, Any] = {}
+
+    class Notes(Interpreter):
+        def run_node(self, n: Any) -> Any:
+            found[n.name] = result = super().run_node(n)
+            return result
+
+    with FakeTensorMode(allow_non_fake_inputs=True), torch.no_grad():
+        fake = [
+            torch.empty_strided(a.shape, a.stride(), dtype=a.dtype, device=a.device)
+            if isinstance(a, torch.Tensor)
+            else a
+            for a in given
+        ]
+        Notes(graph).run(*fake)
+    return lambda node: found.get(node.name)
+
+
+def _kernels(plan: ProgramPlan) -> tuple[str, ...]:
+    return tuple(step.source.name for step in plan.kernels)
+
+
+def _left(plan: ProgramPlan) -> tuple[tuple[str, str], ...]:
+    return tuple((step.what, step.why) for step in plan.left)

@@ -1,0 +1,82 @@
+"""The tensors that a call of a program is given, in the order of its values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from argus.diagnostics import fail
+from argus.programs.bases import torch_type
+from argus.programs.tensor_program import GivenPrimitive, TensorProgram
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+class GivenTensors:
+    """What a program is given, and how it has to be."""
+
+    def __init__(self, program: TensorProgram) -> None:
+        import torch
+
+        self._fixed = program.fixed
+        self._each = [
+            (v.name, v.made, torch_type(v), torch.device(v.made.device))
+            for v in program.values
+            if isinstance(v.made, GivenPrimitive)
+        ]
+
+    def __call__(
+        self, inputs: Sequence[Any], weights: Mapping[str, Any]
+    ) -> list[Tensor]:
+        """The tensors of a call: inputs by position, weights by name.
+
+        Inputs that lie in memory otherwise than those of the program are copied. Raises
+        ArgusError AG0801 for other numbers, shapes, element types and devices.
+        """
+        for place, value in self._fixed.items():
+            if inputs[place] != value:
+                raise fail(
+                    "AG0801",
+                    None,
+                    f"input {place} is {inputs[place]!r}; the plan is for {value!r}",
+                )
+        found: list[Tensor] = []
+        for name, made, dtype, device in self._each:
+            tensor: Tensor = (
+                inputs[int(made.source)]
+                if made.kind == "input"
+                else weights[str(made.source)]
+            )
+            if (
+                tensor.shape != made.shape
+                or tensor.dtype != dtype
+                or tensor.device != device
+            ):
+                raise fail(
+                    "AG0801",
+                    None,
+                    f"`{name}` is {tuple(tensor.shape)} of {tensor.dtype} on "
+                    f"{tensor.device}; the plan is for {made.shape} of {dtype} on "
+                    f"{device}",
+                )
+            if tensor.stride() != made.strides and not laid(tensor, made.strides):
+                tensor = relaid(tensor, made.strides)
+            found.append(tensor)
+        return found
+
+
+def relaid(tensor: Tensor, strides: tuple[int, ...]) -> Tensor:
+    """A copy of a tensor that lies in memory with these strides."""
+    import torch
+
+    copy = torch.empty_strided(
+        tensor.shape, strides, dtype=tensor.dtype, device=tensor.device
+    )
+    return copy.copy_(tensor)
+
+
+def laid(tensor: Tensor, told: tuple[int, ...]) -> bool:
+    """Whether a tensor has these strides, where they mean something."""
+    triples = zip(tensor.shape, tensor.stride(), told, strict=True)
+    return 0 in tensor.shape or all(n == 1 or s == t for n, s, t in triples)

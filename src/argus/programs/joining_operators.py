@@ -1,0 +1,147 @@
+"""Tensors put together: concatenated, rolled, with a border of their own elements.
+
+An element is a choice between elements of several tensors, each of which has a border:
+so nothing is copied before it is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from argus.programs.numpy_functions import expand_dims, flip, records
+from argus.programs.operator_table import each, own
+from argus.programs.recorder import promoted
+from argus.programs.tensor_array import TensorArray
+from argus.programs.tensor_program import UntranslatedError
+from argus.programs.views import bordered, repeated
+
+
+@own("cat")
+@records(np.concatenate)
+def concatenated(arrays: Sequence[TensorArray], axis: int = 0) -> TensorArray:
+    """One after the other along a dimension."""
+    given = [a for a in arrays if a.shape != (0,)] or list(arrays[:1])
+    dim = axis % given[0].ndim
+    kind = promoted([a.element for a in given])
+    parts = [a.cast(kind) for a in given if a.shape[dim]]
+    if len(parts) < 2:
+        return parts[0] if parts else given[0]
+    recorder = parts[0].recorder
+    total = sum(p.shape[dim] for p in parts)
+    shape = [total if d == dim else n for d, n in enumerate(parts[0].shape)]
+    at = recorder.positions(shape, dim)
+    end, found = total, None
+    for part in reversed(parts):
+        n = part.shape[dim]
+        widths = [
+            (end - n, total - end) if d == dim else (0, 0) for d in range(part.ndim)
+        ]
+        zero = recorder.cast(0, kind)
+        assert isinstance(zero, bool | int | float)
+        seen = part.operand.through(bordered(part.shape, widths, zero))
+        if found is None:
+            found = seen
+        else:
+            found = recorder.map("where", recorder.map("lt", at, end), seen, found)
+        end -= n
+    assert found is not None
+    return TensorArray(recorder, found)
+
+
+@records(np.stack)
+def stacked(arrays: Sequence[TensorArray], axis: int = 0) -> TensorArray:
+    """One after the other along a new dimension."""
+    return concatenated([expand_dims(a, axis) for a in arrays], axis)
+
+
+def _part(x: TensorArray, dim: int, start: int, stop: int) -> TensorArray:
+    return x[(slice(None),) * dim + (slice(start, stop),)]
+
+
+@own("roll")
+def rolled(x: TensorArray, shifts: Any, dims: Any = ()) -> TensorArray:
+    """What leaves a dimension at its end comes back at its begin."""
+    if not dims:
+        if len(shifts) != 1:
+            raise UntranslatedError("a roll without dimensions")
+        return rolled(x.reshape(-1), shifts, (0,)).reshape(x.shape)
+    for shift, d in zip(shifts, dims, strict=True):
+        dim = int(d) % x.ndim
+        n = x.shape[dim]
+        at = -shift % n if n else 0
+        if at:
+            x = concatenated([_part(x, dim, at, n), _part(x, dim, 0, at)], dim)
+    return x
+
+
+def _widths(x: TensorArray, padding: Sequence[int]) -> list[tuple[int, int, int]]:
+    """Dimension, elements before and after; the last dimension is the first pair."""
+    pairs = zip(padding[::2], padding[1::2], strict=True)
+    return [(x.ndim - 1 - i, a, b) for i, (a, b) in enumerate(pairs)]
+
+
+@own("constant_pad_nd")
+def padded(x: TensorArray, padding: Sequence[int], value: Any = 0) -> TensorArray:
+    """A border of one number."""
+    widths = {d: (a, b) for d, a, b in _widths(x, padding)}
+    every = [widths.get(d, (0, 0)) for d in range(x.ndim)]
+    made: Any = np.pad(x, every, constant_values=value)  # type: ignore[call-overload]
+    return made
+
+
+@own("reflection_pad1d", "reflection_pad2d", "reflection_pad3d")
+def reflected(x: TensorArray, padding: Sequence[int]) -> TensorArray:
+    """A border of what lies on the other side of the outermost element."""
+    for dim, before, after in _widths(x, padding):
+        n = x.shape[dim]
+        if min(before, after) < 0:
+            raise UntranslatedError("a reflection that cuts elements off")
+        ahead = flip(_part(x, dim, 1, before + 1), dim)
+        behind = flip(_part(x, dim, n - 1 - after, n - 1), dim)
+        x = concatenated([ahead, x, behind], dim)
+    return x
+
+
+@own("replication_pad1d", "replication_pad2d", "replication_pad3d")
+def replicated(x: TensorArray, padding: Sequence[int]) -> TensorArray:
+    """A border of the outermost elements."""
+    for dim, before, after in _widths(x, padding):
+        n = x.shape[dim]
+        if min(before, after) < 0:
+            raise UntranslatedError("a border that cuts elements off")
+        sizes = [[*x.shape[:dim], w, *x.shape[dim + 1 :]] for w in (before, after)]
+        first, last = _part(x, dim, 0, 1), _part(x, dim, n - 1, n)
+        ends = [
+            e.seen(repeated(e.shape, size))
+            for e, size in zip((first, last), sizes, strict=True)
+        ]
+        x = concatenated([ends[0], x, ends[1]], dim)
+    return x
+
+
+@own(
+    "upsample_nearest1d.vec", "upsample_nearest2d.vec", "upsample_nearest3d.vec",
+    "upsample_nearest1d", "upsample_nearest2d", "upsample_nearest3d",
+)  # fmt: skip
+def enlarged(x: TensorArray, sizes: Any, *scales: Any) -> TensorArray:
+    """Each element several times along the last dimensions.
+
+    Raises UntranslatedError where that is no whole number of times.
+    """
+    count = x.ndim - 2
+    if sizes is None:
+        wanted = [int(n * s) for n, s in zip(x.shape[2:], scales[0], strict=True)]
+    else:
+        wanted = each(sizes, count)
+    for dim, size in enumerate(wanted, 2):
+        n = x.shape[dim]
+        if size % n:
+            raise UntranslatedError(f"{n} elements enlarged to {size}")
+        whole = [*x.shape[: dim + 1], size // n, *x.shape[dim + 1 :]]
+        wide = expand_dims(x, dim + 1)
+        seen = wide.seen(repeated(wide.shape, whole))
+        x = seen.reshape(*x.shape[:dim], size, *x.shape[dim + 1 :])
+    return x

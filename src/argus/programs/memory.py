@@ -1,0 +1,225 @@
+"""Where a plan's values lie: in tensors of their own, or in one workspace.
+
+    memory = memory_of(plan)
+    check_memory(plan, memory)
+
+A result has a tensor of its own, as what torch computes has. All others share the
+workspace: two of them may lie in the same place if one is not read any more when the
+other is written. `check_memory` does not believe this: it goes through the steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from argus.diagnostics import fail
+from argus.programs.naming import KernelTensor
+from argus.programs.plan import KernelStep, PlanStep, ProgramPlan
+from argus.programs.tensor_program import (
+    GivenPrimitive,
+    ProgramValue,
+    TorchPrimitive,
+    ViewedValue,
+    operands_of,
+)
+
+_ALIGNMENT = 256
+"""Bytes that the place of a value is a multiple of."""
+
+
+@dataclass(frozen=True)
+class ProgramMemory:
+    """``offsets`` in bytes of the values in the workspace, which has ``size`` bytes.
+
+    ``given`` come from outside, ``made`` are tensors of their own that kernels write,
+    ``torch`` are tensors that torch makes.
+    """
+
+    given: tuple[ProgramValue, ...]
+    made: tuple[ProgramValue, ...]
+    torch: tuple[ProgramValue, ...]
+    offsets: Mapping[ProgramValue, int]
+    size: int
+
+
+def read_by(step: PlanStep) -> tuple[ProgramValue, ...]:
+    """Values that a step reads, each once."""
+    if isinstance(step, KernelStep):
+        source = step.source
+        found = [t.buffer for t in source.tensors if t.name not in source.outputs]
+    else:
+        operands = step.call.operands if step.call else operands_of(step.results[0])
+        found = [o.value for o in operands]
+    return tuple(dict.fromkeys(found))
+
+
+def written_by(step: PlanStep) -> tuple[ProgramValue, ...]:
+    """Values that a step writes, each once."""
+    if isinstance(step, KernelStep):
+        source = step.source
+        found = [t.buffer for t in source.tensors if t.name in source.outputs]
+        return tuple(dict.fromkeys(found))
+    return step.results
+
+
+def extent_of(value: ProgramValue) -> int:
+    """Elements from the first to the last one, both counted; 0 for an empty value."""
+    if not value.size:
+        return 0
+    pairs = zip(value.shape, value.strides, strict=True)
+    return 1 + sum((n - 1) * s for n, s in pairs)
+
+
+def bytes_of(value: ProgramValue) -> int:
+    """The size of a value in memory."""
+    return extent_of(value) * value.dtype.bytes
+
+
+def memory_of(plan: ProgramPlan) -> ProgramMemory:
+    """Places of all values of a plan: large ones first, each as low as it can be."""
+    program = plan.program
+    given = tuple(v for v in program.values if isinstance(v.made, GivenPrimitive))
+    results = {r.value for r in program.results if isinstance(r, ViewedValue)}
+    empty = [v for v in program.values if _empty(v)]
+    first: dict[ProgramValue, int] = {}
+    last: dict[ProgramValue, int] = {}
+    own: list[ProgramValue] = []
+    made: list[ProgramValue] = []
+    for number, step in enumerate(plan.steps):
+        for value in read_by(step):
+            last[value] = number
+        for value in written_by(step):
+            last.setdefault(value, number)
+            if not isinstance(step, KernelStep):
+                own.append(value)
+            elif value in results:
+                made.append(value)
+            else:
+                first[value] = number
+    offsets: dict[ProgramValue, int] = {}
+    for value in sorted(first, key=lambda v: -bytes_of(v)):
+        beside = sorted(
+            (offsets[v], offsets[v] + bytes_of(v))
+            for v in offsets
+            if first[v] <= last[value] and first[value] <= last[v]
+        )
+        at = 0
+        for begin, end in beside:
+            if at + bytes_of(value) <= begin:
+                break
+            at = max(at, -(-end // _ALIGNMENT) * _ALIGNMENT)
+        offsets[value] = at
+    size = max((offsets[v] + bytes_of(v) for v in offsets), default=0)
+    return ProgramMemory(given, (*empty, *made), tuple(own), offsets, size)
+
+
+def _empty(value: ProgramValue) -> bool:
+    """Whether there is nothing to write, and no step writes it."""
+    return not value.size and not isinstance(
+        value.made, GivenPrimitive | TorchPrimitive
+    )
+
+
+def check_memory(plan: ProgramPlan, memory: ProgramMemory) -> None:
+    """Every value is written in full before it is read, and kept until the last time.
+
+    Raises ArgusError AG1044 and AG1045: mistakes of the planning.
+    """
+    written = {*memory.given, *(v for v in memory.made if _empty(v))}
+    last: dict[ProgramValue, int] = {}
+    for number, step in enumerate(plan.steps):
+        last.update((value, number) for value in read_by(step))
+    for result in plan.program.results:
+        if isinstance(result, ViewedValue):
+            last[result.value] = len(plan.steps)
+    for number, step in enumerate(plan.steps):
+        for value in read_by(step):
+            if value not in written:
+                raise _unwritten(value, f"step {number} reads it, and none wrote it")
+        if isinstance(step, KernelStep):
+            for tensor in step.source.tensors:
+                _check_access(tensor, step)
+        for value in written_by(step):
+            if value in written:
+                raise _unwritten(value, f"step {number} writes it again")
+            if isinstance(value.made, TorchPrimitive) and isinstance(step, KernelStep):
+                raise _unwritten(value, "torch makes it, and a kernel writes it")
+            _check_place(value, memory, written, last, number)
+            written.add(value)
+    for result in plan.program.results:
+        if isinstance(result, ViewedValue) and result.value not in written:
+            raise _unwritten(result.value, "it is a result, and no step wrote it")
+
+
+def _unwritten(value: ProgramValue, why: str) -> Exception:
+    return fail("AG1044", None, f"`{value.name}`: {why}")
+
+
+def _check_access(tensor: KernelTensor, step: KernelStep) -> None:
+    """A parameter lies in its buffer; an output covers it, each element once."""
+    assert step.group.lowered is not None
+    buffer, kernel = tensor.buffer, step.source.name
+    pairs = list(
+        zip(tensor.shape(step.group.lowered.sizes), tensor.all_strides, strict=True)
+    )
+    output = tensor.name in step.source.outputs
+    if any(n == 0 for n, _ in pairs):
+        if output and buffer.size:
+            raise _unwritten(buffer, f"`{kernel}` writes nothing of it")
+        return
+    low = tensor.start + sum(min(0, (n - 1) * s) for n, s in pairs)
+    high = tensor.start + sum(max(0, (n - 1) * s) for n, s in pairs)
+    if low < 0 or high >= extent_of(buffer):
+        raise _unwritten(
+            buffer, f"`{kernel}` touches elements {low} to {high} of {buffer.size}"
+        )
+    if not output:
+        return
+    whole = list(zip(buffer.shape, buffer.strides, strict=True))
+    if tensor.start or _steps(pairs) != _steps(whole):
+        raise _unwritten(
+            buffer,
+            f"`{kernel}` writes elements {tensor.start} + {_steps(pairs)}, which are "
+            f"not {_steps(whole)} (extents and strides), each once",
+        )
+
+
+def _steps(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Extents and strides by stride; those that follow each other are one."""
+    found: list[tuple[int, int]] = []
+    for extent, stride in sorted((p for p in pairs if p[0] > 1), key=lambda p: p[1]):
+        if found and stride == found[-1][0] * found[-1][1]:
+            found[-1] = (found[-1][0] * extent, found[-1][1])
+        else:
+            found.append((extent, stride))
+    return found
+
+
+def _check_place(
+    value: ProgramValue,
+    memory: ProgramMemory,
+    written: set[ProgramValue],
+    last: Mapping[ProgramValue, int],
+    number: int,
+) -> None:
+    if value not in memory.offsets:
+        if value not in memory.made and value not in memory.torch:
+            raise _unwritten(value, "it has no place")
+        return
+    begin, end = memory.offsets[value], memory.offsets[value] + bytes_of(value)
+    if end > memory.size:
+        raise fail(
+            "AG1045", None, f"`{value.name}` ends at byte {end} of {memory.size}"
+        )
+    for other in written:
+        if other not in memory.offsets or last.get(other, -1) < number:
+            continue
+        start = memory.offsets[other]
+        if start < end and begin < start + bytes_of(other):
+            raise fail(
+                "AG1045",
+                None,
+                f"step {number} writes `{value.name}` over byte {max(start, begin)}, "
+                f"where `{other.name}` is, which step {last[other]} reads",
+            )

@@ -1,0 +1,40 @@
+"""Operators of ATen that programs translate themselves, by their names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+Implementation = TypeVar("Implementation", bound=Callable[..., Any])
+
+OWN: dict[str, Callable[..., Any]] = {}
+CREATING: dict[str, Callable[..., Any]] = {}
+"""Operators without a tensor among their arguments: the recorder comes first."""
+
+
+def _into(
+    table: dict[str, Callable[..., Any]], names: tuple[str, ...]
+) -> Callable[[Implementation], Implementation]:
+    def mark(implementation: Implementation) -> Implementation:
+        for name in names:
+            full = name if "." in name else f"{name}.default"
+            table[f"aten.{full}"] = implementation
+        return implementation
+
+    return mark
+
+
+def own(*names: str) -> Callable[[Implementation], Implementation]:
+    """Mark the translation of operators; a name without an overload is the default."""
+    return _into(OWN, names)
+
+
+def creating(*names: str) -> Callable[[Implementation], Implementation]:
+    """Mark the translation of operators that make a tensor of numbers."""
+    return _into(CREATING, names)
+
+
+def each(value: Any, count: int) -> list[int]:
+    """One number for each of some dimensions."""
+    found = [value] * count if isinstance(value, int) else list(value)
+    return found * count if len(found) == 1 else found
