@@ -126,6 +126,21 @@ def _convolved(
     )
 
 
+def _scans(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    return (
+        x.cumsum(1) * 2,
+        torch.relu(x).cumsum(0),
+        torch.cumsum(x.flip(1), 1),
+        torch.cumsum(functional.pad(x, (1, 0))[:, :-1], 1),
+        torch.cumsum(x * (x > 0), 1),
+    )
+
+
+def _picks(x: torch.Tensor, t: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    wide = x.expand(3, 1100).cumsum(1)
+    return functional.cross_entropy(x[:, :9], t), (wide * wide).argmin(1)
+
+
 _X, _Y = _random(4, 24), _random(24, 4).T.contiguous()
 
 MODULES: dict[str, tuple[Callable[[], nn.Module], tuple[Any, ...], int]] = {
@@ -157,6 +172,9 @@ MODULES: dict[str, tuple[Callable[[], nn.Module], tuple[Any, ...], int]] = {
         ),
         9,
     ),
+    "scans": (lambda: Formula(_scans), (_random(3, 41),), 5),
+    "running products": (lambda: Formula(lambda x: x.cumprod(1)), (_random(2, 70),), 6),
+    "picks": (lambda: Formula(_picks), (_random(3, 1100), torch.tensor([8, 0, 3])), 6),
     "pools": (lambda: Formula(_pools), (_random(2, 9, 11),), 2),
 }
 """Module, inputs, and how many kernels it becomes, by a name."""

@@ -14,7 +14,7 @@ from argus.programs.proofs import proof_of  # noqa: E402
 from argus.verify.verdict import Verdict  # noqa: E402
 from programs.modules import MODULES, Formula  # noqa: E402
 
-EQUAL = ("per channel", "transposed", "maps", "borders")
+EQUAL = ("per channel", "transposed", "maps", "borders", "scans")
 """Of these every kernel is shown equal to its reference, too."""
 
 

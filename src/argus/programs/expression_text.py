@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 from argus.ir.dtypes import DType, boolean
-from argus.programs.lowering import NotFusedError
 
 _INFIX = {
     "add": "+", "sub": "-", "mul": "*", "div": "/", "floordiv": "//", "mod": "%",
@@ -32,10 +31,10 @@ def type_name(dtype: DType) -> str:
 
 
 def number_text(value: float | int | bool) -> str:
-    """A literal. Raises NotFusedError for what is no number."""
+    """A literal, or what is none: not a number."""
     if isinstance(value, float):
         if math.isnan(value):
-            raise NotFusedError("a literal that is not a number")
+            return "(ag.inf - ag.inf)"
         if math.isinf(value):
             return "ag.inf" if value > 0 else "-ag.inf"
     return repr(value)

@@ -80,7 +80,18 @@ class ReduceNode:
     dtype: DType
 
 
-ExpressionNode = NumberNode | ElementNode | PositionNode | ApplyNode | ReduceNode
+@dataclass(frozen=True, eq=False)
+class ScanNode:
+    """The sum of ``body`` over all indices of ``loop`` up to the present one."""
+
+    body: ExpressionNode
+    loop: str
+    dtype: DType
+
+
+ExpressionNode = (
+    NumberNode | ElementNode | PositionNode | ApplyNode | ReduceNode | ScanNode
+)
 _Node = TypeVar("_Node", bound=ExpressionNode)
 
 
@@ -155,6 +166,12 @@ class ExpressionPool:
             lambda: ReduceNode(function, body, over, dtype),
         )
 
+    def scan(self, body: ExpressionNode, loop: str, dtype: DType) -> ExpressionNode:
+        """Running sums along a loop."""
+        return self._one(
+            ("scan", body, loop, dtype), lambda: ScanNode(body, loop, dtype)
+        )
+
     def free(self, node: ExpressionNode) -> frozenset[str]:
         """Loops on whose indices a node depends."""
         if node not in self._free:
@@ -169,6 +186,8 @@ class ExpressionPool:
                     found = frozenset[str]().union(*(self.free(p) for p in parts))
                 case ReduceNode(body=body, loops=loops):
                     found = self.free(body) - set(loops)
+                case ScanNode(body=body, loop=loop):
+                    found = self.free(body) | {loop}
             self._free[node] = found
         return self._free[node]
 
@@ -188,6 +207,8 @@ class ExpressionPool:
             case ReduceNode(function=function, body=body, loops=loops, dtype=dtype):
                 inner = self.rewritten(body, change, done)
                 new = self.reduce(function, inner, loops, dtype)
+            case ScanNode(body=body, loop=loop, dtype=dtype):
+                new = self.scan(self.rewritten(body, change, done), loop, dtype)
             case _:
                 new = node
         done[node] = change(new)
@@ -199,7 +220,7 @@ def parts_of(node: ExpressionNode) -> tuple[ExpressionNode, ...]:
     match node:
         case ApplyNode(parts=parts):
             return parts
-        case ReduceNode(body=body):
+        case ReduceNode(body=body) | ScanNode(body=body):
             return (body,)
         case NumberNode() | ElementNode() | PositionNode():
             return ()

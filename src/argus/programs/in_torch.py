@@ -16,6 +16,7 @@ from argus.programs.tensor_program import (
     PositionPrimitive,
     ProgramValue,
     ReducePrimitive,
+    ScanPrimitive,
     TorchCall,
     TorchPrimitive,
     ViewedValue,
@@ -144,6 +145,8 @@ def _evaluated(value: ProgramValue, buffers: ProgramBuffers) -> Tensor:
             return torch.einsum(text, *pair)
         case ReducePrimitive(function=function, operand=operand, dims=dims):
             return _reduced(function, buffers.operand(operand), dims).to(dtype)
+        case ScanPrimitive(operand=operand, dim=dim):
+            return buffers.operand(operand).cumsum(dim, dtype=dtype)
         case MapPrimitive(function=function, operands=operands):
             parts = [
                 buffers.operand(p) if isinstance(p, ViewedValue) else p

@@ -153,6 +153,9 @@ class _KernelWriter(TileWriter):
                 for n in group.rows
             )
             self.line(f"{indices} = ag.block({counts})")
+        if group.scans:
+            self._scanned()
+            return
         for level in levels_of(group):
             self._reduced(level)
         for store, t in zip(group.stores, self.outputs, strict=True):
@@ -250,6 +253,29 @@ class _KernelWriter(TileWriter):
             case _:
                 return False
 
+    def _scanned(self) -> None:
+        """Running sums, and what is stored of them: one pass over the columns."""
+        rows = [a.loop for a in self.tiling.axes if a.loop in self.group.rows]
+        (loop,) = self.group.columns
+        letter = self.letters[loop]
+        scans = self.group.scans
+        carried = {s: self.names.fresh("carry") for s in scans}
+        for s in scans:
+            self.hoisted(s.body)
+            zero = neutral_text("sum", s.dtype)
+            self.line(f"{carried[s]} = {self.full(rows, zero, s.dtype)}")
+        with self._columns([loop]):
+            for s in scans:
+                body = self.text(s.body)
+                if not self.named(s.body):
+                    body = self.assign(s.body, "x", body)
+                # What is past the end comes after all that is stored.
+                found = f'ag.cumsum({body}, "{letter}") + {carried[s]}'
+                self.assign(s, "cumsum", found)
+                self.line(f'{carried[s]} = {carried[s]} + ag.sum({body}, "{letter}")')
+            for store, t in zip(self.group.stores, self.outputs, strict=True):
+                self._put(store, t)
+
     def _held(self, level: list[ReduceNode]) -> None:
         """Reductions along axes that are whole in a tile; others are walked."""
         others = [n for n in self.group.columns if not self.is_axis(n)]
@@ -283,17 +309,20 @@ class _KernelWriter(TileWriter):
         self.hoisted(store.node)
         walk = [] if self.tiling.held or not columns else self._walk()
         with self._columns(walk):
-            text = bare(self.text(store.node))
-            axes = [d for d in t.loops if self.is_axis(d)]
-            wanted = tuple(a.loop for a in self.tiling.axes if a.loop in axes)
-            if isinstance(store.node, NumberNode):
-                text = self.full(wanted, text, store.buffer.dtype)
-            elif self.axes(store.node) != wanted:
-                like = self.full(wanted, "0", store.buffer.dtype)
-                text = f"ag.broadcast({text}, {like})"
-            if tuple(axes) != wanted:
-                text = f"({text}).T"
-            self.line(f"{self.place(t)} = {text}")
+            self._put(store, t)
+
+    def _put(self, store: KernelStore, t: KernelTensor) -> None:
+        text = bare(self.text(store.node))
+        axes = [d for d in t.loops if self.is_axis(d)]
+        wanted = tuple(a.loop for a in self.tiling.axes if a.loop in axes)
+        if isinstance(store.node, NumberNode):
+            text = self.full(wanted, text, store.buffer.dtype)
+        elif self.axes(store.node) != wanted:
+            like = self.full(wanted, "0", store.buffer.dtype)
+            text = f"ag.broadcast({text}, {like})"
+        if tuple(axes) != wanted:
+            text = f"({text}).T"
+        self.line(f"{self.place(t)} = {text}")
 
     def _walk(self) -> list[str]:
         (loop,) = self._axes

@@ -23,6 +23,7 @@ from argus.programs.expressions import (
     ExpressionPool,
     PositionNode,
     ReduceNode,
+    ScanNode,
     walked,
 )
 from argus.programs.loops import LoopSpace, NeedsSplitError, NotAffineError
@@ -34,6 +35,7 @@ from argus.programs.tensor_program import (
     PositionPrimitive,
     ProgramValue,
     ReducePrimitive,
+    ScanPrimitive,
     ViewedValue,
 )
 from argus.programs.views import BorderedView, LinearView, ReshapedView
@@ -75,6 +77,11 @@ class LoweredGroup:
     def elements(self) -> tuple[ElementNode, ...]:
         """All elements that are read."""
         return tuple(n for n in self.nodes if isinstance(n, ElementNode))
+
+    @property
+    def scans(self) -> tuple[ScanNode, ...]:
+        """All running sums, inner ones first."""
+        return tuple(n for n in self.nodes if isinstance(n, ScanNode))
 
     @property
     def reductions(self) -> tuple[ReduceNode, ...]:
@@ -224,6 +231,12 @@ class _Lowering:
                 return self.pool.position(index * step + start, value.dtype)
             case ReducePrimitive(function=function, operand=operand, dims=dims):
                 return self._reduced(value, function, operand, dims, at)
+            case ScanPrimitive(operand=operand, dim=dim):
+                loops = at[dim].terms
+                if len(loops) != 1 or at[dim] != Affine.loop(loops[0][0]):
+                    raise NotFusedError("running sums that are read in another order")
+                body = self._read(operand, at)
+                return self.pool.scan(body, loops[0][0], value.dtype)
             case ContractPrimitive():
                 return self._contracted(value, value.made, at)
             case _:
@@ -294,6 +307,11 @@ class _Lowering:
     ) -> tuple[ExpressionNode, list[str], list[str]]:
         """Rows and columns, with the loops of all reductions renamed to the columns."""
         found = [n for n in walked([node]) if isinstance(n, ReduceNode)]
+        along = {n.loop for n in walked([node]) if isinstance(n, ScanNode)}
+        if along:
+            if found or len(along) > 1 or not along <= set(loops):
+                raise NotFusedError("running sums beside other reductions")
+            return node, [n for n in loops if n not in along], [*along]
         if not found:
             return node, loops, []
         frees = {self.pool.free(n) for n in found}

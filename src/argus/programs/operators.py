@@ -124,6 +124,27 @@ def isnan(x: TensorArray) -> Any:
     return np.not_equal(x, x)
 
 
+@own("gather")
+def gather(x: TensorArray, dim: int, index: TensorArray, **_: Any) -> TensorArray:
+    """One element of each row along a dimension, by a table: a sum with one term.
+
+    Raises UntranslatedError for a table of more than one element along it.
+    """
+    axis = dim % x.ndim if x.ndim else 0
+    if not x.ndim or index.shape[axis] != 1:
+        raise UntranslatedError("several elements along a dimension by a table")
+    rows = x[tuple(slice(0, n) if d != axis else slice(None)
+                   for d, n in enumerate(index.shape))]  # fmt: skip
+    recorder = x.recorder
+    at = recorder.positions(rows.shape, axis)
+    chosen = recorder.map("eq", at, index.operand)
+    zero = recorder.cast(0, x.element)
+    one = recorder.map("where", chosen, rows.operand, zero)
+    return TensorArray(recorder, recorder.reduce("sum", one, (axis,), True)).cast(
+        x.element
+    )
+
+
 @own("_to_copy")
 def to_copy(x: TensorArray, *, dtype: Any = None, **_: Any) -> TensorArray:
     """Another element type."""

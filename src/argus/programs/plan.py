@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from argus.programs.capture import capture
-from argus.programs.expressions import ApplyNode, ReduceNode
+from argus.programs.expressions import ApplyNode, ReduceNode, ScanNode
 from argus.programs.grouping import KernelGroup, grouped
 from argus.programs.kernel_text import KernelSource, kernel_source
 from argus.programs.splitting import split_reductions
@@ -138,6 +138,8 @@ def computed(group: KernelGroup) -> str:
                 names.append(
                     "sum of products" if product and function == "sum" else function
                 )
+            case ScanNode():
+                names.append("cumsum")
             case _:
                 pass
     return ", ".join(dict.fromkeys(names)) or "copy"

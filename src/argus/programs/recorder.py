@@ -14,6 +14,7 @@ from argus.programs.tensor_program import (
     Primitive,
     ProgramValue,
     ReducePrimitive,
+    ScanPrimitive,
     UntranslatedError,
     ViewedValue,
 )
@@ -22,6 +23,10 @@ from argus.programs.views import repeated
 Part = ViewedValue | float | int | bool
 """What a map is given: a tensor, or a number that is the same everywhere."""
 
+_MOST_POSITIONS = 1024
+"""Most elements among which a position is found in one tile."""
+_EXACT_FLOATS = 1 << 24
+"""Whole numbers up to it are f32."""
 _COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
 _LOGICAL = frozenset({"and", "or", "xor", "not"})
 _EXACT = frozenset(
@@ -185,10 +190,22 @@ class ProgramRecorder:
             return part
         return part.through(repeated(part.shape, shape))
 
+    def scan(self, part: ViewedValue, dim: int) -> ViewedValue:
+        """Running sums along a dimension. Those of 16-bit floats are f32."""
+        dtype = part.value.dtype
+        if dtype.kind == "bool" or (dtype.is_float and dtype.bits < 32):
+            dtype = i64 if dtype.kind == "bool" else f32
+            part = cast("ViewedValue", self.cast(part, dtype))
+        made = ScanPrimitive(part, dim % len(part.shape))
+        return self._value("cumsum", part.shape, dtype, made)
+
     def reduce(
         self, function: str, part: ViewedValue, dims: Sequence[int], keep: bool
     ) -> ViewedValue:
         """``function`` over dimensions. Sums of 16-bit floats are f32."""
+        many = part.shape and _MOST_POSITIONS < part.shape[dims[0]] <= _EXACT_FLOATS
+        if function.startswith("arg") and many:
+            return self._first(function, part, dims[0] % len(part.shape), keep)
         rank = len(part.shape)
         gone = tuple(sorted({d % rank for d in dims})) if rank else ()
         dtype = part.value.dtype
@@ -214,6 +231,19 @@ class ProgramRecorder:
             None if d in gone else (0, 1, n) for d, n in enumerate(part.shape)
         ]
         return result.through(sliced(shape, parts)) if gone else result
+
+    def _first(
+        self, function: str, part: ViewedValue, dim: int, keep: bool
+    ) -> ViewedValue:
+        """The first position of an extreme among many, or of what is no number."""
+        extreme = self.reduce(function.removeprefix("arg"), part, (dim,), True)
+        found = self.map("eq", part, extreme)
+        if part.value.dtype.is_float:
+            found = self.map("or", found, self.map("ne", part, part))
+        at = self.cast(self.positions(part.shape, dim), f32)
+        places = self.map("where", found, at, float(part.shape[dim]))
+        first = self.reduce("min", places, (dim,), keep)
+        return cast("ViewedValue", self.cast(first, i64))
 
 
 def _constant(part: Part) -> Part:

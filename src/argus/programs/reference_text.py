@@ -19,6 +19,7 @@ from argus.programs.expressions import (
     NumberNode,
     PositionNode,
     ReduceNode,
+    ScanNode,
     parts_of,
 )
 from argus.programs.lowering import KernelStore, LoweredGroup
@@ -144,6 +145,9 @@ class _ReferenceWriter:
                 axis = axes[0] if function.startswith("arg") else axes
                 text = bare(self._text(body))
                 return f"np.{function}({text}, axis={axis}, keepdims=True)"
+            case ScanNode(body=body, loop=loop):
+                text = bare(self._text(body))
+                return f"np.cumsum({text}, axis={self.loops.index(loop)})"
             case ApplyNode(function=function, parts=parts, dtype=dtype):
                 texts = [self._text(p) for p in parts]
                 if function == "cast":

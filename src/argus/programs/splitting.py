@@ -15,6 +15,7 @@ from argus.programs.tensor_program import (
     Primitive,
     ProgramValue,
     ReducePrimitive,
+    ScanPrimitive,
     TensorProgram,
     TorchCall,
     TorchPrimitive,
@@ -66,7 +67,7 @@ class _Splitting:
                 )
                 same = all(a is b for a, b in zip(parts, operands, strict=True))
                 return made if same else MapPrimitive(function, parts)
-            case ReducePrimitive(operand=operand):
+            case ReducePrimitive(operand=operand) | ScanPrimitive(operand=operand):
                 new = self._operand(operand)
                 return made if new is operand else replace(made, operand=new)
             case ContractPrimitive(left=left, right=right):

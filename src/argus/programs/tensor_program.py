@@ -6,6 +6,7 @@
 | `MapPrimitive` | a function of `argus.ir.functions` at each position, or a cast |
 | `FilledPrimitive`, `PositionPrimitive` | one number; the position along a dimension |
 | `ReducePrimitive` | sum, prod, max, min, argmax or argmin over dimensions |
+| `ScanPrimitive` | running sums along a dimension |
 | `ContractPrimitive` | a sum of products of two operands |
 | `TorchPrimitive` | what torch computes: an operator that is not translated |
 
@@ -32,6 +33,7 @@ __all__ = [
     "Primitive",
     "ProgramValue",
     "ReducePrimitive",
+    "ScanPrimitive",
     "TensorProgram",
     "TorchPrimitive",
     "UntranslatedError",
@@ -141,6 +143,14 @@ class ReducePrimitive:
 
 
 @dataclass(frozen=True)
+class ScanPrimitive:
+    """The sum of all elements of the operand up to each position along ``dim``."""
+
+    operand: ViewedValue
+    dim: int
+
+
+@dataclass(frozen=True)
 class ContractPrimitive:
     """The sum of products over positions that two operands share.
 
@@ -192,6 +202,7 @@ Primitive = (
     | FilledPrimitive
     | PositionPrimitive
     | ReducePrimitive
+    | ScanPrimitive
     | ContractPrimitive
     | TorchPrimitive
 )
@@ -224,7 +235,7 @@ def operands_of(value: ProgramValue) -> tuple[ViewedValue, ...]:
     match value.made:
         case MapPrimitive(operands=operands):
             return tuple(x for x in operands if isinstance(x, ViewedValue))
-        case ReducePrimitive(operand=operand):
+        case ReducePrimitive(operand=operand) | ScanPrimitive(operand=operand):
             return (operand,)
         case ContractPrimitive(left=left, right=right):
             return (left, right)

@@ -16,6 +16,7 @@ from argus.programs.expressions import (
     NumberNode,
     PositionNode,
     ReduceNode,
+    ScanNode,
     parts_of,
 )
 from argus.programs.lowering import LoweredGroup, NotFusedError
@@ -192,7 +193,7 @@ class TileWriter:
                 if self.uses.get(node, 0) > 1 or len(text) > _LONG:
                     return self.assign(node, "v", text)
                 return text
-            case ReduceNode():
+            case ReduceNode() | ScanNode():
                 raise AssertionError("a reduction that is used before its pass")
 
     def _element(self, node: ElementNode, fill: str | None) -> str:

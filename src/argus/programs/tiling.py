@@ -94,6 +94,8 @@ def tiling_of(group: LoweredGroup) -> GroupTiling:
         raise NotFusedError("more dimensions than a tensor of a kernel has")
     if not group.columns:
         return _maps(group, accesses)
+    if group.scans:
+        return _scan(group, accesses)
     fixed = fixed_loops(group)
     windows = [n for n in group.columns if n in fixed]
     if len(windows) > 1 or (windows and group.sizes[windows[0]] <= _WINDOW):
@@ -153,6 +155,26 @@ def _maps(group: LoweredGroup, accesses: list[Affine]) -> GroupTiling:
         axes = (TileAxis(other, high), TileAxis(vector, wide))
         return GroupTiling(axes, False, max(1, min(4, high * wide // 128)))
     return GroupTiling((TileAxis(vector, wide),), False, max(1, min(4, wide // 128)))
+
+
+def _scan(group: LoweredGroup, accesses: list[Affine]) -> GroupTiling:
+    """Running sums along the only column, which is walked in tiles."""
+    (loop,) = group.columns
+    wide = min(_power(group.sizes[loop]), 1024)
+    if not group.rows:
+        return GroupTiling((TileAxis(loop, wide),), False, max(1, wide // 256))
+    vector = _vector(group, accesses)
+    if vector == loop:
+        rows = prod(group.sizes[n] for n in group.rows)
+        high = min(_power(group.sizes[group.rows[-1]]), max(1, 2048 // wide))
+        while high > 1 and rows // high < _FEW_BLOCKS:
+            high //= 2
+        axes = (TileAxis(group.rows[-1], high), TileAxis(loop, wide))
+        axes = axes if high > 1 else axes[1:]
+        return GroupTiling(axes, False, max(1, min(4, high * wide // 256)))
+    side = min(_power(group.sizes[vector]), 32)
+    axes = (TileAxis(loop, min(wide, 64)), TileAxis(vector, side))
+    return GroupTiling(axes, False, max(1, min(4, side * axes[0].size // 256)))
 
 
 def _windows(

@@ -110,9 +110,8 @@ class SizeExplorer:
             outcome.gaps or missing or control.open
         ):
             missing = self._sequences()
-            classes = control.classes or control.bounded()
-            if missing and classes and not outcome.gaps:
-                missing = list(self._free(classes))
+            if missing and not outcome.gaps:
+                missing = list(self._free(control.classes or control.bounded()))
             if missing:
                 outcome.gaps.extend(missing)
             else:
@@ -185,7 +184,7 @@ class SizeExplorer:
             residues={},
             between=False,
             open=(),
-            kinds=lambda: "no size says how often loops iterate",
+            kinds=lambda: "",  # XXX
         )
         sizes = FreeSizes(self.sizes, classes)
         free = SizeExplorer(self.program, control, sizes).run()
