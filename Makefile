@@ -19,7 +19,7 @@ run: $(VENV)/run.stamp
 	$(BIN)/argus optimize gemm --shape 4096x4096x4096 --minutes 1.5
 
 test: check
-	$(BIN)/pytest -n $(WORKERS)
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal
 
 check: $(VENV)/test.stamp
 	$(BIN)/ruff check

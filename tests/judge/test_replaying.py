@@ -7,6 +7,7 @@ formula, or the interpreter.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -75,6 +76,12 @@ def plan_of(problem: Problem, candidate: Candidate) -> tuple[JudgeVerdict, Plan 
     checked = CandidateCheck(passed, subject, request, placed_program(request))
     job = Job(kind="evaluate", problem=problem, candidate=candidate)
     return planned(job, checked, CLOCK)
+
+
+@cache
+def branches() -> tuple[Candidate, JudgeVerdict, Plan | None]:
+    candidate = Candidate(source=BRANCHES, kernel="affine")
+    return candidate, *plan_of(AFFINE, candidate)
 
 
 def replayed(
@@ -148,8 +155,7 @@ def test_what_shows_something_is_launched_first() -> None:
 
 
 def test_a_plan_drives_what_the_problem_does_not_show() -> None:
-    candidate = Candidate(source=BRANCHES, kernel="affine")
-    verdict, plan = plan_of(AFFINE, candidate)
+    _, verdict, plan = branches()
     assert verdict.status == "correct", (verdict.summary, verdict.findings)
     assert "agrees with the problem's own kernel" in verdict.summary
     assert plan is not None
@@ -187,12 +193,16 @@ def test_what_is_wrong_on_the_device_alone_is_seen(
     wrong: Callable[[Arrays], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A right kernel: the device computes something else where it is driven."""
-    candidate = Candidate(source=BRANCHES, kernel="affine")
-    _, plan = plan_of(AFFINE, candidate)
+    candidate, _, plan = branches()
     assert plan is not None
     bad, _ = replayed(AFFINE, candidate, plan, Device(wrong), monkeypatch)
     assert bad is not None and bad.status == "wrong"
     assert "on the device" in bad.findings[0].text
+
+
+def test_a_right_device_is_told_how_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    candidate, _, plan = branches()
+    assert plan is not None
     bad, words = replayed(AFFINE, candidate, plan, Device(affine), monkeypatch)
     assert bad is None
     assert f"{len(plan.trials)} small trials and {len(plan.drives)} runs" in words

@@ -51,7 +51,7 @@ def test_threads_keep_the_same_registers_of_what_is_selected(
     step: int, extent: int, vector: int, warps: int
 ) -> None:
     for first in range(0, extent, 3):
-        for last in range(first + 1, extent + 1, 2):
+        for last in range(first + 1, extent + 1, 5):  # even and odd lengths
             elements = range(first, last, step)
             for along, shape in enumerate(((extent, 16), (16, extent))):
                 spread = {along: Spread.keeping(elements, extent)}
