@@ -19,7 +19,6 @@ from argus.ir.printer import print_program
 from argus.lang.frontend.liveness import is_annotation
 from argus.lang.kernel import load_kernels
 from argus.requests import Request, placed_program
-from argus.runtime.build import build
 
 HERE = Path(__file__).parent
 LIBRARY = Path(argus.kernels.__file__).parent
@@ -119,15 +118,3 @@ def test_the_printed_kernel_is_the_same(name: str, tmp_path: Path) -> None:
         assert emit(program).text == emit(bare[key]).text
         specs = [str(emit(p).spec.to_json()) for p in (program, bare[key])]
         assert specs[0].replace("/with/", "/without/") == specs[1]
-
-
-@pytest.mark.compiler
-@pytest.mark.parametrize("name", FILES)
-def test_the_cubin_is_the_same(name: str, tmp_path: Path) -> None:
-    one, other = pair(name, tmp_path)
-    target = target_of(name)
-    full, bare = programs(one, target), programs(other, target)
-    for key, program in full.items():
-        images = [build(emit(p).text, target).image for p in (program, bare[key])]
-        assert images[0] == images[1]
-        assert len(images[0]) > 1000
