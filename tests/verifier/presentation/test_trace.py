@@ -1,4 +1,4 @@
-"""Annotations leave no trace: the printed kernel and the cubin are the same without.
+"""Annotations leave no trace: the printed kernel is the same without, so its cubin is.
 
 Checked for kernels that are annotated by hand, and for every kernel of the library with
 an annotation before each of its statements.
