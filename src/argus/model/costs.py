@@ -42,8 +42,6 @@ SHARED_LATENCY = 30.0
 """Cycles of a load from shared memory without conflicts (likewise: 29 to 33)."""
 SPECIAL_LATENCY = 20.0
 ALU_LATENCY = 5.0
-MMA_LATENCY = 33.0
-"""Cycles of a dependent m16n8k16 (measured on Ampere and Hopper: 33)."""
 
 
 def fused(block: o.Block) -> set[int]:

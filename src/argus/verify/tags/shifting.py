@@ -6,7 +6,6 @@ belong to rows gives another such number.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, assert_never
@@ -34,8 +33,6 @@ if TYPE_CHECKING:
     from argus.verify.tags.state import WalkState
 
 __all__ = ["met", "number_of_row", "product_shift", "reduced_shift", "shifted_by"]
-
-_LN2 = math.log(2.0)
 
 
 def number_of_row(state: WalkState, op: object) -> RowStatistic:
