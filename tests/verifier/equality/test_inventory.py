@@ -16,8 +16,6 @@ OPEN = {
     },
     # It fills that table, in a loop whose conditions depend on what it carries.
     "kernel.py tile_table": "no reference",
-    # A maximum that follows only where it has grown by much has no closed form.
-    "lazy-rescale after attention": "a loop carries",
 }
 """What is not decided, and why: part of the reason that is given."""
 

@@ -60,6 +60,7 @@ from argus.terms import (
     union,
 )
 from argus.terms.linear import coefficients, geometric, parted
+from argus.terms.powers import exponential
 from argus.verify.denotation.cases import chosen
 from argus.verify.denotation.dependence import (
     CARRIED,
@@ -67,6 +68,7 @@ from argus.verify.denotation.dependence import (
     carried_in_set,
     carried_in_term,
 )
+from argus.verify.denotation.following import Followed, followed, unknown_number
 from argus.verify.denotation.places import place_of_extreme
 from argus.verify.denotation.rescaling import (
     Form,
@@ -116,12 +118,48 @@ class _Solver:
                 else:
                     self.solved[one.name] = form
             if len(still) == len(left):
+                if self._follow(still):
+                    left = [one for one in still if one.name not in self.solved]
+                    continue
                 for one in still:
                     why = f"a loop carries {one.leaf} on as {one.yielded}"
                     self.solved[one.name] = Unknown(_short(why))
                 break
             left = still
         return self.solved
+
+    def _follow(self, left: list[Recurrence]) -> bool:
+        """Solve one that is relative to an unknown number: see `following.py`."""
+        world, others = self.world, {one.name: one for one in left}
+        for one in left:
+            rest = {n: r for n, r in others.items() if n != one.name}
+            found = followed(world, self.counter, one, rest)
+            if found is None:
+                continue
+            name, every = found.me.name, tuple(self.found.values())
+            number = unknown_number(world, every, self.counter, name)
+            self.solved[name] = number
+            for each in left:
+                relative = followed(world, self.counter, each, {name: others[name]})
+                if each.name != name and relative is not None:
+                    self.solved[each.name] = self._relative(relative)
+            return True
+        return False
+
+    def _relative(self, found: Followed) -> Form:
+        """``exp(-u*m) * (sum of h)``."""
+        world = self.world
+        axes = self.found[found.me.name].axes
+        env = dict(zip(axes, found.me.indices, strict=True))
+        number = self._form(found.me.name)
+        total = self._summed(Value.real(ZERO), Value.real(found.gained), None)
+
+        def form(at: Integer) -> Value:
+            there = world.substitute(number(at), env).term
+            shift = Value.real(exponential(-found.unit * there))
+            return apply(world, "mul", total(at), shift)
+
+        return form
 
     def _solved(self, one: Recurrence) -> Form | Unknown | None:
         """None: it depends on what is not solved yet, or no form applies."""
