@@ -86,10 +86,10 @@ def every_other(X: f32["M N"], Y: f32["R N"], *, BM: int = 16, BN: int = 64):
 
 PIPELINED = (ROOT / "tests" / "lang" / "kernels" / "explicit.py").read_text()
 ATTENTION = (ROOT / "src" / "argus" / "kernels" / "attention" / "kernel.py").read_text()
-STORED = "        leave(o, O, b, h, q0, out, TMA_STORE)\n"
+STORED = "\n        leave(o * ag.rcp(l), O, b, h, q0, out, TMA_STORE)\n"
 assert STORED in ATTENTION
 GROUPS = ATTENTION.replace(
-    STORED, "        ag.check(lambda x: x.G == x.H // (H // G), o)\n" + STORED
+    STORED, "\n        ag.check(lambda x: x.G == x.H // (H // G), o)" + STORED
 )
 
 RIGHT = {
@@ -132,7 +132,7 @@ WRONG = [
      "acc = ag.dot(a[stage].load(), b[nxt].T, acc)"),
     ("rows", "    row = ag.block(M)", "AG0318",
      "    ag.require(N > 8, 'a')\n    ag.require(N < 4, 'b')\n    row = ag.block(M)"),
-    ("groups", "b, h // (H // G), steps", "AG0314", "b, h % G, steps"),
+    ("groups", "b, h // (H // G), 0, steps", "AG0314", "b, h % G, 0, steps"),
     ("packed", "1, j * BN :]", "AG0303", "1, j * BN + 1 :]"),
     ("packed", "X[i * BM :, 1", "AG0303", "X[i * BM + 4 :, 1"),
     ("every other", '"M")) + 1', "AG0305", '"M")) + 2'),
