@@ -68,6 +68,29 @@ def test_windows_with_a_border_are_equal_to_their_references() -> None:
             assert report.verdict is Verdict.EQUAL, step.source.text
 
 
+@pytest.mark.parametrize("allowed", [True, False])
+def test_a_convolution_is_as_precise_as_torch_is_told_to_be(
+    allowed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", allowed)
+    model = torch.nn.Conv2d(4, 18, 3, padding=1, bias=False).eval()
+    inputs = (torch.randn(2, 4, 5, 7),)
+    plan = plan_of(model, inputs)
+    (step,) = plan.kernels
+    assert ("tf32" in step.source.text) == allowed
+    (got,) = interpreted(plan, inputs)
+    near = 2e-3 if allowed else 2e-6
+    torch.testing.assert_close(got, model(*inputs).detach(), rtol=near, atol=near)
+
+
+def test_products_over_windows_are_proved() -> None:
+    x, w = torch.randn(1, 4, 2, 17).bfloat16(), torch.randn(4, 16, 4, 3).bfloat16()
+    model = Formula(lambda x, w: torch.nn.functional.conv_transpose2d(x, w, None, 2))
+    (step, *_) = plan_of(model, (x, w)).kernels
+    assert "ag.dot" in step.source.text
+    assert proof_of(step).verdict >= Verdict.PROVED, step.source.text
+
+
 def test_what_has_no_kernel_stays_in_torch_with_its_reason() -> None:
     model = Formula(lambda x: torch.sort(torch.relu(x))[0] + 1.0)
     inputs = (torch.randn(3, 9),)

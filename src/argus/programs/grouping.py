@@ -25,6 +25,7 @@ from argus.programs.tensor_program import (
     operands_of,
 )
 from argus.programs.tiling import GroupTiling, tiling_of
+from argus.programs.window_products import as_window_product
 
 _FEW_ROWS = 64
 _MANY_COLUMNS = 8192
@@ -53,7 +54,7 @@ def one_kernel(
     stored: ProgramValue, inside: frozenset[ProgramValue]
 ) -> tuple[LoweredGroup, GroupTiling]:
     """The loops and tiles of a kernel. Raises NotFusedError where there is none."""
-    group = lowered(stored, inside)
+    group = as_window_product(lowered(stored, inside))
     tiling = tiling_of(group)
     _worthwhile(group)
     kernel_source(group, tiling, "kernel", "")

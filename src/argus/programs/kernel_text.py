@@ -60,10 +60,16 @@ def kernel_source(
 
     Raises NotFusedError for what the language cannot say.
     """
-    return _KernelWriter(group, tiling).source(name, title)
+    if tiling.product is not None:
+        from argus.programs.window_product_text import WindowProductWriter
+
+        return WindowProductWriter(group, tiling, tiling.product).source(name, title)
+    return KernelWriter(group, tiling).source(name, title)
 
 
-class _KernelWriter(TileWriter):
+class KernelWriter(TileWriter):
+    """The lines of a kernel that walks its rows and columns in tiles."""
+
     def __init__(self, group: LoweredGroup, tiling: GroupTiling) -> None:
         super().__init__(group, tiling)
         self.outputs = [
@@ -74,8 +80,9 @@ class _KernelWriter(TileWriter):
     # -- the file
 
     def source(self, name: str, title: str) -> KernelSource:
+        """The file; `title` is what it computes."""
         group, letters = self.group, self.letters
-        self._body()
+        self.body()
         tensors = (*self.params.values(), *self.outputs)
         types = {type_name(t.buffer.dtype) for t in tensors}
         body = "\n".join([*self.heads, *self.lines])
@@ -133,7 +140,8 @@ class _KernelWriter(TileWriter):
 
     # -- passes
 
-    def _body(self) -> None:
+    def body(self) -> None:
+        """The lines after the names of sizes."""
         group, tiling, letters = self.group, self.tiling, self.letters
         for loop in group.columns:
             letter = letters[loop]

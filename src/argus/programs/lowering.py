@@ -10,7 +10,7 @@ depends on them is stored. Adjacent loops that every access walks as one are one
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from math import prod
 
@@ -60,13 +60,17 @@ class KernelStore:
 
 @dataclass(frozen=True)
 class LoweredGroup:
-    """What a kernel computes. ``rows`` and ``columns`` are loops, outermost first."""
+    """What a kernel computes. ``rows`` and ``columns`` are loops, outermost first.
+
+    ``flat``: names for several of them, outermost first, that are walked as one.
+    """
 
     rows: tuple[str, ...]
     columns: tuple[str, ...]
     sizes: dict[str, int]
     stores: tuple[KernelStore, ...]
     pool: ExpressionPool
+    flat: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
 
     @property
     def nodes(self) -> tuple[ExpressionNode, ...]:

@@ -80,14 +80,13 @@ def accessed(
 
 def fixed_loops(group: LoweredGroup) -> frozenset[str]:
     """Loops on which borders depend: their sizes are static."""
-    return frozenset[str]().union(
-        *(b.index.loops for e in group.elements for b in e.borders)
-    )
+    borders = (b.index.loops for e in group.elements for b in e.borders)
+    return frozenset(group.flat).union(*borders, *group.flat.values())
 
 
 def loop_letters(group: LoweredGroup) -> dict[str, str]:
     """The name of each loop's dimension."""
-    loops = (*group.rows, *group.columns)
+    loops = (*group.rows, *group.columns, *group.flat)
     names = [*_LETTERS, *(f"D{i}" for i in range(len(loops)))]
     return dict(zip(loops, names, strict=False))
 

@@ -161,7 +161,9 @@ class _ReferenceWriter:
         """What an output is, as its parameter has it."""
         text = self._text(store.node)
         free = self.group.pool.free(store.node)
-        kept = [n for n in self.loops if n in t.dims]
+        flat = self.group.flat
+        dims = [n for d in t.loops for n in flat.get(d, (d,))]
+        kept = [n for n in self.loops if n in dims]
         if any(n not in free for n in kept) or isinstance(store.node, NumberNode):
             sizes = [self.letters[n] if n in kept else "1" for n in self.loops]
             shape = f"({', '.join(sizes)}{',' if len(sizes) == 1 else ''})"
@@ -169,7 +171,10 @@ class _ReferenceWriter:
         if len(kept) < len(self.loops):
             keys = [":" if n in kept else "0" for n in self.loops]
             text = f"{text}[{', '.join(keys)}]"
-        order = [kept.index(n) for n in t.loops]
+        order = [kept.index(n) for n in dims]
         if order != list(range(len(order))):
             text = f"np.transpose({bare(text)}, {tuple(order)})"
+        if len(dims) != len(t.loops):
+            sizes = [*(self.letters[d] for d in t.loops), *["1"] * t.unit]
+            return f"np.reshape({bare(text)}, ({', '.join(sizes)},))"
         return f"np.reshape({bare(text)}, (1,))" if t.unit else bare(text)

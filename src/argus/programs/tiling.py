@@ -19,6 +19,12 @@ from argus.programs.expressions import (
 )
 from argus.programs.lowering import LoweredGroup, NotFusedError
 from argus.programs.naming import accessed, fixed_loops
+from argus.programs.window_products import (
+    PIXELS,
+    TAPS,
+    WindowProduct,
+    window_product,
+)
 
 _TILE = 1024
 """Elements of a tile of maps: eight for each of 128 threads."""
@@ -53,6 +59,7 @@ class GroupTiling:
     axes: tuple[TileAxis, ...]
     held: bool
     warps: int
+    product: WindowProduct | None = None
 
     def size(self, loop: str) -> int | None:
         """The size of a loop's axis; None where it is none."""
@@ -94,6 +101,10 @@ def tiling_of(group: LoweredGroup) -> GroupTiling:
         raise NotFusedError("more dimensions than a tensor of a kernel has")
     if not group.columns:
         return _maps(group, accesses)
+    if group.flat:
+        product = window_product(group)
+        assert product is not None
+        return _product(group, product)
     if group.scans:
         return _scan(group, accesses)
     fixed = fixed_loops(group)
@@ -155,6 +166,17 @@ def _maps(group: LoweredGroup, accesses: list[Affine]) -> GroupTiling:
         axes = (TileAxis(other, high), TileAxis(vector, wide))
         return GroupTiling(axes, False, max(1, min(4, high * wide // 128)))
     return GroupTiling((TileAxis(vector, wide),), False, max(1, min(4, wide // 128)))
+
+
+def _product(group: LoweredGroup, product: WindowProduct) -> GroupTiling:
+    """A block's tile of output channels and pixels, and taps at a time."""
+    pixels = group.sizes[PIXELS]
+    axes = (
+        TileAxis(product.row, 64 if group.sizes[product.row] > 32 else 32),
+        TileAxis(PIXELS, 128 if pixels > 64 else 64),
+        TileAxis(TAPS, 32),
+    )
+    return GroupTiling(axes, False, 4, product)
 
 
 def _scan(group: LoweredGroup, accesses: list[Affine]) -> GroupTiling:
