@@ -39,6 +39,8 @@ class Found(HTMLParser):
     sections: dict[str, str] = field(default_factory=dict[str, str])
     text: str = ""
     section: str = ""
+    parts: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    """(section, text), of which `sections` and `text` are made at the end."""
 
     def __post_init__(self) -> None:
         super().__init__()
@@ -73,10 +75,13 @@ class Found(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         if "style" not in self.open:
-            self.text += data
-            if self.section:
-                before = self.sections.get(self.section, "")
-                self.sections[self.section] = before + data
+            self.parts.append((self.section, data))
+
+    def close(self) -> None:
+        super().close()
+        self.text = "".join(data for _, data in self.parts)
+        for name in dict.fromkeys(name for name, _ in self.parts if name):
+            self.sections[name] = "".join(d for n, d in self.parts if n == name)
 
 
 @cache
