@@ -96,7 +96,7 @@ class _Sure(Sequences):
 
     compared = 0
 
-    def _state(self, walk: ClusterWalk, group: GroupState, op: o.For) -> int:
+    def _state(self, walk: ClusterWalk, group: GroupState, op: o.For | o.If) -> int:
         before = self.at
         known = before is not None and before[1] in self.graph.ways[before[0]]
         number = super()._state(walk, group, op)
@@ -128,7 +128,8 @@ def _wrong_for(program: Program, rng: Random) -> str:
     numbers: dict[object, int] = {}
     most = rng.choice((1, 2, 3, 5, 9))
 
-    def choose(walk: ClusterWalk, group: GroupState, op: o.For) -> bool:
+    def choose(walk: ClusterWalk, group: GroupState, op: o.For | o.If) -> bool:
+        assert isinstance(op, o.For)
         kind, count = kinds.of[op]
         around = group.iterations[: len(group.loops) - 1]
         if (kind, around) not in numbers:
@@ -146,7 +147,7 @@ def _wrong_for(program: Program, rng: Random) -> str:
         sequences.fills,
         lambda name, coords: 1,
         sequences.pruned,
-        choices=Choices(kinds, sequences.mine, choose),
+        choices=Choices(program, kinds, sequences.mine, choose),
     )
     walk.run()
     if findings.found or findings.gaps or walk.stuck:

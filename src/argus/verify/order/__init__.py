@@ -15,7 +15,8 @@ trip_count.py             trip counts of loops whose bounds change with an outer
                           free_trip_counts.py: all trip counts instead of sizes
 dependent_trip_counts.py  trip counts that differ in each iteration of an outer loop,
                           or from role to role, as functions of numbers
-                          (loop_counts.py); trip_count_sequences.py: all sequences of
+                          (loop_counts.py), which branches ask for, too
+                          (branch_tests.py); trip_count_sequences.py: all sequences of
                           these, as a graph of states (joint_state.py,
                           counter_families.py, liveness.py); trip_count_choices.py:
                           whether a loop iterates once more

@@ -114,6 +114,8 @@ class _ControlStudy:
         self.decisions: list[ControlDecision] = []
         self.uneven: list[str] = []
         """Loops whose trip count no size says, or another one in each iteration."""
+        self.open: list[str] = []
+        """Branches that walks at some sizes do not follow."""
         for op in walk(program.body):
             self._define(op)
 
@@ -160,7 +162,7 @@ class _ControlStudy:
         gaps: list[str] = [*register_budgets.gaps(self.program)]
         self._visit(self.program.body, (), control, roots, gaps)
         everything = self.closure(roots)
-        self._quiet_branches({s.name for s in everything}, roots, gaps)
+        self._quiet_branches({s.name for s in everything}, roots)
         everything = self.closure(roots)
         sized = self.closure([*roots, self.program.grid])
         control.sizes = frozenset(
@@ -185,14 +187,16 @@ class _ControlStudy:
         control.between = bool(found.gaps)
         # Blocks of a cluster would have to iterate equally often, too.
         if self.program.cluster == 1 and not gaps:
-            control.kinds = partial(kinds, self.program, self.made, self.varying)
-            if not self.uneven:
+            control.kinds = partial(
+                kinds, self.program, self.made, self.varying, control.scalars
+            )
+            if not (self.uneven or self.open):
                 control.classes = found.classes
                 control.bounded = found.bounded
                 control.apart = found.apart
         control.gaps = tuple(dict.fromkeys(gaps))
         control.uneven = bool(self.uneven)
-        control.open = tuple(dict.fromkeys((*self.uneven, *found.gaps)))
+        control.open = tuple(dict.fromkeys((*self.uneven, *self.open, *found.gaps)))
         control.units = units(self.program, control.sizes)
         for name, unit in found.units.items():
             control.units[name] = lcm(control.units.get(name, 1), unit)
@@ -202,9 +206,7 @@ class _ControlStudy:
         )
         return control
 
-    def _quiet_branches(
-        self, names: set[str], roots: list[Expr], gaps: list[str]
-    ) -> None:
+    def _quiet_branches(self, names: set[str], roots: list[Expr]) -> None:
         """Branches without events that decide a counter's value."""
         for op in walk(self.program.body):
             if not isinstance(op, o.If) or has_events(op.then) or has_events(op.other):
@@ -214,7 +216,7 @@ class _ControlStudy:
             roots.append(op.cond)
             needed = {s.name for s in self.closure([op.cond])}
             if needed & (self.tables | self.varying):
-                gaps.append(f"line {op.span.line}: a counter depends on a branch")
+                self.open.append(f"line {op.span.line}: a counter depends on a branch")
 
     def _event_counters(self, roots: list[Expr]) -> set[str]:
         """Counters used in expressions of events directly or through definitions."""
@@ -243,7 +245,7 @@ class _ControlStudy:
                         self._visit(op.body, (*around, op), control, roots, gaps)
                 case o.If():
                     if has_events(op.then) or has_events(op.other):
-                        self._branch(op, around, control, roots, gaps)
+                        self._branch(op, around, control, roots)
                     self._visit(op.then, around, control, roots, gaps)
                     self._visit(op.other, around, control, roots, gaps)
                 case o.Roles():
@@ -315,7 +317,6 @@ class _ControlStudy:
         around: tuple[o.For, ...],
         control: Control,
         roots: list[Expr],
-        gaps: list[str],
     ) -> None:
         roots.append(op.cond)
         self.conditions.append(op.cond)
@@ -326,18 +327,20 @@ class _ControlStudy:
         if any(s.name in self.tables for s in needed):
             control.tables = True
             if has_events(op.then) and has_events(op.other):
-                gaps.append(f"line {op.span.line}: a table decides between two courses")
+                self.open.append(
+                    f"line {op.span.line}: a table decides between two courses"
+                )
             kept = op.other if has_events(op.then) else op.then
             for merge in op.scalars:
                 skipped = merge.other if kept is op.other else merge.then
                 if not isinstance(skipped, Sym):
-                    gaps.append(
+                    self.open.append(
                         f"line {op.span.line}: a counter moves where a table skips"
                     )
         elif any(s.name in self.varying for s in needed):
             changes = flips(op.cond, around, self.varying | self._named(needed))
             if changes is None:
-                gaps.append(
+                self.open.append(
                     f"line {op.span.line}: {op.cond} may change anywhere in a loop"
                 )
             else:

@@ -220,8 +220,8 @@ class Families:
             case o.If():
                 for merge in op.scalars:
                     if merge.result.name in self.names:
-                        line = op.span.line
-                        self.gaps.append(f"line {line}: a branch decides a counter")
+                        self._assign(merge.result.name, merge.then)
+                        self._assign(merge.result.name, merge.other)
             case (
                 o.Roles() | o.RegisterOp() | o.Dot() | o.Access() | o.Copy()
                 | o.Synchronisation() | o.RingOp() | o.Annotation()

@@ -55,9 +55,13 @@ class _Alive:
                 return self._loop(op, after)
             case o.If():
                 merged = frozenset(m.result.name for m in op.scalars)
-                read = [e for m in op.scalars for e in (m.then, m.other)]
-                rest = after - merged | self._of([op.cond, *read])
-                return self.before(op.then, rest) | self.before(op.other, rest)
+                rest = after - merged
+                then = rest | self._of(m.then for m in op.scalars)
+                other = rest | self._of(m.other for m in op.scalars)
+                found = self.before(op.then, then) | self.before(op.other, other)
+                found |= self._of([op.cond])
+                self.at[id(op)] = found
+                return found
             case o.Roles():
                 for role in op.roles:
                     after |= self.before(role.body, frozenset())

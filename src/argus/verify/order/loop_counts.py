@@ -20,10 +20,12 @@ from math import lcm
 
 from argus.verify.decide.atoms import Quotient
 from argus.verify.decide.normal import Normal
-from argus.verify.decide.polynomial import Poly, constant
+from argus.verify.decide.polynomial import Monomial, Poly
 
 __all__ = ["TripCount", "related"]
 
+_SHORT = 64
+"""The values of a count that repeats later are not gone through one by one."""
 _MOST = 4096
 """A count that repeats later is not looked at."""
 
@@ -53,6 +55,11 @@ class TripCount:
         return self.of(self.period) - self.of(0)
 
     @property
+    def repeats(self) -> bool:
+        """Whether it goes through the same values again and again."""
+        return self.growth == 0 and 1 < self.period <= _SHORT
+
+    @property
     def rises(self) -> bool:
         """Whether it never falls, and is not constant."""
         if self.period > _MOST or self.growth <= 0:
@@ -72,11 +79,14 @@ class TripCount:
         return low
 
 
-def related(context: Normal, forms: Sequence[Poly]) -> list[tuple[Poly, TripCount]]:
+def related(
+    context: Normal, forms: Sequence[Poly], loops: int
+) -> list[tuple[Poly, TripCount]]:
     """Of each trip count the number it is a function of, and the function.
 
     The number is the count itself, without factor and constant, unless rounding that is
-    undone makes two counts functions of the same.
+    undone makes two counts functions of the same. The first ``loops`` forms are trip
+    counts, which have to rise; a branch may ask for what repeats.
     """
     whole = [_whole(form) for form in forms]
     parts = [_divided(context, form) for form in forms]
@@ -84,9 +94,9 @@ def related(context: Normal, forms: Sequence[Poly]) -> list[tuple[Poly, TripCoun
     for number, plain in {(p[0], w[0]) for p, w in zip(parts, whole, strict=True) if p}:
         seen[number] += number != plain
     found: list[tuple[Poly, TripCount]] = []
-    for one, part in zip(whole, parts, strict=True):
-        several = part is not None and seen[part[0]] > 1
-        found.append(part if part is not None and several else one)
+    for i, (one, part) in enumerate(zip(whole, parts, strict=True)):
+        fits = part is not None and (part[1].rises or i >= loops)
+        found.append(part if part and fits and seen[part[0]] > 1 else one)
     return found
 
 
@@ -96,30 +106,27 @@ def _whole(form: Poly) -> tuple[Poly, TripCount]:
 
 
 def _divided(context: Normal, form: Poly) -> tuple[Poly, TripCount] | None:
-    """As a function of what its quotients divide, if that is one number."""
-    terms: list[tuple[int, int, int, int]] = []
-    rest = constant(0)
-    number: Poly | None = None
+    """As a function of what some of its quotients divide, if that is one number."""
+    quotients: dict[Monomial, tuple[Poly, tuple[int, int, int, int]]] = {}
     for monomial, factor in form.varying.terms:
         atom = context.atoms[monomial[0]]
-        if len(monomial) > 1 or not isinstance(atom, Quotient):
-            rest += Poly(((monomial, factor),))
-            continue
-        inner = atom.numerator
-        by = max(inner.content, 1)
-        if number is not None and inner.varying.exact(by) != number:
-            return None
-        number = inner.varying.exact(by)
-        terms.append((factor, by, inner.constant, atom.divisor))
-    if number is None:
-        return None
-    if rest.terms:
-        by = rest.content
-        for sign in (1, -1):
-            if rest == number.scaled(sign * by):
-                terms.append((sign * by, 1, 0, 1))
-                break
-        else:
-            return None
-    count = TripCount(tuple(terms), form.constant)
-    return (number, count) if count.rises else None
+        if len(monomial) == 1 and isinstance(atom, Quotient):
+            by = max(atom.numerator.content, 1)
+            number = atom.numerator.varying.exact(by)
+            term = (factor, by, atom.numerator.constant, atom.divisor)
+            quotients[monomial] = number, term
+    for number, _ in quotients.values():
+        mine = {m: term for m, (other, term) in quotients.items() if other == number}
+        terms = list(mine.values())
+        rest = Poly(tuple(t for t in form.varying.terms if t[0] not in mine))
+        if rest.terms:
+            factor = rest.content if rest == number.scaled(rest.content) else 0
+            if rest == number.scaled(-rest.content):
+                factor = -rest.content
+            if not factor:
+                continue
+            terms.append((factor, 1, 0, 1))
+        count = TripCount(tuple(terms), form.constant)
+        if count.rises or count.repeats:
+            return number, count
+    return None

@@ -213,11 +213,11 @@ def _mend(cond: Expr, env: dict[str, int | float], free: set[str]) -> None:
         if sym.name not in free or evaluate(cond, env):
             continue
         old = env[sym.name]
-        known = [int(v) for v in env.values() if v == int(v)]
+        values = [*_TRIES, *(int(v) for v in env.values() if v == int(v))]
         if isinstance(cond, Binary) and cond.op == "==":
             # An extent that has to be what others make.
-            known = [int(evaluate(e, env)) for e in (cond.left, cond.right)] + known
-        for value in (*known[:2], *_TRIES, *known):
+            values += [int(evaluate(e, env)) for e in (cond.left, cond.right)]
+        for value in values:
             env[sym.name] = value
             if evaluate(cond, env):
                 break

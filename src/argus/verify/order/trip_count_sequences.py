@@ -129,6 +129,7 @@ class Sequences:
 
     def _begin(self, *, apart: bool) -> None:
         """Forget all walks. ``apart``: as of `places`."""
+        self.apart = apart
         self.mine = places(self.program, self.kinds, apart=apart)
         self.final = {
             [p.op for p in mine if not p.around][-1]
@@ -202,7 +203,7 @@ class Sequences:
             if id(op) not in walked:
                 continue
             line = op.span.line
-            if isinstance(op, o.If):
+            if isinstance(op, o.If) and op not in self.kinds.tests:
                 yield f"line {line}: a branch where loops iterate differently often"
             if isinstance(op, o.ClusterSync):
                 yield f"line {line}: a barrier of the cluster"
@@ -218,7 +219,9 @@ class Sequences:
         self.at, self.plan = None, []
         self.made = self.new = 0
         self.walks += 1
-        choices = Choices(self.kinds, self.mine, self._choose)
+        choices = Choices(
+            self.program, self.kinds, self.mine, self._choose, apart=self.apart
+        )
         self.choices = choices
         walk = ClusterWalk(
             self.program,
@@ -248,7 +251,7 @@ class Sequences:
             self.graph.number("no choices", False)
             self.graph.ways[0] = {True: _END, False: _END}
 
-    def _choose(self, walk: ClusterWalk, group: GroupState, op: o.For) -> bool:
+    def _choose(self, walk: ClusterWalk, group: GroupState, op: o.For | o.If) -> bool:
         """Whether a loop iterates once more: as it was not yet, if possible."""
         if self.findings.found or self._many():
             raise _EnoughError
@@ -271,7 +274,7 @@ class Sequences:
         self.at = at, more
         return more
 
-    def _state(self, walk: ClusterWalk, group: GroupState, op: o.For) -> int:
+    def _state(self, walk: ClusterWalk, group: GroupState, op: o.For | o.If) -> int:
         """The number of the state in which the walk is."""
         last = op in self.final
         if self.at is None:

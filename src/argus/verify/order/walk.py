@@ -256,7 +256,11 @@ class ClusterWalk(Machine):
             env[carry.result.name] = number
 
     def _if(self, group: GroupState, op: o.If) -> Steps:
-        taken = bool(self.value(group, op.cond))
+        choices = self.choices
+        if choices is not None and id(op) in choices.tests:
+            taken = choices.holds(self, group, op)
+        else:
+            taken = bool(self.value(group, op.cond))
         self.taken.add((op, taken))
         group.path.append(id(op.then if taken else op.other))
         yield from self._block(group, op.then if taken else op.other)
