@@ -61,9 +61,8 @@ def planned(path: Path, prove: bool) -> dict[str, Any]:
     from argus.programs.capture import capture_shapes
     from argus.programs.plan import plan_program
     from argus.programs.proofs import proof_of
-    from argus.programs.splitting import split_reductions
 
-    plan = plan_program(split_reductions(capture_shapes(path)))
+    plan = plan_program(capture_shapes(path))
     said: dict[str, Any] = {
         "kernels": len(plan.kernels),
         "left": [f"{step.what}: {step.why}" for step in plan.left],

@@ -43,10 +43,9 @@ def plan(
     with reporting("plan", json_output) as shown:
         from argus.programs.capture import capture_shapes
         from argus.programs.plan import plan_program
-        from argus.programs.splitting import split_reductions
         from argus.targets import DEFAULT_TARGET
 
-        made = plan_program(split_reductions(capture_shapes(file)))
+        made = plan_program(capture_shapes(file))
         arch = target or DEFAULT_TARGET
         steps = [_kernel(shown, step, prove, arch) for step in made.kernels]
         for left in made.left:

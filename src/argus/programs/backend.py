@@ -31,7 +31,6 @@ from argus.programs.execution import in_interpreter
 from argus.programs.given import relaid
 from argus.programs.graph_capture import GivenFrom, GraphCapture
 from argus.programs.plan import ProgramPlan, plan_program
-from argus.programs.splitting import split_reductions
 from argus.programs.tensor_program import GivenPrimitive
 
 if TYPE_CHECKING:
@@ -196,7 +195,7 @@ class _GraphCall:
             program = walk.program(
                 lambda node: GivenFrom("input", places[node], node.name), self._graph
             )
-            plan = plan_program(split_reductions(program))
+            plan = plan_program(program)
         except ArgusError as error:
             if error.diagnostics[0].code != "AG1041":
                 raise

@@ -10,8 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from argus.programs.kernel_text import kernel_source
-from argus.programs.lowering import LoweredGroup, NotFusedError, lowered
+from argus.programs.forms import KernelForm, form_of, source_of
+from argus.programs.lowering import (
+    LoweredGroup,
+    NotFusedError,
+    lowered,
+    over_windows,
+)
 from argus.programs.tensor_program import (
     ContractPrimitive,
     FilledPrimitive,
@@ -24,7 +29,6 @@ from argus.programs.tensor_program import (
     ViewedValue,
     operands_of,
 )
-from argus.programs.tiling import GroupTiling, tiling_of
 from argus.programs.window_products import as_window_product
 
 _FEW_ROWS = 64
@@ -41,7 +45,7 @@ class KernelGroup:
     stored: ProgramValue
     inside: frozenset[ProgramValue]
     lowered: LoweredGroup | None
-    tiling: GroupTiling | None
+    form: KernelForm | None
     why: str = ""
 
 
@@ -52,13 +56,13 @@ def grouped(program: TensorProgram) -> list[KernelGroup]:
 
 def one_kernel(
     stored: ProgramValue, inside: frozenset[ProgramValue]
-) -> tuple[LoweredGroup, GroupTiling]:
-    """The loops and tiles of a kernel. Raises NotFusedError where there is none."""
+) -> tuple[LoweredGroup, KernelForm]:
+    """The loops and form of a kernel. Raises NotFusedError where there is none."""
     group = as_window_product(lowered(stored, inside))
-    tiling = tiling_of(group)
+    form = form_of(group)
     _worthwhile(group)
-    kernel_source(group, tiling, "kernel", "")
-    return group, tiling
+    source_of(group, form, "kernel", "")
+    return group, form
 
 
 def _worthwhile(group: LoweredGroup) -> None:
@@ -130,7 +134,9 @@ class _Grouping:
         self._set(value, set())
 
     def _joins(self, value: ProgramValue, root: ProgramValue) -> bool:
-        if isinstance(value.made, ContractPrimitive) or self.kernels[root].why:
+        if self.kernels[root].why:
+            return False
+        if isinstance(value.made, ContractPrimitive) and over_windows(value.made):
             return False
         try:
             self._set(root, {*self.inside[root], value}, strict=True)
@@ -144,8 +150,8 @@ class _Grouping:
         """The kernel of a root. Raises NotFusedError where there is none, if strict."""
         chosen = frozenset(inside)
         try:
-            group, tiling = one_kernel(root, chosen)
-            made = KernelGroup(root, chosen, group, tiling)
+            group, form = one_kernel(root, chosen)
+            made = KernelGroup(root, chosen, group, form)
         except NotFusedError as error:
             if strict:
                 raise

@@ -141,8 +141,12 @@ def _evaluated(value: ProgramValue, buffers: ProgramBuffers) -> Tensor:
             made = value.made
             text = f"{made.left_letters},{made.right_letters}->{made.result}"
             # The types of operands meet in that of the result.
-            pair = [buffers.operand(x).to(dtype) for x in (left, right)]
-            return torch.einsum(text, *pair)
+            a, b = (buffers.operand(x).to(dtype) for x in (left, right))
+            if not made.terms:
+                return torch.einsum(text, a, b)
+            each = [torch.einsum(text, a[i : i + 1], b[j : j + 1])
+                    for i, j in made.terms]  # fmt: skip
+            return torch.stack(each).sum(0)
         case ReducePrimitive(function=function, operand=operand, dims=dims):
             return _reduced(function, buffers.operand(operand), dims).to(dtype)
         case ScanPrimitive(operand=operand, dim=dim):

@@ -99,7 +99,7 @@ class KernelWriter(TileWriter):
             "",
             "@ag.kernel",
             f"def {name}(",
-            *(f"    {t.name}: {self._declared(t)}," for t in tensors),
+            *(f"    {t.name}: {self.declared(t)}," for t in tensors),
         ]
         statics = {letters[n]: group.sizes[n] for n in self.fixed}
         statics |= {n: border.extent for (_, border), n in self.labels.items()}
@@ -130,13 +130,6 @@ class KernelWriter(TileWriter):
             ]
         )
         return KernelSource(name, text, tensors, outputs, sizes)
-
-    def _declared(self, t: KernelTensor) -> str:
-        dims = [
-            self.letters[d] if isinstance(d, str) else self.labels[t.name, d]
-            for d in t.dims
-        ] + ["1"] * t.unit
-        return f'{type_name(t.buffer.dtype)}["{" ".join(dims)}"]'
 
     # -- passes
 

@@ -63,6 +63,7 @@ class LoweredGroup:
     """What a kernel computes. ``rows`` and ``columns`` are loops, outermost first.
 
     ``flat``: names for several of them, outermost first, that are walked as one.
+    ``products``: the precision of each product of matrices in it.
     """
 
     rows: tuple[str, ...]
@@ -71,6 +72,7 @@ class LoweredGroup:
     stores: tuple[KernelStore, ...]
     pool: ExpressionPool
     flat: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    products: tuple[str, ...] = ()
 
     @property
     def nodes(self) -> tuple[ExpressionNode, ...]:
@@ -121,6 +123,7 @@ class _Lowering:
     def __init__(self, space: LoopSpace, inside: Collection[ProgramValue]) -> None:
         self.space, self.inside = space, inside
         self.pool = ExpressionPool()
+        self.products: list[str] = []
         self._done: dict[tuple[ProgramValue, tuple[Affine, ...]], ExpressionNode] = {}
 
     def group(self, stored: ProgramValue) -> LoweredGroup:
@@ -134,7 +137,14 @@ class _Lowering:
         node, rows, columns = self._matched(node, loops)
         store = KernelStore(stored, offset_of(stored, at), node)
         sizes = {loop: self.space.sizes[loop] for loop in (*rows, *columns)}
-        return LoweredGroup(tuple(rows), tuple(columns), sizes, (store,), self.pool)
+        return LoweredGroup(
+            tuple(rows),
+            tuple(columns),
+            sizes,
+            (store,),
+            self.pool,
+            products=tuple(self.products),
+        )
 
     # -- expressions
 
@@ -276,33 +286,39 @@ class _Lowering:
     def _contracted(
         self, value: ProgramValue, made: ContractPrimitive, at: tuple[Affine, ...]
     ) -> ExpressionNode:
-        """A product over windows: there is no matrix of which it is a product."""
+        """A sum of products: of floats in f32."""
+        pool = self.pool
+        places = dict(zip(made.result, at, strict=True))
+        numbers = made.left_letters[0] + made.right_letters[0] if made.terms else ""
+        loops: list[str] = []
+        for letter, n in made.sizes.items():
+            if letter not in places and letter not in numbers:
+                places[letter], own = self.space.index(f"{value.name}/{letter}", n)
+                loops += own
+        wide = f32 if value.dtype.is_float else value.dtype
+
+        def factor(operand: ViewedValue, letters: str, part: int) -> ExpressionNode:
+            indices = [Affine((), part)] if made.terms else []
+            indices += [places[s] for s in letters[len(indices) :]]
+            read = self._read(operand, tuple(indices))
+            narrow = read.dtype != wide
+            return pool.apply("cast", (read,), wide) if narrow else read
+
+        total: ExpressionNode | None = None
+        for i, j in made.terms or ((0, 0),):
+            pair = (
+                factor(made.left, made.left_letters, i),
+                factor(made.right, made.right_letters, j),
+            )
+            one = pool.apply("mul", pair, wide)
+            total = one if total is None else pool.apply("add", (total, one), wide)
+        assert total is not None
         if not over_windows(made):
-            raise NotFusedError("a product is a kernel of its own")
-        pool, loops = self.pool, list[str]()
-        indices = dict(zip(made.result, at, strict=True))
-        for letters, operand in (
-            (made.left_letters, made.left), (made.right_letters, made.right),
-        ):  # fmt: skip
-            for letter, n in zip(letters, operand.shape, strict=True):
-                if letter not in indices:
-                    index, own = self.space.index(f"{value.name}/{letter}", n)
-                    indices[letter] = index
-                    loops += own
-        parts: list[ExpressionNode] = []
-        for letters, operand in (
-            (made.left_letters, made.left), (made.right_letters, made.right),
-        ):  # fmt: skip
-            part = self._read(operand, tuple(indices[x] for x in letters))
-            narrow = part.dtype != f32 and part.dtype.is_float
-            parts.append(pool.apply("cast", (part,), f32) if narrow else part)
-        kind = parts[0].dtype
-        total = pool.apply("mul", parts, kind)
+            self.products.append(made.precision)
         if loops:
-            total = pool.reduce("sum", total, loops, kind)
-        return total if kind == value.dtype else pool.apply(
-            "cast", (total,), value.dtype
-        )  # fmt: skip
+            total = pool.reduce("sum", total, loops, wide)
+        narrow = value.dtype != wide
+        return pool.apply("cast", (total,), value.dtype) if narrow else total
 
     # -- rows and columns
 
@@ -414,7 +430,7 @@ def _collapsed(group: LoweredGroup) -> LoweredGroup:
         KernelStore(s.buffer, without(s.offset), pool.rewritten(s.node, change, done))
         for s in group.stores
     )
-    return LoweredGroup(rows, columns, sizes, stores, pool)
+    return LoweredGroup(rows, columns, sizes, stores, pool, products=group.products)
 
 
 def offsets_through(operand: ViewedValue) -> tuple[tuple[int, ...], int] | None:
@@ -454,12 +470,13 @@ def source_offset(
     space: LoopSpace,
     borders: FoundBorders | None = None,
 ) -> Affine:
-    """Where an operand's element is in its value, which is dense.
+    """Where an operand's element is in its value.
 
     A reshape of a dense tensor moves nothing, and splits no loop. Raises like
     `source_coordinates`.
     """
-    if operand.views and isinstance(operand.views[0], ReshapedView):
+    dense = not operand.value.pitch
+    if dense and operand.views and isinstance(operand.views[0], ReshapedView):
         shape = operand.views[0].shape
         seen = replace(operand.value, shape=shape)
         operand = ViewedValue(seen, operand.views[1:])

@@ -170,14 +170,40 @@ def matmul(recorder: ProgramRecorder, x: Part, y: Part) -> ViewedValue:
     """Matrix products, of batches where there are more dimensions."""
     if not isinstance(x, ViewedValue) or not isinstance(y, ViewedValue):
         raise UntranslatedError("a matrix product with a number")
+    met = promoted([x.value.dtype, y.value.dtype])
+    wide = wide_product(recorder, x, y)
+    return cast("ViewedValue", recorder.cast(wide, met))
+
+
+def wide_product(
+    recorder: ProgramRecorder, x: ViewedValue, y: ViewedValue
+) -> ViewedValue:
+    """The same, of floats in f32."""
     a, b = len(x.shape), len(y.shape)
     if a > 2 and b > 2 and x.shape[:-2] != y.shape[:-2]:
-        raise UntranslatedError("a product of batches of different shapes")
+        try:
+            ahead = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
+        except ValueError as error:
+            raise UntranslatedError("batches that do not go together") from error
+        x = recorder.broadcast(x, (*ahead, *x.shape[-2:]))
+        y = recorder.broadcast(y, (*ahead, *y.shape[-2:]))
+        a = b = len(ahead) + 2
     batch = "abcdefg"[: max(a, b) - 2] if max(a, b) > 2 else ""
     left = (batch if a > 2 else "") + ("mk" if a > 1 else "k")
     right = (batch if b > 2 else "") + ("kn" if b > 1 else "k")
     result = batch + ("m" if a > 1 else "") + ("n" if b > 1 else "")
-    return contracted(recorder, x, y, left, right, result)
+    met = promoted([x.value.dtype, y.value.dtype])
+    return contracted(
+        recorder, x, y, left, right, result,
+        dtype=f32 if met.is_float else met, precision=product_precision(),
+    )  # fmt: skip
+
+
+def product_precision() -> str:
+    """What torch multiplies of f32 in matrix products, by its flag of this moment."""
+    import torch
+
+    return "tf32" if torch.backends.cuda.matmul.allow_tf32 else "f32"
 
 
 def contracted(
@@ -187,8 +213,11 @@ def contracted(
     left: str,
     right: str,
     result: str,
+    *,
+    dtype: DType | None = None,
+    precision: str = "f32",
 ) -> ViewedValue:
-    """A sum of products; see `ContractPrimitive`.
+    """A sum of products of a type (None: that of the factors); see `ContractPrimitive`.
 
     Raises UntranslatedError for sizes that differ, or are 0.
     """
@@ -199,8 +228,9 @@ def contracted(
                 raise UntranslatedError(f"a product of {x.shape} and {y.shape}")
     if any(sizes[s] == 0 for s in sizes if s not in result):
         raise UntranslatedError("a product over no elements")
-    dtype = promoted([x.value.dtype, y.value.dtype])
-    made = ContractPrimitive(x, y, left, right, result)
+    if dtype is None:
+        dtype = promoted([x.value.dtype, y.value.dtype])
+    made = ContractPrimitive(x, y, left, right, result, precision)
     return recorder.made("product", [sizes[s] for s in result], dtype, made)
 
 

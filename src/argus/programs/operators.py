@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from argus.ir.dtypes import FOREIGN, DType, f32, i64
+from argus.programs.numpy_functions import wide_product
 from argus.programs.operator_table import CREATING, OWN, creating, own
 from argus.programs.recorder import ProgramRecorder
 from argus.programs.tensor_array import TensorArray, part_of
@@ -149,3 +150,16 @@ def gather(x: TensorArray, dim: int, index: TensorArray, **_: Any) -> TensorArra
 def to_copy(x: TensorArray, *, dtype: Any = None, **_: Any) -> TensorArray:
     """Another element type."""
     return x if dtype is None else x.cast(element_type(dtype))
+
+
+@own("addmm", "baddbmm", "addmv")
+def addmm(
+    x: TensorArray, a: TensorArray, b: TensorArray, *, beta: Any = 1, alpha: Any = 1
+) -> Any:
+    """``beta * x + alpha * a @ b``; of floats in f32, and rounded once."""
+    product = TensorArray(a.recorder, wide_product(a.recorder, a.operand, b.operand))
+    scaled: Any = product if alpha == 1 else product * alpha
+    if beta == 0:
+        return scaled
+    added: Any = x.cast(product.element)
+    return scaled + (added if beta == 1 else added * beta)

@@ -14,9 +14,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from argus.programs.capture import capture
-from argus.programs.expressions import ApplyNode, ReduceNode, ScanNode
+from argus.programs.expressions import (
+    ApplyNode,
+    ExpressionNode,
+    ReduceNode,
+    ScanNode,
+    walked,
+)
+from argus.programs.forms import source_of
 from argus.programs.grouping import KernelGroup, grouped
-from argus.programs.kernel_text import KernelSource, kernel_source
+from argus.programs.kernel_text import KernelSource
+from argus.programs.product_operands import prepare_products
+from argus.programs.products import ProductForm
 from argus.programs.splitting import split_reductions
 from argus.programs.tensor_program import (
     ContractPrimitive,
@@ -82,11 +91,12 @@ def plan_of(model: Module, inputs: Sequence[Any]) -> ProgramPlan:
 
     Raises ArgusError AG1041 where torch cannot export the module.
     """
-    return plan_program(split_reductions(capture(model, tuple(inputs))))
+    return plan_program(capture(model, tuple(inputs)))
 
 
 def plan_program(program: TensorProgram) -> ProgramPlan:
-    """The plan of a tensor program."""
+    """The plan of a tensor program, after products and long sums are prepared."""
+    program = split_reductions(prepare_products(program))
     groups = {g.stored: g for g in grouped(program)}
     names: set[str] = set()
     steps: list[PlanStep] = []
@@ -110,7 +120,7 @@ def plan_program(program: TensorProgram) -> ProgramPlan:
 
 
 def _step(group: KernelGroup, names: set[str]) -> PlanStep:
-    if group.lowered is None or group.tiling is None:
+    if group.lowered is None or group.form is None:
         return TorchStep(_words(group.stored), group.why, None, (group.stored,))
     computes = computed(group)
     wish = re.sub(r"\W+", "_", "_".join(computes.split(", ")[-3:])) or "copy"
@@ -121,7 +131,7 @@ def _step(group: KernelGroup, names: set[str]) -> PlanStep:
     names.add(name)
     shape = " x ".join(str(n) for n in group.stored.shape) or "one number"
     title = f"{computes}: {shape}, {group.stored.dtype}."
-    source = kernel_source(group.lowered, group.tiling, name, title)
+    source = source_of(group.lowered, group.form, name, title)
     return KernelStep(source, group, computes)
 
 
@@ -129,12 +139,19 @@ def computed(group: KernelGroup) -> str:
     """The functions of a kernel, in order and each once."""
     assert group.lowered is not None
     names: list[str] = []
+    inner: set[ExpressionNode] = set()
+    if isinstance(group.form, ProductForm):
+        inner = set(walked([group.form.reduction.body]))
     for node in group.lowered.nodes:
         match node:
+            case _ if node in inner:
+                pass
             case ApplyNode(function=function) if function != "cast":
                 names.append(function)
             case ReduceNode(function=function, body=body):
-                product = isinstance(body, ApplyNode) and body.function == "mul"
+                product = body in inner or (
+                    isinstance(body, ApplyNode) and body.function == "mul"
+                )
                 names.append(
                     "sum of products" if product and function == "sum" else function
                 )

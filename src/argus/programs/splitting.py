@@ -6,19 +6,14 @@ few is first one to parts, each of which is a block's, and then one of the parts
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import prod
 
+from argus.programs.rewriting import ProgramRewriter
 from argus.programs.tensor_program import (
-    ContractPrimitive,
-    MapPrimitive,
     Primitive,
     ProgramValue,
     ReducePrimitive,
-    ScanPrimitive,
     TensorProgram,
-    TorchCall,
-    TorchPrimitive,
     ViewedValue,
 )
 from argus.programs.views import ReshapedView, permuted
@@ -34,57 +29,10 @@ def split_reductions(program: TensorProgram) -> TensorProgram:
     return _Splitting().program(program)
 
 
-class _Splitting:
-    def __init__(self) -> None:
-        self.values: list[ProgramValue] = []
-        self.new: dict[ProgramValue, ProgramValue] = {}
-        self.calls: dict[TorchCall, TorchCall] = {}
-
-    def program(self, program: TensorProgram) -> TensorProgram:
-        for value in program.values:
-            made = self._primitive(value.made)
-            if isinstance(made, ReducePrimitive):
-                made = self._parted(value, made)
-            kept = value if made is value.made else replace(value, made=made)
-            self.new[value] = kept
-            self.values.append(kept)
-        results = tuple(
-            self._operand(r) if isinstance(r, ViewedValue) else r
-            for r in program.results
-        )
-        return replace(program, values=tuple(self.values), results=results)
-
-    def _operand(self, operand: ViewedValue) -> ViewedValue:
-        new = self.new[operand.value]
-        return operand if new is operand.value else ViewedValue(new, operand.views)
-
-    def _primitive(self, made: Primitive) -> Primitive:
-        match made:
-            case MapPrimitive(function=function, operands=operands):
-                parts = tuple(
-                    self._operand(p) if isinstance(p, ViewedValue) else p
-                    for p in operands
-                )
-                same = all(a is b for a, b in zip(parts, operands, strict=True))
-                return made if same else MapPrimitive(function, parts)
-            case ReducePrimitive(operand=operand) | ScanPrimitive(operand=operand):
-                new = self._operand(operand)
-                return made if new is operand else replace(made, operand=new)
-            case ContractPrimitive(left=left, right=right):
-                a, b = self._operand(left), self._operand(right)
-                return made if (a, b) == (left, right) else replace(
-                    made, left=a, right=b
-                )  # fmt: skip
-            case TorchPrimitive(call=call):
-                return TorchPrimitive(self._call(call), made.index)
-            case _:
-                return made
-
-    def _call(self, call: TorchCall) -> TorchCall:
-        if call not in self.calls:
-            operands = tuple(self._operand(o) for o in call.operands)
-            self.calls[call] = replace(call, operands=operands)
-        return self.calls[call]
+class _Splitting(ProgramRewriter):
+    def replaced(self, value: ProgramValue, made: Primitive) -> Primitive:
+        """A reduction may become one of parts."""
+        return self._parted(value, made) if isinstance(made, ReducePrimitive) else made
 
     def _parted(self, value: ProgramValue, made: ReducePrimitive) -> ReducePrimitive:
         """The reduction of parts, which are a value of their own."""

@@ -47,12 +47,17 @@ class UntranslatedError(Exception):
 
 @dataclass(frozen=True, eq=False)
 class ProgramValue:
-    """One value: a dense tensor. ``name`` is unique in the program."""
+    """One value: a tensor that is stored in this order. ``name`` is unique.
+
+    ``pitch``: elements between its rows (along the last dimension), where there are
+    more than in a row; 0: it is dense.
+    """
 
     name: str
     shape: tuple[int, ...]
     dtype: DType
     made: Primitive
+    pitch: int = 0
 
     @property
     def size(self) -> int:
@@ -61,8 +66,9 @@ class ProgramValue:
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """Elements between neighbours of each dimension, dense in this order."""
-        return tuple(prod(self.shape[d + 1 :]) for d in range(len(self.shape)))
+        """Elements between neighbours of each dimension."""
+        shape = (*self.shape[:-1], self.pitch) if self.pitch else self.shape
+        return tuple(prod(shape[d + 1 :]) for d in range(len(shape)))
 
     def __repr__(self) -> str:
         return self.name
@@ -155,7 +161,11 @@ class ContractPrimitive:
     """The sum of products over positions that two operands share.
 
     Each dimension of an operand has a letter; ``result`` are letters that remain, in
-    order. A letter that is not in it is summed.
+    order. A letter that is not in it is summed, in f32 where operands are floats.
+
+    ``precision`` is "f32", or "tf32": of f32 the tensor cores' bits. ``terms``: the
+    operands are parts, and the first letter of each says of which number; what is
+    summed are products of these parts of left and right (see `products.py`).
     """
 
     left: ViewedValue
@@ -163,6 +173,14 @@ class ContractPrimitive:
     left_letters: str
     right_letters: str
     result: str
+    precision: str = "f32"
+    terms: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """The size of each letter."""
+        left = zip(self.left_letters, self.left.shape, strict=True)
+        return {**dict(left), **dict(zip(self.right_letters, self.right.shape))}  # noqa: B905
 
 
 @dataclass(frozen=True)

@@ -35,15 +35,26 @@ _LONG = 52
 """Letters of an expression that gets a name of its own."""
 
 
+def open_slice(start: str) -> str:
+    """A slice that begins there."""
+    return f"{start}:" if start.isidentifier() else f"{start} :"
+
+
 class TileWriter:
     """Lines of a kernel's body, and what is named in them so far."""
 
-    def __init__(self, group: LoweredGroup, tiling: GroupTiling) -> None:
+    def __init__(
+        self,
+        group: LoweredGroup,
+        tiling: GroupTiling,
+        letters: dict[str, str] | None = None,
+        used: frozenset[str] = frozenset(),
+    ) -> None:
         self.group, self.tiling = group, tiling
-        self.letters = loop_letters(group)
+        self.letters = loop_letters(group) if letters is None else letters
         names = set(self.letters.values())
         self.names = UsedNames(
-            names | {n.lower() for n in names} | {f"B{n}" for n in names}
+            names | {n.lower() for n in names} | {f"B{n}" for n in names} | used
         )
         self.fixed = fixed_loops(group)
         self.params: dict[ParameterKey, KernelTensor] = {}
@@ -52,7 +63,7 @@ class TileWriter:
         self.heads: list[str] = []
         """Lines before all others: views of tensors."""
         for node in group.elements:
-            self._param(node)
+            self.param(node)
         self.lines: list[str] = []
         self.depth = 1
         self.scopes: list[dict[ExpressionNode, str]] = [{}]
@@ -61,7 +72,8 @@ class TileWriter:
             for part in parts_of(node):
                 self.uses[part] = self.uses.get(part, 0) + 1
 
-    def _param(self, node: ElementNode) -> KernelTensor:
+    def param(self, node: ElementNode) -> KernelTensor:
+        """The parameter through which an element is read."""
         key = parameter_key(node)
         if key not in self.params:
             name = self.names.tensor(node.buffer)
@@ -70,6 +82,14 @@ class TileWriter:
             for border in made.borders:
                 self.labels[name, border] = self.names.fresh("E")
         return self.params[key]
+
+    def declared(self, t: KernelTensor) -> str:
+        """A parameter's annotation."""
+        dims = [
+            self.letters[d] if isinstance(d, str) else self.labels[t.name, d]
+            for d in t.dims
+        ] + ["1"] * t.unit
+        return f'{type_name(t.buffer.dtype)}["{" ".join(dims)}"]'
 
     # -- lines and scopes
 
@@ -132,7 +152,7 @@ class TileWriter:
 
     def _walked(self, loops: Sequence[str]) -> list[str]:
         return [
-            f"{self.start(d)} :" if self.is_axis(d) else self.letters[d].lower()
+            open_slice(self.start(d)) if self.is_axis(d) else self.letters[d].lower()
             for d in loops
         ]
 
@@ -141,7 +161,7 @@ class TileWriter:
 
         Its axes are in the order of the tiling.
         """
-        t = self._param(node)
+        t = self.param(node)
         used = frozenset[str]().union(*(i.loops for i in node.indices))
         axes = [a.loop for a in self.tiling.axes if a.loop in used]
         order = (*self.group.rows, *self.group.columns)
@@ -197,7 +217,7 @@ class TileWriter:
                 raise AssertionError("a reduction that is used before its pass")
 
     def _element(self, node: ElementNode, fill: str | None) -> str:
-        t = self._param(node)
+        t = self.param(node)
         axes = [d for d in t.loops if self.is_axis(d)]
         place = self.place(t) if not t.borders else ""
         wanted = self.axes(node)

@@ -21,6 +21,13 @@ from argus.programs.tensor_program import UntranslatedError, ViewedValue
 from argus.programs.views import LinearView, windowed
 
 
+def convolution_precision() -> str:
+    """What torch multiplies of f32 in convolutions, by its flag of this moment."""
+    import torch
+
+    return "tf32" if torch.backends.cudnn.allow_tf32 else "f32"
+
+
 def _windows(
     x: TensorArray,
     kernel: Sequence[int],
@@ -185,6 +192,7 @@ def _products(wide: TensorArray, weight: TensorArray, groups: int) -> TensorArra
         product = contracted(
             wide.recorder, wide.operand, weight.operand,
             f"nc{space}{taps}", f"kc{taps}", f"nk{space}",
+            precision=convolution_precision(),
         )  # fmt: skip
         return TensorArray(wide.recorder, product)
     inputs = wide.reshape(wide.shape[0], groups, -1, *wide.shape[2:])
@@ -192,6 +200,7 @@ def _products(wide: TensorArray, weight: TensorArray, groups: int) -> TensorArra
     product = contracted(
         wide.recorder, inputs.operand, filters.operand,
         f"ngc{space}{taps}", f"gkc{taps}", f"ngk{space}",
+        precision=convolution_precision(),
     )  # fmt: skip
     parts = TensorArray(wide.recorder, product)
     return parts.reshape(parts.shape[0], -1, *parts.shape[3:])
@@ -240,6 +249,7 @@ def _transposed(
         x.recorder, inputs.operand, filters.operand,
         "ngc" + "".join(letters), "gck" + "".join(a[1:] for a in letters),
         "ngk" + "".join(a[:2] for a in letters),
+        precision=convolution_precision(),
     )  # fmt: skip
     found: Any = TensorArray(x.recorder, product)
     whole = [f.sizes[0] * f.sizes[1] for f in phases]

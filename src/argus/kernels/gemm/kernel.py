@@ -160,23 +160,37 @@ def kept(STREAM):
 
 
 @ag.inline
-def multiplied(ring, steps, SWAP):
-    """The sum of so many products (one at least), of which one is always in flight.
+def straight(slot, acc):
+    """The product of a slot, whose tiles have K along the rows."""
+    return ag.dot(slot.a, slot.b.T, acc)
 
-    SWAP: computed transposed, so that the columns of `wgmma` are rows of A.
-    """
+
+@ag.inline
+def swapped(slot, acc):
+    """The same transposed, so that the columns of `wgmma` are rows of A."""
+    return ag.dot(slot.b, slot.a.T, acc)
+
+
+@ag.inline
+def multiplied(ring, steps, PRODUCT):
+    """The sum of so many products (one at least), of which one is always in flight."""
     slot = ring.wait()
-    acc = ag.dot(slot.b, slot.a.T) if SWAP else ag.dot(slot.a, slot.b.T)
+    acc = PRODUCT(slot, None)
     for _ in ag.range(1, steps):
         ahead = ring.wait()
-        if SWAP:
-            acc = ag.dot(ahead.b, ahead.a.T, acc)
-        else:
-            acc = ag.dot(ahead.a, ahead.b.T, acc)
+        acc = PRODUCT(ahead, acc)
         slot.release()
         slot = ahead
     slot.release()
-    return acc.T if SWAP else acc
+    return acc
+
+
+@ag.inline
+def multiplied_tile(ring, steps, SWAP):
+    """A tile of C. SWAP: computed transposed."""
+    if SWAP:
+        return multiplied(ring, steps, swapped).T
+    return multiplied(ring, steps, straight)
 
 
 @ag.kernel
@@ -215,7 +229,7 @@ def gemm_small(
                 slot.b.load(B[bn * BN :, k:], evict=kept(STREAM_B))
 
     with ag.role("math", warpgroups=WARPGROUPS):
-        acc = multiplied(ring, ag.cdiv(K, BK), SWAP)
+        acc = multiplied_tile(ring, ag.cdiv(K, BK), SWAP)
         m, n = bm * BM, bn * BN
         acc = finish(acc, Bias, Residual, m, n, ACTIVATION)
         C[m:, n:] = acc.to(C.dtype)
@@ -255,7 +269,7 @@ def gemm_parts(
                 slot.b.load(B[bn * BN :, k:], evict=kept(STREAM_B))
 
     with ag.role("math", warpgroups=WARPGROUPS):
-        W[s, bm * BM :, bn * BN :] = multiplied(ring, steps, SWAP)
+        W[s, bm * BM :, bn * BN :] = multiplied_tile(ring, steps, SWAP)
 
 
 @ag.reference

@@ -56,6 +56,23 @@ def product(a, b):
 
 
 @ag.inline
+def straight(slot, acc):
+    """The product of a slot, whose tiles have K along the rows; none is added to it."""
+    return product(slot.a, slot.b.T)
+
+
+@ag.inline
+def summed(ring, steps, PRODUCT):
+    """The sum of so many products (one at least), added up in f32 one by one."""
+    with ring.drain() as slot:
+        acc = PRODUCT(slot, None)
+    for _ in ag.range(1, steps):
+        with ring.drain() as slot:
+            acc = acc + PRODUCT(slot, None)
+    return acc
+
+
+@ag.inline
 def finish(acc, Bias, Residual, m, n, ACTIVATION):
     """Activation(acc + bias[n]) + residual[m, n]; absent tensors are skipped."""
     BM, BN = acc.shape
@@ -106,11 +123,7 @@ def single_sm90(
 
     with ag.role("math", warpgroups=WARPGROUPS, registers=MATH):
         for bm, bn in ag.persistent_tiles(ag.cdiv(M, BM), ag.cdiv(N, BN), group=GROUP):
-            with ring.drain() as slot:
-                acc = product(slot.a, slot.b.T)
-            for _ in ag.range(BK, K, BK):
-                with ring.drain() as slot:
-                    acc = acc + product(slot.a, slot.b.T)
+            acc = summed(ring, ag.cdiv(K, BK), straight)
             for j in ag.static_range(BN // BC):
                 m, n = bm * BM, bn * BN + j * BC
                 part = acc[:, j * BC : (j + 1) * BC]

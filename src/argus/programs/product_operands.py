@@ -1,0 +1,343 @@
+"""Operands of products as tensor cores and TMA take them, made by kernels before.
+
+    program = prepare_products(program)
+
+- Factors of f32 become parts of bf16 (`kernels/single`): x = high + middle + low, side
+  by side in one value, and the product of two becomes six products of parts (`TERMS`).
+- A factor that TMA cannot address (rows that are not multiples of 16 bytes, elements
+  that do not lie side by side) is copied to one that it can.
+- Of a product with few results and a long sum, parts of the sum are results first.
+
+Only products in which elements of both factors belong to several results: others have a
+form that takes factors as they are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import ceil, prod
+
+from argus.ir.dtypes import DType, bf16, f16, f32
+from argus.kernels.gemm.tiles import table
+from argus.programs.affine import Affine
+from argus.programs.lowering import offsets_through, over_windows
+from argus.programs.products import TMA_BYTES, addressed
+from argus.programs.recorder import ProgramRecorder
+from argus.programs.rewriting import ProgramRewriter
+from argus.programs.tensor_program import (
+    ContractPrimitive,
+    MapPrimitive,
+    Primitive,
+    ProgramValue,
+    ReducePrimitive,
+    TensorProgram,
+    ViewedValue,
+)
+from argus.programs.views import (
+    BorderedView,
+    LinearView,
+    OperandView,
+    ReshapedView,
+    permuted,
+)
+
+TERMS = ((1, 1), (2, 0), (0, 2), (1, 0), (0, 1), (0, 0))
+"""Which parts of left and right are multiplied, the smallest products first."""
+_PARTS = 3
+_LEFT, _RIGHT, _SUM = "TUS"
+"""Letters of parts of the left and right factor, and of the sum."""
+_ROWS = 8
+"""What sizes of rows of results are multiples of, for factors with the same rows."""
+_SHORT_ROW = 8
+"""Elements of a row below which room for whole steps of 16 bytes is wasted."""
+_TILE = 64
+_LEAST_PART = 512
+"""Elements of K below which no part of the sum is worth a block."""
+
+
+def prepare_products(program: TensorProgram) -> TensorProgram:
+    """The program in which products that are worth it have such operands."""
+    return _Preparing(program).program(program)
+
+
+@dataclass(frozen=True)
+class _Factor:
+    """An operand with its letters."""
+
+    operand: ViewedValue
+    letters: str
+
+
+class _Preparing(ProgramRewriter):
+    def __init__(self, program: TensorProgram) -> None:
+        super().__init__()
+        self.recorder = ProgramRecorder()
+        for value in program.values:
+            self.recorder.named(value.name)
+        self.stored: dict[ProgramValue, ProgramValue] = {}
+        """Values with room between rows, by the dense ones."""
+
+    def replaced(self, value: ProgramValue, made: Primitive) -> Primitive:
+        """The product of operands that are prepared, or parts of its sum."""
+        if not isinstance(made, ContractPrimitive) or made.terms or over_windows(made):
+            return made
+        made = _distinct(made)
+        result, sizes = set(made.result), made.sizes
+        mine = (set(made.left_letters) - set(made.right_letters)) & result
+        theirs = (set(made.right_letters) - set(made.left_letters)) & result
+        types = {made.left.value.dtype, made.right.value.dtype}
+        many = all(prod(sizes[s] for s in side) > 1 for side in (mine, theirs))
+        if not many or len(types) > 1 or not types <= {bf16, f16, f32}:
+            return made
+        left, right = _Factor(made.left, made.left_letters), _Factor(
+            made.right, made.right_letters
+        )  # fmt: skip
+        terms: tuple[tuple[int, int], ...] = ()
+        if types == {f32} and made.precision == "f32":
+            terms = TERMS
+            left = self._parts(left, made, _LEFT)
+            right = self._parts(right, made, _RIGHT)
+        else:
+            left, right = self._pair(left, right, made)
+        prepared = replace(
+            made,
+            left=left.operand,
+            right=right.operand,
+            left_letters=left.letters,
+            right_letters=right.letters,
+            terms=terms,
+        )
+        return self._summed(value, prepared, mine, theirs)
+
+    # -- copies
+
+    def _pair(
+        self, left: _Factor, right: _Factor, made: ContractPrimitive
+    ) -> tuple[_Factor, _Factor]:
+        """Factors that lie along their own rows or along one sum."""
+        dtype = left.operand.value.dtype
+        found: list[_Factor] = []
+        along: list[str] = []
+        for factor in (left, right):
+            unit = _unit(factor, made, dtype)
+            if unit is None or (dtype == f32 and unit in made.result):
+                factor = self._copied(factor, made)
+                unit = factor.letters[-1]
+            found.append(factor)
+            along.append(unit)
+        sums = {u for u in along if u not in made.result}
+        if len(sums) > 1:  # both along the sum that the left one lies along
+            last = along[0]
+            found[1] = self._copied(found[1], made, last)
+        return found[0], found[1]
+
+    def _copied(
+        self, factor: _Factor, made: ContractPrimitive, last: str = ""
+    ) -> _Factor:
+        """A copy, the innermost dimension of which is summed."""
+        order = _order(factor, made, last)
+        operand = _in_order(factor, order)
+        dtype = factor.operand.value.dtype
+        copy = MapPrimitive("cast", (operand,))
+        name = f"{factor.operand.value.name}_rows"
+        dense = self.recorder.made(name, operand.shape, dtype, copy)
+        return _Factor(self._with_room(dense), order)
+
+    def _with_room(self, dense: ViewedValue) -> ViewedValue:
+        """A value of the recorder, with rows that are multiples of 16 bytes."""
+        made = dense.value
+        if made not in self.stored:
+            self.stored[made] = _roomy(made)
+            self.values += [v for v in self.recorder.values if v is not made]
+            self.values.append(self.stored[made])
+            self.recorder.values.clear()
+        return ViewedValue(self.stored[made])
+
+    # -- parts of f32
+
+    def _parts(self, factor: _Factor, made: ContractPrimitive, letter: str) -> _Factor:
+        """Three parts of a factor, the first dimension of which says which."""
+        value, views = factor.operand.value, factor.operand.views
+        size = prod(factor.operand.shape)
+        borders = any(isinstance(v, BorderedView) for v in views)
+        rows = bool(value.shape) and value.shape[-1] >= _SHORT_ROW
+        if rows and 2 * size >= value.size and not borders:
+            letters = letter + factor.letters
+            like = replace(value, shape=_parts_shape(value.shape), dtype=bf16)
+            if _unit(_Factor(_each_part(_roomy(like), views), letters), made, bf16):
+                return _Factor(self._split(ViewedValue(value), views), letters)
+        order = _order(factor, made)
+        return _Factor(self._split(_in_order(factor, order), ()), letter + order)
+
+    def _split(
+        self, operand: ViewedValue, views: tuple[OperandView, ...]
+    ) -> ViewedValue:
+        """Parts of a tensor, each seen through views."""
+        r, shape = self.recorder, operand.shape
+        high = r.cast(operand, bf16)
+        rest = r.map("sub", operand, r.cast(high, f32))
+        middle = r.cast(rest, bf16)
+        low = r.cast(r.map("sub", rest, r.cast(middle, f32)), bf16)
+        wide = _parts_shape(shape)
+        dims = [*range(len(shape) - 1), len(shape)]
+        spread = LinearView(wide, tuple(((d, 1),) for d in dims), (0,) * len(shape))
+        each: list[ViewedValue] = []
+        for part in (high, middle, low):
+            assert isinstance(part, ViewedValue)
+            each.append(part.through(spread))
+        number = r.positions(wide, len(shape) - 1)
+        later = r.map("where", r.map("eq", number, 1), each[1], each[2])
+        parts = r.map("where", r.map("eq", number, 0), each[0], later)
+        return _each_part(self._with_room(parts).value, views)
+
+    # -- sums in parts
+
+    def _summed(
+        self,
+        value: ProgramValue,
+        made: ContractPrimitive,
+        mine: set[str],
+        theirs: set[str],
+    ) -> Primitive:
+        """The product, or the sum over its parts, which are a value of their own."""
+        sizes = made.sizes
+        summed = [s for s in sizes if s not in made.result and s not in _LEFT + _RIGHT]
+        if not summed:
+            return made
+        inner = max(summed, key=sizes.__getitem__)
+        rows = [prod(sizes[s] for s in side) for side in (mine, theirs)]
+        batch = prod(sizes[s] for s in set(made.result) - mine - theirs)
+        blocks = batch * prod(ceil(n / _TILE) for n in rows)
+        count = _parts_of_sum(sizes[inner], blocks)
+        if count == 1 or made.left is made.right:
+            return made
+        part = replace(
+            made,
+            left=_cut(made.left, made.left_letters, inner, count),
+            right=_cut(made.right, made.right_letters, inner, count),
+            left_letters=made.left_letters.replace(inner, _SUM + inner),
+            right_letters=made.right_letters.replace(inner, _SUM + inner),
+            result=_SUM + made.result,
+        )
+        name = self.recorder.named(f"{value.name}_parts")
+        parts = ProgramValue(name, (count, *value.shape), f32, part)
+        self.values.append(parts)
+        return ReducePrimitive("sum", ViewedValue(parts), (0,))
+
+
+def _roomy(value: ProgramValue) -> ProgramValue:
+    """The same with rows that are multiples of 16 bytes."""
+    step = TMA_BYTES // value.dtype.bytes
+    row = ceil(value.shape[-1] / step) * step
+    return replace(value, pitch=row if row != value.shape[-1] else 0)
+
+
+def _parts_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Of the parts of a tensor: they lie row by row."""
+    return (*shape[:-1], _PARTS, shape[-1])
+
+
+def _each_part(parts: ProgramValue, views: tuple[OperandView, ...]) -> ViewedValue:
+    """Parts with their number as the first dimension, each seen through views."""
+    rank = len(parts.shape)
+    first = [rank - 2, *range(rank - 2), rank - 1]
+    found = ViewedValue(parts).through(permuted(parts.shape, first))
+    for view in views:
+        found = found.through(_lifted(view))
+    return found
+
+
+def _distinct(made: ContractPrimitive) -> ContractPrimitive:
+    """Factors without letters along which they are repeated, or that are of size 1.
+
+    A letter stays in one of them.
+    """
+    left, right = made.left_letters, made.right_letters
+    kept, letters = _without(made.left, left, right)
+    other, others = _without(made.right, right, letters)
+    return replace(
+        made, left=kept, right=other, left_letters=letters, right_letters=others
+    )
+
+
+def _without(operand: ViewedValue, letters: str, other: str) -> tuple[ViewedValue, str]:
+    found, shape = offsets_through(operand), operand.shape
+    if found is None:
+        return operand, letters
+    kept = [
+        d
+        for d, letter in enumerate(letters)
+        if letter not in other or (shape[d] > 1 and found[0][d])
+    ]
+    if not kept or len(kept) == len(letters):
+        return operand, letters
+    view = LinearView(
+        tuple(shape[d] for d in kept),
+        tuple(((kept.index(d), 1),) if d in kept else () for d in range(len(shape))),
+        (0,) * len(shape),
+    )
+    return operand.through(view), "".join(letters[d] for d in kept)
+
+
+def _unit(factor: _Factor, made: ContractPrimitive, dtype: DType) -> str | None:
+    """The letter along which a factor lies; None where TMA cannot take it so."""
+    found = offsets_through(factor.operand)
+    if found is None:
+        return None
+    pairs = zip(factor.letters, found[0], factor.operand.shape, strict=True)
+    steps = {letter: step for letter, step, n in pairs if n > 1 and step}
+    if not addressed(Affine.of(steps, found[1]), dtype):
+        return None
+    both = set(made.left_letters) & set(made.right_letters) & set(made.result)
+    units = [s for s, step in steps.items() if step == 1 and s not in both]
+    if not units or (units[0] in made.result and made.sizes[units[0]] % _ROWS):
+        return None  # a kernel knows of such strides what divides those of its result
+    return units[0]
+
+
+def _order(factor: _Factor, made: ContractPrimitive, last: str = "") -> str:
+    """Letters of a factor: those of the batch, of its own rows, and of the sum."""
+    sizes = dict(zip(factor.letters, factor.operand.shape, strict=True))
+    both = set(made.left_letters) & set(made.right_letters)
+    summed = [s for s in factor.letters if s not in made.result]
+    batch = [s for s in factor.letters if s in made.result and s in both]
+    own = [s for s in factor.letters if s in made.result and s not in both]
+    summed.sort(key=lambda s: (s == last, sizes[s]))
+    return "".join([*batch, *own, *summed])
+
+
+def _in_order(factor: _Factor, order: str) -> ViewedValue:
+    dims = [factor.letters.index(s) for s in order]
+    if dims == list(range(len(dims))):
+        return factor.operand
+    return factor.operand.through(permuted(factor.operand.shape, dims))
+
+
+def _lifted(view: OperandView) -> OperandView:
+    """The same view of each part, of which the first dimension says which."""
+    shape = (_PARTS, *view.shape)
+    match view:
+        case ReshapedView():
+            return ReshapedView(shape)
+        case LinearView(factors=factors, starts=starts):
+            further = tuple(tuple((d + 1, c) for d, c in pairs) for pairs in factors)
+            return LinearView(shape, (((0, 1),), *further), (0, *starts))
+        case BorderedView():
+            raise AssertionError("parts of what has a border are its own")
+
+
+def _cut(operand: ViewedValue, letters: str, inner: str, count: int) -> ViewedValue:
+    """A dimension as two: parts, and positions in a part."""
+    at, shape = letters.index(inner), operand.shape
+    new = (*shape[:at], count, shape[at] // count, *shape[at + 1 :])
+    return operand.through(ReshapedView(new))
+
+
+def _parts_of_sum(k: int, blocks: int) -> int:
+    """Into how many parts a sum is cut, so that blocks fill the device."""
+    room = table().multiprocessors // blocks
+    most = min(room, k // _LEAST_PART)
+    return max(
+        (d for d in range(1, most + 1) if k % d == 0 and k // d % _TILE == 0),
+        default=1,
+    )

@@ -1,0 +1,316 @@
+"""A group whose sum of products tensor cores compute, as a kernel file.
+
+    source = product_source(group, product_form(group), "linear_relu", "...")
+
+The loop over K is the library's (`multiplied`, `summed`), whose text the file takes
+over. What stands around it is written here: which tiles of which tensors are loaded,
+what a step multiplies, and the epilogue, slice by slice of the accumulator.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from argus.ir.dtypes import DTYPES
+from argus.kernels.gemm.kernel import multiplied  # pyright: ignore[reportUnknownVariableType]
+from argus.kernels.single.kernel import summed  # pyright: ignore[reportUnknownVariableType]
+from argus.lang.kernel import InlineFunction
+from argus.programs.expression_text import bare, type_name
+from argus.programs.expressions import ElementNode
+from argus.programs.kernel_text import KernelSource
+from argus.programs.lowering import LoweredGroup
+from argus.programs.naming import KernelTensor, accessed
+from argus.programs.products import TMA_BYTES, ProductForm
+from argus.programs.reference_text import reference_lines
+from argus.programs.tile_text import TileWriter
+from argus.programs.tiling import GroupTiling, TileAxis
+
+_USED = frozenset(
+    (
+        *("acc", "BC", "bm", "bn", "CLUSTER", "GROUP", "j", "multiplied", "out"),
+        *("part", "product", "REGISTERS", "ring", "slot", "STAGES", "steps"),
+        *("summed", "WARPGROUPS"),
+    )
+)
+_SLICE = 32
+"""Columns of the accumulator that an epilogue finishes at a time."""
+_STORED_SLICE = 64
+"""The same where nothing but a store follows."""
+_LOADING_REGISTERS = 24
+_LOOPS: dict[bool, object] = {False: multiplied, True: summed}
+"""The library's loop over K; True: each step is added up by itself."""
+
+
+def product_source(
+    group: LoweredGroup, form: ProductForm, name: str, title: str
+) -> KernelSource:
+    """The file of a kernel that computes a group in a form.
+
+    Raises NotFusedError for an epilogue that the language cannot say.
+    """
+    return _ProductWriter(group, form).source(name, title)
+
+
+def library_text(function: object) -> list[str]:
+    """The lines of an inline function of the library."""
+    assert isinstance(function, InlineFunction), function
+    return ast.unparse(function.declaration.node).splitlines()
+
+
+def _letters(group: LoweredGroup, form: ProductForm) -> dict[str, str]:
+    found = {form.row: "M", form.column: "N", form.inner: "K"}
+    for names, loops in (("PQRST", form.batch), ("CDEFG", form.outer)):
+        for i, loop in enumerate(loops):
+            found[loop] = names[i] if i < len(names) else f"{names[0]}{i}"
+    return {n: found[n] for n in (*group.rows, *group.columns)}
+
+
+class _ProductWriter(TileWriter):
+    def __init__(self, group: LoweredGroup, form: ProductForm) -> None:
+        self.form, self.tile = form, form.tile
+        (self.stored,) = group.stores
+        self.width = self._width()
+        axes = (TileAxis(form.row, self.tile.bm), TileAxis(form.column, self.width))
+        super().__init__(
+            group, GroupTiling(axes, False, 0), _letters(group, form), _USED
+        )
+        self.output = accessed(
+            self.names.tensor(self.stored.buffer),
+            self.stored.buffer,
+            self.stored.offset,
+        )
+        self.fields: dict[ElementNode, str] = {}
+        for side, letter in enumerate("ab"):
+            nodes = dict.fromkeys(pair[side] for pair in form.terms)
+            for i, node in enumerate(nodes):
+                self.fields[node] = f"{letter}{i if len(nodes) > 1 else ''}"
+
+    def _width(self) -> int:
+        """Columns of a slice of the accumulator."""
+        tile = self.tile
+        if tile.swap:
+            return tile.bn
+        plain = self.stored.node is self.form.reduction
+        wide = self.stored.buffer.dtype.bits < 32
+        wanted = _STORED_SLICE if plain and wide else _SLICE
+        return wanted if tile.bn % wanted == 0 else tile.bn
+
+    # -- names
+
+    def shape(self, loops: tuple[str, ...] | list[str]) -> str:  # type: ignore[override]
+        """The shape of a tile of the accumulator's slice."""
+        names = {self.form.row: "BM", self.form.column: "BC"}
+        sizes = ", ".join(names[n] for n in loops)
+        return f"({sizes},)" if len(loops) == 1 else f"({sizes})"
+
+    def start(self, loop: str) -> str:
+        """Where a slice begins."""
+        return self.letters[loop].lower()
+
+    def _factor(self, t: KernelTensor) -> str:
+        """The view of a factor's tile."""
+        form = self.form
+        tiled = (form.row, form.column, form.inner)
+        parts = [self.letters[d].lower() + (":" if d in tiled else "") for d in t.loops]
+        return f"{t.name}[{', '.join(parts)}]"
+
+    def _field(self, t: KernelTensor) -> str:
+        """What a ring's slot has room for."""
+        tiled = (self.form.row, self.form.column, self.form.inner)
+        sizes = [f"B{self.letters[d]}" for d in t.loops if d in tiled]
+        return f"{type_name(t.buffer.dtype)}.tile({', '.join(sizes)})"
+
+    # -- the file
+
+    def source(self, name: str, title: str) -> KernelSource:
+        """The file."""
+        self._body()
+        tensors = (*self.params.values(), self.output)
+        body = "\n".join(self.lines)
+        known = [type_name(t) for t in DTYPES.values()]
+        text = "\n".join(f"{self.declared(t)}" for t in tensors) + body
+        types = sorted(t for t in known if re.search(rf"\b{t}\b", text))
+        sizes = {self.letters[n]: s for n, s in self.group.sizes.items()}
+        used = [n for n in sizes if re.search(rf"\b{n}\b", body)]
+        reference = reference_lines(
+            self.group, self.letters, self.params, [(self.stored, self.output)]
+        )
+        lines = [
+            f'"""{title}"""',
+            "",
+            "import argus as ag",
+            f"from argus import {', '.join(types)}",
+            "",
+            "",
+            *self._product(),
+            "",
+            "",
+            *library_text(_LOOPS[self.tile.apart]),
+            "",
+            "",
+            "@ag.kernel",
+            f"def {name}(",
+            *(f"    {t.name}: {self.declared(t)}," for t in tensors),
+            "    *,",
+            *(f"    {n}: int = {v}," for n, v in self._statics().items()),
+            "):",
+            f'    """{title}"""',
+            *(f'    {n} = ag.dim("{n}")' for n in used),
+            *self.lines,
+            "",
+            "",
+            "@ag.reference",
+            *reference(f"{name}_reference"),
+            "",
+        ]
+        return KernelSource(name, "\n".join(lines), tensors, (self.output.name,), sizes)
+
+    def _statics(self) -> dict[str, int]:
+        tile = self.tile
+        found = {
+            "BM": tile.bm, "BN": tile.bn, "BK": tile.bk, "BC": self.width,
+            "STAGES": tile.stages, "WARPGROUPS": tile.warpgroups,
+        }  # fmt: skip
+        if tile.persistent and not self.form.batch:
+            found["GROUP"] = tile.group
+        if tile.cluster > 1:
+            found["CLUSTER"] = tile.cluster
+        if tile.registers:
+            found["REGISTERS"] = tile.registers
+        return found
+
+    def _product(self) -> list[str]:
+        """What a step multiplies."""
+        turned, swap = self.form.turned, self.tile.swap
+        wide = ', precision="tf32"' if self.form.element.bits == 32 else ""
+        lines: list[str] = []
+        last = len(self.form.terms) - 1
+        for i, (left, right) in enumerate(self.form.terms):
+            a, b = f"slot.{self.fields[left]}", f"slot.{self.fields[right]}"
+            if swap:
+                pair = (f"{b}.T" if turned[1] else b, a if turned[0] else f"{a}.T")
+            else:
+                pair = (f"{a}.T" if turned[0] else a, b if turned[1] else f"{b}.T")
+            head = "return" if i == last else "acc ="
+            lines.append(f"    {head} ag.dot({pair[0]}, {pair[1]}, acc{wide})")
+        words = " in parts" if last else ""
+        return [
+            "@ag.inline",
+            "def product(slot, acc):",
+            f'    """The product of a step{words}, added to ``acc``."""',
+            *lines,
+        ]
+
+    # -- roles
+
+    def _body(self) -> None:
+        form, tile = self.form, self.tile
+        self.line('ag.require(K > 0, "the first step of K is taken before the loop")')
+        for loop in form.outer:
+            letter = self.letters[loop]
+            self.line(f'ag.require({letter} > 0, "there is something to sum")')
+        if tile.cluster > 1:
+            self.line("ag.cluster(CLUSTER)")
+        if not tile.persistent:
+            self.line(f"{self._indices()} = ag.block({self._counts()})")
+        fields = ", ".join(
+            f"{field}={self._field(self.param(node))}"
+            for node, field in self.fields.items()
+        )
+        self.line(f"ring = ag.ring(STAGES, {fields})")
+        if self._staged():
+            one = f"ag.shared({type_name(self.output.buffer.dtype)}, (BM, BC))"
+            self.line(f"out = ({one}, {one})")
+        budget = tile.registers
+        registers = f", registers={_LOADING_REGISTERS}" if budget else ""
+        with self.loop(f'with ag.role("load", warps=1{registers}):'), self._tiles():
+            self._load()
+        registers = ", registers=REGISTERS" if budget else ""
+        head = f'with ag.role("math", warpgroups=WARPGROUPS{registers}):'
+        with self.loop(head), self._tiles():
+            self._multiply()
+
+    def _indices(self) -> str:
+        return ", ".join(
+            [*(self.letters[n].lower() for n in self.form.batch), "bm, bn"]
+        )
+
+    def _counts(self) -> str:
+        batch = [self.letters[n] for n in self.form.batch]
+        return ", ".join([*batch, "ag.cdiv(M, BM), ag.cdiv(N, BN)"])
+
+    @contextmanager
+    def _tiles(self) -> Generator[None]:
+        """The tiles of a block."""
+        if not self.tile.persistent:
+            yield
+            return
+        walk = "ag.persistent" if self.form.batch else "ag.persistent_tiles"
+        group = "" if self.form.batch else ", group=GROUP"
+        counts = f"{self._counts()}{group}"
+        with self.loop(f"for {self._indices()} in {walk}({counts}):"):
+            yield
+
+    def _load(self) -> None:
+        self.line("m, n = bm * BM, bn * BN")
+        self._steps([*self.form.outer, self.form.inner])
+
+    def _steps(self, loops: list[str]) -> None:
+        if loops:
+            letter = self.letters[loops[0]]
+            step = ", BK" if loops[0] == self.form.inner else ""
+            with self.loop(f"for {letter.lower()} in ag.range(0, {letter}{step}):"):
+                self._steps(loops[1:])
+            return
+        with self.loop("with ring.fill() as slot:"):
+            right = {pair[1] for pair in self.form.terms}
+            for node, field in self.fields.items():
+                shared = self.tile.cluster > 1 and node in right
+                extra = ", multicast=CLUSTER" if shared else ""
+                self.line(f"slot.{field}.load({self._factor(self.param(node))}{extra})")
+
+    def _multiply(self) -> None:
+        loop = "summed" if self.tile.apart else "multiplied"
+        outer = [self.letters[n] for n in self.form.outer]
+        steps = " * ".join([*outer, "ag.cdiv(K, BK)"])
+        turn = ".T" if self.tile.swap else ""
+        self.line(f"acc = {loop}(ring, {steps}, product){turn}")
+        if self.width == self.tile.bn:
+            self.line("m, n, part = bm * BM, bn * BN, acc")
+            self._finish("0")
+            return
+        with self.loop("for j in ag.static_range(BN // BC):"):
+            self.line("m, n = bm * BM, bn * BN + j * BC")
+            self.line("part = acc[:, j * BC : (j + 1) * BC]")
+            self._finish("j % 2")
+
+    # -- the epilogue
+
+    def _staged(self) -> str:
+        """How results of 16 bits leave: "tma", or "shared" where TMA cannot."""
+        t = self.output
+        if not self.tile.persistent or t.buffer.dtype.bits != 16 or t.unit:
+            return ""
+        if t.dims[-1] != self.form.column or self.width == self.tile.bn:
+            return ""
+        size = t.buffer.dtype.bytes
+        fits = all(s * size % TMA_BYTES == 0 for s in (*t.strides[:-1], t.start))
+        return "tma" if fits else "shared"
+
+    def _finish(self, buffer: str) -> None:
+        self.scopes[-1][self.form.reduction] = "part"
+        text = bare(self.text(self.stored.node))
+        t, staged = self.output, self._staged()
+        if staged:
+            self.line(f"out[{buffer}].store({text})")
+            if staged == "tma":
+                self.line(f"ag.tma_store({self.place(t)}, out[{buffer}])")
+                return
+            text = f'out[{buffer}].load().rename("M N")'
+        axes = [d for d in t.loops if self.is_axis(d)]
+        if axes != [self.form.row, self.form.column]:
+            text = f"({text}).T"
+        self.line(f"{self.place(t)} = {text}")

@@ -1,0 +1,376 @@
+"""Sums of products that tensor cores compute: which loops are what, and which tile.
+
+    form = product_form(group)      # None: each factor is read once; other forms do
+
+A group has such a form where its one reduction sums products of elements, of which each
+has rows that the other lacks: M those of the left factor, N those of the right one, and
+K is summed. Rows that both have, and further ones, are a batch; further columns are
+summed one after the other. What follows the sum is the epilogue: any expression over
+rows. `product_operands.py` has brought operands into elements that tensor cores take
+(`terms` are products of parts), `product_text.py` writes the kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import ceil, gcd, prod
+
+from argus.ir.dtypes import DType, bf16, f16, f32
+from argus.kernels.gemm.entry import REGISTERS
+from argus.kernels.gemm.tiles import LINE, MeasuredTile, table
+from argus.programs.affine import Affine
+from argus.programs.expressions import (
+    ApplyNode,
+    ElementNode,
+    ExpressionNode,
+    PositionNode,
+    ReduceNode,
+    parts_of,
+)
+from argus.programs.lowering import LoweredGroup, NotFusedError
+
+TMA_BYTES = 16
+"""What TMA needs starts and strides to be multiples of."""
+_TMA_DIMENSIONS = 5
+_SWIZZLE = 128
+"""Bytes of a row of shared memory that the instructions read without conflicts."""
+
+
+@dataclass(frozen=True)
+class ProductTile:
+    """Sizes of a block's tile, and how it is walked; names as in `kernels/gemm`.
+
+    ``swap``: computed transposed, for tiles with few rows. ``persistent``: as many
+    blocks as the device holds. ``apart``: each step is added up in f32 by itself.
+    """
+
+    bm: int
+    bn: int
+    bk: int
+    stages: int
+    warpgroups: int
+    cluster: int = 1
+    group: int = 16
+    swap: bool = False
+    persistent: bool = True
+    apart: bool = False
+
+    @property
+    def registers(self) -> int:
+        """Budget of a thread that multiplies; 0: what the launch gives it."""
+        return REGISTERS[self.warpgroups] if self.persistent else 0
+
+
+@dataclass(frozen=True)
+class ProductForm:
+    """Which loops of a group are M (``row``), N (``column``) and K (``inner``).
+
+    ``batch`` and ``outer``: further rows and columns. ``terms``: left and right factor
+    of each product that is summed. The factors are along K, or else (``turned``) along
+    their other loop.
+    """
+
+    reduction: ReduceNode
+    terms: tuple[tuple[ElementNode, ElementNode], ...]
+    row: str
+    column: str
+    inner: str
+    batch: tuple[str, ...]
+    outer: tuple[str, ...]
+    turned: tuple[bool, bool]
+    tile: ProductTile
+
+    @property
+    def element(self) -> DType:
+        """Of what type the factors are."""
+        return self.terms[0][0].dtype
+
+
+def product_form(group: LoweredGroup) -> ProductForm | None:
+    """The form of a group for tensor cores.
+
+    None where it has no sum of products, or one in which a factor has no rows of its
+    own, so that each element is used once. Raises NotFusedError where it has one that
+    tensor cores cannot compute as it is.
+    """
+    if not group.products:
+        return None
+    found = [r for r in group.reductions if _reused(group, r)]
+    if not found:
+        return None
+    if len(group.reductions) > 1:
+        raise NotFusedError("a product beside another reduction")
+    if any(e.borders or e.fill is not None for e in group.elements):
+        raise NotFusedError("a product of what has a border")
+    (reduction,) = found
+    _epilogue_fits(group, reduction)
+    (precision,) = set(group.products)
+    return _Loops(group, reduction, precision).form()
+
+
+def factors_of(node: ExpressionNode) -> tuple[ExpressionNode, ExpressionNode] | None:
+    """The factors of a product, as they are before they become wider."""
+    match node:
+        case ApplyNode(function="mul", parts=(left, right)):
+            return _narrow(left), _narrow(right)
+        case _:
+            return None
+
+
+def _narrow(node: ExpressionNode) -> ExpressionNode:
+    match node:
+        case ApplyNode(function="cast", parts=(ElementNode() as inner,)):
+            return inner if inner.dtype in (bf16, f16) else node
+        case _:
+            return node
+
+
+def _summands(node: ExpressionNode) -> Iterator[ExpressionNode]:
+    match node:
+        case ApplyNode(function="add", parts=parts):
+            for part in parts:
+                yield from _summands(part)
+        case _:
+            yield node
+
+
+def _reused(group: LoweredGroup, reduction: ReduceNode) -> bool:
+    """Whether elements of both factors belong to several results."""
+    pairs = [factors_of(s) for s in _summands(reduction.body)]
+    if reduction.function != "sum" or None in pairs:
+        return False
+    rows, free = set(group.rows), group.pool.free
+    return any(
+        free(pair[0]) & rows - free(pair[1]) and free(pair[1]) & rows - free(pair[0])
+        for pair in pairs
+        if pair is not None
+    )
+
+
+def _epilogue_fits(group: LoweredGroup, reduction: ReduceNode) -> None:
+    """Raises NotFusedError where what follows the sum depends on more than rows."""
+    columns = set(group.columns)
+    if any(s.offset.loops & columns for s in group.stores):
+        raise NotFusedError("a product that is repeated")
+    stack: list[ExpressionNode] = [s.node for s in group.stores]
+    seen: set[ExpressionNode] = {reduction}
+    while stack:
+        node = stack.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        stack.extend(parts_of(node))
+        match node:
+            case ElementNode(offset=index) | PositionNode(index=index):
+                if index.loops & columns:
+                    raise NotFusedError("an epilogue along what is summed")
+            case _:
+                pass
+
+
+class _Loops:
+    """Which loop is what."""
+
+    def __init__(
+        self, group: LoweredGroup, reduction: ReduceNode, precision: str
+    ) -> None:
+        self.group, self.reduction, self.precision = group, reduction, precision
+        self.sizes = group.sizes
+        terms: list[tuple[ElementNode, ElementNode]] = []
+        for summand in _summands(reduction.body):
+            match factors_of(summand):
+                case (ElementNode() as left, ElementNode() as right):
+                    terms.append((left, right))
+                case _:
+                    raise NotFusedError("a factor that is computed on the way")
+        self.terms = terms
+
+    def form(self) -> ProductForm:
+        element = self._element()
+        left, right = self._loops(0), self._loops(1)
+        rows = [n for n in self.group.rows if n in left - right]
+        columns = [n for n in self.group.rows if n in right - left]
+        along = self._unit(self.group.stores[0].offset)
+        if along in rows:
+            self.terms = [(b, a) for a, b in self.terms]
+            rows, columns = columns, rows
+        units = (self._along(0), self._along(1))
+        inner = self._inner(units)
+        row = self._axis(units[0], rows, inner)
+        column = self._axis(units[1], columns, inner)
+        turned = (units[0] != inner, units[1] != inner)
+        if element == f32 and any(turned):
+            raise NotFusedError("tf32 of a factor that does not lie along K")
+        self._addressed()
+        batch = tuple(n for n in self.group.rows if n not in (row, column))
+        outer = tuple(n for n in self.group.columns if n != inner)
+        sizes = self.sizes
+        tile = chosen_tile(
+            sizes[row],
+            sizes[column],
+            sizes[inner],
+            prod(sizes[n] for n in batch),
+            prod(sizes[n] for n in outer),
+            element=element,
+            terms=len(self.terms),
+            turned=turned,
+        )
+        return ProductForm(
+            self.reduction, tuple(self.terms), row, column, inner, batch, outer,
+            turned, tile,
+        )  # fmt: skip
+
+    def _element(self) -> DType:
+        types = {e.dtype for pair in self.terms for e in pair}
+        if len(types) > 1:
+            raise NotFusedError("factors of different types")
+        (element,) = types
+        if element in (bf16, f16):
+            return element
+        if element != f32:
+            raise NotFusedError(f"tensor cores do not multiply {element}")
+        if self.precision != "tf32":
+            raise NotFusedError("tensor cores multiply f32 in parts")
+        if len(self.terms) > 1:
+            raise NotFusedError("several products of tf32")
+        return element
+
+    def _loops(self, side: int) -> frozenset[str]:
+        return frozenset[str]().union(*(pair[side].offset.loops for pair in self.terms))
+
+    def _unit(self, offset: Affine) -> str | None:
+        return next((n for n, c in offset.terms if c == 1), None)
+
+    def _along(self, side: int) -> str:
+        """The loop along which a factor lies."""
+        units = {self._unit(pair[side].offset) for pair in self.terms}
+        (unit,) = units if len(units) == 1 else (None,)
+        if unit is None:
+            raise NotFusedError("a factor whose elements do not lie side by side")
+        return unit
+
+    def _inner(self, units: tuple[str, str]) -> str:
+        both = self._loops(0) & self._loops(1)
+        able = [n for n in self.group.columns if n in both]
+        wanted = {u for u in units if u in self.group.columns}
+        if len(wanted) > 1 or not wanted <= set(able) or not able:
+            raise NotFusedError("factors that lie along different sums")
+        return wanted.pop() if wanted else max(able, key=self.sizes.__getitem__)
+
+    def _axis(self, unit: str, own: Sequence[str], inner: str) -> str:
+        """The loop of a factor's own rows that is tiled."""
+        if unit == inner:
+            return max(reversed(own), key=self.sizes.__getitem__)
+        if unit not in own:
+            raise NotFusedError("a factor that lies along the batch")
+        return unit
+
+    def _addressed(self) -> None:
+        """Raises NotFusedError for a factor that TMA cannot address.
+
+        Of the strides of all tensors that lie along a loop, a kernel knows what divides
+        them together.
+        """
+        steps = {n.dtype.bytes for pair in self.terms for n in pair}
+        for pair in self.terms:
+            for node in pair:
+                if not addressed(node.offset, node.dtype):
+                    raise NotFusedError("a factor that TMA cannot address")
+        units = {self._unit(n.offset) for pair in self.terms for n in pair}
+        offsets = [n.offset for n in self.group.elements]
+        offsets += [s.offset for s in self.group.stores]
+        for offset in offsets:
+            if self._unit(offset) not in units:
+                continue
+            if any(c % (TMA_BYTES // min(steps)) for _, c in offset.terms if c != 1):
+                raise NotFusedError("a factor beside rows that TMA cannot address")
+
+
+def addressed(offset: Affine, dtype: DType) -> bool:
+    """Whether TMA can address what lies at an offset, with one loop of factor 1.
+
+    Starts and strides are multiples of 16 bytes.
+    """
+    steps = [c for _, c in offset.terms if c != 1] + [offset.constant]
+    fits = all(c >= 0 and c * dtype.bytes % TMA_BYTES == 0 for c in steps)
+    return fits and len(offset.terms) <= _TMA_DIMENSIONS
+
+
+# ------------------------------------------------------------------------------ tiles
+
+_PARTS = (
+    (ProductTile(128, 128, 32, 4, 2, apart=True), 1.0),
+    (ProductTile(64, 128, 32, 5, 1, apart=True), 1.25),
+    (ProductTile(64, 64, 64, 4, 1, apart=True), 1.5),
+)
+"""Tiles for products of parts, and what an element of one costs beside the first."""
+_WIDE = (
+    (ProductTile(128, 128, 32, 6, 2, apart=True), 1.0),
+    (ProductTile(64, 64, 32, 8, 1, apart=True), 1.5),
+)
+"""The same for tf32."""
+
+
+def chosen_tile(
+    m: int,
+    n: int,
+    k: int,
+    batch: int,
+    outer: int,
+    *,
+    element: DType,
+    terms: int,
+    turned: tuple[bool, bool],
+) -> ProductTile:
+    """The tile with the least predicted time."""
+    if element != f32 and terms == 1:
+        return _measured(m, n, k, batch * outer, batch, turned)
+    count = table().multiprocessors
+    choice = _WIDE if element == f32 else _PARTS
+
+    def time(entry: tuple[ProductTile, float]) -> float:
+        tile, cost = entry
+        blocks = batch * ceil(m / tile.bm) * ceil(n / tile.bn)
+        return ceil(blocks / count) * tile.bm * tile.bn * cost
+
+    tile = min(choice, key=time)[0]
+    shared = tile.bm == 128 and m > tile.bm and batch == 1
+    return replace(tile, cluster=2 if shared else 1)
+
+
+def _measured(
+    m: int, n: int, k: int, repeats: int, batch: int, turned: tuple[bool, bool]
+) -> ProductTile:
+    """Of 16 bits, by the library's table; a batch is as many parts of a longer K."""
+    found = table()
+    wide = _SWIZZLE // bf16.bytes
+
+    def able(tile: MeasuredTile) -> bool:
+        sizes = tile.statics
+        if tile.form == "thin" or not tile.fits(m):
+            return False
+        if batch > 1 and sizes.get("CLUSTER", 1) > 1:
+            return False
+        return not (turned[0] and sizes["BM"] % wide) and not (
+            turned[1] and sizes["BN"] % wide
+        )
+
+    step = LINE if any(turned) else gcd(k, LINE)
+    best = min(
+        (t for t in found.tiles if able(t)),
+        key=lambda t: t.predicted(
+            m, n, k * repeats, step, found.multiprocessors, batch
+        ),
+    )
+    sizes = best.statics
+    return ProductTile(
+        sizes["BM"],
+        sizes["BN"],
+        sizes["BK"],
+        sizes["STAGES"],
+        sizes["WARPGROUPS"],
+        sizes.get("CLUSTER", 1),
+        swap=bool(sizes.get("SWAP", False)),
+        persistent=best.form == "persistent",
+    )

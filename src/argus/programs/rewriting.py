@@ -1,0 +1,77 @@
+"""Programs made anew, value by value: what is replaced, and what then reads it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from argus.programs.tensor_program import (
+    ContractPrimitive,
+    MapPrimitive,
+    Primitive,
+    ProgramValue,
+    ReducePrimitive,
+    ScanPrimitive,
+    TensorProgram,
+    TorchCall,
+    TorchPrimitive,
+    ViewedValue,
+)
+
+
+class ProgramRewriter:
+    """Walks a program in order. What it makes of a primitive is `replaced`."""
+
+    def __init__(self) -> None:
+        self.values: list[ProgramValue] = []
+        """What the new program has so far; more may be appended."""
+        self._new: dict[ProgramValue, ProgramValue] = {}
+        self._calls: dict[TorchCall, TorchCall] = {}
+
+    def replaced(self, value: ProgramValue, made: Primitive) -> Primitive:
+        """What makes a value; operands of ``made`` are those of the new program."""
+        raise NotImplementedError
+
+    def program(self, program: TensorProgram) -> TensorProgram:
+        """The new program."""
+        for value in program.values:
+            made = self.replaced(value, self._primitive(value.made))
+            kept = value if made is value.made else replace(value, made=made)
+            self._new[value] = kept
+            self.values.append(kept)
+        results = tuple(
+            self._operand(r) if isinstance(r, ViewedValue) else r
+            for r in program.results
+        )
+        return replace(program, values=tuple(self.values), results=results)
+
+    def _operand(self, operand: ViewedValue) -> ViewedValue:
+        new = self._new[operand.value]
+        return operand if new is operand.value else ViewedValue(new, operand.views)
+
+    def _primitive(self, made: Primitive) -> Primitive:
+        match made:
+            case MapPrimitive(function=function, operands=operands):
+                parts = tuple(
+                    self._operand(p) if isinstance(p, ViewedValue) else p
+                    for p in operands
+                )
+                same = all(a is b for a, b in zip(parts, operands, strict=True))
+                return made if same else MapPrimitive(function, parts)
+            case ReducePrimitive(operand=operand) | ScanPrimitive(operand=operand):
+                new = self._operand(operand)
+                return made if new is operand else replace(made, operand=new)
+            case ContractPrimitive(left=left, right=right):
+                a, b = self._operand(left), self._operand(right)
+                return made if (a, b) == (left, right) else replace(
+                    made, left=a, right=b
+                )  # fmt: skip
+            case TorchPrimitive(call=call):
+                return TorchPrimitive(self._call(call), made.index)
+            case _:
+                return made
+
+    def _call(self, call: TorchCall) -> TorchCall:
+        if call not in self._calls:
+            operands = tuple(self._operand(o) for o in call.operands)
+            self._calls[call] = replace(call, operands=operands)
+        return self._calls[call]
