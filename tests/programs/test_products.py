@@ -1,0 +1,137 @@
+"""Products of matrices become kernels for tensor cores, in torch's precision."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch.nn import functional  # noqa: E402
+
+from argus.programs.execution import in_interpreter, run_plan  # noqa: E402
+from argus.programs.plan import ProgramPlan, plan_of  # noqa: E402
+from argus.programs.products import ProductForm  # noqa: E402
+from argus.programs.proofs import proof_of  # noqa: E402
+from argus.verify.verdict import Verdict  # noqa: E402
+from programs.modules import Formula  # noqa: E402
+
+
+@pytest.fixture(autouse=True)
+def precise() -> Iterator[None]:
+    """The flag is the process's; others see it as it was."""
+    before = torch.backends.cuda.matmul.allow_tf32
+    torch.backends.cuda.matmul.allow_tf32 = False
+    yield
+    torch.backends.cuda.matmul.allow_tf32 = before
+
+
+def random(*shape: int, dtype: Any = torch.float32) -> Any:
+    made = torch.Generator().manual_seed(sum(shape))
+    return torch.randn(shape, generator=made).to(dtype)
+
+
+def half(*shape: int) -> Any:
+    return random(*shape, dtype=torch.bfloat16)
+
+
+def planned(function: Callable[..., Any], inputs: tuple[Any, ...]) -> ProgramPlan:
+    return plan_of(Formula(function), inputs)
+
+
+def forms(plan: ProgramPlan) -> list[ProductForm]:
+    return [s.group.form for s in plan.kernels if isinstance(s.group.form, ProductForm)]
+
+
+def result(plan: ProgramPlan, inputs: tuple[Any, ...]) -> Any:
+    made = run_plan(plan, inputs, plan.program.tensors, in_interpreter)
+    return made[0] if isinstance(made, tuple | list) else made
+
+
+CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...], int]] = {
+    "epilogue": (
+        lambda a, b, c, s: (functional.gelu(a @ b) * s + c).float(),
+        (half(40, 24), half(24, 48), half(40, 48), half(40, 1)),
+        1,
+    ),
+    "both transposed": (lambda a, b: a.T @ b.T, (half(24, 40), half(56, 24)), 1),
+    "batch, repeated": (
+        lambda a, b: torch.matmul(a, b),
+        (random(2, 3, 20, 24), random(3, 24, 17)),
+        3,
+    ),
+    "four dimensions": (
+        lambda a, b: torch.einsum("bijl,lk->bijk", a, b),
+        (random(2, 3, 5, 24), random(24, 16)),
+        3,
+    ),
+    "triangle of a square": (lambda a: torch.triu(a @ a.T), (random(40, 24),), 2),
+    "rows that TMA cannot address": (lambda a, b: a @ b, (half(9, 7), half(7, 5)), 3),
+    "a long sum": (
+        lambda a, b: torch.relu(a @ b) + 1,
+        (half(24, 1024), half(1024, 16)),
+        2,
+    ),
+    "scaled summands": (
+        lambda c, a, b: torch.baddbmm(c, a, b, beta=0.5, alpha=2.0),
+        (half(3, 1, 48), half(3, 40, 24), half(3, 24, 48)),
+        1,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_product_is_a_kernel_with_its_epilogue(name: str) -> None:
+    function, inputs, kernels = CASES[name]
+    plan = planned(function, inputs)
+    assert [(s.what, s.why) for s in plan.left] == []
+    assert len(plan.kernels) == kernels
+    assert len(forms(plan)) == 1
+    got, wanted = result(plan, inputs), function(*inputs)
+    assert got.dtype == wanted.dtype
+    bound = 2e-6 if inputs[0].dtype is torch.float32 else 2e-2
+    torch.testing.assert_close(got, wanted, rtol=bound, atol=bound)
+
+
+def test_products_of_f32_are_as_near_as_those_of_torch() -> None:
+    inputs = (random(33, 130), random(130, 20))
+    plan = planned(torch.matmul, inputs)
+    (form,) = forms(plan)
+    assert len(form.terms) == 6
+    exact = inputs[0].double() @ inputs[1].double()
+    ours = (result(plan, inputs).double() - exact).norm()
+    assert float(ours / exact.norm()) < 2e-7  # torch's: 1e-7 to 2e-7
+
+
+def test_with_torchs_flag_they_are_of_tf32() -> None:
+    torch.backends.cuda.matmul.allow_tf32 = True
+    inputs = (random(20, 24), random(16, 24))
+    plan = planned(lambda a, b: a @ b.T, inputs)
+    (form,) = forms(plan)
+    assert (len(plan.kernels), len(form.terms)) == (1, 1)
+    assert 'precision="tf32"' in plan.kernels[0].source.text
+    wanted = inputs[0] @ inputs[1].T
+    torch.testing.assert_close(result(plan, inputs), wanted, rtol=1e-2, atol=1e-2)
+
+
+def test_each_element_used_once_needs_no_tensor_cores() -> None:
+    inputs = (random(20, 50), random(50))
+    plan = planned(lambda a, b: torch.relu(a @ b), inputs)
+    assert (len(plan.kernels), forms(plan), plan.left) == (1, [], ())
+    wanted = torch.relu(inputs[0] @ inputs[1])
+    torch.testing.assert_close(result(plan, inputs), wanted, rtol=2e-6, atol=2e-6)
+
+
+def test_products_of_whole_numbers_stay_in_torch() -> None:
+    inputs = (torch.arange(30).reshape(5, 6), torch.arange(42).reshape(6, 7))
+    plan = planned(torch.matmul, inputs)
+    assert [s.what for s in plan.left] == ["product"]
+    assert torch.equal(result(plan, inputs), inputs[0] @ inputs[1])
+
+
+def test_kernels_of_a_product_of_f32_are_equal_to_their_references() -> None:
+    inputs = (random(40, 24), random(24, 48), random(48))
+    for step in planned(lambda a, b, c: torch.relu(a @ b + c), inputs).kernels:
+        assert proof_of(step).verdict is Verdict.EQUAL, step.source.text
