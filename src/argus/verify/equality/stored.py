@@ -77,7 +77,7 @@ def digits(
     Raises Unknown where the coordinates do not determine them.
     """
     env: dict[Variable, Integer] = {}
-    left = set(store.variables)
+    left, store_variables = set(store.variables), set(store.variables)
     for coord, position in zip(store.coords, at, strict=True):
         rest, value = coord, position
         for variable in _by_factor(coord, left):
@@ -85,12 +85,16 @@ def digits(
             if factor is None or factor <= 0:
                 raise Unknown(f"which {variable} a coordinate {coord} has")
             rest = rest - Integer.atom(variable) * factor
+            left.discard(variable)
+            if not rest.variables() & store_variables:
+                # Nothing else of the coordinate varies.
+                env[variable] = world.quotient(value - rest, factor)
+                break
             below = world.compare(rest, ">=", 0) & world.compare(rest, "<", factor)
             if not world.is_subset(store.where, below):
                 raise Unknown(f"whether {coord} is reached on one way only")
             env[variable] = world.quotient(value, factor)
             value = world.remainder(value, factor)
-            left.discard(variable)
     made = world.substitute(store.where, env)
     for coord, position in zip(store.coords, at, strict=True):
         made = made & world.compare(world.substitute(coord, env), "==", position)

@@ -192,15 +192,27 @@ class TileFaults:
             if not isinstance(size, Variable):
                 continue
             by = granularity(self.world, size)
+            dim = tensor.dims[number]
             for tile in self.tiles:
                 point = steps(self.world, read, size, tile, by=by)
                 if point is not None:
-                    dim = tensor.dims[number]
                     yield (
                         f"which {dim} of {name} are read changes only where a tile of "
                         f"{tile} ends: the last ones are left out, {said(point)}"
                     )
                     break
+                if self._has_holes(read, size, tile):
+                    yield f"tiles of {tile} {dim} of {name} are left out of sums"
+                    break
+
+    def _has_holes(self, read: IndexSet, size: Variable, tile: int) -> bool:
+        """Whether tiles are read and others not, wherever one looks."""
+        along = self.world.variable("$along", 0)
+        (place,) = along.variables()
+        inside = self.world.compare(along + 1, "<", Integer.atom(size))
+        far = inside & self.world.compare(along, ">=", _LARGE)
+        far = far & self.world.compare(Integer.atom(size) - along, ">=", _LARGE)
+        return steps(self.world, read, place, tile, far) is not None
 
     def _read(self, where: IndexSet, term: Term) -> dict[tuple[str, int], IndexSet]:
         """Coordinates of dimensions that only sums and maxima read, by name.
@@ -245,7 +257,7 @@ class TileFaults:
                 continue
             large = IndexSet.universe
             for size in where.variables():
-                large = large & self.world.compare(Integer.atom(size), ">=", _LARGE)
+                large = large & self.world.compare(Integer.atom(size), ">=", 2)
             point = self.world.sample(where & large)
             if point is not None and self.world.sample(large - where) is not None:
                 yield (
@@ -273,6 +285,10 @@ class TileFaults:
         dims = self.tensors[leaf.tensor].dims
         for index, dim in zip(leaf.indices, dims, strict=True):
             if dim not in own or index.single is own[dim]:
+                continue
+            here = Integer.atom(own[dim])
+            if any(index == self.world.remainder(here, t) for t in self.tiles):
+                yield f"each tile reads {leaf.tensor} at the {dim} of the first tile"
                 continue
             for atom in index.atoms():
                 if not isinstance(atom, Opaque) or atom.op not in ("div", "mod"):
