@@ -8,4 +8,5 @@ deciding.py     a kernel and another one
 traced.py       a kernel and its reference
 kept.py         a kernel and another one, from the disk cache if it can
 settling.py     what equality settles of a report on data flow
+unreferenced.py what terms say of it where there is no reference
 """

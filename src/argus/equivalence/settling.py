@@ -20,6 +20,7 @@ from argus.equivalence.deciding import Decided
 from argus.equivalence.programs import Programs, programs_of
 from argus.equivalence.references import reference_of
 from argus.equivalence.traced import decided
+from argus.equivalence.unreferenced import questioned
 from argus.requests import Request
 from argus.verify.refinement import gaps
 from argus.verify.verdict import Equality, Obligation, Report, Verdict
@@ -44,12 +45,20 @@ _PREMISES = ("AG0311", "AG0313", "AG04")
 def settled(report: Report, request: Request) -> Report:
     """The report without obligations on data flow, where the kernel is its reference.
 
-    They are listed as what is settled. The report is returned as it is where the kernel
-    has no reference, where none is open, where the order is not proved, and where
-    equality or refinement is not shown. Raises ArgusError of parsing and placing.
+    They are listed as what is settled. The report is returned as it is where none is
+    open, where the order is not proved, and where equality or refinement is not shown.
+    Where the kernel has no reference, see `argus.equivalence.unreferenced`. Raises
+    ArgusError of parsing and placing.
     """
     declared = reference_of(request.kernel)
-    if declared is None or not asked(report):
+    if declared is None:
+        found = tuple(
+            o for o in report.obligations if _is_open(o) and o.rule in SETTLED
+        )
+        if not found or _is_wrong(report):
+            return report
+        return questioned(report, found, bool(asked(report)), programs_of(request))
+    if not asked(report):
         return report
     programs = programs_of(request)
     made = decided(request, declared, programs=programs)
@@ -79,6 +88,14 @@ def settled_by(report: Report, programs: Programs, name: str, made: Decided) -> 
         obligations=tuple(o for o in report.obligations if o not in found),
         equality=Equality(name, True, axioms=made.axioms),
         settled=found,
+    )
+
+
+def _is_wrong(report: Report) -> bool:
+    """Whether something is refuted that no term settles."""
+    return any(
+        o.verdict is Verdict.REFUTED and not o.slow and o.rule not in SETTLED
+        for o in report.obligations
     )
 
 
