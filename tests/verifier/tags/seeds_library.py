@@ -111,8 +111,8 @@ SEEDS = (
         "src/argus/kernels/attention/kernel.py",
         (
             (
-                "b, h // (H // G), steps",
-                "b, h, steps",
+                "b, h // (H // G), 0, steps",
+                "b, h, 0, steps",
             ),
         ),
         "AG0310",
