@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -29,21 +30,53 @@ def get_init_inputs():
 """
 
 
-def planned(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+NET = """
+from torch import nn
+
+
+class Net(nn.Module):
+    def forward(self, x):
+        return (x * 2).sort()[0].softmax(-1)
+
+
+def get_inputs():
+    import torch
+
+    return [torch.rand(64, 256)]
+"""
+
+
+def planned(
+    folder: Path, text: str, *words: str, width: int = 80
+) -> subprocess.CompletedProcess[str]:
     file = folder / "model.py"
-    file.write_text(MODEL)
+    file.write_text(text)
     code = "import sys; from argus.cli import main; sys.exit(main())"
     command = [sys.executable, "-c", code, "plan", str(file), *words]
-    return subprocess.run(command, capture_output=True, text=True, check=True)
+    env = {**os.environ, "COLUMNS": str(width)}
+    return subprocess.run(command, capture_output=True, text=True, env=env)
 
 
 def test_a_plan_is_one_object(tmp_path: Path) -> None:
-    data = json.loads(planned(tmp_path, "--json").stdout)
+    data = json.loads(planned(tmp_path, MODEL, "--json").stdout)
     assert (data["command"], data["ok"], data["left"]) == ("plan", True, [])
     (kernel,) = data["kernels"]
     assert kernel["sizes"] == {"I": 64, "J": 256}
     assert "@ag.reference" in kernel["source"]
+    assert 1 < kernel["predicted_us"] == data["predicted_us"] < 20
+    assert data["workspace_bytes"] == 0
 
 
 def test_a_plan_says_what_is_left(tmp_path: Path) -> None:
-    assert "1 kernel, 0 left in torch" in planned(tmp_path).stdout
+    text = planned(tmp_path, NET, width=60).stdout
+    assert max(map(len, text.splitlines())) <= 60
+    assert "in torch  aten.sort.default: it has no translation" in text
+    assert "2 kernels, 1 left in torch" in text
+    assert " µs predicted for" in text
+
+
+def test_what_is_no_program_is_said(tmp_path: Path) -> None:
+    found = planned(tmp_path, NET.replace("get_inputs", "inputs"))
+    assert found.returncode == 2
+    assert "AG1040" in found.stderr
+    assert "has no `get_inputs`" in found.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,7 +13,11 @@ from argus.cli.output import WRONG, Output, reporting
 
 if TYPE_CHECKING:
     from argus.diagnostics import Json
+    from argus.model import Prediction
     from argus.programs.plan import KernelStep, ProgramPlan, TorchStep
+
+_INDENT = 11
+"""Cells of the first column, and of what stands between it and the second."""
 
 File = Annotated[
     Path,
@@ -22,6 +27,90 @@ File = Annotated[
         show_default=False,
     ),
 ]
+
+
+@dataclass
+class PlanText:
+    """What is shown of a plan, kernel by kernel."""
+
+    shown: Output
+    target: str
+    prove: bool
+    total: float = 0.0
+    """Predicted microseconds of the kernels."""
+    unpredicted: int = 0
+
+    def kernel(self, step: KernelStep) -> dict[str, Json]:
+        """Show a kernel; its entry of the JSON object."""
+        from argus.report.words import duration
+
+        source = step.source
+        written = [t.buffer.name for t in source.tensors if t.name in source.outputs]
+        read = [t.buffer.name for t in source.tensors if t.name not in source.outputs]
+        said: dict[str, Json] = {
+            "kernel": source.name,
+            "computes": step.computes,
+            "source": source.text,
+            "sizes": dict(source.sizes),
+            "reads": [*read],
+            "writes": [*written],
+        }
+        found = self._predicted(step)
+        limit = why = ""
+        if isinstance(found, str):
+            self.unpredicted += 1
+            why = f"no prediction: {found}"
+            said |= {"predicted_us": None, "why_not": found}
+        else:
+            self.total += found.microseconds
+            limit = f"limited by {found.bottleneck}"
+            said |= {
+                "predicted_us": found.microseconds,
+                "bottleneck": found.bottleneck,
+            }
+        time = "?" if isinstance(found, str) else duration(found.microseconds)
+        verdict = f"{self._proved(step, said)} " if self.prove else ""
+        self.shown.line(
+            f"{time:>9}  {verdict}{source.name}: {step.computes}", indent=_INDENT
+        )
+        sizes = ", ".join(f"{n} = {size}" for n, size in source.sizes.items())
+        parts = [sizes, f"writes {', '.join(written)}", limit or why]
+        text = "; ".join(p for p in parts if p)
+        self.shown.line(f"{'':{_INDENT}}{text}", indent=_INDENT)
+        return said
+
+    def _predicted(self, step: KernelStep) -> Prediction | str:
+        from argus.diagnostics import ArgusError
+        from argus.programs.predictions import prediction_of
+
+        try:
+            return prediction_of(step, self.target)
+        except ArgusError as error:
+            return error.diagnostics[0].message
+
+    def _proved(self, step: KernelStep, said: dict[str, Json]) -> str:
+        from argus.programs.proofs import proof_of
+        from argus.verify.verdict import Verdict
+
+        report = proof_of(step, self.target)
+        said["verdict"] = str(report.verdict)
+        if report.verdict < Verdict.PROVED:
+            self.shown.fail(WRONG)
+        return str(report.verdict)
+
+    def summary(self, made: ProgramPlan) -> str:
+        """How many kernels, what they take, and what is left."""
+        from argus.model.hardware import H200
+        from argus.report.words import duration
+
+        kernels, left = len(made.kernels), len(made.left)
+        text = f"{kernels} kernel{'s' * (kernels != 1)}, {left} left in torch"
+        if kernels > self.unpredicted:
+            text += f"; {duration(self.total)} predicted for "
+            known = kernels - self.unpredicted
+            every = "the kernels" if known == kernels else f"{known} of the kernels"
+            text += f"{every} on an {H200.name}"
+        return text
 
 
 def plan(
@@ -36,64 +125,36 @@ def plan(
 ) -> None:
     """Show which kernels a PyTorch program becomes. Nothing is searched or launched.
 
-    The file is executed with tensors that have shapes and no elements. What has no
-    kernel stays in torch, with the reason. With --prove it exits with 1 unless every
-    kernel is proved.
+    The file is executed with tensors that have shapes and no elements. Each kernel has
+    its predicted time. What has no kernel stays in torch, with the reason. With --prove
+    it exits with 1 unless every kernel is proved.
     """
     with reporting("plan", json_output) as shown:
         from argus.programs.capture import capture_shapes
+        from argus.programs.memory import check_memory, memory_of
         from argus.programs.plan import plan_program
         from argus.targets import DEFAULT_TARGET
 
         made = plan_program(capture_shapes(file))
-        arch = target or DEFAULT_TARGET
-        steps = [_kernel(shown, step, prove, arch) for step in made.kernels]
+        memory = memory_of(made)
+        check_memory(made, memory)
+        text = PlanText(shown, target or DEFAULT_TARGET, prove)
+        steps = [text.kernel(step) for step in made.kernels]
         for left in made.left:
-            shown.line(f"torch   {left.what}: {left.why}")
+            line = f"{'in torch':>9}  {left.what}: {left.why}"
+            shown.line(line, indent=_INDENT)
         if out is not None:
             _write(out, made)
-        shown.line(_summary(made), style="bold")
+        shown.line(text.summary(made), style="bold")
         shown.data["kernels"] = list(steps)
         shown.data["left"] = [_left(step) for step in made.left]
         shown.data["whole"] = made.whole
-
-
-def _kernel(
-    shown: Output, step: KernelStep, prove: bool, target: str
-) -> dict[str, Json]:
-    source = step.source
-    written = [t.buffer.name for t in source.tensors if t.name in source.outputs]
-    read = [t.buffer.name for t in source.tensors if t.name not in source.outputs]
-    said: dict[str, Json] = {
-        "kernel": source.name,
-        "computes": step.computes,
-        "source": source.text,
-        "sizes": dict(source.sizes),
-        "reads": [*read],
-        "writes": [*written],
-    }
-    sizes = ", ".join(f"{n} = {size}" for n, size in source.sizes.items())
-    verdict = ""
-    if prove:
-        from argus.programs.proofs import proof_of
-        from argus.verify.verdict import Verdict
-
-        report = proof_of(step, target)
-        said["verdict"] = verdict = str(report.verdict)
-        if report.verdict < Verdict.PROVED:
-            shown.code = WRONG
-    shown.line(f"{verdict or 'kernel':<8}{source.name}: {step.computes}")
-    shown.line(f"{sizes}; writes {', '.join(written)}", indent=8)
-    return said
+        shown.data["predicted_us"] = None if text.unpredicted else text.total
+        shown.data["workspace_bytes"] = memory.size
 
 
 def _left(step: TorchStep) -> dict[str, Json]:
     return {"operator": step.what, "why": step.why}
-
-
-def _summary(made: ProgramPlan) -> str:
-    kernels, left = len(made.kernels), len(made.left)
-    return f"{kernels} kernel{'s' * (kernels != 1)}, {left} left in torch"
 
 
 def _write(folder: Path, made: ProgramPlan) -> None:

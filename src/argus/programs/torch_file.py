@@ -66,15 +66,20 @@ def load_file(
         text = Reader().read(str(where))
     torch.manual_seed(seed)  # pyright: ignore[reportUnknownMemberType]
     names = _executed(where, text)
-    for wanted in ("Model", "get_inputs"):
-        if wanted not in names:
-            raise fail("AG1040", None, f"`{where.name}` has no `{wanted}`")
+    if "get_inputs" not in names:
+        raise fail(
+            "AG1040",
+            None,
+            f"`{where.name}` has no `get_inputs`",
+            help="it returns a list: the arguments of the module's `forward`",
+        )
+    kind = _module_class(where, names)
     arguments = _called(where, "get_init_inputs", names) if (
         "get_init_inputs" in names
     ) else ()  # fmt: skip
-    made = _attempt(where, "Model(...)", lambda: names["Model"](*arguments))
+    made = _attempt(where, f"{kind}(...)", lambda: names[kind](*arguments))
     if not isinstance(made, torch.nn.Module):
-        raise fail("AG1040", None, f"`Model` of `{where.name}` is no torch.nn.Module")
+        raise fail("AG1040", None, f"`{kind}` of `{where.name}` is no torch.nn.Module")
     inputs = _called(where, "get_inputs", names)
     if device is None:
         return TorchFile(str(where), made.eval(), inputs)
@@ -112,6 +117,25 @@ def _executed(where: Path, text: str) -> dict[str, Any]:
 
     _attempt(where, "the file", run)
     return vars(module)
+
+
+def _module_class(where: Path, names: dict[str, Any]) -> str:
+    """`Model`, or the only class of modules that the file has."""
+    import torch
+
+    if "Model" in names:
+        return "Model"
+    own = [
+        name
+        for name, value in names.items()
+        if isinstance(value, type)
+        and issubclass(value, torch.nn.Module)
+        and value.__module__ == names["__name__"]
+    ]
+    if len(own) != 1:
+        several = f", and several classes: {', '.join(own)}" if own else ""
+        raise fail("AG1040", None, f"`{where.name}` has no `Model`{several}")
+    return own[0]
 
 
 def _called(where: Path, name: str, names: dict[str, Any]) -> tuple[Any, ...]:
