@@ -148,7 +148,7 @@ def test_what_is_no_task(code: str, file: str) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("x = 1\n", "has no `Model`"),
+        ("x = 1\n", "has no `get_inputs`"),
         ("Model = 1\ndef get_inputs(): return []\n", "raises TypeError"),
         ("def Model(): return 1\ndef get_inputs(): return []\n", "no torch.nn.Module"),
         ("def (", "raises SyntaxError"),
