@@ -6,7 +6,7 @@ so nothing is copied before it is used.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -92,34 +92,54 @@ def padded(x: TensorArray, padding: Sequence[int], value: Any = 0) -> TensorArra
     return made
 
 
+_Ends = Callable[[TensorArray, int, int, int], tuple[TensorArray, TensorArray]]
+"""For a dimension, what stands before and after a tensor, of so many elements."""
+
+
+def _surrounded(
+    x: TensorArray, padding: Sequence[int], ends: _Ends, word: str
+) -> TensorArray:
+    """A border of a tensor's own elements. Raises UntranslatedError if it cuts off."""
+    for dim, before, after in _widths(x, padding):
+        if min(before, after) < 0:
+            raise UntranslatedError(f"a {word} that cuts elements off")
+        ahead, behind = ends(x, dim, before, after)
+        x = concatenated([ahead, x, behind], dim)
+    return x
+
+
 @own("reflection_pad1d", "reflection_pad2d", "reflection_pad3d")
 def reflected(x: TensorArray, padding: Sequence[int]) -> TensorArray:
     """A border of what lies on the other side of the outermost element."""
-    for dim, before, after in _widths(x, padding):
+
+    def ends(
+        x: TensorArray, dim: int, before: int, after: int
+    ) -> tuple[TensorArray, TensorArray]:
         n = x.shape[dim]
-        if min(before, after) < 0:
-            raise UntranslatedError("a reflection that cuts elements off")
-        ahead = flip(_part(x, dim, 1, before + 1), dim)
-        behind = flip(_part(x, dim, n - 1 - after, n - 1), dim)
-        x = concatenated([ahead, x, behind], dim)
-    return x
+        ahead = _part(x, dim, 1, before + 1)
+        return flip(ahead, dim), flip(_part(x, dim, n - 1 - after, n - 1), dim)
+
+    return _surrounded(x, padding, ends, "reflection")
 
 
 @own("replication_pad1d", "replication_pad2d", "replication_pad3d")
 def replicated(x: TensorArray, padding: Sequence[int]) -> TensorArray:
     """A border of the outermost elements."""
-    for dim, before, after in _widths(x, padding):
+
+    def ends(
+        x: TensorArray, dim: int, before: int, after: int
+    ) -> tuple[TensorArray, TensorArray]:
         n = x.shape[dim]
-        if min(before, after) < 0:
-            raise UntranslatedError("a border that cuts elements off")
-        sizes = [[*x.shape[:dim], w, *x.shape[dim + 1 :]] for w in (before, after)]
         first, last = _part(x, dim, 0, 1), _part(x, dim, n - 1, n)
-        ends = [
-            e.seen(repeated(e.shape, size))
-            for e, size in zip((first, last), sizes, strict=True)
-        ]
-        x = concatenated([ends[0], x, ends[1]], dim)
-    return x
+        return _times(first, dim, before), _times(last, dim, after)
+
+    return _surrounded(x, padding, ends, "border")
+
+
+def _times(x: TensorArray, dim: int, count: int) -> TensorArray:
+    """The only element of a dimension, so many times."""
+    whole = [*x.shape[:dim], count, *x.shape[dim + 1 :]]
+    return x.seen(repeated(x.shape, whole))
 
 
 @own(
@@ -140,8 +160,6 @@ def enlarged(x: TensorArray, sizes: Any, *scales: Any) -> TensorArray:
         n = x.shape[dim]
         if size % n:
             raise UntranslatedError(f"{n} elements enlarged to {size}")
-        whole = [*x.shape[: dim + 1], size // n, *x.shape[dim + 1 :]]
-        wide = expand_dims(x, dim + 1)
-        seen = wide.seen(repeated(wide.shape, whole))
+        seen = _times(expand_dims(x, dim + 1), dim + 1, size // n)
         x = seen.reshape(*x.shape[:dim], size, *x.shape[dim + 1 :])
     return x

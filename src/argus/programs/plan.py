@@ -34,7 +34,6 @@ from argus.programs.tensor_program import (
     TensorProgram,
     TorchCall,
     TorchPrimitive,
-    ViewedValue,
 )
 
 if TYPE_CHECKING:
@@ -101,7 +100,6 @@ def plan_program(program: TensorProgram) -> ProgramPlan:
     names: set[str] = set()
     steps: list[PlanStep] = []
     seen: set[TorchCall] = set()
-    used = {o.value for o in program.results if isinstance(o, ViewedValue)}
     for value in program.values:
         if isinstance(value.made, TorchPrimitive):
             call = value.made.call
@@ -115,7 +113,6 @@ def plan_program(program: TensorProgram) -> ProgramPlan:
                 steps.append(TorchStep(call.name, call.why, call, results))
         elif value in groups:
             steps.append(_step(groups[value], names))
-    del used
     return ProgramPlan(program, tuple(steps))
 
 

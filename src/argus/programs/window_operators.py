@@ -226,8 +226,8 @@ def _transposed(
     ]
     count = len(phases)
     inner: Any = np.pad(x, [(0, 0)] * 2 + [f.input_border for f in phases])
-    rank = 2 + 3 * count  # n, c, and of each dimension: q, t and u
     places = [((d, 1),) for d in range(2)]
+    # n, c, and of each dimension: q, t and u
     left = LinearView(
         (*x.shape[:2], *(n for f in phases for n in f.sizes)),
         (*places, *(f.input_factors(2 + 3 * i) for i, f in enumerate(phases))),
@@ -239,7 +239,6 @@ def _transposed(
         (*places, *(f.tap_factors(2 + 2 * i) for i, f in enumerate(phases))),
         (0, 0, *(f.tap_start for f in phases)),
     )
-    assert len(left.shape) == rank
     letters = ["qtu", "pso", "eiv"][:count]
     inputs: Any = inner.seen(left).reshape(
         x.shape[0], groups, -1, *left.shape[2:]

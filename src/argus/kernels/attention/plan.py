@@ -27,10 +27,8 @@ _READ = 0.02
 """What each part more takes when parts are merged, in blocks of keys."""
 _MOST_PARTS = 256
 
-KEYS = 128
-"""Keys of a block, for heads of at most 128 elements."""
-_FEW = 64
-"""Queries of the smaller tile."""
+_ROWS = 64
+"""Queries of a warpgroup."""
 
 
 @dataclass(frozen=True)
@@ -54,17 +52,15 @@ class HeadSizes:
 
 def part_statics(d: int, rows: int) -> dict[str, int]:
     """The tiles of `attention_parts` for a head dimension and rows of queries."""
-    statics = {"D": d, "BT": KEYS if d <= 128 else 64}
-    if rows > _FEW:
-        statics |= {"BQ": 128, "WARPGROUPS": 2}
-    return statics
+    groups = 1 if rows <= _ROWS else 2
+    keys = 128 if d <= 128 else 64
+    return {"D": d, "BQ": groups * _ROWS, "BT": keys, "WARPGROUPS": groups}
 
 
 def best_split(heads: HeadSizes, multiprocessors: int) -> KeySplit | None:
     """How to cut the keys; None: one launch is predicted to be as fast."""
     statics = part_statics(heads.d, heads.s)
-    queries = 128 if heads.s > _FEW else _FEW
-    tiles = heads.b * heads.h * ceil(heads.s / queries)
+    tiles = heads.b * heads.h * ceil(heads.s / statics["BQ"])
     steps = ceil(heads.t / statics["BT"])
 
     def cost(split: KeySplit) -> float:
