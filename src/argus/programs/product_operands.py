@@ -4,6 +4,7 @@
 
 - Factors of f32 become parts of bf16 (`kernels/single`): x = high + middle + low, side
   by side in one value, and the product of two becomes six products of parts (`TERMS`).
+  What is beyond 2**127, infinity too, gives NaN.
 - A factor that TMA cannot address (rows that are not multiples of 16 bytes, elements
   that do not lie side by side) is copied to one that it can.
 - Of a product with few results and a long sum, parts of the sum are results first.
