@@ -7,7 +7,7 @@ claimed. What is multiplied with entries of a table is not bounded by sizes at a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import prod
@@ -23,7 +23,7 @@ from argus.equivalence.sizes import (
     with_others_small,
 )
 from argus.ir import ops as o
-from argus.ir.expr import Binary, Const, Expr, Select, Sym, holds, symbols
+from argus.ir.expr import Binary, Const, Expr, holds, subexpressions, symbols
 from argus.ir.program import LaunchRequirement, Program
 from argus.ir.walk import expressions, used, walk
 from argus.terms import Unknown
@@ -147,7 +147,7 @@ def _flat_lines(program: Program) -> set[int]:
         op.span.line
         for op in walk(program.body)
         for e in expressions(op)
-        for part in _parts(e)
+        for part in subexpressions(e)
         if isinstance(part, Binary) and part.op == "*" and _is_flat(part)
     }
 
@@ -157,19 +157,6 @@ def _is_flat(e: Binary) -> bool:
     return ("dim" in left and bool(right - _SIZES)) or (
         "dim" in right and bool(left - _SIZES)
     )
-
-
-def _parts(e: Expr) -> Iterator[Expr]:
-    yield e
-    match e:
-        case Binary(left=a, right=b):
-            yield from (*_parts(a), *_parts(b))
-        case Select(cond=c, then=a, other=b):
-            yield from (*_parts(c), *_parts(a), *_parts(b))
-        case Const() | Sym():
-            pass
-        case _:
-            assert_never(e)
 
 
 class Inexact(Unknown):

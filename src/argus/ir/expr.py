@@ -353,6 +353,22 @@ def symbols(e: Expr) -> Iterator[Sym]:
             assert_never(e)
 
 
+def subexpressions(e: Expr) -> Iterator[Expr]:
+    """``e`` and every expression in it, each before its parts, left to right."""
+    yield e
+    match e:
+        case Binary():
+            yield from subexpressions(e.left)
+            yield from subexpressions(e.right)
+        case Select():
+            for part in (e.cond, e.then, e.other):
+                yield from subexpressions(part)
+        case Const() | Sym():
+            return
+        case _:
+            assert_never(e)
+
+
 def nonnegative(e: Expr) -> bool:
     """A cheap, sound test that ``e`` is never negative; False means "not known"."""
     match e:

@@ -14,7 +14,7 @@ from typing import assert_never
 
 import numpy as np
 
-from argus.ir.expr import Binary, Const, Expr, Select, Sym
+from argus.ir.expr import Binary, Const, Expr, Select, Sym, subexpressions
 from argus.verify.decide.evaluation import Array, DivisionByZero, on_arrays, on_ints
 from argus.verify.decide.facts import Skimmed, implicit_range, range_of, symbols_of
 from argus.verify.decide.polynomial import Interval
@@ -95,19 +95,9 @@ def _choices(name: str, known: Skimmed, constants: Sequence[int]) -> list[int]:
 
 
 def _constants(e: Expr) -> Iterator[int]:
-    match e:
-        case Const(value=int(v)):
-            yield int(v)
-        case Binary():
-            yield from _constants(e.left)
-            yield from _constants(e.right)
-        case Select():
-            for part in (e.cond, e.then, e.other):
-                yield from _constants(part)
-        case Const() | Sym():
-            return
-        case _:
-            assert_never(e)
+    for part in subexpressions(e):
+        if isinstance(part, Const) and isinstance(part.value, int):
+            yield int(part.value)
 
 
 def enumerated(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argus.ir import ops as o
-from argus.ir.expr import Binary, Const, Expr, Select, Sym, symbols
+from argus.ir.expr import Binary, Const, Expr, subexpressions, symbols
 from argus.ir.memory import GlobalTensor
 from argus.ir.program import Program
 from argus.ir.walk import defined, expressions, walk
@@ -51,7 +51,7 @@ def _meant(program: Program) -> Iterator[int]:
 
 def _divisors(e: Expr) -> Iterator[int]:
     """Numbers by which something is divided that is not made of sizes alone."""
-    for part in _parts(e):
+    for part in subexpressions(e):
         if not isinstance(part, Binary) or part.op not in ("//", "%"):
             continue
         if not isinstance(part.right, Const):
@@ -64,19 +64,6 @@ def _numbers(e: Expr) -> Iterator[int]:
     """Numbers of a requirement on at least two dimensions."""
     if len({s.name for s in symbols(e) if s.kind == "dim"}) < 2:
         return
-    for part in _parts(e):
+    for part in subexpressions(e):
         if isinstance(part, Const) and int(part.value) > 1:
             yield int(part.value)
-
-
-def _parts(e: Expr) -> Iterator[Expr]:
-    yield e
-    match e:
-        case Binary():
-            yield from _parts(e.left)
-            yield from _parts(e.right)
-        case Select():
-            for x in (e.cond, e.then, e.other):
-                yield from _parts(x)
-        case Const() | Sym():
-            pass

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import assert_never
 
 from argus.ir import ops as o
-from argus.ir.expr import Binary, Const, Expr, Select, Sym, symbols
+from argus.ir.expr import Binary, Const, Expr, subexpressions, symbols
 from argus.ir.program import Program
 from argus.ir.walk import walk
 from argus.verify.order.events import has_events
@@ -44,20 +44,12 @@ def units(program: Program, sizes: frozenset[str]) -> dict[str, int]:
 
 def _divided(e: Expr) -> Iterator[tuple[str, int]]:
     """(size, constant) for each constant division of an expression with the size."""
-    match e:
-        case Binary():
-            if e.op == "//" and isinstance(e.right, Const):
-                for sym in symbols(e.left):
-                    yield sym.name, int(e.right.value)
-            yield from _divided(e.left)
-            yield from _divided(e.right)
-        case Select():
-            for part in (e.cond, e.then, e.other):
-                yield from _divided(part)
-        case Const() | Sym():
-            return
-        case _:
-            assert_never(e)
+    for part in subexpressions(e):
+        if not isinstance(part, Binary) or part.op != "//":
+            continue
+        if isinstance(part.right, Const):
+            for sym in symbols(part.left):
+                yield sym.name, int(part.right.value)
 
 
 def _raise(units: dict[str, int], name: str, value: int) -> None:
