@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
 import time
 
 import numpy as np
@@ -125,6 +128,22 @@ def test_z3_says_nothing_else(name):
     facts = conjuncts(given)
     answer = solve(goal, facts, skim(goal, facts), 300)
     assert answer.holds is not False, answer
+
+
+def test_an_interrupt_still_ends_a_wait():
+    """What asked the solver before may wait for others, and be stopped by Ctrl-C."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    goal, given = TRUE[next(iter(TRUE))]
+    facts = conjuncts(given)
+    solve(goal, facts, skim(goal, facts), 300)
+    taken = threading.Lock()
+    taken.acquire()
+    timer = threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT))
+    timer.start()
+    begin = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        taken.acquire(timeout=10)
+    assert time.monotonic() - begin < 5
 
 
 def test_division_by_zero_is_neither():

@@ -94,6 +94,8 @@ def _ask(
     translation = _Translation(numbers)
     solver = z3.Solver()
     solver.set("timeout", timeout_ms)
+    # Its handler leaves SIGINT behind so that it no longer ends a wait of Python's.
+    solver.set("ctrl_c", False)
     try:
         for fact in facts:
             truth, defined = translation.condition(fact)
