@@ -67,6 +67,18 @@ def test_a_loop_of_at_most_three_iterations_is_proved() -> None:
     assert not failing(placed(WINDOW, "k"))
 
 
+def test_in_a_cluster_it_is_not_known() -> None:
+    """Blocks that iterate differently often are not walked together: nothing else says
+    how often the loop iterates.
+    """
+    text = WINDOW.replace("    S, T", "    ag.cluster(2)\n    S, T")
+    text = text.replace(
+        "i = ag.block(ag.cdiv(S, 64))", "i, _ = ag.block_tile(ag.cdiv(S, 64), 1)"
+    )
+    bad = failing(placed(text, "k"))
+    assert bad and all(o.verdict is Verdict.UNKNOWN for o in bad), told(bad)
+
+
 UNEVEN = """
 import argus as ag
 from argus import f32

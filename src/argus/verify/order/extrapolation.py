@@ -110,8 +110,9 @@ class SizeExplorer:
             outcome.gaps or missing or control.open
         ):
             missing = self._sequences()
-            if missing and not outcome.gaps:
-                missing = list(self._free(control.classes or control.bounded()))
+            classes = control.classes or control.bounded()
+            if missing and classes and not outcome.gaps:
+                missing = list(self._free(classes))
             if missing:
                 outcome.gaps.extend(missing)
             else:
@@ -184,7 +185,7 @@ class SizeExplorer:
             residues={},
             between=False,
             open=(),
-            kinds=lambda: "",  # XXX
+            kinds=lambda: "no size says how often loops iterate",
         )
         sizes = FreeSizes(self.sizes, classes)
         free = SizeExplorer(self.program, control, sizes).run()

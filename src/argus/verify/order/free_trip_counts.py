@@ -24,7 +24,6 @@ class FreeSizes(Sizes):
         self.program, self.control = whole.program, whole.control
         self.base = whole.environment(dict.fromkeys(whole.varied, 2))
         self.more = {}
-        self.gaps = []
         self.classes = {
             f"iterations of line {alike.loops[0][0].span.line} ({i})": alike
             for i, alike in enumerate(classes)
@@ -32,6 +31,12 @@ class FreeSizes(Sizes):
         inner = {n: max(self._depths(c)) for n, c in self.classes.items()}
         self.varied = tuple(sorted(self.classes, key=lambda n: -inner[n]))
         self.loops = {n: [op for op, _ in c.loops] for n, c in self.classes.items()}
+        given = {op for several in self.loops.values() for op in several}
+        self.gaps = [
+            f"line {op.span.line}: nothing says how often this loop may iterate"
+            for op in self.control.loops
+            if op not in given
+        ]
 
     def _depths(self, alike: Alike) -> list[int]:
         return [self.control.depth[op] for op, _ in alike.loops]
