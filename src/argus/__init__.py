@@ -61,12 +61,20 @@ def _launcher(kernel: Kernel) -> Launcher:
 
 
 def compile(  # beside `torch.compile`; `*` does not bring it, as Python has its own
-    model: "TorchModule", inputs: "Sequence[object]", *, strict: bool = False
+    model: "TorchModule",
+    inputs: "Sequence[object]",
+    *,
+    strict: bool = False,
+    graph: bool = False,
 ) -> "CompiledProgram":
-    """A module of PyTorch as a program of kernels; see `CompiledProgram`."""
-    from argus.programs.compiled import CompiledProgram
+    """A module of PyTorch as a program of kernels; see `CompiledProgram`.
 
-    return CompiledProgram(model, inputs, strict=strict)
+    Raises ArgusError AG1041 where torch cannot export the module.
+    """
+    from argus.programs.compiled import CompiledProgram
+    from argus.programs.plan import plan_of
+
+    return CompiledProgram(plan_of(model, inputs), strict=strict, graph=graph)
 
 
 launch_by(_launcher)

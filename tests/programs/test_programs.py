@@ -109,7 +109,8 @@ def test_a_program_is_for_the_numbers_that_it_was_captured_with() -> None:
 
     x = torch.randn(4, 6)
     model = Formula(lambda x, s: torch.tril(x) * s)
-    program = CompiledProgram(model, (x, 3.5), strict=True, run=in_interpreter)
+    plan = plan_of(model, (x, 3.5))
+    program = CompiledProgram(plan, strict=True, run=in_interpreter)
     torch.testing.assert_close(program(x, 3.5), model(x, 3.5))
     with pytest.raises(ArgusError) as caught:
         program(x, 4.5)

@@ -33,10 +33,13 @@ def capture(model: Module, inputs: tuple[Any, ...]) -> TensorProgram:
     return _Export(_exported(model, inputs)).program()
 
 
-def capture_shapes(file: str | os.PathLike[str]) -> TensorProgram:
+def capture_shapes(
+    file: str | os.PathLike[str], device: str | None = None
+) -> TensorProgram:
     """The tensor program of a PyTorch file, whose tensors get no elements.
 
-    Raises like `load_file` and `capture`.
+    They are on ``device``; with None where the file has them. Raises like `load_file`
+    and `capture`.
     """
     from argus.programs.torch_file import load_file, require_torch
 
@@ -44,7 +47,7 @@ def capture_shapes(file: str | os.PathLike[str]) -> TensorProgram:
     from torch._subclasses import FakeTensorMode
 
     with FakeTensorMode(allow_non_fake_inputs=True):
-        loaded = load_file(file, device=None)
+        loaded = load_file(file, device=device)
         return capture(loaded.model, loaded.inputs)
 
 

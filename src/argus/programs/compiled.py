@@ -6,13 +6,13 @@ y = faster(x)
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from argus.diagnostics import fail
 from argus.programs.execution import KernelRunner, ProgramCall, nested
 from argus.programs.given import GivenTensors
-from argus.programs.plan import ProgramPlan, plan_of
+from argus.programs.plan import ProgramPlan
 from argus.programs.replay import ReplayedCall
 
 if TYPE_CHECKING:
@@ -20,25 +20,23 @@ if TYPE_CHECKING:
 
 
 class CompiledProgram:
-    """The kernels of a module in evaluation mode, for inputs of some shapes.
+    """The kernels of a plan, for inputs of some shapes.
 
-    Weights are those of the module: what is changed in place is seen. ``strict``: what
+    Weights are those of the plan: what is changed in place is seen. ``strict``: what
     would stay in torch is an error. ``graph``: calls with tensors where they were
     before are replayed as a CUDA graph. Kernels are proved and built in the first call.
-    Raises ArgusError AG1041 where torch cannot export the module, and AG1043 where
-    something is left in torch and ``strict``.
+    Raises ArgusError AG1043 where something is left in torch and ``strict``.
     """
 
     def __init__(
         self,
-        model: Module,
-        inputs: Sequence[Any],
+        plan: ProgramPlan,
         *,
         strict: bool = False,
         graph: bool = False,
         run: KernelRunner | None = None,
     ) -> None:
-        self.plan = plan_of(model, inputs)
+        self.plan = plan
         if strict:
             require_whole(self.plan)
         self._run, self._graph = run, graph
@@ -77,6 +75,21 @@ def called(
         )
     call = ProgramCall(plan, run)
     return ReplayedCall(call) if graph and run is None else call
+
+
+def bound(plan: ProgramPlan, module: Module) -> ProgramPlan:
+    """A plan made of shapes alone, with the weights and buffers of a module.
+
+    Raises ArgusError AG1041 for a constant that is neither: only a plan of the module
+    itself (`plan_of`) has its elements.
+    """
+    held: dict[str, Any] = dict(module.named_parameters(remove_duplicate=False))
+    held |= dict(module.named_buffers(remove_duplicate=False))
+    lacking = [name for name in plan.program.tensors if name not in held]
+    if lacking:
+        raise fail("AG1041", None, f"`{lacking[0]}` is no weight of the module")
+    tensors = {name: held[name].detach() for name in plan.program.tensors}
+    return replace(plan, program=replace(plan.program, tensors=tensors))
 
 
 def require_whole(plan: ProgramPlan) -> None:

@@ -1,0 +1,196 @@
+"""What is done with one PyTorch file, and said of it; a part of `programs.py`."""
+
+from __future__ import annotations
+
+import ast
+import fcntl
+import gc
+import tempfile
+import time
+from argparse import Namespace
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+LARGEST = 16
+Told = Callable[[str], None]
+"""Is told which part begins: "prepare", "wait" or "gpu"."""
+
+
+def smaller(n: int) -> int:
+    """A small size that has few of the divisors of a large one."""
+    while n > LARGEST and n % 2 == 0:
+        n //= 2
+    return n if n <= LARGEST else 5 + n % 8
+
+
+def reduced(text: str) -> str:
+    """The file with small sizes: whole numbers that it assigns to names."""
+    tree = ast.parse(text)
+
+    class Sizes(ast.NodeTransformer):
+        def visit_Constant(self, node: ast.Constant) -> ast.AST:
+            if type(node.value) is int and node.value > LARGEST:
+                return ast.copy_location(ast.Constant(smaller(node.value)), node)
+            return node
+
+    for node in tree.body:
+        if isinstance(node, ast.Assign):
+            node.value = Sizes().visit(node.value)
+    return ast.unparse(tree)
+
+
+def distance(got: Any, wanted: Any) -> float:
+    """The norm of the difference over that of what is wanted; several: the largest."""
+    import torch
+
+    if not isinstance(wanted, torch.Tensor):
+        pairs = zip(got, wanted, strict=True)
+        return max((distance(g, w) for g, w in pairs), default=0.0)
+    if got.shape != wanted.shape or got.dtype != wanted.dtype:
+        return float("inf")
+    a, b = got.double(), wanted.double()
+    size = float(b.norm())
+    return float((a - b).norm()) / size if size else float((a - b).norm())
+
+
+class FileRow:
+    """The row of a file: parts fill it one after the other."""
+
+    def __init__(self, path: Path, options: Namespace, told: Told) -> None:
+        self.path, self.options, self.told = path, options, told
+        self.row: dict[str, Any] = {"file": f"{path.parent.name}/{path.name}"}
+        self.seconds: dict[str, float] = {}
+        self.plan: Any = None
+
+    def made(self) -> dict[str, Any]:
+        """All parts. One that fails says so, and the others go on."""
+        self.told("prepare")
+        parts = [self._planned]
+        parts += [] if self.options.no_proof else [self._proved]
+        parts += [] if self.options.no_build else [self._built]
+        parts += [] if self.options.no_small else [self._small]
+        if self.options.gpu:
+            parts.append(self._on_gpu)
+        for part in parts:
+            began = time.perf_counter()
+            try:
+                part()
+            except Exception as error:  # noqa: BLE001 - a row of the table
+                text = str(error).strip().partition("\n")[0]
+                name = part.__name__.strip("_")
+                self.row.setdefault("failed", []).append(
+                    f"{name}: {type(error).__name__}: {text}"[:300]
+                )
+                if part == self._planned:
+                    break
+            spent = time.perf_counter() - began
+            self.seconds[part.__name__.strip("_")] = round(spent, 2)
+        self.row["seconds"] = self.seconds
+        return self.row
+
+    # -- without elements
+
+    def _planned(self) -> None:
+        """The plan at the file's own sizes."""
+        from argus.programs.capture import capture_shapes
+        from argus.programs.plan import plan_program
+
+        device = "cuda:0" if self.options.gpu else None
+        self.plan = plan_program(capture_shapes(self.path, device))
+        self.row["kernels"] = len(self.plan.kernels)
+        self.row["left"] = [f"{s.what}: {s.why}" for s in self.plan.left]
+
+    def _proved(self) -> None:
+        """What the verifier says of the kernels, at the file's own sizes."""
+        from argus.programs.proofs import proof_of
+
+        verdicts = [str(proof_of(step).verdict) for step in self.plan.kernels]
+        self.row["verdicts"] = dict(Counter(verdicts))
+
+    def _built(self) -> None:
+        """Machine code; it stays on disk."""
+        from argus.compiler import launchable
+        from argus.programs.kernel_requests import kernel_of, request_for_step
+
+        for step in self.plan.kernels:
+            request, _ = request_for_step(kernel_of(step), step)
+            launchable(request)
+
+    def _small(self) -> None:
+        """The plan in the interpreter beside eager torch, at reduced sizes."""
+        import torch
+
+        from argus.programs.execution import in_interpreter, run_plan
+        from argus.programs.plan import plan_of
+        from argus.programs.torch_file import load_file
+
+        with tempfile.TemporaryDirectory() as folder:
+            small = Path(folder) / self.path.name
+            text = reduced(self.path.read_text(encoding="utf-8"))
+            small.write_text(text, encoding="utf-8")
+            file = load_file(small)
+        plan = plan_of(file.model, file.inputs)
+        with torch.no_grad():
+            wanted = file.model(*file.inputs)
+        got = run_plan(plan, file.inputs, plan.program.tensors, in_interpreter)
+        self.row["small"] = distance(got, wanted)
+
+    # -- on a GPU
+
+    def _on_gpu(self) -> None:
+        """Is it right, and how long does it take?"""
+        import program_gpu as gpu
+        import torch
+
+        from argus.programs.compiled import CompiledProgram, bound
+
+        file = gpu.TorchModule(self.path)
+        _libraries()
+        self.told("wait")
+        with _alone(self.options.lock), torch.no_grad():
+            self.told("gpu")
+            began = time.perf_counter()
+            model = file.model()
+            inputs = file.inputs(0)
+            plan = bound(self.plan, model)
+            call = CompiledProgram(plan)
+            call(*inputs)
+            torch.cuda.synchronize()
+            self.seconds["first_call"] = round(time.perf_counter() - began, 2)
+            found = gpu.correctness(file, model, call, not self.options.no_f64)
+            self.row |= found
+            self.seconds["right"] = round(time.perf_counter() - began, 2)
+            programs = {
+                "argus": call,
+                "argus_graph": CompiledProgram(plan, graph=True),
+            }
+            inputs = file.inputs(1)
+            self.row |= gpu.timed(self.options.baselines, model, inputs, programs)
+            if self.options.profile:
+                self.row["by_kernel"] = gpu.kernel_times(partial(call, *inputs))
+            self.seconds["timed"] = round(time.perf_counter() - began, 2)
+            del model, inputs, plan, call, programs
+            gc.collect()
+            torch.cuda.empty_cache()
+
+
+def _libraries() -> None:
+    """Load cuBLAS and cuDNN, and the context with them, before the GPU is ours."""
+    import torch
+
+    one = torch.ones(1, 1, 4, 4, device="cuda")
+    torch.nn.functional.conv2d(one, one)
+    one[0, 0] @ one[0, 0]
+    torch.cuda.synchronize()
+
+
+@contextmanager
+def _alone(lock: str) -> Iterator[None]:
+    """The only process with anything on the GPU."""
+    with open(lock, "w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
