@@ -16,15 +16,18 @@ from pathlib import Path
 from typing import Any
 
 LARGEST = 16
+MANY = 1024
+"""Sizes from here on stay twice as large, so that groups have several elements."""
 Told = Callable[[str], None]
 """Is told which part begins: "prepare", "wait" or "gpu"."""
 
 
 def smaller(n: int) -> int:
     """A small size that has few of the divisors of a large one."""
-    while n > LARGEST and n % 2 == 0:
+    largest = LARGEST if n < MANY else 2 * LARGEST
+    while n > largest and n % 2 == 0:
         n //= 2
-    return n if n <= LARGEST else 5 + n % 8
+    return n if n <= largest else 5 + n % 8
 
 
 def reduced(text: str) -> str:
