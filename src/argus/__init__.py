@@ -71,10 +71,9 @@ def compile(  # beside `torch.compile`; `*` does not bring it, as Python has its
 
     Raises ArgusError AG1041 where torch cannot export the module.
     """
-    from argus.programs.compiled import CompiledProgram
-    from argus.programs.plan import plan_of
+    from argus.programs.compiled import compiled
 
-    return CompiledProgram(plan_of(model, inputs), strict=strict, graph=graph)
+    return compiled(model, inputs, strict=strict, graph=graph)
 
 
 launch_by(_launcher)

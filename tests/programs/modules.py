@@ -34,7 +34,7 @@ class Scaled(nn.Module):
         return torch.relu(x * scale[:, None, None] + self.shift[:, None, None])
 
 
-def _random(*shape: int) -> torch.Tensor:
+def random(*shape: int) -> torch.Tensor:
     return torch.randn(shape, generator=torch.Generator().manual_seed(sum(shape)))
 
 
@@ -141,40 +141,40 @@ def _picks(x: torch.Tensor, t: torch.Tensor) -> tuple[torch.Tensor, ...]:
     return functional.cross_entropy(x[:, :9], t), (wide * wide).argmin(1)
 
 
-_X, _Y = _random(4, 24), _random(24, 4).T.contiguous()
+_X, _Y = random(4, 24), random(24, 4).T.contiguous()
 
 MODULES: dict[str, tuple[Callable[[], nn.Module], tuple[Any, ...], int]] = {
-    "activations": (lambda: Formula(_activations), (_random(5, 130),), 1),
-    "per channel": (Scaled, (_random(2, 6, 5, 7),), 1),
+    "activations": (lambda: Formula(_activations), (random(5, 130),), 1),
+    "per channel": (Scaled, (random(2, 6, 5, 7),), 1),
     "transposed": (
         lambda: Formula(_transposed),
-        (_random(2, 40, 9), _random(40)),
+        (random(2, 40, 9), random(40)),
         1,
     ),
     "maps": (lambda: Formula(_maps), (_X, _Y), 5),
-    "reductions": (lambda: Formula(_reductions), (_random(3, 4, 10),), 7),
+    "reductions": (lambda: Formula(_reductions), (random(3, 4, 10),), 7),
     "to one number": (
         lambda: Formula(functional.huber_loss),
-        (_random(64, 128), _random(64, 128)),
+        (random(64, 128), random(64, 128)),
         2,
     ),
-    "softmax": (lambda: Formula(_softmaxes), (_random(2, 7, 40),), 3),
-    "norms": (Norms, (_random(2, 4, 3, 9),), 7),
-    "borders": (lambda: Formula(_borders), (_random(2, 3, 5, 6),), 6),
-    "pools with borders": (lambda: Formula(_bordered_pools), (_random(2, 4, 6, 7),), 5),
+    "softmax": (lambda: Formula(_softmaxes), (random(2, 7, 40),), 3),
+    "norms": (Norms, (random(2, 4, 3, 9),), 7),
+    "borders": (lambda: Formula(_borders), (random(2, 3, 5, 6),), 6),
+    "pools with borders": (lambda: Formula(_bordered_pools), (random(2, 4, 6, 7),), 5),
     "convolutions": (
         lambda: Formula(_convolved),
         (
-            _random(2, 4, 5, 6),
-            _random(3, 4, 3, 3),
-            _random(4, 2, 2, 3),
-            _random(1, 4, 7),
+            random(2, 4, 5, 6),
+            random(3, 4, 3, 3),
+            random(4, 2, 2, 3),
+            random(1, 4, 7),
         ),
         9,
     ),
-    "scans": (lambda: Formula(_scans), (_random(3, 41),), 5),
-    "running products": (lambda: Formula(lambda x: x.cumprod(1)), (_random(2, 70),), 6),
-    "picks": (lambda: Formula(_picks), (_random(3, 1100), torch.tensor([8, 0, 3])), 6),
-    "pools": (lambda: Formula(_pools), (_random(2, 9, 11),), 2),
+    "scans": (lambda: Formula(_scans), (random(3, 41),), 5),
+    "running products": (lambda: Formula(lambda x: x.cumprod(1)), (random(2, 70),), 6),
+    "picks": (lambda: Formula(_picks), (random(3, 1100), torch.tensor([8, 0, 3])), 6),
+    "pools": (lambda: Formula(_pools), (random(2, 9, 11),), 2),
 }
 """Module, inputs, and how many kernels it becomes, by a name."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 torch = pytest.importorskip("torch")
 
+from argus.diagnostics import ArgusError  # noqa: E402
 from argus.programs.execution import in_interpreter, run_plan  # noqa: E402
 from argus.programs.plan import ProgramPlan, plan_of  # noqa: E402
 from argus.programs.proofs import proof_of  # noqa: E402
@@ -104,7 +106,6 @@ def test_what_has_no_kernel_stays_in_torch_with_its_reason() -> None:
 
 
 def test_a_program_is_for_the_numbers_that_it_was_captured_with() -> None:
-    from argus.diagnostics import ArgusError
     from argus.programs.compiled import CompiledProgram
 
     x = torch.randn(4, 6)
@@ -119,7 +120,6 @@ def test_a_program_is_for_the_numbers_that_it_was_captured_with() -> None:
 
 def test_strict_programs_leave_nothing_to_torch() -> None:
     import argus
-    from argus.diagnostics import ArgusError
 
     model = Formula(lambda x: torch.sort(x)[0])
     with pytest.raises(ArgusError) as caught:
@@ -128,9 +128,45 @@ def test_strict_programs_leave_nothing_to_torch() -> None:
 
 
 def test_other_shapes_than_those_of_the_plan_are_refused() -> None:
-    from argus.diagnostics import ArgusError
 
     plan = plan_of(Formula(torch.relu), (torch.randn(3, 9),))
     with pytest.raises(ArgusError) as caught:
         interpreted(plan, (torch.randn(9, 3),))
     assert caught.value.diagnostics[0].code == "AG0801"
+
+
+FILE = """
+import torch
+
+class Model(torch.nn.Module):
+    def __init__(self, n):
+        super().__init__()
+        self.scale = torch.nn.Parameter(torch.randn(n))
+        self.register_buffer("shift", torch.randn(n))
+
+    def forward(self, x):
+        return torch.relu(x * self.scale) + self.shift
+
+def get_init_inputs():
+    return [6]
+
+def get_inputs():
+    return [torch.randn(4, 6)]
+"""
+
+
+def test_a_plan_of_shapes_is_bound_to_the_weights_of_a_module(tmp_path: Path) -> None:
+    from argus.programs.capture import capture_shapes
+    from argus.programs.compiled import CompiledProgram, bound
+    from argus.programs.plan import plan_program
+    from argus.programs.torch_file import load_file
+
+    path = tmp_path / "model.py"
+    path.write_text(FILE)
+    plan = plan_program(capture_shapes(path))
+    loaded = load_file(path, seed=3)
+    program = CompiledProgram(bound(plan, loaded.model), run=in_interpreter)
+    torch.testing.assert_close(program(*loaded.inputs), loaded.model(*loaded.inputs))
+    with pytest.raises(ArgusError) as caught:
+        bound(plan, torch.nn.Linear(6, 6))
+    assert caught.value.diagnostics[0].code == "AG1041"

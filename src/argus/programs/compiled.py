@@ -6,13 +6,14 @@ y = faster(x)
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from argus.diagnostics import fail
 from argus.programs.execution import KernelRunner, ProgramCall, nested
 from argus.programs.given import GivenTensors
-from argus.programs.plan import ProgramPlan
+from argus.programs.plan import ProgramPlan, plan_of
 from argus.programs.replay import ReplayedCall
 
 if TYPE_CHECKING:
@@ -75,6 +76,16 @@ def called(
         )
     call = ProgramCall(plan, run)
     return ReplayedCall(call) if graph and run is None else call
+
+
+def compiled(
+    model: Module, inputs: Sequence[Any], *, strict: bool = False, graph: bool = False
+) -> CompiledProgram:
+    """The kernels of a module in evaluation mode, for inputs of these shapes.
+
+    Raises ArgusError AG1041 where torch cannot export the module.
+    """
+    return CompiledProgram(plan_of(model, inputs), strict=strict, graph=graph)
 
 
 def bound(plan: ProgramPlan, module: Module) -> ProgramPlan:

@@ -77,6 +77,16 @@ def _worthwhile(group: LoweredGroup) -> None:
         raise NotFusedError("few blocks would do all the work")
 
 
+def _used(program: TensorProgram) -> set[ProgramValue]:
+    """Values that results or calls of torch depend on."""
+    used = {r.value for r in program.results if isinstance(r, ViewedValue)}
+    for value in reversed(program.values):
+        if value in used or isinstance(value.made, TorchPrimitive):
+            used.add(value)
+            used |= {operand.value for operand in operands_of(value)}
+    return used
+
+
 class _Grouping:
     def __init__(self, program: TensorProgram) -> None:
         self.program = program
@@ -84,6 +94,7 @@ class _Grouping:
         self.needed: set[ProgramValue] = set()
         self.free: set[ProgramValue] = set()
         """Values that are made of positions alone: each kernel has its own."""
+        used = _used(program)
         for value in program.values:
             free = isinstance(value.made, FilledPrimitive | PositionPrimitive)
             if free or (
@@ -91,7 +102,7 @@ class _Grouping:
                 and all(o.value in self.free for o in operands_of(value))
             ):
                 self.free.add(value)
-            for operand in operands_of(value):
+            for operand in operands_of(value) if value in used else ():
                 self.readers.setdefault(operand.value, []).append(value)
         for result in program.results:
             if isinstance(result, ViewedValue):
@@ -119,7 +130,7 @@ class _Grouping:
         stored = value in self.needed
         for reader in readers:
             found = self.root.get(reader)
-            if found is None:  # torch reads it, or nobody uses what reads it
+            if found is None:  # torch reads it
                 stored |= isinstance(reader.made, TorchPrimitive)
                 continue
             roots |= found

@@ -23,11 +23,20 @@ from argus.programs.views import repeated
 
 def operator_named(name: str, recorder: ProgramRecorder) -> Callable[..., Any] | None:
     """What an operator of that name records; None for one that is not known."""
-    from argus.programs import joining_operators, window_operators
+    from argus.programs import (
+        attention_operators,
+        joining_operators,
+        window_operators,
+    )
     from argus.specification.aten import table
     from argus.specification.aten.graph import TRACED
 
-    _ = TRACED, joining_operators, window_operators  # they fill the tables
+    _ = (
+        TRACED,
+        attention_operators,
+        joining_operators,
+        window_operators,
+    )  # they fill the tables
 
     if name in CREATING:
         made = CREATING[name]
