@@ -178,7 +178,7 @@ def correctness(
     return said
 
 
-def median_us(call: Callable[[], Any]) -> float:
+def median_us(call: Callable[[], Any], seconds: float = SECONDS) -> float:
     """The median of single calls with a cold L2 cache, by events, in microseconds."""
     buffer = torch.empty(FLUSHED, dtype=torch.uint8, device="cuda")
     for _ in range(3):
@@ -187,7 +187,7 @@ def median_us(call: Callable[[], Any]) -> float:
     times: list[float] = []
     began = time.perf_counter()
     while len(times) < REPEATS:
-        if len(times) >= LEAST_REPEATS and time.perf_counter() - began > SECONDS:
+        if len(times) >= LEAST_REPEATS and time.perf_counter() - began > seconds:
             break
         begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         torch.cuda.synchronize()
@@ -229,29 +229,24 @@ def baseline(name: str, model: Any, inputs: Sequence[Any]) -> Callable[[], Any]:
             raise ValueError(f"no baseline is called {name}")
 
 
-def kernel_times(call: Callable[[], Any]) -> list[tuple[str, int, float]]:
-    """Kernels of a call by time: name, launches, microseconds together."""
-    from torch.autograd import DeviceType
-    from torch.profiler import ProfilerActivity, profile
+def kernel_times(plan: Any, inputs: Sequence[Any]) -> list[tuple[str, str, float]]:
+    """The kernels of a plan in order: name, sizes, microseconds of each by itself."""
+    from argus.programs.bases import PlannedMemory
+    from argus.programs.execution import ProgramCall
+    from argus.programs.given import GivenTensors
+    from argus.programs.launches import LaunchSegment
 
-    buffer = torch.empty(FLUSHED, dtype=torch.uint8, device="cuda")
-    call()
-    torch.cuda.synchronize()
-    calls = 3
-    with profile(activities=[ProfilerActivity.CUDA]) as profiled:
-        for _ in range(calls):
-            buffer.fill_(42)
-            call()
-            torch.cuda.synchronize()
-    found: dict[str, tuple[int, float]] = {}
-    for event in profiled.events():
-        name = event.name
-        if event.device_type is not DeviceType.CUDA or "<unsigned char>" in name:
-            continue  # of the host, or what writes over the cache
-        count, total = found.get(name, (0, 0.0))
-        found[name] = (count + 1, total + event.device_time_total)
-    rows = [(n[:120], c // calls, t / calls) for n, (c, t) in found.items() if t]
-    return sorted(rows, key=lambda row: -row[2])
+    given = GivenTensors(plan.program)(inputs, plan.program.tensors)
+    memory = ProgramCall(plan).launched(given)
+    pointers = [0 if t is None else t.data_ptr() for t in memory]
+    place = PlannedMemory(plan).place
+    rows: list[tuple[str, str, float]] = []
+    for step in plan.kernels:
+        launch = LaunchSegment([step], place, "cuda", torch.cuda.current_device())
+        taken = median_us(partial(launch, memory, pointers), SECONDS / 10)
+        sizes = " ".join(f"{n}={size}" for n, size in step.source.sizes.items())
+        rows.append((step.source.name, sizes, taken))
+    return rows
 
 
 def timed(

@@ -11,7 +11,6 @@ from argparse import Namespace
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +67,7 @@ class FileRow:
         self.row: dict[str, Any] = {"file": f"{path.parent.name}/{path.name}"}
         self.seconds: dict[str, float] = {}
         self.plan: Any = None
+        """None until it is made, and where shapes alone are not enough."""
 
     def made(self) -> dict[str, Any]:
         """All parts. One that fails says so, and the others go on."""
@@ -79,6 +79,8 @@ class FileRow:
         if self.options.gpu:
             parts.append(self._on_gpu)
         for part in parts:
+            if self.plan is None and part not in (self._planned, self._on_gpu):
+                continue
             began = time.perf_counter()
             try:
                 part()
@@ -88,7 +90,7 @@ class FileRow:
                 self.row.setdefault("failed", []).append(
                     f"{name}: {type(error).__name__}: {text}"[:300]
                 )
-                if part == self._planned:
+                if part == self._planned and not self.options.gpu:
                     break
             spent = time.perf_counter() - began
             self.seconds[part.__name__.strip("_")] = round(spent, 2)
@@ -103,9 +105,12 @@ class FileRow:
         from argus.programs.plan import plan_program
 
         device = "cuda:0" if self.options.gpu else None
-        self.plan = plan_program(capture_shapes(self.path, device))
-        self.row["kernels"] = len(self.plan.kernels)
-        self.row["left"] = [f"{s.what}: {s.why}" for s in self.plan.left]
+        self._say(plan_program(capture_shapes(self.path, device)))
+
+    def _say(self, plan: Any) -> None:
+        self.plan = plan
+        self.row["kernels"] = len(plan.kernels)
+        self.row["left"] = [f"{s.what}: {s.why}" for s in plan.left]
 
     def _proved(self) -> None:
         """What the verifier says of the kernels, at the file's own sizes."""
@@ -150,6 +155,7 @@ class FileRow:
         import torch
 
         from argus.programs.compiled import CompiledProgram, bound
+        from argus.programs.plan import plan_of
 
         file = gpu.TorchModule(self.path)
         _libraries()
@@ -159,7 +165,12 @@ class FileRow:
             began = time.perf_counter()
             model = file.model()
             inputs = file.inputs(0)
-            plan = bound(self.plan, model)
+            try:
+                plan = bound(self.plan, model)
+            except Exception:  # noqa: BLE001 - it has constants, or there was no plan
+                plan = plan_of(model, inputs)
+                self._say(plan)
+                self.seconds["planned_again"] = round(time.perf_counter() - began, 2)
             call = CompiledProgram(plan)
             call(*inputs)
             torch.cuda.synchronize()
@@ -174,7 +185,7 @@ class FileRow:
             inputs = file.inputs(1)
             self.row |= gpu.timed(self.options.baselines, model, inputs, programs)
             if self.options.profile:
-                self.row["by_kernel"] = gpu.kernel_times(partial(call, *inputs))
+                self.row["by_kernel"] = gpu.kernel_times(plan, inputs)
             self.seconds["timed"] = round(time.perf_counter() - began, 2)
             del model, inputs, plan, call, programs
             gc.collect()

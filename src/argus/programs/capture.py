@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import os
 import warnings
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -38,16 +39,19 @@ def capture_shapes(
 ) -> TensorProgram:
     """The tensor program of a PyTorch file, whose tensors get no elements.
 
-    They are on ``device``; with None where the file has them. Raises like `load_file`
-    and `capture`.
+    Those for which the file names no device are on ``device``, or else on that of
+    torch. Raises like `load_file` and `capture`.
     """
     from argus.programs.torch_file import load_file, require_torch
 
     require_torch()
+    import torch
     from torch._subclasses import FakeTensorMode
 
+    made_on = nullcontext() if device is None else torch.device(device)
     with FakeTensorMode(allow_non_fake_inputs=True):
-        loaded = load_file(file, device=device)
+        with made_on:
+            loaded = load_file(file, device=None)
         return capture(loaded.model, loaded.inputs)
 
 
