@@ -65,6 +65,8 @@ def work(path: Path, options: argparse.Namespace, pipe: Any, printed: Path) -> N
     from program_rows import FileRow
 
     torch.set_num_threads(1)
+    if options.jobs > 1:
+        os.environ["ARGUS_WORKERS"] = "1"  # files are side by side already
     row = FileRow(path, options, lambda part: pipe.send(("part", part))).made()
     pipe.send(("row", row))
 

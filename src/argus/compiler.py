@@ -233,6 +233,16 @@ def launchable(request: Request, checking: bool = True) -> BuiltKernel:
     return _build(request, key)
 
 
+def is_ready(request: Request) -> bool:
+    """Whether the disk cache has all that `launchable` needs."""
+    from argus.runtime.cache import default_cache
+
+    key = key_of(request)
+    if checking() and not _known_right(key):
+        return False
+    return default_cache().find(key) is not None
+
+
 def _build(request: Request, key: str) -> BuiltKernel:
     from argus.runtime.build import BuildOptions
     from argus.runtime.cache import default_cache

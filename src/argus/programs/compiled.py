@@ -11,8 +11,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from argus.diagnostics import fail
+from argus.programs.building import build_side_by_side
 from argus.programs.execution import KernelRunner, ProgramCall, nested
 from argus.programs.given import GivenTensors
+from argus.programs.launches import device_target
 from argus.programs.plan import ProgramPlan, plan_of
 from argus.programs.replay import ReplayedCall
 
@@ -74,6 +76,11 @@ def called(
             "GPU",
             help="move the module and its inputs to a GPU",
         )
+    if run is None and plan.kernels:
+        import torch
+
+        index = torch.device(device).index or 0
+        build_side_by_side(plan.kernels, device_target(index))
     call = ProgramCall(plan, run)
     return ReplayedCall(call) if graph and run is None else call
 
