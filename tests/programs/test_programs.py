@@ -170,3 +170,16 @@ def test_a_plan_of_shapes_is_bound_to_the_weights_of_a_module(tmp_path: Path) ->
     with pytest.raises(ArgusError) as caught:
         bound(plan, torch.nn.Linear(6, 6))
     assert caught.value.diagnostics[0].code == "AG1041"
+
+
+def test_a_file_may_look_at_elements_while_it_is_made(tmp_path: Path) -> None:
+    from argus.programs.capture import capture_shapes
+    from argus.programs.plan import plan_program
+
+    path = tmp_path / "model.py"
+    path.write_text(
+        FILE.replace("torch.randn(n))", "torch.randn(n) + torch.ones(1).item())", 1)
+    )
+    assert "item()" in path.read_text()
+    plan = plan_program(capture_shapes(path))
+    assert (len(plan.kernels), plan.left) == (1, ())

@@ -9,13 +9,16 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from argus.ir.dtypes import f32  # noqa: E402
+from argus.programs.execution import in_interpreter, run_plan  # noqa: E402
 from argus.programs.lowering import offsets_through  # noqa: E402
+from argus.programs.plan import plan_of  # noqa: E402
 from argus.programs.tensor_program import (  # noqa: E402
     GivenPrimitive,
     ProgramValue,
     ViewedValue,
 )
 from argus.programs.views import ReshapedView, permuted, repeated, sliced  # noqa: E402
+from programs.modules import Formula  # noqa: E402
 
 
 def _changed(x, operand, rng):
@@ -60,3 +63,29 @@ def test_strides_through_views_are_those_of_torch() -> None:
             assert torch.equal(base.as_strided(operand.shape, *strides), x), seed
     # A slice of a reshaped tensor that is reshaped again may have strides unnoticed.
     assert found >= 0.97 * viewed
+
+
+def _shuffled(x: torch.Tensor, groups: int) -> torch.Tensor:
+    n, channels, *rest = x.shape
+    parts = x.reshape(n, groups, channels // groups, *rest)
+    return parts.transpose(1, 2).reshape(x.shape)
+
+
+def test_what_no_loop_follows_is_a_copy_before() -> None:
+    """Channels shuffled in fours, and then taken in halves."""
+    x = torch.randn(2, 20, 5, generator=torch.Generator().manual_seed(1))
+    model = Formula(lambda x: _shuffled(x, 4).reshape(2, 2, 10, 5).sum(2) * 2)
+    plan = plan_of(model, (x,))
+    assert [step.computes for step in plan.kernels] == ["copy", "sum, mul"]
+    assert plan.left == ()
+    got = run_plan(plan, (x,), {}, in_interpreter)
+    torch.testing.assert_close(got, model(x))
+
+
+def test_windows_along_dimensions_are_views() -> None:
+    x = torch.randn(2, 3, 8, 12, generator=torch.Generator().manual_seed(1))
+    model = Formula(lambda x: x.unfold(2, 4, 2).unfold(3, 3, 3).sum((2, 3)))
+    plan = plan_of(model, (x,))
+    assert plan.left == ()
+    got = run_plan(plan, (x,), {}, in_interpreter)
+    torch.testing.assert_close(got, model(x))

@@ -13,7 +13,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from argus.diagnostics import fail
+from argus.diagnostics import ArgusError, fail
 from argus.programs.graph_capture import GivenFrom, GraphCapture
 from argus.programs.operators import known
 from argus.programs.tensor_program import TensorProgram
@@ -21,6 +21,8 @@ from argus.programs.tensor_program import TensorProgram
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
     from torch.nn import Module
+
+    from argus.programs.torch_file import TorchFile
 
 _DECOMPOSED = frozenset({"aten.gelu.default"})
 """Operators that torch takes apart, although the specification knows them whole."""
@@ -49,10 +51,45 @@ def capture_shapes(
     from torch._subclasses import FakeTensorMode
 
     made_on = nullcontext() if device is None else torch.device(device)
-    with FakeTensorMode(allow_non_fake_inputs=True):
-        with made_on:
+    mode = FakeTensorMode(allow_non_fake_inputs=True)
+    try:
+        with mode, made_on:
             loaded = load_file(file, device=None)
+    except ArgusError as error:
+        if error.diagnostics[0].code != "AG1040":
+            raise
+        # Perhaps it looks at elements while it is made: then it gets them.
+        loaded = load_file(file, device=None)
+        with mode:
+            loaded = _without_elements(loaded, device)
+    with mode:
         return capture(loaded.model, loaded.inputs)
+
+
+def _without_elements(loaded: TorchFile, device: str | None) -> TorchFile:
+    """A file whose parameters, buffers and inputs have lost their elements."""
+    import torch
+    from torch.utils import _pytree
+
+    def lost(tensor: Any) -> Any:
+        if not isinstance(tensor, torch.Tensor):
+            return tensor
+        made: Any = torch.empty_strided(
+            tensor.shape,
+            tensor.stride(),
+            dtype=tensor.dtype,
+            device=tensor.device if device is None else device,
+        )
+        if isinstance(tensor, torch.nn.Parameter):
+            made = torch.nn.Parameter(made, requires_grad=False)
+        return made
+
+    for module in loaded.model.modules():
+        for name, tensor in module.named_parameters(recurse=False):
+            setattr(module, name, lost(tensor))
+        for name, tensor in module.named_buffers(recurse=False):
+            setattr(module, name, lost(tensor))
+    return replace(loaded, inputs=_pytree.tree_map(lost, loaded.inputs))
 
 
 def _exported(model: Module, inputs: tuple[Any, ...]) -> ExportedProgram:

@@ -18,7 +18,7 @@ from argus.programs.operator_table import CREATING, OWN, creating, own
 from argus.programs.recorder import ProgramRecorder
 from argus.programs.tensor_array import TensorArray, part_of
 from argus.programs.tensor_program import UntranslatedError, ViewedValue
-from argus.programs.views import repeated
+from argus.programs.views import LinearView, repeated
 
 
 def operator_named(name: str, recorder: ProgramRecorder) -> Callable[..., Any] | None:
@@ -120,6 +120,20 @@ def expand(x: TensorArray, shape: Any, **_: Any) -> TensorArray:
     ahead = len(shape) - x.ndim
     sizes = [x.shape[d - ahead] if n == -1 else n for d, n in enumerate(shape)]
     return x.seen(repeated(x.shape, sizes))
+
+
+@own("unfold", "unfold_copy")
+def unfold(x: TensorArray, dimension: int, size: int, step: int) -> TensorArray:
+    """Windows along a dimension; positions inside them are the last dimension."""
+    if not x.ndim:
+        raise UntranslatedError("windows of one number")
+    dim = dimension % x.ndim
+    shape = [*x.shape, size]
+    shape[dim] = (x.shape[dim] - size) // step + 1
+    factors = tuple(
+        ((d, step), (x.ndim, 1)) if d == dim else ((d, 1),) for d in range(x.ndim)
+    )
+    return x.seen(LinearView(tuple(shape), factors, (0,) * x.ndim))
 
 
 @own("erf")

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from argus.programs.capture import capture
+from argus.programs.copying import copy_what_no_loop_follows
 from argus.programs.expressions import (
     ApplyNode,
     ExpressionNode,
@@ -95,6 +96,7 @@ def plan_of(model: Module, inputs: Sequence[Any]) -> ProgramPlan:
 
 def plan_program(program: TensorProgram) -> ProgramPlan:
     """The plan of a tensor program, after products and long sums are prepared."""
+    program = copy_what_no_loop_follows(program)
     program = split_reductions(prepare_products(program))
     groups = {g.stored: g for g in grouped(program)}
     names: set[str] = set()
