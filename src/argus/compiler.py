@@ -23,6 +23,7 @@ from argus.requests import Request, key_of, placed_program
 
 if TYPE_CHECKING:
     from argus.codegen import CudaSource
+    from argus.equivalence.programs import KnownPrograms
     from argus.ir.launch import LaunchSpec
     from argus.runtime.build import Cubin
     from argus.verify.expectations import Usage
@@ -76,11 +77,12 @@ def prove_placed(
     *,
     only: Sequence[str] | None = None,
     shared: SharedOrder | None = None,
+    known: KnownPrograms | None = None,
 ) -> Proof:
     """Verify what a request was placed to; nothing is kept. Options: see `verify`.
 
     What rules on data flow leave open is settled by the kernel's reference, if it has
-    one (`argus.equivalence.settling`).
+    one (`argus.equivalence.settling`). ``known``: what else is asked of the kernel.
     """
     from argus.equivalence.settling import settled
     from argus.verify.expectations import about_machine_code
@@ -88,7 +90,7 @@ def prove_placed(
 
     usage = _usage(request) if about_machine_code(program) else None
     report = verify(program, only=only, usage=usage, shared=shared)
-    report = settled(report, request)
+    report = settled(report, request, known)
     return Proof(report, program.threads, program.shared_bytes, program.cluster)
 
 

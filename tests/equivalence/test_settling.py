@@ -9,11 +9,14 @@ import pytest
 from argus.compiler import prove, require_right
 from argus.diagnostics import Span
 from argus.diagnostics.errors import ErrorList
-from argus.equivalence import settling
+from argus.equivalence import denoted, settling
 from argus.evaluation.proving import proved_all
 from argus.evaluation.requests import default_dtypes
+from argus.ir.program import Program
 from argus.lang.kernel import Kernel, load_kernels
-from argus.requests import Request
+from argus.requests import Request, tile_program
+from argus.terms import World
+from argus.verify.denotation import Denotation, denote
 from argus.verify.refinement import Gap
 from argus.verify.render.data import report_json, report_of
 from argus.verify.verdict import Verdict
@@ -152,3 +155,33 @@ def test_a_result_that_is_not_written_is_not_equal():
     assert part.verdict is not Verdict.EQUAL
     assert part.equality is not None
     assert "2 results, and the kernel writes 1" in part.equality.reason
+
+
+def test_terms_are_made_once_for_all_that_is_asked_of_them(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    made: list[str] = []
+
+    def counted(program: Program, world: World) -> Denotation:
+        made.append(program.name)
+        return denote(program, world)
+
+    monkeypatch.setattr(denoted, "denote", counted)
+    kernel = kernel_of(ADDED)
+    assert proved_all(kernel, {}, "sm_90a", fresh=True).report.settled
+    assert made == ["k"]
+
+
+def test_what_a_question_teaches_the_world_is_forgotten():
+    program = tile_program(request_of(ADDED))
+    terms = denoted.Denoted(program)
+    with terms.asked() as denotation:
+        world = denotation.world
+        size = world.size("B")
+        world.require(world.compare(size, ">=", 7), "a reference needs it")
+        world.convention("only here")
+        assert world.is_empty(world.compare(size, "<", 7))
+    with terms.asked() as denotation:
+        world = denotation.world
+        assert not world.is_empty(world.compare(world.size("B"), "<", 7))
+        assert "only here" not in world.conventions

@@ -2,6 +2,7 @@
 
 references.py   the function of a kernel's file that says what it computes
 programs.py     the program of a kernel that terms are about
+denoted.py      the terms of a program, of which several things are asked
 fitting.py      do its whole numbers fit their types?
 sizes.py        sizes that a launch admits
 deciding.py     a kernel and another one

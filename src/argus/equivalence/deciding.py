@@ -10,57 +10,20 @@ the verifier prove of it.
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from argus.diagnostics import ArgusError, Span
+from argus.equivalence.denoted import SECONDS, LimitedWorld
 from argus.equivalence.fitting import Inexact, require_exact, require_fitting
 from argus.equivalence.programs import Programs
 from argus.ir.memory import GlobalTensor
 from argus.ir.program import Program, ScalarParam
-from argus.terms import IndexSet, Unknown, World
+from argus.terms import Unknown
 from argus.verify.denotation import denote
 from argus.verify.equality import EqualityResult, decide, stored_arrays
 
-__all__ = ["SECONDS", "Decided", "LimitedWorld", "decided_alike", "open_", "told"]
-
-
-SECONDS = 10.0
-"""CPU time after which a comparison is given up."""
-
-
-class LimitedWorld(World):
-    """A world that answers no question after some CPU time."""
-
-    def __init__(self, seconds: float) -> None:
-        super().__init__()
-        self.seconds = seconds
-        self.until = time.process_time() + seconds
-
-    def close(self, where: IndexSet) -> IndexSet:
-        """See `World.close`. Raises Unknown when the time is over."""
-        if time.process_time() > self.until:
-            raise Unknown(f"comparing takes more than {self.seconds:g} s of CPU time")
-        return super().close(where)
-
-    @property
-    def learned(self) -> tuple[int, int]:
-        """How much launches are known to guarantee up to now."""
-        return len(self.requirements), len(self.divisors)
-
-    @contextmanager
-    def knowing(self, learned: tuple[int, int]) -> Generator[None]:
-        """Nothing that launches guarantee is known inside but what was known then."""
-        kept = self.requirements, self.divisors
-        self.requirements = self.requirements[: learned[0]]
-        self.divisors = self.divisors[: learned[1]]
-        self._forget()
-        try:
-            yield
-        finally:
-            self.requirements, self.divisors = kept
-            self._forget()
+__all__ = ["Decided", "decided_alike", "open_", "told"]
 
 
 @dataclass(frozen=True)

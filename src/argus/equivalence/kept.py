@@ -13,7 +13,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from argus.diagnostics import Span
-from argus.equivalence.deciding import SECONDS, Decided, decided_alike
+from argus.equivalence.deciding import Decided, decided_alike
+from argus.equivalence.denoted import SECONDS
 from argus.equivalence.programs import Programs
 from argus.ir.program import Program
 from argus.requests import Request, key_of

@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from argus.equivalence.deciding import Decided
-from argus.equivalence.programs import Programs, programs_of
+from argus.equivalence.programs import KnownPrograms, Programs
 from argus.equivalence.references import reference_of
 from argus.equivalence.traced import decided
 from argus.equivalence.unreferenced import questioned
@@ -42,14 +42,18 @@ _PREMISES = ("AG0311", "AG0313", "AG04")
 """Rules, or how they begin: equality of a placed program rests on these."""
 
 
-def settled(report: Report, request: Request) -> Report:
+def settled(
+    report: Report, request: Request, known: KnownPrograms | None = None
+) -> Report:
     """The report without obligations on data flow, where the kernel is its reference.
 
     They are listed as what is settled. The report is returned as it is where none is
     open, where the order is not proved, and where equality or refinement is not shown.
-    Where the kernel has no reference, see `argus.equivalence.unreferenced`. Raises
-    ArgusError of parsing and placing.
+    Where the kernel has no reference, see `argus.equivalence.unreferenced`.
+    ``known``: what else is asked of the kernel. Raises ArgusError of parsing and
+    placing.
     """
+    known = known or KnownPrograms()
     declared = reference_of(request.kernel)
     if declared is None:
         found = tuple(
@@ -57,12 +61,11 @@ def settled(report: Report, request: Request) -> Report:
         )
         if not found or _is_wrong(report):
             return report
-        return questioned(report, found, bool(asked(report)), programs_of(request))
+        return questioned(report, found, bool(asked(report)), known.of(request))
     if not asked(report):
         return report
-    programs = programs_of(request)
-    made = decided(request, declared, programs=programs)
-    return settled_by(report, programs, declared.name, made)
+    made = decided(request, declared, known=known)
+    return settled_by(report, known.of(request), declared.name, made)
 
 
 def asked(report: Report) -> tuple[Obligation, ...]:

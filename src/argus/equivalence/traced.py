@@ -15,15 +15,10 @@ from dataclasses import replace
 from functools import partial
 
 from argus.diagnostics import ArgusError
-from argus.equivalence.deciding import (
-    SECONDS,
-    Decided,
-    LimitedWorld,
-    open_,
-    told,
-)
+from argus.equivalence.deciding import Decided, open_, told
+from argus.equivalence.denoted import SECONDS, Denoted, LimitedWorld
 from argus.equivalence.fitting import require_exact, require_fitting
-from argus.equivalence.programs import Programs, programs_of
+from argus.equivalence.programs import KnownPrograms, Programs, programs_of
 from argus.equivalence.references import load
 from argus.ir import ops as o
 from argus.ir.expr import Const
@@ -40,7 +35,7 @@ from argus.specification import (
     trace_numpy,
 )
 from argus.terms import Unknown, World
-from argus.verify.denotation import Denotation, denote
+from argus.verify.denotation import Denotation
 from argus.verify.equality import decide
 from argus.verify.equality.coverage import positions
 from argus.verify.equality.stored import shape_of
@@ -57,12 +52,12 @@ def decided(
     request: Request,
     declared: FunctionDecl,
     seconds: float = SECONDS,
-    programs: Programs | None = None,
+    known: KnownPrograms | None = None,
 ) -> Decided:
     """Compare a kernel with its reference.
 
-    ``programs``: those of the request, if they are known already. Raises ArgusError of
-    parsing and placing.
+    ``known``: what else is asked of the kernel; the decision is made once there. Raises
+    ArgusError of parsing and placing.
     """
 
     def given() -> tuple[Collection[str], _Trace]:
@@ -71,7 +66,11 @@ def decided(
         trace = partial(trace_numpy, reference.function, source=text)
         return reference.parameters, trace
 
-    return _compared(request, given, seconds, programs)
+    known = known or KnownPrograms()
+    programs = known.of(request)
+    return known.decided(
+        programs, declared.name, lambda: _compared(request, given, seconds, programs)
+    )
 
 
 def decided_case(
@@ -89,31 +88,31 @@ def decided_case(
     def traced(program: Program, world: World) -> Specification:
         return trace_entry(reference, program, case, world)
 
-    return _compared(request, lambda: (None, traced), seconds, None)
+    return _compared(request, lambda: (None, traced), seconds, programs_of(request))
 
 
 def _compared(
-    request: Request, given: _Given, seconds: float, programs: Programs | None
+    request: Request, given: _Given, seconds: float, programs: Programs
 ) -> Decided:
     begin = time.process_time()
-    programs = programs or programs_of(request)
-    program = programs.tile
-    world = LimitedWorld(seconds)
     try:
         require_fitting(programs)
         taken, trace = given()
-        axioms: tuple[str, ...] = ()
+        program, axioms = programs.tile, ()
         if taken is not None:
             program, axioms = _with_defaults(program, request.kernel, taken)
-        mine = denote(program, world)
-        if mine.unknown is not None and not mine.stores:
-            raise mine.unknown
-        require_exact(mine)
-        noted = len(world.obligations)
-        learned = world.learned
-        wanted = trace(program, world)
-        _require_defined(mine, world, wanted.needs, learned)
-        found = decide(mine, wanted.outputs, wanted.taken, noted=noted)
+        same = program is programs.tile
+        terms = programs.denoted if same else Denoted(program, seconds)
+        with terms.asked(seconds) as mine:
+            if mine.unknown is not None and not mine.stores:
+                raise mine.unknown
+            require_exact(mine)
+            world = terms.world
+            noted = len(world.obligations)
+            learned = world.learned
+            wanted = trace(program, world)
+            _require_defined(mine, world, wanted.needs, learned)
+            found = decide(mine, wanted.outputs, wanted.taken, noted=noted)
     except (Unknown, RecursionError, ArgusError) as why:
         return open_(why, begin)
     needs = (

@@ -21,11 +21,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from argus.diagnostics import ArgusError
-from argus.equivalence.deciding import SECONDS, LimitedWorld
 from argus.equivalence.fitting import require_exact, require_fitting
 from argus.equivalence.programs import Programs
 from argus.terms import Unknown
-from argus.verify.denotation import denote
 from argus.verify.named import NamedTerms, judged
 from argus.verify.refinement import gaps
 from argus.verify.verdict import Obligation, Report, Verdict
@@ -61,12 +59,11 @@ def questioned(
 
 
 def _asked(programs: Programs) -> NamedTerms:
-    world = LimitedWorld(SECONDS)
     try:
         require_fitting(programs)
-        denotation = denote(programs.tile, world)
-        require_exact(denotation)
-        return judged(programs.tile, denotation)
+        with programs.denoted.asked() as denotation:
+            require_exact(denotation)
+            return judged(programs.tile, denotation)
     except Unknown as why:
         return NamedTerms(why.reason)
     except RecursionError:

@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from argus.diagnostics import ArgusError
-from argus.equivalence.deciding import LimitedWorld
 from argus.equivalence.fitting import (
     Inexact,
     RefusedSize,
@@ -38,7 +37,7 @@ from argus.ir.program import Program
 from argus.lang.kernel import literal
 from argus.requests import Request, of_each_form
 from argus.terms import Unknown
-from argus.verify.denotation import Denotation, denote
+from argus.verify.denotation import Denotation
 from argus.verify.evidence import Counterexample, ThreadPlace
 from argus.verify.numbers import NumericalFinding, findings
 from argus.verify.verdict import Obligation, Report, Verdict
@@ -49,7 +48,7 @@ FITS = "AG0323"
 _CONFIRMED = ("AG0331", "AG0332")
 """Findings that a run can show."""
 _SECONDS = 5.0
-"""CPU time for the terms of a kernel."""
+"""CPU time for questions about numbers."""
 _BLOCKS = 96
 _SMALL = 3
 
@@ -92,10 +91,10 @@ def _of_request(request: Request, made: KnownPrograms) -> list[_Said]:
     try:
         programs = made.of(request)
         refused = refused_size(programs)
-        world = LimitedWorld(_SECONDS)
-        denoted = denote(programs.tile, world)
-        known = list(findings(programs.tile, denoted))
-        wraps = _inexact(denoted)
+        first = made.first(programs)
+        with first.denoted.asked(_SECONDS) as denotation:
+            known = list(findings(first.tile, denotation))
+            wraps = _inexact(denotation)
     except (ArgusError, Unknown, RecursionError):
         return []  # nothing is known of it, which the other analyses say
     said: list[_Said] = []

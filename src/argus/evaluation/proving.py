@@ -15,7 +15,7 @@ not looked at is an obligation that is unknown.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -140,14 +140,23 @@ def proved_all(
     wrong = never_accepted(explored)
     if wrong is not None:
         raise ErrorList(wrong)
-    found = _each(kernel, statics, target, explored)
+    made: dict[tuple[int, Numbers], Request] = {}
+
+    def at(box: Box, numbers: Numbers) -> Request:
+        key = id(box), numbers
+        if key not in made:
+            chosen = explored.space.at(box.form, numbers)
+            made[key] = request_of(kernel, statics, target, chosen)
+        return made[key]
+
+    programs = KnownPrograms()
+    found = _each(explored, at, programs)
     proof = _joined(kernel, explored, *_accepted(found))
     requests = [
-        request_of(kernel, statics, target, explored.space.at(box.form, box.low))
+        at(box, box.low)
         for became in explored.programs.values()
         for box in least(became)
     ]
-    programs = KnownPrograms()
     report = with_reference(requests, proof.report, space, known=programs)
     proof = replace(proof, report=with_numbers(requests, report, programs))
     remember_proof(Request(kernel, {}, statics, target), proof, *key_of_all(space))
@@ -155,20 +164,16 @@ def proved_all(
 
 
 _Proofs = list[tuple[Placed, Proof]]
+_At = Callable[[Box, Numbers], Request]
+"""The request for a form and numbers of a box."""
 _SPEED = ("AG0510", "AG0511", "AG0512", "AG0513")
 _EXPECTED = "AG0513"
 _COST = "performance"
 
 
-def _each(
-    kernel: Kernel, statics: Mapping[str, object], target: str, explored: Explored
-) -> _Proofs:
+def _each(explored: Explored, at: _At, known: KnownPrograms) -> _Proofs:
     """Every different program, proved where least is known of the divisors."""
     from argus.verify.order.sharing import SharedOrder
-
-    def at(box: Box, numbers: Numbers) -> Request:
-        chosen = explored.space.at(box.form, numbers)
-        return request_of(kernel, statics, target, chosen)
 
     programs = list(explored.programs.values())[:MOST_PROGRAMS]
     boxes = [(box, became) for became in programs for box in least(became)]
@@ -176,7 +181,7 @@ def _each(
     proofs: dict[int, Proof] = {}
     # What is proved where least is known holds for the others, too.
     for box, _ in sorted(boxes, key=lambda pair: sum(pair[0].low)):
-        proofs[id(box)] = _proof(at(box, box.low), shared)
+        proofs[id(box)] = _proof(at(box, box.low), shared, known)
     speed: dict[int, Report] = {}
     for became in programs:
         best = next((b for b in became.boxes if _is_best(explored.space, b)), None)
@@ -196,17 +201,17 @@ def _each(
     return found
 
 
-def _proof(request: Request, shared: SharedOrder) -> Proof:
+def _proof(request: Request, shared: SharedOrder, known: KnownPrograms) -> Proof:
     """A proof that is kept only as a part of the one of all.
 
     What a program costs is not looked at here, but for what is expected of that.
     """
     from argus.verify.verifier import ANALYSES
 
-    program = placed_program(request)
+    program = known.of(request).placed
     expected = any(isinstance(op, Expect) for op in annotations_of(program))
     only = ANALYSES if expected else tuple(a for a in ANALYSES if a != _COST)
-    proof = prove_placed(request, program, only=only, shared=shared)
+    proof = prove_placed(request, program, only=only, shared=shared, known=known)
     if not _replayable(proof.report):
         return proof
     report = replayed(program, request, proof.report)

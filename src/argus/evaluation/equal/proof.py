@@ -10,7 +10,6 @@ counterexample, one of the two says too much, and neither is believed: it is unk
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -24,7 +23,6 @@ from argus.equivalence.traced import decided
 from argus.evaluation.equal.refuting import SECONDS, Tried, refute, tried_at
 from argus.evaluation.equal.witness import Witness
 from argus.ir import ops as o
-from argus.ir.printer import print_program
 from argus.ir.program import Program
 from argus.ir.walk import walk
 from argus.lang.frontend.module import FunctionDecl
@@ -145,7 +143,7 @@ def _compared(
     """What is decided of all programs, or a witness where their terms differ."""
     axioms: dict[str, None] = {}
     for request in _distinct(requests, runs):
-        made = decided(request, declared, programs=runs.programs(request))
+        made = decided(request, declared, known=runs.known)
         axioms.update(dict.fromkeys(made.axioms))
         if made.equal:
             continue
@@ -160,19 +158,11 @@ def _compared(
     return Equality(declared.name, True, axioms=tuple(axioms), tried=runs.count), None
 
 
-_FLOATS = re.compile(r"\b(?:f32|f16|bf16|e4m3)\b")
-
-
 def _distinct(requests: Sequence[Request], runs: _Runs) -> list[Request]:
-    """One request for each program that differs in more than types of floats.
-
-    Terms are of real numbers, and no divisor of a size is a fact of theirs.
-    """
+    """One request for each program of which terms can differ."""
     found: dict[str, Request] = {}
     for request in requests:
-        lines = print_program(runs.programs(request).typed).splitlines()
-        text = "\n".join(x for x in lines if not x.startswith("fact "))
-        found.setdefault(_FLOATS.sub("float", text), request)
+        found.setdefault(runs.programs(request).real_text, request)
     return list(found.values())
 
 
@@ -184,6 +174,7 @@ class _Runs:
     ) -> None:
         self.reference = reference
         self.space = space
+        self.known = known
         self.programs = known.of
         self.count = 0
 
