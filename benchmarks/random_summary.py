@@ -39,7 +39,10 @@ def summary(found: list[dict[str, Any]], wanted: int) -> str:
     lines += ["", "| shown, on the device | kernels |", "| --- | ---: |"]
     lines += [f"| {seen} | {n} |" for seen, n in launched.most_common()]
     lines += [f"| does not build | {unbuilt} |", f"| not launched | {late} |"]
-    lines += ["", "| family | kernels | equal | proved | refuted | unknown | rejected |"]
+    lines += [
+        "",
+        "| family | kernels | equal | proved | refuted | unknown | rejected |",
+    ]
     lines += ["| --- | ---: | ---: | ---: | ---: | ---: | ---: |"]
     for family in sorted({x.get("family", "?") for x in found}):
         of = Counter(x["verdict"] for x in found if x.get("family", "?") == family)

@@ -59,6 +59,7 @@ class Reference:
         their defaults. ``sizes``: which of these are sizes.
         """
         named = named_arguments(self.function, given, sizes)
+        named |= {n: given[n] for n in self.parameters if n in given}
         try:
             with np.errstate(all="ignore"):
                 result = self.function(**named)
