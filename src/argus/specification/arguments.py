@@ -1,4 +1,4 @@
-"""Which arguments a reference gets: what it names; a ``**`` parameter gets the sizes."""
+"""Which arguments a reference gets: those it names, and sizes for a ``**``."""
 
 from __future__ import annotations
 
