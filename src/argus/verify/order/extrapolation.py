@@ -137,6 +137,7 @@ class SizeExplorer:
     def _sized(self) -> None:
         """Walk with sizes that stand for all."""
         outcome = self.outcome
+        outcome.gaps.extend(self.sizes.tied())
         try:
             for more in self._residues():
                 self.sizes.more = more
@@ -162,7 +163,9 @@ class SizeExplorer:
         name, later = rest[0], rest[1:]
         whole = later or self.control.sized
         tails = {} if whole else self._tails(name)
-        for iterations in range(self._bound(chosen, name, later, tails) + 1):
+        bound = self._bound(chosen, name, later, tails)
+        self.outcome.gaps.extend(self.sizes.left_out(name, bound))
+        for iterations in range(bound + 1):
             self._explore({**chosen, name: iterations}, later)
 
     def _residues(self) -> Iterator[dict[str, int]]:
@@ -173,6 +176,11 @@ class SizeExplorer:
             self.outcome.gaps.append(
                 f"{missing[0]} decides how loops iterate, together with another size"
             )
+        self.outcome.gaps.extend(
+            f"{name} is walked in steps in which remainders are left out"
+            for name in names
+            if self.sizes.units[name] != self.control.units[name]
+        )
         for several in product(*(known[n] for n in names)):
             yield dict(zip(names, several, strict=True))
 
@@ -204,14 +212,15 @@ class SizeExplorer:
         # Nothing depends on sizes but how often loops iterate.
         env = self.sizes.any()
         env[GRID_SIZE.name] = int(evaluate(self.program.grid, env))
+        deciding = self.control.deciding
         return Sequences(
             self.program,
             kinds,
-            self.control.deciding,
+            deciding,
             env,
             self.footprints,
             self.fills,
-            self.pruned,
+            prune(self.program, replace(self.control, scalars=deciding)),
         ).run()
 
     def _between(self) -> None:
