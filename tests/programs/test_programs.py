@@ -183,3 +183,16 @@ def test_a_file_may_look_at_elements_while_it_is_made(tmp_path: Path) -> None:
     assert "item()" in path.read_text()
     plan = plan_program(capture_shapes(path))
     assert (len(plan.kernels), plan.left) == (1, ())
+
+
+def test_positions_of_a_dimension_are_tensors_of_their_own() -> None:
+    """`unbind` walks an array, which ends where the dimension does."""
+    x = torch.randn(2, 3, 5)
+
+    def made(x: Any) -> Any:
+        first, second, third = x.unbind(1)
+        return first * second + third
+
+    plan = plan_of(Formula(made), (x,))
+    assert plan.whole and len(plan.kernels) == 1
+    torch.testing.assert_close(interpreted(plan, (x,))[0], made(x))

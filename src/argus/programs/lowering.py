@@ -24,6 +24,7 @@ from argus.programs.expressions import (
     PositionNode,
     ReduceNode,
     ScanNode,
+    TableIndex,
     walked,
 )
 from argus.programs.loops import LoopSpace, NeedsSplitError, NotAffineError
@@ -31,6 +32,7 @@ from argus.programs.recorder import Part, type_of
 from argus.programs.tensor_program import (
     ContractPrimitive,
     FilledPrimitive,
+    GatherPrimitive,
     MapPrimitive,
     PositionPrimitive,
     ProgramValue,
@@ -101,13 +103,14 @@ def lowered(stored: ProgramValue, inside: Collection[ProgramValue]) -> LoweredGr
     Raises NotFusedError where that is not one kernel.
     """
     space = LoopSpace()
-    for _ in range(_MOST_SPLITS):
-        try:
-            return _collapsed(_Lowering(space, inside).group(stored))
-        except NeedsSplitError as need:
-            space.split(need)
-        except NotAffineError as error:
-            raise NotFusedError(str(error)) from error
+    try:
+        for _ in range(_MOST_SPLITS):
+            try:
+                return _collapsed(_Lowering(space, inside).group(stored))
+            except NeedsSplitError as need:
+                space.split(need)
+    except NotAffineError as error:
+        raise NotFusedError(str(error)) from error
     raise NotFusedError("loops are split again and again")
 
 
@@ -124,6 +127,7 @@ class _Lowering:
         self.space, self.inside = space, inside
         self.pool = ExpressionPool()
         self.products: list[str] = []
+        self._tables: dict[str, ExpressionNode] = {}
         self._done: dict[tuple[ProgramValue, tuple[Affine, ...]], ExpressionNode] = {}
 
     def group(self, stored: ProgramValue) -> LoweredGroup:
@@ -161,11 +165,19 @@ class _Lowering:
         return node
 
     def _element(self, value: ProgramValue, offset: Affine) -> ExpressionNode:
-        """The element at an offset; borders, and loops that run backwards, apart."""
+        """The element at an offset.
+
+        Borders, tables and loops that run backwards are apart.
+        """
         space = self.space
         rest, borders = Affine((), offset.constant), list[Border]()
+        tables: list[TableIndex] = []
         for name, factor in offset.terms:
             extent = space.sizes[name]
+            if name in self._tables:
+                rest = rest + min(0, factor * (extent - 1))
+                tables.append(self._table(self._tables[name], extent, factor))
+                continue
             index = space.borders.get(name)
             if factor < 0:
                 index = (Affine.loop(name) if index is None else index) * -1 + (
@@ -176,7 +188,38 @@ class _Lowering:
                 rest = rest + Affine.loop(name) * factor
             else:
                 borders.append(Border(index, extent, abs(factor)))
-        return self.pool.element(value, rest, tuple(borders))
+        if tables and borders:
+            raise NotFusedError("a border beside what a table chooses")
+        return self.pool.element(value, rest, tuple(borders), None, tuple(tables))
+
+    def _chosen(
+        self, operand: ViewedValue, table: ViewedValue, at: tuple[Affine, ...]
+    ) -> Affine:
+        """The last coordinate of an operand, which a table has.
+
+        Raises NotFusedError where the operand is not stored.
+        """
+        extent = operand.shape[-1]
+        if extent == 1:
+            return Affine()
+        found = self._read(table, at)
+        if isinstance(found, PositionNode):
+            low, high = found.index.range(self.space.sizes)
+            if low >= 0 and high < extent:
+                return found.index
+        if operand.value in self.inside:
+            raise NotFusedError("a table chooses among what is stored")
+        chosen = self.space.table(extent)
+        for name in chosen.loops:
+            self._tables[name] = found
+        return chosen
+
+    def _table(self, index: ExpressionNode, extent: int, factor: int) -> TableIndex:
+        """A coordinate from a table, in steps that are not negative."""
+        if factor < 0:
+            last = self.pool.number(extent - 1, index.dtype)
+            index = self.pool.apply("sub", (last, index), index.dtype)
+        return TableIndex(index, extent, abs(factor))
 
     def _inside(
         self,
@@ -253,6 +296,8 @@ class _Lowering:
                 return self.pool.scan(body, loops[0][0], value.dtype)
             case ContractPrimitive():
                 return self._contracted(value, value.made, at)
+            case GatherPrimitive(operand=operand, table=table):
+                return self._read(operand, (*at, self._chosen(operand, table, at)))
             case _:
                 raise NotFusedError(f"{value.name} is no primitive of a kernel")
 

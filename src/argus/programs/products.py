@@ -103,6 +103,8 @@ def product_form(group: LoweredGroup) -> ProductForm | None:
         raise NotFusedError("a product beside another reduction")
     if any(e.borders or e.fill is not None for e in group.elements):
         raise NotFusedError("a product of what has a border")
+    if any(e.tables for e in group.elements):
+        raise NotFusedError("a product beside what tables choose")
     (reduction,) = found
     _epilogue_fits(group, reduction)
     (precision,) = set(group.products)
