@@ -35,6 +35,7 @@ from argus.verify.equality.mentioned import context
 from argus.verify.equality.result import Array, EqualityResult, Mismatch, OutputDecision
 from argus.verify.equality.same import same
 from argus.verify.equality.stored import shape_of
+from argus.verify.equality.truths import alike
 
 __all__ = ["decide"]
 
@@ -144,6 +145,7 @@ class _Comparison:
     def _values(self, where: IndexSet, value: Value, wanted: Value) -> Mismatch | None:
         """Where two values are not shown to be equal. Raises Unknown."""
         world = self.world
+        where, value = alike(world, where, value, wanted)
         if value.kind == wanted.kind == "truth":
             odd = (value.where - wanted.where) | (wanted.where - value.where)
             if world.is_empty(where & odd):
