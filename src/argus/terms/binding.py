@@ -22,7 +22,8 @@ from argus.terms.unknown import Unknown
 from argus.terms.world import World
 
 _PACKED = (32, 64, 128, 256, 512)
-"""Sizes by which two variables that are only counted are packed into one."""
+"""Sizes by which two variables that are only counted are packed into one, beside those
+that their set multiplies one of them by."""
 
 
 class BoundVariables:
@@ -159,7 +160,8 @@ class BoundVariables:
     def _pack(self, idle: Sequence[Variable]) -> None:
         """Two variables that are only counted, as one where that is one to one."""
         for left, right in permutations(idle, 2):
-            for size in _PACKED:
+            said = affine.factors(self.world, self.domain, left, right)
+            for size in dict.fromkeys((*said, *_PACKED)):
                 if left not in self.variables or right not in self.variables:
                     break
                 if self._packs(left, right, size):
