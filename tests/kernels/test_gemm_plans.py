@@ -124,7 +124,7 @@ def test_thin_products(size: tuple[int, int, int]) -> None:
         Request(gemm_small, dict.fromkeys("ABC", bf16), dict(STRAIGHT.statics)),
         Request(gemm_parts, PARTS, dict(SWAPPED.statics)),
         Request(gemm_parts, PARTS, {**STRAIGHT.statics, "BK": 128}),
-        Request(gemm_sum, {"W": f32, "C": bf16}, sum_statics(72)),
+        Request(gemm_sum, {"W": f32, "C": bf16}, sum_statics(3, 72)),
         Request(gemm_thin, dict.fromkeys("ABC", bf16), dict(THIN.statics)),
         Request(
             copy_rows,
