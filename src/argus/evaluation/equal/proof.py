@@ -18,7 +18,7 @@ from math import prod
 from argus.diagnostics import ArgusError, Span
 from argus.equivalence.programs import KnownPrograms
 from argus.equivalence.references import Reference, load, reference_of
-from argus.equivalence.settling import SETTLED
+from argus.equivalence.settling import is_wrong
 from argus.equivalence.traced import decided
 from argus.evaluation.equal.refuting import SECONDS, Tried, refute, tried_at
 from argus.evaluation.equal.witness import Witness
@@ -59,7 +59,7 @@ def with_reference(
     ``seconds`` of CPU time are spent on looking for a witness.
     """
     declared = reference_of(requests[0].kernel)
-    if declared is None or any(_is_certain(o) for o in report.obligations):
+    if declared is None or is_wrong(report):
         return report
     begin = time.process_time()
     try:
@@ -77,16 +77,6 @@ def with_reference(
     if found is not None:
         report = replace(report, obligations=(found, *report.obligations))
     return _with(report, begin, equality)
-
-
-def _is_certain(obligation: Obligation) -> bool:
-    """Whether an obligation is refuted, whatever the result is.
-
-    That a sum lacks a coordinate, which a replay may show, can be what the reference
-    says: rules on data flow are not certain beside one.
-    """
-    refuted = obligation.verdict is Verdict.REFUTED and not obligation.slow
-    return refuted and obligation.rule not in SETTLED
 
 
 def _doubted(
