@@ -23,6 +23,7 @@ dependent_trip_counts.py  trip counts that differ in each iteration of an outer 
                           these, as a graph of states (joint_state.py,
                           counter_families.py, liveness.py); trip_count_choices.py:
                           whether a loop iterates once more
+unusual_sizes.py          sizes at which trip counts differ as they do nowhere else
 slicing.py                the operations that matter
 clock.py, state.py        moments, and who knows of them; groups, barriers, accesses;
                           async_groups.py: copies and products in flight

@@ -32,6 +32,7 @@ from argus.verify.order.size_relations import Alike, ControlDecision, relations
 from argus.verify.order.size_steps import units
 from argus.verify.order.table_skips import left_out_alike
 from argus.verify.order.trip_count import expanded, length
+from argus.verify.order.unusual_sizes import UnusualCase, unusual
 
 __all__ = ["Control", "study"]
 
@@ -79,8 +80,8 @@ class Control:
     """By how much trip counts of a loop differ at least, if they differ."""
     bounded: Callable[[], list[Alike]] = list
     """The same, asked where no size makes a loop iterate more often."""
-    apart: Callable[[], Iterable[Mapping[str, int]]] = tuple
-    """Sizes at which trip counts differ as they do nowhere else: to find mistakes."""
+    unusual: Callable[[], Iterable[UnusualCase]] = tuple
+    """Where trip counts differ as they do nowhere else: to find mistakes."""
     kinds: Callable[[], Kinds | str] = lambda: "blocks of a cluster"
     """Loops by how often they iterate, or why that is not known."""
     uneven: bool = False
@@ -160,7 +161,7 @@ class _ControlStudy:
         found = relations(self.decisions, required)
         control.residues = found.residues
         control.between = bool(found.gaps)
-        control.apart = found.apart
+        control.unusual = partial(unusual, self.program, self.sources)
         # Blocks of a cluster would have to iterate equally often, too.
         if self.program.cluster == 1 and not gaps:
             control.kinds = partial(kinds, self.program, self.sources, control.scalars)

@@ -38,7 +38,7 @@ from argus.verify.order.branch_tests import (
     parts,
     tree,
 )
-from argus.verify.order.events import has_events
+from argus.verify.order.events import has_events, loops_with_events
 from argus.verify.order.loop_counts import TripCount, related
 from argus.verify.order.scalar_sources import ScalarSources
 from argus.verify.order.size_relations import (
@@ -115,7 +115,7 @@ def kinds(
     required = (r.cond for r in program.requirements)
     facts = tuple(f for f in conjuncts(required) if not has_floats(f))
     # One for all loops, since numbers of atoms are compared.
-    loops = list(_loops(program.body, ()))
+    loops = list(loops_with_events(program.body))
     context = context_of((*facts, *forward(op for op, _ in loops)))
     forms = _Forms(program, sources, context)
     found: list[_Counted] = []
@@ -160,21 +160,6 @@ def kinds(
 
 
 _ITSELF = TripCount(((1, 1, 0, 1),), 0)
-
-
-def _loops(
-    block: o.Block, around: tuple[o.For, ...]
-) -> Iterable[tuple[o.For, tuple[o.For, ...]]]:
-    """Loops with events, and the loops around each."""
-    for op in block.ops:
-        inside = around
-        if isinstance(op, o.For):
-            if not has_events(op.body):
-                continue
-            yield op, around
-            inside = (*around, op)
-        for inner in blocks(op):
-            yield from _loops(inner, inside)
 
 
 def _branches(

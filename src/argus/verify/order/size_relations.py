@@ -16,7 +16,7 @@ its remainder: one size of each kind is walked. All else is a gap.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from math import lcm
@@ -30,7 +30,6 @@ from argus.ir.expr import (
     Select,
     Sym,
     binary,
-    evaluate,
     substitute,
     symbols,
 )
@@ -116,9 +115,6 @@ class SizeRelations:
     """Where there are gaps: loops that iterate equally often, whatever the sizes."""
     bounded: Callable[[], list[Alike]] = list
     """The same, asked where no size makes a loop iterate more often."""
-    apart: Callable[[], Iterable[Mapping[str, int]]] = tuple
-    """Where there are gaps: sizes at which two trip counts differ by another number
-    than at others."""
 
 
 def relations(
@@ -164,33 +160,7 @@ def relations(
         seen.divide(size, found)
     if found.gaps and not conditions:
         found.classes += _classes(loops, forms, facts)
-    if found.gaps:
-        found.apart = partial(_apart, loops, facts)
     return found
-
-
-def _apart(
-    loops: Sequence[ControlDecision], facts: Sequence[Expr]
-) -> Iterator[dict[str, int]]:
-    """Models of sizes at which a loop iterates more often beside the first, or less.
-
-    What both have at one size is what they have to have at all.
-    """
-    counts = [_trip_count(d) for d in loops]
-    named = {s.name for d in loops for s in symbols(d.value) if s.kind == "dim"}
-    for other in counts[1:]:
-        less = binary("-", other, counts[0])
-        used: list[Expr] = [*facts, *(binary(">=", n, 1) for n in (counts[0], other))]
-        some = prove(binary("<", less, less), used, timeout_ms=_LEAST_MS)
-        if some.verdict is not Verdict.REFUTED:
-            continue
-        try:
-            usual = int(evaluate(less, some.model))
-        except (KeyError, ZeroDivisionError):
-            continue
-        odd = prove(binary("==", less, usual), used, timeout_ms=_LEAST_MS)
-        if odd.verdict is Verdict.REFUTED:
-            yield {name: n for name, n in odd.model.items() if name in named}
 
 
 def _classes(
