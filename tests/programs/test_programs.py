@@ -196,3 +196,43 @@ def test_positions_of_a_dimension_are_tensors_of_their_own() -> None:
     plan = plan_of(Formula(made), (x,))
     assert plan.whole and len(plan.kernels) == 1
     torch.testing.assert_close(interpreted(plan, (x,))[0], made(x))
+
+
+def test_parts_of_a_tensor_are_replaced() -> None:
+    """In zeros they have a border; elsewhere each element is one of two."""
+    x, part, row = torch.randn(3, 9, 5), torch.randn(3, 4, 5), torch.randn(3, 5)
+    aten = torch.ops.aten
+
+    def made(x: Any, part: Any, row: Any) -> Any:
+        alone = aten.slice_scatter(torch.zeros_like(x), part, 1, 3, 7)
+        other = aten.select_scatter(aten.slice_scatter(x, part, 1, 5), row, 1, -1)
+        return alone, other, aten.slice_scatter(x, part[:, :0], 1, 4, 4)
+
+    inputs = (x, part, row)
+    plan = plan_of(Formula(made), inputs)
+    assert plan.whole and len(plan.kernels) == 3
+    for got, wanted in zip(interpreted(plan, inputs), made(*inputs), strict=True):
+        torch.testing.assert_close(got, wanted, rtol=0, atol=0)
+    for step in plan.kernels:
+        assert proof_of(step).verdict is Verdict.EQUAL, step.source.text
+
+
+def test_a_truth_value_of_a_whole_row_is_read_once() -> None:
+    x, rows = torch.randn(3, 9, 40), torch.rand(9, 1) < 0.5
+    plan = plan_of(Formula(lambda x, r: torch.where(r, x, -x)), (x, rows))
+    (step,) = plan.kernels
+    (got,) = interpreted(plan, (x, rows))
+    torch.testing.assert_close(got, torch.where(rows, x, -x), rtol=0, atol=0)
+    assert proof_of(step).verdict >= Verdict.PROVED, step.source.text
+
+
+def test_what_is_written_where_a_table_says_stays_in_torch() -> None:
+    inputs = (torch.zeros(9, 5), torch.tensor([3, 1]), torch.randn(2, 5))
+
+    def made(x: Any, table: Any, rows: Any) -> Any:
+        return torch.ops.aten.index_put(x, [table], rows, True) * 2
+
+    plan = plan_of(Formula(made), inputs)
+    (step,) = plan.left
+    assert step.why == "elements that are written where a table says"
+    torch.testing.assert_close(interpreted(plan, inputs)[0], made(*inputs))

@@ -262,7 +262,7 @@ class TileWriter:
         wish = t.name.lower() if t.name.lower() != t.name else "x"
         if not axes:
             if node.dtype.kind == "bool":
-                raise NotFusedError("a truth value that is read as one number")
+                return self._truth(node, t, wish)
             wide = "f32" if node.dtype.is_float else type_name(node.dtype)
             if t.borders:
                 raise NotFusedError("one number that may lie outside of a border")
@@ -274,6 +274,16 @@ class TileWriter:
         text = f"ag.load({place}, {self.shape(axes)}{extra})"
         if tuple(axes) != wanted:
             text += ".T"
+        return self.assign(node, wish, text)
+
+    def _truth(self, node: ElementNode, t: KernelTensor, wish: str) -> str:
+        """One truth value, which the language reads in tiles only."""
+        if t.borders or t.tables:
+            raise NotFusedError("one truth value that a border or a table gives")
+        *ahead, last = [*self._walked(t.loops), *(["0"] if t.unit else [])]
+        end = "1" if last == "0" else f"{last} + 1"
+        place = f"{t.name}[{', '.join([*ahead, f'{last}:{end}'])}]"
+        text = f"ag.sum(ag.load({place}, (1,)).to(i32), 0) != 0"
         return self.assign(node, wish, text)
 
     def _position(self, node: PositionNode) -> str:
