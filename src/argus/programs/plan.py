@@ -17,7 +17,6 @@ from argus.programs.capture import capture
 from argus.programs.copying import copy_what_no_loop_follows
 from argus.programs.expressions import (
     ApplyNode,
-    ElementNode,
     ExpressionNode,
     ReduceNode,
     ScanNode,
@@ -146,8 +145,6 @@ def computed(group: KernelGroup) -> str:
         match node:
             case _ if node in inner:
                 pass
-            case ElementNode(tables=tables) if tables:
-                names.append("gather")
             case ApplyNode(function=function) if function != "cast":
                 names.append(function)
             case ReduceNode(function=function, body=body):

@@ -105,11 +105,8 @@ class World:
     # -- symbols
 
     def size(self, name: str) -> Integer:
-        """A size of a tensor: at least 1, as of all tensors of a launch (AG0814).
-
-        The same for each call with a name.
-        """
-        return self.variable(name, 1)
+        """A size of a tensor: at least 0. The same for each call with a name."""
+        return self.variable(name, 0)
 
     def variable(
         self,

@@ -286,9 +286,7 @@ class _Search:
         mode: DrawingMode,
     ) -> Trial | None:
         shapes = shapes_of(self.program, sizes)
-        elements = sum(math.prod(s) for s in shapes.values())
-        if elements > _ELEMENTS:
-            self.made.why = f"{elements} elements are too many for a run"
+        if sum(math.prod(s) for s in shapes.values()) > _ELEMENTS:
             return None
         env = environment(self.program, sizes, scalars)
         arrays = draw(self.program, shapes, env, mode, self.rng, self.special)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from argus.dispatch import Dispatch, LaunchSequence
+from argus.dispatch import Dispatch
 from argus.kernels.layernorm.entry import FORMS
-from argus.kernels.tensors import multiprocessors
 from argus.lang.kernel import Kernel
 
 if TYPE_CHECKING:
@@ -36,10 +35,8 @@ def layernorm(
 
 def _choose(
     x: Tensor, weight: Tensor, bias: Tensor, out: Tensor, eps: float
-) -> tuple[Kernel, dict[str, object]] | LaunchSequence:
-    return FORMS.choose(
-        x.shape[0], x.shape[-1], 8 * x.element_size(), multiprocessors(x)
-    )
+) -> tuple[Kernel, dict[str, object]]:
+    return FORMS.choose(x.shape[-1], 8 * x.element_size())
 
 
 _launch = Dispatch(_choose)
