@@ -48,7 +48,7 @@ def some_parts(tile: MeasuredTile, size: Size) -> list[int]:
     """Parts of K that the table may choose, up to four."""
     if tile.form != "small":
         return []
-    of = Table(COUNT, (), (0.0, 0.0), (0.0, 0.0), 0.0, {})
+    of = Table(COUNT, (), (0.0, 0.0), (0.0, 0.0, 0.0), 0.0, {})
     found = list(numbers_of_parts(of, tile, *size))
     return found[:: max(1, -(-len(found) // 4))]
 
@@ -128,14 +128,23 @@ def bounded(tiles: Sequence[MeasuredTile]) -> list[MeasuredTile]:
     ]
 
 
+def _tile_with_times(
+    entry: Mapping[str, Any], measured: Mapping[Size, Mapping[str, float]]
+) -> MeasuredTile:
+    tile = MeasuredTile(entry["form"], entry["statics"], entry["resident"])
+    if "times" in entry:
+        return replace(tile, times=tuple(entry["times"]))
+    return with_times(tile, measured)
+
+
 def write_table(data: Mapping[str, Any], out: Path) -> None:
-    """Fit, write the table, report. ``data`` is as `gemm_tiles.py` writes it."""
+    """Fit, write the table, report. ``data`` is as `gemm_tiles.py` writes it.
+
+    Tiles that have numbers keep them, and which was the fastest at the library's sizes
+    is kept where these were not measured.
+    """
     measured: dict[Size, dict[str, float]] = {tuple(s): t for s, t in data["measured"]}
-    tiles = [
-        with_times(MeasuredTile(t["form"], t["statics"], t["resident"]), measured)
-        for t in data["tiles"]
-    ]
-    tiles = bounded(tiles)
+    tiles = bounded([_tile_with_times(t, measured) for t in data["tiles"]])
     names = [name_of(tile) for tile in tiles]
     persistent = {name_of(t) for t in tiles if t.form == "persistent"}
     made = {
@@ -144,7 +153,8 @@ def write_table(data: Mapping[str, Any], out: Path) -> None:
             {"form": t.form, "statics": t.statics, "resident": t.resident,
              "times": t.times} for t in tiles
         ],
-        "fastest": [
+        "fastest": data.get("fastest")
+        or [
             (*size, names.index(min(persistent & set(times), key=times.__getitem__)))
             for size, times in measured.items()
             if size in LIBRARY

@@ -1,12 +1,14 @@
 """Measure the launches of matrix products, for the table that chooses them.
 
     python benchmarks/gemm_tiles.py src/argus/kernels/gemm/tiles.json [--seconds 300]
+    python benchmarks/gemm_tiles.py src/argus/kernels/gemm/tiles.json --add
 
 Each tile of each form is timed alone on random sizes beside cuBLAS, after a write to
 more than the L2 cache; forms without TMA on sizes whose rows it cannot address. Copies,
 sums and what a second launch overlaps are timed, too. What was measured is written
 beside the table, which `gemm_fit.py` makes of it; `gemm_random.py` measures plans as
-they are called. Needs a GPU.
+they are called. ``--add`` measures tiles that the table lacks, and leaves the numbers
+of the others as they are. Needs a GPU.
 """
 
 from __future__ import annotations
@@ -62,6 +64,22 @@ _SMALL = (
 _THIN = (
     (1, 4, 512, 4), (1, 8, 512, 4), (1, 4, 1024, 4), (1, 8, 256, 2), (2, 4, 512, 4),
     (4, 4, 256, 4), (4, 4, 512, 4), (4, 2, 512, 4), (4, 1, 512, 4), (8, 1, 512, 4),
+    (1, 32, 64, 4), (2, 16, 64, 4), (4, 16, 64, 4), (8, 8, 64, 4), (8, 16, 16, 4),
+    (8, 8, 32, 4), (16, 16, 8, 4), (16, 16, 16, 4), (16, 32, 8, 4), (32, 32, 8, 8),
+    (8, 32, 32, 8), (1, 8, 128, 2),
+)  # fmt: skip
+_ELEMENTS = (
+    (64, 64, 16, 2, 4, 0), (64, 64, 32, 2, 4, 0), (64, 64, 64, 2, 4, 0),
+    (64, 64, 64, 2, 8, 0), (64, 16, 64, 2, 4, 0), (64, 32, 32, 2, 4, 0),
+    (64, 128, 32, 2, 8, 0), (128, 64, 32, 2, 8, 0), (128, 128, 32, 2, 8, 0),
+    (16, 64, 32, 2, 4, 1), (16, 64, 64, 2, 4, 1), (32, 32, 32, 2, 4, 1),
+    (32, 64, 32, 2, 4, 1), (64, 16, 32, 2, 4, 1), (64, 64, 32, 2, 4, 1),
+)  # fmt: skip
+_PAIRS = (
+    (64, 64, 32, 3, 4, 0), (64, 64, 64, 3, 4, 0), (64, 64, 64, 4, 4, 0),
+    (64, 16, 64, 4, 4, 0), (64, 32, 64, 3, 4, 0), (64, 128, 64, 3, 8, 0),
+    (128, 64, 64, 3, 8, 0), (128, 128, 64, 3, 8, 0), (16, 64, 64, 4, 4, 1),
+    (32, 32, 64, 3, 4, 1), (32, 64, 64, 3, 4, 1),
 )  # fmt: skip
 
 
@@ -74,6 +92,10 @@ TILES = (
       for x in _PERSISTENT),
     *(_tile("small", "BM BN BK STAGES WARPGROUPS SWAP", (*x[:-1], bool(x[-1])))
       for x in _SMALL),
+    *(_tile("pairs", "BM BN BK STAGES WARPS MMA", (*x[:-1], bool(x[-1])))
+      for x in _PAIRS),
+    *(_tile("elements", "BM BN BK STAGES WARPS MMA", (*x[:-1], bool(x[-1])))
+      for x in _ELEMENTS),
     *(_tile("thin", "BM BN BK WARPS", x) for x in _THIN),
 )  # fmt: skip
 LIBRARY = [tuple(case.sizes[d] for d in "MNK") for case in LARGE]
@@ -83,7 +105,7 @@ NAMED = (
     *((m, n, k) for m in (1, 8, 16, 64, 128) for n, k in
       ((4096, 4096), (8192, 8192), (14336, 4096), (4096, 14336), (5120, 5120))),
 )  # fmt: skip
-_LARGEST = {"thin": 2**31}
+_LARGEST = {"thin": 2**31, "elements": 2**35, "pairs": 2**36}
 """Products m * n * k above which a form is not looked at."""
 
 
@@ -106,6 +128,19 @@ def unaligned(count: int, seed: int) -> list[Size]:
         m, n, k = (round(2 ** rng.uniform(0, 13)) for _ in range(3))
         k = k | 1 if len(found) % 2 else (k | 1) * 2
         if m * n * k < 2**37:
+            found.append((m, n | 1, k))
+    return found
+
+
+def shallow(count: int, seed: int) -> list[Size]:
+    """Random sizes with few steps of K, of which every third is a multiple of 8."""
+    rng = random.Random(seed)
+    found: list[Size] = []
+    while len(found) < count:
+        m, n = (round(2 ** rng.uniform(0, 13)) for _ in range(2))
+        k = round(2 ** rng.uniform(0, 9))
+        k = (k | 1, (k | 1) * 2, -(-k // 8) * 8)[len(found) % 3]
+        if m * n < 2**24:
             found.append((m, n | 1, k))
     return found
 
@@ -205,39 +240,47 @@ def measure(size: Size, tiles: Sequence[MeasuredTile]) -> dict[str, float]:
 
 
 def others() -> dict[str, Any]:
-    """Copies and sums by bytes, and what a second launch overlaps, in microseconds."""
+    """What copies and sums take, and what a second launch overlaps, in microseconds.
+
+    Copies by bytes; sums by bytes, and by the parts that a thread adds up.
+    """
     import torch
 
     from argus.calls import launch
 
     calls: dict[str, Callable[[], object]] = {}
-    copied: dict[str, float] = {}
-    summed: dict[str, float] = {}
+    copied: dict[str, tuple[float, ...]] = {}
+    summed: dict[str, tuple[float, ...]] = {}
     for rows, columns in ((3, 40), (50, 777), (333, 1111), (3001, 1023), (4097, 6001)):
         x = torch.randn(rows, columns, device="cuda", dtype=torch.bfloat16)
         y = torch.empty(rows, columns + 7, device="cuda", dtype=torch.bfloat16)
         y = y[:, : columns // ALIGNED * ALIGNED + ALIGNED][:, :columns]
         name = f"copy {rows} {columns}"
         call = partial(launch, copy_rows, (x, y), copy_statics(columns))
-        calls[name], copied[name] = call, 4e-6 * rows * columns
+        calls[name], copied[name] = call, (4e-6 * rows * columns,)
         if not len(calls) - 1:
             calls["once"], calls["twice"] = call, lambda call=call: (call(), call())
     for parts, m, n in ((2, 16, 64), (8, 16, 4096), (4, 256, 256), (32, 256, 256),
-                        (16, 128, 4096), (3, 1024, 1024)):  # fmt: skip
+                        (16, 128, 4096), (3, 1024, 1024), (61, 8, 24), (64, 16, 4096),
+                        (24, 100, 333)):  # fmt: skip
         w = torch.randn(parts, m, n, device="cuda")
         c = torch.empty(m, n, device="cuda", dtype=torch.bfloat16)
         name = f"sum {parts} {m} {n}"
-        calls[name] = partial(launch, gemm_sum, (w, c), sum_statics(n))
-        summed[name] = 1e-6 * (4 * parts + 2) * m * n
+        calls[name] = partial(launch, gemm_sum, (w, c), sum_statics(parts, n))
+        summed[name] = (1e-6 * (4 * parts + 2) * m * n, float(parts))
     found = medians(calls)
     print({name: round(us, 2) for name, us in found.items()})
 
-    def line(of: Mapping[str, float]) -> list[float]:
+    def line(of: Mapping[str, tuple[float, ...]], *begin: float) -> list[float]:
         x, y = np.array(list(of.values())), np.log([found[n] for n in of])
-        return list(fitted(lambda v: np.log(v[0] + v[1] * x) - y, [(4.0, 0.3)]))
+        return list(fitted(lambda v: np.log(v[0] + x @ v[1:]) - y, [begin]))
 
     overlap = max(0.0, 2 * found["once"] - found["twice"])
-    return {"copies": line(copied), "sums": line(summed), "overlap": round(overlap, 3)}
+    return {
+        "copies": line(copied, 4.0, 0.3),
+        "sums": line(summed, 4.0, 0.3, 0.02),
+        "overlap": round(overlap, 3),
+    }
 
 
 def main() -> None:
@@ -249,12 +292,18 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=300)
     parser.add_argument("--sizes", type=int, default=140)
     parser.add_argument("--unaligned", type=int, default=40)
+    parser.add_argument("--add", action="store_true", help="only what the table lacks")
     parser.add_argument("--jobs", type=int, default=14)
     args = parser.parse_args()
     os.environ["ARGUS_CHECK"] = "0"  # the tiles are proved where they are used
+    old: dict[str, Any] = (
+        json.loads(args.out.read_text()) if args.add else {"tiles": []}
+    )
+    kept = {name_of(MeasuredTile(t["form"], t["statics"])) for t in old["tiles"]}
+    wanted = [tile for tile in TILES if name_of(tile) not in kept]
     with ProcessPoolExecutor(args.jobs, get_context("spawn")) as pool:
-        built = list(pool.map(build, TILES))
-    pairs = list(zip(TILES, built, strict=True))
+        built = list(pool.map(build, wanted))
+    pairs = list(zip(wanted, built, strict=True))
     wrong = {name_of(t): e for t, (_, e) in pairs if not e < 5e-3}
     if wrong:
         raise SystemExit(f"wrong results: {wrong}")
@@ -264,21 +313,29 @@ def main() -> None:
         raise SystemExit(f"{device.name} has not {COUNT} multiprocessors")
     measured: dict[Size, dict[str, float]] = {}
     begin = time.monotonic()
-    for size in [*unaligned(args.unaligned, 8), *sizes(args.sizes, 7)]:
+    odd = unaligned(args.unaligned, 8)
+    found = (
+        [*shallow(args.sizes, 9), *odd] if args.add else [*odd, *sizes(args.sizes, 7)]
+    )
+    for size in found:
         if time.monotonic() - begin < args.seconds:
             measured[size] = measure(size, tiles)
-    command = "python benchmarks/gemm_tiles.py src/argus/kernels/gemm/tiles.json"
+    how = " --add" if args.add else ""
+    command = f"python benchmarks/gemm_tiles.py src/argus/kernels/gemm/tiles.json{how}"
+    made = f"{command}, {len(measured)} sizes"
     data = {
-        "made by": f"{command}, {len(measured)} sizes",
+        **old,
+        "made by": f"{old['made by']}; {made}" if args.add else made,
         "device": device.name,
         "multiprocessors": COUNT,
         **others(),
         "tiles": [
-            {"form": t.form, "statics": t.statics, "resident": t.resident}
-            for t in tiles
+            *old["tiles"],
+            *({"form": t.form, "statics": t.statics, "resident": t.resident}
+              for t in tiles),
         ],
         "measured": list(measured.items()),
-    }
+    }  # fmt: skip
     args.out.with_suffix(".measured.json").write_text(json.dumps(data))
     write_table(data, args.out)
 

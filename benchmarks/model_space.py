@@ -24,9 +24,9 @@ from argus.kernels.attention.kernel import attention
 from argus.kernels.gemm.kernel import gemm_sm80, gemm_sm90
 from argus.kernels.grouped.kernel import grouped_gemm
 from argus.kernels.library import LIBRARY, Case, KernelChoice, LibraryEntry
+from argus.kernels.norms.choice import row_statics
 from argus.kernels.norms.entry import EPS
 from argus.kernels.norms.kernel import rmsnorm, softmax
-from argus.kernels.norms.rows import row_statics
 from argus.lang.kernel import Kernel, load_kernels
 from argus.model.data import Measurement
 from argus.requests import Request

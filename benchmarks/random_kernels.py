@@ -28,7 +28,7 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from random_summary import bad, summary
+from random_summary import SHOWN, bad, summary
 
 ROOT = Path(__file__).parents[1]
 PATHS = [str(ROOT / "src"), str(ROOT / "tests"), str(ROOT / "tests/codegen")]
@@ -173,12 +173,12 @@ class Examiner:
 
         found = examine(g, schedules=2)
         said = found.data()
-        if self.build and found.verdict in ("proved", "unknown"):
+        if self.build and found.verdict in (*SHOWN, "unknown"):
             try:
                 build(request_of(g))
             except ArgusError as error:
                 said["build"] = str(error).splitlines()[0]
-        if self.emulate and found.verdict == "proved":
+        if self.emulate and found.verdict in SHOWN:
             said["emulated"] = emulated(g)
         return said
 
@@ -291,7 +291,7 @@ def run_all(args: argparse.Namespace, seeds: list[int]) -> int:
     waiting: queue.Queue[int | None] = queue.Queue()
     left = iter(seeds)
     lock = threading.Lock()
-    wanted = {"proved", "unknown"} if args.unknown else {"proved"}
+    wanted = {*SHOWN, "unknown"} if args.unknown else {*SHOWN}
 
     def examine_some() -> None:
         server = Server(args, "examine")

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+SHOWN = ("equal", "proved")
+"""Verdicts of kernels that must run, and be right."""
+
 
 def bad(found: list[dict[str, Any]]) -> list[tuple[int, str]]:
     """Seeds and words of everything that must not be."""
@@ -13,7 +16,7 @@ def bad(found: list[dict[str, Any]]) -> list[tuple[int, str]]:
         said += [(x["seed"], p) for p in x["problems"]]
         said += [(x["seed"], f"emulated: {p}") for p in x.get("emulated", [])]
         launch = x.get("launch", {"seen": "right"})
-        if launch["seen"] not in ("right",) and x["verdict"] == "proved":
+        if launch["seen"] not in ("right",) and x["verdict"] in SHOWN:
             said.append((x["seed"], f"{launch['seen']}: {launch['detail']}"))
     return sorted(said)
 
@@ -22,9 +25,9 @@ def summary(found: list[dict[str, Any]], wanted: int) -> str:
     """Tables: verdicts, what became of the proved ones, what each family gave."""
     verdicts = Counter(x["verdict"] for x in found)
     launched = Counter(x["launch"]["seen"] for x in found
-                       if "launch" in x and x["verdict"] == "proved")  # fmt: skip
-    unbuilt = sum("build" in x for x in found if x["verdict"] == "proved")
-    late = sum(x["verdict"] == "proved" and "launch" not in x and "build" not in x
+                       if "launch" in x and x["verdict"] in SHOWN)  # fmt: skip
+    unbuilt = sum("build" in x for x in found if x["verdict"] in SHOWN)
+    late = sum(x["verdict"] in SHOWN and "launch" not in x and "build" not in x
                for x in found)  # fmt: skip
     lines = [
         f"{len(found)} of {wanted} kernels",
@@ -33,16 +36,19 @@ def summary(found: list[dict[str, Any]], wanted: int) -> str:
         "| --- | ---: |",
     ]
     lines += [f"| {v} | {n} |" for v, n in verdicts.most_common()]
-    lines += ["", "| proved, on the device | kernels |", "| --- | ---: |"]
+    lines += ["", "| shown, on the device | kernels |", "| --- | ---: |"]
     lines += [f"| {seen} | {n} |" for seen, n in launched.most_common()]
     lines += [f"| does not build | {unbuilt} |", f"| not launched | {late} |"]
-    lines += ["", "| family | kernels | proved | refuted | unknown | rejected |"]
-    lines += ["| --- | ---: | ---: | ---: | ---: | ---: |"]
+    lines += [
+        "",
+        "| family | kernels | equal | proved | refuted | unknown | rejected |",
+    ]
+    lines += ["| --- | ---: | ---: | ---: | ---: | ---: | ---: |"]
     for family in sorted({x.get("family", "?") for x in found}):
         of = Counter(x["verdict"] for x in found if x.get("family", "?") == family)
         shown = (
             sum(of.values()),
-            *(of[v] for v in ("proved", "refuted", "unknown", "rejected")),
+            *(of[v] for v in (*SHOWN, "refuted", "unknown", "rejected")),
         )
         lines.append(f"| {family} | {' | '.join(map(str, shown))} |")
     rules = Counter(

@@ -1,12 +1,13 @@
 """One random kernel through everything that needs no GPU.
 
     found = examine(generated)
-    found.verdict      # proved, refuted, unknown, rejected (by the compiler), crashed
+    found.verdict      # of `argus check`, or rejected (by the compiler), crashed
     found.problems     # [] if nothing is wrong with Argus
 
-A problem is an exception that is no diagnosed mistake (or one that says AG0913), or a
-proved kernel that faults in the interpreter or disagrees with the reference. That a
-right kernel is refused, refuted or not decided is counted and is no problem.
+A problem is an exception that is no diagnosed mistake (or one that says AG0913), a
+kernel that is proved or equal and faults in the interpreter or disagrees with the
+reference, or one that is refuted and right. That a right kernel is refused or not
+decided is counted and is no problem.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import numpy as np
 
 from argus.codegen import emit
 from argus.diagnostics import ArgusError, render_all
+from argus.evaluation.proving import proved_all
 from argus.interpret import ArgumentError, run
 from argus.ir.printer import print_program
 from argus.ir.program import Program
@@ -28,7 +30,6 @@ from argus.requests import Request, placed_program
 from argus.verify.render.data import report_json
 from argus.verify.render.diagnostics import diagnostics
 from argus.verify.verdict import Report, Verdict
-from argus.verify.verifier import verify
 from generate.draft import Generated
 from generate.running import (
     compared,
@@ -39,6 +40,8 @@ from generate.running import (
 )
 
 BUG = "AG0913"
+SHOWN = ("equal", "proved")
+"""Verdicts of kernels that must run, and be right."""
 SCHEDULES = (("random", 0), ("random", 1), ("in_order", 0))
 
 
@@ -64,13 +67,13 @@ class Found:
 
 
 def examine(g: Generated, *, schedules: int = 1, render: bool = True) -> Found:
-    """Parse, place, verify, print, interpret at all sizes, compare."""
+    """Parse, place, check, print, interpret at all sizes, compare."""
     found = Found(g.seed, g.family, sorted(g.features))
     request, program = _step(found, "place", lambda: _placed(g)) or (None, None)
     if program is None or request is None:
         return found
     _step(found, "print", lambda: (emit(program), print_program(program)))
-    report: Report | None = _step(found, "verify", lambda: verify(program))
+    report: Report | None = _step(found, "verify", lambda: _checked(request))
     if report is None:
         return found
     _judge(found, report, g)
@@ -83,6 +86,12 @@ def examine(g: Generated, *, schedules: int = 1, render: bool = True) -> Found:
 def _placed(g: Generated) -> tuple[Request, Program]:
     request = request_of(g)
     return request, placed_program(request)
+
+
+def _checked(request: Request) -> Report:
+    """What `argus check` says: of all specialisations, with the reference."""
+    kernel, statics, target = request.kernel, request.statics, request.target
+    return proved_all(kernel, statics, target, fresh=True).report
 
 
 def _rendered(report: Report) -> None:
@@ -113,7 +122,7 @@ def _step(found: Found, what: str, work: Callable[[], Any]) -> Any:
 
 def _judge(found: Found, report: Report, g: Generated) -> None:
     found.verdict = str(report.verdict)
-    if report.verdict is Verdict.PROVED:
+    if report.verdict >= Verdict.PROVED:
         return
     least = [
         o for o in report.obligations if o.verdict is report.verdict and not o.slow
@@ -142,5 +151,7 @@ def _interpreted(found: Found, g: Generated, program: Program, schedules: int) -
             said = [str(fault) for fault in result.errors[:2]]
             said += compared(g, arrays, expected)
             found.wrong += [f"{dict(sizes)} {schedule} {seed}: {text}" for text in said]
-    if found.verdict == "proved":
-        found.problems += [f"proved, but {text}" for text in found.wrong]
+    if found.verdict in SHOWN:
+        found.problems += [f"{found.verdict}, but {text}" for text in found.wrong]
+    if found.verdict == "refuted" and not found.wrong:
+        found.problems.append(f"refuted, but right: {found.rules} {found.said}")

@@ -29,8 +29,7 @@ def test_a_random_kernel_is_judged_rightly(seed: int) -> None:
     generated = generate(seed, family)
     found = examine(generated)
     assert found.problems == [], generated.source
-    # The generator makes right kernels: what is refuted would be a false alarm, of
-    # which some are known; that they compute the reference is what holds.
+    # The generator makes right kernels.
     assert found.wrong == [], generated.source
 
 

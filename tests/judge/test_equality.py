@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from argus import kernels
 from argus.equivalence import kept
 from argus.equivalence.programs import programs_of
 from argus.evaluation.judge import checking, knobs
@@ -16,10 +17,14 @@ from argus.evaluation.judge.knobs import settled
 from argus.evaluation.judge.limits import Job
 from argus.evaluation.judge.simulating import simulated
 from argus.evaluation.judge.subject import subject_of
-from argus.runs.records import Candidate, JudgeVerdict, Problem
+from argus.lang.kernel import load_kernels
+from argus.runs.records import Candidate, JudgeVerdict, LibraryProblem, Problem
 from judge.cheats import CHEATS, PROBLEMS
 from judge.problems import AFFINE, GEMM, SOFTMAX, TASK
 
+ATTENTION = LibraryProblem(
+    entry="attention", sizes={"B": 1, "H": 2, "G": 1, "S": 100, "T": 150, "D": 64}
+)
 KERNEL = TASK[: TASK.index("@ag.reference")]
 STORED = "Y[i * BM :, j * BN :] = ACT(x * alpha) + w"
 
@@ -146,3 +151,42 @@ def test_nothing_is_compared_where_nothing_is_proved(
     race = (Path(__file__).parent / "exploits" / "race_overwrite.txt").read_text()
     made = checked(AFFINE, Candidate(source=race, kernel="affine"))
     assert made.status == "refuted" and made.equality is None
+
+
+MISTAKES = {
+    "the fill of a sum": (
+        SOFTMAX,
+        "norms/forms/softmax_passes.py",
+        "fill=-ag.inf).to(f32)\n            total",
+        "fill=0.0).to(f32)\n            total",
+    ),
+    "a tile left out": (
+        SOFTMAX,
+        "norms/forms/softmax_passes.py",
+        "ag.range(0, N, BN):\n            x = ag.load(X[m:, n:], (ROWS, BN), "
+        "fill=-ag.inf).to(f32)\n            total",
+        "ag.range(BN, N, BN):\n            x = ag.load(X[m:, n:], (ROWS, BN), "
+        "fill=-ag.inf).to(f32)\n            total",
+    ),
+    "an offset": (GEMM, "gemm/forms/naive.py", "bn * BN :, k:]", "bn * BN :, k + 1:]"),
+    "no rescaling": (ATTENTION, "attention/forms/naive.py", "l * alpha", "l"),
+    "another head": (ATTENTION, "attention/forms/naive.py", "h // (H // G)", "h % G"),
+}
+"""Problems, the start kernel's file, and a change that shows at few sizes only."""
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_the_start_kernel_has_a_witness_before_anything_runs(mistake: str) -> None:
+    problem, file, right, bad = MISTAKES[mistake]
+    source = (Path(kernels.__file__).parent / file).read_text()
+    assert source.count(right) == 1
+    (name,) = load_kernels(file, source).kernels
+    statics = {"D": 64} if problem is ATTENTION else {}
+    candidate = Candidate(
+        source=source.replace(right, bad), kernel=name, statics=statics
+    )
+    made = checked(problem, candidate)
+    assert (made.status, made.stage) == ("refuted", "verify")
+    assert made.equality is not None and made.equality.verdict == "refuted"
+    found = made.findings[-1]
+    assert found.code == "AG0322" and found.counterexample is not None

@@ -46,6 +46,14 @@ STRAIGHT = MeasuredTile(
     "small",
     {"BM": 64, "BN": 16, "BK": 64, "STAGES": 3, "WARPGROUPS": 1, "SWAP": False},
 )
+PAIRS = MeasuredTile(
+    "pairs",
+    {"BM": 64, "BN": 16, "BK": 64, "STAGES": 3, "WARPS": 4, "MMA": False},
+)
+ELEMENTS = MeasuredTile(
+    "elements",
+    {"BM": 32, "BN": 32, "BK": 32, "STAGES": 2, "WARPS": 4, "MMA": True},
+)
 THIN = MeasuredTile("thin", {"BM": 2, "BN": 4, "BK": 128, "WARPS": 1})
 LARGE = MeasuredTile(
     "persistent",
@@ -118,13 +126,29 @@ def test_thin_products(size: tuple[int, int, int]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("tile", "size"), [(PAIRS, (70, 37, 130)), (ELEMENTS, (45, 67, 71))]
+)
+def test_tiles_without_tma(tile: MeasuredTile, size: tuple[int, int, int]) -> None:
+    found = check(ProductPlan(tile), size, epilogue=True)
+    assert kernels(found) == ["gemm_sm80"]
+
+
+def _without_tma(tile: MeasuredTile) -> Request:
+    kernel, statics = form_of(tile, 100, 100, 100)
+    step = FORMS[tile.form]
+    facts = {"K": step, "A_s0": step, "B_s0": step, "N": 1, "C_s0": 1}
+    return Request(kernel, dict.fromkeys("ABC", bf16), statics, facts=facts)
+
+
+@pytest.mark.parametrize(
     "request_",
     [
+        *(_without_tma(t) for t in table().tiles if t.form in ("pairs", "elements")),
         Request(gemm_small, dict.fromkeys("ABC", bf16), dict(SWAPPED.statics)),
         Request(gemm_small, dict.fromkeys("ABC", bf16), dict(STRAIGHT.statics)),
         Request(gemm_parts, PARTS, dict(SWAPPED.statics)),
         Request(gemm_parts, PARTS, {**STRAIGHT.statics, "BK": 128}),
-        Request(gemm_sum, {"W": f32, "C": bf16}, sum_statics(72)),
+        Request(gemm_sum, {"W": f32, "C": bf16}, sum_statics(3, 72)),
         Request(gemm_thin, dict.fromkeys("ABC", bf16), dict(THIN.statics)),
         Request(
             copy_rows,
@@ -133,7 +157,7 @@ def test_thin_products(size: tuple[int, int, int]) -> None:
             facts={"K": 1, "X_s0": 1, "U_s0": 1},
         ),
     ],
-    ids=lambda r: f"{r.kernel.name}{r.statics.get('SWAP', '')}",
+    ids=lambda r: " ".join([r.kernel.name, *map(str, r.statics.values())]),
 )
 def test_each_kernel_is_proved(request_: Request) -> None:
     assert prove(request_).report.verdict >= Verdict.PROVED

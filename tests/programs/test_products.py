@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -135,3 +136,19 @@ def test_kernels_of_a_product_of_f32_are_equal_to_their_references() -> None:
     inputs = (random(40, 24), random(24, 48), random(48))
     for step in planned(lambda a, b, c: torch.relu(a @ b + c), inputs).kernels:
         assert proof_of(step).verdict is Verdict.EQUAL, step.source.text
+
+
+@pytest.mark.parametrize("threshold", ["20.0", "21.0"])
+def test_what_compares_sums_is_equal_where_they_are(threshold: str) -> None:
+    """A sum whose first step is taken before the loop is the sum of the reference."""
+    inputs = tuple(x.bfloat16() for x in (random(40, 24), random(48, 24), random(48)))
+    mish = torch.nn.functional.mish
+    function = torch.nn.functional.linear
+    (step,) = planned(lambda a, b, c: mish(function(a, b, c)), inputs).kernels
+    kernel, _, reference = step.source.text.partition("@ag.reference")
+    assert "> 20.0" in kernel
+    assert "> 20.0" in reference
+    changed = "@ag.reference".join((kernel, reference.replace("20.0", threshold)))
+    source = replace(step.source, text=changed)
+    verdict = proof_of(replace(step, source=source)).verdict
+    assert (verdict is Verdict.EQUAL) == (threshold == "20.0")

@@ -122,14 +122,15 @@ def test_a_maximum_that_is_subtracted_beside_infinity_needs_a_number() -> None:
         assert len(world.obligations) == noted
 
 
-def test_counts_are_sizes() -> None:
+@pytest.mark.parametrize("lanes", [48, 256, 16384])
+def test_counts_are_sizes(lanes: int) -> None:
     world = World()
     size = world.size("K")
     k = world.variable("k", 0, size)
     assert show(reduce(world, "sum", [k], Value.whole(1)).term) == "K"
-    lane = world.variable("lane", 0, 256)
-    turn = world.fresh("turn", 0, world.quotient(size + 255, 256))
-    inside = Value.truth(world.compare(256 * turn + lane, "<", size))
+    lane = world.variable("lane", 0, lanes)
+    turn = world.fresh("turn", 0, world.quotient(size + lanes - 1, lanes))
+    inside = Value.truth(world.compare(lanes * turn + lane, "<", size))
     of_lane = reduce(world, "sum", [turn], inside)
     assert show(reduce(world, "sum", [lane], of_lane).term) == "K"
 

@@ -8,7 +8,7 @@ but what the reference is asked for.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -18,6 +18,7 @@ from argus.diagnostics import ArgusError, Span, fail
 from argus.ir.dtypes import DType
 from argus.lang.frontend.module import FunctionDecl
 from argus.lang.kernel import Kernel
+from argus.specification.arguments import named_arguments
 
 __all__ = [
     "Reference",
@@ -47,14 +48,18 @@ class Reference:
     parameters: tuple[str, ...]
 
     def called(
-        self, given: Mapping[str, Any], outputs: Sequence[str]
+        self,
+        given: Mapping[str, Any],
+        outputs: Sequence[str],
+        sizes: Collection[str] = (),
     ) -> dict[str, Any]:
         """The outputs, as arrays. Raises :class:`Unusable` where it has none.
 
         ``given``: tensors, sizes and scalars by name; parameters that it lacks have
-        their defaults.
+        their defaults. ``sizes``: which of these are sizes.
         """
-        named = {n: given[n] for n in self.parameters if n in given}
+        named = named_arguments(self.function, given, sizes)
+        named |= {n: given[n] for n in self.parameters if n in given}
         try:
             with np.errstate(all="ignore"):
                 result = self.function(**named)

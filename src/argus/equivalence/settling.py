@@ -25,7 +25,7 @@ from argus.requests import Request
 from argus.verify.refinement import gaps
 from argus.verify.verdict import Equality, Obligation, Report, Verdict
 
-__all__ = ["SETTLED", "asked", "settled", "settled_by"]
+__all__ = ["SETTLED", "asked", "is_wrong", "settled", "settled_by"]
 
 SETTLED = frozenset({
     "AG0301", "AG0302", "AG0303", "AG0304", "AG0305", "AG0306", "AG0307", "AG0308",
@@ -59,7 +59,7 @@ def settled(
         found = tuple(
             o for o in report.obligations if _is_open(o) and o.rule in SETTLED
         )
-        if not found or _is_wrong(report):
+        if not found or is_wrong(report):
             return report
         return questioned(report, found, bool(asked(report)), known.of(request))
     if not asked(report):
@@ -94,8 +94,12 @@ def settled_by(report: Report, programs: Programs, name: str, made: Decided) -> 
     )
 
 
-def _is_wrong(report: Report) -> bool:
-    """Whether something is refuted that no term settles."""
+def is_wrong(report: Report) -> bool:
+    """Whether something is refuted, whatever is computed.
+
+    That a sum lacks a coordinate, which a replay may show, can be what is meant: rules
+    on data flow are not certain beside a reference.
+    """
     return any(
         o.verdict is Verdict.REFUTED and not o.slow and o.rule not in SETTLED
         for o in report.obligations

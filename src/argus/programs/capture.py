@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from argus.programs.torch_file import TorchFile
 
+_WHOLE = frozenset({"aten.embedding_dense_backward.default"})
+"""Operators that stay in torch, where they are faster whole than in parts."""
 _DECOMPOSED = frozenset({"aten.gelu.default"})
 """Operators that torch takes apart, although the specification knows them whole."""
 
@@ -134,7 +136,7 @@ def _kept(overload: Any) -> bool:
     if torch.Tag.nondeterministic_seeded in getattr(overload, "tags", ()):
         return True
     name = str(overload)
-    return known(name) and name not in _DECOMPOSED
+    return name in _WHOLE or (known(name) and name not in _DECOMPOSED)
 
 
 class _Export:

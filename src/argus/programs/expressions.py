@@ -34,9 +34,21 @@ class Border:
     stride: int
 
 
+@dataclass(frozen=True)
+class TableIndex:
+    """A coordinate that is a number of the program: ``extent`` steps of ``stride``.
+
+    What is read where it lies outside is 0.
+    """
+
+    index: ExpressionNode
+    extent: int
+    stride: int
+
+
 @dataclass(frozen=True, eq=False)
 class ElementNode:
-    """The element of a buffer ``offset`` elements after its first, and its borders.
+    """The element of a buffer ``offset`` elements after its first, borders and tables.
 
     Outside of a border it is ``fill``; with None it is any number there.
     """
@@ -46,10 +58,11 @@ class ElementNode:
     dtype: DType
     borders: tuple[Border, ...] = ()
     fill: float | int | bool | None = None
+    tables: tuple[TableIndex, ...] = ()
 
     @property
     def indices(self) -> tuple[Affine, ...]:
-        """All sums of loop indices."""
+        """All sums of loop indices, but for those inside of tables."""
         return (self.offset, *(b.index for b in self.borders))
 
 
@@ -120,11 +133,12 @@ class ExpressionPool:
         offset: Affine,
         borders: tuple[Border, ...] = (),
         fill: float | int | bool | None = None,
+        tables: tuple[TableIndex, ...] = (),
     ) -> ExpressionNode:
         """An element of a buffer."""
         return self._one(
-            ("element", buffer, offset, borders, repr(fill)),
-            lambda: ElementNode(buffer, offset, buffer.dtype, borders, fill),
+            ("element", buffer, offset, borders, repr(fill), tables),
+            lambda: ElementNode(buffer, offset, buffer.dtype, borders, fill, tables),
         )
 
     def reindexed(
@@ -136,7 +150,7 @@ class ExpressionPool:
                 borders = tuple(
                     Border(change(b.index), b.extent, b.stride) for b in node.borders
                 )
-                return self.element(buffer, change(offset), borders, fill)
+                return self.element(buffer, change(offset), borders, fill, node.tables)
             case PositionNode(index=index, dtype=dtype):
                 return self.position(change(index), dtype)
             case _:
@@ -179,7 +193,10 @@ class ExpressionPool:
                 case NumberNode():
                     found = frozenset[str]()
                 case ElementNode():
-                    found = frozenset[str]().union(*(i.loops for i in node.indices))
+                    found = frozenset[str]().union(
+                        *(i.loops for i in node.indices),
+                        *(self.free(t.index) for t in node.tables),
+                    )
                 case PositionNode(index=index):
                     found = index.loops
                 case ApplyNode(parts=parts):
@@ -209,6 +226,16 @@ class ExpressionPool:
                 new = self.reduce(function, inner, loops, dtype)
             case ScanNode(body=body, loop=loop, dtype=dtype):
                 new = self.scan(self.rewritten(body, change, done), loop, dtype)
+            case ElementNode(tables=tables) if tables:
+                moved = tuple(
+                    TableIndex(
+                        self.rewritten(t.index, change, done), t.extent, t.stride
+                    )
+                    for t in tables
+                )
+                new = self.element(
+                    node.buffer, node.offset, node.borders, node.fill, moved
+                )
             case _:
                 new = node
         done[node] = change(new)
@@ -222,7 +249,9 @@ def parts_of(node: ExpressionNode) -> tuple[ExpressionNode, ...]:
             return parts
         case ReduceNode(body=body) | ScanNode(body=body):
             return (body,)
-        case NumberNode() | ElementNode() | PositionNode():
+        case ElementNode(tables=tables):
+            return tuple(t.index for t in tables)
+        case NumberNode() | PositionNode():
             return ()
 
 

@@ -71,6 +71,7 @@ class GraphCapture:
         results: tuple[Any, ...] = ()
         told: tuple[Any, ...] = ()
         for node in self.graph.nodes:
+            _require_numbers(node, self.said(node))
             match node.op:
                 case "placeholder":
                     self.values[node] = self._given(node, given(node))
@@ -346,6 +347,15 @@ def _arrays(value: Any) -> list[TensorArray]:
     if isinstance(value, list):
         return [a for v in cast("list[Any]", value) for a in _arrays(v)]
     return []
+
+
+def _require_numbers(node: Any, said: Any) -> None:
+    """Raises ArgusError AG1041 for sizes that torch learns from elements."""
+    tensors = cast("list[Any]", said if isinstance(said, list | tuple) else [said])
+    for one in tensors:
+        shape: Any = getattr(one, "shape", ())
+        if not all(isinstance(n, int) for n in shape):
+            raise fail("AG1041", None, f"the size of {node.target} depends on elements")
 
 
 def _sizes(numbers: Any) -> tuple[int, ...]:

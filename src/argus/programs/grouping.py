@@ -10,10 +10,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from argus.programs.forms import KernelForm, formed, source_of
-from argus.programs.lowering import LoweredGroup, NotFusedError, lowered
-from argus.programs.products import ProductForm
+from argus.programs.forms import KernelForm, form_of, source_of
+from argus.programs.lowering import (
+    LoweredGroup,
+    NotFusedError,
+    lowered,
+    over_windows,
+)
 from argus.programs.tensor_program import (
+    ContractPrimitive,
     FilledPrimitive,
     GivenPrimitive,
     MapPrimitive,
@@ -24,6 +29,7 @@ from argus.programs.tensor_program import (
     ViewedValue,
     operands_of,
 )
+from argus.programs.window_products import as_window_product
 
 _FEW_ROWS = 64
 _MANY_COLUMNS = 8192
@@ -52,7 +58,8 @@ def one_kernel(
     stored: ProgramValue, inside: frozenset[ProgramValue]
 ) -> tuple[LoweredGroup, KernelForm]:
     """The loops and form of a kernel. Raises NotFusedError where there is none."""
-    group, form = formed(lowered(stored, inside))
+    group = as_window_product(lowered(stored, inside))
+    form = form_of(group)
     _worthwhile(group)
     source_of(group, form, "kernel", "")
     return group, form
@@ -78,14 +85,6 @@ def _used(program: TensorProgram) -> set[ProgramValue]:
             used.add(value)
             used |= {operand.value for operand in operands_of(value)}
     return used
-
-
-def _no_product(group: LoweredGroup, before: KernelGroup) -> None:
-    """Raises NotFusedError where a kernel should be a product of matrices."""
-    if isinstance(before.form, ProductForm):
-        raise NotFusedError("tensor cores would not compute it any more")
-    if group.windows and not (before.lowered and before.lowered.windows):
-        raise NotFusedError("what follows sums over windows")
 
 
 class _Grouping:
@@ -148,6 +147,8 @@ class _Grouping:
     def _joins(self, value: ProgramValue, root: ProgramValue) -> bool:
         if self.kernels[root].why:
             return False
+        if isinstance(value.made, ContractPrimitive) and over_windows(value.made):
+            return False
         try:
             self._set(root, {*self.inside[root], value}, strict=True)
         except NotFusedError:
@@ -157,16 +158,10 @@ class _Grouping:
     def _set(
         self, root: ProgramValue, inside: set[ProgramValue], *, strict: bool = False
     ) -> None:
-        """The kernel of a root.
-
-        If strict, raises NotFusedError where there is none, and where tensor cores
-        would not compute it as they did without the last value, or with windows.
-        """
+        """The kernel of a root. Raises NotFusedError where there is none, if strict."""
         chosen = frozenset(inside)
         try:
             group, form = one_kernel(root, chosen)
-            if strict and not isinstance(form, ProductForm):
-                _no_product(group, self.kernels[root])
             made = KernelGroup(root, chosen, group, form)
         except NotFusedError as error:
             if strict:

@@ -12,6 +12,7 @@ from argus.programs.tensor_program import (
     CallOperand,
     ContractPrimitive,
     FilledPrimitive,
+    GatherPrimitive,
     MapPrimitive,
     PositionPrimitive,
     ProgramValue,
@@ -151,6 +152,9 @@ def _evaluated(value: ProgramValue, buffers: ProgramBuffers) -> Tensor:
             return _reduced(function, buffers.operand(operand), dims).to(dtype)
         case ScanPrimitive(operand=operand, dim=dim):
             return buffers.operand(operand).cumsum(dim, dtype=dtype)
+        case GatherPrimitive(operand=operand, table=table):
+            at = buffers.operand(table).long().unsqueeze(-1)
+            return buffers.operand(operand).gather(-1, at).squeeze(-1)
         case MapPrimitive(function=function, operands=operands):
             parts = [
                 buffers.operand(p) if isinstance(p, ViewedValue) else p

@@ -15,7 +15,7 @@ from argus.programs.numpy_functions import expand_dims, flip, records
 from argus.programs.operator_table import each, own
 from argus.programs.recorder import promoted
 from argus.programs.tensor_array import TensorArray
-from argus.programs.tensor_program import UntranslatedError
+from argus.programs.tensor_program import FilledPrimitive, UntranslatedError
 from argus.programs.views import bordered, repeated
 
 
@@ -90,6 +90,49 @@ def padded(x: TensorArray, padding: Sequence[int], value: Any = 0) -> TensorArra
     every = [widths.get(d, (0, 0)) for d in range(x.ndim)]
     made: Any = np.pad(x, every, constant_values=value)  # type: ignore[call-overload]
     return made
+
+
+@own("slice_scatter")
+def with_slice(
+    x: TensorArray, source: TensorArray, dim: int = 0, start: int | None = None,
+    end: int | None = None, step: int = 1,
+) -> TensorArray:  # fmt: skip
+    """A copy in which a part of a dimension is another tensor.
+
+    Raises UntranslatedError for a part with a step.
+    """
+    axis = dim % x.ndim
+    n, count = x.shape[axis], source.shape[axis]
+    first = slice(start, end).indices(n)[0]
+    if step != 1 and count > 1:
+        raise UntranslatedError("a part of a tensor with a step")
+    recorder, part = x.recorder, source.cast(x.element)
+    if not count:
+        return x
+    around = recorder.cast(0, x.element)
+    made = x.operand.value.made
+    if isinstance(made, FilledPrimitive):
+        around = made.value
+    assert isinstance(around, bool | int | float)
+    widths = [(0, 0)] * x.ndim
+    widths[axis] = (first, n - first - count)
+    seen = part.seen(bordered(part.shape, widths, around))
+    if isinstance(made, FilledPrimitive):
+        return seen
+    at: Any = TensorArray(recorder, recorder.positions(x.shape, axis))
+    inside = (at >= first) & (at < first + count)
+    replaced: Any = np.where(inside, seen, x)
+    return replaced
+
+
+@own("select_scatter")
+def with_position(
+    x: TensorArray, source: TensorArray, dim: int, index: int
+) -> TensorArray:
+    """A copy in which one position of a dimension is another tensor."""
+    axis = dim % x.ndim
+    first = index % x.shape[axis]
+    return with_slice(x, expand_dims(source, axis), axis, first, first + 1)
 
 
 _Ends = Callable[[TensorArray, int, int, int], tuple[TensorArray, TensorArray]]

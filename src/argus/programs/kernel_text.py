@@ -24,14 +24,16 @@ from argus.programs.expression_text import (
 )
 from argus.programs.expressions import (
     ApplyNode,
+    Border,
     ElementNode,
     ExpressionNode,
     NumberNode,
     ReduceNode,
 )
 from argus.programs.lowering import KernelStore, LoweredGroup, NotFusedError
-from argus.programs.naming import KernelTensor, accessed
+from argus.programs.naming import KernelTensor, accessed, table_dim
 from argus.programs.reference_text import reference_lines
+from argus.programs.tables import assumed_of
 from argus.programs.tile_text import TileWriter
 from argus.programs.tiling import GroupTiling, levels_of
 
@@ -89,7 +91,7 @@ class KernelWriter(TileWriter):
         known = (*(type_name(t) for t in DTYPES.values()),)
         types |= {t for t in known if _mentions(body, t)}
         sizes = {letters[n]: s for n, s in group.sizes.items()}
-        sizes |= {n: border.extent for (_, border), n in self.labels.items()}
+        sizes |= {n: dim.extent for (_, dim), n in self.labels.items()}
         head = [
             f'"""{title}"""',
             "",
@@ -102,13 +104,18 @@ class KernelWriter(TileWriter):
             *(f"    {t.name}: {self.declared(t)}," for t in tensors),
         ]
         statics = {letters[n]: group.sizes[n] for n in self.fixed}
-        statics |= {n: border.extent for (_, border), n in self.labels.items()}
+        statics |= {
+            n: dim.extent
+            for (_, dim), n in self.labels.items()
+            if isinstance(dim, Border)
+        }
         statics |= {f"B{letters[a.loop]}": a.size for a in self.tiling.axes}
         if statics:
             head.append("    *,")
         head += [f"    {n}: int = {statics[n]}," for n in sorted(statics)]
         head += ["):", f'    """{title}"""']
-        used = [n for n in letters.values() if n in sizes and _mentions(body, n)]
+        names = [*letters.values(), *self.labels.values()]
+        used = [n for n in names if n in sizes and _mentions(body, n)]
         head += [f'    {n} = ag.dim("{n}")' for n in used if n not in statics]
         head += self.heads
         outputs = tuple(t.name for t in self.outputs)
@@ -143,6 +150,8 @@ class KernelWriter(TileWriter):
             self.line(f'ag.require({letter} > 0, "there is something to reduce")')
             if tiling.held and self.is_axis(loop):
                 self.line(f'ag.require({letter} <= B{letter}, "a block holds a row")')
+        if group.columns:
+            self._assumed()
         if tiling.warps != 4:
             self.line(f"ag.launch(warps={tiling.warps})")
         if group.rows:
@@ -161,6 +170,22 @@ class KernelWriter(TileWriter):
             self._reduced(level)
         for store, t in zip(group.stores, self.outputs, strict=True):
             self._stored(store, t)
+
+    def _assumed(self) -> None:
+        """What torch requires of tables: with other numbers nothing is reduced."""
+        said: dict[str, None] = {}
+        for node in self.group.elements:
+            t = self.param(node)
+            for table in node.tables:
+                found, dim = assumed_of(table.index), table_dim(table)
+                if found is None:
+                    continue
+                name, end = self.param(found[0]).name, self.labels[t.name, dim]
+                low = f"-{end}" if found[1] else "0"
+                facts = f"(row >= {low}) & (row < {end})"
+                said[f"ag.assume(lambda row: {facts}, {name})"] = None
+        for line in said:
+            self.line(line)
 
     @contextmanager
     def _columns(self, loops: Sequence[str]) -> Generator[None]:
@@ -187,6 +212,8 @@ class KernelWriter(TileWriter):
         plain = isinstance(body, ElementNode) and not self.named(body)
         if isinstance(body, ElementNode) and body.borders:
             plain &= body.fill is None or number_text(body.fill) == neutral
+        if isinstance(body, ElementNode) and body.tables:
+            plain = False  # past its end a table chooses any element
         text = self.text(body, neutral if plain else None)
         if plain:
             return text
@@ -247,8 +274,9 @@ class KernelWriter(TileWriter):
     def _vanishes(self, node: ExpressionNode, loop: str) -> bool:
         """Whether a node is 0 past the end of an axis: made of elements that are."""
         match node:
-            case ElementNode(fill=fill):
-                return not fill and loop in self.group.pool.free(node)
+            case ElementNode(offset=offset, fill=fill, tables=tables):
+                free = offset.loops if tables else self.group.pool.free(node)
+                return not fill and loop in free
             case ApplyNode(function="mul" | "cast", parts=parts):
                 return all(self._vanishes(p, loop) for p in parts)
             case _:

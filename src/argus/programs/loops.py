@@ -34,9 +34,23 @@ class LoopSpace:
     sizes: dict[str, int] = field(default_factory=dict[str, int])
     borders: dict[str, Affine] = field(default_factory=dict[str, Affine])
     """What stands for a coordinate that may lie outside, and that coordinate."""
+    tables: set[str] = field(default_factory=set[str])
+    """What stands for coordinates that are numbers of the program."""
+
+    def table(self, extent: int) -> Affine:
+        """What stands for a number of the program, at least 0 and below ``extent``."""
+        name = f"[{len(self.tables)}]"
+        self.tables.add(name)
+        self.sizes[name] = extent
+        return Affine.loop(name)
 
     def border(self, index: Affine, extent: int) -> Affine:
-        """What stands for a coordinate where it is at least 0 and below ``extent``."""
+        """What stands for a coordinate where it is at least 0 and below ``extent``.
+
+        Raises NotAffineError for one that a table gives.
+        """
+        if index.loops & self.tables:
+            raise NotAffineError("a border around what a table chooses")
         index = index.replaced(self.borders)
         name = f"{index.terms}{index.constant}|{extent}"
         self.borders[name] = index
@@ -60,10 +74,12 @@ class LoopSpace:
     def split(self, need: NeedsSplitError) -> None:
         """Split a loop for the next lowering, which begins with no loops.
 
-        Raises NotAffineError where it stands for a coordinate with a border.
+        Raises NotAffineError where it stands for a coordinate with a border or a table.
         """
         if need.loop in self.borders:
             raise NotAffineError("a reshape of what has a border")
+        if need.loop in self.tables:
+            raise NotAffineError("a reshape of a dimension that a table chooses from")
         name, _, place = need.loop.rpartition(".")
         whole = self.sizes[need.loop]
         before = self.splits.get(name) or (whole,)
@@ -73,6 +89,7 @@ class LoopSpace:
         self.splits[name] = (*before[:at], *parts, *before[at + 1 :])
         self.sizes.clear()
         self.borders.clear()
+        self.tables.clear()
 
     def digits(self, flat: Affine, shape: Sequence[int]) -> tuple[Affine, ...]:
         """The coordinates in a shape of a row-major offset.

@@ -24,6 +24,7 @@ from argus.programs.expressions import (
     PositionNode,
     ReduceNode,
     ScanNode,
+    TableIndex,
     walked,
 )
 from argus.programs.loops import LoopSpace, NeedsSplitError, NotAffineError
@@ -31,6 +32,7 @@ from argus.programs.recorder import Part, type_of
 from argus.programs.tensor_program import (
     ContractPrimitive,
     FilledPrimitive,
+    GatherPrimitive,
     MapPrimitive,
     PositionPrimitive,
     ProgramValue,
@@ -63,8 +65,7 @@ class LoweredGroup:
     """What a kernel computes. ``rows`` and ``columns`` are loops, outermost first.
 
     ``flat``: names for several of them, outermost first, that are walked as one.
-    ``products``: the precision of each sum of products in it. ``windows``: some are
-    over windows.
+    ``products``: the precision of each product of matrices in it.
     """
 
     rows: tuple[str, ...]
@@ -74,7 +75,6 @@ class LoweredGroup:
     pool: ExpressionPool
     flat: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     products: tuple[str, ...] = ()
-    windows: bool = False
 
     @property
     def nodes(self) -> tuple[ExpressionNode, ...]:
@@ -103,13 +103,14 @@ def lowered(stored: ProgramValue, inside: Collection[ProgramValue]) -> LoweredGr
     Raises NotFusedError where that is not one kernel.
     """
     space = LoopSpace()
-    for _ in range(_MOST_SPLITS):
-        try:
-            return _collapsed(_Lowering(space, inside).group(stored))
-        except NeedsSplitError as need:
-            space.split(need)
-        except NotAffineError as error:
-            raise NotFusedError(str(error)) from error
+    try:
+        for _ in range(_MOST_SPLITS):
+            try:
+                return _collapsed(_Lowering(space, inside).group(stored))
+            except NeedsSplitError as need:
+                space.split(need)
+    except NotAffineError as error:
+        raise NotFusedError(str(error)) from error
     raise NotFusedError("loops are split again and again")
 
 
@@ -126,7 +127,7 @@ class _Lowering:
         self.space, self.inside = space, inside
         self.pool = ExpressionPool()
         self.products: list[str] = []
-        self.windows = False
+        self._tables: dict[str, ExpressionNode] = {}
         self._done: dict[tuple[ProgramValue, tuple[Affine, ...]], ExpressionNode] = {}
 
     def group(self, stored: ProgramValue) -> LoweredGroup:
@@ -147,7 +148,6 @@ class _Lowering:
             (store,),
             self.pool,
             products=tuple(self.products),
-            windows=self.windows,
         )
 
     # -- expressions
@@ -165,11 +165,19 @@ class _Lowering:
         return node
 
     def _element(self, value: ProgramValue, offset: Affine) -> ExpressionNode:
-        """The element at an offset; borders, and loops that run backwards, apart."""
+        """The element at an offset.
+
+        Borders, tables and loops that run backwards are apart.
+        """
         space = self.space
         rest, borders = Affine((), offset.constant), list[Border]()
+        tables: list[TableIndex] = []
         for name, factor in offset.terms:
             extent = space.sizes[name]
+            if name in self._tables:
+                rest = rest + min(0, factor * (extent - 1))
+                tables.append(self._table(self._tables[name], extent, factor))
+                continue
             index = space.borders.get(name)
             if factor < 0:
                 index = (Affine.loop(name) if index is None else index) * -1 + (
@@ -180,7 +188,38 @@ class _Lowering:
                 rest = rest + Affine.loop(name) * factor
             else:
                 borders.append(Border(index, extent, abs(factor)))
-        return self.pool.element(value, rest, tuple(borders))
+        if tables and borders:
+            raise NotFusedError("a border beside what a table chooses")
+        return self.pool.element(value, rest, tuple(borders), None, tuple(tables))
+
+    def _chosen(
+        self, operand: ViewedValue, table: ViewedValue, at: tuple[Affine, ...]
+    ) -> Affine:
+        """The last coordinate of an operand, which a table has.
+
+        Raises NotFusedError where the operand is not stored.
+        """
+        extent = operand.shape[-1]
+        if extent == 1:
+            return Affine()
+        found = self._read(table, at)
+        if isinstance(found, PositionNode):
+            low, high = found.index.range(self.space.sizes)
+            if low >= 0 and high < extent:
+                return found.index
+        if operand.value in self.inside:
+            raise NotFusedError("a table chooses among what is stored")
+        chosen = self.space.table(extent)
+        for name in chosen.loops:
+            self._tables[name] = found
+        return chosen
+
+    def _table(self, index: ExpressionNode, extent: int, factor: int) -> TableIndex:
+        """A coordinate from a table, in steps that are not negative."""
+        if factor < 0:
+            last = self.pool.number(extent - 1, index.dtype)
+            index = self.pool.apply("sub", (last, index), index.dtype)
+        return TableIndex(index, extent, abs(factor))
 
     def _inside(
         self,
@@ -257,6 +296,8 @@ class _Lowering:
                 return self.pool.scan(body, loops[0][0], value.dtype)
             case ContractPrimitive():
                 return self._contracted(value, value.made, at)
+            case GatherPrimitive(operand=operand, table=table):
+                return self._read(operand, (*at, self._chosen(operand, table, at)))
             case _:
                 raise NotFusedError(f"{value.name} is no primitive of a kernel")
 
@@ -317,8 +358,8 @@ class _Lowering:
             one = pool.apply("mul", pair, wide)
             total = one if total is None else pool.apply("add", (total, one), wide)
         assert total is not None
-        self.products.append(made.precision)
-        self.windows |= over_windows(made)
+        if not over_windows(made):
+            self.products.append(made.precision)
         if loops:
             total = pool.reduce("sum", total, loops, wide)
         narrow = value.dtype != wide
@@ -434,7 +475,7 @@ def _collapsed(group: LoweredGroup) -> LoweredGroup:
         KernelStore(s.buffer, without(s.offset), pool.rewritten(s.node, change, done))
         for s in group.stores
     )
-    return replace(group, rows=rows, columns=columns, sizes=sizes, stores=stores)
+    return LoweredGroup(rows, columns, sizes, stores, pool, products=group.products)
 
 
 def offsets_through(operand: ViewedValue) -> tuple[tuple[int, ...], int] | None:

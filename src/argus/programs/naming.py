@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from argus.programs.affine import Affine
-from argus.programs.expressions import Border, ElementNode
+from argus.programs.expressions import Border, ElementNode, TableIndex
 from argus.programs.lowering import LoweredGroup
 from argus.programs.tensor_program import ProgramValue
 
@@ -15,26 +15,42 @@ _LETTERS = ("I", "J", "K", "L", "M", "N", "P", "Q")
 _TAKEN = {"ag", "f32", "f16", "bf16", "i32", "i64", "boolean", "np"}
 
 
-ParameterKey = tuple[ProgramValue, Affine, tuple[Border, ...]]
+@dataclass(frozen=True)
+class TableDim:
+    """A dimension whose coordinates are numbers of the program."""
+
+    extent: int
+    stride: int
+
+
+TensorDim = str | Border | TableDim
+"""A dimension of a parameter: a loop, or one that an element walks in its own way."""
+
+ParameterKey = tuple[ProgramValue, Affine, tuple[Border, ...], tuple[TableDim, ...]]
 
 
 def parameter_key(node: ElementNode) -> ParameterKey:
     """Elements with the same key are of one parameter."""
-    return node.buffer, node.offset, node.borders
+    return node.buffer, node.offset, node.borders, tuple(map(table_dim, node.tables))
+
+
+def table_dim(table: TableIndex) -> TableDim:
+    """The dimension from which a table chooses."""
+    return TableDim(table.extent, table.stride)
 
 
 @dataclass(frozen=True)
 class KernelTensor:
     """A parameter of a kernel: a buffer, walked with strides.
 
-    ``dims`` are loops and borders, outermost first, with ``strides`` in elements;
+    ``dims`` are loops, borders and tables, outermost first, ``strides`` in elements;
     ``start`` is where its first element is. ``unit``: a last dimension of size 1 is
     added, since the innermost stride has to be 1.
     """
 
     name: str
     buffer: ProgramValue
-    dims: tuple[str | Border, ...]
+    dims: tuple[TensorDim, ...]
     strides: tuple[int, ...]
     start: int
     unit: bool
@@ -50,9 +66,19 @@ class KernelTensor:
         return tuple(d for d in self.dims if isinstance(d, str))
 
     @property
+    def walked(self) -> tuple[str | Border, ...]:
+        """Its dimensions in order, but for those that tables choose from."""
+        return tuple(d for d in self.dims if not isinstance(d, TableDim))
+
+    @property
     def borders(self) -> tuple[Border, ...]:
         """Those of its dimensions that have a border."""
         return tuple(d for d in self.dims if isinstance(d, Border))
+
+    @property
+    def tables(self) -> tuple[TableDim, ...]:
+        """Those of its dimensions that tables choose from."""
+        return tuple(d for d in self.dims if isinstance(d, TableDim))
 
     @property
     def all_strides(self) -> tuple[int, ...]:
@@ -61,11 +87,16 @@ class KernelTensor:
 
 
 def accessed(
-    name: str, buffer: ProgramValue, offset: Affine, borders: Sequence[Border] = ()
+    name: str,
+    buffer: ProgramValue,
+    offset: Affine,
+    borders: Sequence[Border] = (),
+    tables: Sequence[TableIndex] = (),
 ) -> KernelTensor:
     """The parameter for accesses of a buffer at an offset."""
-    terms: list[tuple[str | Border, int]] = [*offset.terms]
+    terms: list[tuple[TensorDim, int]] = [*offset.terms]
     terms += [(b, b.stride) for b in borders]
+    terms += [(t, t.stride) for t in map(table_dim, tables)]
     terms.sort(key=lambda term: -term[1])
     unit = not terms or terms[-1][1] != 1
     return KernelTensor(

@@ -2,7 +2,7 @@
 
 `argus.specification.aten` says what most operators are, as functions of numpy. Here
 stand those that need sizes which are numbers, or that real numbers do not tell apart;
-`window_operators.py` and `joining_operators.py` have more of them.
+`window_operators.py`, `joining_operators.py` and `table_operators.py` have more.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ def operator_named(name: str, recorder: ProgramRecorder) -> Callable[..., Any] |
     """What an operator of that name records; None for one that is not known."""
     from argus.programs import (
         attention_operators,
-        convolution_operators,
         joining_operators,
+        table_operators,
         window_operators,
     )
     from argus.specification.aten import table
@@ -35,8 +35,8 @@ def operator_named(name: str, recorder: ProgramRecorder) -> Callable[..., Any] |
     _ = (
         TRACED,
         attention_operators,
-        convolution_operators,
         joining_operators,
+        table_operators,
         window_operators,
     )  # they fill the tables
 
@@ -148,27 +148,6 @@ def erf(x: TensorArray) -> TensorArray:
 def isnan(x: TensorArray) -> Any:
     """What is not equal to itself."""
     return np.not_equal(x, x)
-
-
-@own("gather")
-def gather(x: TensorArray, dim: int, index: TensorArray, **_: Any) -> TensorArray:
-    """One element of each row along a dimension, by a table: a sum with one term.
-
-    Raises UntranslatedError for a table of more than one element along it.
-    """
-    axis = dim % x.ndim if x.ndim else 0
-    if not x.ndim or index.shape[axis] != 1:
-        raise UntranslatedError("several elements along a dimension by a table")
-    rows = x[tuple(slice(0, n) if d != axis else slice(None)
-                   for d, n in enumerate(index.shape))]  # fmt: skip
-    recorder = x.recorder
-    at = recorder.positions(rows.shape, axis)
-    chosen = recorder.map("eq", at, index.operand)
-    zero = recorder.cast(0, x.element)
-    one = recorder.map("where", chosen, rows.operand, zero)
-    return TensorArray(recorder, recorder.reduce("sum", one, (axis,), True)).cast(
-        x.element
-    )
 
 
 @own("_to_copy")

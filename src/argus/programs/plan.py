@@ -17,6 +17,7 @@ from argus.programs.capture import capture
 from argus.programs.copying import copy_what_no_loop_follows
 from argus.programs.expressions import (
     ApplyNode,
+    ElementNode,
     ExpressionNode,
     ReduceNode,
     ScanNode,
@@ -145,6 +146,8 @@ def computed(group: KernelGroup) -> str:
         match node:
             case _ if node in inner:
                 pass
+            case ElementNode(tables=tables) if tables:
+                names.append("gather")
             case ApplyNode(function=function) if function != "cast":
                 names.append(function)
             case ReduceNode(function=function, body=body):

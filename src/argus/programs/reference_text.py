@@ -23,7 +23,13 @@ from argus.programs.expressions import (
     parts_of,
 )
 from argus.programs.lowering import KernelStore, LoweredGroup
-from argus.programs.naming import KernelTensor, ParameterKey, parameter_key
+from argus.programs.naming import (
+    KernelTensor,
+    ParameterKey,
+    TableDim,
+    parameter_key,
+    table_dim,
+)
 
 _NUMPY = {"atan": "arctan", "round": "rint"}
 """Functions that numpy calls otherwise."""
@@ -81,21 +87,26 @@ class _ReferenceWriter:
 
     def _element(self, node: ElementNode) -> str:
         t = self.params[parameter_key(node)]
-        if t.borders:
-            return self._bordered(node, t)
+        if t.borders or t.tables:
+            return self._indexed(node, t)
         text = f"{t.name}[..., 0]" if t.unit else t.name
         order = sorted(range(len(t.loops)), key=lambda d: self.loops.index(t.loops[d]))
         if order != list(range(len(t.dims))):
             text = f"np.transpose({text}, {tuple(order)})"
         return self._spread(text, [n for n in self.loops if n in t.dims])
 
-    def _bordered(self, node: ElementNode, t: KernelTensor) -> str:
+    def _indexed(self, node: ElementNode, t: KernelTensor) -> str:
         """Elements of an array with a border around it, by tables of coordinates."""
+        tables = {table_dim(x): x.index for x in node.tables}
         text = f"{t.name}[..., 0]" if t.unit else t.name
         widths: list[str] = []
         indices: list[str] = []
         for dim in t.dims:
             low, high = 0, 0
+            if isinstance(dim, TableDim):
+                widths.append("(0, 0)")
+                indices.append(self._text(tables[dim]))
+                continue
             index = Affine.loop(dim) if isinstance(dim, str) else dim.index
             if isinstance(dim, Border):
                 least, most = index.range(self.group.sizes)

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from argus.programs.tensor_program import (
     ContractPrimitive,
+    GatherPrimitive,
     MapPrimitive,
     Primitive,
     ProgramValue,
@@ -65,6 +66,9 @@ class ProgramRewriter:
                 return made if (a, b) == (left, right) else replace(
                     made, left=a, right=b
                 )  # fmt: skip
+            case GatherPrimitive(operand=operand, table=table):
+                a, b = self._operand(operand), self._operand(table)
+                return made if (a, b) == (operand, table) else GatherPrimitive(a, b)
             case TorchPrimitive(call=call):
                 return TorchPrimitive(self._call(call), made.index)
             case _:

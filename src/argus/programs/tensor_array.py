@@ -110,6 +110,8 @@ class TensorArray(NDArrayOperatorsMixin):
                 span = range(size)[k]
                 parts.append((span.start, span.step, len(span)))
             elif isinstance(k, int):
+                if not -size <= k < size:  # an iteration ends so
+                    raise IndexError(k)
                 parts.append(k % size)
             else:
                 raise UntranslatedError("elements chosen by a table")

@@ -8,6 +8,7 @@
 | `ReducePrimitive` | sum, prod, max, min, argmax or argmin over dimensions |
 | `ScanPrimitive` | running sums along a dimension |
 | `ContractPrimitive` | a sum of products of two operands |
+| `GatherPrimitive` | elements that a table of positions chooses |
 | `TorchPrimitive` | what torch computes: an operator that is not translated |
 
 Operands are values seen through views (`views.py`), which are never copies by
@@ -27,6 +28,7 @@ __all__ = [
     "CallOperand",
     "ContractPrimitive",
     "FilledPrimitive",
+    "GatherPrimitive",
     "GivenPrimitive",
     "MapPrimitive",
     "PositionPrimitive",
@@ -184,6 +186,17 @@ class ContractPrimitive:
 
 
 @dataclass(frozen=True)
+class GatherPrimitive:
+    """Of the operand's last dimension, the element whose position the table has.
+
+    The other dimensions are those of the table and of the result.
+    """
+
+    operand: ViewedValue
+    table: ViewedValue
+
+
+@dataclass(frozen=True)
 class TorchPrimitive:
     """Result number ``index`` of a call that torch makes; see `TorchCall`."""
 
@@ -222,6 +235,7 @@ Primitive = (
     | ReducePrimitive
     | ScanPrimitive
     | ContractPrimitive
+    | GatherPrimitive
     | TorchPrimitive
 )
 
@@ -257,6 +271,8 @@ def operands_of(value: ProgramValue) -> tuple[ViewedValue, ...]:
             return (operand,)
         case ContractPrimitive(left=left, right=right):
             return (left, right)
+        case GatherPrimitive(operand=operand, table=table):
+            return (operand, table)
         case TorchPrimitive(call=call):
             return call.operands
         case GivenPrimitive() | FilledPrimitive() | PositionPrimitive():

@@ -23,12 +23,15 @@ from argus.programs.lowering import LoweredGroup, NotFusedError
 from argus.programs.naming import (
     KernelTensor,
     ParameterKey,
+    TableDim,
     UsedNames,
     accessed,
     fixed_loops,
     loop_letters,
     parameter_key,
+    table_dim,
 )
+from argus.programs.tables import scalar_index
 from argus.programs.tiling import GroupTiling
 
 _LONG = 52
@@ -58,7 +61,7 @@ class TileWriter:
         )
         self.fixed = fixed_loops(group)
         self.params: dict[ParameterKey, KernelTensor] = {}
-        self.labels: dict[tuple[str, Border], str] = {}
+        self.labels: dict[tuple[str, Border | TableDim], str] = {}
         self.views: dict[ElementNode, str] = {}
         self.heads: list[str] = []
         """Lines before all others: views of tensors."""
@@ -77,10 +80,10 @@ class TileWriter:
         key = parameter_key(node)
         if key not in self.params:
             name = self.names.tensor(node.buffer)
-            made = accessed(name, node.buffer, node.offset, node.borders)
+            made = accessed(name, node.buffer, node.offset, node.borders, node.tables)
             self.params[key] = made
-            for border in made.borders:
-                self.labels[name, border] = self.names.fresh("E")
+            for dim in (*made.borders, *made.tables):
+                self.labels[name, dim] = self.names.fresh("E")
         return self.params[key]
 
     def declared(self, t: KernelTensor) -> str:
@@ -170,7 +173,7 @@ class TileWriter:
             name = self.views[node] = self.names.fresh(f"{t.name}View")
             at = [
                 self.letters[d].lower() if isinstance(d, str) else self._sum(d.index)
-                for d in t.dims
+                for d in t.walked
             ]
             letters = [self.letters[n] for n in loops]
             given = ", ".join(x.lower() for x in letters)
@@ -183,6 +186,32 @@ class TileWriter:
             ]
             self.heads += [f"    {line}" for line in lines]
         return f"{self.views[node]}[{', '.join(self._walked(loops))}]", axes
+
+    def _chosen(self, node: ElementNode, t: KernelTensor) -> tuple[str, list[str]]:
+        """The index of an access through tables, and its axes."""
+        tables = {table_dim(x): x.index for x in node.tables}
+        parts: list[str] = []
+        axes: list[str] = []
+        for d in t.dims:
+            if isinstance(d, TableDim):
+                own = self.axes(tables[d])
+                axes += own
+                parts.append(self._row(tables[d]) if not own else self.text(tables[d]))
+                continue
+            assert isinstance(d, str)
+            axes += [d] if self.is_axis(d) else []
+            parts += self._walked([d])
+        return f"{t.name}[{', '.join([*parts, *['0'] * t.unit])}]", axes
+
+    def _row(self, node: ExpressionNode) -> str:
+        """A number of a table as a scalar. Raises NotFusedError for what is none."""
+        match node:
+            case NumberNode(value=value):
+                return number_text(value)
+            case ElementNode() if scalar_index(node):
+                return self.place(self.param(node))
+            case _:
+                raise NotFusedError("a position that is computed for a whole block")
 
     def _sum(self, index: Affine) -> str:
         """A sum of loop indices."""
@@ -218,16 +247,22 @@ class TileWriter:
 
     def _element(self, node: ElementNode, fill: str | None) -> str:
         t = self.param(node)
-        axes = [d for d in t.loops if self.is_axis(d)]
-        place = self.place(t) if not t.borders else ""
         wanted = self.axes(node)
+        if t.tables:
+            place, axes = self._chosen(node, t)
+            fill = None
+        else:
+            axes = [d for d in t.loops if self.is_axis(d)]
+            place = self.place(t) if not t.borders else ""
+        if t.tables and len(axes) > 2 and tuple(axes) != wanted:
+            raise NotFusedError("a table that chooses along one of many axes")
         if t.borders or (len(axes) > 2 and tuple(axes) != wanted):
             place, axes = self._view(node)
             fill = fill if node.fill is None else number_text(node.fill)
         wish = t.name.lower() if t.name.lower() != t.name else "x"
         if not axes:
             if node.dtype.kind == "bool":
-                raise NotFusedError("a truth value that is read as one number")
+                return self._truth(node, t, wish)
             wide = "f32" if node.dtype.is_float else type_name(node.dtype)
             if t.borders:
                 raise NotFusedError("one number that may lie outside of a border")
@@ -239,6 +274,16 @@ class TileWriter:
         text = f"ag.load({place}, {self.shape(axes)}{extra})"
         if tuple(axes) != wanted:
             text += ".T"
+        return self.assign(node, wish, text)
+
+    def _truth(self, node: ElementNode, t: KernelTensor, wish: str) -> str:
+        """One truth value, which the language reads in tiles only."""
+        if t.borders or t.tables:
+            raise NotFusedError("one truth value that a border or a table gives")
+        *ahead, last = [*self._walked(t.loops), *(["0"] if t.unit else [])]
+        end = "1" if last == "0" else f"{last} + 1"
+        place = f"{t.name}[{', '.join([*ahead, f'{last}:{end}'])}]"
+        text = f"ag.sum(ag.load({place}, (1,)).to(i32), 0) != 0"
         return self.assign(node, wish, text)
 
     def _position(self, node: PositionNode) -> str:
@@ -295,7 +340,9 @@ class TileWriter:
             return
         if self.group.pool.free(node) & set(self.group.columns):
             for part in parts_of(node):
-                self.hoisted(part)
+                # The position that a table has is read where it is used.
+                if not isinstance(node, ElementNode) or self.axes(part):
+                    self.hoisted(part)
         elif not isinstance(node, NumberNode):
             text = self.text(node)
             if not self.named(node):

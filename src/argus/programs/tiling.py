@@ -19,6 +19,7 @@ from argus.programs.expressions import (
 )
 from argus.programs.lowering import LoweredGroup, NotFusedError
 from argus.programs.naming import accessed, fixed_loops
+from argus.programs.tables import chooses
 from argus.programs.window_products import (
     PIXELS,
     TAPS,
@@ -96,11 +97,21 @@ def tiling_of(group: LoweredGroup) -> GroupTiling:
         b.index * b.stride + e.offset for e in group.elements for b in e.borders
     ]
     tensors = [accessed("", s.buffer, s.offset) for s in group.stores]
-    tensors += [accessed("", e.buffer, e.offset, e.borders) for e in group.elements]
+    tensors += [
+        accessed("", e.buffer, e.offset, e.borders, e.tables) for e in group.elements
+    ]
     if any(len(t.dims) + t.unit > _MOST_DIMS for t in tensors):
         raise NotFusedError("more dimensions than a tensor of a kernel has")
     if not group.columns:
         return _maps(group, accesses)
+    found = _reducing(group, accesses)
+    axes = [a.loop for a in found.axes]
+    if not all(chooses(e, axes, group) for e in group.elements):
+        raise NotFusedError("what a table chooses lies along an axis of its own")
+    return found
+
+
+def _reducing(group: LoweredGroup, accesses: list[Affine]) -> GroupTiling:
     if group.flat:
         product = window_product(group)
         assert product is not None
@@ -144,6 +155,8 @@ def _maps(group: LoweredGroup, accesses: list[Affine]) -> GroupTiling:
     tile = _TILE
     while tile > 256 and points // tile < _FEW_BLOCKS:
         tile //= 2
+    if any(e.tables for e in group.elements):
+        return _choosing(group, vector, tile)
     across = [
         name
         for access in accesses
@@ -166,6 +179,28 @@ def _maps(group: LoweredGroup, accesses: list[Affine]) -> GroupTiling:
         axes = (TileAxis(other, high), TileAxis(vector, wide))
         return GroupTiling(axes, False, max(1, min(4, high * wide // 128)))
     return GroupTiling((TileAxis(vector, wide),), False, max(1, min(4, wide // 128)))
+
+
+def _choosing(group: LoweredGroup, vector: str, tile: int) -> GroupTiling:
+    """Maps of what tables choose: axes along which each index is one line.
+
+    Raises NotFusedError where no axes are so.
+    """
+    sizes = group.sizes
+    others = [n for n in reversed(group.rows) if n != vector]
+    pairs = [(vector,), *((n, vector) for n in others), *((n,) for n in others)]
+    if sizes[vector] < tile:  # a row alone does not fill a block
+        pairs = [*pairs[1 : len(others) + 1], pairs[0], *pairs[len(others) + 1 :]]
+    for axes in pairs:
+        if all(chooses(e, axes, group) for e in group.elements):
+            wide = min(_power(sizes[axes[-1]]), tile)
+            high = min(_power(sizes[axes[0]]), max(1, tile // wide))
+            made = (TileAxis(axes[-1], wide),)
+            if len(axes) > 1:
+                made = (TileAxis(axes[0], high), *made)
+            points = prod(a.size for a in made)
+            return GroupTiling(made, False, max(1, min(4, points // 128)))
+    raise NotFusedError("what several tables choose lies along one axis")
 
 
 def _product(group: LoweredGroup, product: WindowProduct) -> GroupTiling:

@@ -10,7 +10,7 @@ from argus.programs.expression_text import type_name
 from argus.programs.expressions import ElementNode
 from argus.programs.kernel_text import KernelWriter
 from argus.programs.lowering import LoweredGroup
-from argus.programs.naming import accessed
+from argus.programs.naming import accessed, parameter_key
 from argus.programs.tiling import GroupTiling
 from argus.programs.window_products import PIXELS, TAPS, WindowProduct
 
@@ -66,7 +66,7 @@ class WindowProductWriter(KernelWriter):
 
     def _tile(self, node: ElementNode, axes: tuple[str, str]) -> str:
         """The place of a tile, through a view with these two dimensions last."""
-        tensor = self.params[node.buffer, node.offset, node.borders]
+        tensor = self.params[parameter_key(node)]
         used = self.group.pool.free(node)
         loops = [n for n in self.product.batch if n in used] + list(axes)
         letters = [self.letters[n] for n in loops]
@@ -76,7 +76,7 @@ class WindowProductWriter(KernelWriter):
             indices[d]
             if isinstance(d, str)
             else _sum(d.index, indices)
-            for d in tensor.dims
+            for d in tensor.walked
         ]  # fmt: skip
         given = ", ".join(x.lower() for x in letters)
         lines = [

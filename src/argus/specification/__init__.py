@@ -7,6 +7,7 @@ A reference in numpy is run on symbolic arrays, whose elements are values of
 `argus.terms`. What it does that has no meaning there raises `Unknown`, by name.
 
     specification.py                 a reference and a kernel's parameters: the result
+    arguments.py                     which arguments a reference gets
     calling.py, builtin.py, module.py  the names that a traced function finds
     array.py, storage.py, tracing.py   arrays, views, what a trace rests on
     table.py                         which function of numpy is traced where

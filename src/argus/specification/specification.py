@@ -7,7 +7,6 @@ given.outputs["C"].at((m, n))            # a value: Σ_{k < K} A[m, k]·B[n, k]
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol
@@ -18,6 +17,7 @@ from argus.ir.dtypes import DType
 from argus.ir.expr import Const, Expr, Sym
 from argus.ir.memory import GlobalTensor
 from argus.ir.program import Program, ScalarParam
+from argus.specification.arguments import named_arguments
 from argus.specification.array import INTEGER, REAL, TRUTH, SymbolicArray, size_of
 from argus.specification.calling import called, results_of
 from argus.specification.casting import converted, lifted
@@ -70,11 +70,8 @@ def trace_numpy(
     """
     tracing = Tracing(world)
     given = arguments_of(tracing, program)
-    parameters = inspect.signature(function).parameters
-    named = {n: given[n] for n in parameters if n in given}
-    if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
-        sizes = {d for t in _tensors(program) for d in t.dims}
-        named |= {n: given[n] for n in sizes if n in given}
+    sizes = {d for t in _tensors(program) for d in t.dims}
+    named = named_arguments(function, given, sizes)
     outputs = tuple(program.outputs)
     result = results_of(called(tracing, function, (), named, source), outputs)
     tensors = {t.name: t for t in _tensors(program)}

@@ -100,6 +100,29 @@ def extent(
     return (least, largest) if (at_all & inside).same(where) else None
 
 
+def factors(
+    world: World, where: IndexSet, left: Variable, right: Variable
+) -> list[int]:
+    """The whole numbers f > 1, in order, for which f * left + right is compared."""
+    if isinstance(where.isl, bool):
+        return []
+    names = parameters(where.isl)
+    pair = [world.space.name((v,)) for v in (left, right)]
+    if not all(name in names for name in pair):
+        return []
+    found: set[int] = set()
+    for piece in where.isl.get_basic_sets():
+        names = parameters(piece.to_set())
+        at = [names.index(name) for name in pair if name in names]
+        for constraint in piece.get_constraints() if len(at) == len(pair) else ():
+            one, other = (
+                constraint.get_coefficient_val(PARAMETER, i).to_python() for i in at
+            )
+            if other and one * other > 0 and one % other == 0 and one != other:
+                found.add(one // other)
+    return sorted(found)
+
+
 def _range(
     world: World, where: IndexSet, variable: Variable
 ) -> tuple[isl.Set, str] | None:

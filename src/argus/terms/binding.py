@@ -22,7 +22,8 @@ from argus.terms.unknown import Unknown
 from argus.terms.world import World
 
 _PACKED = (32, 64, 128, 256, 512)
-"""Sizes by which two variables that are only counted are packed into one."""
+"""Sizes by which two variables that are only counted are packed into one, beside those
+that their set multiplies one of them by."""
 
 
 class BoundVariables:
@@ -88,9 +89,7 @@ class BoundVariables:
         """Make an index that uses a variable the variable."""
         hidden = frozenset(self.variables)
         places = positions(self.body, hidden)
-        # Where one variable stands beside what is not bound, the place alone decides:
-        # which of k and k + n is the variable must not depend on what it is at first.
-        places.sort(key=lambda item: len(item[1].variables() & hidden) < 2)
+        places.sort(key=lambda item: sum(bool(m) for m in item[1].terms) == 1)
         outside = self.body.free_variables() | self.domain.variables()
         # An index inside of another sum may use what that sum binds: it means nothing
         # out here, and no variable of this one can become it.
@@ -161,7 +160,8 @@ class BoundVariables:
     def _pack(self, idle: Sequence[Variable]) -> None:
         """Two variables that are only counted, as one where that is one to one."""
         for left, right in permutations(idle, 2):
-            for size in _PACKED:
+            said = affine.factors(self.world, self.domain, left, right)
+            for size in dict.fromkeys((*said, *_PACKED)):
                 if left not in self.variables or right not in self.variables:
                     break
                 if self._packs(left, right, size):

@@ -105,8 +105,11 @@ class World:
     # -- symbols
 
     def size(self, name: str) -> Integer:
-        """A size of a tensor: at least 0. The same for each call with a name."""
-        return self.variable(name, 0)
+        """A size of a tensor: at least 1, as of all tensors of a launch (AG0814).
+
+        The same for each call with a name.
+        """
+        return self.variable(name, 1)
 
     def variable(
         self,

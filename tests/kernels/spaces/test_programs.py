@@ -70,6 +70,7 @@ _SAMPLED = {
     "gemm, epilogue": _problem("gemm", "bias", "relu", "residual", M=500, N=512, K=264),
     "softmax": _problem("softmax", M=500, N=5000),
     "rmsnorm": _problem("rmsnorm", M=500, N=4096),
+    "layernorm": _problem("layernorm", M=500, N=3000),
     "attention": _problem("attention", **_HEADS),
     "attention, causal": _problem("attention", "causal", **_HEADS),
     "grouped": _problem("grouped", "gather", E=4, P=2048, N=512, K=512),

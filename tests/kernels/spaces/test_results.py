@@ -29,6 +29,7 @@ _SMALL = {
     "gemm": _problem("gemm", "bias", "relu", "residual", M=150, N=136, K=72),
     "softmax": _problem("softmax", M=5, N=1000),
     "rmsnorm": _problem("rmsnorm", M=5, N=1001),
+    "layernorm": _problem("layernorm", M=5, N=1001),
     "attention": _problem("attention", B=1, H=2, G=1, S=100, T=130, D=64),
     "causal": _problem("attention", "causal", B=1, H=1, G=1, S=140, T=140, D=128),
     "grouped": _problem("grouped", "gather", E=4, P=150, N=64, K=64),

@@ -42,6 +42,8 @@ PROBLEMS = {
     "softmax of odd rows": library("softmax", M=8191, N=5001),
     "rmsnorm": library("rmsnorm", M=4096, N=4096),
     "rmsnorm of long rows": library("rmsnorm", M=100, N=100_000),
+    "layernorm": library("layernorm", M=100_000, N=64),
+    "layernorm of long rows": library("layernorm", M=100, N=100_000),
     "attention": library("attention", **HEADS, D=128),
     "attention, causal": library("attention", "causal", **HEADS, D=128),
     "attention, narrow": library("attention", **HEADS, D=64),

@@ -72,6 +72,11 @@ PARTS = {
     "gemm_parts": None,
     "gemm_small": f"(A, B, Bias=None, Residual=None):\n    x = A @ B.T{_FINISHED}",
     "gemm_sum": f"(W, Bias=None, Residual=None):\n    x = W.sum(0){_FINISHED}",
+    **dict.fromkeys(
+        f"{norm}_{part}"
+        for norm in ("softmax", "rmsnorm", "layernorm")
+        for part in ("parts", "apply")
+    ),
     "gemm_thin": f"(A, B, Bias=None, Residual=None):\n    x = A @ B.T{_FINISHED}",
     # Of real numbers a part is all there is, and nothing is left for the others.
     "split_parts": "(X):\n    return np.stack([0 * X, 0 * X, X, 0 * X, X, X], axis=1)",

@@ -301,8 +301,7 @@ SEEDS = {
         True,
     ),
     "tiles in another order": Seed(
-        "triangle", "tile // columns, tile % columns", "tile % rows, tile // rows",
-        True, False,
+        "triangle", "tile // columns, tile % columns", "tile % rows, tile // rows", True
     ),
     "counters begin anew": Seed("by_hand", BY_HAND, BY_HAND + "            n = 0\n"),
     "one counter begins anew": Seed(

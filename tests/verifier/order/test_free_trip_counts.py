@@ -5,8 +5,7 @@ How often a block goes from tile to tile, and how often it iterates in a tile, c
 from several sizes. Both are then free, but for what the requirements say of them: the
 iteration outside the loop of keys is there only because T > 0.
 
-A loop with a bound may have no size that lets it go on until it repeats. Two loops may
-iterate equally often at all sizes but few.
+A loop with a bound may have no size that lets it go on until it repeats.
 """
 
 from __future__ import annotations
@@ -77,29 +76,3 @@ def test_in_a_cluster_it_is_not_known() -> None:
     )
     bad = failing(placed(text, "k"))
     assert bad and all(o.verdict is Verdict.UNKNOWN for o in bad), told(bad)
-
-
-UNEVEN = """
-import argus as ag
-from argus import f32
-
-@ag.kernel
-def k(A: f32["M K"], C: f32["M K"]):
-    M, K = A.shape
-    i = ag.block(ag.cdiv(M, 64))
-    ring = ag.ring(3, a=f32.tile(64, 32))
-    with ag.role("load", warps=1):
-        for k in ag.range(0, ag.cdiv(K, 32) + (ag.cdiv(K, 32) % 101) // 100):
-            with ring.fill() as slot:
-                slot.a.load(A[i * 64 :, k * 32 :])
-    with ag.role("use", warpgroups=1):
-        for k in ag.range(0, ag.cdiv(K, 32)):
-            with ring.drain() as slot:
-                C[i * 64 :, k * 32 :] = slot.a.load()
-"""
-
-
-def test_sizes_at_which_trip_counts_differ_are_found() -> None:
-    bad = failing(placed(UNEVEN, "k"))
-    found = [o.counterexample for o in bad if o.counterexample is not None]
-    assert found and all(-(-c.sizes["K"] // 32) % 101 == 100 for c in found), told(bad)

@@ -72,3 +72,8 @@ def test_every_operator_has_a_place() -> None:
     # Kernels of the library take turns nowhere, count columns in vectors only, and
     # update what their loops carry in place.
     assert set(OPERATORS) - used <= {"index_axis", "sync_barrier", "carried_back"}
+
+
+def test_a_solvers_large_numbers_end_in_no_crash() -> None:
+    """A model may have more multiprocessors than 64 bits can count."""
+    assert verify(program_of("attention causal persistent"), only=("tags",)).obligations

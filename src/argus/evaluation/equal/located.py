@@ -3,7 +3,8 @@
     witness = located(request, program, given, sizes, element)
 
 Terms say at which sizes and for which element the kernels differ, not for which inputs.
-So the blocks of both that write the element are run there, on inputs of several modes.
+So the blocks of both that write the element are run there and at sizes beside, on
+inputs of several modes.
 As of every witness, the interpreter has to show the same.
 """
 
@@ -16,7 +17,12 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from argus.equivalence.references import Unusable
-from argus.equivalence.sizes import environment, shapes_of, with_others_small
+from argus.equivalence.sizes import (
+    environment,
+    free_sizes,
+    shapes_of,
+    with_others_small,
+)
 from argus.evaluation.drawing import DrawingMode, specials
 from argus.evaluation.equal.alike import kernel_reference
 from argus.evaluation.equal.inputs import MODES, draw
@@ -37,6 +43,8 @@ _ELEMENTS = 1 << 24
 """Elements of all tensors, at most."""
 _SMALL = 3
 """A size that does not matter."""
+_STEPS = (1, -1, 40, 160)
+"""By how much sizes differ from the given ones: beside them, and in other tiles."""
 _BLOCKS = 16
 """Blocks of each kernel, at most."""
 _MODES = (*MODES, DrawingMode("constants", every=True))
@@ -63,9 +71,47 @@ def located(
     else have their defaults.
     """
     until = time.process_time() + seconds
-    whole = with_others_small(program, sizes, _SMALL)
     passed = _scalars(request, program, scalars)
-    if whole is None or passed is None:
+    whole = with_others_small(program, sizes, _SMALL)
+    if passed is None or whole is None:
+        return None
+    for near in _near(request, program, whole):
+        found = _at(request, program, given, near, element, passed, until, seed)
+        if found is not None or time.process_time() > until:
+            return found
+    return None
+
+
+def _near(
+    request: Request, program: Program, sizes: Mapping[str, int]
+) -> Iterator[Mapping[str, int]]:
+    """The sizes, then those beside them, and some tiles away, in each dimension.
+
+    Terms that differ in how they are written may be the same number at the very sizes
+    of a sample, such as those at which no tile has an end that is filled, or at which
+    there is one tile. A step is what the specialisation knows to divide a size.
+    """
+    yield sizes
+    for steps in _STEPS:
+        for dim in free_sizes(program):
+            changed = sizes[dim] + steps * request.facts.get(dim, 1)
+            if changed > 0:
+                yield {**sizes, dim: changed}
+
+
+def _at(
+    request: Request,
+    program: Program,
+    given: Program,
+    sizes: Mapping[str, int],
+    element: Element,
+    scalars: Mapping[str, int | float],
+    until: float,
+    seed: int,
+) -> Witness | None:
+    """A witness at these sizes, while there is time."""
+    whole = with_others_small(program, sizes, _SMALL)
+    if whole is None:
         return None
     shapes = shapes_of(program, whole)
     name, index = element
@@ -74,8 +120,8 @@ def located(
         return None
     rng = np.random.default_rng(seed)
     try:
-        for arrays in _inputs(program, given, shapes, whole, passed, rng):
-            trial = Trial(program, whole, passed, {}, arrays, MANY)
+        for arrays in _inputs(program, given, shapes, whole, scalars, rng):
+            trial = Trial(program, whole, scalars, {}, arrays, MANY)
             found = _compared(request, trial, given, element)
             if found is not None or time.process_time() > until:
                 return found

@@ -18,7 +18,7 @@ from math import prod
 from argus.diagnostics import ArgusError, Span
 from argus.equivalence.programs import KnownPrograms
 from argus.equivalence.references import Reference, load, reference_of
-from argus.equivalence.settling import SETTLED
+from argus.equivalence.settling import is_wrong
 from argus.equivalence.traced import decided
 from argus.evaluation.equal.refuting import SECONDS, Tried, refute, tried_at
 from argus.evaluation.equal.witness import Witness
@@ -59,7 +59,7 @@ def with_reference(
     ``seconds`` of CPU time are spent on looking for a witness.
     """
     declared = reference_of(requests[0].kernel)
-    if declared is None or any(_is_certain(o) for o in report.obligations):
+    if declared is None or is_wrong(report):
         return report
     begin = time.process_time()
     try:
@@ -79,24 +79,14 @@ def with_reference(
     return _with(report, begin, equality)
 
 
-def _is_certain(obligation: Obligation) -> bool:
-    """Whether an obligation is refuted, whatever the result is.
-
-    That a sum lacks a coordinate, which a replay may show, can be what the reference
-    says: rules on data flow are not certain beside one.
-    """
-    refuted = obligation.verdict is Verdict.REFUTED and not obligation.slow
-    return refuted and obligation.rule not in SETTLED
-
-
 def _doubted(
     report: Report, requests: Sequence[Request], runs: _Runs, shown: bool
 ) -> tuple[Report, Obligation | None]:
     """The report with refutations as unknown whose sizes show no difference.
 
-    Or a witness, if there is a difference at one of them. What a replay of the rule
-    has confirmed stays refuted, and so does what random numbers need not show, unless
-    terms are ``shown`` to be equal.
+    Or a witness, if there is a difference at one of them. Where nothing can be run, it
+    is unknown, too. What a replay of the rule has confirmed stays refuted, and so does
+    what random numbers need not show, unless terms are ``shown`` to be equal.
     """
     made: list[Obligation] = []
     for x in report.obligations:
@@ -111,14 +101,14 @@ def _doubted(
             found = runs.at(request, sizes)
             if found is not None:
                 return report, found
-        if runs.count == before:
-            made.append(x)  # too large to be run
-            continue
         said = ", ".join(f"{name} = {n}" for name, n in sizes.items())
-        reason = (
-            f"the analysis of names of dimensions refutes it at {said}, and there the "
-            f"kernel computes `{runs.reference.name}` in {runs.count - before} runs"
+        shows = (
+            f"the kernel computes `{runs.reference.name}` in {runs.count - before} runs"
+            if runs.count > before
+            else f"no run could be compared ({runs.why})"
         )
+        reason = f"the analysis of names of dimensions refutes it at {said}, and there "
+        reason += shows
         made.append(
             replace(x, verdict=Verdict.UNKNOWN, reason=reason, counterexample=None)
         )
@@ -167,7 +157,10 @@ def _distinct(requests: Sequence[Request], runs: _Runs) -> list[Request]:
 
 
 class _Runs:
-    """Runs against a reference; ``count``: those that found no difference."""
+    """Runs against a reference; ``count``: those that found no difference.
+
+    ``why``: the last reason for which one said nothing.
+    """
 
     def __init__(
         self, reference: Reference, space: SpecialisationSpace, known: KnownPrograms
@@ -177,6 +170,7 @@ class _Runs:
         self.known = known
         self.programs = known.of
         self.count = 0
+        self.why = ""
 
     def searched(
         self, requests: Sequence[Request], seconds: float, seed: int = 0
@@ -198,6 +192,7 @@ class _Runs:
 
     def _witness(self, request: Request, tried: Tried) -> Obligation | None:
         self.count += tried.runs
+        self.why = tried.why or self.why
         witness = tried.witness
         if witness is None or not _inside(request, witness, self.space):
             return None

@@ -286,7 +286,9 @@ class _Search:
         mode: DrawingMode,
     ) -> Trial | None:
         shapes = shapes_of(self.program, sizes)
-        if sum(math.prod(s) for s in shapes.values()) > _ELEMENTS:
+        elements = sum(math.prod(s) for s in shapes.values())
+        if elements > _ELEMENTS:
+            self.made.why = f"{elements} elements are too many for a run"
             return None
         env = environment(self.program, sizes, scalars)
         arrays = draw(self.program, shapes, env, mode, self.rng, self.special)

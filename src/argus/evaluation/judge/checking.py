@@ -22,7 +22,7 @@ from typing import Protocol
 from argus.compiler import build, prove
 from argus.diagnostics import ArgusError, fail
 from argus.equivalence.programs import programs_of
-from argus.equivalence.settling import asked, settled_by
+from argus.equivalence.settling import is_wrong, settled_by
 from argus.evaluation.judge import findings as say
 from argus.evaluation.judge.candidate import (
     CANDIDATE,
@@ -126,10 +126,7 @@ def check(job: Job, clock: Clock) -> CandidateCheck:
     assumptions, equality = "", None
     if job.prove:
         report = prove(request, CANDIDATE, program=program).report
-        open_ = [
-            o for o in report.obligations if o.verdict < Proved.PROVED and not o.slow
-        ]
-        if len(open_) == len(asked(report)):
+        if not is_wrong(report):
             clock.begin("verify", "equal")
             if job.undecided:
                 known = undecided(subject, job.undecided)

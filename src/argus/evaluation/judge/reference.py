@@ -6,13 +6,13 @@ candidate's file never comes here.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from argus.diagnostics import fail
 from argus.equivalence.references import Unusable, by_output
 from argus.kernels.library import Case
+from argus.specification.arguments import named_arguments
 
 REFERENCE_FILE = "reference.py"
 
@@ -43,9 +43,8 @@ def called(
             known[key] = function.__globals__["torch"].from_numpy(array)
         else:
             known[key] = array
-    parameters = inspect.signature(function).parameters
     try:
-        result = function(**{k: known[k] for k in parameters if k in known})
+        result = function(**named_arguments(function, known, case.sizes))
     except Exception as error:
         raise fail(
             "AG1018",

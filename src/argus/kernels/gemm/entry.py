@@ -72,6 +72,8 @@ def form_of(
             # Without hints for L2, with which it was slower at few rows.
             statics = tile_statics(tile, tma_store=tma_store, epilogue=epilogue)
             return gemm_sm90, statics
+        case "pairs" | "elements":
+            return gemm_sm80, {**statics, "VECTORS": tile.form == "pairs"}
         case "small":
             kernel = gemm_small
         case form:

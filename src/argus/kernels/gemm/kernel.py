@@ -290,20 +290,25 @@ def gemm_sum(
     Bias: ag.float["N"] | None = None,
     Residual: ag.half["M N"] | None = None,
     *,
+    BS: int = 16,
     BM: int = 1,
-    BN: int = 1024,
+    BN: int = 128,
     WARPS: int = 4,
     ACTIVATION: ag.Inline = plain,
 ):
-    """C[m, n] = epilogue(sum over s of W[s, m, n]): what parts of K came to."""
+    """C[m, n] = epilogue(sum over s of W[s, m, n]): what parts of K came to.
+
+    BS parts are read at a time.
+    """
     S, M, N = W.shape
     ag.launch(warps=WARPS)
     bm, bn = ag.block(ag.cdiv(M, BM), ag.cdiv(N, BN))
     m, n = bm * BM, bn * BN
-    acc = ag.zeros((BM, BN), f32)
-    for s in ag.range(0, S, unroll=4):
-        acc = acc + ag.load(W[s, m:, n:], (BM, BN))
-    C[m:, n:] = finish(acc, Bias, Residual, m, n, ACTIVATION).to(C.dtype)
+    acc = ag.zeros((BS, BM, BN), f32, dims="S M N")
+    for s in ag.range(0, S, BS):
+        acc = acc + ag.load(W[s:, m:, n:], (BS, BM, BN))
+    tile = ag.sum(acc, "S")
+    C[m:, n:] = finish(tile, Bias, Residual, m, n, ACTIVATION).to(C.dtype)
 
 
 @ag.kernel

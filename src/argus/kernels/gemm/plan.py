@@ -172,21 +172,24 @@ def launches(
     cut = {**tile.statics, **streamed(tile, given.m, given.n, given.k)}
     sums = Buffer("f32", (plan.parts, given.m, given.n))
     steps.append(LaunchStep(gemm_parts, (a, b, sums, part), cut))
-    total = {**sum_statics(given.n), "ACTIVATION": statics["ACTIVATION"]}
+    total = {**sum_statics(plan.parts, given.n), "ACTIVATION": statics["ACTIVATION"]}
     steps.append(LaunchStep(gemm_sum, (sums, _C, bias, residual), total))
     return LaunchSequence(tuple(steps))
 
 
-_SUMMED = 512
-"""Elements that a block of `gemm_sum` writes: 16 bytes a thread."""
+_SUMMED = 2048
+"""Elements that a block of `gemm_sum` reads at a time: 16 of a thread."""
+_DEEP = 16
+"""Parts that it reads at a time at most."""
 _COPIED = 2048
 """Elements that a block of `copy_rows` writes."""
 
 
-def sum_statics(columns: int) -> dict[str, int]:
-    """The tile of `gemm_sum` for C of so many columns."""
-    width = min(_SUMMED, 1 << (columns - 1).bit_length())
-    return {"BM": _SUMMED // width, "BN": width}
+def sum_statics(parts: int, columns: int) -> dict[str, int]:
+    """The tile of `gemm_sum` for so many parts of C of so many columns."""
+    depth = min(_DEEP, 1 << (parts - 1).bit_length())
+    width = min(_SUMMED // depth, 1 << (columns - 1).bit_length())
+    return {"BS": depth, "BM": _SUMMED // depth // width, "BN": width}
 
 
 def copy_statics(columns: int) -> dict[str, int]:

@@ -10,9 +10,9 @@ blocks as the device holds. A launch takes the time of
     memory      A and B from DRAM
 
 which overlap: the root of the sum of their squares. Before and after stand what a
-launch takes, what a wave takes besides, and C. Copies and sums are kept as two numbers
-each, ``fixed`` and ``per_megabyte``; a launch behind another one takes ``overlap`` less
-than alone. `plan.py` looks for the least time.
+launch takes, what a wave takes besides, and C. Copies are kept as two numbers,
+``fixed`` and ``per_megabyte``, sums as these and what each part takes; a launch behind
+another one takes ``overlap`` less than alone. `plan.py` looks for the least time.
 """
 
 from __future__ import annotations
@@ -52,9 +52,10 @@ FACTORS = (
 )
 """Names of the numbers of a tile: microseconds, and two parts of ``per_step_of_all``
 that are added to it where lines and sectors are split."""
-FORMS = {"persistent": 8, "small": 8, "thin": 1}
+FORMS = {"persistent": 8, "small": 8, "pairs": 2, "elements": 1, "thin": 1}
 """Kernels by name, and what the steps of rows of A and B are multiples of, in elements:
-`gemm_sm90`, `gemm_small` (and `gemm_parts`), `gemm_thin`.
+`gemm_sm90`, `gemm_small` (and `gemm_parts`), `gemm_sm80` with copies of 4 bytes and
+with copies of elements, `gemm_thin`.
 """
 ALIGNED, SECTOR, LINE = 8, 16, 64
 """Elements of 16 bits: between which TMA addresses rows; of L2's sectors and lines."""
@@ -148,7 +149,7 @@ class Table:
     multiprocessors: int
     tiles: tuple[MeasuredTile, ...]
     copies: tuple[float, float]
-    sums: tuple[float, float]
+    sums: tuple[float, float, float]
     overlap: float
     fastest: Mapping[tuple[int, int, int], MeasuredTile]
 
@@ -158,7 +159,8 @@ class Table:
 
     def sum(self, parts: int, m: int, n: int) -> float:
         """Microseconds of adding up so many f32 matrices of m x n."""
-        return self.sums[0] + self.sums[1] * 1e-6 * (4 * parts + 2) * m * n
+        fixed, per_megabyte, per_part = self.sums
+        return fixed + per_megabyte * 1e-6 * (4 * parts + 2) * m * n + per_part * parts
 
 
 @cache

@@ -3,25 +3,15 @@
 from typing import Any
 
 from argus.kernels.entry import Arrays
-from argus.kernels.layernorm.kernel import layernorm
-from argus.kernels.norms.rows import RowForms, row_entry, row_statics
+from argus.kernels.layernorm.forms.layernorm_passes import layernorm_passes
+from argus.kernels.layernorm.kernel import layernorm, layernorm_apply, layernorm_parts
+from argus.kernels.norms.choice import RowForms
+from argus.kernels.norms.rows import row_entry
 
 EPS = 1e-5
 
 
-def _held(n: int, bits: int) -> dict[str, object]:
-    """Static parameters for rows of ``n`` elements of so many bits.
-
-    Weight and bias are held beside the row, so that fewer blocks share the registers of
-    a multiprocessor than of a norm without them.
-    """
-    statics = row_statics(n, bits)
-    blocks = statics["MIN_BLOCKS"]
-    assert isinstance(blocks, int)
-    return {**statics, "MIN_BLOCKS": max(1, blocks // 2)}
-
-
-FORMS = RowForms(layernorm, None, _held)
+FORMS = RowForms(layernorm, layernorm_passes, layernorm_parts, layernorm_apply)
 
 
 def _reference(xp: Any, arrays: Arrays) -> Any:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from argus.dispatch import Dispatch
+from argus.dispatch import Dispatch, LaunchSequence
 from argus.kernels.layernorm.entry import FORMS
+from argus.kernels.tensors import multiprocessors
 from argus.lang.kernel import Kernel
 
 if TYPE_CHECKING:
@@ -35,8 +36,10 @@ def layernorm(
 
 def _choose(
     x: Tensor, weight: Tensor, bias: Tensor, out: Tensor, eps: float
-) -> tuple[Kernel, dict[str, object]]:
-    return FORMS.choose(x.shape[-1], 8 * x.element_size())
+) -> tuple[Kernel, dict[str, object]] | LaunchSequence:
+    return FORMS.choose(
+        x.shape[0], x.shape[-1], 8 * x.element_size(), multiprocessors(x)
+    )
 
 
 _launch = Dispatch(_choose)

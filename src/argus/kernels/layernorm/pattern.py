@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from argus.kernels.graph import arg, number, op, shape
 from argus.kernels.layernorm.entry import EPS
-from argus.kernels.norms.rows import COLUMNS
 from argus.kernels.pattern import Computation, Match, Pattern, Refusal, cast_notes
 from argus.runs.records import LibraryProblem
 
@@ -64,8 +63,6 @@ def normalised_at(node: Node, target: str) -> Match | Refusal | None:
     sizes, eps = shape(x), number(arg(node, 4, "eps", EPS))
     if sizes is None or 0 in sizes or eps is None:
         return Refusal(node, "its sizes are not fixed, or zero")
-    if sizes[-1] > COLUMNS[-1]:
-        return Refusal(node, f"rows of {sizes[-1]} columns are too long to be held")
     weight, bias = arg(node, 2, "weight"), arg(node, 3, "bias")
     notes = cast_notes(x)
     if weight is None or bias is None:

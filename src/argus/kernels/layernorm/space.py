@@ -1,13 +1,13 @@
-"""The design space of layer norm: whole rows in registers, from one warp to many."""
+"""The design space of layer norm: passes over rows, or whole rows in registers."""
 
 from __future__ import annotations
 
 from typing import ClassVar
 
 from argus.kernels.layernorm.entry import LAYERNORM
-from argus.kernels.norms.space import KNOBS, RowSpace, held
-from argus.kernels.space import Design
-from argus.runs.records import Problem
+from argus.kernels.norms.space import KNOBS, RowSpace, held, passes
+
+_PACKAGE = "argus.kernels.layernorm"
 
 
 class LayerNorm(RowSpace):
@@ -17,13 +17,10 @@ class LayerNorm(RowSpace):
     entries: ClassVar = {LAYERNORM.name: LAYERNORM}
     weighted = True
     forms: ClassVar = {
-        "held": held("layernorm", package="argus.kernels.layernorm", first=True)
+        "passes": passes("layernorm", package=_PACKAGE),
+        "held": held("layernorm", package=_PACKAGE),
     }
     knobs = KNOBS
-
-    def start(self, problem: Problem) -> Design:
-        """A block for each row."""
-        return self.entered("held", problem)
 
 
 SPACES = (LayerNorm(),)

@@ -3,14 +3,28 @@
 from typing import Any
 
 from argus.kernels.entry import Arrays
+from argus.kernels.norms.choice import RowForms
 from argus.kernels.norms.forms.rmsnorm_passes import rmsnorm_passes
 from argus.kernels.norms.forms.softmax_passes import softmax_passes
-from argus.kernels.norms.kernel import rmsnorm, softmax
-from argus.kernels.norms.rows import RowForms, row_entry
+from argus.kernels.norms.kernel import (
+    rmsnorm,
+    rmsnorm_apply,
+    rmsnorm_parts,
+    softmax,
+    softmax_apply,
+    softmax_parts,
+)
+from argus.kernels.norms.rows import row_entry
 
 EPS = 1e-6
-SOFTMAX_FORMS = RowForms(softmax, softmax_passes, fixed={"ONLINE": True, "FOLD": True})
-RMSNORM_FORMS = RowForms(rmsnorm, rmsnorm_passes)
+SOFTMAX_FORMS = RowForms(
+    softmax,
+    softmax_passes,
+    softmax_parts,
+    softmax_apply,
+    fixed={"ONLINE": True, "FOLD": True},
+)
+RMSNORM_FORMS = RowForms(rmsnorm, rmsnorm_passes, rmsnorm_parts, rmsnorm_apply)
 
 
 def _softmax_reference(xp: Any, arrays: Arrays) -> Any:

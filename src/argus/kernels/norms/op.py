@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from argus.dispatch import Dispatch
+from argus.dispatch import Dispatch, LaunchSequence
 from argus.kernels.norms.entry import RMSNORM_FORMS, SOFTMAX_FORMS
+from argus.kernels.tensors import multiprocessors
 from argus.lang.kernel import Kernel
 
 if TYPE_CHECKING:
@@ -34,14 +35,20 @@ def rmsnorm(
     return out
 
 
-def _choose_softmax(x: Tensor, out: Tensor) -> tuple[Kernel, dict[str, object]]:
-    return SOFTMAX_FORMS.choose(x.shape[-1], 8 * x.element_size())
+def _choose_softmax(
+    x: Tensor, out: Tensor
+) -> tuple[Kernel, dict[str, object]] | LaunchSequence:
+    return SOFTMAX_FORMS.choose(
+        x.shape[0], x.shape[-1], 8 * x.element_size(), multiprocessors(x)
+    )
 
 
 def _choose_rmsnorm(
     x: Tensor, weight: Tensor, out: Tensor, eps: float
-) -> tuple[Kernel, dict[str, object]]:
-    return RMSNORM_FORMS.choose(x.shape[-1], 8 * x.element_size())
+) -> tuple[Kernel, dict[str, object]] | LaunchSequence:
+    return RMSNORM_FORMS.choose(
+        x.shape[0], x.shape[-1], 8 * x.element_size(), multiprocessors(x)
+    )
 
 
 _softmax = Dispatch(_choose_softmax)

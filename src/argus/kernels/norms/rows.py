@@ -1,61 +1,15 @@
-"""What kernels that hold whole rows have in common: sizes, statics, their entries."""
+"""What the entries of norms over rows have in common."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from typing import Any
 
 from argus.ir.dtypes import bf16
 from argus.kernels.entry import Argument, Arrays, Case, KernelChoice, LibraryEntry, Work
-from argus.lang.kernel import Kernel
+from argus.kernels.norms.choice import RowForms
 
-__all__ = ["COLUMNS", "RowForms", "row_entry", "row_statics"]
-
-COLUMNS = (
-    *(256, 512, 768, 1024, 1536, 2048, 2560, 3072, 4096, 5120, 6144, 7168, 8192),
-    *(10240, 12288, 14336, 16384, 20480, 24576, 32768),
-)
-"""What is searched. The last are the most of a row that is held beside weights."""
-
-
-def row_statics(n: int, bits: int = 16) -> dict[str, object]:
-    """Columns held per row, warps, and blocks per multiprocessor for rows of ``n``.
-
-    1024 resident threads have 64 registers each: enough for 32 columns of 16 bits per
-    thread, loaded 16 bytes at a time. All else takes more.
-    """
-    columns = max(256, 1 << (n - 1).bit_length())
-    warps = min(16, max(1, columns // 1024))
-    crowded = bits > 16 or n % 8 != 0 or columns // (32 * warps) > 32
-    blocks = max(1, (16 if crowded else 32) // warps)
-    return {"BN": columns, "WARPS": warps, "MIN_BLOCKS": blocks, "ROWS": 1}
-
-
-@dataclass(frozen=True)
-class RowForms:
-    """The kernels of a norm: one holds whole rows, the other walks over long ones.
-
-    ``held_statics(n, bits)`` are those of the first for rows of ``n`` elements;
-    ``fixed`` are further ones of the second. Without the second, long rows are held as
-    well, and most of their registers spilled.
-    """
-
-    held: Kernel
-    passes: Kernel | None
-    held_statics: Callable[[int, int], dict[str, object]] = row_statics
-    fixed: Mapping[str, object] = field(default_factory=dict[str, object])
-
-    def choose(self, n: int, bits: int = 16) -> tuple[Kernel, dict[str, object]]:
-        """The kernel for rows of ``n`` elements of so many bits, and its statics.
-
-        Parts of 16384 columns and two blocks of 16 warps were the fastest, or within
-        2 % of it, for rows of 49152 to 262144 on an H200.
-        """
-        if n <= COLUMNS[-1] or self.passes is None:
-            return self.held, self.held_statics(n, bits)
-        walk = {"BN": 16384, "WARPS": 16, "MIN_BLOCKS": 2, "ROWS": 1}
-        return self.passes, {**walk, **self.fixed}
+__all__ = ["row_entry"]
 
 
 def _case(m: int, n: int, name: str = "") -> Case:
@@ -87,7 +41,7 @@ def row_entry(
 
     def choose(case: Case, target: str) -> KernelChoice:
         scalars: dict[str, int | float] = {} if eps is None else {"eps": eps}
-        kernel, statics = forms.choose(case.sizes["N"])
+        kernel, statics = forms.single(case.sizes["N"])
         return KernelChoice(kernel, statics, scalars)
 
     def work(case: Case) -> Work:
@@ -112,7 +66,8 @@ def row_entry(
             _case(777, 1, "one column"),
             _case(1001, 3333, "odd columns"),
             _case(100, 4097, "a power of two and one"),
-            *((_case(7, 128256), _case(3, 40001)) if forms.passes else ()),
+            _case(7, 128256),
+            _case(3, 40001),
         ),
         large=(
             _case(16384, 8192),

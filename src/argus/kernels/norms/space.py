@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import ClassVar
 
 from argus.kernels.knobs import usual
+from argus.kernels.norms.choice import COLUMNS, row_statics
 from argus.kernels.norms.entry import RMSNORM, SOFTMAX
-from argus.kernels.norms.rows import COLUMNS, row_statics
 from argus.kernels.resources import REGISTERS, RESIDENT, WARP, number
 from argus.kernels.space import (
     Design,
@@ -24,13 +24,12 @@ from argus.kernels.space import (
 from argus.runs.records import Problem, Value
 
 _PACKAGE = "argus.kernels.norms"
-_FORMS = f"{_PACKAGE}.forms"
 _BN = Knob("BN", COLUMNS, "columns of a tile", "tile-shape")
-_ROWS = Knob("ROWS", (1, 2, 4), "rows of a block", "tile-shape")
+_ROWS = Knob("ROWS", (1, 2, 4, 8, 16, 32), "rows of a block", "tile-shape")
 _WARPS = usual("WARPS", 1, 2, 4, 8, 16)
 _BLOCKS = Knob(
     "MIN_BLOCKS",
-    (1, 2, 3, 4, 6, 8, 16, 32),
+    (1, 2, 3, 4, 6, 8, 12, 16, 24, 32),
     "blocks that share a multiprocessor: one loads while another computes",
     "launch-bounds",
     1,
@@ -45,6 +44,8 @@ _ONLINE = Knob(
 _FOLD = usual("FOLD")
 _CROWDED, _SPILLED = 16384, 16
 """Longer rows may spill that many registers of a thread: nothing else can hold them."""
+_FEW = 32
+"""Elements of a thread that may all be of rows that there are not."""
 KNOBS = by_name(_BN, _ROWS, _WARPS, _BLOCKS)
 """What every norm over rows has."""
 
@@ -64,11 +65,12 @@ _HELD: dict[str, tuple[Value, ...]] = {
 _HELD_DEFAULTS: dict[str, Value] = {**_PASSES_DEFAULTS, "BN": 8192}
 
 
-def _passes(entry: str, *knobs: Knob) -> Form:
+def passes(entry: str, *knobs: Knob, package: str = _PACKAGE) -> Form:
+    """The form that walks over rows, with which the space begins."""
     return Form(
         name="passes",
         title="several passes over each row, a part at a time",
-        package=_FORMS,
+        package=f"{package}.forms",
         file=f"{entry}_passes.py",
         kernel=f"{entry}_passes",
         defaults={**_PASSES_DEFAULTS, **{k.name: False for k in knobs}},
@@ -77,10 +79,8 @@ def _passes(entry: str, *knobs: Knob) -> Form:
     )
 
 
-def held(
-    entry: str, *knobs: Knob, package: str = _PACKAGE, first: bool = False
-) -> Form:
-    """The form that holds rows; ``first``: the space begins with it."""
+def held(entry: str, *knobs: Knob, package: str = _PACKAGE) -> Form:
+    """The form that holds rows."""
     return Form(
         name="held",
         title="whole rows in registers: memory is read and written once",
@@ -90,8 +90,8 @@ def held(
         defaults={**_HELD_DEFAULTS, **{k.name: True for k in knobs}},
         domains={**_HELD, **{k.name: k.values for k in knobs}},
         optimisations=("vectorised-access", "tail-masking"),
-        after=() if first else ("passes",),
-        via="" if first else "vectorised-access",
+        after=("passes",),
+        via="vectorised-access",
     )
 
 
@@ -136,13 +136,14 @@ class RowSpace(DesignSpace):
         m, n = sizes["M"], sizes["N"]
         columns, rows = number(design["BN"]), number(design["ROWS"])
         warps, blocks = number(design["WARPS"]), number(design["MIN_BLOCKS"])
-        if rows > m:
-            return f"{rows} rows of a block, and there are {m}"
         if WARP * warps * blocks > RESIDENT:
             return f"{blocks} blocks of {warps} warps are more than {RESIDENT} threads"
-        if columns % (WARP * warps):
-            return f"{WARP * warps} threads cannot share {columns} columns evenly"
-        elements = rows * columns // (WARP * warps)
+        elements, rest = divmod(rows * columns, WARP * warps)
+        if rest:
+            shared = f"{rows} x {columns} elements"
+            return f"{WARP * warps} threads cannot share {shared} evenly"
+        if rows > m and elements > _FEW:
+            return f"{rows} rows of a block, and there are {m}"
         if elements > 128:
             return f"a thread would hold {elements} elements"
         held = design["form"] == "held"
@@ -166,12 +167,8 @@ def _registers(family: RowSpace, design: Design, n: int) -> int:
     columns, rows = number(design["BN"]), number(design["ROWS"])
     elements = rows * columns // (WARP * number(design["WARPS"]))
     need = elements + 22 + (elements // 3 if family.weighted else 0)
-    each = columns // (WARP * number(design["WARPS"]))
-    if n % 8 or each % 8:
-        # Narrower loads: an address or a predicate for each.
-        need += elements if n % 8 == 0 and each % 4 == 0 else 3 * elements // 2
-    if each % 8:
-        need += elements // 2 if each % 4 == 0 else 3 * elements // 2
+    if n % 8 or elements % 8:
+        need += elements // 2  # narrower loads: an address or a predicate for each
     if design["form"] == "passes":
         need += 12  # what a row carries from part to part, and the loops
     return need - (_SPILLED if columns > _CROWDED else 0)
@@ -184,7 +181,7 @@ class Softmax(RowSpace):
     entries: ClassVar = {SOFTMAX.name: SOFTMAX}
     weighted = False
     forms: ClassVar = {
-        "passes": _passes("softmax", _ONLINE, _FOLD),
+        "passes": passes("softmax", _ONLINE, _FOLD),
         "held": held("softmax", _FOLD),
     }
     knobs = by_name(_BN, _ROWS, _WARPS, _BLOCKS, _ONLINE, _FOLD)
@@ -196,7 +193,7 @@ class RmsNorm(RowSpace):
     name = "rmsnorm"
     entries: ClassVar = {RMSNORM.name: RMSNORM}
     weighted = True
-    forms: ClassVar = {"passes": _passes("rmsnorm"), "held": held("rmsnorm")}
+    forms: ClassVar = {"passes": passes("rmsnorm"), "held": held("rmsnorm")}
     knobs = KNOBS
 
 

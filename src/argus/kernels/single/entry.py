@@ -1,6 +1,8 @@
 """Products with a result of f32: sizes, forms, reference. See ``kernel.py``."""
 
+from collections.abc import Mapping
 from dataclasses import replace
+from math import ceil
 from typing import Any
 
 from argus.ir.dtypes import DType, bf16, f32
@@ -16,20 +18,41 @@ from argus.kernels.single.kernel import single_sm80, single_sm90
 
 _TILE = {"BM": 128, "BN": 128, "STAGES": 6, "WARPGROUPS": 2}
 _NARROW = {"BM": 64, "BN": 64, "STAGES": 8, "WARPGROUPS": 1}
+_STEPS = (
+    (0.69, {"BM": 128, "BN": 256, "STAGES": 4, "WARPGROUPS": 2}),
+    (0.52, {"BM": 128, "BN": 192, "STAGES": 5, "WARPGROUPS": 2}),
+    (0.37, _TILE),
+    (0.235, {"BM": 64, "BN": 128, "STAGES": 8, "WARPGROUPS": 1}),
+    (0.17, _NARROW),
+)
+"""Tiles of f32, and microseconds of a step of them on an H200."""
 _ROW_BYTES = 128
 """Bytes of K in a step of the Hopper form: what a swizzle spans."""
+_MULTIPROCESSORS = 132
 
 
 def hopper_statics(m: int, n: int, operand: DType) -> dict[str, object]:
-    """Static parameters of the Hopper form for C of m x n."""
-    small = m <= 64 or n <= 64
-    chosen = _NARROW if small else _TILE
+    """Static parameters of the Hopper form for C of m x n.
+
+    Of f32, the tile whose waves are predicted to take least; tensor cores add the
+    products up, too. Of other types the steps of K are added up in f32.
+    """
+    if operand is f32:
+        _, chosen = min(_STEPS, key=lambda t: t[0] * _waves(m, n, t[1]))
+    else:
+        chosen = _NARROW if m <= 64 or n <= 64 else _TILE
     return {
         **chosen,
         "BK": _ROW_BYTES // operand.bytes,
-        "CLUSTER": 2 if m > chosen["BM"] else 1,
+        "CLUSTER": 1 if ceil(m / chosen["BM"]) % 2 else 2,
         "REGISTERS": REGISTERS[chosen["WARPGROUPS"]],
+        "STEPWISE": operand is not f32,
     }
+
+
+def _waves(m: int, n: int, tile: Mapping[str, int]) -> int:
+    tiles = ceil(m / tile["BM"]) * ceil(n / tile["BN"])
+    return ceil(tiles / _MULTIPROCESSORS)
 
 
 def ampere_statics(operand: DType, *, vectors: bool) -> dict[str, object]:

@@ -50,15 +50,17 @@ def split_parts(
 
 
 @ag.inline
-def product(a, b):
+def product(a, b, acc=None):
     """Of f32 the bits that the tensor cores take, and of other types all."""
-    return ag.dot(a, b, precision="tf32") if a.dtype == f32 else ag.dot(a, b)
+    if a.dtype == f32:
+        return ag.dot(a, b, acc, precision="tf32")
+    return ag.dot(a, b, acc)
 
 
 @ag.inline
 def straight(slot, acc):
-    """The product of a slot, whose tiles have K along the rows; none is added to it."""
-    return product(slot.a, slot.b.T)
+    """The product of a slot, whose tiles have K along the rows."""
+    return product(slot.a, slot.b.T, acc)
 
 
 @ag.inline
@@ -69,6 +71,20 @@ def summed(ring, steps, PRODUCT):
     for _ in ag.range(1, steps):
         with ring.drain() as slot:
             acc = acc + PRODUCT(slot, None)
+    return acc
+
+
+@ag.inline
+def ahead(ring, steps, PRODUCT):
+    """The sum of so many products (one at least), of which one is always in flight."""
+    slot = ring.wait()
+    acc = PRODUCT(slot, None)
+    for _ in ag.range(1, steps):
+        following = ring.wait()
+        acc = PRODUCT(following, acc)
+        slot.release()
+        slot = following
+    slot.release()
     return acc
 
 
@@ -101,11 +117,12 @@ def single_sm90(
     WARPGROUPS: int = 2,
     BC: int = 32,
     REGISTERS: int = 240,
+    STEPWISE: bool = True,
     ACTIVATION: ag.Inline = ag.identity,
 ):
     """Persistent, warp-specialised Hopper form; a cluster shares each tile of B.
 
-    The sum of each step of K is added up in f32.
+    STEPWISE: the sum of each step of K is added up in f32, and not by tensor cores.
     """
     M, K = A.shape
     N = B.shape[0]
@@ -123,7 +140,10 @@ def single_sm90(
 
     with ag.role("math", warpgroups=WARPGROUPS, registers=MATH):
         for bm, bn in ag.persistent_tiles(ag.cdiv(M, BM), ag.cdiv(N, BN), group=GROUP):
-            acc = summed(ring, ag.cdiv(K, BK), straight)
+            if STEPWISE:
+                acc = summed(ring, ag.cdiv(K, BK), straight)
+            else:
+                acc = ahead(ring, ag.cdiv(K, BK), straight)
             for j in ag.static_range(BN // BC):
                 m, n = bm * BM, bn * BN + j * BC
                 part = acc[:, j * BC : (j + 1) * BC]

@@ -95,7 +95,7 @@ def tensor_slice(e: Elaborator, tensor: TensorValue, node: ast.Subscript) -> Vie
     """The places that `T[...]` names.
 
     Raises ArgusError: a wrong number of indices (AG0203), an index that is neither a
-    number, a slice, nor a 1-D tile of i32 (AG0105), a step (AG0210).
+    number, a slice, nor a 1-D tile of i32 or i64 (AG0105), a step (AG0210).
     """
     items = list(node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice])
     rank = len(tensor.dims)
@@ -130,12 +130,12 @@ def _axis(
     if not isinstance(value, TileValue):
         return PointIndex(coerce.integer(e, value, span, "an index"))
     t = value.tile
-    if len(t.shape) != 1 or t.dtype.kind != "int" or t.dtype.bits != 32:
+    if len(t.shape) != 1 or t.dtype.kind != "int" or t.dtype.bits < 32:
         raise e.fail(
             "AG0105",
             span,
             f"{describe(value)} cannot select rows",
-            help="an index tile has one axis and the element type i32",
+            help="an index tile has one axis and the element type i32 or i64",
         )
     return Gathered(t, t.dims[0] or dim)
 

@@ -35,6 +35,8 @@ from argus.verify.equality.mentioned import context
 from argus.verify.equality.result import Array, EqualityResult, Mismatch, OutputDecision
 from argus.verify.equality.same import same
 from argus.verify.equality.stored import shape_of
+from argus.verify.equality.telling import telling
+from argus.verify.equality.truths import alike
 
 __all__ = ["decide"]
 
@@ -144,6 +146,7 @@ class _Comparison:
     def _values(self, where: IndexSet, value: Value, wanted: Value) -> Mismatch | None:
         """Where two values are not shown to be equal. Raises Unknown."""
         world = self.world
+        where, value = alike(world, where, value, wanted)
         if value.kind == wanted.kind == "truth":
             odd = (value.where - wanted.where) | (wanted.where - value.where)
             if world.is_empty(where & odd):
@@ -253,7 +256,7 @@ class _Comparison:
             reason, mine = f"elements of `{name}` are not written", "not written"
         else:
             reason, mine = f"the terms of `{name}` differ", show(found.left)
-        sample = self.world.sample(found.where)
+        sample = telling(self.world, found)
         values: dict[Atom, int] = {v: n for v, n in (sample or {}).items()}  # noqa: C416
         element = [value_of(coord, values) for coord in coords]
         known = tuple(n for n in element if n is not None)

@@ -80,6 +80,8 @@ def _text(obligation: TermObligation) -> str:
 
 def zero_divisor(world: World, where: IndexSet, term: Term) -> str:
     """A whole number that a term divides by and that may be 0 there; "" if none is."""
+    if not _divides(world, term):
+        return ""
     for part in term.parts:
         for leaf, power in part.factors:
             divisor = _integer(leaf) if power < 0 else None
@@ -95,6 +97,25 @@ def zero_divisor(world: World, where: IndexSet, term: Term) -> str:
             if found:
                 return found
     return ""
+
+
+def _divides(world: World, term: Term) -> bool:
+    """Whether a term divides by a whole number anywhere."""
+    key = ("divides", term)
+    found = world.memory.get(key)
+    if found is None:
+        found = world.memory[key] = any(
+            (power < 0 and _integer(leaf) is not None)
+            or any(_divides(world, inner) for inner in leaf.terms)
+            for part in term.parts
+            for leaf, power in part.factors
+        ) or any(
+            _divides(world, part.exponent)
+            for part in term.parts
+            if part.exponent is not None
+        )
+    assert isinstance(found, bool)
+    return found
 
 
 def _inside(world: World, where: IndexSet, leaf: Leaf) -> str:

@@ -7,8 +7,11 @@ each warp knows to have happened, in that one run, tells what is ordered in ever
 schedule. A few trip counts stand for all, because the joint state of the roles repeats.
 
 control_dependence.py     what decides the course of a program, and what must hold for
-                          it to repeat; events.py: which operations are ordered
-peeling.py                conditions that change in the first and last iterations
+                          it to repeat; events.py: which operations are ordered;
+                          scalar_sources.py: where scalars come from; shifting.py:
+                          which of them repeat
+peeling.py                conditions that change in the first and last iterations;
+                          table_skips.py: those that leave tiles out in all roles
 sizes.py, size_steps.py   concrete sizes for trip counts, and their steps
 size_relations.py         whether multiples of tiles stand for all sizes
 trip_count.py             trip counts of loops whose bounds change with an outer loop;
@@ -20,6 +23,7 @@ dependent_trip_counts.py  trip counts that differ in each iteration of an outer 
                           these, as a graph of states (joint_state.py,
                           counter_families.py, liveness.py); trip_count_choices.py:
                           whether a loop iterates once more
+unusual_sizes.py          sizes at which trip counts differ as they do nowhere else
 slicing.py                the operations that matter
 clock.py, state.py        moments, and who knows of them; groups, barriers, accesses;
                           async_groups.py: copies and products in flight

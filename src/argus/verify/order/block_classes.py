@@ -15,7 +15,9 @@ import numpy as np
 from argus.ir import ops as o
 from argus.ir.expr import Binary, Const, Expr, Select, Sym, evaluate, symbols
 from argus.ir.program import BLOCK_INDEX, CLUSTER_RANK, Program
+from argus.ir.walk import walk
 from argus.verify.order.events import has_events
+from argus.verify.order.scalar_sources import ScalarSources
 
 __all__ = ["BlockClasses"]
 
@@ -27,12 +29,10 @@ class BlockClasses:
 
     def __init__(self, program: Program) -> None:
         self.cluster = program.cluster
-        self.lets: dict[str, Expr] = {}
+        self.sources = ScalarSources(program)
+        self.lets = self.sources.lets
         """Scalars that are the same in all iterations, where loops give none of it."""
-        self.others: dict[str, tuple[Expr, ...]] = {}
-        """What other scalars come from."""
-        roots = [*self._read(program.body)]
-        self.deciding = tuple(self._deciding(roots))
+        self.deciding = tuple(self._deciding([*_asked(program)]))
 
     def firsts(self, env: Mapping[str, int | float], grid: int) -> list[int]:
         """The first block of a cluster of each class, in order."""
@@ -63,42 +63,6 @@ class BlockClasses:
                 values[sym.name] = self._value(self.lets[sym.name], values)
         return evaluate(e, values)
 
-    def _read(self, block: o.Block) -> Iterator[Expr]:
-        """What loops and branches ask; notes where scalars come from."""
-        for op in block.ops:
-            match op:
-                case o.Let():
-                    self.lets[op.sym.name] = op.value
-                case o.LoadScalar():
-                    self.others[op.sym.name] = tuple(op.coords)
-                case o.For():
-                    bounds = (op.start, op.stop, op.step)
-                    self.others[op.var.name] = bounds
-                    for carry in op.scalars:
-                        made = (carry.init, carry.yielded)
-                        self.others[carry.arg.name] = made
-                        self.others[carry.result.name] = made
-                    if has_events(op.body):
-                        yield from bounds
-                    yield from self._read(op.body)
-                case o.If():
-                    yield op.cond
-                    for merge in op.scalars:
-                        made = (op.cond, merge.then, merge.other)
-                        self.others[merge.result.name] = made
-                    yield from self._read(op.then)
-                    yield from self._read(op.other)
-                case o.Roles():
-                    for role in op.roles:
-                        yield from self._read(role.body)
-                case (
-                    o.RegisterOp() | o.Dot() | o.Access() | o.Copy()
-                    | o.Synchronisation() | o.RingOp() | o.Annotation()
-                ):  # fmt: skip
-                    pass
-                case _:
-                    assert_never(op)
-
     def _deciding(self, roots: list[Expr]) -> Iterator[Expr]:
         """The largest expressions of the block's index alone that roots depend on."""
         seen: set[Expr] = set()
@@ -117,9 +81,7 @@ class BlockClasses:
                 case Select():
                     roots += [e.cond, e.then, e.other]
                 case Sym():
-                    roots += self.others.get(e.name, ())
-                    if e.name in self.lets:
-                        roots.append(self.lets[e.name])
+                    roots += self.sources.of(e.name, places=True)
                 case Const():
                     pass
                 case _:
@@ -130,7 +92,7 @@ class BlockClasses:
         return all(
             self._plain(self.lets[s.name])
             if s.name in self.lets
-            else s.name not in self.others
+            else s.name not in self.sources
             for s in symbols(e)
         )
 
@@ -140,3 +102,21 @@ class BlockClasses:
             or (s.name in self.lets and self._by_block(self.lets[s.name]))
             for s in symbols(e)
         )
+
+
+def _asked(program: Program) -> Iterator[Expr]:
+    """What loops with events and branches ask."""
+    for op in walk(program.body):
+        match op:
+            case o.For():
+                if has_events(op.body):
+                    yield from (op.start, op.stop, op.step)
+            case o.If():
+                yield op.cond
+            case (
+                o.Roles() | o.Binding() | o.RegisterOp() | o.Dot() | o.Access()
+                | o.Copy() | o.Synchronisation() | o.RingOp() | o.Annotation()
+            ):  # fmt: skip
+                pass
+            case _:
+                assert_never(op)

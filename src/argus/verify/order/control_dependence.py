@@ -13,25 +13,33 @@ extrapolated.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from math import lcm
 from typing import assert_never
 
 from argus.ir import ops as o
-from argus.ir.expr import Binary, Const, Expr, Select, Sym, binary, symbols
+from argus.ir.expr import Const, Expr, Sym, binary, symbols
 from argus.ir.program import Program
 from argus.ir.walk import walk
 from argus.verify.order import register_budgets
 from argus.verify.order.dependent_trip_counts import Kinds, kinds
 from argus.verify.order.events import event_expressions, has_events
 from argus.verify.order.peeling import flips
+from argus.verify.order.scalar_sources import ScalarSources
+from argus.verify.order.shifting import modulus, moving_otherwise
 from argus.verify.order.size_relations import Alike, ControlDecision, relations
 from argus.verify.order.size_steps import units
+from argus.verify.order.table_skips import left_out_alike
 from argus.verify.order.trip_count import expanded, length
+from argus.verify.order.unusual_sizes import UnusualCase, unusual
 
 __all__ = ["Control", "study"]
+
+_MERGED = 6
+"""Where branches merge more scalars, what they are would be too long to be compared."""
+_SIZED = ("dim", "param", "stride", "block", "sms")
+"""Kinds of symbols that sizes and the block decide."""
 
 
 @dataclass
@@ -60,16 +68,20 @@ class Control:
     """Conditions may differ in so many first iterations of a loop."""
     tail: int = 0
     """Conditions may differ in so many last iterations of a loop."""
+    near: int = 0
+    """Conditions may differ where loops iterate up to so often."""
     sized: bool = False
     """Sizes or the block decide more than how often loops iterate."""
     residues: dict[str, list[int]] = field(default_factory=dict[str, "list[int]"])
     """How much more than multiples of tiles a size has to be walked with."""
     classes: list[Alike] = field(default_factory=list[Alike])
     """Loops that iterate equally often, where sizes cannot be used to vary that."""
+    contents: Mapping[o.For, int] = field(default_factory=dict["o.For", int])
+    """By how much trip counts of a loop differ at least, if they differ."""
     bounded: Callable[[], list[Alike]] = list
     """The same, asked where no size makes a loop iterate more often."""
-    apart: Callable[[], Iterable[Mapping[str, int]]] = tuple
-    """Sizes at which trip counts differ as they do nowhere else: to find mistakes."""
+    unusual: Callable[[], Iterable[UnusualCase]] = tuple
+    """Where trip counts differ as they do nowhere else: to find mistakes."""
     kinds: Callable[[], Kinds | str] = lambda: "blocks of a cluster"
     """Loops by how often they iterate, or why that is not known."""
     uneven: bool = False
@@ -99,62 +111,23 @@ def study(program: Program) -> Control:
 class _ControlStudy:
     def __init__(self, program: Program) -> None:
         self.program = program
-        self.made: dict[str, list[Expr]] = {}
-        """Symbol -> expressions that its value comes from."""
-        self.begins: dict[str, list[Expr]] = {}
-        """Variables of loops -> what their values come from, but for the end."""
-        self.varying: set[str] = set()
-        """Symbols whose value changes from iteration to iteration of a loop."""
-        self.tables: set[str] = set()
-        self.coords: dict[str, list[Expr]] = {}
-        """Where an element of a table comes from; its value may be anything."""
+        self.sources = ScalarSources(program)
+        self.varying = self.sources.varying
+        self.closure = self.sources.closure
+        self.known: Mapping[str, Expr] = self.sources.lets
+        """Named scalars with one value, as decisions are written without them."""
+        if len(self.sources.merged) <= _MERGED:
+            self.known = {**self.sources.lets, **self.sources.merged}
         self.conditions: list[Expr] = []
         self.begun: list[Expr] = []
         """Bounds of loops that only say where they begin."""
         self.decisions: list[ControlDecision] = []
         self.uneven: list[str] = []
         """Loops whose trip count no size says, or another one in each iteration."""
+        self.asked: list[o.If] = []
+        """Branches with events that ask a table."""
         self.open: list[str] = []
         """Branches that walks at some sizes do not follow."""
-        for op in walk(program.body):
-            self._define(op)
-
-    def _define(self, op: o.AnyOp) -> None:
-        match op:
-            case o.Let():
-                self.made[op.sym.name] = [op.value]
-            case o.LoadScalar():
-                self.tables.add(op.sym.name)
-                self.coords[op.sym.name] = list(op.coords)
-            case o.For():
-                self.made[op.var.name] = [op.start, op.stop, op.step]
-                self.begins[op.var.name] = [op.start, op.step]
-                self.varying.add(op.var.name)
-                for carry in op.scalars:
-                    self.made[carry.arg.name] = [carry.init, carry.yielded]
-                    self.made[carry.result.name] = [carry.init, carry.yielded]
-                    self.varying.add(carry.arg.name)
-            case o.If():
-                for merge in op.scalars:
-                    self.made[merge.result.name] = [merge.then, merge.other]
-            case (
-                o.Roles() | o.RegisterOp() | o.Dot() | o.Access() | o.Copy()
-                | o.Synchronisation() | o.RingOp() | o.Annotation()
-            ):  # fmt: skip
-                pass
-            case _:
-                assert_never(op)
-
-    def closure(self, expressions: Iterator[Expr] | list[Expr]) -> set[Sym]:
-        """Every symbol that some expressions depend on, through definitions."""
-        found: dict[str, Sym] = {}
-        todo = list(expressions)
-        while todo:
-            for sym in symbols(todo.pop()):
-                if sym.name not in found:
-                    found[sym.name] = sym
-                    todo.extend(self.made.get(sym.name, ()))
-        return set(found.values())
 
     def result(self) -> Control:
         control = Control()
@@ -170,36 +143,37 @@ class _ControlStudy:
         )
         control.by_block = any(s.kind in ("block", "rank") for s in everything)
         counters = {s.name for s in everything if s.kind in ("loop", "let")}
-        self.made.update(self.coords)
-        needed = self.closure([*roots, *self.begun])
+        needed = self.closure([*roots, *self.begun], places=True)
         needed = (s for s in needed if s.kind in ("loop", "let"))
         control.scalars = frozenset(s.name for s in needed)
-        for name in self.coords:
-            del self.made[name]
         of_events = (e for op in walk(self.program.body) for e in event_expressions(op))
-        control.deciding = frozenset(s.name for s in self.closure(of_events))
+        deciding = self.closure(of_events, asked=False)
+        control.deciding = frozenset(s.name for s in deciding)
+        if self.asked and not left_out_alike(
+            self.program, self.sources, self.asked, control.deciding
+        ):
+            lines = (op.span.line for op in self.asked)
+            self.open += (f"line {n}: a table says which way is taken" for n in lines)
         events = self._event_counters(roots)
         control.counters = tuple(sorted(counters & events))
-        control.modulus = self._modulus(roots)
+        control.modulus = modulus(roots, self.sources)
         required = (r.cond for r in self.program.requirements)
         found = relations(self.decisions, required)
         control.residues = found.residues
         control.between = bool(found.gaps)
+        control.unusual = partial(unusual, self.program, self.sources)
         # Blocks of a cluster would have to iterate equally often, too.
         if self.program.cluster == 1 and not gaps:
-            control.kinds = partial(
-                kinds, self.program, self.made, self.varying, control.scalars
-            )
+            control.kinds = partial(kinds, self.program, self.sources, control.scalars)
             if not (self.uneven or self.open):
                 control.classes = found.classes
                 control.bounded = found.bounded
-                control.apart = found.apart
         control.gaps = tuple(dict.fromkeys(gaps))
         control.uneven = bool(self.uneven)
         control.open = tuple(dict.fromkeys((*self.uneven, *self.open, *found.gaps)))
         control.units = units(self.program, control.sizes)
-        for name, unit in found.units.items():
-            control.units[name] = lcm(control.units.get(name, 1), unit)
+        control.units.update(found.units)
+        control.contents, control.near = found.contents, found.near
         branches = self.closure(list(self.conditions))
         control.conditions = frozenset(
             s.name for s in branches if s.kind in ("dim", "param", "stride")
@@ -207,16 +181,23 @@ class _ControlStudy:
         return control
 
     def _quiet_branches(self, names: set[str], roots: list[Expr]) -> None:
-        """Branches without events that decide a counter's value."""
+        """Branches and loops without events that decide a counter's value."""
         for op in walk(self.program.body):
-            if not isinstance(op, o.If) or has_events(op.then) or has_events(op.other):
+            if not isinstance(op, o.If | o.For) or has_events(o.Block([op])):
                 continue
-            if not any(m.result.name in names for m in op.scalars):
+            if not any(x.result.name in names for x in op.scalars):
                 continue
-            roots.append(op.cond)
-            needed = {s.name for s in self.closure([op.cond])}
-            if needed & (self.tables | self.varying):
-                self.open.append(f"line {op.span.line}: a counter depends on a branch")
+            asked = [op.cond] if isinstance(op, o.If) else [op.start, op.stop, op.step]
+            roots += asked
+            needed = self.closure(asked)
+            if any(self._moves(s) or s.kind in _SIZED for s in needed):
+                what = "branch" if isinstance(op, o.If) else "loop"
+                line = op.span.line
+                self.open.append(f"line {line}: a counter depends on a {what}")
+
+    def _moves(self, sym: Sym) -> bool:
+        """Whether a scalar changes with iterations, or may be anything."""
+        return sym.name in self.varying or sym.name in self.sources.loads
 
     def _event_counters(self, roots: list[Expr]) -> set[str]:
         """Counters used in expressions of events directly or through definitions."""
@@ -257,7 +238,13 @@ class _ControlStudy:
                 ):  # fmt: skip
                     for e in event_expressions(op):
                         roots.append(e)
-                        self._shifts(e, op, gaps)
+                        if self.sources.elements([e]):
+                            gaps.append(f"line {op.span.line}: {e} comes from a table")
+                        elif (part := moving_otherwise(e, self.sources)) is not None:
+                            gaps.append(
+                                f"line {op.span.line}: {part} does not repeat with the "
+                                "loop's iterations"
+                            )
                         if self._sized(e):
                             line = op.span.line
                             gaps.append(f"line {line}: {e} depends on sizes or blocks")
@@ -277,13 +264,13 @@ class _ControlStudy:
         if any(s.name in self.varying for s in needed):
             # Where it begins may change with the iterations around it, if nothing else
             # does.
-            whole = length(op, self.made, self.varying)
+            whole = length(op, self.known, self.varying)
             if whole is not None:
                 self.begun += bounds
                 bounds = [whole, op.step]
                 needed = self.closure(bounds)
         roots.extend(bounds)
-        if any(s.name in self.tables for s in needed):
+        if any(s.name in self.sources.loads for s in needed):
             self.uneven.append(
                 f"line {op.span.line}: a table says how many iterations a loop has"
             )
@@ -294,8 +281,8 @@ class _ControlStudy:
             )
         control.depth[op] = len(around)
         apart = binary("-", op.stop, op.start)
-        whole = length(op, self.made, self.varying)
-        apart = expanded(apart, self.made, self.varying) if whole is None else whole
+        whole = length(op, self.known, self.varying)
+        apart = expanded(apart, self.known, self.varying) if whole is None else whole
         self.decisions.append(ControlDecision(op, apart))
         if all(isinstance(e, Const) for e in bounds):
             return
@@ -321,22 +308,12 @@ class _ControlStudy:
         roots.append(op.cond)
         self.conditions.append(op.cond)
         control.sized |= self._sized(op.cond)
-        cond = expanded(op.cond, self.made, self.varying)
+        cond = expanded(op.cond, self.known, self.varying)
         self.decisions.append(ControlDecision(op, cond, around))
         needed = self.closure([op.cond])
-        if any(s.name in self.tables for s in needed):
+        if any(s.name in self.sources.loads for s in needed):
             control.tables = True
-            if has_events(op.then) and has_events(op.other):
-                self.open.append(
-                    f"line {op.span.line}: a table decides between two courses"
-                )
-            kept = op.other if has_events(op.then) else op.then
-            for merge in op.scalars:
-                skipped = merge.other if kept is op.other else merge.then
-                if not isinstance(skipped, Sym):
-                    self.open.append(
-                        f"line {op.span.line}: a counter moves where a table skips"
-                    )
+            self.asked.append(op)
         elif any(s.name in self.varying for s in needed):
             changes = flips(op.cond, around, self.varying | self._named(needed))
             if changes is None:
@@ -354,12 +331,19 @@ class _ControlStudy:
         todo = [e]
         while todo:
             for sym in symbols(todo.pop()):
-                if sym.kind in ("dim", "param", "stride", "block"):
+                if sym.kind in _SIZED:
                     return True
-                if sym.name not in seen:
-                    seen.add(sym.name)
-                    made = self.made.get(sym.name, [])
-                    todo.extend(self.begins.get(sym.name, made))
+                if sym.name in seen:
+                    continue
+                seen.add(sym.name)
+                if sym.name in self.sources.variables:
+                    start, _, step = self.sources.variables[sym.name]
+                    todo += start, step
+                elif sym.name in self.sources.merged:
+                    # Which one it is, is a question about the branch.
+                    todo += self.sources.values(sym.name)
+                else:
+                    todo += self.sources.of(sym.name)
         return False
 
     def _named(self, needed: set[Sym]) -> set[str]:
@@ -367,80 +351,5 @@ class _ControlStudy:
         return {
             s.name
             for s in needed
-            if s.kind == "let"
-            and any(x.name in self.varying for x in self.closure(self.made[s.name]))
+            if s.kind == "let" and self.sources.varies(self.sources.of(s.name))
         }
-
-    def _shifts(self, e: Expr, op: o.AnyOp, gaps: list[str]) -> None:
-        """If an event's expression changes with the iteration, it must be shiftable."""
-        if any(s.name in self.tables for s in self.closure([e])):
-            gaps.append(f"line {op.span.line}: {e} comes from a table")
-            return
-        seen: set[str] = set()
-        todo = [e]
-        while todo:
-            one = todo.pop()
-            if not any(s.name in self.varying for s in self.closure([one])):
-                continue
-            if not self._affine(one):
-                gaps.append(
-                    f"line {op.span.line}: {one} does not repeat with the "
-                    "loop's iterations"
-                )
-                return
-            for sym in symbols(one):
-                if sym.name not in seen:
-                    seen.add(sym.name)
-                    if sym.kind != "loop":
-                        todo.extend(self.made.get(sym.name, ()))
-
-    def _affine(self, e: Expr) -> bool:
-        match e:
-            case Const() | Sym():
-                return True
-            case Binary(op="+" | "-"):
-                return self._affine(e.left) and self._affine(e.right)
-            case Binary(op="*"):
-                return (self._affine(e.left) and self._fixed(e.right)) or (
-                    self._affine(e.right) and self._fixed(e.left)
-                )
-            case Binary(op="//" | "%"):
-                return self._affine(e.left) and isinstance(e.right, Const)
-            case Binary() | Select():
-                return self._fixed(e)
-            case _:
-                assert_never(e)
-
-    def _fixed(self, e: Expr) -> bool:
-        return not any(s.name in self.varying for s in self.closure([e]))
-
-    def _modulus(self, roots: list[Expr]) -> int:
-        found = 1
-        todo, seen = list(roots), set[str]()
-        while todo:
-            one = todo.pop()
-            for value in self._divisors(one):
-                if found < 1 << 16:
-                    found = lcm(found, value)
-            for sym in symbols(one):
-                if sym.name in self.varying and sym.name not in seen:
-                    seen.add(sym.name)
-                    todo.extend(self.made.get(sym.name, ()))
-        return found
-
-    def _divisors(self, e: Expr) -> Iterator[int]:
-        """Constants that divide what changes from iteration to iteration."""
-        match e:
-            case Binary():
-                divided = e.op in ("//", "%") and not self._fixed(e.left)
-                if divided and isinstance(e.right, Const):
-                    yield max(int(e.right.value), 1)
-                yield from self._divisors(e.left)
-                yield from self._divisors(e.right)
-            case Select():
-                for part in (e.cond, e.then, e.other):
-                    yield from self._divisors(part)
-            case Const() | Sym():
-                return
-            case _:
-                assert_never(e)

@@ -38,8 +38,9 @@ from argus.verify.order.branch_tests import (
     parts,
     tree,
 )
-from argus.verify.order.events import has_events
+from argus.verify.order.events import has_events, loops_with_events
 from argus.verify.order.loop_counts import TripCount, related
+from argus.verify.order.scalar_sources import ScalarSources
 from argus.verify.order.size_relations import (
     ControlDecision,
     forward,
@@ -104,21 +105,19 @@ class _Asked:
 
 def kinds(
     program: Program,
-    made: Mapping[str, list[Expr]],
-    varying: Iterable[str],
+    sources: ScalarSources,
     scalars: frozenset[str],
 ) -> Kinds | str:
     """The kinds of a program's loops, or why there are none.
 
-    ``made`` has what each named scalar comes from, ``varying`` what changes with
-    iterations; ``scalars`` decide the course.
+    ``sources``: of its named scalars; ``scalars`` decide the course.
     """
     required = (r.cond for r in program.requirements)
     facts = tuple(f for f in conjuncts(required) if not has_floats(f))
     # One for all loops, since numbers of atoms are compared.
-    loops = list(_loops(program.body, ()))
+    loops = list(loops_with_events(program.body))
     context = context_of((*facts, *forward(op for op, _ in loops)))
-    forms = _Forms(program, made, set(varying), context)
+    forms = _Forms(program, sources, context)
     found: list[_Counted] = []
     try:
         for op, around in loops:
@@ -161,21 +160,6 @@ def kinds(
 
 
 _ITSELF = TripCount(((1, 1, 0, 1),), 0)
-
-
-def _loops(
-    block: o.Block, around: tuple[o.For, ...]
-) -> Iterable[tuple[o.For, tuple[o.For, ...]]]:
-    """Loops with events, and the loops around each."""
-    for op in block.ops:
-        inside = around
-        if isinstance(op, o.For):
-            if not has_events(op.body):
-                continue
-            yield op, around
-            inside = (*around, op)
-        for inner in blocks(op):
-            yield from _loops(inner, inside)
 
 
 def _branches(
@@ -280,21 +264,11 @@ class _Forms:
     def __init__(
         self,
         program: Program,
-        made: Mapping[str, list[Expr]],
-        varying: set[str],
+        sources: ScalarSources,
         context: Normal,
     ) -> None:
-        self.made, self.varying, self.context = made, varying, context
+        self.sources, self.context = sources, context
         ops = list(walk(program.body))
-        views = [op.view for op in ops if isinstance(op, o.StoreGlobal)]
-        views += [op.dst for op in ops if isinstance(op, o.CopyOut)]
-        written = {view.tensor for view in views}
-        self.loads = {
-            op.sym.name: op
-            for op in ops
-            if isinstance(op, o.LoadScalar) and op.tensor not in written
-        }
-        """Elements of tables that nobody changes: the same for whoever loads them."""
         self.levels: dict[str, int] = {}
         """Names of iterations."""
         self.sizes = {
@@ -375,12 +349,20 @@ class _Forms:
 
     def _whole(self, e: Expr, iterations: Mapping[str, Expr]) -> Expr:
         """Without names for what is known, and for what a table's element is."""
-        e = substitute(expanded(e, self.made, self.varying), iterations)
+        e = expanded(e, self.sources.lets, self.sources.varying)
+        e = substitute(e, iterations)
         elements: dict[str, Expr] = {}
         for sym in symbols(e):
-            load = self.loads.get(sym.name)
-            if load is not None:
-                at = (self.context.of(self._whole(c, iterations)) for c in load.coords)
-                name = f"{load.tensor.name}[{', '.join(str(p.terms) for p in at)}]"
+            if sym.name in self.sources.constants:
+                load = self.sources.loads[sym.name]
+                at = (self._place(self._whole(c, iterations)) for c in load.coords)
+                name = f"{load.tensor.name}[{', '.join(at)}]"
                 elements[sym.name] = replace(sym, name=name)
         return substitute(e, elements)
+
+    def _place(self, e: Expr) -> str:
+        """A name that only coordinates with the same value have."""
+        try:
+            return str(self.context.of(e).terms)
+        except Unmodelled:
+            return str(e)

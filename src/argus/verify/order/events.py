@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import assert_never
 
 from argus.ir import ops as o
@@ -10,7 +11,7 @@ from argus.ir.placement import TmaPlan
 from argus.ir.walk import blocks
 from argus.isa.effects import effects_of
 
-__all__ = ["event_expressions", "has_events"]
+__all__ = ["event_expressions", "has_events", "loops_with_events"]
 
 _PASSIVE = o.Binding | o.RegisterOp | o.LoadGlobal | o.StoreGlobal | o.Annotation
 """Operations without a place in the order of events."""
@@ -32,6 +33,21 @@ def has_events(block: o.Block) -> bool:
             case _:
                 assert_never(op)
     return False
+
+
+def loops_with_events(
+    block: o.Block, around: tuple[o.For, ...] = ()
+) -> Iterator[tuple[o.For, tuple[o.For, ...]]]:
+    """Loops with events, and the loops around each, outermost first."""
+    for op in block.ops:
+        inside = around
+        if isinstance(op, o.For):
+            if not has_events(op.body):
+                continue
+            yield op, around
+            inside = (*around, op)
+        for inner in blocks(op):
+            yield from loops_with_events(inner, inside)
 
 
 def event_expressions(op: o.AnyOp) -> list[Expr]:

@@ -38,6 +38,7 @@ from argus.verify.order.size_relations import Alike
 from argus.verify.order.sizes import ITERATIONS, Sizes, trips
 from argus.verify.order.slicing import prune
 from argus.verify.order.trip_count_sequences import Sequences
+from argus.verify.order.unusual_sizes import LONG
 from argus.verify.order.walk import ClusterWalk, Table
 
 __all__ = ["SizeExplorer", "WalkOutcome"]
@@ -45,8 +46,6 @@ __all__ = ["SizeExplorer", "WalkOutcome"]
 _TILES = (1, 2, 3, 5)
 """In each dimension, where how often loops iterate comes from several sizes
 together."""
-_LONG = 4096
-"""Iterations of a walk that only looks for a mistake, at most."""
 Tails = dict[str, list[o.AnyOp]]
 """What each group does after its loop."""
 
@@ -118,7 +117,7 @@ class SizeExplorer:
             else:
                 outcome.gaps.clear()
         if outcome.gaps and not outcome.findings.found:
-            self._apart()
+            self._unusual()
         outcome.gaps.extend(dict.fromkeys((*missing, *outcome.findings.gaps)))
         if not outcome.stuck:
             outcome.gaps.extend(self._branches())
@@ -137,6 +136,7 @@ class SizeExplorer:
     def _sized(self) -> None:
         """Walk with sizes that stand for all."""
         outcome = self.outcome
+        outcome.gaps.extend(self.sizes.tied())
         try:
             for more in self._residues():
                 self.sizes.more = more
@@ -162,7 +162,9 @@ class SizeExplorer:
         name, later = rest[0], rest[1:]
         whole = later or self.control.sized
         tails = {} if whole else self._tails(name)
-        for iterations in range(self._bound(chosen, name, later, tails) + 1):
+        bound = self._bound(chosen, name, later, tails)
+        self.outcome.gaps.extend(self.sizes.left_out(name, bound))
+        for iterations in range(bound + 1):
             self._explore({**chosen, name: iterations}, later)
 
     def _residues(self) -> Iterator[dict[str, int]]:
@@ -173,6 +175,11 @@ class SizeExplorer:
             self.outcome.gaps.append(
                 f"{missing[0]} decides how loops iterate, together with another size"
             )
+        self.outcome.gaps.extend(
+            f"{name} is walked in steps in which remainders are left out"
+            for name in names
+            if self.sizes.units[name] != self.control.units[name]
+        )
         for several in product(*(known[n] for n in names)):
             yield dict(zip(names, several, strict=True))
 
@@ -204,14 +211,15 @@ class SizeExplorer:
         # Nothing depends on sizes but how often loops iterate.
         env = self.sizes.any()
         env[GRID_SIZE.name] = int(evaluate(self.program.grid, env))
+        deciding = self.control.deciding
         return Sequences(
             self.program,
             kinds,
-            self.control.deciding,
+            deciding,
             env,
             self.footprints,
             self.fills,
-            self.pruned,
+            prune(self.program, replace(self.control, scalars=deciding)),
         ).run()
 
     def _between(self) -> None:
@@ -227,25 +235,28 @@ class SizeExplorer:
                     if not self.outcome.stuck:
                         self._cases(chosen)
 
-    def _apart(self) -> None:
+    def _unusual(self) -> None:
         """Look for a mistake where trip counts differ as they do nowhere else."""
-        for sizes in self.control.apart():
-            env = self.sizes.at(sizes)
+        for case in self.control.unusual():
+            env = self.sizes.at(case.sizes)
+            if env is None:
+                continue
+            env[SM_COUNT.name] = case.multiprocessors
             try:
-                if env is None or max(self._iterations(env), default=0) > _LONG:
+                grid = int(evaluate(self.program.grid, env))
+                env[GRID_SIZE.name] = grid
+                if not 0 <= case.block < grid:
                     continue
-                self._walk(env, 0, _used, None)
+                first = case.block // self.program.cluster * self.program.cluster
+                counts: dict[int, int] = {}
+                for rank in range(self.program.cluster):
+                    trips(self.program, env, first + rank, rank, _used, counts)
+                if max(counts.values(), default=0) <= LONG:
+                    self._walk(env, first, _used, None)
             except (OutOfModel, ZeroDivisionError):
                 continue
             if self.outcome.stuck:
                 return
-
-    def _iterations(self, env: dict[str, int | float]) -> Iterator[int]:
-        """How often the loops of the first block iterate."""
-        env[GRID_SIZE.name] = int(evaluate(self.program.grid, env))
-        counts: dict[int, int] = {}
-        trips(self.program, env, 0, 0, _used, counts)
-        yield from counts.values()
 
     def _tails(self, name: str) -> Tails:
         return simple_tails(self.program, self.pruned, self.sizes.loops[name])

@@ -136,9 +136,10 @@ class RecurrenceDetector:
 
         With at least ``first`` iterations and a period more, the walk passes both of
         two equal states, and so goes on as the walk with a period less does. Iterations
-        at the end, in which conditions differ, come on top.
+        at the end, in which conditions differ, come on top, as do trip counts at which
+        they do.
         """
         if not self.found:
             return 1
         first = max(first for first, _ in self.found.values())
-        return first + self.period - 1 + self.control.tail
+        return first + self.period - 1 + max(self.control.tail, self.control.near)

@@ -16,7 +16,7 @@ its remainder: one size of each kind is walked. All else is a gap.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from math import lcm
@@ -30,7 +30,6 @@ from argus.ir.expr import (
     Select,
     Sym,
     binary,
-    evaluate,
     substitute,
     symbols,
 )
@@ -64,6 +63,8 @@ __all__ = [
 
 _MOST = 4096
 """A longer period of a size is not gone through."""
+_NEAR = 4
+"""Tiles of a size; a condition on sizes that changes at more is not followed."""
 _CLASSES = 3
 """Combinations of more trip counts than that are too many."""
 _LEAST_MS = 1000
@@ -106,20 +107,21 @@ class SizeRelations:
     residues: dict[str, list[int]]
     units: dict[str, int]
     gaps: list[str]
+    contents: Mapping[o.For, int] = field(default_factory=dict["o.For", int])
+    """By how much trip counts of a loop differ at least, if they differ."""
+    near: int = 0
+    """Conditions may differ where loops iterate up to so often."""
     classes: list[Alike] = field(default_factory=list["Alike"])
     """Where there are gaps: loops that iterate equally often, whatever the sizes."""
     bounded: Callable[[], list[Alike]] = list
     """The same, asked where no size makes a loop iterate more often."""
-    apart: Callable[[], Iterable[Mapping[str, int]]] = tuple
-    """Where there are gaps: sizes at which two trip counts differ by another number
-    than at others."""
 
 
 def relations(
     decisions: Sequence[ControlDecision], required: Iterable[Expr]
 ) -> SizeRelations:
     """Which sizes have to be walked between their tiles."""
-    decisions = [d for d in decisions if _sizes(d.value)]
+    decisions = [d for d in decisions if _sizes(d)]
     facts = tuple(f for f in conjuncts(required) if not has_floats(f))
     loops = [d for d in decisions if isinstance(d.op, o.For)]
     seen = _Seen(context_of((*facts, *forward(d.op for d in loops))))
@@ -133,49 +135,32 @@ def relations(
             # Equal to itself; what is inside is not known.
             forms.append(seen.context.atom(Symbol(f"<{d.value}>"), EVERYTHING))
             gaps.append(f"line {d.op.span.line}: {reason}")
+    contents = {
+        d.op: max(form.content, 1)
+        for d, form in zip(loops, forms, strict=True)
+        if isinstance(d.op, o.For)
+    }
     alike = len({form.varying for form in forms}) <= 1
     conditions = [d for d in decisions if isinstance(d.op, o.If)]
     if alike and not conditions:
         classes = partial(_classes, loops, forms, facts)
-        return SizeRelations({}, {}, [], bounded=classes)
-    for form in forms:
+        return SizeRelations({}, {}, [], contents, bounded=classes)
+    for d, form in zip(loops, forms, strict=True):
         seen.add(form)
+        if not alike and any(len(monomial) > 1 for monomial, _ in form.varying.terms):
+            # With fewer iterations of one size, others have fewer by a multiple.
+            line = d.op.span.line
+            gaps.append(f"line {line}: how often a loop iterates is a product of sizes")
     for d in conditions:
         if not seen.condition(d, steps):
             line = d.op.span.line
             gaps.append(f"line {line}: {d.value} is not followed for all sizes")
-    found = SizeRelations({}, {}, gaps)
+    found = SizeRelations({}, {}, gaps, contents, seen.near)
     for size in seen.through:
         seen.divide(size, found)
     if found.gaps and not conditions:
         found.classes += _classes(loops, forms, facts)
-    if found.gaps:
-        found.apart = partial(_apart, loops, facts)
     return found
-
-
-def _apart(
-    loops: Sequence[ControlDecision], facts: Sequence[Expr]
-) -> Iterator[dict[str, int]]:
-    """Models of sizes at which a loop iterates more often beside the first, or less.
-
-    What both have at one size is what they have to have at all.
-    """
-    counts = [_trip_count(d) for d in loops]
-    named = {s.name for d in loops for s in symbols(d.value) if s.kind == "dim"}
-    for other in counts[1:]:
-        less = binary("-", other, counts[0])
-        used: list[Expr] = [*facts, *(binary(">=", n, 1) for n in (counts[0], other))]
-        some = prove(binary("<", less, less), used, timeout_ms=_LEAST_MS)
-        if some.verdict is not Verdict.REFUTED:
-            continue
-        try:
-            usual = int(evaluate(less, some.model))
-        except (KeyError, ZeroDivisionError):
-            continue
-        odd = prove(binary("==", less, usual), used, timeout_ms=_LEAST_MS)
-        if odd.verdict is Verdict.REFUTED:
-            yield {name: n for name, n in odd.model.items() if name in named}
 
 
 def _classes(
@@ -217,6 +202,8 @@ class _Seen:
     def __init__(self, context: Normal) -> None:
         self.context = context
         self.through: dict[int, set[int]] = {}
+        self.near = 0
+        """Conditions on sizes alone may change up to so many of their tiles."""
 
     def add(self, form: Poly) -> None:
         """All sizes inside a form."""
@@ -225,18 +212,33 @@ class _Seen:
                 self.through.setdefault(size, set()).add(atom)
 
     def condition(self, d: ControlDecision, steps: Sequence[int]) -> bool:
-        """What is > 0 or not, in steps of a loop where that adds no atom."""
+        """What is > 0 or not, in steps of a loop where that adds no atom.
+
+        Walks of few iterations meet what changes near an end of a loop, however often
+        that iterates; where sizes alone are compared, only what changes at few tiles.
+        """
         positive = _positive(d.value)
         if positive is None:
             return False
+        own = {op.var.name for op in d.around}
         try:
             for e in positive:
+                fixed = not own & {s.name for s in symbols(e)}
+                if fixed and not _kinds(e) - {"rank"}:
+                    continue
                 whole = _by_iteration(e, d.around)
                 forms = [
                     self.context.of(binary("//", binary("+", whole, s - 1), s))
                     for s in (*steps, 1)
                 ]
-                self.add(next((f for f in forms if self._old(f)), forms[0]))
+                form = next((f for f in forms if self._old(f)), forms[0])
+                self.add(form)
+                if fixed:
+                    changes = abs(form.constant) // max(form.content, 1) + 1
+                    linear = [len(monomial) for monomial, _ in form.varying.terms]
+                    if linear != [1] or changes > _NEAR:
+                        return False
+                    self.near = max(self.near, changes)
         except Unmodelled:
             return False
         return True
@@ -323,8 +325,15 @@ def _step(op: o.For | o.If) -> int:
     return int(op.step.value) if constant else 0  # type: ignore[union-attr]
 
 
-def _sizes(e: Expr) -> bool:
-    return any(s.kind in _SIZES for s in symbols(e))
+def _sizes(d: ControlDecision) -> bool:
+    """Whether sizes or the block decide."""
+    kinds = _kinds(d.value)
+    # All blocks of a cluster are walked: conditions may ask which one it is.
+    return bool(kinds - {"rank"} if isinstance(d.op, o.If) else kinds)
+
+
+def _kinds(e: Expr) -> set[str]:
+    return {s.kind for s in symbols(e)} & set(_SIZES)
 
 
 def _positive(cond: Expr) -> list[Expr] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from itertools import combinations
+from itertools import combinations, pairwise
 from math import lcm
 from typing import assert_never
 
@@ -103,10 +103,22 @@ class Sizes:
                     if self._steady(size, factor, loops):
                         for name in chosen:
                             self.units[name] = self.units.get(name, 1) * factor
+                        self._narrow(size, loops)
                         self._spread(size, loops)
                         return size
                 del self.together[size]
         return None
+
+    def _narrow(self, size: str, loops: list[o.For]) -> None:
+        """Take less of a size as its tile, where that is several iterations."""
+        more = self._iterations(size, 3, loops) - self._iterations(size, 2, loops)
+        whole, least = self.units.get(size, 1), self.program.facts.get(size, 1)
+        if size in self.control.residues or more < 2 or whole % more:
+            return
+        self.units[size] = whole // more
+        steps = [self._iterations(size, n, loops) for n in (2, 3, 4)]
+        if whole // more % least or steps[1:] != [n + 1 for n in steps[:-1]]:
+            self.units[size] = whole
 
     def _spread(self, size: str, loops: list[o.For]) -> None:
         """Let blocks share the least step of a size where it is several iterations."""
@@ -121,14 +133,42 @@ class Sizes:
         iterations = [self._iterations(size, factor * n, loops) for n in (2, 3, 4)]
         return iterations[0] < iterations[1] < iterations[2]
 
+    def tied(self) -> Iterator[str]:
+        """Requirements by which one varied size says something of another."""
+        for required in self.program.requirements:
+            names = {s.name for s in symbols(required.cond)} & set(self.varied)
+            if len(names) > 1:
+                yield f"{required.cond} ties {' and '.join(sorted(names))}"
+
+    def left_out(self, size: str, most: int) -> Iterator[str]:
+        """Loops that may iterate as often as they do at no multiple of a size's tile.
+
+        ``most``: how many tiles are walked.
+        """
+        if size in self.control.residues:
+            return  # what lies between its tiles is walked, too
+        for op in self.loops[size]:
+            content = self.control.contents.get(op, 1)
+            walked = (self._trip_count(size, n, [op]) for n in range(most + 1))
+            found = sorted({n for n in walked if n is not None})
+            if any(b - a > content for a, b in pairwise([0, *found])):
+                yield (
+                    f"the loop of line {op.span.line} may iterate as often as it does "
+                    f"at no multiple of {self.units.get(size, 1)} of {size}"
+                )
+
     def _iterations(self, size: str, units: int, loops: list[o.For]) -> int:
         """The most iterations of some loops with so many units of a size."""
+        return self._trip_count(size, units, loops) or 0
+
+    def _trip_count(self, size: str, units: int, loops: list[o.For]) -> int | None:
+        """The same; None where the program does not admit that, or launches nothing."""
         env = self.environment({size: units})
         if env is None:
-            return 0
+            return None
         grid = int(evaluate(self.program.grid, env))
         if grid < self.program.cluster:
-            return 0
+            return None
         env[GRID_SIZE.name] = grid
         counts: dict[int, int] = {}
         for block in {0, grid - 1}:
@@ -136,7 +176,7 @@ class Sizes:
             try:
                 trips(self.program, env, block, rank, _used, counts)
             except ZeroDivisionError:
-                return 0
+                return None
         return max((counts.get(id(op), 0) for op in loops), default=0)
 
     # -------------------------------------------------------------------- values
@@ -266,9 +306,8 @@ def _course(
             case o.For():
                 if has_events(op.body):
                     found.append(_iterations(op, env, table, counts))
-                else:
-                    for carry in op.scalars:
-                        env[carry.result.name] = evaluate(carry.init, env)
+                elif op.scalars:
+                    _iterations(op, env, table, counts)
             case o.If():
                 taken = bool(evaluate(op.cond, env))
                 found.append(

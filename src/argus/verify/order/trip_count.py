@@ -16,9 +16,7 @@ from argus.verify.decide.evaluation import Unmodelled
 __all__ = ["expanded", "length"]
 
 
-def length(
-    op: o.For, made: Mapping[str, list[Expr]], varying: Iterable[str]
-) -> Expr | None:
+def length(op: o.For, made: Mapping[str, Expr], varying: Iterable[str]) -> Expr | None:
     """``stop - start`` without what changes with iterations; None where that matters.
 
     ``made`` has the one value of each named scalar, ``varying`` what changes.
@@ -34,11 +32,11 @@ def length(
     return fixed if same else None
 
 
-def expanded(e: Expr, made: Mapping[str, list[Expr]], varying: set[str]) -> Expr:
+def expanded(e: Expr, made: Mapping[str, Expr], varying: set[str]) -> Expr:
     """With the values of named scalars in the place of their names."""
     lets = {
-        s.name: expanded(made[s.name][0], made, varying)
+        s.name: expanded(made[s.name], made, varying)
         for s in symbols(e)
-        if s.name not in varying and len(made.get(s.name, ())) == 1
+        if s.name not in varying and s.name in made
     }
     return substitute(e, lets)

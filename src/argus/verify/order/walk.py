@@ -206,16 +206,17 @@ class ClusterWalk(Machine):
         env = group.env
         carried = [c for c in op.scalars if self._matters(c.arg, c.result)]
         scalars = [self.value(group, c.init) for c in carried]
-        start, stop = self.integer(group, op.start), self.integer(group, op.stop)
-        step = self.integer(group, op.step)
-        if step < 1:
-            raise OutOfModel(f"a loop with step {step}")
         choices = self.choices
         if choices is not None and id(op) in choices.of:
+            # Where it would end by itself does not count, and need not have a value.
+            named = self._matters(op.var)
+            start = self.integer(group, op.start) if named else 0
+            step = self._step(group, op) if named else 1
             values = choices.iterations(self, group, op, start, step)
         else:
             choices = None
-            values = iterations_of(op, start, stop, step, env)
+            start, stop = self.integer(group, op.start), self.integer(group, op.stop)
+            values = iterations_of(op, start, stop, self._step(group, op), env)
         outer, iterations, loops = group.iteration, group.iterations, group.loops
         extents = group.extents
         group.path.append(id(op))
@@ -254,6 +255,12 @@ class ClusterWalk(Machine):
         registers.move(self.findings, group, op, ((c.arg, c.result) for c in op.tiles))
         for carry, number in zip(carried, scalars, strict=True):
             env[carry.result.name] = number
+
+    def _step(self, group: GroupState, op: o.For) -> int:
+        step = self.integer(group, op.step)
+        if step < 1:
+            raise OutOfModel(f"a loop with step {step}")
+        return step
 
     def _if(self, group: GroupState, op: o.If) -> Steps:
         choices = self.choices

@@ -338,11 +338,14 @@ class PathScope:
         return not isinstance(self.world.meanings.get(name), LoadedScalar)
 
     def value_at(self, e: Expr, model: dict[str, int]) -> int | None:
-        """Value of an expression at a point of `counterexample`."""
-        values = {n: np.array([v], np.int64) for n, v in model.items()}
-        if not values:
+        """Value of an expression at a point of `counterexample`.
+
+        None where it has none, or a solver's model has numbers of more than 64 bits.
+        """
+        if not model:
             return int(e.value) if isinstance(e, Const) else None
         try:
+            values = {n: np.array([v], np.int64) for n, v in model.items()}
             return int(Points(self.world, values).of(e)[0])
         except (KeyError, ValueError, OverflowError):
             return None

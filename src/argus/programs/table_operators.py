@@ -1,0 +1,131 @@
+"""Elements chosen by tables of positions: rows of a dimension, or single elements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from argus.ir.dtypes import i64
+from argus.programs.operator_table import own
+from argus.programs.tensor_array import TensorArray
+from argus.programs.tensor_program import (
+    GatherPrimitive,
+    PositionPrimitive,
+    UntranslatedError,
+)
+from argus.programs.views import LinearView, permuted
+
+
+def _chosen(x: TensorArray, view: LinearView, table: TensorArray) -> TensorArray:
+    """What a table of the result's shape chooses along the last dimension of a view."""
+    if not x.size:
+        raise UntranslatedError("elements chosen from an empty tensor")
+    recorder = x.recorder
+    narrow = table.element.kind == "bool" or table.element.bits < 32
+    at = table.cast(i64) if narrow else table
+    made = GatherPrimitive(x.operand.through(view), at.operand)
+    return TensorArray(recorder, recorder.made("gather", at.shape, x.element, made))
+
+
+def _rows(x: TensorArray, dim: int, table: TensorArray) -> TensorArray:
+    """Positions of a dimension, in whose place those of the table stand."""
+    shape = (*x.shape[:dim], *table.shape, *x.shape[dim + 1 :])
+    after, last = dim + table.ndim, len(shape)
+    factors = tuple(
+        ((d if d < dim else last if d == dim else after + d - dim - 1, 1),)
+        for d in range(x.ndim)
+    )
+    view = LinearView((*shape, x.shape[dim]), factors, (0,) * x.ndim)
+    along = LinearView(
+        shape, tuple(((dim + d, 1),) for d in range(table.ndim)), (0,) * table.ndim
+    )
+    return _chosen(x, view, table.seen(along))
+
+
+@own("embedding")
+def embedding(weight: TensorArray, table: TensorArray, *_: Any) -> TensorArray:
+    """Rows of a matrix."""
+    return _rows(weight, 0, table)
+
+
+@own("index_select")
+def index_select(x: TensorArray, dim: int, table: TensorArray) -> TensorArray:
+    """Positions of a dimension."""
+    if not x.ndim:
+        raise UntranslatedError("a position of one number")
+    return _rows(x, dim % x.ndim, table)
+
+
+@own("index.Tensor", "_unsafe_index.Tensor")
+def index(x: TensorArray, indices: Sequence[Any]) -> TensorArray:
+    """``x[indices]``; None is a whole dimension, positions below 0 count from the end.
+
+    Tables side by side choose from their dimensions as from one. Raises
+    UntranslatedError for truth values, whose number nobody knows.
+    """
+    tables = {d: t for d, t in enumerate(indices) if t is not None}
+    if any(t.element.kind == "bool" for t in tables.values()):
+        raise UntranslatedError("elements chosen by truth values")
+    dims = list(tables)
+    if dims != list(range(dims[0], dims[-1] + 1)):
+        order = [*dims, *(d for d in range(x.ndim) if d not in dims)]
+        x, dims = x.seen(permuted(x.shape, order)), list(range(len(dims)))
+    parts: list[Any] = []
+    for d, table in zip(dims, tables.values(), strict=True):
+        n = x.shape[d]
+        wide: Any = table.cast(i64)
+        parts.append(wide if _natural(table) else np.where(wide < 0, wide + n, wide))
+    flat = parts[0]
+    for d, at in zip(dims[1:], parts[1:], strict=True):
+        flat = flat * x.shape[d] + at
+    count = len(dims)
+    if count > 1:
+        if x.operand.views:  # no reshape chooses from what is not in order
+            x = TensorArray(x.recorder, x.recorder.copied(x.operand))
+        x = x.reshape(*x.shape[: dims[0]], -1, *x.shape[dims[0] + count :])
+    return _rows(x, dims[0], flat)
+
+
+@own("index_put", "_unsafe_index_put", "scatter_add", "index_add")
+def added(*_: Any, **__: Any) -> TensorArray:
+    """Raises UntranslatedError: a kernel writes each element once."""
+    raise UntranslatedError("elements that are written where a table says")
+
+
+def _natural(table: TensorArray) -> bool:
+    """Whether a table counts, from 0 or more."""
+    made = table.operand.value.made
+    return isinstance(made, PositionPrimitive) and made.start >= 0 and made.step >= 0
+
+
+@own("gather")
+def gather(x: TensorArray, dim: int, index: TensorArray, **_: Any) -> TensorArray:
+    """Elements along a dimension, by a table for each place.
+
+    One element of each row is a sum with one term, which joins other sums of that row.
+    """
+    if not x.ndim:
+        return x
+    axis = dim % x.ndim
+    if index.shape[axis] == 1:
+        return _one_of_each(x, axis, index)
+    rank = x.ndim
+    factors = tuple(((rank if d == axis else d, 1),) for d in range(rank))
+    view = LinearView((*index.shape, x.shape[axis]), factors, (0,) * rank)
+    return _chosen(x, view, index)
+
+
+def _one_of_each(x: TensorArray, axis: int, index: TensorArray) -> TensorArray:
+    """The sum of a row in which all elements but one are 0."""
+    rows = x[tuple(slice(0, n) if d != axis else slice(None)
+                   for d, n in enumerate(index.shape))]  # fmt: skip
+    recorder = x.recorder
+    at = recorder.positions(rows.shape, axis)
+    chosen = recorder.map("eq", at, index.operand)
+    zero = recorder.cast(0, x.element)
+    one = recorder.map("where", chosen, rows.operand, zero)
+    return TensorArray(recorder, recorder.reduce("sum", one, (axis,), True)).cast(
+        x.element
+    )

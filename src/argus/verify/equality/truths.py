@@ -1,0 +1,84 @@
+"""Comparisons of data that are the same truth, as one.
+
+What a kernel and its specification compare with a number may be one sum in two forms (a
+step that is taken before a loop, and the rest). Where both terms are shown to be equal
+wherever a value is stored, their truths are, and stand for each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from argus.terms import Atom, IndexSet, Integer, Term, Truth, Value, World, replace
+from argus.verify.equality.mentioned import domains, integers
+from argus.verify.equality.same import same
+
+__all__ = ["alike"]
+
+_ROUNDS = 4
+"""How deep truths may stand in terms of which others speak."""
+
+
+def alike(
+    world: World, where: IndexSet, value: Value, wanted: Value
+) -> tuple[IndexSet, Value]:
+    """A set and a value with the truths of another value in place of equal ones."""
+    for _ in range(_ROUNDS):
+        theirs = _truths(wanted)
+        mine = [t for t in {**_in_set(where), **_truths(value)} if t not in theirs]
+        # What speaks of others is compared when those have been replaced.
+        least = min((t.height for t in mine), default=0)
+        found: dict[Atom, Integer] = {
+            truth: Integer.atom(other)
+            for truth in mine
+            if truth.height == least
+            and (other := _equal(world, where, truth, list(theirs))) is not None
+        }
+        if not found:
+            break
+        value = replace(world, value, lambda leaf: None, atoms=found)
+        where = replace(world, Value.truth(where), lambda leaf: None, atoms=found).where
+    return where, value
+
+
+def _equal(
+    world: World, where: IndexSet, truth: Truth, others: list[Truth]
+) -> Truth | None:
+    """Another truth that is the same wherever a set holds."""
+    assert isinstance(truth.term, Term)
+    for other in others:
+        assert isinstance(other.term, Term)
+        if other.op != truth.op or other.height != truth.height:
+            continue
+        if same(world, where, truth.term, other.term) is None:
+            return other
+    return None
+
+
+def _truths(value: Value) -> dict[Truth, None]:
+    """Truths in the conditions and terms of a value, that speak of nothing bound."""
+    if value.kind == "truth":
+        return _in_set(value.where)
+    found: dict[Truth, None] = {}
+    for held, x in value.cases:
+        found |= _in_set(held)
+        if isinstance(x, Term):
+            for _, domain, _ in domains(x):
+                found |= _in_set(domain)
+            for integer in integers(x):
+                found |= dict.fromkeys(_of(integer.atoms()))
+        else:
+            found |= dict.fromkeys(_of(x.atoms()))
+    return found
+
+
+def _in_set(where: IndexSet) -> dict[Truth, None]:
+    return dict.fromkeys(_of(atom for m in where.monomials for atom in m))
+
+
+def _of(atoms: Iterable[Atom]) -> Iterator[Truth]:
+    for atom in atoms:
+        if isinstance(atom, Truth) and not any(
+            v.name.startswith("$") for v in atom.variables
+        ):
+            yield atom

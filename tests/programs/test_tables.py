@@ -1,0 +1,116 @@
+"""Elements chosen by tables become gathers, which are proved equal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from argus.diagnostics import ArgusError  # noqa: E402
+from argus.interpret import run  # noqa: E402
+from argus.programs.execution import in_interpreter, run_plan  # noqa: E402
+from argus.programs.kernel_requests import kernel_of, request_for_step  # noqa: E402
+from argus.programs.plan import plan_of  # noqa: E402
+from argus.programs.proofs import proof_of  # noqa: E402
+from argus.requests import placed_program  # noqa: E402
+from argus.verify.verdict import Verdict  # noqa: E402
+from programs.modules import Formula  # noqa: E402
+
+
+def _numbers(*shape: int) -> torch.Tensor:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(sum(shape)))
+
+
+def _table(count: int, *shape: int) -> torch.Tensor:
+    """Positions below a count; ``shape`` has them."""
+    return torch.randint(count, shape, generator=torch.Generator().manual_seed(count))
+
+
+def _words(table: Any, words: Any, places: Any) -> Any:
+    """What a language model begins with: words and their places."""
+    return words[table] * 2 + places[torch.arange(table.shape[1])[None]]
+
+
+_BIAS = (_numbers(2, 4, 9, 9), _numbers(25, 4), _table(25, 9, 9))
+
+CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...], int]] = {
+    "words": (_words, (_table(50, 3, 16), _numbers(50, 40), _numbers(16, 40)), 1),
+    "rows": (lambda x, t: x[t] + 1, (_numbers(20, 7, 5), _table(20, 4, 6)), 1),
+    "from the end": (lambda x, t: x[t - 20], (_numbers(20, 5), _table(20, 6)), 1),
+    "inside": (lambda x, t: x[:, t], (_numbers(4, 20, 33), _table(20, 6)), 1),
+    "selected": (
+        lambda x, t: x.index_select(2, t),
+        (_numbers(4, 5, 33), _table(33, 9).int()),
+        1,
+    ),
+    "along": (lambda x, t: x.gather(1, t), (_numbers(4, 33), _table(33, 4, 9)), 1),
+    "across": (lambda x, t: x.gather(0, t), (_numbers(30, 12), _table(30, 4, 9)), 1),
+    "backwards": (lambda x, t: x.flip(0)[t], (_numbers(30, 12), _table(30, 4)), 1),
+    "softmax": (
+        lambda x, t: torch.softmax(x.index_select(0, t), -1),
+        (_numbers(30, 64), _table(30, 5)),
+        1,
+    ),
+    "summed": (lambda x, t: x[t].sum(0), (_numbers(30, 64), _table(30, 5)), 1),
+    "bias": (
+        lambda x, b, t: x + b[t.reshape(-1)].reshape(9, 9, 4).permute(2, 0, 1)[None],
+        _BIAS,
+        1,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_tables_choose_is_what_torch_chooses(name: str) -> None:
+    function, inputs, kernels = CASES[name]
+    plan = plan_of(Formula(function), inputs)
+    assert [(s.what, s.why) for s in plan.left] == []
+    assert len(plan.kernels) == kernels
+    made = run_plan(plan, inputs, plan.program.tensors, in_interpreter)
+    torch.testing.assert_close(made, function(*inputs), rtol=2e-6, atol=2e-6)
+    for step in plan.kernels:
+        assert proof_of(step).verdict is Verdict.EQUAL, step.source.text
+
+
+@pytest.mark.parametrize(
+    ("function", "shape"),
+    [(lambda x, s, t: x[s, t], (20, 7, 33)), (lambda x, s, t: x[s, :, t], (20, 4, 7))],
+)
+def test_several_tables_choose_as_one(
+    function: Callable[..., Any], shape: tuple[int, ...]
+) -> None:
+    inputs = (_numbers(*shape), _table(20, 6), _table(7, 6))
+    plan = plan_of(Formula(function), inputs)
+    assert plan.whole
+    made = run_plan(plan, inputs, plan.program.tensors, in_interpreter)
+    torch.testing.assert_close(made, function(*inputs), rtol=0, atol=0)
+    for step in plan.kernels:
+        assert proof_of(step).verdict >= Verdict.PROVED, step.source.text
+
+
+def test_positions_of_64_bits_that_no_tensor_has_are_outside() -> None:
+    """They are not cut to 32 bits, in which they would be other rows."""
+    inputs = (_numbers(20, 8), _table(20, 4))
+    function: Any = lambda x, t: x.index_select(0, t)  # noqa: E731
+    (step,) = plan_of(Formula(function), inputs).kernels
+    request, _ = request_for_step(kernel_of(step), step)
+    table = torch.tensor([3, 2**32 + 3, -1, -(2**32)])
+    names = [t.name for t in step.source.tensors]
+    arrays = [table.numpy(), inputs[0].numpy(), torch.ones(4, 8).numpy()]
+    order = {"i64": 0, "f32": 1}
+    given = {
+        n: arrays[2] if n in step.source.outputs else arrays[order[t.buffer.dtype.name]]
+        for n, t in zip(names, step.source.tensors, strict=True)
+    }
+    run(placed_program(request), given, sm_count=4)
+    assert (arrays[2][0] == inputs[0][3].numpy()).all()
+    assert (arrays[2][1:] == 0).all()
+
+
+def test_sizes_that_depend_on_elements_are_no_program() -> None:
+    inputs = (_numbers(20, 7), torch.arange(20) % 3 == 0)
+    with pytest.raises(ArgusError, match="depends on elements"):
+        plan_of(Formula(lambda x, chosen: x[chosen] * 2), inputs)
