@@ -105,11 +105,12 @@ class World:
     # -- symbols
 
     def size(self, name: str) -> Integer:
-        """A size of a tensor: at least 1, as of all tensors of a launch (AG0814).
+        """A size of a tensor: at least 0. The same for each call with a name.
 
-        The same for each call with a name.
+        Launches refuse tensors that are empty (AG0814). A kernel that is right of them
+        says so itself: a mean or a maximum over nothing is a mistake of the kernel.
         """
-        return self.variable(name, 1)
+        return self.variable(name, 0)
 
     def variable(
         self,
