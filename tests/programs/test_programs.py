@@ -236,3 +236,27 @@ def test_what_is_written_where_a_table_says_stays_in_torch() -> None:
     (step,) = plan.left
     assert step.why == "elements that are written where a table says"
     torch.testing.assert_close(interpreted(plan, inputs)[0], made(*inputs))
+
+
+def test_constants_without_dimensions_are_numbers() -> None:
+    """Also where torch has them on another device than the program."""
+    x = torch.randn(4, 6)
+    model = Formula(lambda x: torch.minimum(x, torch.tensor(0.25)) * 2)
+    plan = plan_of(model, (x,))
+    assert (len(plan.kernels), plan.left) == (1, ())
+    assert "0.25" in plan.kernels[0].source.text
+    (got,) = interpreted(plan, (x,))
+    torch.testing.assert_close(got, model(x))
+    same = plan_of(Formula(lambda x: (x * 2, torch.tensor(0.25))), (x,))
+    torch.testing.assert_close(interpreted(same, (x,)), [x * 2, torch.tensor(0.25)])
+
+
+def test_a_sum_counts_nothing_that_is_repeated() -> None:
+    """A bias that is added before a mean is added by a kernel of its own."""
+    x, bias = torch.randn(4, 6, 5), torch.randn(6)
+    model = Formula(lambda x, b: (x * x + b[:, None]).mean((1, 2)))
+    plan = plan_of(model, (x, bias))
+    assert [step.computes for step in plan.kernels] == ["mul, add", "sum, div"]
+    assert all(proof_of(step).verdict >= Verdict.PROVED for step in plan.kernels)
+    (got,) = interpreted(plan, (x, bias))
+    torch.testing.assert_close(got, model(x, bias))

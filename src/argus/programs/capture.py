@@ -170,5 +170,16 @@ class _Export:
         source: dict[str, Any] = {
             **self.exported.constants, **self.exported.state_dict
         }  # fmt: skip
-        self.tensors[target] = source[target]
-        return GivenFrom("weight", target, str(target))
+        tensor = source[target]
+        number = None
+        if node.name in spec.inputs_to_lifted_tensor_constants and not tensor.shape:
+            number = _number_of(tensor)
+        self.tensors[target] = tensor
+        return GivenFrom("weight", target, str(target), number)
+
+
+def _number_of(tensor: Any) -> float | int | bool | None:
+    """The element of a tensor; None where it has none."""
+    from torch._subclasses import FakeTensor
+
+    return None if isinstance(tensor, FakeTensor) else tensor.item()

@@ -98,15 +98,18 @@ def compiled(
 def bound(plan: ProgramPlan, module: Module) -> ProgramPlan:
     """A plan made of shapes alone, with the weights and buffers of a module.
 
-    Raises ArgusError AG1041 for a constant that is neither: only a plan of the module
-    itself (`plan_of`) has its elements.
+    Constants that are neither are those of the plan. Raises ArgusError AG1041 for one
+    without elements: only a plan of the module itself (`plan_of`) has them.
     """
+    from torch._subclasses import FakeTensor
+
     held: dict[str, Any] = dict(module.named_parameters(remove_duplicate=False))
     held |= dict(module.named_buffers(remove_duplicate=False))
-    lacking = [name for name in plan.program.tensors if name not in held]
-    if lacking:
-        raise fail("AG1041", None, f"`{lacking[0]}` is no weight of the module")
-    tensors = {name: held[name].detach() for name in plan.program.tensors}
+    tensors: dict[str, Any] = {}
+    for name, tensor in plan.program.tensors.items():
+        if name not in held and isinstance(tensor, FakeTensor):
+            raise fail("AG1041", None, f"`{name}` is no weight of the module")
+        tensors[name] = held.get(name, tensor).detach()
     return replace(plan, program=replace(plan.program, tensors=tensors))
 
 

@@ -20,6 +20,7 @@ from argus.programs.recorder import ProgramRecorder
 from argus.programs.tensor_array import TensorArray
 from argus.programs.tensor_program import (
     CallOperand,
+    FilledPrimitive,
     GivenPrimitive,
     ProgramValue,
     TensorProgram,
@@ -37,11 +38,15 @@ _TOLD = frozenset({"aten._assert_tensor_metadata.default"})
 
 @dataclass(frozen=True)
 class GivenFrom:
-    """Where a placeholder of a graph comes from; see `GivenPrimitive`."""
+    """Where a placeholder of a graph comes from; see `GivenPrimitive`.
+
+    ``number``: what it always is, for one that is a constant without dimensions.
+    """
 
     kind: str
     source: int | str
     name: str
+    number: float | int | bool | None = None
 
 
 class GraphCapture:
@@ -112,6 +117,10 @@ class GraphCapture:
             # The graph is that of this number.
             self.fixed[int(at.source)] = said
             return said
+        returned = any(user.op == "output" for user in node.users)
+        if at.number is not None and not returned:
+            made = self.recorder.filled((), at.number, _type_of(said))
+            return TensorArray(self.recorder, made)
         return self._tensor(said, at)
 
     def _held(self, node: Any, owner: Any) -> Any:
@@ -183,6 +192,8 @@ class GraphCapture:
     def _here(self, arrays: list[TensorArray], said: Any) -> None:
         """Raises UntranslatedError for what is not on the device of the program."""
         tensors = cast("list[Any]", said if isinstance(said, list | tuple) else [said])
+        if arrays and all(_is_number(a) for a in arrays):
+            return  # torch has numbers on the CPU
         for one in tensors:
             if hasattr(one, "device") and str(one.device) != self.device:
                 raise UntranslatedError(f"its result is on {one.device}")
@@ -331,6 +342,11 @@ def _root(node: Any) -> Any:
             if not returned or returned[0].alias_info is None:
                 return node
         node = next(a for a in node.args if _is_node(a))
+
+
+def _is_number(array: TensorArray) -> bool:
+    """Whether an array is one number that is known."""
+    return not array.shape and isinstance(array.operand.value.made, FilledPrimitive)
 
 
 def _is_node(value: Any) -> bool:

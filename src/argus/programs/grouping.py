@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
+from argus.programs.counting import require_counted_once
 from argus.programs.forms import KernelForm, form_of, source_of
 from argus.programs.lowering import (
     LoweredGroup,
@@ -61,6 +62,8 @@ def one_kernel(
     group = as_window_product(lowered(stored, inside))
     form = form_of(group)
     _worthwhile(group)
+    if inside:
+        require_counted_once(group)
     source_of(group, form, "kernel", "")
     return group, form
 
