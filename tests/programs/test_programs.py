@@ -12,6 +12,7 @@ torch = pytest.importorskip("torch")
 from argus.diagnostics import ArgusError  # noqa: E402
 from argus.programs.execution import in_interpreter, run_plan  # noqa: E402
 from argus.programs.plan import ProgramPlan, plan_of  # noqa: E402
+from argus.programs.products import ProductForm  # noqa: E402
 from argus.programs.proofs import proof_of  # noqa: E402
 from argus.verify.verdict import Verdict  # noqa: E402
 from programs.modules import MODULES, Formula  # noqa: E402
@@ -87,10 +88,62 @@ def test_a_convolution_is_as_precise_as_torch_is_told_to_be(
 
 def test_products_over_windows_are_proved() -> None:
     x, w = torch.randn(1, 4, 2, 17).bfloat16(), torch.randn(4, 16, 4, 3).bfloat16()
+    functional = torch.nn.functional
+    for model in (
+        Formula(lambda x, w: functional.conv_transpose2d(x, w, None, 2)),
+        Formula(lambda x, w: functional.conv2d(x, w.swapaxes(0, 1), None, 1, (1, 0))),
+    ):
+        steps = plan_of(model, (x, w)).kernels
+        (step,) = [s for s in steps if isinstance(s.group.form, ProductForm)]
+        assert proof_of(step).verdict is Verdict.EQUAL, step.source.text
+
+
+def test_products_over_windows_with_channels_first_are_proved() -> None:
+    x, w = torch.randn(1, 4, 2, 15).bfloat16(), torch.randn(4, 16, 4, 3).bfloat16()
     model = Formula(lambda x, w: torch.nn.functional.conv_transpose2d(x, w, None, 2))
     (step, *_) = plan_of(model, (x, w)).kernels
-    assert "ag.dot" in step.source.text
+    assert "ag.dot" in step.source.text and "ag.ring" not in step.source.text
     assert proof_of(step).verdict >= Verdict.PROVED, step.source.text
+
+
+def test_what_follows_a_convolution_is_in_its_kernel() -> None:
+    torch.manual_seed(0)
+    x = torch.randn(2, 3, 7, 19)
+    model = torch.nn.Sequential(
+        torch.nn.Conv2d(3, 17, 3, (2, 1), 1), torch.nn.ReLU()
+    ).eval()
+    plan = plan_of(model, (x,))
+    *copies, product = plan.kernels
+    assert isinstance(product.group.form, ProductForm)
+    assert "maximum" in product.computes
+    assert {step.computes for step in copies} == {"copy"}
+    (got,) = interpreted(plan, (x,))
+    torch.testing.assert_close(got, model(x).detach(), rtol=2e-3, atol=2e-3)
+
+
+def _windows_of_rows(x: torch.Tensor, w: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    functional = torch.nn.functional
+    turned = w.swapaxes(0, 1)
+    return (
+        functional.conv2d(x, w, None, (1, 2), (1, 2)),
+        functional.conv1d(x[:, :, 0], w[:, :, 0], None, 1, 2, 3),
+        functional.conv_transpose2d(x, turned, None, (2, 3), (0, 1)),
+        functional.conv_transpose1d(x[:, :, 1], turned[:, :, 1], None, 1, 2, 0, 1, 2),
+    )
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_convolutions_with_channels_last_are_those_of_torch(dtype: torch.dtype) -> None:
+    torch.manual_seed(0)
+    inputs = (torch.randn(2, 6, 3, 20).to(dtype), torch.randn(16, 6, 2, 3).to(dtype))
+    plan = plan_of(Formula(_windows_of_rows), inputs)
+    products = [s for s in plan.kernels if isinstance(s.group.form, ProductForm)]
+    assert len(products) == 4
+    for got, wanted in zip(
+        interpreted(plan, inputs), _windows_of_rows(*inputs), strict=True
+    ):
+        near = 1e-2 if dtype == torch.float32 else 2e-2
+        torch.testing.assert_close(got, wanted, rtol=near, atol=near)
 
 
 def test_what_has_no_kernel_stays_in_torch_with_its_reason() -> None:

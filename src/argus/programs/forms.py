@@ -1,6 +1,6 @@
 """The form in which a kernel computes a group, and its text.
 
-    form = form_of(group)
+    group, form = formed(group)
     source_of(group, form, "softmax", "...")
 
 This is where a further form is added: a class that says how a group is computed, a
@@ -12,17 +12,30 @@ taken.
 from __future__ import annotations
 
 from argus.programs.kernel_text import KernelSource, kernel_source
-from argus.programs.lowering import LoweredGroup
+from argus.programs.lowering import LoweredGroup, NotFusedError
 from argus.programs.product_text import product_source
 from argus.programs.products import ProductForm, product_form
 from argus.programs.tiling import GroupTiling, tiling_of
+from argus.programs.window_products import as_window_product
 
 KernelForm = ProductForm | GroupTiling
 
 
-def form_of(group: LoweredGroup) -> KernelForm:
-    """How a group is computed. Raises NotFusedError where no kernel can."""
-    return product_form(group) or tiling_of(group)
+def formed(group: LoweredGroup) -> tuple[LoweredGroup, KernelForm]:
+    """How a group is computed, and the group with the loops that the form walks.
+
+    Raises NotFusedError where no kernel can.
+    """
+    try:
+        found = product_form(group)
+    except NotFusedError:
+        if not group.windows:
+            raise
+        found = None
+    if found is not None:
+        return group, found
+    walked = as_window_product(group) if group.windows else group
+    return walked, tiling_of(walked)
 
 
 def source_of(

@@ -11,15 +11,10 @@ from dataclasses import dataclass
 from math import prod
 
 from argus.programs.counting import require_counted_once
-from argus.programs.forms import KernelForm, form_of, source_of
-from argus.programs.lowering import (
-    LoweredGroup,
-    NotFusedError,
-    lowered,
-    over_windows,
-)
+from argus.programs.forms import KernelForm, formed, source_of
+from argus.programs.lowering import LoweredGroup, NotFusedError, lowered
+from argus.programs.products import ProductForm
 from argus.programs.tensor_program import (
-    ContractPrimitive,
     FilledPrimitive,
     GivenPrimitive,
     MapPrimitive,
@@ -30,7 +25,6 @@ from argus.programs.tensor_program import (
     ViewedValue,
     operands_of,
 )
-from argus.programs.window_products import as_window_product
 
 _FEW_ROWS = 64
 _MANY_COLUMNS = 8192
@@ -59,8 +53,7 @@ def one_kernel(
     stored: ProgramValue, inside: frozenset[ProgramValue]
 ) -> tuple[LoweredGroup, KernelForm]:
     """The loops and form of a kernel. Raises NotFusedError where there is none."""
-    group = as_window_product(lowered(stored, inside))
-    form = form_of(group)
+    group, form = formed(lowered(stored, inside))
     _worthwhile(group)
     if inside:
         require_counted_once(group)
@@ -88,6 +81,14 @@ def _used(program: TensorProgram) -> set[ProgramValue]:
             used.add(value)
             used |= {operand.value for operand in operands_of(value)}
     return used
+
+
+def _no_product(group: LoweredGroup, before: KernelGroup) -> None:
+    """Raises NotFusedError where a kernel should be a product of matrices."""
+    if isinstance(before.form, ProductForm):
+        raise NotFusedError("tensor cores would not compute it any more")
+    if group.windows and not (before.lowered and before.lowered.windows):
+        raise NotFusedError("what follows sums over windows")
 
 
 class _Grouping:
@@ -150,8 +151,6 @@ class _Grouping:
     def _joins(self, value: ProgramValue, root: ProgramValue) -> bool:
         if self.kernels[root].why:
             return False
-        if isinstance(value.made, ContractPrimitive) and over_windows(value.made):
-            return False
         try:
             self._set(root, {*self.inside[root], value}, strict=True)
         except NotFusedError:
@@ -161,10 +160,16 @@ class _Grouping:
     def _set(
         self, root: ProgramValue, inside: set[ProgramValue], *, strict: bool = False
     ) -> None:
-        """The kernel of a root. Raises NotFusedError where there is none, if strict."""
+        """The kernel of a root.
+
+        If strict, raises NotFusedError where there is none, and where tensor cores
+        would not compute it as they did without the last value, or with windows.
+        """
         chosen = frozenset(inside)
         try:
             group, form = one_kernel(root, chosen)
+            if strict and not isinstance(form, ProductForm):
+                _no_product(group, self.kernels[root])
             made = KernelGroup(root, chosen, group, form)
         except NotFusedError as error:
             if strict:

@@ -65,7 +65,8 @@ class LoweredGroup:
     """What a kernel computes. ``rows`` and ``columns`` are loops, outermost first.
 
     ``flat``: names for several of them, outermost first, that are walked as one.
-    ``products``: the precision of each product of matrices in it.
+    ``products``: the precision of each sum of products in it. ``windows``: some are
+    over windows.
     """
 
     rows: tuple[str, ...]
@@ -75,6 +76,7 @@ class LoweredGroup:
     pool: ExpressionPool
     flat: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     products: tuple[str, ...] = ()
+    windows: bool = False
 
     @property
     def nodes(self) -> tuple[ExpressionNode, ...]:
@@ -128,6 +130,7 @@ class _Lowering:
         self.pool = ExpressionPool()
         self.products: list[str] = []
         self._tables: dict[str, ExpressionNode] = {}
+        self.windows = False
         self._done: dict[tuple[ProgramValue, tuple[Affine, ...]], ExpressionNode] = {}
 
     def group(self, stored: ProgramValue) -> LoweredGroup:
@@ -148,6 +151,7 @@ class _Lowering:
             (store,),
             self.pool,
             products=tuple(self.products),
+            windows=self.windows,
         )
 
     # -- expressions
@@ -358,8 +362,8 @@ class _Lowering:
             one = pool.apply("mul", pair, wide)
             total = one if total is None else pool.apply("add", (total, one), wide)
         assert total is not None
-        if not over_windows(made):
-            self.products.append(made.precision)
+        self.products.append(made.precision)
+        self.windows |= over_windows(made)
         if loops:
             total = pool.reduce("sum", total, loops, wide)
         narrow = value.dtype != wide
@@ -475,7 +479,7 @@ def _collapsed(group: LoweredGroup) -> LoweredGroup:
         KernelStore(s.buffer, without(s.offset), pool.rewritten(s.node, change, done))
         for s in group.stores
     )
-    return LoweredGroup(rows, columns, sizes, stores, pool, products=group.products)
+    return replace(group, rows=rows, columns=columns, sizes=sizes, stores=stores)
 
 
 def offsets_through(operand: ViewedValue) -> tuple[tuple[int, ...], int] | None:

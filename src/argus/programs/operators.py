@@ -25,6 +25,7 @@ def operator_named(name: str, recorder: ProgramRecorder) -> Callable[..., Any] |
     """What an operator of that name records; None for one that is not known."""
     from argus.programs import (
         attention_operators,
+        convolution_operators,
         joining_operators,
         table_operators,
         window_operators,
@@ -35,6 +36,7 @@ def operator_named(name: str, recorder: ProgramRecorder) -> Callable[..., Any] |
     _ = (
         TRACED,
         attention_operators,
+        convolution_operators,
         joining_operators,
         table_operators,
         window_operators,

@@ -12,14 +12,14 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 from argus.ir.dtypes import DTYPES
 from argus.kernels.gemm.kernel import multiplied  # pyright: ignore[reportUnknownVariableType]
 from argus.kernels.single.kernel import summed  # pyright: ignore[reportUnknownVariableType]
 from argus.lang.kernel import InlineFunction
 from argus.programs.expression_text import bare, type_name
-from argus.programs.expressions import ElementNode
+from argus.programs.expressions import Border, ElementNode
 from argus.programs.kernel_text import KernelSource
 from argus.programs.lowering import LoweredGroup
 from argus.programs.naming import KernelTensor, accessed
@@ -114,7 +114,12 @@ class _ProductWriter(TileWriter):
         """The view of a factor's tile."""
         form = self.form
         tiled = (form.row, form.column, form.inner)
-        parts = [self.letters[d].lower() + (":" if d in tiled else "") for d in t.loops]
+        parts = [
+            self._sum(d.index)
+            if isinstance(d, Border)
+            else self.letters[d].lower() + (":" if d in tiled else "")
+            for d in t.dims
+        ]
         return f"{t.name}[{', '.join(parts)}]"
 
     def _field(self, t: KernelTensor) -> str:
@@ -134,7 +139,13 @@ class _ProductWriter(TileWriter):
         text = "\n".join(f"{self.declared(t)}" for t in tensors) + body
         types = sorted(t for t in known if re.search(rf"\b{t}\b", text))
         sizes = {self.letters[n]: s for n, s in self.group.sizes.items()}
-        used = [n for n in sizes if re.search(rf"\b{n}\b", body)]
+        sizes |= {n: border.extent for (_, border), n in self.labels.items()}
+        statics = self._statics()
+        used = [
+            n
+            for n in self.letters.values()
+            if n not in statics and re.search(rf"\b{n}\b", body)
+        ]
         reference = reference_lines(
             self.group, self.letters, self.params, [(self.stored, self.output)]
         )
@@ -148,14 +159,16 @@ class _ProductWriter(TileWriter):
             *self._product(),
             "",
             "",
-            *library_text(_LOOPS[self.tile.apart]),
-            "",
-            "",
+            *(
+                []
+                if self.form.outer
+                else [*library_text(_LOOPS[self.tile.apart]), "", ""]
+            ),
             "@ag.kernel",
             f"def {name}(",
             *(f"    {t.name}: {self.declared(t)}," for t in tensors),
             "    *,",
-            *(f"    {n}: int = {v}," for n, v in self._statics().items()),
+            *(f"    {n}: int = {v}," for n, v in statics.items()),
             "):",
             f'    """{title}"""',
             *(f'    {n} = ag.dim("{n}")' for n in used),
@@ -167,6 +180,12 @@ class _ProductWriter(TileWriter):
             "",
         ]
         return KernelSource(name, "\n".join(lines), tensors, (self.output.name,), sizes)
+
+    def _loop_over_k(self) -> list[str]:
+        """The library's, where there is no other loop around it."""
+        if self.form.outer:
+            return []
+        return [*library_text(_LOOPS[self.tile.apart]), "", ""]
 
     def _statics(self) -> dict[str, int]:
         tile = self.tile
@@ -180,6 +199,8 @@ class _ProductWriter(TileWriter):
             found["CLUSTER"] = tile.cluster
         if tile.registers:
             found["REGISTERS"] = tile.registers
+        found |= {self.letters[n]: self.group.sizes[n] for n in sorted(self.fixed)}
+        found |= {n: border.extent for (_, border), n in self.labels.items()}
         return found
 
     def _product(self) -> list[str]:
@@ -254,18 +275,20 @@ class _ProductWriter(TileWriter):
         with self.loop(f"for {self._indices()} in {walk}({counts}):"):
             yield
 
+    @contextmanager
+    def _steps(self) -> Generator[None]:
+        """All steps of a sum."""
+        with ExitStack() as stack:
+            for loop in (*self.form.outer, self.form.inner):
+                letter = self.letters[loop]
+                step = ", BK" if loop == self.form.inner else ""
+                head = f"for {letter.lower()} in ag.range(0, {letter}{step}):"
+                stack.enter_context(self.loop(head))
+            yield
+
     def _load(self) -> None:
         self.line("m, n = bm * BM, bn * BN")
-        self._steps([*self.form.outer, self.form.inner])
-
-    def _steps(self, loops: list[str]) -> None:
-        if loops:
-            letter = self.letters[loops[0]]
-            step = ", BK" if loops[0] == self.form.inner else ""
-            with self.loop(f"for {letter.lower()} in ag.range(0, {letter}{step}):"):
-                self._steps(loops[1:])
-            return
-        with self.loop("with ring.fill() as slot:"):
+        with self._steps(), self.loop("with ring.fill() as slot:"):
             right = {pair[1] for pair in self.form.terms}
             for node, field in self.fields.items():
                 shared = self.tile.cluster > 1 and node in right
@@ -273,11 +296,19 @@ class _ProductWriter(TileWriter):
                 self.line(f"slot.{field}.load({self._factor(self.param(node))}{extra})")
 
     def _multiply(self) -> None:
-        loop = "summed" if self.tile.apart else "multiplied"
-        outer = [self.letters[n] for n in self.form.outer]
-        steps = " * ".join([*outer, "ag.cdiv(K, BK)"])
         turn = ".T" if self.tile.swap else ""
-        self.line(f"acc = {loop}(ring, {steps}, product){turn}")
+        if self.form.outer:
+            sides = "(BN, BM)" if self.tile.swap else "(BM, BN)"
+            self.line(f"acc = ag.zeros({sides}, f32)")
+            with self._steps(), self.loop("with ring.drain() as slot:"):
+                apart = self.tile.apart
+                one = "acc + product(slot, None)" if apart else "product(slot, acc)"
+                self.line(f"acc = {one}")
+            if turn:
+                self.line(f"acc = acc{turn}")
+        else:
+            loop = "summed" if self.tile.apart else "multiplied"
+            self.line(f"acc = {loop}(ring, ag.cdiv(K, BK), product){turn}")
         if self.width == self.tile.bn:
             self.line("m, n, part = bm * BM, bn * BN, acc")
             self._finish("0")

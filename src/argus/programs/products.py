@@ -32,7 +32,10 @@ from argus.programs.lowering import LoweredGroup, NotFusedError
 
 TMA_BYTES = 16
 """What TMA needs starts and strides to be multiples of."""
-_TMA_DIMENSIONS = 5
+TMA_DIMENSIONS = 5
+"""Most dimensions of a tensor that TMA walks."""
+_LEAST_ALONG = 16
+"""Elements that lie side by side in the result, below which other rows are tiled."""
 _SWIZZLE = 128
 """Bytes of a row of shared memory that the instructions read without conflicts."""
 
@@ -242,7 +245,8 @@ class _Loops:
         return frozenset[str]().union(*(pair[side].offset.loops for pair in self.terms))
 
     def _unit(self, offset: Affine) -> str | None:
-        return next((n for n, c in offset.terms if c == 1), None)
+        units = [n for n, c in offset.terms if c == 1]
+        return units[0] if len(units) == 1 else None
 
     def _along(self, side: int) -> str:
         """The loop along which a factor lies."""
@@ -263,6 +267,9 @@ class _Loops:
     def _axis(self, unit: str, own: Sequence[str], inner: str) -> str:
         """The loop of a factor's own rows that is tiled."""
         if unit == inner:
+            along = self._unit(self.group.stores[0].offset)
+            if along is not None and along in own and self.sizes[along] >= _LEAST_ALONG:
+                return along
             return max(reversed(own), key=self.sizes.__getitem__)
         if unit not in own:
             raise NotFusedError("a factor that lies along the batch")
@@ -296,7 +303,8 @@ def addressed(offset: Affine, dtype: DType) -> bool:
     """
     steps = [c for _, c in offset.terms if c != 1] + [offset.constant]
     fits = all(c >= 0 and c * dtype.bytes % TMA_BYTES == 0 for c in steps)
-    return fits and len(offset.terms) <= _TMA_DIMENSIONS
+    units = sum(c == 1 for _, c in offset.terms)
+    return fits and units == 1 and len(offset.terms) <= TMA_DIMENSIONS
 
 
 # ------------------------------------------------------------------------------ tiles
@@ -308,8 +316,11 @@ _PARTS = (
 )
 """Tiles for products of parts, and what an element of one costs beside the first."""
 _WIDE = (
-    (ProductTile(128, 128, 32, 6, 2, apart=True), 1.0),
-    (ProductTile(64, 64, 32, 8, 1, apart=True), 1.5),
+    (ProductTile(128, 256, 32, 4, 2), 1.0),
+    (ProductTile(128, 128, 32, 6, 2), 1.1),
+    (ProductTile(64, 256, 32, 5, 1), 1.2),
+    (ProductTile(64, 128, 32, 8, 1), 1.4),
+    (ProductTile(64, 64, 32, 8, 1), 1.8),
 )
 """The same for tf32."""
 

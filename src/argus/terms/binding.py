@@ -89,7 +89,9 @@ class BoundVariables:
         """Make an index that uses a variable the variable."""
         hidden = frozenset(self.variables)
         places = positions(self.body, hidden)
-        places.sort(key=lambda item: sum(bool(m) for m in item[1].terms) == 1)
+        # Where one variable stands beside what is not bound, the place alone decides:
+        # which of k and k + n is the variable must not depend on what it is at first.
+        places.sort(key=lambda item: len(item[1].variables() & hidden) < 2)
         outside = self.body.free_variables() | self.domain.variables()
         # An index inside of another sum may use what that sum binds: it means nothing
         # out here, and no variable of this one can become it.

@@ -1,0 +1,161 @@
+"""Convolutions: sums of products over windows.
+
+Of tensors with channels last where tensor cores take them so (`channels_last.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from argus.programs.channels_last import (
+    channels_last,
+    convolution_precision,
+    worth_channels_last,
+)
+from argus.programs.convolution_phases import (
+    ConvolutionPhases,
+    last_phase_products,
+    phase_products,
+)
+from argus.programs.numpy_functions import contracted, flip
+from argus.programs.operator_table import each, own
+from argus.programs.tensor_array import TensorArray
+from argus.programs.views import permuted
+from argus.programs.window_operators import windows_of
+
+
+@own("convolution")
+def convolution(
+    x: TensorArray, weight: TensorArray, bias: Any, stride: Any, padding: Any,
+    dilation: Any, transposed: bool, output_padding: Any, groups: int,
+) -> Any:  # fmt: skip
+    """Sums of products over windows and the channels of a group."""
+    count = weight.ndim - 2
+    steps, pads, gaps = (each(v, count) for v in (stride, padding, dilation))
+    if transposed:
+        found = _transposed(
+            x, weight, steps, pads, gaps, each(output_padding, count), groups
+        )
+    else:
+        found = _windowed(
+            x, weight, steps, [(p, p) for p in pads], gaps, groups
+        )  # fmt: skip
+    return found if bias is None else found + bias.reshape(-1, *[1] * count)
+
+
+def _windowed(
+    x: TensorArray, weight: TensorArray, stride: Sequence[int],
+    borders: Sequence[tuple[int, int]], dilation: Sequence[int], groups: int,
+) -> TensorArray:  # fmt: skip
+    """The products over windows; of tensors with channels last where that is worth it.
+
+    ``weight`` is (K, C / groups, *taps).
+    """
+    taps = weight.shape[2:]
+    if not worth_channels_last(x, weight, dilation, groups):
+        wide = windows_of(x, taps, stride, borders, dilation, 0.0)
+        return _products(wide, weight, groups)
+    weight = channels_last(weight)
+    none = [(0, 0)] * len(borders)
+    wide = windows_of(channels_last(x, borders), taps, stride, none, dilation, 0.0)
+    return _last_products(wide, weight)
+
+
+def _last_products(wide: TensorArray, weight: TensorArray) -> TensorArray:
+    """The products of what lies with channels last: they are summed innermost."""
+    count = weight.ndim - 2
+    space, taps = "xyz"[:count], "rst"[:count]
+    order = [0, *range(2, wide.ndim), 1]
+    filters = [0, *range(2, weight.ndim), 1]
+    product = contracted(
+        wide.recorder, wide.seen(permuted(wide.shape, order)).operand,
+        weight.seen(permuted(weight.shape, filters)).operand,
+        f"n{space}{taps}c", f"k{taps}c", f"nk{space}",
+        precision=convolution_precision(),
+    )  # fmt: skip
+    return TensorArray(wide.recorder, product)
+
+
+def _products(wide: TensorArray, weight: TensorArray, groups: int) -> TensorArray:
+    """Windows (N, C, *space, *taps) times filters (K, C / groups, *taps)."""
+    count = weight.ndim - 2
+    space, taps = "xyz"[:count], "rst"[:count]
+    if groups == 1:
+        product = contracted(
+            wide.recorder, wide.operand, weight.operand,
+            f"nc{space}{taps}", f"kc{taps}", f"nk{space}",
+            precision=convolution_precision(),
+        )  # fmt: skip
+        return TensorArray(wide.recorder, product)
+    inputs = wide.reshape(wide.shape[0], groups, -1, *wide.shape[2:])
+    filters = weight.reshape(groups, -1, *weight.shape[1:])
+    product = contracted(
+        wide.recorder, inputs.operand, filters.operand,
+        f"ngc{space}{taps}", f"gkc{taps}", f"ngk{space}",
+        precision=convolution_precision(),
+    )  # fmt: skip
+    parts = TensorArray(wide.recorder, product)
+    return parts.reshape(parts.shape[0], -1, *parts.shape[3:])
+
+
+def _transposed(
+    x: TensorArray, weight: TensorArray, stride: list[int], padding: list[int],
+    dilation: list[int], more: list[int], groups: int,
+) -> TensorArray:  # fmt: skip
+    """Output o sums input i times tap r over all ``i * stride + r * dilation = o + p``.
+
+    Filters are (C, K / groups, *taps).
+    """
+    taps = weight.shape[2:]
+    whole = all(d % s == 1 % s for s, d in zip(stride, dilation, strict=True))
+    if not whole or (len(taps) == 3 and groups > 1):  # more dimensions than fit
+        return _spread_out(x, weight, stride, padding, dilation, more, groups)
+    phases = [
+        ConvolutionPhases(n, k, s, p, d, m)
+        for n, k, s, p, d, m in zip(
+            x.shape[2:], taps, stride, padding, dilation, more, strict=True
+        )
+    ]
+    filters: Any = np.swapaxes(weight, 0, 1)  # type: ignore[call-overload]
+    straight = all(f.step == 1 or not f.again for f in phases)
+    apart = [f.reach for f in phases]
+    if straight and worth_channels_last(x, filters, apart, groups):
+        found = last_phase_products(x, weight, phases)
+    else:
+        found = phase_products(x, weight, phases, groups)
+    whole = [f.sizes[0] * f.sizes[1] for f in phases]
+    found = found.reshape(x.shape[0], -1, *whole)
+    return found[(slice(None), slice(None), *(slice(0, f.length) for f in phases))]
+
+
+def _spread_out(
+    x: TensorArray, weight: TensorArray, stride: list[int], padding: list[int],
+    dilation: list[int], more: list[int], groups: int,
+) -> TensorArray:  # fmt: skip
+    """The convolution of the input, ``stride - 1`` zeros after each of its elements.
+
+    The taps are in reverse; the input with zeros is a tensor of its own.
+    """
+    spread: Any = x
+    for dim, s in enumerate(stride, 2):
+        apart: Any = np.expand_dims(spread, dim + 1)
+        width = [(0, s - 1) if d == dim + 1 else (0, 0) for d in range(apart.ndim)]
+        size = spread.shape[dim] * s
+        shape = (*spread.shape[:dim], size, *spread.shape[dim + 1 :])
+        apart = np.pad(apart, width).reshape(*shape)
+        made = x.recorder.copied(apart.operand)
+        kept = (slice(None),) * dim + (slice(0, size - s + 1),)
+        spread = TensorArray(x.recorder, made)[kept]
+    borders = [
+        ((k - 1) * d - p, (k - 1) * d - p + m)
+        for k, d, p, m in zip(weight.shape[2:], dilation, padding, more, strict=True)
+    ]
+    one = [1] * len(stride)
+    taps: Any = flip(weight, tuple(range(2, weight.ndim)))
+    split: Any = taps.reshape(groups, -1, *weight.shape[1:])
+    filters: Any = np.swapaxes(split, 1, 2)
+    whole = filters.reshape(-1, *filters.shape[2:])
+    return _windowed(spread, whole, one, borders, dilation, groups)

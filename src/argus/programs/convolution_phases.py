@@ -1,0 +1,150 @@
+"""Transposed convolutions as sums over whole indices, a phase for each of a stride."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from argus.programs.channels_last import channels_last, convolution_precision
+from argus.programs.numpy_functions import contracted
+from argus.programs.tensor_array import TensorArray
+from argus.programs.tensor_program import UntranslatedError
+from argus.programs.views import LinearView, permuted
+
+
+def phase_products(
+    x: TensorArray,
+    weight: TensorArray,
+    phases: Sequence[ConvolutionPhases],
+    groups: int,
+) -> TensorArray:
+    """Sums over taps of each phase: (N, groups, K / groups, and of each q and t)."""
+    count = len(phases)
+    inner: Any = np.pad(x, [(0, 0)] * 2 + [f.input_border for f in phases])
+    places = [((d, 1),) for d in range(2)]
+    # n, c, and of each dimension: q, t and u
+    left = LinearView(
+        (*x.shape[:2], *(n for f in phases for n in f.sizes)),
+        (*places, *(f.input_factors(2 + 3 * i) for i, f in enumerate(phases))),
+        (0, 0, *(f.input_start for f in phases)),
+    )
+    wide: Any = np.pad(weight, [(0, 0)] * 2 + [f.tap_border for f in phases])
+    right = LinearView(
+        (*weight.shape[:2], *(n for f in phases for n in f.sizes[1:])),
+        (*places, *(f.tap_factors(2 + 2 * i) for i, f in enumerate(phases))),
+        (0, 0, *(f.tap_start for f in phases)),
+    )
+    letters = ["qtu", "pso", "eiv"][:count]
+    inputs: Any = inner.seen(left).reshape(
+        x.shape[0], groups, -1, *left.shape[2:]
+    )  # fmt: skip
+    filters: Any = wide.seen(right).reshape(groups, -1, *right.shape[1:])
+    product = contracted(
+        x.recorder, inputs.operand, filters.operand,
+        "ngc" + "".join(letters), "gck" + "".join(a[1:] for a in letters),
+        "ngk" + "".join(a[:2] for a in letters),
+        precision=convolution_precision(),
+    )  # fmt: skip
+    return TensorArray(x.recorder, product)
+
+
+def last_phase_products(
+    x: TensorArray, weight: TensorArray, phases: Sequence[ConvolutionPhases]
+) -> TensorArray:
+    """The same with channels last, and taps in reverse, as inputs are.
+
+    Filters of each phase lie by themselves.
+    """
+    count = len(phases)
+    inner = channels_last(x, [f.input_border for f in phases])
+    # n, of each dimension q and u, c
+    left = LinearView(
+        (x.shape[0], *(n for f in phases for n in f.sizes[::2]), inner.shape[1]),
+        (
+            ((0, 1),), ((1 + 2 * count, 1),),
+            *(((1 + 2 * i, 1), (2 + 2 * i, f.reach)) for i, f in enumerate(phases)),
+        ),
+        (0, 0, *(f.first_input for f in phases)),
+    )  # fmt: skip
+    wide: Any = np.pad(weight, [(0, 0)] * 2 + [f.tap_border for f in phases])
+    each_t, each_u = [f.sizes[1] for f in phases], [f.sizes[2] for f in phases]
+    right = LinearView(  # k, c, all t, all u
+        (*weight.shape[1::-1], *each_t, *each_u),
+        (
+            ((1, 1),), ((0, 1),),
+            *(((2 + i, 1), (2 + count + i, -f.step)) for i, f in enumerate(phases)),
+        ),
+        (0, 0, *(f.last_tap for f in phases)),
+    )  # fmt: skip
+    filters = channels_last(wide.seen(right))
+    filters = filters.seen(permuted(filters.shape, [0, *range(2, filters.ndim), 1]))
+    q, t, u = "qpe"[:count], "tsi"[:count], "uov"[:count]
+    product = contracted(
+        x.recorder, inner.seen(left).operand, filters.operand,
+        "n" + "".join(a + b for a, b in zip(q, u, strict=True)) + "c",
+        f"k{t}{u}c", "nk" + "".join(a + b for a, b in zip(q, t, strict=True)),
+        precision=convolution_precision(),
+    )  # fmt: skip
+    return TensorArray(x.recorder, product)
+
+
+class ConvolutionPhases:
+    """One dimension of a transposed convolution, as sums over whole indices.
+
+    With ``o = q * s + t`` the taps that count are ``r = u * s + t + p`` less a
+    multiple of s, for which ``i = (o + p - r * d) / s`` is a whole number, since d is
+    one more than a multiple of s.
+    """
+
+    def __init__(self, n: int, k: int, s: int, p: int, d: int, more: int) -> None:
+        self.length = (n - 1) * s - 2 * p + d * (k - 1) + more + 1
+        if self.length < 1:
+            raise UntranslatedError("a transposed convolution without output")
+        phase, ahead = p % s, int(p % s > 0)
+        self.sizes = (-(-self.length // s), s, (k - 1 - phase) // s + 1 + ahead)
+        self.step, self.again = s, (d - 1) // s
+        self._tap = phase - s * ahead
+        """The tap at t = u = 0, which may be below 0."""
+        self._input = p // s - self.again * self._tap + ahead
+        _, _, count = self.sizes
+        last = self._tap + s * (count - 1) + s - 1
+        self.tap_border = (max(0, -self._tap), max(0, last - k + 1))
+        low = self._input - (1 + self.again * s) * (count - 1) - self.again * (s - 1)
+        high = self._input + self.sizes[0] - 1
+        self.input_border = (max(0, -low), max(0, high - n + 1))
+
+    @property
+    def reach(self) -> int:
+        """Inputs between those of two taps that follow each other."""
+        return 1 + self.again * self.step
+
+    @property
+    def first_input(self) -> int:
+        """The first input of the last tap, in the border, at t = 0."""
+        return self.input_start - self.reach * (self.sizes[2] - 1)
+
+    @property
+    def last_tap(self) -> int:
+        """The last tap, in the border, at t = 0."""
+        return self.tap_start + self.step * (self.sizes[2] - 1)
+
+    @property
+    def tap_start(self) -> int:
+        """The first tap, in the border."""
+        return self._tap + self.tap_border[0]
+
+    @property
+    def input_start(self) -> int:
+        """The first input, in the border."""
+        return self._input + self.input_border[0]
+
+    def input_factors(self, dim: int) -> tuple[tuple[int, int], ...]:
+        """Of q, t and u, which are dimensions from ``dim`` on."""
+        both = -1 - self.again * self.step
+        return ((dim, 1), (dim + 1, -self.again), (dim + 2, both))
+
+    def tap_factors(self, dim: int) -> tuple[tuple[int, int], ...]:
+        """Of t and u, which are dimensions from ``dim`` on."""
+        return ((dim, 1), (dim + 1, self.step))
