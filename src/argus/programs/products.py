@@ -324,6 +324,9 @@ _WIDE = (
 )
 """The same for tf32."""
 
+_FORMS = ("persistent", "small")
+"""The library's forms that load by TMA, for 16 bits."""
+
 
 def chosen_tile(
     m: int,
@@ -361,7 +364,7 @@ def _measured(
 
     def able(tile: MeasuredTile) -> bool:
         sizes = tile.statics
-        if tile.form == "thin" or not tile.fits(m):
+        if tile.form not in _FORMS or not tile.fits(m):
             return False
         if batch > 1 and sizes.get("CLUSTER", 1) > 1:
             return False
