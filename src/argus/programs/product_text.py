@@ -19,7 +19,7 @@ from argus.kernels.gemm.kernel import multiplied  # pyright: ignore[reportUnknow
 from argus.kernels.single.kernel import summed  # pyright: ignore[reportUnknownVariableType]
 from argus.lang.kernel import InlineFunction
 from argus.programs.expression_text import bare, type_name
-from argus.programs.expressions import Border, ElementNode
+from argus.programs.expressions import ElementNode
 from argus.programs.kernel_text import KernelSource
 from argus.programs.lowering import LoweredGroup
 from argus.programs.naming import KernelTensor, accessed
@@ -114,12 +114,7 @@ class _ProductWriter(TileWriter):
         """The view of a factor's tile."""
         form = self.form
         tiled = (form.row, form.column, form.inner)
-        parts = [
-            self._sum(d.index)
-            if isinstance(d, Border)
-            else self.letters[d].lower() + (":" if d in tiled else "")
-            for d in t.dims
-        ]
+        parts = [self.letters[d].lower() + (":" if d in tiled else "") for d in t.loops]
         return f"{t.name}[{', '.join(parts)}]"
 
     def _field(self, t: KernelTensor) -> str:
