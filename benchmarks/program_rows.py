@@ -111,6 +111,7 @@ class FileRow:
         self.plan = plan
         self.row["kernels"] = len(plan.kernels)
         self.row["left"] = [f"{s.what}: {s.why}" for s in plan.left]
+        self.row["tf32"] = any('"tf32"' in s.source.text for s in plan.kernels)
 
     def _proved(self) -> None:
         """What the verifier says of the kernels, at the file's own sizes."""

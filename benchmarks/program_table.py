@@ -12,6 +12,8 @@ TOLERANCE = 1e-4
 """KernelBench's for f32: `torch.allclose` with it as rtol and atol."""
 FIRST_TOLERANCE = 1e-2
 """That of KernelBench's first versions, for all element types."""
+TF32 = 2.0**-11
+"""The most that rounding an operand to TF32 changes it, relatively."""
 NO_WORSE = 1.5
 """Factor of torch's own error up to which a result is as near to that in f64."""
 
@@ -20,8 +22,9 @@ def wrong(row: dict[str, Any]) -> str:
     """Why a row is not right; "" where it is.
 
     It is where all elements are close to eager torch's, or where the program is as near
-    to the result in f64 as torch is, and close by the tolerance of the first versions:
-    torch in TF32 is off by more than 1e-4 itself.
+    to the result in f64 as torch is (or as rounding to TF32, where its kernels multiply
+    so by torch's flag), and close by the tolerance of the first versions: torch in TF32
+    is off by more than 1e-4 itself.
     """
     if "tolerance" not in row:
         return "; ".join(row.get("failed", ())) or "not run"
@@ -31,7 +34,8 @@ def wrong(row: dict[str, Any]) -> str:
         return "another result in the second call"
     if row["tolerance"] <= TOLERANCE:
         return ""
-    near = row.get("error", inf) <= NO_WORSE * row.get("error_torch", 0.0)
+    own = max(NO_WORSE * row.get("error_torch", 0.0), TF32 * row.get("tf32", False))
+    near = row.get("error", inf) <= own
     if near and row["tolerance"] <= FIRST_TOLERANCE:
         return ""
     return f"off by {row['tolerance']:.1e}"

@@ -79,9 +79,12 @@ def files_of(options: argparse.Namespace) -> list[Path]:
         for path in ([folder] if folder.is_file() else folder.glob("*.py"))
     ]
 
-    def position(path: Path) -> tuple[str, int, str]:
+    folders = [f.parent if f.is_file() else f for f in options.folders]
+
+    def position(path: Path) -> tuple[int, int, str]:
         number = re.match(r"\d+", path.name)
-        return path.parent.name, int(number[0]) if number else 0, path.name
+        order = folders.index(path.parent)
+        return order, int(number[0]) if number else 0, path.name
 
     names = {p: f"{p.parent.name}/{p.name}" for p in found}
     kept = [p for p in found if any(re.search(m, names[p]) for m in options.match)]

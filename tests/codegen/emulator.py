@@ -149,6 +149,14 @@ static float rsqrtf(float x) { return 1 / std::sqrt(x); }
 static float argus_exp2(float x) { return std::exp2(x); }
 static float argus_rcp(float x) { return 1 / x; }
 static float argus_tanh(float x) { return std::tanh(x); }
+static float argus_nearest_tf32(float x) {
+  if (x != x) return x;
+  u32 b;
+  std::memcpy(&b, &x, 4);
+  b = (b + 0x1000) & 0xffffe000;
+  std::memcpy(&x, &b, 4);
+  return x;
+}
 static float fast__expf(float x) { return std::exp(x); }
 #define __expf fast__expf
 static float fast__logf(float x) { return std::log(x); }

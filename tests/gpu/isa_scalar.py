@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from isa_device import I32, Device, Form, bits16, differences, generator
 
+from argus.ir.functions import FUNCTIONS
 from argus.isa import math, registers
 
 COUNT = 1 << 16
@@ -183,6 +184,14 @@ def approximations() -> Iterator[Form]:
             name, name, f"{name}(x)", inputs, np.float32, within(name, reference)
         )
 
+    yield map_form(
+        "argus_nearest_tf32",
+        "argus_nearest_tf32",
+        "argus_nearest_tf32(x)",
+        wide,
+        np.float32,
+        exactly(FUNCTIONS["nearest_tf32"].numpy),
+    )
     limits = np.array([-np.inf, -1000.0, 0.0, np.inf], dtype=np.float32)
     yield map_form(
         "argus_exp2 at its limits",

@@ -92,6 +92,18 @@ def _erf(x: Any) -> Any:
     return np.vectorize(math.erf, otypes=[np.float64])(x).astype(np.float32)
 
 
+def _nearest_tf32(a: Any) -> Any:
+    """The nearest numbers with 11 bits; of two, that with the larger magnitude.
+
+    Numbers of f64 stand for real ones, and are not rounded.
+    """
+    if np.asarray(a).dtype == np.float64:
+        return a
+    bits = np.asarray(a, np.float32).view(np.uint32)
+    near = ((bits + np.uint32(0x1000)) & np.uint32(0xFFFFE000)).view(np.float32)
+    return np.where(np.isnan(a), a, near).astype(np.float32)
+
+
 def _extreme(choose: Callable[[Any, Any], Any], negative: bool) -> Callable[..., Any]:
     """``np.maximum`` or ``np.minimum``, of two zeros the right one."""
 
@@ -411,6 +423,15 @@ _ALL = (
         False,
         issue=20.0,
         error=Error(2.0**-21),
+    ),
+    ScalarFunction(
+        "nearest_tf32",
+        1,
+        "argus_nearest_tf32({0})",
+        _nearest_tf32,
+        "float",
+        False,
+        error=Error(2.0**-11),
     ),
     ScalarFunction("floor", 1, "floorf({0})", np.floor, "float", False, bends=True),
     ScalarFunction("ceil", 1, "ceilf({0})", np.ceil, "float", False, bends=True),

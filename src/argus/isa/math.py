@@ -34,6 +34,18 @@ def _approximate(function: str, name: str) -> Instruction:
     )
 
 
+def _nearest_tf32() -> Instruction:
+    function, name = "argus_nearest_tf32", "cvt.rna.tf32.f32"
+    text = device(
+        f"float {function}(float x)",
+        f'u32 bits;\nasm("{name} %0, %1;" : "=r"(bits) : "f"(x));\n'
+        "return __uint_as_float(bits);",
+    )
+    rule = "the nearest number with 11 bits, ties away from zero"
+    source = "PTX ISA, Data Movement and Conversion Instructions: cvt"
+    return _record(function, name, text, source, rules=(rule,))
+
+
 def _extreme(name: str) -> Instruction:
     function = f"argus_{name}"
     text = computed(
@@ -201,6 +213,7 @@ def records() -> tuple[Instruction, ...]:
         _approximate("argus_exp2", "ex2.approx.ftz.f32"),
         _approximate("argus_rcp", "rcp.approx.ftz.f32"),
         _approximate("argus_tanh", "tanh.approx.f32"),
+        _nearest_tf32(),
         _extreme("min"),
         _extreme("max"),
         _abs(),

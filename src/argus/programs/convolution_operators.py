@@ -6,6 +6,7 @@ Of tensors with channels last where tensor cores take them so (`channels_last.py
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 from argus.programs.channels_last import (
     channels_last,
     convolution_precision,
+    nearest,
     worth_channels_last,
 )
 from argus.programs.convolution_phases import (
@@ -84,6 +86,8 @@ def _products(wide: TensorArray, weight: TensorArray, groups: int) -> TensorArra
     count = weight.ndim - 2
     space, taps = "xyz"[:count], "rst"[:count]
     if groups == 1:
+        if prod(weight.shape[2:]) == 1:
+            wide, weight = nearest(wide), nearest(weight)
         product = contracted(
             wide.recorder, wide.operand, weight.operand,
             f"nc{space}{taps}", f"kc{taps}", f"nk{space}",

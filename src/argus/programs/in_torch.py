@@ -196,6 +196,10 @@ def _mapped(function: str, parts: list[Any], dtype: Any) -> Tensor:
 
     if function == "cast":
         return parts[0].to(dtype)
+    if function == "nearest_tf32":
+        bits = parts[0].float().view(torch.int32)
+        near = ((bits + 0x1000) & ~0x1FFF).view(torch.float32)
+        return torch.where(parts[0].isnan(), parts[0], near)
     device = next(p.device for p in parts if isinstance(p, torch.Tensor))
     tensors = [
         p if isinstance(p, torch.Tensor) else torch.tensor(p, device=device)

@@ -164,6 +164,8 @@ class _ReferenceWriter:
                 if function == "cast":
                     kind = {"int": "np.int64", "float": "np.float64"}[dtype.kind]
                     return f"{texts[0]}.astype({kind})"
+                if function == "nearest_tf32":
+                    return texts[0]
                 if function == "erf":
                     return f"np.vectorize(math.erf)({bare(texts[0])})"
                 return call_text(_NUMPY.get(function, function), texts, "np")

@@ -51,6 +51,9 @@ class WindowProductWriter(KernelWriter):
         with self.loop(f"for {first} in ag.range(0, {taps}, B{taps}):"):
             self.line(f"{left} = ag.load({weight}, (B{row}, B{taps}))")
             self.line(f"{right} = ag.load({image}, (B{taps}, B{pixels}))")
+            if tf32:  # as torch does; the instruction would leave out bits
+                self.line(f"{left} = ag.nearest_tf32({left})")
+                self.line(f"{right} = ag.nearest_tf32({right})")
             self.line(f"{total} = ag.dot({left}, {right}, {total}{tf32})")
         text = total
         if store.buffer.dtype != f32:

@@ -236,6 +236,7 @@ REAL: dict[str, RealFunction] = {
         world, where, a[0], power(world, where, a[1], -1)
     ),
     "neg": lambda world, where, a: -a[0],
+    "nearest_tf32": lambda world, where, a: a[0],
     "abs": lambda world, where, a: absolute(world, a[0]),
     "maximum": lambda world, where, a: larger(world, a[0], a[1]),
     "minimum": lambda world, where, a: smaller(world, a[0], a[1]),

@@ -37,6 +37,7 @@ __all__ = [
     "minimum",
     "mma",
     "mulhi",
+    "nearest_tf32",
     "popcount",
     "prod",
     "rcp",
@@ -204,6 +205,14 @@ def expm1(x: Tile) -> Tile:
 def log1p(x: Tile) -> Tile:
     """Natural logarithm of 1 + x: exact near 0, too."""
     raise outside("log1p")
+
+
+def nearest_tf32(x: Tile) -> Tile:
+    """The nearest number with 11 bits, as which `precision="tf32"` multiplies it.
+
+    Without it products leave out further bits, and err twice as much (cvt.rna.tf32).
+    """
+    raise outside("nearest_tf32")
 
 
 def atan(x: Tile) -> Tile:
