@@ -152,3 +152,17 @@ def test_what_compares_sums_is_equal_where_they_are(threshold: str) -> None:
     source = replace(step.source, text=changed)
     verdict = proof_of(replace(step, source=source)).verdict
     assert (verdict is Verdict.EQUAL) == (threshold == "20.0")
+
+
+@pytest.mark.parametrize("taps", [1, 3])
+def test_operands_of_tf32_are_the_nearest_numbers(taps: int) -> None:
+    """Cutting bits off, as the instruction does, errs by 8e-4."""
+    x, w = random(2, 32, 12, 20), random(32, 32, taps, taps)
+    convolution = torch.nn.functional.conv2d
+    plan = planned(convolution, (x, w))
+    assert any('precision="tf32"' in s.source.text for s in plan.kernels)
+    exact = convolution(x.double(), w.double())
+    off = (result(plan, (x, w)).double() - exact).norm() / exact.norm()
+    assert 1e-4 < float(off) < 4e-4
+    for step in plan.kernels:
+        assert proof_of(step).verdict is Verdict.EQUAL, step.source.text
