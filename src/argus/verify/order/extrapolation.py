@@ -104,11 +104,12 @@ class SizeExplorer:
         if not control.classes:
             outcome.gaps.extend(control.open)
         self._sized()
-        missing = self.sizes.gaps
+        missing, shown = self.sizes.gaps, False
         if not (outcome.findings.found or control.gaps or control.uneven) and (
             outcome.gaps or missing or control.open
         ):
             missing = self._sequences()
+            shown = not missing
             classes = control.classes or control.bounded()
             if missing and classes and not outcome.gaps:
                 missing = list(self._free(classes))
@@ -116,10 +117,12 @@ class SizeExplorer:
                 outcome.gaps.extend(missing)
             else:
                 outcome.gaps.clear()
+        if outcome.gaps and not (outcome.findings.found or control.uneven):
+            self._some()
         if outcome.gaps and not outcome.findings.found:
             self._unusual()
         outcome.gaps.extend(dict.fromkeys((*missing, *outcome.findings.gaps)))
-        if not outcome.stuck:
+        if not (outcome.stuck or shown):
             outcome.gaps.extend(self._branches())
         if not outcome.walks and not outcome.gaps:
             outcome.gaps.append("no sizes were found that the program admits")
