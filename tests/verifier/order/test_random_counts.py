@@ -4,8 +4,8 @@
 
 One role fills as often as some expressions of sizes, the block, the tile or a table
 say, under some conditions; the other one drains by the same, or by ones that differ at
-few sizes. Where fills and drains differ at a size, for a block and a table, nothing waits
-for a copy, or a wait never returns.
+few sizes. Where fills and drains differ at a size, for a block and a table, nothing
+waits for a copy, or a wait never returns.
 """
 
 from __future__ import annotations
