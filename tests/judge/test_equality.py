@@ -123,7 +123,9 @@ def test_data_flow_that_is_open_is_settled_by_equality() -> None:
     assert made.status == "correct", made.summary
     other = STORED.replace("+ w", "- w")
     made = checked(AFFINE, affine(f"{other}\n    {STORED}"))
-    assert made.status != "correct"
+    assert made.status == "correct", "the last store counts"
+    made = checked(AFFINE, affine(f"{STORED}\n    {other}"))
+    assert made.status == "refuted"
 
 
 def test_what_was_shown_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -202,3 +202,11 @@ def test_everything_and_nothing() -> None:
     assert (where & ~where).is_nothing
     assert intersection([where, IndexSet.universe]) is where
     assert (where - where).is_nothing
+
+
+def test_conditions_that_contradict_each_other_and_a_union() -> None:
+    world = World()
+    n, m = world.size("N"), world.size("M")
+    nothing = world.compare(n, "<", 3) & world.compare(n, ">", 5)
+    either = world.compare(m, "<", 3) | world.compare(m, ">", 5)
+    assert (nothing & either).is_nothing and (either & nothing).is_nothing

@@ -88,7 +88,13 @@ def decided_alike(
         noted = len(world.obligations)
         theirs = denote(given, world)
         taken = {s.tensor.name for s in mine.stores}
-        found = decide(mine, stored_arrays(theirs), taken, noted=noted)
+        found = decide(
+            mine,
+            stored_arrays(theirs),
+            taken,
+            noted=noted,
+            sequential=lambda: programs.sequential,
+        )
     except (Unknown, RecursionError, ArgusError) as why:
         return open_(why, begin)
     return told(found, (*found.axioms, *theirs.notes), begin)

@@ -21,6 +21,7 @@ from argus.ir.program import LaunchRequirement, Program
 from argus.lower import place
 from argus.lower.wraps import wrap_scalars
 from argus.requests import Request, tile_program
+from argus.verify.order.sequential import sequential
 
 if TYPE_CHECKING:
     from argus.equivalence.deciding import Decided
@@ -51,6 +52,11 @@ class Programs:
     def denoted(self) -> Denoted:
         """The terms of the tile program."""
         return Denoted(self.tile)
+
+    @cached_property
+    def sequential(self) -> frozenset[str]:
+        """Tensors that the placed program accesses in program order."""
+        return sequential(self.placed)
 
     @cached_property
     def text(self) -> str:
@@ -99,10 +105,16 @@ class KnownPrograms:
     ) -> Decided:
         """What ``decide`` says of programs and their reference, asked once.
 
-        Of programs that differ in types of floats or in divisors, too.
+        Of programs that differ in types of floats or in divisors, too, unless it rests
+        on the order of threads.
         """
         self.first(programs)
-        key = reference, programs.real_text
-        if key not in self._decided:
-            self._decided[key] = decide()
-        return self._decided[key]
+        shared = reference, programs.real_text
+        own = reference, f"placed {id(programs)}"
+        for key in (shared, own):
+            if key in self._decided:
+                return self._decided[key]
+        made = decide()
+        ordered = made.decision is not None and made.decision.ordered
+        self._decided[own if ordered else shared] = made
+        return made

@@ -22,6 +22,7 @@ from argus.equivalence.references import reference_of
 from argus.equivalence.traced import decided
 from argus.equivalence.unreferenced import questioned
 from argus.requests import Request
+from argus.verify.order.sequential import updated
 from argus.verify.refinement import gaps
 from argus.verify.verdict import Equality, Obligation, Report, Verdict
 
@@ -38,6 +39,9 @@ Not what an access may touch (AG0311 to AG0313, AG0320), and not what the author
 """
 
 
+_ONCE = "AG0307"
+"""An element is written once. That a tensor is updated in place (AG0424) rests on it,
+unless all accesses to the tensor are in program order."""
 _PREMISES = ("AG0311", "AG0313", "AG04")
 """Rules, or how they begin: equality of a placed program rests on these."""
 
@@ -85,6 +89,9 @@ def settled_by(report: Report, programs: Programs, name: str, made: Decided) -> 
     """
     found = asked(report)
     if not found or not made.equal or gaps(programs.tile, programs.placed):
+        return report
+    twice = any(o.rule == _ONCE for o in found)
+    if twice and not updated(programs.placed) <= programs.sequential:
         return report
     return replace(
         report,

@@ -112,7 +112,13 @@ def _compared(
             learned = world.learned
             wanted = trace(program, world)
             _require_defined(mine, world, wanted.needs, learned)
-            found = decide(mine, wanted.outputs, wanted.taken, noted=noted)
+            found = decide(
+                mine,
+                wanted.outputs,
+                wanted.taken,
+                noted=noted,
+                sequential=lambda: programs.sequential,
+            )
     except (Unknown, RecursionError, ArgusError) as why:
         return open_(why, begin)
     needs = (

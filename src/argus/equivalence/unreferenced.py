@@ -63,6 +63,8 @@ def _asked(programs: Programs) -> NamedTerms:
         require_fitting(programs)
         with programs.denoted.asked() as denotation:
             require_exact(denotation)
+            if denotation.sequential:
+                denotation = denotation.in_order(programs.sequential)
             return judged(programs.tile, denotation)
     except Unknown as why:
         return NamedTerms(why.reason)

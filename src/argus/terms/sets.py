@@ -171,6 +171,8 @@ class IndexSet:
             return self
         left, right = self._conjunction(), other._conjunction()
         if left is None or right is None:
+            if isinstance(self.isl, bool) or isinstance(other.isl, bool):
+                return other if self.isl is True or other.isl is False else self
             return self._with(other, isl.Set.intersect)
         space = self.space
         if space is None or space is not other.space:

@@ -148,7 +148,13 @@ def test_what_another_block_writes_in_place(tmp_path: Path) -> None:
 
 def test_what_was_written_before_it_is_read_in_place(tmp_path: Path) -> None:
     more = "X[m, :] = x * 2.0\n    x = ag.load(X[m, :], (64,))"
-    assert "written before" in lost(IN_PLACE.format(read="m", more=more), tmp_path)
+    found = denoted(IN_PLACE.format(read="m", more=more), tmp_path)
+    assert found.sequential == {"X"} and found.in_order({"X"}).unknown is None
+    assert str(found.stores[-1].value).startswith("1 + 2*X[")
+    reason = found.in_order(()).unknown
+    assert reason is not None and "threads that nothing orders" in reason.reason
+    moved = more.replace("ag.load(X[m, :]", "ag.load(X[m, 1:]")
+    assert "written before" in lost(IN_PLACE.format(read="m", more=moved), tmp_path)
 
 
 LOOP_IN_PLACE = """

@@ -132,7 +132,7 @@ def _compared(
 ) -> tuple[Equality | None, Obligation | None]:
     """What is decided of all programs, or a witness where their terms differ."""
     axioms: dict[str, None] = {}
-    for request in _distinct(requests, runs):
+    for request in requests:
         made = decided(request, declared, known=runs.known)
         axioms.update(dict.fromkeys(made.axioms))
         if made.equal:
@@ -146,14 +146,6 @@ def _compared(
             return None, found
         return _open(declared, made.reason, made.span, runs.count), None
     return Equality(declared.name, True, axioms=tuple(axioms), tried=runs.count), None
-
-
-def _distinct(requests: Sequence[Request], runs: _Runs) -> list[Request]:
-    """One request for each program of which terms can differ."""
-    found: dict[str, Request] = {}
-    for request in requests:
-        found.setdefault(runs.programs(request).real_text, request)
-    return list(found.values())
 
 
 class _Runs:

@@ -13,7 +13,7 @@ threads here: that placing keeps what a tile is, and that accesses are ordered
 
     denote.py                     roles, passes, what is handed on
     result.py                     stores
-    state.py                      what a walk knows at a place
+    state.py, protocols.py        what a walk knows at a place, and asks of others
     walk.py                       one operation after the other
     scalars.py, cases.py          scalar expressions; values put together
     registers.py                  register tiles, element by element
@@ -28,6 +28,7 @@ threads here: that placing keeps what a tile is, and that accesses are ordered
     fills.py, reads.py            which fill of a slot a drain reads
     meetings.py                   buffers that named barriers hand over
     assumptions.py                requirements, `ag.assume`
+    memory.py                     global tiles that are written, and read again
     in_place.py                   tensors that are read and written
 """
 

@@ -59,6 +59,7 @@ def denote(program: Program, world: World) -> Denotation:
         lost,
         (*NOTES, *walk_.notes),
         tuple(walk_.noticed.values()),
+        frozenset(a.tensor for a in record.accesses if a.seen),
     )
 
 

@@ -21,8 +21,9 @@ from argus.ir import ops as o
 from argus.ir.expr import Binary, Const, Expr, Select, Sym, binary, symbols
 from argus.ir.program import BLOCK_INDEX, CLUSTER_RANK, GRID_SIZE, SM_COUNT, Program
 from argus.terms import Applied, Integer, Unknown, Value, Variable
+from argus.verify.denotation.protocols import Tiles
 from argus.verify.denotation.scalars import integer
-from argus.verify.denotation.state import Context, Tiles, integers, variable_of
+from argus.verify.denotation.state import Context, integers, variable_of
 from argus.verify.denotation.tile_order import (
     GroupedForm,
     find_grouped,

@@ -3,18 +3,18 @@
 A term speaks of a tensor's elements as they were before the launch. So a read is what
 it says only if nobody has written its element before. The pairs of a write and a read
 of one element are a set; it may hold no pair of two blocks (nothing orders them), of
-two roles, or with the write before the read in program order. Where it may, what the
-kernel stores is Unknown.
+two roles, or with the write before the read in program order, unless the value of the
+read knows of that write (`memory.py`). Where it may, what the kernel stores is Unknown.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from argus.terms import IndexSet, Integer, Unknown, Variable, World
-from argus.verify.denotation.state import Context, TensorAccess, ranges
+from argus.verify.denotation.state import Context, Path, TensorAccess, ranges
 
-__all__ = ["overwritten"]
+__all__ = ["earlier", "overwritten"]
 
 
 def overwritten(
@@ -59,9 +59,38 @@ def _clash(context: Context, write: TensorAccess, read: TensorAccess) -> str | N
             return "another block may write the element"
     if write.role != read.role:
         return "another role may write the element"
-    if not world.is_empty(pairs & _before(world, write, read, other)):
+    pairs = pairs & earlier(world, write.path, read.path, other, {})
+    known = read.seen.get(write.position)
+    if known is not None:
+        pairs = pairs & _apart(world, write, read, other, known)
+    if not world.is_empty(pairs):
         return "the element may have been written before"
     return None
+
+
+def _apart(
+    world: World,
+    write: TensorAccess,
+    read: TensorAccess,
+    other: dict[Variable, Integer],
+    known: frozenset[Variable],
+) -> IndexSet:
+    """Where a write is not the one of which the value of a read knows.
+
+    It is of another iteration of a loop that the value does not carry, or of another
+    place in the tile.
+    """
+    found = IndexSet.nothing
+    for (p, loop), (q, _) in zip(write.path, read.path, strict=False):
+        if p != q:
+            break
+        if loop is not None and loop not in known:
+            there = other[loop]
+            found = found | world.compare(there, "!=", Integer.atom(loop))
+    for axis in {v for c in write.coords for v in c.variables()} & other.keys():
+        if axis not in write.scope:
+            found = found | world.compare(other[axis], "!=", Integer.atom(axis))
+    return found
 
 
 def _variables(access: TensorAccess) -> list[Variable]:
@@ -72,19 +101,24 @@ def _variables(access: TensorAccess) -> list[Variable]:
     return sorted((v for v in found if v.upper is not None), key=lambda v: v.name)
 
 
-def _before(
+def earlier(
     world: World,
-    write: TensorAccess,
-    read: TensorAccess,
-    other: dict[Variable, Integer],
+    first: Path,
+    second: Path,
+    one: Mapping[Variable, Integer],
+    other: Mapping[Variable, Integer],
 ) -> IndexSet:
-    """Where the write comes before the read, or with it, in program order."""
+    """Where an operation comes before another one (or itself) in program order.
+
+    ``one`` and ``other`` are what variables are called at each of both.
+    """
     before, same = IndexSet.nothing, IndexSet.universe
-    for (p, loop), (q, _) in zip(write.path, read.path, strict=False):
+    for (p, loop), (q, _) in zip(first, second, strict=False):
         if p != q:
             return before | same if p < q else before
         if loop is not None:
-            here, there = Integer.atom(loop), other[loop]
-            before = before | (same & world.compare(there, "<", here))
-            same = same & world.compare(there, "==", here)
-    return before | same
+            atom = Integer.atom(loop)
+            here, there = one.get(loop, atom), other.get(loop, atom)
+            before = before | (same & world.compare(here, "<", there))
+            same = same & world.compare(here, "==", there)
+    return before

@@ -28,6 +28,7 @@ from argus.verify.denotation.counters import (
     define_results,
 )
 from argus.verify.denotation.dependence import CARRIED
+from argus.verify.denotation.memory import CarriedTile, carried_tiles, updated
 from argus.verify.denotation.recurrences import Form, Recurrence, close_recurrences
 from argus.verify.denotation.scalars import scalar
 from argus.verify.denotation.shared import after_loop, before_body
@@ -36,7 +37,7 @@ from argus.verify.denotation.trips import Trips, trips_of
 
 __all__ = ["read_loop"]
 
-Carry = o.TileCarry | o.ScalarCarry
+Carry = o.TileCarry | o.ScalarCarry | CarriedTile
 
 
 def read_loop(context: Context, op: o.For) -> None:
@@ -45,11 +46,12 @@ def read_loop(context: Context, op: o.For) -> None:
     counters = close_counters(context, op, trips)
     others: dict[str, Carry] = {f"{c.arg.name}.{c.arg.id}": c for c in op.tiles}
     others |= {c.arg.name: c for c in op.scalars if c.arg.name not in counters}
+    others |= _in_memory(context, op, trips, counters, others)
     forms = _forms(context, op, trips, counters, others)
     before = context.state
     _enter(context, op, trips, counters)
     for name, carry in others.items():
-        _define(context, carry.arg, _at(forms[name], trips.iteration))
+        _begin(context, carry, _at(forms[name], trips.iteration))
     older = before_body(context, op.body)
     context.run(op.body)
     shared = context.state.shared
@@ -66,7 +68,34 @@ def read_loop(context: Context, op: o.For) -> None:
         made: Value | Unknown = Unknown("what a persistent loop carries", op.span)
         if trips.count is not None:
             made = _at(forms[name], trips.count)
-        _define(context, carry.result, made)
+        _end(context, carry, made)
+
+
+def _in_memory(
+    context: Context,
+    op: o.For,
+    trips: Trips,
+    counters: dict[str, Closed | Unknown],
+    others: dict[str, Carry],
+) -> dict[str, Carry]:
+    """Tiles of tensors that the loop carries, from a reading of where it writes."""
+    if trips.counter is None or not updated(op.body):
+        return {}
+    before = context.state
+    context.dry += 1
+    try:
+        with context.world.obligations.muted():
+            _enter(context, op, trips, counters)
+            for carry in others.values():
+                _begin(context, carry, Unknown("what a loop carries", op.span))
+            before_body(context, op.body)
+            context.run(op.body)
+        after = context.state.memory
+        tiles = carried_tiles(context, op.body, trips.counter, before.memory, after)
+        return {f"`{t.tensor.name}` in {op.var.name}": t for t in tiles}
+    finally:
+        context.dry -= 1
+        context.state = before
 
 
 def _enter(
@@ -85,6 +114,22 @@ def _at(form: Form | Unknown, iteration: Integer) -> Value | Unknown:
         return form(iteration)
     except Unknown as why:
         return why
+
+
+def _begin(context: Context, carry: Carry, value: Value | Unknown) -> None:
+    """What is carried has this value at the beginning of an iteration."""
+    if isinstance(carry, CarriedTile):
+        carry.put(context, value)
+    else:
+        _define(context, carry.arg, value)
+
+
+def _end(context: Context, carry: Carry, value: Value | Unknown) -> None:
+    """What is carried has this value after the loop."""
+    if isinstance(carry, CarriedTile):
+        carry.put(context, value)
+    else:
+        _define(context, carry.result, value)
 
 
 def _define(context: Context, name: o.Tile | Sym, value: Value | Unknown) -> None:
@@ -142,7 +187,7 @@ def _recurrences(
     try:
         _enter(context, op, trips, counters)
         for name, carry in others.items():
-            _define(context, carry.arg, _unknown(context, name, carry, inits[name]))
+            _begin(context, carry, _unknown(context, name, carry, inits[name]))
         before_body(context, op.body)
         context.run(op.body)
         made = {n: _recurrence(context, n, c, inits[n]) for n, c in others.items()}
@@ -172,11 +217,15 @@ def _notice_sum(
 
 
 def _axes(context: Context, carry: Carry) -> tuple[Variable, ...]:
+    if isinstance(carry, CarriedTile):
+        return carry.axes
     return context.axes(carry.arg.shape) if isinstance(carry, o.TileCarry) else ()
 
 
 def _init(context: Context, carry: Carry) -> Value | Unknown:
     try:
+        if isinstance(carry, CarriedTile):
+            return carry.get(context)
         if isinstance(carry, o.TileCarry):
             return context.own(carry.init, context.axes(carry.init.shape))
         return scalar(context, carry.init)
@@ -206,7 +255,9 @@ def _recurrence(
         return init
     axes = _axes(context, carry)
     try:
-        if isinstance(carry, o.TileCarry):
+        if isinstance(carry, CarriedTile):
+            yielded = carry.get(context)
+        elif isinstance(carry, o.TileCarry):
             yielded = context.own(carry.yielded, axes)
         else:
             yielded = scalar(context, carry.yielded)

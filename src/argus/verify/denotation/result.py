@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from argus.diagnostics import Span
@@ -12,7 +12,11 @@ from argus.ir.memory import GlobalTensor
 from argus.ir.ops import AnyOp
 from argus.terms import IndexSet, Integer, Unknown, Value, Variable, World
 
-__all__ = ["Denotation", "Noticed", "Store"]
+__all__ = ["Denotation", "Noticed", "Path", "Store"]
+
+Path = tuple[tuple[int, Variable | None], ...]
+"""Where an operation stands: its position in each block around it, from outer to inner,
+with the counter of the loop that the position is, if it is one."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +26,8 @@ class Store:
     At each point of ``where`` (over ``variables``, sizes and data) the element of
     ``tensor`` at ``coords`` becomes ``value``, or ``value`` is added to it where
     ``atomic`` is "add". ``where`` lies inside the tensor, and holds the ranges of
-    ``variables``: blocks and loops from outer to inner, then the axes of the tile.
+    ``variables``: blocks and loops from outer to inner, then the ``axes`` of the tile.
+    ``role`` and ``path`` say where it stands.
     """
 
     tensor: GlobalTensor
@@ -32,6 +37,9 @@ class Store:
     atomic: str | None
     variables: tuple[Variable, ...]
     span: Span
+    role: str = "block"
+    path: Path = ()
+    axes: tuple[Variable, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -57,9 +65,11 @@ class Denotation:
 
     ``stores`` are in program order, role by role. ``lost`` says of a tensor why what is
     stored to it is not known: its stores are then incomplete. ``notes`` are assumptions
-    of the reading itself, to be listed in a report. That fills and drains match, that
-    accesses are ordered and that barriers complete is not shown here: a denotation is
-    that of the program only if `argus.verify.order` proves its order.
+    of the reading itself, to be listed in a report. ``sequential`` are tensors of which
+    a read finds what was written before in the program: see `in_order`. That fills and
+    drains match, that accesses are ordered and that barriers complete is not shown
+    here: a denotation is that of the program only if `argus.verify.order` proves its
+    order.
     """
 
     stores: tuple[Store, ...]
@@ -67,6 +77,21 @@ class Denotation:
     lost: Mapping[str, Unknown]
     notes: tuple[str, ...]
     noticed: tuple[Noticed, ...] = ()
+    sequential: frozenset[str] = frozenset()
+
+    def in_order(self, tensors: Collection[str]) -> Denotation:
+        """The same for a program that accesses these tensors in program order.
+
+        Everything is lost where another one has to be.
+        """
+        if self.sequential <= set(tensors):
+            return self
+        name = min(self.sequential - set(tensors))
+        why = Unknown(
+            f"`{name}` is read after it is written, by threads that nothing orders"
+        )
+        stored = {*self.lost, *(s.tensor.name for s in self.stores)}
+        return replace(self, lost={**dict.fromkeys(stored, why), **self.lost})
 
     @property
     def unknown(self) -> Unknown | None:

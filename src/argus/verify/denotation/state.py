@@ -13,27 +13,25 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, Protocol
+from typing import Literal
 
 from argus.diagnostics import Span
 from argus.ir import ops as o
 from argus.ir.dtypes import DType
-from argus.ir.expr import Expr, Sym
+from argus.ir.expr import Sym
 from argus.ir.memory import Ring, SharedAlloc
 from argus.ir.program import Program
 from argus.ir.walk import walk
 from argus.terms import IndexSet, Integer, Unknown, Value, Variable, World
 from argus.verify.denotation.buffers import Buffers
-from argus.verify.denotation.result import Noticed, Store
-
-Path = tuple[tuple[int, Variable | None], ...]
-"""Where an operation stands: its position in each block around it, from outer to inner,
-with the counter of the loop that the position is, if it is one."""
+from argus.verify.denotation.protocols import GridLike, MeetingsLike
+from argus.verify.denotation.result import Noticed, Path, Store
 
 __all__ = [
     "Context",
     "Fill",
     "Filling",
+    "GlobalWrite",
     "Held",
     "Path",
     "Record",
@@ -68,6 +66,21 @@ class Write:
     shape: tuple[int, ...]
     held: Held | Unknown
     where: IndexSet
+
+
+@dataclass(frozen=True)
+class GlobalWrite:
+    """A tile that was put into global memory, by the element at each coordinate.
+
+    ``seen``: writes that ``value`` knows of, by position of the operation. Of loops
+    around it, the value knows what earlier iterations wrote where their counter is
+    named; else what this iteration did.
+    """
+
+    coords: tuple[Integer, ...]
+    where: IndexSet
+    value: Value | Unknown
+    seen: Mapping[int, frozenset[Variable]]
 
 
 @dataclass(frozen=True)
@@ -109,6 +122,10 @@ class TensorAccess:
     path: Path
     write: bool
     span: Span
+    position: int
+    """That of the operation."""
+    seen: Mapping[int, frozenset[Variable]]
+    """Writes that a read knows of, see `GlobalWrite`."""
 
 
 @dataclass
@@ -126,6 +143,10 @@ class RoleValues:
     )
     """Writes in program order, of buffers that one role uses. An Unknown hides what was
     written before it."""
+    memory: dict[str, tuple[GlobalWrite, ...]] = field(
+        default_factory=dict[str, "tuple[GlobalWrite, ...]"]
+    )
+    """What the role has written to global tensors, in program order."""
     where: IndexSet = IndexSet.universe
     """Conditions of the branches around."""
     scope: tuple[Variable, ...] = ()
@@ -138,6 +159,7 @@ class RoleValues:
             scalars=dict(self.scalars),
             tiles=dict(self.tiles),
             shared=dict(self.shared),
+            memory=dict(self.memory),
         )
 
 
@@ -156,57 +178,6 @@ class Record:
         default_factory=dict["Ring | SharedAlloc", Unknown]
     )
     """Buffers of which a fill is not known."""
-
-
-class MeetingsLike(Protocol):
-    """What reads and writes ask of named barriers (`meetings.py`)."""
-
-    @property
-    def roles(self) -> Mapping[str, RoleLike]:
-        """How roles sync."""
-        ...
-
-    @property
-    def ahead(self) -> dict[SharedAlloc, dict[str, int]]:
-        """By how much meetings are ahead of writes."""
-        ...
-
-    def between(self, writer: str, reader: str) -> frozenset[str]:
-        """Barriers at which two roles meet."""
-        ...
-
-
-class RoleLike(Protocol):
-    """How a role syncs."""
-
-    @property
-    def named(self) -> frozenset[str]:
-        """Named barriers that it syncs at."""
-        ...
-
-
-class GridLike(Protocol):
-    """What loops and scalars ask of the grid (`grid.py`)."""
-
-    def special(self, e: Expr) -> Value | None:
-        """The row or column of a tile in grouped order; None: another expression."""
-        ...
-
-    def persistent(self, op: o.For) -> Tiles | None:
-        """The tiles of a persistent loop; None: it is another loop."""
-        ...
-
-
-@dataclass(frozen=True)
-class Tiles:
-    """Which tile a block (or an iteration of a persistent loop) takes."""
-
-    number: Integer
-    """Its place in the order."""
-    variables: tuple[Variable, ...]
-    """Independent variables that the place is a function of; the function is one to
-    one onto [0, ``total``)."""
-    total: Integer
 
 
 @dataclass(frozen=True)
@@ -279,6 +250,11 @@ class Context(ABC):
             made = self.world.fresh(f"i{position}", 0, extent)
             self._axes[key] = variable_of(made)
         return self._axes[key]
+
+    @property
+    def all_axes(self) -> frozenset[Variable]:
+        """The axis variables of all tiles up to now."""
+        return frozenset(self._axes.values())
 
     def axes(self, shape: Sequence[int]) -> tuple[Variable, ...]:
         """The axis variables of a tile of this shape."""

@@ -9,18 +9,19 @@ fill value, and nothing is written.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from argus.ir import ops as o
 from argus.ir.expr import axis
 from argus.ir.memory import GlobalTensor, GlobalView
-from argus.terms import IndexSet, Integer, Unknown, Value, cast, element, union
+from argus.terms import IndexSet, Integer, Unknown, Value, Variable, cast, union
 from argus.verify.denotation.cases import chosen
+from argus.verify.denotation.memory import current, entry
 from argus.verify.denotation.scalars import integer, integer_cases, scalar, scalars
 from argus.verify.denotation.state import Context, TensorAccess, integers
 
-__all__ = ["Place", "copied", "entry", "loaded", "mask_of", "places", "scalar_load"]
+__all__ = ["Place", "copied", "loaded", "mask_of", "places", "scalar_load"]
 
 
 @dataclass(frozen=True)
@@ -74,20 +75,17 @@ def mask_of(
     return cast(context.world, context.element(mask, indices), "truth").where
 
 
-def entry(context: Context, tensor: GlobalTensor, coords: Sequence[Integer]) -> Value:
-    """The element of a tensor at coordinates where it exists."""
-    if tensor.dtype.is_float:
-        return Value.real(element(tensor.name, tuple(coords)))
-    return Value.whole(context.world.entry(tensor.name, tuple(coords)))
-
-
 def loaded(context: Context, op: o.LoadGlobal) -> Value:
     """What a load gives at the axes of its result. Raises Unknown."""
     axes = context.axes(op.result.shape)
     indices = integers(axes)
     found = places(context, op.view, indices, mask_of(context, op.mask, indices))
-    _record(context, op, op.view.tensor, found, False)
-    return _or_fill(context, op.view, found, scalar(context, op.fill))
+    cases: list[tuple[IndexSet, Value]] = []
+    for place in found:
+        value, seen = current(context, op.view.tensor, place.coords)
+        _record(context, op, op.view.tensor, [place], False, seen)
+        cases.append((place.where, value))
+    return _or_fill(context, op.view, cases, scalar(context, op.fill))
 
 
 def copied(context: Context, op: o.CopyAsync) -> Value:
@@ -95,17 +93,20 @@ def copied(context: Context, op: o.CopyAsync) -> Value:
     indices = integers(context.axes(op.src.shape))
     found = places(context, op.src, indices, IndexSet.universe)
     _record(context, op, op.src.tensor, found, False)
-    return _or_fill(context, op.src, found, Value.whole(Integer.of(0)))
+    cases = [(p.where, entry(context, op.src.tensor, p.coords)) for p in found]
+    return _or_fill(context, op.src, cases, Value.whole(Integer.of(0)))
 
 
 def _or_fill(
-    context: Context, view: GlobalView, found: Sequence[Place], fill: Value
+    context: Context,
+    view: GlobalView,
+    cases: Sequence[tuple[IndexSet, Value]],
+    fill: Value,
 ) -> Value:
     kind = "real" if view.dtype.is_float else "integer"
-    cases = [(p.where, entry(context, view.tensor, p.coords)) for p in found]
-    outside = ~union(p.where for p in found)
-    cases.append((outside, cast(context.world, fill, kind)))
-    made = chosen(context.world, cases)
+    outside = ~union(where for where, _ in cases)
+    filled = (outside, cast(context.world, fill, kind))
+    made = chosen(context.world, [*cases, filled])
     return cast(context.world, made, "truth") if view.dtype.kind == "bool" else made
 
 
@@ -141,6 +142,7 @@ def _record(
     tensor: GlobalTensor,
     found: Sequence[Place],
     write: bool,
+    seen: Mapping[int, frozenset[Variable]] | None = None,
 ) -> None:
     if context.dry:
         return
@@ -156,5 +158,7 @@ def _record(
                 state.path,
                 write,
                 op.span,
+                context.position(op),
+                seen or {},
             )
         )

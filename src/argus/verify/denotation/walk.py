@@ -26,12 +26,13 @@ from argus.verify.denotation.branches import (
     split,
 )
 from argus.verify.denotation.buffers import writes_shared
-from argus.verify.denotation.cases import within
+from argus.verify.denotation.cases import free_variables, within
 from argus.verify.denotation.counts import count, counted_in, expected, filled, turned
 from argus.verify.denotation.grid import Grid
 from argus.verify.denotation.loops import read_loop
 from argus.verify.denotation.meetings import Meetings
 from argus.verify.denotation.meetings import written as written_before
+from argus.verify.denotation.memory import merge_memory, remember
 from argus.verify.denotation.reads import shared_value
 from argus.verify.denotation.registers import product, register_value
 from argus.verify.denotation.result import Store
@@ -122,6 +123,8 @@ class ProgramWalk(Context):
                 merge_scalars(self, op, sides)
                 merge_tiles(self, op, sides)
                 merge_shared(self, sides)
+                ends = [side.state for side in sides if side.state is not None]
+                merge_memory(self, [end.memory for end in ends])
             case o.For():
                 read_loop(self, op)
             case o.Roles():
@@ -153,12 +156,14 @@ class ProgramWalk(Context):
     ) -> None:
         axes = self.axes(view.shape)
         indices = integers(axes)
-        if isinstance(src, SharedView):
-            value = shared_value(self, src)
-        else:
-            value = self.own(src, axes)
+        value = self._stored(src, axes)
         found = places(self, view, indices, mask_of(self, mask, indices))
         written(self, op, view.tensor, found)
+        if isinstance(op, o.StoreGlobal) and atomic is None:
+            for place in found:
+                remember(self, op, view.tensor, place.coords, place.where, value)
+        if isinstance(value, Unknown):
+            raise value
         if self.dry:
             return
         variables = (*self.state.scope, *axes)
@@ -168,9 +173,28 @@ class ProgramWalk(Context):
             self._check_free(place.coords, made, variables)
             self.record.stores.append(
                 Store(
-                    view.tensor, place.coords, where, made, atomic, variables, op.span
+                    view.tensor,
+                    place.coords,
+                    where,
+                    made,
+                    atomic,
+                    variables,
+                    op.span,
+                    self.role,
+                    self.state.path,
+                    axes,
                 )
             )
+
+    def _stored(
+        self, src: o.Tile | SharedView, axes: tuple[Variable, ...]
+    ) -> Value | Unknown:
+        try:
+            if isinstance(src, SharedView):
+                return shared_value(self, src)
+            return self.own(src, axes)
+        except Unknown as why:
+            return why
 
     def _check_free(
         self,
@@ -184,7 +208,7 @@ class ProgramWalk(Context):
         escaped from its sum.
         """
         known = {*variables, *self.constants, *self.common}
-        found = _variables(value).union(*(x.variables() for x in coords))
+        found = free_variables(value).union(*(x.variables() for x in coords))
         stray = sorted(v.name for v in found if v not in known)
         if stray:
             raise Unknown(f"a term in which {', '.join(stray)} means nothing")
@@ -207,7 +231,7 @@ class ProgramWalk(Context):
         if isinstance(held, Held) and op.multicast > 1:
             rank = self.grid.rank
             value = held.value
-            if rank is None or rank in _variables(value):
+            if rank is None or rank in free_variables(value):
                 why = "a multicast of a tile that depends on the rank of the block"
                 held = Unknown(why, op.span)
         self._write(op, op.dst, held)
@@ -367,15 +391,6 @@ def _same_fill(one: Fill, other: Fill) -> bool:
         and one.turns == other.turns
         and one.where.same(other.where)
     )
-
-
-def _variables(value: Value) -> frozenset[Variable]:
-    """Variables that a value depends on."""
-    found = value.where.variables()
-    for where, x in value.cases:
-        found |= where.variables()
-        found |= x.variables() if isinstance(x, Integer) else x.free_variables()
-    return found
 
 
 def _placed(why: Unknown, op: o.AnyOp) -> Unknown:

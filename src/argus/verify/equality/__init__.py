@@ -10,6 +10,7 @@ of the difference says where a run should look.
     decide.py       all outputs: shapes, stores, what is not written, what is assumed
     same.py         whether two terms are equal wherever a set holds
     coverage.py     which elements are written, and what the others hold
+    final.py        of several stores to an element, the last one
     additions.py    what an output is that blocks add to
     stored.py       the outputs of a kernel as functions of a position
     defined.py      what has to hold for terms to be numbers

@@ -8,7 +8,7 @@ or to hold before what the specification says.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from argus.diagnostics import Span
 from argus.terms import (
@@ -31,6 +31,7 @@ from argus.verify.denotation import Denotation, Store
 from argus.verify.equality.additions import total
 from argus.verify.equality.coverage import initial, positions, unwritten
 from argus.verify.equality.defined import asked, empty_maximum, unmet, zero_divisor
+from argus.verify.equality.final import final
 from argus.verify.equality.mentioned import context
 from argus.verify.equality.result import Array, EqualityResult, Mismatch, OutputDecision
 from argus.verify.equality.same import same
@@ -47,14 +48,17 @@ def decide(
     taken: Collection[str],
     *,
     noted: int | None = None,
+    sequential: Callable[[], Collection[str]] = frozenset[str],
 ) -> EqualityResult:
     """Compare every output that a kernel stores with its specification.
 
     ``taken``: tensors of which the specification knows what they held before. An output
     that the kernel adds to, and that is not taken, holds 0. ``noted``: how many
     obligations of the world are the kernel's; the others are the specification's.
+    ``sequential`` gives tensors that the placed program accesses in program order, so
+    that of several stores to an element the last one counts. It is asked where needed.
     """
-    return _Comparison(denotation, specification, taken, noted).run()
+    return _Comparison(denotation, specification, taken, noted, sequential).run()
 
 
 def _is_data(where: IndexSet) -> bool:
@@ -69,8 +73,14 @@ class _Comparison:
         specification: Mapping[str, Array],
         taken: Collection[str],
         noted: int | None,
+        sequential: Callable[[], Collection[str]],
     ) -> None:
+        if denotation.sequential:
+            denotation = denotation.in_order(sequential())
         self.denotation = denotation
+        self.sequential = sequential
+        self.ordered = bool(denotation.sequential)
+        """Whether what is decided rests on the order of threads."""
         self.world: World = denotation.world
         self.specification = specification
         self.taken = taken
@@ -91,7 +101,7 @@ class _Comparison:
             found = [OutputDecision(o.tensor, reason) for o in found]
         axioms = (*self.denotation.notes, *self.world.conventions, *asked(self.world))
         return EqualityResult(
-            tuple(found), tuple(dict.fromkeys((*axioms, *self.axioms)))
+            tuple(found), tuple(dict.fromkeys((*axioms, *self.axioms))), self.ordered
         )
 
     def _output(self, name: str) -> OutputDecision:
@@ -109,6 +119,27 @@ class _Comparison:
             sizes = self._sizes(stores[0], array)
             if any(s.atomic for s in stores):
                 return self._added(name, stores, array, sizes)
+            made = self._stored(name, stores, array, sizes)
+            if made.equal or not _repeats(stores) or name not in self.sequential():
+                return made
+            last = final(self.world, stores)
+            if len(last) == len(stores) and all(map(_same_points, stores, last)):
+                return made
+            self.ordered = True
+            return self._stored(name, last, array, sizes)
+        except Unknown as why:
+            return OutputDecision(name, why.reason, why.span or span)
+
+    def _stored(
+        self,
+        name: str,
+        stores: Sequence[Store],
+        array: Array,
+        sizes: Sequence[Integer],
+    ) -> OutputDecision:
+        """What an output is that only stores write: each of them the same number."""
+        span: Span | None = stores[0].span
+        try:
             for store in stores:
                 span = store.span
                 found = self._store(store, array)
@@ -270,6 +301,17 @@ class _Comparison:
             sample,
             known if sample and len(known) == len(element) else None,
         )
+
+
+def _repeats(stores: Sequence[Store]) -> bool:
+    """Whether an element may be stored more than once, as far as loops tell."""
+    first = stores[0]
+    at = {v for coord in first.coords for v in coord.variables()}
+    return len(stores) > 1 or any(v not in at for _, v in first.path if v is not None)
+
+
+def _same_points(store: Store, last: Store) -> bool:
+    return store.where.same(last.where) and store.variables == last.variables
 
 
 def _nothing(world: World, at: IndexSet, mine: Case, theirs: Case) -> bool:

@@ -66,10 +66,14 @@ class OutputDecision:
 
 @dataclass(frozen=True)
 class EqualityResult:
-    """All outputs, and what the equality rests on, in words."""
+    """All outputs, and what the equality rests on, in words.
+
+    ``ordered``: it rests on the order of threads of the placed program, too.
+    """
 
     outputs: Sequence[OutputDecision]
     axioms: tuple[str, ...]
+    ordered: bool = False
 
     @property
     def equal(self) -> bool:

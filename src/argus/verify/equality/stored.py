@@ -23,8 +23,10 @@ from argus.terms import (
     union,
 )
 from argus.verify.denotation import Denotation, Store
+from argus.verify.denotation.cases import free_variables
 from argus.verify.equality.additions import total
 from argus.verify.equality.coverage import initial
+from argus.verify.equality.final import final
 
 __all__ = ["StoredArray", "shape_of", "stored_arrays"]
 
@@ -42,11 +44,18 @@ class StoredArray:
         if any(s.atomic for s in self.stores):
             before = initial(self.world, self.stores[0], indices)
             return total(self.world, self.stores, indices, before)
+        try:
+            return self._stored(self.stores, indices)
+        except Unknown:
+            # A tile program is read in program order: the last store counts.
+            return self._stored(final(self.world, self.stores), indices)
+
+    def _stored(self, stores: Sequence[Store], indices: list[Integer]) -> Value:
         parts: list[tuple[IndexSet, Value]] = []
-        for store in self.stores:
+        for store in stores:
             where, env = digits(self.world, store, indices)
             value = self.world.substitute(store.value, env)
-            if any(v in store.variables for v in _free(value)):
+            if any(v in store.variables for v in free_variables(value)):
                 raise Unknown("a value that its position does not determine")
             taken = union(w for w, _ in parts)
             if not self.world.is_empty(where & taken):
@@ -114,14 +123,6 @@ def _by_factor(coord: Integer, among: set[Variable]) -> list[Variable]:
             raise Unknown(f"a coordinate {coord}, which is not linear in {variable}")
         found.append((factor, variable))
     return [v for _, v in sorted(found, key=lambda x: (-x[0], x[1].key))]
-
-
-def _free(value: Value) -> set[Variable]:
-    found = set(value.where.variables())
-    for where, x in value.cases:
-        found |= where.variables()
-        found |= x.variables() if isinstance(x, Integer) else x.free_variables()
-    return found
 
 
 def shape_of(world: World, tensor: GlobalTensor) -> tuple[Integer, ...]:

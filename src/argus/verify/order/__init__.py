@@ -37,7 +37,7 @@ register_budgets.py       who waits for registers (setmaxnreg)
 snapshot.py               the joint state; recurrence.py: where it repeats;
                           extrapolation.py: all trip counts from finitely many walks
 in_place.py               tensors that are read and written; cross_block.py: by
-                          different blocks
+                          different blocks; sequential.py: in program order
 limits.py                 what a launch fixes and hardware counts
 rules.py                  obligations; sharing.py: of programs with the same order
 axioms.py                 what is taken for granted beyond the PTX memory model

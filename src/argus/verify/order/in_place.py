@@ -29,7 +29,10 @@ from argus.verify.evidence import Counterexample, Event, ThreadPlace
 from argus.verify.order.cross_block import Clash, clash
 from argus.verify.verdict import Obligation, Verdict
 
-__all__ = ["CLAIM", "RULE", "in_place"]
+__all__ = [
+    "CLAIM", "RULE", "GlobalAccess", "RoleSync", "accesses", "closed", "holders",
+    "in_place", "owned", "same_tile", "syncs_of",
+]  # fmt: skip
 
 RULE = "AG0424"
 CLAIM = "nobody writes what is read here, unless it is read and written in place"
@@ -54,12 +57,12 @@ class GlobalAccess:
 
 def in_place(program: Program) -> Iterator[Obligation]:
     """An obligation for each read of a tensor that is written, too."""
-    found = list(_accesses(program))
+    found = list(accesses(program))
     written = {a.tensor.name for a in found if a.write}
     reads = [a for a in found if not a.write and a.tensor.name in written]
     if not reads:
         return
-    syncs = _syncs(program)
+    syncs = syncs_of(program)
     clashes = clash(program, {a.tensor.name for a in reads})
     for read in reads:
         writes = [a for a in found if a.write and a.tensor is read.tensor]
@@ -106,7 +109,7 @@ def _refuted(read: GlobalAccess, wrong: Clash) -> Obligation:
 
 
 def _apart(
-    read: GlobalAccess, write: GlobalAccess, syncs: dict[str, list[_Sync]]
+    read: GlobalAccess, write: GlobalAccess, syncs: dict[str, list[RoleSync]]
 ) -> str:
     """Why a write is not the same tile in place; "" if it is."""
     line = write.op.span.line
@@ -114,17 +117,18 @@ def _apart(
         return f"line {line} writes to {read.tensor.name}, too"
     if read.role != write.role or read.loops != write.loops:
         return f"line {line} writes to {read.tensor.name} at another time"
-    if not _same(read, write):
+    if not same_tile(read, write):
         return f"line {line} writes other elements of {read.tensor.name}, or the same"
     if effects_of(write.op).later and write.place < read.place:
         return f"line {line} stores by TMA, and nothing waits for its completion"
     if _between(read, write, syncs):
         return ""
-    own = _own(read.op, write.op, exactly=write.place < read.place, idle=read.idle)
+    own = owned(read.op, write.op, exactly=write.place < read.place, idle=read.idle)
     return "" if own else f"line {line} writes what another thread may still read"
 
 
-def _same(read: GlobalAccess, write: GlobalAccess) -> bool:
+def same_tile(read: GlobalAccess, write: GlobalAccess) -> bool:
+    """Whether two accesses are plainly of one tile, in one iteration."""
     a, b = read.view, write.view
     assert a is not None
     assert b is not None
@@ -138,12 +142,13 @@ def _same(read: GlobalAccess, write: GlobalAccess) -> bool:
         return False
     mine = [*a.coords, *(e for x in a.limits for e in (x.value, x.extent))]
     theirs = [*b.coords, *(e for x in b.limits for e in (x.value, x.extent))]
-    return [_closed(e, read.lets) for e in mine] == [
-        _closed(substitute(e, names), write.lets) for e in theirs
+    return [closed(e, read.lets) for e in mine] == [
+        closed(substitute(e, names), write.lets) for e in theirs
     ]
 
 
-def _closed(e: Expr, lets: dict[str, Expr]) -> Expr:
+def closed(e: Expr, lets: dict[str, Expr]) -> Expr:
+    """An expression with named scalars replaced by what they are."""
     while True:
         made = substitute(e, lets)
         if made == e:
@@ -151,7 +156,7 @@ def _closed(e: Expr, lets: dict[str, Expr]) -> Expr:
         e = made
 
 
-def _own(read: o.AnyOp, write: o.AnyOp, *, exactly: bool, idle: bool) -> bool:
+def owned(read: o.AnyOp, write: o.AnyOp, *, exactly: bool, idle: bool) -> bool:
     """Whether each element is stored by the warp (the thread) that loads it."""
     if not isinstance(read, o.LoadGlobal) or not isinstance(write, o.StoreGlobal):
         return False
@@ -162,14 +167,14 @@ def _own(read: o.AnyOp, write: o.AnyOp, *, exactly: bool, idle: bool) -> bool:
     if idle and write.plan.unique and write.plan.layout == loaded.layout:
         # Copies that other threads load go nowhere: as if owners alone loaded.
         loaded = replace(loaded, unique=True)
-    loads = _holders(loaded, read.view.shape, size)
-    stores = _holders(write.plan, write.view.shape, size)
+    loads = holders(loaded, read.view.shape, size)
+    stores = holders(write.plan, write.view.shape, size)
     # Nobody but the one that stores an element loads it, or the other way round.
     alone = stores.sum(axis=0) == 1
     return bool(alone.all() and not (loads & ~stores).any())
 
 
-def _holders(plan: VectorPlan, shape: tuple[int, ...], size: int) -> Any:
+def holders(plan: VectorPlan, shape: tuple[int, ...], size: int) -> Any:
     """[threads or warps, elements]: who accesses which element."""
     table: Any = plan.layout.table().astype(np.int64)
     flat: Any = np.ravel_multi_index(tuple(np.moveaxis(table, -1, 0)), shape)
@@ -184,7 +189,7 @@ def _holders(plan: VectorPlan, shape: tuple[int, ...], size: int) -> Any:
 
 
 def _between(
-    read: GlobalAccess, write: GlobalAccess, syncs: dict[str, list[_Sync]]
+    read: GlobalAccess, write: GlobalAccess, syncs: dict[str, list[RoleSync]]
 ) -> bool:
     low, high = sorted((read.place, write.place))
     return any(
@@ -196,7 +201,9 @@ def _between(
 
 
 @dataclass(frozen=True)
-class _Sync:
+class RoleSync:
+    """A sync of all threads of a role, its loops, and after how many operations."""
+
     place: int
     loops: tuple[o.For, ...]
 
@@ -232,17 +239,18 @@ def _ordered(
                 assert_never(op)
 
 
-def _syncs(program: Program) -> dict[str, list[_Sync]]:
+def syncs_of(program: Program) -> dict[str, list[RoleSync]]:
     """Where all threads of a role (or block) meet."""
-    found: dict[str, list[_Sync]] = {}
+    found: dict[str, list[RoleSync]] = {}
     for role, body in _bodies(program):
         for place, (op, loops, sure) in enumerate(_ordered(body)):
             if isinstance(op, o.Sync) and op.barrier is None and sure:
-                found.setdefault(role, []).append(_Sync(place, loops))
+                found.setdefault(role, []).append(RoleSync(place, loops))
     return found
 
 
-def _accesses(program: Program) -> Iterator[GlobalAccess]:
+def accesses(program: Program) -> Iterator[GlobalAccess]:
+    """What a placed program reads and writes of global tensors, role by role."""
     outside = {
         op.sym.name: op.value for op in program.body.ops if isinstance(op, o.Let)
     }

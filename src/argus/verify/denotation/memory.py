@@ -1,0 +1,180 @@
+"""Global tiles that are written, and read again at the same coordinates.
+
+What a role has written is kept in program order (`RoleValues.memory`). A load at the
+very coordinates of a write finds what that wrote; any other write that may have reached
+its element is a clash (`in_place.py`). A loop that writes one tile of a tensor in each
+iteration, always the same, carries it like a tile of registers.
+
+Program order is what threads see only where `argus.verify.order.sequential` shows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from argus.ir import ops as o
+from argus.ir.memory import GlobalTensor
+from argus.ir.walk import walk
+from argus.terms import IndexSet, Integer, Unknown, Value, Variable, cast, element
+from argus.verify.denotation.cases import chosen, within
+from argus.verify.denotation.scalars import scalars
+from argus.verify.denotation.state import Context, GlobalWrite, ranges
+
+__all__ = [
+    "CarriedTile",
+    "carried_tiles",
+    "current",
+    "entry",
+    "merge_memory",
+    "remember",
+    "updated",
+]
+
+
+def entry(context: Context, tensor: GlobalTensor, coords: Sequence[Integer]) -> Value:
+    """The element of a tensor at coordinates, as it was before the launch."""
+    if tensor.dtype.is_float:
+        return Value.real(element(tensor.name, tuple(coords)))
+    return Value.whole(context.world.entry(tensor.name, tuple(coords)))
+
+
+def current(
+    context: Context, tensor: GlobalTensor, coords: tuple[Integer, ...]
+) -> tuple[Value, Mapping[int, frozenset[Variable]]]:
+    """The element of a tensor at coordinates here, and which writes that knows of.
+
+    See `GlobalWrite.seen`. Raises Unknown.
+    """
+    world = context.world
+    seen: dict[int, frozenset[Variable]] = {}
+    cases: list[tuple[IndexSet, Value]] = []
+    taken = IndexSet.nothing
+    for write in reversed(context.state.memory.get(tensor.name, ())):
+        if write.coords != coords:
+            continue
+        for op, counters in write.seen.items():
+            # An operation that wrote twice is known of as far as the last time was.
+            seen.setdefault(op, counters)
+        if world.is_empty(context.state.where & (write.where - taken)):
+            continue
+        if isinstance(write.value, Unknown):
+            raise write.value
+        cases.append((write.where - taken, write.value))
+        taken = taken | write.where
+    if not cases or not world.is_empty(context.state.where - taken):
+        cases.append((~taken, entry(context, tensor, coords)))
+    return chosen(world, cases), seen
+
+
+def remember(
+    context: Context,
+    op: o.AnyOp,
+    tensor: GlobalTensor,
+    coords: tuple[Integer, ...],
+    where: IndexSet,
+    value: Value | Unknown,
+) -> None:
+    """Keep it that an operation writes a value here."""
+    if isinstance(value, Value):
+        kind = "real" if tensor.dtype.is_float else "integer"
+        value = cast(context.world, value, kind) if value.kind != kind else value
+    seen = {context.position(op): frozenset[Variable]()}
+    made = GlobalWrite(coords, where & context.state.where, value, seen)
+    memory = context.state.memory
+    memory[tensor.name] = (*memory.get(tensor.name, ()), made)
+
+
+def merge_memory(
+    context: Context, states: Sequence[Mapping[str, tuple[GlobalWrite, ...]]]
+) -> None:
+    """Put the writes of both sides of a branch after those before it."""
+    memory = context.state.memory
+    before = {name: len(writes) for name, writes in memory.items()}
+    for state in states:
+        for name, writes in state.items():
+            new = writes[before.get(name, 0) :]
+            memory[name] = (*memory.get(name, ()), *new)
+
+
+# ------------------------------------------------------------------------- loops
+
+
+@dataclass(frozen=True)
+class CarriedTile:
+    """A tile of a tensor that an iteration of a loop finds as the last one left it."""
+
+    tensor: GlobalTensor
+    coords: tuple[Integer, ...]
+    axes: tuple[Variable, ...]
+    seen: Mapping[int, frozenset[Variable]]
+
+    def put(self, context: Context, value: Value | Unknown) -> None:
+        """The tile has this value here."""
+        made = GlobalWrite(self.coords, IndexSet.universe, value, self.seen)
+        memory = context.state.memory
+        memory[self.tensor.name] = (*memory.get(self.tensor.name, ()), made)
+
+    def get(self, context: Context) -> Value:
+        """The value of the tile here, where it lies in the tensor. Raises Unknown."""
+        world, state = context.world, context.state
+        value, _ = current(context, self.tensor, self.coords)
+        inside = state.where & ranges(world, (*state.scope, *self.axes))
+        for coord, extent in zip(
+            self.coords, scalars(context, self.tensor.shape), strict=True
+        ):
+            inside = inside & world.compare(coord, ">=", 0)
+            inside = inside & world.compare(coord, "<", extent)
+        return within(world, value, inside)
+
+
+def updated(body: o.Block) -> dict[str, GlobalTensor]:
+    """Tensors that a body loads and stores, by tiles in registers."""
+    loaded = {op.view.tensor.name for op in walk(body) if isinstance(op, o.LoadGlobal)}
+    return {
+        op.view.tensor.name: op.view.tensor
+        for op in walk(body)
+        if isinstance(op, o.StoreGlobal) and op.view.tensor.name in loaded
+    }
+
+
+def carried_tiles(
+    context: Context,
+    body: o.Block,
+    counter: Variable,
+    before: Mapping[str, tuple[GlobalWrite, ...]],
+    after: Mapping[str, tuple[GlobalWrite, ...]],
+) -> Iterator[CarriedTile]:
+    """Tiles that a loop carries in memory; ``after``: what an iteration has written.
+
+    Of a tensor whose tiles differ by iteration, or of which there are several, none: a
+    read of what an earlier iteration wrote is a clash.
+    """
+    for name, tensor in updated(body).items():
+        new = after.get(name, ())[len(before.get(name, ())) :]
+        if not new or any(w.coords != new[0].coords for w in new):
+            continue
+        coords = new[0].coords
+        axes = _axes(context, coords)
+        if axes is None:
+            continue
+        seen = {op: c | {counter} for w in new for op, c in w.seen.items()}
+        yield CarriedTile(tensor, coords, axes, seen)
+
+
+def _axes(context: Context, coords: Sequence[Integer]) -> tuple[Variable, ...] | None:
+    """The axes that coordinates depend on; None where something else varies, too.
+
+    Each element is that of one place in the tile: an axis is what it adds to one
+    coordinate.
+    """
+    known = {*context.state.scope, *context.constants, *context.common}
+    found: list[Variable] = []
+    for coord in coords:
+        axes = [v for v in coord.variables() if v not in known]
+        if any(v not in context.all_axes for v in axes) or len(axes) > 1:
+            return None
+        if any(v in found or coord.coefficient(v) != 1 for v in axes):
+            return None
+        found += axes
+    return tuple(found)
