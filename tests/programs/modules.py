@@ -174,7 +174,7 @@ MODULES: dict[str, tuple[Callable[[], nn.Module], tuple[Any, ...], int]] = {
     ),
     "scans": (lambda: Formula(_scans), (random(3, 41),), 5),
     "running products": (lambda: Formula(lambda x: x.cumprod(1)), (random(2, 70),), 6),
-    "picks": (lambda: Formula(_picks), (random(3, 1100), torch.tensor([8, 0, 3])), 6),
+    "picks": (lambda: Formula(_picks), (random(3, 1100), torch.tensor([8, 0, 3])), 5),
     "pools": (lambda: Formula(_pools), (random(2, 9, 11),), 2),
 }
 """Module, inputs, and how many kernels it becomes, by a name."""
