@@ -5,6 +5,7 @@ scratch shared memory: a conversion becomes a store, and a load under the other 
 The syncs between them are inserted with all others, by :mod:`argus.lower.hazards`.
 """
 
+from dataclasses import dataclass
 from itertools import groupby
 from math import prod
 
@@ -15,15 +16,16 @@ from argus.ir.memory import SharedAlloc, SharedView
 from argus.ir.program import Program
 from argus.layout import Fragment, Mode
 from argus.lower.groups import groups, rewrite
-from argus.lower.warps import axis_digits
+from argus.lower.warps import WarpDigit, axis_digits
 
 
 def split_reductions(program: Program) -> None:
     """Split every reduction whose axis is spread over several warps.
 
     The axis is split into the part that warps hold and the rest (Split renames
-    elements, registers stay); the rest is reduced in place; the warps' part is brought
-    into each thread by a conversion and reduced there.
+    elements, registers stay); the rest is reduced in place, what a thread holds before
+    what takes shuffles; the warps' part is brought into each thread by a conversion and
+    reduced there.
     """
     lanes = program.target.warp_threads
     for group in groups(program):
@@ -50,12 +52,10 @@ def _split(op: o.Reduce, lanes: int) -> list[o.AnyOp] | None:
     ops: list[o.AnyOp] = []
     tile = op.src
     # Runs of digits that are all across warps or all within one, fastest first.
-    runs = [
-        (across, prod(d.size for d in run))
-        for across, run in groupby(digits, lambda d: d.across)
-    ]
+    grouped = (list(run) for _, run in groupby(digits, lambda d: d.across))
+    runs = [_Run(tuple(run)) for run in grouped]
     axis = op.axis
-    for _, size in runs[:-1]:
+    for size in (run.size for run in runs[:-1]):
         # Peel the fastest run off as its own axis behind the remaining one.
         made = _tile(tile, _split_layout(_need(tile), axis, size), "part")
         ops.append(
@@ -63,16 +63,16 @@ def _split(op: o.Reduce, lanes: int) -> list[o.AnyOp] | None:
         )
         tile = made
     # Axes are now: axis = slowest run, ..., axis + len - 1 = fastest run.
-    for position, (across, _) in enumerate(runs):
-        at = axis + len(runs) - 1 - position
-        if across:
-            continue
+    left = runs[::-1]
+    for run in sorted((run for run in runs if not run.across), key=_Run.shuffled):
+        at = axis + left.index(run)
+        left.remove(run)
         made = _tile(tile, _need(tile).slice(at), "part")
         ops.append(
             o.Reduce(result=made, src=tile, axis=at, fn=op.fn, span=span, note=note)
         )
         tile = made
-    for index in reversed(range(sum(across for across, _ in runs))):
+    for index in reversed(range(len(left))):
         at = axis + index
         gathered = _tile(tile, _in_thread(_need(tile), at), "warps")
         ops.append(o.Convert(result=gathered, src=tile, span=span, note=note))
@@ -89,6 +89,25 @@ def _split(op: o.Reduce, lanes: int) -> list[o.AnyOp] | None:
                 o.Convert(result=result, src=tile, span=span, note="the slice's layout")
             )
     return ops
+
+
+@dataclass(frozen=True, eq=False)
+class _Run:
+    """Digits of an axis next to each other, all across warps or all within one."""
+
+    digits: tuple[WarpDigit, ...]
+
+    @property
+    def size(self) -> int:
+        return prod(d.size for d in self.digits)
+
+    @property
+    def across(self) -> bool:
+        return self.digits[0].across
+
+    def shuffled(self) -> bool:
+        """Whether it takes shuffles: one for each register that is still there."""
+        return not all(d.register for d in self.digits)
 
 
 def _need(tile: o.Tile) -> Fragment:

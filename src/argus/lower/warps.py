@@ -19,6 +19,8 @@ class WarpDigit:
     step: int
     across: bool
     """Held by different warps."""
+    register: bool = False
+    """Held by registers of a thread."""
 
 
 def axis_digits(layout: Fragment, axis: int, lanes: int) -> list[WarpDigit]:
@@ -32,7 +34,8 @@ def axis_digits(layout: Fragment, axis: int, lanes: int) -> list[WarpDigit]:
             found.append(WarpDigit(inside, mode.step, False))
         if mode.size > inside:
             found.append(WarpDigit(mode.size // inside, mode.step * inside, True))
-    found += [WarpDigit(m.size, m.step, False) for m in layout.regs if m.axis == axis]
+    registers = (mode for mode in layout.regs if mode.axis == axis)
+    found += [WarpDigit(m.size, m.step, False, True) for m in registers]
     return sorted((d for d in found if d.size > 1), key=lambda d: d.step)
 
 
