@@ -21,12 +21,16 @@ from typing import Any
 from argus.evaluation.requests import contiguous_facts
 from argus.ir.dtypes import DTYPES
 from argus.kernels.attention.kernel import attention
-from argus.kernels.gemm.kernel import gemm_sm80, gemm_sm90
+from argus.kernels.gemm.entry import REGISTERS
+from argus.kernels.gemm.kernel import gemm_sm80, gemm_sm90, gemm_small, gemm_thin
+from argus.kernels.gemm.tiles import table
 from argus.kernels.grouped.kernel import grouped_gemm
+from argus.kernels.layernorm.entry import EPS as LAYERNORM_EPS
+from argus.kernels.layernorm.entry import FORMS as LAYERNORM
 from argus.kernels.library import LIBRARY, Case, KernelChoice, LibraryEntry
-from argus.kernels.norms.choice import row_statics
-from argus.kernels.norms.entry import EPS
-from argus.kernels.norms.kernel import rmsnorm, softmax
+from argus.kernels.norms.choice import RowForms, row_statics
+from argus.kernels.norms.entry import EPS, RMSNORM_FORMS, SOFTMAX_FORMS
+from argus.kernels.single.kernel import single_sm90
 from argus.lang.kernel import Kernel, load_kernels
 from argus.model.data import Measurement
 from argus.requests import Request
@@ -42,11 +46,24 @@ STEPS = {
 Statics = dict[str, int | bool]
 FAMILIES = {
     "gemm": "gemm",
+    "tf32_gemm": "gemm",
     "softmax": "norms",
     "rmsnorm": "norms",
+    "layernorm": "norms",
     "attention": "attention",
     "grouped": "grouped",
 }
+_EPS = {"rmsnorm": EPS, "layernorm": LAYERNORM_EPS}
+ROWS = {
+    "softmax": SOFTMAX_FORMS,
+    "rmsnorm": RMSNORM_FORMS,
+    "layernorm": LAYERNORM,
+}
+_LIBRARY = (
+    *(gemm_sm80, gemm_sm90, gemm_small, gemm_thin, single_sm90),
+    *(attention, grouped_gemm),
+    *(kernel for forms in ROWS.values() for kernel in (forms.held, forms.passes)),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,8 +87,7 @@ def kernel_of(form: str) -> Kernel:
     """The kernel of a form."""
     if form in STEPS:
         return load_kernels(TUTORIAL / f"{STEPS[form]}.py").kernels["gemm"]
-    library = (gemm_sm80, gemm_sm90, attention, softmax, rmsnorm, grouped_gemm)
-    return {k.name: k for k in library}[form]
+    return {k.name: k for k in _LIBRARY}[form]
 
 
 def problem_of(job: Job) -> tuple[LibraryEntry, Case]:
@@ -89,8 +105,8 @@ def choice_of(job: Job) -> KernelChoice:
     scalars: Mapping[str, int | float] = {}
     if job.entry == "attention":
         scalars = {"scale": job.case.sizes["D"] ** -0.5}
-    if job.entry == "rmsnorm":
-        scalars = {"eps": EPS}
+    if job.entry in _EPS:
+        scalars = {"eps": _EPS[job.entry]}
     return KernelChoice(kernel_of(job.form), dict(job.statics), scalars)
 
 
@@ -143,6 +159,7 @@ def measured_sizes(measured: Measurement) -> dict[str, int]:
 def jobs() -> Iterator[Job]:
     """Everything that is to be measured."""
     yield from _gemm()
+    yield from _further()
     yield from _norms()
     yield from _attention()
     yield from _grouped()
@@ -157,6 +174,31 @@ def _grid(**axes: tuple[int | bool, ...]) -> list[Statics]:
 
 def _jobs(entry: str, form: str, cases: list[Case], grid: list[Statics]) -> list[Job]:
     return [Job(entry, form, c, tuple(s.items())) for c in cases for s in grid]
+
+
+FEW = ((16, 4096, 4096), (64, 8192, 4096), (256, 512, 8192))
+THIN = ((1, 4096, 4096), (4, 5000, 3001))
+SINGLE = ((4096, 4096, 4096), (512, 8192, 8192), (1024, 1024, 1024), (333, 5000, 2000))
+
+
+def _further() -> Iterator[Job]:
+    """Other kernels of products, with tiles that the library chooses among."""
+    for form, sizes in (("small", FEW), ("thin", THIN)):
+        tiles = [dict(t.statics) for t in table().tiles if t.form == form]
+        yield from _jobs(
+            "gemm", f"gemm_{form}", [_sized("MNK", s) for s in sizes], tiles
+        )
+    tiles = (
+        (64, 64, 8, 1, 1), (64, 128, 8, 1, 1), (64, 256, 5, 1, 1), (128, 128, 6, 2, 1),
+        (128, 128, 6, 2, 2), (128, 192, 5, 2, 2), (128, 256, 4, 2, 1),
+    )  # fmt: skip
+    names = ["BM", "BN", "STAGES", "WARPGROUPS", "CLUSTER"]
+    for tile in tiles:
+        chosen = dict(zip(names, tile, strict=True))
+        registers = REGISTERS[chosen["WARPGROUPS"]]
+        statics = {**chosen, "BK": 32, "REGISTERS": registers, "STEPWISE": False}
+        cases = [_sized("MNK", s) for s in SINGLE]
+        yield from _jobs("tf32_gemm", "single_sm90", cases, [statics])
 
 
 # TMA can address all rows; the second group has rows of 16, not 32, bytes.
@@ -236,7 +278,11 @@ NORMS = (
     (200, 8192),
     (131072, 256),
     (1000, 333),
+    (262144, 64),
+    (20000, 512),
+    (30000, 100),
 )
+LONG = ((4096, 24576), (1024, 50257), (2048, 128256))
 
 
 def _norms() -> Iterator[Job]:
@@ -254,8 +300,24 @@ def _norms() -> Iterator[Job]:
             if 4 <= s["ROWS"] * columns // (32 * s["WARPS"]) <= 64
             and s["MIN_BLOCKS"] * s["WARPS"] <= 32
         ]
-        for form in ("softmax", "rmsnorm"):
-            yield from _jobs(form, form, [case], grid)
+        own = {k: int(str(v)) for k, v in row_statics(n).items()}
+        for name, forms in ROWS.items():
+            chosen = grid if name != "layernorm" else grid[::2]
+            yield from _jobs(name, forms.held.name, [case], [own, *chosen])
+    for m, n in LONG:
+        for name, forms in ROWS.items():
+            yield from _jobs(
+                name, forms.passes.name, [_sized("MN", (m, n))], _walks(forms)
+            )
+
+
+def _walks(forms: RowForms) -> list[Statics]:
+    fixed = {name: bool(value) for name, value in forms.fixed.items()}
+    parts = ((2048, 4, 8), (4096, 8, 4), (8192, 8, 4), (8192, 16, 2), (16384, 16, 2))
+    return [
+        {"BN": bn, "WARPS": warps, "MIN_BLOCKS": blocks, "ROWS": 1, **fixed}
+        for bn, warps, blocks in parts
+    ]
 
 
 ATTENTION = (

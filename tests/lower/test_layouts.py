@@ -112,6 +112,27 @@ def test_a_reduction_within_warps_needs_no_memory() -> None:
     assert scratch.scratch and np.prod(scratch.shape) == 16
 
 
+@pytest.mark.parametrize("fact", [1, 16])
+@pytest.mark.parametrize("shape", [(1, 4096), (2, 8192), (4, 2048)])
+def test_a_thread_reduces_what_it_has_before_it_shuffles(
+    shape: tuple[int, int], fact: int
+) -> None:
+    """One chain of shuffles for each row, however a row is spread over registers."""
+    b = Builder(warps=8)
+    tx, ty = b.tensor("X", "M N", fact=fact), b.tensor("Y", "M", fact=1)
+    b.store(ty, b.reduce(b.load(tx, shape, 0, 0), 1), 0)
+    shuffled = [
+        op
+        for op in ops(b.placed(), o.Reduce)
+        if op.src.layout is not None
+        and not all(d.register for d in axis_digits(op.src.layout, op.axis, 32))
+    ]
+    assert shuffled
+    for op in shuffled:
+        assert op.result.layout is not None
+        assert op.result.layout.num_regs == op.result.layout.shape[0]
+
+
 @pytest.mark.parametrize("warps", [1, 4])
 @pytest.mark.parametrize("along", [0, 1])
 @pytest.mark.parametrize("shape", [(1, 64), (64, 1), (16, 96), (40, 6)])
