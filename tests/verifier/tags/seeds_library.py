@@ -15,7 +15,7 @@ SEEDS = (
             ),
         ),
         "AG0310",
-        'e = ag.exp2((x - ag.max(x, "N")) * 1.442695040',
+        'e = ag.exp2((x - ag.max(x, "N")) * LOG2E',
         kernel="softmax",
     ),
     Seed(
