@@ -125,6 +125,35 @@ def test_workspaces_of_streams_and_graphs_are_their_own() -> None:
         assert _error(result, want) < 5e-3
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32], ids=str)
+@pytest.mark.parametrize(
+    ("m", "n"),
+    [
+        (1000, 1),
+        (3, 7),
+        (5000, 64),
+        (999, 333),
+        (100, 24576),
+        (300, 50257),
+        (7, 50257),
+        (1, 40001),
+        (2, 131072),
+    ],
+)
+def test_norms_over_rows_of_any_length(m: int, n: int, dtype: torch.dtype) -> None:
+    from argus import ops
+
+    x, w, b = (_normal(*shape).to(dtype) for shape in ((m, n), (n,), (n,)))
+    exact, weight, bias = (t.double() for t in (x, w, b))
+    norms = torch.nn.functional
+    limit = 5e-3 if dtype is torch.bfloat16 else 1e-5
+    assert _error(ops.softmax(x), torch.softmax(exact, -1)) < limit
+    want = norms.rms_norm(exact, (n,), weight, 1e-6)
+    assert _error(ops.rmsnorm(x, w), want) < limit
+    want = norms.layer_norm(exact, (n,), weight, bias, 1e-5)
+    assert _error(ops.layernorm(x, w, b), want) < limit
+
+
 def test_norms_and_attention() -> None:
     from argus import ops
 
