@@ -54,12 +54,12 @@ def reshape(
     open_ones = [d for d, n in enumerate(wanted) if n.constant == -1]
     if len(open_ones) > 1:
         raise Unknown("the reference fails: a shape with two sizes of -1")
-    total = tracing.product(array.sizes)
     if open_ones:
         wanted[open_ones[0]] = _quotient(
             tracing, list(array.sizes), [n for n in wanted if n.constant != -1]
         )
-    tracing.need_equal(total, tracing.product(wanted), "reshape")
+    mine, theirs = _without_common(list(array.sizes), wanted)
+    tracing.need_equal(tracing.product(mine), tracing.product(theirs), "reshape")
     groups = _groups(tracing, array.sizes, tuple(wanted))
 
     def way(indices: Indices) -> Indices:
@@ -73,12 +73,24 @@ def reshape(
     return array.seen(tuple(wanted), way, None)
 
 
+def _without_common(
+    of: list[Integer], by: list[Integer]
+) -> tuple[list[Integer], list[Integer]]:
+    """Sizes of two shapes without those that both have.
+
+    What is left is compared, which a product with a size that may be 0 says less of.
+    """
+    left, right = list(of), list(by)
+    for size in by:
+        if size in left:
+            left.remove(size)
+            right.remove(size)
+    return left, right
+
+
 def _quotient(tracing: Tracing, of: list[Integer], by: list[Integer]) -> Integer:
     """The product of some sizes divided by that of others, which has to be whole."""
-    for size in list(by):
-        if size in of:
-            of.remove(size)
-            by.remove(size)
+    of, by = _without_common(of, by)
     total, part = tracing.product(of), tracing.product(by)
     found = tracing.world.quotient(total, part)
     if found * part != total:
