@@ -14,8 +14,7 @@ peeling.py                conditions that change in the first and last iteration
                           table_skips.py: those that leave tiles out in all roles
 sizes.py, size_steps.py   concrete sizes for trip counts, and their steps
 size_relations.py         whether multiples of tiles stand for all sizes
-trip_count.py             trip counts of loops whose bounds change with an outer loop;
-                          free_trip_counts.py: all trip counts instead of sizes
+trip_count.py             trip counts of loops whose bounds change with an outer loop
 dependent_trip_counts.py  trip counts that differ in each iteration of an outer loop,
                           or from role to role, as functions of numbers
                           (loop_counts.py), which branches ask for, too
@@ -35,7 +34,8 @@ accesses.py, barriers.py  what may be wrong with an access, and with a barrier;
                           end of a block; deadlock.py: where nobody can go on
 register_budgets.py       who waits for registers (setmaxnreg)
 snapshot.py               the joint state; recurrence.py: where it repeats;
-                          extrapolation.py: all trip counts from finitely many walks
+                          extrapolation.py: all trip counts from finitely many walks,
+                          of blocks at given sizes (size_walks.py)
 in_place.py               tensors that are read and written; cross_block.py: by
                           different blocks; sequential.py: in program order
 limits.py                 what a launch fixes and hardware counts

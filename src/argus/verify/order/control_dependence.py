@@ -28,7 +28,7 @@ from argus.verify.order.events import event_expressions, has_events
 from argus.verify.order.peeling import flips
 from argus.verify.order.scalar_sources import ScalarSources
 from argus.verify.order.shifting import modulus, moving_otherwise
-from argus.verify.order.size_relations import Alike, ControlDecision, relations
+from argus.verify.order.size_relations import ControlDecision, relations
 from argus.verify.order.size_steps import units
 from argus.verify.order.table_skips import left_out_alike
 from argus.verify.order.trip_count import expanded, length
@@ -74,12 +74,8 @@ class Control:
     """Sizes or the block decide more than how often loops iterate."""
     residues: dict[str, list[int]] = field(default_factory=dict[str, "list[int]"])
     """How much more than multiples of tiles a size has to be walked with."""
-    classes: list[Alike] = field(default_factory=list[Alike])
-    """Loops that iterate equally often, where sizes cannot be used to vary that."""
     contents: Mapping[o.For, int] = field(default_factory=dict["o.For", int])
     """By how much trip counts of a loop differ at least, if they differ."""
-    bounded: Callable[[], list[Alike]] = list
-    """The same, asked where no size makes a loop iterate more often."""
     unusual: Callable[[], Iterable[UnusualCase]] = tuple
     """Where trip counts differ as they do nowhere else: to find mistakes."""
     kinds: Callable[[], Kinds | str] = lambda: "blocks of a cluster"
@@ -165,9 +161,6 @@ class _ControlStudy:
         # Blocks of a cluster would have to iterate equally often, too.
         if self.program.cluster == 1 and not gaps:
             control.kinds = partial(kinds, self.program, self.sources, control.scalars)
-            if not (self.uneven or self.open):
-                control.classes = found.classes
-                control.bounded = found.bounded
         control.gaps = tuple(dict.fromkeys(gaps))
         control.uneven = bool(self.uneven)
         control.open = tuple(dict.fromkeys((*self.uneven, *self.open, *found.gaps)))

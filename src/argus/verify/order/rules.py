@@ -17,11 +17,12 @@ from argus.isa.effects import OpEffects, effects_of
 from argus.verify.evidence import Counterexample, ThreadPlace
 from argus.verify.order.control_dependence import study
 from argus.verify.order.events import has_events
-from argus.verify.order.extrapolation import SizeExplorer, WalkOutcome
+from argus.verify.order.extrapolation import SizeExplorer
 from argus.verify.order.finding import OrderFinding
 from argus.verify.order.in_place import in_place
 from argus.verify.order.limits import beyond
 from argus.verify.order.sharing import SharedOrder
+from argus.verify.order.size_walks import WalkOutcome
 from argus.verify.verdict import Obligation, Verdict
 
 __all__ = ["CLAIMS", "obligations"]

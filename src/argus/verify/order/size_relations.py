@@ -16,9 +16,8 @@ its remainder: one size of each kind is walked. All else is a gap.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from math import lcm
 from typing import assert_never
 
@@ -52,7 +51,6 @@ from argus.verify.decide.polynomial import EVERYTHING, Poly, variable
 from argus.verify.verdict import Verdict
 
 __all__ = [
-    "Alike",
     "ControlDecision",
     "SizeRelations",
     "forward",
@@ -65,8 +63,6 @@ _MOST = 4096
 """A longer period of a size is not gone through."""
 _NEAR = 4
 """Tiles of a size; a condition on sizes that changes at more is not followed."""
-_CLASSES = 3
-"""Combinations of more trip counts than that are too many."""
 _LEAST_MS = 1000
 """For the proof that a loop iterates at all."""
 _SIZES = ("dim", "param", "stride", "block", "rank", "sms")
@@ -82,17 +78,6 @@ class ControlDecision:
     op: o.For | o.If
     value: Expr
     around: tuple[o.For, ...] = ()
-
-
-@dataclass(frozen=True)
-class Alike:
-    """Loops, and how much more often than a common number each of them iterates.
-
-    ``least``: what sizes make at least of the common number.
-    """
-
-    loops: tuple[tuple[o.For, int], ...]
-    least: int = 0
 
 
 @dataclass
@@ -111,10 +96,6 @@ class SizeRelations:
     """By how much trip counts of a loop differ at least, if they differ."""
     near: int = 0
     """Conditions may differ where loops iterate up to so often."""
-    classes: list[Alike] = field(default_factory=list["Alike"])
-    """Where there are gaps: loops that iterate equally often, whatever the sizes."""
-    bounded: Callable[[], list[Alike]] = list
-    """The same, asked where no size makes a loop iterate more often."""
 
 
 def relations(
@@ -143,10 +124,10 @@ def relations(
     alike = len({form.varying for form in forms}) <= 1
     conditions = [d for d in decisions if isinstance(d.op, o.If)]
     if alike and not conditions:
-        classes = partial(_classes, loops, forms, facts)
-        return SizeRelations({}, {}, [], contents, bounded=classes)
+        return SizeRelations({}, {}, [], contents)
     for d, form in zip(loops, forms, strict=True):
         seen.add(form)
+        seen.of_loops.update(form.atoms())
         if not alike and any(len(monomial) > 1 for monomial, _ in form.varying.terms):
             # With fewer iterations of one size, others have fewer by a multiple.
             line = d.op.span.line
@@ -158,28 +139,6 @@ def relations(
     found = SizeRelations({}, {}, gaps, contents, seen.near)
     for size in seen.through:
         seen.divide(size, found)
-    if found.gaps and not conditions:
-        found.classes += _classes(loops, forms, facts)
-    return found
-
-
-def _classes(
-    loops: Sequence[ControlDecision], forms: Sequence[Poly], facts: Sequence[Expr]
-) -> list[Alike]:
-    """Loops by their trip count, but for a constant; [] where that is too many."""
-    several: dict[Poly, list[tuple[ControlDecision, int]]] = {}
-    for d, form in zip(loops, forms, strict=True):
-        several.setdefault(form.varying, []).append((d, form.constant))
-    if len(several) > _CLASSES:
-        return []
-    found: list[Alike] = []
-    for mine in several.values():
-        often, most = max(mine, key=lambda one: one[1])
-        iterations = [
-            (d.op, more - most) for d, more in mine if isinstance(d.op, o.For)
-        ]
-        first = max(-more for _, more in iterations)
-        found.append(Alike(tuple(iterations), least_trip_count(often, first, facts)))
     return found
 
 
@@ -202,6 +161,8 @@ class _Seen:
     def __init__(self, context: Normal) -> None:
         self.context = context
         self.through: dict[int, set[int]] = {}
+        self.of_loops: set[int] = set()
+        """The atoms that say how often loops iterate."""
         self.near = 0
         """Conditions on sizes alone may change up to so many of their tiles."""
 
@@ -233,6 +194,8 @@ class _Seen:
                 ]
                 form = next((f for f in forms if self._old(f)), forms[0])
                 self.add(form)
+                if fixed and not set(form.atoms()) <= self.of_loops:
+                    return False
                 if fixed:
                     changes = abs(form.constant) // max(form.content, 1) + 1
                     linear = [len(monomial) for monomial, _ in form.varying.terms]

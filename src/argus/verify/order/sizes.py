@@ -14,7 +14,7 @@ from argus.ir.program import BLOCK_INDEX, CLUSTER_RANK, GRID_SIZE, SM_COUNT, Pro
 from argus.verify.order.control_dependence import Control
 from argus.verify.order.events import has_events
 
-__all__ = ["ITERATIONS", "Sizes", "forced", "iterations", "trips"]
+__all__ = ["ITERATIONS", "Sizes", "trips"]
 
 Table = Callable[[str, tuple[int, ...]], int]
 _TRIES = (16, 128, 64, 256, 1, 32, 512, 1024, 0)
@@ -22,19 +22,6 @@ _STRIDE = 1 << 16
 _FACTORS = (1, 2, 4, 8, 16)
 ITERATIONS = "iterations"
 """What the course of a loop begins with; that of each iteration follows."""
-
-
-def forced(op: o.For) -> str:
-    """The name under which the number of a loop's iterations is given, if it is."""
-    return f"#{id(op)}"
-
-
-def iterations(
-    op: o.For, start: int, stop: int, step: int, env: Mapping[str, int | float]
-) -> range:
-    """The values of a loop's variable, as many as are given, if they are."""
-    count = env.get(forced(op))
-    return range(start, stop if count is None else start + step * int(count), step)
 
 
 class Sizes:
@@ -334,7 +321,7 @@ def _iterations(
     start, stop, step = (int(evaluate(e, env)) for e in (op.start, op.stop, op.step))
     scalars = [evaluate(c.init, env) for c in op.scalars]
     found: list[object] = []
-    for value in iterations(op, start, stop, max(step, 1), env):
+    for value in range(start, stop, max(step, 1)):
         env[op.var.name] = value
         for carry, number in zip(op.scalars, scalars, strict=True):
             env[carry.arg.name] = number

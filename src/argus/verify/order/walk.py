@@ -26,7 +26,6 @@ from argus.verify.order.fills import Fills
 from argus.verify.order.finding import OrderFindings
 from argus.verify.order.footprint import Footprints, OutOfModel
 from argus.verify.order.machine import Machine
-from argus.verify.order.sizes import iterations as iterations_of
 from argus.verify.order.slicing import Pruned
 from argus.verify.order.state import BlockState, GroupState, Parting, Steps
 from argus.verify.order.trip_count_choices import Choices
@@ -216,7 +215,7 @@ class ClusterWalk(Machine):
         else:
             choices = None
             start, stop = self.integer(group, op.start), self.integer(group, op.stop)
-            values = iterations_of(op, start, stop, self._step(group, op), env)
+            values = range(start, stop, self._step(group, op))
         outer, iterations, loops = group.iteration, group.iterations, group.loops
         extents = group.extents
         group.path.append(id(op))

@@ -1,0 +1,186 @@
+"""Walks at given sizes: of blocks that differ in their course, and what they show.
+
+Blocks with one course are walked once, and so is one course at several sizes. Tables
+are taken to have a tile of all used, or some, or none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import cast
+
+from argus.ir import ops as o
+from argus.ir.expr import evaluate
+from argus.ir.program import GRID_SIZE, SM_COUNT, Program
+from argus.verify.order.block_classes import BlockClasses
+from argus.verify.order.control_dependence import Control
+from argus.verify.order.fills import Fills
+from argus.verify.order.finding import OrderFindings
+from argus.verify.order.footprint import Footprints
+from argus.verify.order.recurrence import RecurrenceDetector
+from argus.verify.order.scalars import Scalars
+from argus.verify.order.sizes import ITERATIONS, Sizes, trips
+from argus.verify.order.slicing import prune
+from argus.verify.order.walk import ClusterWalk, Table
+
+__all__ = ["SizeWalks", "Tails", "WalkOutcome", "used"]
+
+Tails = dict[str, list[o.AnyOp]]
+"""What each group does after its loop."""
+
+
+@dataclass
+class WalkOutcome:
+    """What the walks showed. ``gaps``: why they do not stand for all, if so."""
+
+    findings: OrderFindings = field(default_factory=OrderFindings)
+    sizes: dict[tuple[str, int], dict[str, int]] = field(
+        default_factory=dict[tuple[str, int], dict[str, int]]
+    )
+    """Sizes of the walk in which each finding was first made."""
+    gaps: list[str] = field(default_factory=list[str])
+    stuck: bool = False
+    walks: int = 0
+    iterations: int = 0
+
+
+class SizeWalks:
+    """Walks a program, and collects what is found."""
+
+    def __init__(self, program: Program, control: Control) -> None:
+        self.program = program
+        self.control = control
+        self.outcome = WalkOutcome(gaps=list(control.gaps))
+        self.fills = Fills(program, Scalars())
+        self.footprints = Footprints(
+            program.shared_bytes, self.fills.scalars, program.target.warp_threads
+        )
+        self.pruned = prune(program, control)
+        self.sizes = Sizes(program, control)
+        self.seen: set[object] = set()
+        """Courses that were walked."""
+        self.blocks = BlockClasses(program)
+        self.taken: set[tuple[o.If, bool]] = set()
+        """Branches that were taken."""
+
+    def cases(self, chosen: Mapping[str, int]) -> None:
+        """Walk all different courses of blocks with these sizes."""
+        for env, first, table in self._blocks(chosen, _tables(self.control)):
+            course = self._course(env, first, table)
+            if course not in self.seen:
+                self.seen.add(course)
+                self.walk(env, first, table, None)
+            if self.outcome.stuck:
+                return
+
+    def watched(
+        self, chosen: Mapping[str, int], loops: list[o.For], tails: Tails
+    ) -> list[RecurrenceDetector]:
+        """Walk blocks until loops repeat, in each course that branches differently."""
+        watches: dict[object, RecurrenceDetector] = {}
+        for env, first, table in self._blocks(chosen, (used,)):
+            forks = self.control.forks
+            kind = _kind(self._course(env, first, table)) if forks else None
+            if kind not in watches:
+                watches[kind] = RecurrenceDetector(self.control, loops, tails)
+            if not watches[kind].complete:
+                self.walk(env, first, table, watches[kind])
+            if self.outcome.stuck:
+                break
+        return list(watches.values()) or [RecurrenceDetector(self.control, loops, {})]
+
+    def _blocks(
+        self, chosen: Mapping[str, int], tables: Iterable[Table]
+    ) -> Iterator[tuple[dict[str, int | float], int, Table]]:
+        """Sizes, the first block of a cluster, and values of tables."""
+        env = self.sizes.environment(chosen)
+        if env is None:
+            return
+        grid = int(evaluate(self.program.grid, env))
+        cluster = self.program.cluster
+        if grid < cluster:
+            return
+        env[GRID_SIZE.name] = grid
+        firsts = self.blocks.firsts(env, grid) if self.control.by_block else [0]
+        for table in tables:
+            for first in firsts:
+                yield env, first, table
+
+    def _course(
+        self, env: Mapping[str, int | float], first: int, table: Table
+    ) -> object:
+        return tuple(
+            trips(self.program, env, first + rank, rank, table)
+            for rank in range(self.program.cluster)
+        )
+
+    def walk(
+        self,
+        env: Mapping[str, int | float],
+        first: int,
+        table: Table,
+        watch: RecurrenceDetector | None,
+    ) -> None:
+        """One walk. ``first``: the first block of a cluster; ``watch``: looks on."""
+        outcome = self.outcome
+        before = set(outcome.findings.found)
+        walk = ClusterWalk(
+            self.program,
+            env,
+            first,
+            outcome.findings,
+            self.footprints,
+            self.fills,
+            table,
+            self.pruned,
+            heads=watch is not None and bool(watch.tails),
+        )
+        if watch is not None:
+            watch.start()
+        try:
+            walk.run(None if watch is None else watch.look)
+            if watch is not None:
+                watch.end(walk)
+        finally:
+            outcome.walks += 1
+            for key in outcome.findings.found.keys() - before:
+                outcome.sizes[key] = {
+                    k: int(v)
+                    for k, v in env.items()
+                    if isinstance(v, int) and k != SM_COUNT.name
+                }
+        outcome.stuck |= walk.stuck
+        self.taken |= walk.taken
+
+
+def _kind(course: object) -> object:
+    """A course without how often loops iterate: the different bodies of each."""
+    if not isinstance(course, tuple):
+        return course
+    parts = [_kind(part) for part in cast("tuple[object, ...]", course)]
+    return tuple(dict.fromkeys(parts) if parts[:1] == [ITERATIONS] else parts)
+
+
+def used(name: str, coords: tuple[int, ...]) -> int:
+    """A table whose every tile is used."""
+    del name, coords
+    return 1
+
+
+def _tables(control: Control) -> Iterator[Table]:
+    """Values of run-time tables: a tile of all is used, or some, or none."""
+    yield used
+    if not control.tables:
+        return
+
+    def some(name: str, coords: tuple[int, ...]) -> int:
+        del name
+        return (1, -1, 1, 1, -1, -1, 0)[sum(coords) % 7]
+
+    def none(name: str, coords: tuple[int, ...]) -> int:
+        del name, coords
+        return -1
+
+    yield some
+    yield none
