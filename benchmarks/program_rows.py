@@ -155,9 +155,6 @@ class FileRow:
         import program_gpu as gpu
         import torch
 
-        from argus.programs.compiled import CompiledProgram, bound
-        from argus.programs.plan import plan_of
-
         file = gpu.TorchModule(self.path)
         _libraries()
         self.told("wait")
@@ -166,31 +163,59 @@ class FileRow:
             began = time.perf_counter()
             model = file.model()
             inputs = file.inputs(0)
-            try:
-                plan = bound(self.plan, model)
-            except Exception:  # noqa: BLE001 - it has constants, or there was no plan
-                plan = plan_of(model, inputs)
-                self._say(plan)
-                self.seconds["planned_again"] = round(time.perf_counter() - began, 2)
-            call = CompiledProgram(plan)
+            plan, programs = self._programs(model, inputs)
+            call = programs["argus"]
             call(*inputs)
             torch.cuda.synchronize()
             self.seconds["first_call"] = round(time.perf_counter() - began, 2)
             found = gpu.correctness(file, model, call, not self.options.no_f64)
             self.row |= found
             self.seconds["right"] = round(time.perf_counter() - began, 2)
-            programs = {
-                "argus": call,
-                "argus_graph": CompiledProgram(plan, graph=True),
-            }
             inputs = file.inputs(1)
             self.row |= gpu.timed(self.options.baselines, model, inputs, programs)
-            if self.options.profile:
+            if self.options.profile and plan is not None:
                 self.row["by_kernel"] = gpu.kernel_times(plan, inputs)
             self.seconds["timed"] = round(time.perf_counter() - began, 2)
             del model, inputs, plan, call, programs
             gc.collect()
             torch.cuda.empty_cache()
+
+    def _programs(self, model: Any, inputs: Any) -> tuple[Any, dict[str, Any]]:
+        """The plan, and what is called: the program, and the same as a CUDA graph.
+
+        A module that cannot be exported (it has a state) goes through torch.compile;
+        then there is no plan.
+        """
+        import torch
+
+        from argus.diagnostics import ArgusError
+        from argus.programs.backend import GraphReport
+        from argus.programs.compiled import CompiledProgram, bound
+        from argus.programs.plan import plan_of
+
+        began = time.perf_counter()
+        try:
+            if self.plan is None:
+                self._say(plan_of(model, inputs))
+                self.seconds["planned_again"] = round(time.perf_counter() - began, 2)
+            try:
+                plan = bound(self.plan, model)
+            except ArgusError:  # it has constants, of which shapes are not enough
+                plan = plan_of(model, inputs)
+            programs = [CompiledProgram(plan), CompiledProgram(plan, graph=True)]
+            return plan, dict(zip(("argus", "argus_graph"), programs, strict=True))
+        except ArgusError as error:
+            if error.diagnostics[0].code != "AG1041":
+                raise
+        reports: list[GraphReport] = []
+        call = torch.compile(model, backend="argus", options={"report": reports.append})
+        call(*inputs)
+        self.row["kernels"] = sum(len(r.kernels) for r in reports)
+        self.row["left"] = [f"{what}: {why}" for r in reports for what, why in r.left]
+        self.row["left"] += [r.whole for r in reports if r.whole]
+        self.row["not_exported"] = self.row.pop("failed", [])
+        self.row["through"] = "torch.compile"
+        return None, {"argus": call}
 
 
 def _libraries() -> None:

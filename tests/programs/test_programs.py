@@ -14,6 +14,7 @@ from argus.programs.execution import in_interpreter, run_plan  # noqa: E402
 from argus.programs.plan import ProgramPlan, plan_of  # noqa: E402
 from argus.programs.products import ProductForm  # noqa: E402
 from argus.programs.proofs import proof_of  # noqa: E402
+from argus.programs.tiling import GroupTiling  # noqa: E402
 from argus.verify.verdict import Verdict  # noqa: E402
 from programs.modules import MODULES, Formula  # noqa: E402
 
@@ -313,3 +314,20 @@ def test_a_sum_counts_nothing_that_is_repeated() -> None:
     assert all(proof_of(step).verdict >= Verdict.PROVED for step in plan.kernels)
     (got,) = interpreted(plan, (x, bias))
     torch.testing.assert_close(got, model(x, bias))
+
+
+def test_windows_are_walked_tap_by_tap() -> None:
+    """Results lie side by side; a row of windows that are apart is an axis."""
+    functional = torch.nn.functional
+    x = torch.randn(2, 3, 13, 26)
+    for kernel, stride, window in ((3, 1, False), (3, 2, False), (6, 6, True)):
+        model = Formula(lambda x, k=kernel, s=stride: functional.max_pool2d(x, k, s, 1))
+        (step,) = plan_of(model, (x,)).kernels
+        form = step.group.form
+        assert isinstance(form, GroupTiling)
+        axes = {a.loop for a in form.axes}
+        assert step.group.lowered is not None
+        assert bool(axes & set(step.group.lowered.columns)) == window
+        assert proof_of(step).verdict is Verdict.EQUAL, step.source.text
+        (got,) = interpreted(plan_of(model, (x,)), (x,))
+        torch.testing.assert_close(got, model(x))

@@ -23,7 +23,7 @@ from argus.verify.denotation import Denotation, denote
 __all__ = ["SECONDS", "Denoted", "LimitedWorld"]
 
 
-SECONDS = 10.0
+SECONDS = 20.0
 """CPU time after which making terms, or a question about them, is given up."""
 
 

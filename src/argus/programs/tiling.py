@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
+from argus.ir.dtypes import DType
 from argus.programs.affine import Affine
 from argus.programs.expressions import (
     ExpressionNode,
@@ -36,6 +37,8 @@ _FEW_BLOCKS = 264
 _HELD = 8192
 """Most columns that a block holds in registers."""
 _HELD_ARG = 16384
+_APART = 4
+"""Elements between results' windows from which a row of a window is an axis."""
 _MOST_DIMS = 8
 """Dimensions that a tensor of a kernel may have."""
 _WINDOW = 4096
@@ -203,13 +206,19 @@ def _choosing(group: LoweredGroup, vector: str, tile: int) -> GroupTiling:
     raise NotFusedError("what several tables choose lies along one axis")
 
 
+def _taps(count: int, dtype: DType) -> int:
+    """Taps of a step: all of steps that the instruction takes, where they divide."""
+    step = 32 // dtype.bytes
+    return next((n for n in (32, 16, 8) if count % n == 0 and n >= step), 32)
+
+
 def _product(group: LoweredGroup, product: WindowProduct) -> GroupTiling:
     """A block's tile of output channels and pixels, and taps at a time."""
     pixels = group.sizes[PIXELS]
     axes = (
         TileAxis(product.row, 64 if group.sizes[product.row] > 32 else 32),
         TileAxis(PIXELS, 128 if pixels > 64 else 64),
-        TileAxis(TAPS, 32),
+        TileAxis(TAPS, _taps(group.sizes[TAPS], product.image.dtype)),
     )
     return GroupTiling(axes, False, 4, product)
 
@@ -237,7 +246,11 @@ def _scan(group: LoweredGroup, accesses: list[Affine]) -> GroupTiling:
 def _windows(
     group: LoweredGroup, accesses: list[Affine], windows: list[str]
 ) -> GroupTiling:
-    """Reductions over windows with a border: each window is whole in a tile."""
+    """Reductions over windows: tap after tap, of results that lie side by side.
+
+    Where windows are far apart, a row of one is an axis: else little of what is read
+    together would be used.
+    """
     if len(levels_of(group)) > 1 or _stores_columns(group):
         raise NotFusedError("reductions over several loops that need each other")
     for node in walked([r.body for r in group.reductions]):
@@ -246,18 +259,21 @@ def _windows(
     functions = {r.function for r in group.reductions}
     if len(group.columns) > 1 and any(f.startswith("arg") for f in functions):
         raise NotFusedError("a position among the elements of several dimensions")
-    axes = [TileAxis(n, _power(group.sizes[n])) for n in windows]
+    vector = _side_by_side(group, accesses)
+    whole = windows if any(f.startswith("arg") for f in functions) else [
+        n
+        for access in accesses
+        if access.factor(vector) > _APART or vector == ""
+        for n in access.loops & set(windows)
+        if access.factor(n) == 1 or vector == ""
+    ]  # fmt: skip
+    axes = [TileAxis(n, _power(group.sizes[n])) for n in windows if n in whole]
     window = prod(a.size for a in axes)
     if window > _WINDOW:
         raise NotFusedError("windows of more elements than a block holds")
-    if group.rows:
-        weights = dict.fromkeys(group.rows, 0)
-        for access in accesses:
-            for name, factor in access.terms:
-                if name in weights and factor == 1:
-                    weights[name] += 1
-        vector = max(reversed(group.rows), key=weights.__getitem__)
-        wide = min(_power(group.sizes[vector]), max(1, _WINDOW // window), 64)
+    if vector:
+        wide = min(_power(group.sizes[vector]), max(1, _WINDOW // window))
+        wide = min(wide, 64 if axes else 256)
         rest = [n for n in group.rows if n != vector]
         if rest and window * wide < _TILE:
             high = min(_power(group.sizes[rest[-1]]), _TILE // (window * wide))
@@ -265,6 +281,16 @@ def _windows(
         axes.append(TileAxis(vector, wide))
     points = prod(a.size for a in axes)
     return GroupTiling(tuple(axes), True, max(1, min(8, points // 256)))
+
+
+def _side_by_side(group: LoweredGroup, accesses: list[Affine]) -> str:
+    """The row loop along which most tensors lie side by side; "" without rows."""
+    weights = dict.fromkeys(group.rows, 0)
+    for access in accesses:
+        for name, factor in access.terms:
+            if name in weights and factor == 1:
+                weights[name] += 1
+    return max(reversed(group.rows), key=weights.__getitem__, default="")
 
 
 def _along(group: LoweredGroup, vector: str) -> GroupTiling:
