@@ -110,7 +110,7 @@ class Harness:
         """Work on all files."""
         rest = list(paths)
         with tempfile.TemporaryDirectory() as folder:
-            self.options.lock = str(Path(folder) / "gpu.lock")
+            self.options.lock = str(self.options.lock or Path(folder) / "gpu.lock")
             while rest or self.jobs:
                 while rest and len(self.jobs) < self.options.jobs:
                     path = rest.pop(0)
@@ -176,6 +176,7 @@ def main() -> None:
     parser.add_argument("--match", nargs="+", default=[""], help="patterns of names")
     parser.add_argument("--shard", default="0/1", help="i/n: the i-th of n parts")
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--lock", type=Path, help="shared with others on this GPU")
     parser.add_argument("--limit", type=float, default=300.0, help="s without the GPU")
     parser.add_argument("--gpu-limit", type=float, default=120.0, help="s with it")
     parser.add_argument("--out", type=Path, default=None, help="lines of JSON")
