@@ -216,7 +216,7 @@ def test_a_plan_of_shapes_is_bound_to_the_weights_of_a_module(tmp_path: Path) ->
     from argus.programs.torch_file import load_file
 
     path = tmp_path / "model.py"
-    path.write_text(FILE)
+    path.write_text(FILE.replace("relu(x ", "minimum(torch.tensor(0.5), x "))
     plan = plan_program(capture_shapes(path))
     loaded = load_file(path, seed=3)
     program = CompiledProgram(bound(plan, loaded.model), run=in_interpreter)

@@ -181,5 +181,9 @@ class _Export:
 def _number_of(tensor: Any) -> float | int | bool | None:
     """The element of a tensor; None where it has none."""
     from torch._subclasses import FakeTensor
+    from torch._subclasses.fake_tensor import unset_fake_temporarily
 
-    return None if isinstance(tensor, FakeTensor) else tensor.item()
+    if isinstance(tensor, FakeTensor):
+        return None
+    with unset_fake_temporarily():
+        return tensor.item()
