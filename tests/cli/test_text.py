@@ -18,6 +18,7 @@ GOLDEN = {
     "explain-no-code": ["explain", "AG0399"],
     "run-file": ["run", "scale.py", "--size", "M=3", "--size", "N=100"],
     "run-entry": ["run", "softmax", "--interpret"],
+    "test-no-reference": ["test", "scale.py"],
     "bench-no-gpu": ["bench", "gemm"],
     "unknown-name": ["run", "gem"],
     "unknown-file": ["check", "absent.py"],
@@ -76,7 +77,16 @@ def _help(*words: str) -> str:
 
 def test_help_fits_a_narrow_terminal() -> None:
     whole = _help()
-    for name in ("check", "explain", "bench", "list", "doctor", "export", "demo"):
+    for name in (
+        "check",
+        "explain",
+        "test",
+        "bench",
+        "list",
+        "doctor",
+        "export",
+        "demo",
+    ):
         assert f"\n  {name} " in whole
     assert "..." not in whole.partition("Commands:")[2]  # nothing is cut
     for text in (whole, *map(_help, ("check", "run", "bench", "export"))):

@@ -22,6 +22,7 @@ from argus.cli.report import report
 from argus.cli.run import run
 from argus.cli.runs import runs
 from argus.cli.session import session
+from argus.cli.test import test
 
 app = typer.Typer(
     name="argus",
@@ -51,6 +52,7 @@ app.command(short_help="Show that two kernels are equal.")(equal)
 app.command(short_help="Compile to machine code.")(build)
 app.command(short_help="Print a kernel at some stage.")(explain)
 app.command(short_help="Run, and compare with the reference.")(run)
+app.command(short_help="Compare a file with its references.")(test)
 app.command(short_help="Time beside baselines (GPU).")(bench)
 app.command("list", short_help="List library kernels and cases.")(list_library)
 app.command(short_help="Say what works on this machine.")(doctor)

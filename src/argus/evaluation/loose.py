@@ -13,7 +13,8 @@ from argus.calls import prepare_call
 from argus.diagnostics import fail
 from argus.evaluation.arrays import NumpyArrays, Statistics, TorchArrays
 from argus.evaluation.device import launch_and_wait
-from argus.evaluation.oracle import Inputs, draw, reads, require_memory
+from argus.evaluation.memory import require_memory
+from argus.evaluation.oracle import Inputs, draw, reads
 from argus.evaluation.simulate import interpret
 from argus.interpret import Fault
 from argus.kernels.library import Argument
@@ -116,7 +117,7 @@ def observe(
     program = placed_program(request)
     arguments = arguments_of(request, sizes, program.outputs)
     if not on_device:
-        require_memory(arguments)
+        require_memory(arguments, sizes)
     library = TorchArrays(seed) if on_device else NumpyArrays(seed)
     arrays = {a.name: draw(a, library) for a in arguments}
     kept = {a.name: library.copy(arrays[a.name]) for a in arguments if reads(a)}

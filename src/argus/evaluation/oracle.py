@@ -14,13 +14,12 @@ fp64 from the same rounded inputs.
 from __future__ import annotations
 
 import math
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from argus.diagnostics import fail
 from argus.evaluation.arrays import Arrays, NumpyArrays
+from argus.evaluation.memory import require_memory
 from argus.ir.dtypes import DType
 from argus.kernels.library import Argument, Case, LibraryEntry
 
@@ -115,35 +114,17 @@ class OracleVerdict:
 def make_inputs(entry: LibraryEntry, case: Case, library: Arrays) -> Inputs:
     """Draw the inputs of a case and poison its outputs.
 
-    Raises ArgusError AG0908 for a case that is larger than the machine's memory.
+    Raises ArgusError AG0908 for a case that takes more than half of the machine's
+    memory.
     """
     arguments = entry.arguments(case)
     if isinstance(library, NumpyArrays):
-        require_memory(arguments)
+        require_memory(arguments, case.sizes)
     arrays = {a.name: draw(a, library) for a in arguments}
     if entry.tables is not None:
         entry.tables(library.module, arrays, case)
     kept = {a.name: library.copy(arrays[a.name]) for a in arguments if reads(a)}
     return Inputs(library, arguments, arrays, kept)
-
-
-def require_memory(arguments: Sequence[Argument]) -> None:
-    """Raises ArgusError AG0908 for arrays that this machine's memory cannot hold.
-
-    What is larger may be granted, and ends the process when it is written to.
-    """
-    size = sum(
-        math.prod(a.shape) * a.dtype.bytes * (2 if reads(a) else 1) for a in arguments
-    )
-    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    if size > memory:
-        raise fail(
-            "AG0908",
-            None,
-            f"the tensors and copies of the inputs have {size} bytes, and this machine "
-            f"has {memory}",
-            help="choose smaller sizes: --size DIM=N",
-        )
 
 
 def reads(argument: Argument) -> bool:

@@ -30,7 +30,7 @@ from argus.equivalence.sizes import (
 )
 from argus.evaluation.drawing import DrawingMode, specials
 from argus.evaluation.equal.inputs import MODES, draw
-from argus.evaluation.equal.sizes import drawn
+from argus.evaluation.equal.sizes import drawn, narrower
 from argus.evaluation.equal.trying import (
     Trial,
     Unlike,
@@ -210,7 +210,8 @@ class _Search:
 
     def _driven(self) -> None:
         """Sizes and scalars at which a condition turns out as no run has shown."""
-        free = dict.fromkeys(free_sizes(self.program), (1, _LARGEST))
+        free = free_sizes(self.program)
+        whole = dict.fromkeys(free, (1, _LARGEST))
         known = {
             p.sym.name: int(value)
             for p in self.program.params
@@ -222,9 +223,14 @@ class _Search:
             self._in_time()
             if facet.when is None or facet in self.facets.seen:
                 continue
-            found = other_sizes(self.program, facet, known, free)
+            found = other_sizes(self.program, facet, known, whole)
             if isinstance(found, str):
                 continue  # there are none, or none was found
+            for some in narrower(free, _LARGEST):
+                made = other_sizes(self.program, facet, known, some)
+                if not isinstance(made, str):
+                    found = made
+                    break
             # The condition may turn out so outside of tensors only: twice the sizes.
             for factor, mode in zip((1, 2), MODES, strict=False):
                 larger = {n: factor * v for n, v in found.sizes.items()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -10,10 +10,23 @@ from argus.equivalence.sizes import Sizes, fixed_sizes, free_sizes, mended
 from argus.evaluation.tiles.extents import tile_extents
 from argus.ir.program import Program
 
-__all__ = ["drawn"]
+__all__ = ["drawn", "narrower"]
 
 _USUAL = (1, 2, 3, 5, 8, 17)
 """Sizes of a dimension that no tile has."""
+_FEW, _SOME = 64, 1 << 10
+"""Largest sizes of ranges."""
+
+
+def narrower(dims: Sequence[str], largest: int) -> Iterator[dict[str, tuple[int, int]]]:
+    """Ranges of sizes, those of few elements first.
+
+    What decides a condition is one size, as a rule, beside which all others are small.
+    """
+    yield dict.fromkeys(dims, (1, _FEW))
+    for most in (_SOME, largest):
+        for dim in dims:
+            yield {**dict.fromkeys(dims, (1, _USUAL[-2])), dim: (1, most)}
 
 
 def drawn(program: Program, rng: np.random.Generator) -> Iterator[Sizes]:

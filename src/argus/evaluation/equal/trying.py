@@ -118,16 +118,23 @@ class WholeTensor:
 
 
 def expected(
-    trial: Trial, reference: Reference, *, narrow: bool = False
+    trial: Trial,
+    reference: Reference,
+    *,
+    narrow: bool = False,
+    values: Mapping[str, Array] | None = None,
 ) -> dict[str, Array]:
     """What the reference says. Raises Unusable, and Unlike for other shapes.
 
     ``narrow``: whole numbers are given in their own types, in which they may wrap.
+    ``values``: numbers that tensors have instead of those of the trial.
     """
     given: dict[str, Any] = {**trial.statics, **trial.sizes, **trial.scalars}
     for tensor in _tensors(trial.program):
         array = trial.arrays[tensor.name]
-        if narrow and not tensor.dtype.is_float:
+        if values is not None and tensor.name in values:
+            given[tensor.name] = values[tensor.name]
+        elif narrow and not tensor.dtype.is_float:
             given[tensor.name] = array.copy()
         else:
             given[tensor.name] = as_given(compute(array, tensor.dtype), tensor.dtype)

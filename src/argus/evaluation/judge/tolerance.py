@@ -41,7 +41,7 @@ def sensitivity(
     """``e_in`` of each output: what one rounding of the inputs' size comes to."""
     library = inputs.library
     moved = subject.entry.reference(library.module, _perturbed(inputs), case)
-    return {name: _distance(moved[name], exact) for name, exact in reference.items()}
+    return {name: distance(moved[name], exact) for name, exact in reference.items()}
 
 
 def derived(
@@ -57,7 +57,6 @@ def derived(
     library = inputs.library
     types = {a.name: a.dtype for a in inputs.arguments}
     length = max((max(a.shape) for a in inputs.arguments), default=1)
-    summing = 2 * length * f32.roundoff
     found: dict[str, float] = {}
     for name, exact in reference.items():
         dtype = types[name]
@@ -65,9 +64,14 @@ def derived(
             found[name] = 0.0
             continue
         own = rounding(library, exact, dtype)
-        most = STEPS * math.hypot(own, passed[name]) + summing
+        most = combined(own, passed[name], length)
         found[name] = max(min(most, subject.entry.tolerance), 1.5 * own)
     return found
+
+
+def combined(own: float, passed: float, length: int) -> float:
+    """The tolerance from ``e_out`` and ``e_in``, where sums have ``length`` terms."""
+    return STEPS * math.hypot(own, passed) + 2 * length * f32.roundoff
 
 
 def representable(inputs: Inputs, reference: Mapping[str, Any]) -> bool:
@@ -85,7 +89,7 @@ def representable(inputs: Inputs, reference: Mapping[str, Any]) -> bool:
 
 def rounding(library: Arrays, exact: Any, dtype: DType) -> float:
     """The error of the exact result rounded to ``dtype``."""
-    return _distance(library.exact(library.rounded(exact, dtype), dtype), exact)
+    return distance(library.exact(library.rounded(exact, dtype), dtype), exact)
 
 
 def _perturbed(inputs: Inputs) -> dict[str, Any]:
@@ -102,7 +106,8 @@ def _perturbed(inputs: Inputs) -> dict[str, Any]:
     return given
 
 
-def _distance(left: Any, right: Any) -> float:
+def distance(left: Any, right: Any) -> float:
+    """The norm of the difference over that of the second, which is exact."""
     delta = left - right
     norm = math.sqrt(float((right * right).sum()))
     off = math.sqrt(float((delta * delta).sum()))
