@@ -37,6 +37,7 @@ from argus.terms.sets import PARAMETER, plain
 from argus.terms.sums import tidy
 from argus.terms.unrolled import unrolled
 from argus.verify.equality.mentioned import choices, context, leaves
+from argus.verify.equality.points import absorbed
 from argus.verify.equality.result import Mismatch
 
 __all__ = ["same"]
@@ -74,6 +75,9 @@ def same(
     difference = _within(world, unrolled(world, difference), here)
     difference = tidy(world, divided(world, difference))
     if not difference.parts:
+        return None
+    whole = absorbed(world, here, difference)
+    if whole != difference and not _within(world, whole, here).parts:
         return None
     part = _split(world, here, difference) if splits else None
     if part is None:
