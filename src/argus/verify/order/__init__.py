@@ -21,7 +21,8 @@ dependent_trip_counts.py  trip counts that differ in each iteration of an outer 
                           (branch_tests.py); trip_count_sequences.py: all sequences of
                           these, as a graph of states (joint_state.py,
                           counter_families.py, liveness.py); trip_count_choices.py:
-                          whether a loop iterates once more
+                          whether a loop iterates once more; choice_places.py: where
+                          that is asked
 unusual_sizes.py          sizes at which trip counts differ as they do nowhere else
 slicing.py                the operations that matter
 clock.py, state.py        moments, and who knows of them; groups, barriers, accesses;

@@ -4,15 +4,10 @@ In each iteration of the loops around them, loops of one kind
 (`dependent_trip_counts.py`) iterate as often as their functions of one number ``n``
 say. Nobody knows ``n`` beforehand: whoever first asks whether it is more than ``m``
 gets an answer, which from then on holds for all others.
-
-Two loops of a kind may stand one after another, in each role. What the first one has
-shown of ``n`` would have to be remembered for the second one, however large it is; so
-they get numbers of their own, if that is enough.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import lcm
@@ -20,49 +15,26 @@ from typing import TYPE_CHECKING
 
 from argus.ir import ops as o
 from argus.ir.program import Program
-from argus.ir.walk import blocks
 from argus.verify.order.branch_tests import BranchTest, Either, Tests, parts
+from argus.verify.order.choice_places import (
+    CONSTANT,
+    BranchPlace,
+    LoopPlace,
+    Site,
+    asking,
+    merged,
+)
 from argus.verify.order.dependent_trip_counts import Kinds
-from argus.verify.order.events import has_events
-from argus.verify.order.fills import bodies
 from argus.verify.order.state import GroupState
 
 if TYPE_CHECKING:
     from argus.verify.order.walk import ClusterWalk
 
-__all__ = ["Choices", "LoopPlace", "places"]
+__all__ = ["Choices"]
 
 Choose = Callable[["ClusterWalk", GroupState, o.For | o.If], bool]
-Site = tuple[tuple[int, int], ...]
-"""A loop and those around it, outermost first: the kind of each, and which of that kind
-it is among those beside it."""
 _Number = tuple[int, Site, tuple[int, ...]]
 """A kind, where it is used, and the iterations of the loops around."""
-_CONSTANT = -1
-"""The kind of a loop that always iterates equally often."""
-
-
-@dataclass(frozen=True)
-class LoopPlace:
-    """A loop with events in a role's program."""
-
-    op: o.For
-    around: tuple[o.For, ...]
-    site: Site
-
-
-@dataclass(frozen=True)
-class BranchPlace:
-    """A part of a branch's condition that asks for a number, or for an iteration.
-
-    ``around``: the loops around the number; ``site``: where that is; ``loop``: whose
-    iteration counts, if one's does.
-    """
-
-    test: BranchTest
-    around: tuple[o.For, ...]
-    site: Site
-    loop: o.For | None = None
 
 
 @dataclass
@@ -71,53 +43,6 @@ class _Known:
 
     least: int
     most: int | None = None
-
-
-def places(
-    program: Program, kinds: Kinds, *, apart: bool
-) -> dict[str, tuple[LoopPlace, ...]]:
-    """By name of a group: its loops with events, outer before inner.
-
-    ``apart``: loops of a kind one after another have numbers of their own.
-    """
-    found: dict[str, list[LoopPlace]] = {}
-    counts: dict[str, Counter[int]] = {}
-    for name, body in bodies(program):
-        mine = found.setdefault(name, [])
-        _place(body, (), (), counts.setdefault(name, Counter()), kinds, mine)
-    if not apart:
-        found = {
-            name: [LoopPlace(p.op, p.around, _one(p.site)) for p in mine]
-            for name, mine in found.items()
-        }
-    return {name: tuple(mine) for name, mine in found.items()}
-
-
-def _one(site: Site) -> Site:
-    """Where loops one after another are as one."""
-    return ((0, 0),) * len(site)
-
-
-def _place(
-    block: o.Block,
-    around: tuple[o.For, ...],
-    site: Site,
-    before: Counter[int],
-    kinds: Kinds,
-    found: list[LoopPlace],
-) -> None:
-    for op in block.ops:
-        if isinstance(op, o.For):
-            if not has_events(op.body):
-                continue
-            kind = kinds.of[op][0] if op in kinds.of else _CONSTANT
-            here = (*site, (kind, before[kind]))
-            before[kind] += 1
-            found.append(LoopPlace(op, around, here))
-            _place(op.body, (*around, op), here, Counter(), kinds, found)
-            continue
-        for inner in blocks(op):
-            _place(inner, around, site, before, kinds, found)
 
 
 class Choices:
@@ -146,7 +71,7 @@ class Choices:
                 for op, around in several
                 for test in parts(kinds.tests[op])
             )
-            for name, several in _branches(program, kinds).items()
+            for name, several in asking(program, kinds).items()
         }
         """By name of a group: what its branches ask."""
         self.repeats = [1] * len(kinds.least)
@@ -254,7 +179,7 @@ class Choices:
     def _site(self, kind: int, around: Site) -> Site:
         """Where a number of the iterations is that a branch is in."""
         site = (*around, (kind, 0))
-        return site if self.apart else _one(site)
+        return site if self.apart else merged(site)
 
     def _branch(self, test: BranchTest, around: tuple[o.For, ...]) -> BranchPlace:
         if test.level is not None:
@@ -262,7 +187,7 @@ class Choices:
             site = self.place[id(loop)].site
             return BranchPlace(test, around[: test.level], site, loop)
         sites = tuple(self.place[id(op)].site[-1] for op in around)
-        kind = _CONSTANT if test.kind is None else test.kind
+        kind = CONSTANT if test.kind is None else test.kind
         return BranchPlace(test, around, self._site(kind, sites))
 
     # -------------------------------------------------------------------- states
@@ -424,27 +349,3 @@ def _answer(known: _Known, asked: int) -> bool | None:
     if known.least > asked:
         return True
     return False if known.most is not None and known.most <= asked else None
-
-
-def _branches(
-    program: Program, kinds: Kinds
-) -> dict[str, list[tuple[o.If, tuple[o.For, ...]]]]:
-    """By name of a group: branches that ask, and the loops around each."""
-    found: dict[str, list[tuple[o.If, tuple[o.For, ...]]]] = {}
-
-    def visit(name: str, block: o.Block, around: tuple[o.For, ...]) -> None:
-        for op in block.ops:
-            inside = around
-            if isinstance(op, o.For):
-                if not has_events(op.body):
-                    continue
-                inside = (*around, op)
-            if op in kinds.tests:
-                assert isinstance(op, o.If)
-                found.setdefault(name, []).append((op, around))
-            for inner in blocks(op):
-                visit(name, inner, inside)
-
-    for name, body in bodies(program):
-        visit(name, body, ())
-    return found

@@ -23,6 +23,7 @@ from argus.ir import ops as o
 from argus.ir.expr import Const
 from argus.ir.program import Program
 from argus.ir.walk import walk as walk_ops
+from argus.verify.order.choice_places import places
 from argus.verify.order.counter_families import Families
 from argus.verify.order.dependent_trip_counts import Kinds
 from argus.verify.order.events import has_events
@@ -33,7 +34,7 @@ from argus.verify.order.joint_state import joint
 from argus.verify.order.liveness import alive
 from argus.verify.order.slicing import Pruned
 from argus.verify.order.state import GroupState
-from argus.verify.order.trip_count_choices import Choices, places
+from argus.verify.order.trip_count_choices import Choices
 from argus.verify.order.walk import ClusterWalk
 
 __all__ = ["Sequences"]
