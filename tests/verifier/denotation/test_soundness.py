@@ -374,3 +374,26 @@ def k(X: f32["N"], Y: f32["N"]):
     Y[0:] = a
 """
     assert "carries" in lost(source, tmp_path)
+
+
+MOVED_BY_A_BRANCH = """
+@ag.kernel
+def k(X: f32["M N"], Y: f32["M L"], *, N: int = 64, L: int = 65):
+    m = ag.block(X.shape[0])
+    x = ag.load(X[m, :], (64,))
+    if m > 0:
+        c = {first}
+    else:
+        c = 0
+    Y[m, c:] = ag.rename(x, "L")
+    y = ag.load(Y[m, 0:], (64,))
+    Y[m, 1:] = y + 1.0
+"""
+
+
+def test_a_tile_that_a_branch_moves_is_no_tile_that_is_read_again(
+    tmp_path: Path,
+) -> None:
+    found = denoted(MOVED_BY_A_BRANCH.format(first=0), tmp_path)
+    assert found.sequential == {"Y"} and found.unknown is None
+    assert "written before" in lost(MOVED_BY_A_BRANCH.format(first=1), tmp_path)

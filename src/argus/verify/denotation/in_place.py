@@ -61,7 +61,7 @@ def _clash(context: Context, write: TensorAccess, read: TensorAccess) -> str | N
         return "another role may write the element"
     pairs = pairs & earlier(world, write.path, read.path, other, {})
     known = read.seen.get(write.position)
-    if known is not None:
+    if known is not None and write.coords == read.coords:
         pairs = pairs & _apart(world, write, read, other, known)
     if not world.is_empty(pairs):
         return "the element may have been written before"
