@@ -37,7 +37,7 @@ BUILT = {
     "output",
 }
 RAN = {"case", "sizes", "ok", "proof", "why", "tolerance", "outputs", "changed_inputs"}
-SEEN = {"kernel", "ok", "proof", "sizes", "scalars", "outputs", "why"}
+SEEN = {"bytes", "kernel", "ok", "proof", "sizes", "scalars", "outputs", "why"}
 
 
 def test_list(argus) -> None:
@@ -212,6 +212,7 @@ EVERY = {
     "list": [],
     "optimize": SMALL,
     "run": ["scale.py"],
+    "test": ["scale.py"],
     "runs diff": ["latest:0", "latest:2"],
     "runs export": ["-o", "{folder}"],
     "runs list": [],

@@ -57,7 +57,9 @@ def run(
 
     A kernel is proved first, and one that is refuted is not run.
     A library kernel runs its small cases, on a GPU its first large one too. A file's
-    kernel is described by its outputs: no reference of it is executed.
+    kernel is described by its outputs: `argus test` compares it with its reference.
+    Sizes that are not given are 256, or what the kernel requires, or less where tensors
+    would be large.
     """
     with reporting("run", json_output) as out:
         from argus.cli.subjects import SubjectOptions, entry_named, is_file
@@ -184,17 +186,28 @@ def run_file(
     no_proof: bool = False,
 ) -> None:
     """Run the kernels of a file, and describe their outputs."""
+    from dataclasses import replace
+
     from argus.cli.proving import proved_first
-    from argus.cli.subjects import file_subjects
+    from argus.cli.subjects import file_subjects, parse_sizes
+    from argus.equivalence.references import reference_of
+    from argus.evaluation.loose import admitted
 
     found: list[Json] = []
-    for subject in file_subjects(source, selection):
+    references: list[str] = []
+    given = parse_sizes(selection.sizes)
+    for each in file_subjects(source, selection):
+        request, sizes = admitted(each.request, each.sizes, given)
+        subject = replace(each, request=request, sizes=sizes)
+        declared = reference_of(request.kernel)
+        references += [] if declared is None else [declared.name]
         claim = proved_first(out, subject.request, subject.label, no_proof)
         found.append(_observe(out, subject, seed, where, on_device, claim))
     out.data["kernels"] = found
     out.line(
-        "Nothing was compared: a kernel file is parsed and never executed, so that its "
-        "reference is not called. `argus optimize` judges by it.",
+        f"Nothing was compared with the reference: `argus test {source}` does that."
+        if references
+        else "Nothing was compared: the file has no `@ag.reference` for `argus test`.",
         style="dim",
     )
 
@@ -208,6 +221,7 @@ def _observe(
     claim: Claim,
 ) -> Json:
     from argus.evaluation.loose import observe, scalars_of
+    from argus.evaluation.memory import in_words
 
     kernel = subject.request.kernel
     scalars = scalars_of(kernel, subject.scalars)
@@ -217,7 +231,11 @@ def _observe(
     if not seen.ok:
         out.fail()
     sizes = ", ".join(f"{d}={n}" for d, n in subject.sizes.items())
-    out.line(f"{kernel.name} in {where}: {sizes}; {claim}", style="bold", indent=2)
+    out.line(
+        f"{kernel.name} in {where}: {sizes}; {in_words(seen.bytes)}; {claim}",
+        style="bold",
+        indent=2,
+    )
     for name, s in seen.outputs.items():
         out.line(
             f"  {name}: {s.elements} elements, {s.unwritten} not written, from "
@@ -232,6 +250,7 @@ def _observe(
         "ok": seen.ok,
         "proof": claim,
         "sizes": dict(subject.sizes),
+        "bytes": seen.bytes,
         "scalars": dict(scalars),
         "outputs": {n: _statistics(s) for n, s in seen.outputs.items()},
         "why": list(mistakes),

@@ -54,6 +54,11 @@ def device_uuid() -> str:
     return str(torch_module().cuda.get_device_properties(0).uuid)
 
 
+def free_memory() -> int:
+    """Bytes that are free on torch's current device. Raises like `torch_module`."""
+    return int(torch_module().cuda.mem_get_info()[0])
+
+
 def find_device() -> DeviceInfo | None:
     """The first CUDA device; None where there is no driver, device, target or torch."""
     try:

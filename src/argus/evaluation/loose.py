@@ -7,30 +7,42 @@ whether they are right.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import prod
 
 from argus.calls import prepare_call
-from argus.diagnostics import fail
+from argus.diagnostics import ArgusError, fail
+from argus.equivalence.sizes import shapes_of, with_others_small
 from argus.evaluation.arrays import NumpyArrays, Statistics, TorchArrays
-from argus.evaluation.device import launch_and_wait
+from argus.evaluation.device import free_memory, launch_and_wait
 from argus.evaluation.memory import require_memory
 from argus.evaluation.oracle import Inputs, draw, reads
+from argus.evaluation.requests import contiguous_facts
 from argus.evaluation.simulate import interpret
 from argus.interpret import Fault
+from argus.ir.program import Program
 from argus.kernels.library import Argument
 from argus.lang.kernel import Kernel, literal
-from argus.requests import Request, placed_program
+from argus.requests import Request, placed_program, tile_program
 
 DEFAULT_SIZE = 256
+"""Of a dimension that has no other."""
+DEFAULT_ELEMENTS = 1 << 20
+"""Elements of all tensors, at most, where sizes are not given: those are smaller then.
+"""
 
 
 @dataclass(frozen=True)
 class Observation:
-    """What a run without a reference shows, by output."""
+    """What a run without a reference shows, by output.
+
+    ``bytes``: how much memory it takes, at most.
+    """
 
     outputs: Mapping[str, Statistics]
     changed: tuple[str, ...]
     faults: tuple[Fault, ...]
+    bytes: int
 
     @property
     def ok(self) -> bool:
@@ -61,6 +73,52 @@ def sizes_of(
         known = fixed if isinstance(fixed, int) else DEFAULT_SIZE
         sizes[dim] = given.get(dim, known)
     return sizes
+
+
+def admitted(
+    request: Request, sizes: Mapping[str, int], given: Mapping[str, int]
+) -> tuple[Request, dict[str, int]]:
+    """The specialisation at sizes that the kernel's requirements admit, and the sizes.
+
+    ``sizes`` are those that `sizes_of` says; others than the ``given`` ones are changed
+    until they are admitted, and made smaller until tensors have at most
+    `DEFAULT_ELEMENTS` elements, if they can. Raises ArgusError AG0808 where none were
+    found, and what parsing finds.
+    """
+    kernel = request.kernel
+    program = tile_program(replace(request, facts=dict.fromkeys(request.facts, 1)))
+    chosen: dict[str, int] | None = None
+    usual = DEFAULT_SIZE
+    while usual:
+        made = with_others_small(program, given, usual)
+        if made is not None and all(made.get(d, n) == n for d, n in given.items()):
+            chosen = made
+            shapes = shapes_of(program, made).values()
+            if sum(map(prod, shapes)) <= DEFAULT_ELEMENTS:
+                break
+        usual //= 2
+    if chosen is None:
+        raise not_admitted(program, given)
+    whole = {**sizes, **chosen}
+    shapes = {
+        t.name: tuple(whole[d] if isinstance(d, str) else d for d in t.dims)
+        for t in kernel.signature.tensors
+        if t.name in request.dtypes
+    }
+    return replace(request, facts=contiguous_facts(kernel, shapes)), whole
+
+
+def not_admitted(program: Program, given: Mapping[str, int]) -> ArgusError:
+    """What to raise where no sizes beside the given ones were found: AG0808."""
+    at = ", ".join(f"{d}={n}" for d, n in given.items())
+    missing = f"no sizes were found that `{program.name}` admits"
+    return fail(
+        "AG0808",
+        program.span,
+        f"`{program.name}` does not admit {at}" if at else missing,
+        notes=[f"it requires {r.why or r.cond}" for r in program.requirements],
+        help=None if at else "give some: --size DIM=N",
+    )
 
 
 def scalars_of(kernel: Kernel, given: Mapping[str, int | float]) -> dict[str, float]:
@@ -116,8 +174,9 @@ def observe(
     """
     program = placed_program(request)
     arguments = arguments_of(request, sizes, program.outputs)
-    if not on_device:
-        require_memory(arguments, sizes)
+    # The statistics are taken in 64 bits.
+    free = free_memory() if on_device else None
+    size = require_memory(arguments, sizes, compared=True, free=free)
     library = TorchArrays(seed) if on_device else NumpyArrays(seed)
     arrays = {a.name: draw(a, library) for a in arguments}
     kept = {a.name: library.copy(arrays[a.name]) for a in arguments if reads(a)}
@@ -137,4 +196,5 @@ def observe(
         },
         tuple(n for n, k in kept.items() if not library.same(k, arrays[n])),
         faults,
+        size,
     )

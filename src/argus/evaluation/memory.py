@@ -44,21 +44,26 @@ def require_memory(
     sizes: Mapping[str, int],
     *,
     compared: bool = False,
+    free: int | None = None,
 ) -> int:
     """The bytes that a run takes.
 
-    Raises ArgusError AG0908 where that is more than half of the machine's memory.
+    ``free``: bytes of a device where it runs, else it runs on this machine. Raises
+    ArgusError AG0912 where it takes more than is free there, AG0908 where it takes more
+    than half of this machine's memory.
     """
-    size, limit = bytes_of(arguments, compared=compared), machine_memory() // 2
+    size = bytes_of(arguments, compared=compared)
+    limit = machine_memory() // 2 if free is None else free
     if size > limit:
         at = ", ".join(f"{d}={n}" for d, n in sizes.items())
         what = "tensors, copies of the inputs"
         what += " and the comparison" if compared else ""
+        whose = "half of this machine's memory" if free is None else "what is free"
         raise fail(
-            "AG0908",
+            "AG0908" if free is None else "AG0912",
             None,
             f"at {at} the {what} take {size} bytes ({in_words(size)}), and the limit "
-            f"is half of this machine's memory, {limit} bytes ({in_words(limit)})",
+            f"is {whose}, {limit} bytes ({in_words(limit)})",
             help="choose smaller sizes: --size DIM=N",
         )
     return size

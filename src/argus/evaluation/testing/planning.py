@@ -15,11 +15,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from argus.diagnostics import fail
 from argus.equivalence.references import Reference
 from argus.equivalence.sizes import fixed_sizes, mended, shapes_of
 from argus.evaluation.equal.refuting import Tried, refute, tried_at
 from argus.evaluation.equal.sizes import drawn
+from argus.evaluation.loose import not_admitted
 from argus.ir.program import Program
 from argus.requests import Request, request_of
 from argus.specialisations import Form, SpecialisationSpace
@@ -98,12 +98,7 @@ def planned(
     tried = refute(request, program, reference, seconds=seconds, seed=seed)
     found = _once(tried.sizes) or _once(_drawn(program, rng))
     if not found:
-        raise fail(
-            "AG0808",
-            program.span,
-            f"no sizes were found that `{program.name}` requires",
-            help="give some: --size DIM=N",
-        )
+        raise not_admitted(program, given)
     small = [s for s in found if not interpreted or _elements(program, s) < INTERPRETED]
     larger = len(found) - len(small)
     return Planned(_some(small), tried, larger)
@@ -133,13 +128,7 @@ def _beside(
             found.append(made)
     found = _once(found)
     if not found:
-        at = ", ".join(f"{d}={n}" for d, n in given.items())
-        raise fail(
-            "AG0808",
-            program.span,
-            f"`{program.name}` does not admit {at}",
-            notes=[f"it requires {r.why or r.cond}" for r in program.requirements],
-        )
+        raise not_admitted(program, given)
     return found
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from argus.diagnostics import ArgusError, fail
 from argus.equivalence.references import Reference, load, reference_of
 from argus.equivalence.sizes import with_others_small
+from argus.evaluation.device import free_memory
 from argus.evaluation.equal.refuting import Tried
 from argus.evaluation.loose import scalars_of
 from argus.evaluation.memory import require_memory
@@ -148,7 +149,10 @@ class _Run:
         except ArgusError as error:
             return self._refused(form, sizes, error)
         self.first(request)
-        require_memory(arguments_at(program, whole), whole, compared=True)
+        arguments = arguments_at(program, whole)
+        require_memory(arguments, whole, compared=True)
+        if self.on_device:
+            require_memory(arguments, whole, free=free_memory())
         found: list[tuple[int, TrialOutcome]] = []
         for seed in self.seeds:
             try:
