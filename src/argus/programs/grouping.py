@@ -28,13 +28,20 @@ from argus.programs.tensor_program import (
 
 _FEW_ROWS = 64
 _MANY_COLUMNS = 8192
+_REPEATED = 3
+"""Kernels that may compute the same map."""
+_CHEAP = frozenset({"add", "sub", "mul", "neg", "abs", "maximum", "minimum", "cast"})
+"""Functions that take no longer than reading what they give."""
+_FRACTION = 8
+"""A tensor that is so many times smaller than another counts for nothing beside it."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class KernelGroup:
     """A kernel: what it stores, what it computes on the way, and how it is walked.
 
-    ``why`` it is none: then torch computes ``stored``.
+    ``beside``: what it stores besides, before ``stored`` in the program. ``why`` it is
+    none: then torch computes ``stored``.
     """
 
     stored: ProgramValue
@@ -42,6 +49,7 @@ class KernelGroup:
     lowered: LoweredGroup | None
     form: KernelForm | None
     why: str = ""
+    beside: tuple[ProgramValue, ...] = ()
 
 
 def grouped(program: TensorProgram) -> list[KernelGroup]:
@@ -53,15 +61,15 @@ def one_kernel(
     stored: ProgramValue, inside: frozenset[ProgramValue]
 ) -> tuple[LoweredGroup, KernelForm]:
     """The loops and form of a kernel. Raises NotFusedError where there is none."""
-    group, form = formed(lowered(stored, inside))
-    _worthwhile(group)
+    group, form = formed(lowered([stored], inside))
+    worthwhile(group)
     if inside:
         require_counted_once(group)
     source_of(group, form, "kernel", "")
     return group, form
 
 
-def _worthwhile(group: LoweredGroup) -> None:
+def worthwhile(group: LoweredGroup) -> None:
     """Raises NotFusedError for few long rows that are stored, of few blocks."""
     if not group.columns:
         return
@@ -138,7 +146,7 @@ class _Grouping:
                 stored |= isinstance(reader.made, TorchPrimitive)
                 continue
             roots |= found
-        if not stored and (len(roots) == 1 or (value in self.free and roots)):
+        if not stored and roots and (len(roots) == 1 or self._repeated(value, roots)):
             if all(self._joins(value, root) for root in roots):
                 self.root[value] = roots
                 return
@@ -147,6 +155,25 @@ class _Grouping:
         self.inside[value] = set()
         self.root[value] = {value}
         self._set(value, set())
+
+    def _repeated(self, value: ProgramValue, roots: set[ProgramValue]) -> bool:
+        """Whether each kernel computes a value anew: that reads no more than its store.
+
+        It is made of positions, or it is arithmetic on one tensor of its size.
+        """
+        if value in self.free:
+            return True
+        made = value.made
+        if not isinstance(made, MapPrimitive) or made.function not in _CHEAP:
+            return False
+        if len(roots) > _REPEATED:
+            return False
+        large = {
+            o.value
+            for o in operands_of(value)
+            if o.value not in self.free and _FRACTION * o.value.size > value.size
+        }
+        return len(large) < 2 and all(v.dtype.bits <= value.dtype.bits for v in large)
 
     def _joins(self, value: ProgramValue, root: ProgramValue) -> bool:
         if self.kernels[root].why:

@@ -168,8 +168,7 @@ class KernelWriter(TileWriter):
             return
         for level in levels_of(group):
             self._reduced(level)
-        for store, t in zip(group.stores, self.outputs, strict=True):
-            self._stored(store, t)
+        self._stored(list(zip(group.stores, self.outputs, strict=True)))
 
     def _assumed(self) -> None:
         """What torch requires of tables: with other numbers nothing is reduced."""
@@ -331,14 +330,21 @@ class KernelWriter(TileWriter):
                 text += f".to({type_name(r.dtype)})"
             self.assign(r, r.function, text)
 
-    def _stored(self, store: KernelStore, t: KernelTensor) -> None:
-        columns = [n for n in self.group.columns if n in store.offset.loops]
-        if columns and len(columns) != len(self.group.columns):
-            raise NotFusedError("what is stored depends on some of the columns only")
-        self.hoisted(store.node)
-        walk = [] if self.tiling.held or not columns else self._walk()
-        with self._columns(walk):
-            self._put(store, t)
+    def _stored(self, stores: list[tuple[KernelStore, KernelTensor]]) -> None:
+        """What has no column is stored first; all others in one walk along them."""
+        along: list[tuple[KernelStore, KernelTensor]] = []
+        for store, t in stores:
+            columns = [n for n in self.group.columns if n in store.offset.loops]
+            if columns and len(columns) != len(self.group.columns):
+                raise NotFusedError("what is stored depends on some columns only")
+            self.hoisted(store.node)
+            if columns:
+                along.append((store, t))
+            else:
+                self._put(store, t)
+        with self._columns([] if self.tiling.held or not along else self._walk()):
+            for store, t in along:
+                self._put(store, t)
 
     def _put(self, store: KernelStore, t: KernelTensor) -> None:
         text = bare(self.text(store.node))

@@ -99,16 +99,22 @@ class LoweredGroup:
         return tuple(n for n in self.nodes if isinstance(n, ReduceNode))
 
 
-def lowered(stored: ProgramValue, inside: Collection[ProgramValue]) -> LoweredGroup:
-    """One kernel that stores a value, and computes those ``inside`` on the way.
+def lowered(
+    stored: Sequence[ProgramValue],
+    inside: Collection[ProgramValue],
+    dims: Sequence[Sequence[int]] = (),
+) -> LoweredGroup:
+    """One kernel that stores values, and computes those ``inside`` on the way.
 
-    Raises NotFusedError where that is not one kernel.
+    The loops of the results are the dimensions of the last value; ``dims`` has for each
+    of the others which of them its own are (-1: none, of size 1). Raises NotFusedError
+    where that is not one kernel, or where a value would be computed several times.
     """
     space = LoopSpace()
     try:
         for _ in range(_MOST_SPLITS):
             try:
-                return _collapsed(_Lowering(space, inside).group(stored))
+                return _collapsed(_Lowering(space, inside).group(stored, dims))
             except NeedsSplitError as need:
                 space.split(need)
     except NotAffineError as error:
@@ -133,22 +139,43 @@ class _Lowering:
         self.windows = False
         self._done: dict[tuple[ProgramValue, tuple[Affine, ...]], ExpressionNode] = {}
 
-    def group(self, stored: ProgramValue) -> LoweredGroup:
+    def group(
+        self, stored: Sequence[ProgramValue], dims: Sequence[Sequence[int]]
+    ) -> LoweredGroup:
         at: list[Affine] = []
         loops: list[str] = []
-        for d, n in enumerate(stored.shape):
+        for d, n in enumerate(stored[-1].shape):
             index, own = self.space.index(f"o{d}", n)
             at.append(index)
             loops += own
-        node = self._value(stored, tuple(at), top=True)
-        node, rows, columns = self._matched(node, loops)
-        store = KernelStore(stored, offset_of(stored, at), node)
+        places = [
+            *(tuple(at[d] if d >= 0 else Affine() for d in own) for own in dims),
+            tuple(at),
+        ]
+        nodes = [
+            self._value(v, p, top=True) for v, p in zip(stored, places, strict=True)
+        ]
+        nodes, rows, columns, names = self._matched(nodes, loops)
+        for value in stored[:-1]:
+            found = {
+                tuple(i.renamed(names) for i in at)
+                for made, at in self._done
+                if made is value
+            }
+            if len(found) > 1:
+                raise NotFusedError("what is stored is read in another order")
+        stores = tuple(
+            KernelStore(v, offset_of(v, p), node)
+            for v, p, node in zip(stored, places, nodes, strict=True)
+        )
+        if any(not set(rows) <= s.offset.loops for s in stores):
+            raise NotFusedError("results of different rows")
         sizes = {loop: self.space.sizes[loop] for loop in (*rows, *columns)}
         return LoweredGroup(
             tuple(rows),
             tuple(columns),
             sizes,
-            (store,),
+            stores,
             self.pool,
             products=tuple(self.products),
             windows=self.windows,
@@ -372,17 +399,17 @@ class _Lowering:
     # -- rows and columns
 
     def _matched(
-        self, node: ExpressionNode, loops: list[str]
-    ) -> tuple[ExpressionNode, list[str], list[str]]:
-        """Rows and columns, with the loops of all reductions renamed to the columns."""
-        found = [n for n in walked([node]) if isinstance(n, ReduceNode)]
-        along = {n.loop for n in walked([node]) if isinstance(n, ScanNode)}
+        self, nodes: list[ExpressionNode], loops: list[str]
+    ) -> tuple[list[ExpressionNode], list[str], list[str], dict[str, str]]:
+        """Rows and columns; the loops of all reductions are renamed to the columns."""
+        found = [n for n in walked(nodes) if isinstance(n, ReduceNode)]
+        along = {n.loop for n in walked(nodes) if isinstance(n, ScanNode)}
         if along:
             if found or len(along) > 1 or not along <= set(loops):
                 raise NotFusedError("running sums beside other reductions")
-            return node, [n for n in loops if n not in along], [*along]
+            return nodes, [n for n in loops if n not in along], [*along], {}
         if not found:
-            return node, loops, []
+            return nodes, loops, [], {}
         frees = {self.pool.free(n) for n in found}
         if len(frees) != 1:
             raise NotFusedError("reductions with results of different shapes")
@@ -400,7 +427,9 @@ class _Lowering:
                 return self.pool.reduce(n.function, n.body, columns, n.dtype)
             return self.pool.reindexed(n, lambda index: index.renamed(names))
 
-        return self.pool.rewritten(node, rename, {}), rows, columns
+        done: dict[ExpressionNode, ExpressionNode] = {}
+        nodes = [self.pool.rewritten(n, rename, done) for n in nodes]
+        return nodes, rows, columns, names
 
     def _paired(self, loops: Sequence[str], columns: Sequence[str]) -> dict[str, str]:
         """Loops of a reduction by those of the columns, of the same sizes.

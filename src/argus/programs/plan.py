@@ -26,6 +26,7 @@ from argus.programs.expressions import (
 from argus.programs.forms import source_of
 from argus.programs.grouping import KernelGroup, grouped
 from argus.programs.kernel_text import KernelSource
+from argus.programs.merging import merged
 from argus.programs.product_operands import prepare_products
 from argus.programs.products import ProductForm
 from argus.programs.splitting import split_reductions
@@ -99,7 +100,7 @@ def plan_program(program: TensorProgram) -> ProgramPlan:
     """The plan of a tensor program, after products and long sums are prepared."""
     program = copy_what_no_loop_follows(program)
     program = split_reductions(prepare_products(program))
-    groups = {g.stored: g for g in grouped(program)}
+    groups = {g.stored: g for g in merged(program, grouped(program))}
     names: set[str] = set()
     steps: list[PlanStep] = []
     seen: set[TorchCall] = set()

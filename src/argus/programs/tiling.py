@@ -32,7 +32,7 @@ _TILE = 1024
 """Elements of a tile of maps: eight for each of 128 threads."""
 _SQUARE = 32
 """Sides of a tile that some access walks along the other axis."""
-_FEW_BLOCKS = 264
+FEW_BLOCKS = 264
 """Two for each multiprocessor of an H100 or H200."""
 _HELD = 8192
 """Most columns that a block holds in registers."""
@@ -156,7 +156,7 @@ def _maps(group: LoweredGroup, accesses: list[Affine]) -> GroupTiling:
     size = group.sizes[vector]
     points = prod(group.sizes.values())
     tile = _TILE
-    while tile > 256 and points // tile < _FEW_BLOCKS:
+    while tile > 256 and points // tile < FEW_BLOCKS:
         tile //= 2
     if any(e.tables for e in group.elements):
         return _choosing(group, vector, tile)
@@ -233,7 +233,7 @@ def _scan(group: LoweredGroup, accesses: list[Affine]) -> GroupTiling:
     if vector == loop:
         rows = prod(group.sizes[n] for n in group.rows)
         high = min(_power(group.sizes[group.rows[-1]]), max(1, 2048 // wide))
-        while high > 1 and rows // high < _FEW_BLOCKS:
+        while high > 1 and rows // high < FEW_BLOCKS:
             high //= 2
         axes = (TileAxis(group.rows[-1], high), TileAxis(loop, wide))
         axes = axes if high > 1 else axes[1:]
@@ -311,7 +311,7 @@ def _along(group: LoweredGroup, vector: str) -> GroupTiling:
     if group.rows and wide < 512:
         other = group.sizes[group.rows[-1]]
         high = min(_power(other), 1024 // wide)
-        while high > 1 and rows // high < _FEW_BLOCKS:
+        while high > 1 and rows // high < FEW_BLOCKS:
             high //= 2
     warps = max(1, min(16 if held else 8, high * wide // 256))
     axes = (TileAxis(vector, wide),)
@@ -328,7 +328,7 @@ def _across(group: LoweredGroup, vector: str) -> GroupTiling:
     arg = any(r.function.startswith("arg") for level in levels for r in level)
     others = prod(group.sizes[n] for n in group.rows if n != vector)
     wide = min(_power(size), 128)
-    while wide > 32 and others * -(-size // wide) < _FEW_BLOCKS:
+    while wide > 32 and others * -(-size // wide) < FEW_BLOCKS:
         wide //= 2
     high = min(_power(depth), max(1, 1024 // wide))
     if arg:

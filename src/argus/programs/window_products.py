@@ -53,6 +53,8 @@ def window_product(group: LoweredGroup) -> WindowProduct | None:
     """The parts of a product over windows; None for another group."""
     if len(group.reductions) != 1 or group.scans or len(group.columns) < 2:
         return None
+    if len(group.stores) != 1:
+        return None
     (reduction,), (store,) = group.reductions, group.stores
     body = reduction.body
     if _uncast(store.node) is not reduction or reduction.function != "sum":

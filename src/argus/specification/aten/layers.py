@@ -27,9 +27,15 @@ def layer_norm(x: Any, shape: Any, weight: Any, bias: Any, eps: float) -> Any:
     return (made if bias is None else made + bias), middle, scale
 
 
-@aten("_fused_rms_norm", "rms_norm")
+@aten("rms_norm")
 def rms_norm(x: Any, shape: Any, weight: Any = None, eps: Any = None) -> Any:
     """Divided by the root of the mean square over the last dimensions."""
+    return fused_rms_norm(x, shape, weight, eps)[0]
+
+
+@aten("_fused_rms_norm")
+def fused_rms_norm(x: Any, shape: Any, weight: Any = None, eps: Any = None) -> Any:
+    """The same, and what it was multiplied by."""
     if eps is None:
         raise Unknown("the graph has an RMS norm whose epsilon is that of the type")
     axes = tuple(range(-len(shape), 0))

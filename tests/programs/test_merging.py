@@ -1,0 +1,83 @@
+"""Kernels that walk the same loops become one, which is equal to its reference."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from argus.programs.execution import in_interpreter, run_plan  # noqa: E402
+from argus.programs.plan import ProgramPlan, plan_of  # noqa: E402
+from argus.programs.proofs import proof_of  # noqa: E402
+from argus.verify.verdict import Verdict  # noqa: E402
+from programs.modules import Formula, random  # noqa: E402
+
+aten = torch.ops.aten
+X, Y, W = random(2, 6, 32), random(6, 2, 32).view(2, 6, 32), random(32)
+A, B = random(40, 33), random(33, 40).view(40, 33)
+
+
+def _added_and_normalised(x: Any, y: Any, w: Any) -> Any:
+    total = x + y
+    return total, torch.nn.functional.rms_norm(total, (32,), w, 1e-5)
+
+
+def _normalised(x: Any, w: Any, b: Any) -> Any:
+    """With what its gradient needs: the mean, and one over the deviation."""
+    return aten.native_layer_norm(x, [32], w, b, 1e-5)
+
+
+CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+    "a sum and its norm": (_added_and_normalised, (X, Y, W)),
+    "a norm and its mean": (_normalised, (X, W, W + 1)),
+    "sums": (lambda x, y: ((x * y).sum(0), x.sum(0), (x * x).sum(0)), (A, B)),
+    "maps": (lambda x, y: (x + y, torch.relu(x) - y, (x * 2).t()), (A, B)),
+}
+
+
+def interpreted(plan: ProgramPlan, inputs: tuple[Any, ...]) -> list[Any]:
+    return list(run_plan(plan, inputs, plan.program.tensors, in_interpreter))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_kernels_over_the_same_loops_are_one(name: str) -> None:
+    function, inputs = CASES[name]
+    plan = plan_of(Formula(function), inputs)
+    assert plan.whole
+    (step,) = plan.kernels
+    expected = function(*inputs)
+    assert len(step.source.outputs) == len(expected)
+    for got, wanted in zip(interpreted(plan, inputs), expected, strict=True):
+        torch.testing.assert_close(got, wanted, rtol=2e-6, atol=2e-6)
+    assert proof_of(step).verdict is Verdict.EQUAL, step.source.text
+
+
+def test_what_torch_reads_is_there_before_torch_is_called() -> None:
+    table = torch.tensor([1, 0])
+
+    def made(x: Any, y: Any) -> Any:
+        total = x + y
+        rows = aten.index_put(total, [table], y[:2], True)
+        return total * rows, total - y
+
+    inputs = (random(6, 8), random(8, 6).view(6, 8))
+    plan = plan_of(Formula(made), inputs)
+    assert [s.what for s in plan.left] == ["aten.index_put.default"]
+    for got, wanted in zip(interpreted(plan, inputs), made(*inputs), strict=True):
+        torch.testing.assert_close(got, wanted, rtol=2e-6, atol=2e-6)
+
+
+def test_what_several_kernels_compute_anew_is_stored_for_all_of_them() -> None:
+    def made(x: Any, y: Any) -> Any:
+        total = torch.exp(x) + y
+        half = total * 0.5
+        return half.sum(1), half.sum(0), torch.relu(half) @ y.t()
+
+    inputs = (random(40, 24), random(24, 40).view(40, 24))
+    plan = plan_of(Formula(made), inputs)
+    assert plan.whole
+    for got, wanted in zip(interpreted(plan, inputs), made(*inputs), strict=True):
+        torch.testing.assert_close(got, wanted, rtol=1e-5, atol=1e-5)
