@@ -168,7 +168,7 @@ def run(tile: MeasuredTile, given: Mapping[str, Any], parts: int = 1) -> None:
         statics = {**tile.statics, **streamed(tile, m, n, k)}
         launch(gemm_parts, (given["A"], given["B"], w, step), statics)
         return
-    kernel, statics = form_of(tile, m, n, k)
+    kernel, statics = form_of(tile, m, n, k, tma_store=n % ALIGNED == 0)
     launch(kernel, (), {**{name: given[name] for name in "ABC"}, **statics})
 
 
@@ -240,9 +240,10 @@ def measure(size: Size, tiles: Sequence[MeasuredTile]) -> dict[str, float]:
 
 
 def others() -> dict[str, Any]:
-    """What copies and sums take, and what a second launch overlaps, in microseconds.
+    """What copies and sums take, what a second launch overlaps, and C that is ragged.
 
-    Copies by bytes; sums by bytes, and by the parts that a thread adds up.
+    In microseconds. Copies by bytes; sums by bytes, and by the parts that a thread adds
+    up; ``ragged``: for each megabyte of C more, where TMA cannot address its rows.
     """
     import torch
 
@@ -268,6 +269,9 @@ def others() -> dict[str, Any]:
         name = f"sum {parts} {m} {n}"
         calls[name] = partial(launch, gemm_sum, (w, c), sum_statics(parts, n))
         summed[name] = (1e-6 * (4 * parts + 2) * m * n, float(parts))
+    tile = _tile("persistent", "BM BN BK STAGES WARPGROUPS CLUSTER", _PERSISTENT[11])
+    for columns in (4096, 4095):
+        calls[f"columns {columns}"] = partial(run, tile, arrays((4096, columns, 64)))
     found = medians(calls)
     print({name: round(us, 2) for name, us in found.items()})
 
@@ -275,11 +279,13 @@ def others() -> dict[str, Any]:
         x, y = np.array(list(of.values())), np.log([found[n] for n in of])
         return list(fitted(lambda v: np.log(v[0] + x @ v[1:]) - y, [begin]))
 
+    ragged = (found["columns 4095"] - found["columns 4096"]) / (2e-6 * 4096 * 4095)
     overlap = max(0.0, 2 * found["once"] - found["twice"])
     return {
         "copies": line(copied, 4.0, 0.3),
         "sums": line(summed, 4.0, 0.3, 0.02),
         "overlap": round(overlap, 3),
+        "ragged": round(max(0.0, ragged), 3),
     }
 
 

@@ -73,7 +73,8 @@ def form_of(
             statics = tile_statics(tile, tma_store=tma_store, epilogue=epilogue)
             return gemm_sm90, statics
         case "pairs" | "elements":
-            return gemm_sm80, {**statics, "VECTORS": tile.form == "pairs"}
+            vectors = tile.form == "pairs"
+            return gemm_sm80, {**statics, "VECTORS": vectors, "STAGED": True}
         case "small":
             kernel = gemm_small
         case form:

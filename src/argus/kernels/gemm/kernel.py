@@ -121,13 +121,14 @@ def gemm_sm80(
     WARPS: int = 8,
     VECTORS: bool = True,
     MMA: bool = False,
+    STAGED: bool = False,
     ACTIVATION: ag.Inline = plain,
 ):
     """One tile per block; all warps load and multiply, STAGES - 1 fills ahead.
 
     VECTORS: rows are aligned to 4 bytes at least, so that cp.async can copy them; else
     the compiler copies elements through registers. MMA: mma.sync also on a target that
-    has wgmma.
+    has wgmma. STAGED: as in `gemm_sm90`.
     """
     VIA = "cp_async" if VECTORS else None
     M, K = A.shape
@@ -135,6 +136,8 @@ def gemm_sm80(
     ag.launch(warps=WARPS)
     bm, bn = ag.block_tile(ag.cdiv(M, BM), ag.cdiv(N, BN), group=GROUP)
     ring = ag.ring(STAGES, a=A.dtype.tile(BM, BK), b=B.dtype.tile(BN, BK))
+    if STAGED:
+        out = ag.shared(C.dtype, (BM, BN))
     for s in ag.static_range(STAGES - 1):
         with ring.fill() as slot:
             slot.a.load(A[bm * BM :, s * BK :], via=VIA)
@@ -150,7 +153,11 @@ def gemm_sm80(
             else:
                 acc = ag.dot(full.a, full.b.T, acc)
     acc = finish(acc, Bias, Residual, bm * BM, bn * BN, ACTIVATION)
-    C[bm * BM :, bn * BN :] = acc.to(C.dtype)
+    if STAGED:
+        out.store(acc.to(C.dtype))
+        C[bm * BM :, bn * BN :] = out.load().rename("M N")
+    else:
+        C[bm * BM :, bn * BN :] = acc.to(C.dtype)
 
 
 @ag.inline

@@ -69,6 +69,8 @@ def predicted(
     times.append(plan.tile.predicted(m, n, k, step, count, plan.parts))
     if plan.parts > 1:
         times.append(found.sum(plan.parts, m, n))
+    else:
+        times[-1] += found.unaligned(plan.tile, m, n)
     return sum(times) - found.overlap * (len(times) - 1)
 
 

@@ -12,7 +12,9 @@ blocks as the device holds. A launch takes the time of
 which overlap: the root of the sum of their squares. Before and after stand what a
 launch takes, what a wave takes besides, and C. Copies are kept as two numbers,
 ``fixed`` and ``per_megabyte``, sums as these and what each part takes; a launch behind
-another one takes ``overlap`` less than alone. `plan.py` looks for the least time.
+another one takes ``overlap`` less than alone. Forms with TMA were measured where it can
+address C; elsewhere each megabyte of C takes ``ragged`` more. `plan.py` looks for the
+least time.
 """
 
 from __future__ import annotations
@@ -151,11 +153,18 @@ class Table:
     copies: tuple[float, float]
     sums: tuple[float, float, float]
     overlap: float
+    ragged: float
     fastest: Mapping[tuple[int, int, int], MeasuredTile]
 
     def copy(self, elements: int) -> float:
         """Microseconds of a copy of so many 16-bit elements."""
         return self.copies[0] + self.copies[1] * 4e-6 * elements
+
+    def unaligned(self, tile: MeasuredTile, m: int, n: int) -> float:
+        """Microseconds more of a launch whose C of m x n TMA cannot address."""
+        if FORMS[tile.form] != ALIGNED or n % ALIGNED == 0:
+            return 0.0
+        return self.ragged * 2e-6 * m * n
 
     def sum(self, parts: int, m: int, n: int) -> float:
         """Microseconds of adding up so many f32 matrices of m x n."""
@@ -184,6 +193,7 @@ def read_table(raw: Mapping[str, Any]) -> Table:
         tuple(raw["copies"]),
         tuple(raw["sums"]),
         raw["overlap"],
+        raw["ragged"],
         {(m, n, k): tiles[cast("int", i)] for m, n, k, i in raw["fastest"]},
     )
 
