@@ -78,7 +78,7 @@ def test_what_is_chosen_is_equal_to_its_reference(
 
 def test_long_rows_are_walked_over_where_there_are_many() -> None:
     for _, forms in FAMILIES.values():
-        for m, n, bits in ((4096, 128256, 16), (300, 50257, 32), (4096, 20000, 16)):
+        for m, n, bits in ((4096, 128256, 16), (300, 50260, 16), (4096, 20000, 16)):
             assert forms.choose(m, n, bits, COUNT) == (
                 forms.passes,
                 {**walk_statics(n, bits), **forms.fixed},
@@ -86,10 +86,19 @@ def test_long_rows_are_walked_over_where_there_are_many() -> None:
         assert forms.choose(2048, 32768, 16, COUNT) == (forms.held, row_statics(32768))
 
 
-@pytest.mark.parametrize(("m", "n"), [(1, 32769), (8, 50257), (132, 131072)])
-def test_few_long_rows_are_shared(m: int, n: int) -> None:
+@pytest.mark.parametrize(
+    ("m", "n", "bits"),
+    [
+        (1, 32769, 16),
+        (8, 50257, 16),
+        (132, 131072, 16),
+        (4096, 128256, 32),
+        (300, 50257, 16),
+    ],
+)
+def test_few_long_rows_are_shared(m: int, n: int, bits: int) -> None:
     for _, forms in FAMILIES.values():
-        found = forms.choose(m, n, 16, COUNT)
+        found = forms.choose(m, n, bits, COUNT)
         assert isinstance(found, LaunchSequence)
         assert [s.kernel for s in found.steps] == [forms.parts, forms.apply]
 

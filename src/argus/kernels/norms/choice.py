@@ -31,11 +31,14 @@ _EACH = 32
 """Elements of a thread: as many loads are in flight as registers allow."""
 _VECTOR = 8
 """Columns that rows are a multiple of where they are loaded 16 bytes at a time."""
+_LEAST_VECTOR = 4
+"""Columns that they are a multiple of where 16 bits are not loaded one by one."""
 _MOST_ROWS = 32
 _LARGEST = 16384
 """Columns that two blocks of 16 warps hold; of more there is one block."""
-_PART = {"BN": 2048, "WARPS": 4}
-"""The parts of rows that blocks share (up to 10 % from the fastest for 8 rows)."""
+_PART, _WIDE_PART = 2048, 4096
+"""Columns of the parts of rows that blocks share, for few rows (up to 10 % from the
+fastest for 8), and for many."""
 
 
 def row_statics(n: int, bits: int = 16) -> dict[str, object]:
@@ -59,7 +62,7 @@ def walk_statics(n: int, bits: int = 16) -> dict[str, object]:
     """Those of a kernel that walks over rows; about 5 % from the fastest."""
     if bits > 16:
         columns, warps, blocks = 8192, 16, 2
-    elif n % _VECTOR:
+    elif n % _LEAST_VECTOR:
         columns, warps, blocks = 4096, 8, 4
     elif n <= COLUMNS[-1]:
         columns, warps, blocks = 8192, 8, 4
@@ -96,25 +99,26 @@ class RowForms:
     ) -> tuple[Kernel, dict[str, object]] | LaunchSequence:
         """What is launched for ``m`` rows of ``n`` elements of so many bits.
 
-        Values are those of ``held``: tensors, then numbers.
+        Values are those of ``held``: tensors, then numbers. Long rows of 32 bits, or
+        that are loaded element by element, were faster shared, however many they are.
         """
-        # Rows that are loaded element by element keep a multiprocessor longer.
-        few = multiprocessors * (1 if n % _VECTOR == 0 else 2)
-        if n > COLUMNS[-1] and 0 < m <= few:
-            return self.shared(m, n)
+        few, slow = m <= multiprocessors, bits > 16 or n % _LEAST_VECTOR != 0
+        if n > COLUMNS[-1] and m > 0 and (few or slow):
+            return self.shared(m, n, _PART if few else _WIDE_PART)
         return self.single(n, bits)
 
-    def shared(self, m: int, n: int) -> LaunchSequence:
+    def shared(self, m: int, n: int, columns: int = _PART) -> LaunchSequence:
         """Two launches, in which blocks share rows of ``n`` elements."""
         signature = self.held.signature
         count = len(signature.tensors)
         x, *rest = (GivenTensor(i) for i in range(count))
         numbers = (GivenScalar(i) for i in range(count, len(signature.params)))
-        parts = -(-n // _PART["BN"])
+        statics = {"BN": columns, "WARPS": 4}
+        parts = -(-n // columns)
         kept = [Buffer("f32", (parts, m)) for _ in self.parts.signature.tensors[1:]]
         return LaunchSequence(
             (
-                LaunchStep(self.parts, (x, *kept), _PART),
-                LaunchStep(self.apply, (x, *kept, *rest, *numbers), _PART),
+                LaunchStep(self.parts, (x, *kept), statics),
+                LaunchStep(self.apply, (x, *kept, *rest, *numbers), statics),
             )
         )
