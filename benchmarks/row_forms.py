@@ -25,16 +25,21 @@ from typing import Any
 
 os.environ.setdefault("ARGUS_CHECK", "0")
 
-from row_variants import EPS, SEARCHES, WEIGHTS, Size, Variant, names_of, sizes
+from row_variants import (
+    EPS,
+    SEARCHES,
+    WEIGHTS,
+    Size,
+    Variant,
+    names_of,
+    requests,
+    sizes,
+)
 
 from argus.compiler import build
 from argus.diagnostics import ArgusError
 from argus.dispatch import Dispatch, GivenScalar, GivenTensor, LaunchSequence
 from argus.evaluation.timing import time_interleaved
-from argus.ir.dtypes import DTYPES, f32
-from argus.requests import Request
-from argus.runtime.dlpack import contiguous
-from argus.specialisations import divisor, facts_of, specialisation, stride_divisors
 
 
 def tensors(size: Size) -> dict[str, Any]:
@@ -109,21 +114,9 @@ def call_of(
 
 def prebuilt(size: Size, variant: Variant) -> str:
     """Build what a call will look for into the cache; what went wrong, if it did."""
-    count = -(-size.n // int(str(dict(variant.statics)["BN"])))
-    own = {"X": (size.m, size.n), "Y": (size.m, size.n)}
-    own |= dict.fromkeys(WEIGHTS[size.family], (size.n,))
     try:
-        for kernel, names in variant.steps:
-            described: dict[str, Any] = {}
-            for name in names:
-                shape = own.get(name, (count, size.m))
-                dtype = DTYPES[size.dtype] if name in own else f32
-                steps = stride_divisors(shape, contiguous(shape))
-                described[name] = (dtype, tuple(map(divisor, shape)), steps)
-            chosen = specialisation(kernel.signature, described)
-            facts = facts_of(kernel.signature, chosen)
-            statics = dict(variant.statics)
-            build(Request(kernel, chosen.form, statics, "sm_90a", facts))
+        for request in requests(size, variant):
+            build(request)
     except ArgusError as error:
         return str(error).splitlines()[0]
     return ""

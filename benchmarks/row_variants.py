@@ -6,10 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, cast
 
-from argus.ir.dtypes import DTYPES
+from argus.ir.dtypes import DTYPES, f32
 from argus.kernels.layernorm.entry import FORMS as LAYERNORM
 from argus.kernels.norms.entry import RMSNORM_FORMS, SOFTMAX_FORMS
 from argus.lang.kernel import Kernel
+from argus.requests import Request
+from argus.runtime.dlpack import contiguous
+from argus.specialisations import divisor, facts_of, specialisation, stride_divisors
 
 FAMILIES = {"softmax": SOFTMAX_FORMS, "rmsnorm": RMSNORM_FORMS, "layernorm": LAYERNORM}
 WEIGHTS = {"softmax": "", "rmsnorm": "W", "layernorm": "WB"}
@@ -62,6 +65,23 @@ class Variant:
 def names_of(family: str) -> tuple[str, ...]:
     """Tensors of a kernel of one launch, in order."""
     return ("X", *WEIGHTS[family], "Y")
+
+
+def requests(size: Size, variant: Variant) -> Iterator[Request]:
+    """The specialisations that a call of a variant launches."""
+    statics = dict(variant.statics)
+    own = {"X": (size.m, size.n), "Y": (size.m, size.n)}
+    own |= dict.fromkeys(WEIGHTS[size.family], (size.n,))
+    for kernel, names in variant.steps:
+        described: dict[str, Any] = {}
+        for name in names:
+            shape = own.get(name, (-(-size.n // statics["BN"]), size.m))
+            dtype = DTYPES[size.dtype] if name in own else f32
+            steps = stride_divisors(shape, contiguous(shape))
+            described[name] = (dtype, tuple(map(divisor, shape)), steps)
+        chosen = specialisation(kernel.signature, described)
+        facts = facts_of(kernel.signature, chosen)
+        yield Request(kernel, chosen.form, dict(variant.statics), "sm_90a", facts)
 
 
 def held(size: Size) -> Iterator[Variant]:
@@ -182,7 +202,8 @@ def sizes(which: str) -> list[Size]:
                 found.append(Size(family, m, n))
     elif which == "odd":
         for family in FAMILIES:
-            for m, n in ((132, 50257), (1024, 50257), (4096, 50257), (2048, 50260)):
+            for m, n in ((132, 50257), (1024, 50257), (4096, 50257), (2048, 50260),
+                         (2048, 40000), (512, 131072), (4096, 128256)):  # fmt: skip
                 found.append(Size(family, m, n))
             found.append(Size(family, 2048, 50257, "f32"))
             found.append(Size(family, 2048, 65536, "f32"))
