@@ -2,8 +2,8 @@
 
 Each of these kernels is right at the sizes that are walked first, and wrong at one that
 the interpreter runs here: a branch says how often a loop iterates, or which barrier is
-used; trip counts are products of sizes, or a size is divided by more elsewhere; a table
-has values that the tables of the walks have not.
+used; trip counts are products of sizes, a size is divided by more elsewhere, or counts
+for many tiles only; a table has values that the tables of the walks have not.
 """
 
 from __future__ import annotations
@@ -68,6 +68,10 @@ WRONG: dict[str, tuple[dict[str, str], dict[str, int]]] = {
     "divided by more elsewhere": (
         {"before": "z = K // 128\n    ag.require(z >= 0, 'always')",
          "arrived": "c % 2"}, {"K": 96}
+    ),
+    "a size that counts late": (
+        {"filled": "ag.cdiv(M, 64) + ag.cdiv(K, 32) // 25",
+         "drained": "ag.cdiv(M, 64)"}, {"K": 800}
     ),
     "a large size": ({"drains": "K < 4096"}, {"K": 4096}),
     "a large element": (

@@ -84,6 +84,8 @@ class Control:
     """How often a loop iterates changes with the iteration of another."""
     deciding: frozenset[str] = frozenset()
     """Named scalars that decide what operations do, beside how often loops iterate."""
+    apart: list[frozenset[str]] = field(default_factory=list[frozenset[str]])
+    """Sizes of which one at least has to be varied by itself, for each quotient."""
     between: bool = False
     """Other sizes may lead to courses that are not walked."""
     forks: bool = False
@@ -167,6 +169,7 @@ class _ControlStudy:
         control.units = units(self.program, control.sizes)
         control.units.update(found.units)
         control.contents, control.near = found.contents, found.near
+        control.apart = found.apart
         branches = self.closure(list(self.conditions))
         control.conditions = frozenset(
             s.name for s in branches if s.kind in ("dim", "param", "stride")

@@ -96,6 +96,8 @@ class SizeRelations:
     """By how much trip counts of a loop differ at least, if they differ."""
     near: int = 0
     """Conditions may differ where loops iterate up to so often."""
+    apart: list[frozenset[str]] = field(default_factory=list[frozenset[str]])
+    """Sizes of which one at least has to be varied by itself, for each quotient."""
 
 
 def relations(
@@ -139,6 +141,7 @@ def relations(
     found = SizeRelations({}, {}, gaps, contents, seen.near)
     for size in seen.through:
         seen.divide(size, found)
+    found.apart = seen.apart()
     return found
 
 
@@ -212,6 +215,17 @@ class _Seen:
             for atom in form.atoms()
             for size in self.context.reached(atom)
         )
+
+    def apart(self) -> list[frozenset[str]]:
+        """The names of sizes in each atom."""
+        names: dict[int, set[str]] = {}
+        for size, atoms in self.through.items():
+            name, _ = self._named(size)
+            for atom in atoms:
+                names.setdefault(atom, set()).add(name)
+        # Iterations of loops go on by themselves.
+        several = {frozenset(n for n in one if n[-1] != "#") for one in names.values()}
+        return sorted(several - {frozenset()}, key=sorted)
 
     def divide(self, size: int, into: SizeRelations) -> None:
         """Which remainders of a size tell its atoms apart, where there are several."""

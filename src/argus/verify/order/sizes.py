@@ -10,7 +10,14 @@ from typing import assert_never
 from argus.ir import ops as o
 from argus.ir.expr import Binary, Expr, Sym, evaluate, symbols
 from argus.ir.memory import GlobalTensor
-from argus.ir.program import BLOCK_INDEX, CLUSTER_RANK, GRID_SIZE, SM_COUNT, Program
+from argus.ir.program import (
+    BLOCK_INDEX,
+    CLUSTER_RANK,
+    GRID_SIZE,
+    HARDWARE,
+    SM_COUNT,
+    Program,
+)
 from argus.verify.order.control_dependence import Control
 from argus.verify.order.events import has_events
 
@@ -121,7 +128,14 @@ class Sizes:
         return iterations[0] < iterations[1] < iterations[2]
 
     def tied(self) -> Iterator[str]:
-        """Requirements by which one varied size says something of another."""
+        """What is not varied by itself, or only together with another size."""
+        # Which blocks there are, the sizes of the grid say.
+        of_grid = {s.name for s in symbols(self.program.grid)}
+        for names in self.control.apart:
+            several = names | of_grid if names & _HARDWARE else names
+            if not several & set(self.varied):
+                named = " and ".join(sorted(names))
+                yield f"no multiples of {named} were found that change a loop each"
         for required in self.program.requirements:
             names = {s.name for s in symbols(required.cond)} & set(self.varied)
             if len(names) > 1:
@@ -232,6 +246,9 @@ class Sizes:
     def _failing(self, env: Mapping[str, int | float]) -> list[Expr]:
         conditions = [r.cond for r in self.program.requirements]
         return [c for c in conditions if not evaluate(c, env)]
+
+
+_HARDWARE = frozenset(s.name for s in HARDWARE)
 
 
 def _mend(cond: Expr, env: dict[str, int | float], free: set[str]) -> None:
