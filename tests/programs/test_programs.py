@@ -331,3 +331,22 @@ def test_windows_are_walked_tap_by_tap() -> None:
         assert proof_of(step).verdict is Verdict.EQUAL, step.source.text
         (got,) = interpreted(plan_of(model, (x,)), (x,))
         torch.testing.assert_close(got, model(x))
+
+
+def test_many_tensors_are_put_together_by_several_kernels() -> None:
+    rows = [torch.randn(2, 5) for _ in range(70)]
+    model = Formula(lambda *x: torch.stack(x, 1))
+    plan = plan_of(model, tuple(rows))
+    assert len(plan.kernels) == 4 and plan.whole
+    assert max(len(step.source.tensors) for step in plan.kernels) <= 25
+    torch.testing.assert_close(interpreted(plan, tuple(rows))[0], model(*rows))
+
+
+def test_few_elements_are_added_tap_by_tap() -> None:
+    x = torch.randn(4, 9, 3, 50)
+    (step,) = plan_of(Formula(lambda x: x.mean((0, 2))), (x,)).kernels
+    assert isinstance(step.group.form, GroupTiling)
+    assert step.group.lowered is not None
+    axes = {a.loop for a in step.group.form.axes}
+    assert axes <= set(step.group.lowered.rows)
+    assert proof_of(step).verdict is Verdict.EQUAL

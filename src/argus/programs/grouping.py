@@ -27,6 +27,8 @@ from argus.programs.tensor_program import (
 )
 
 _FEW_ROWS = 64
+_MOST_TENSORS = 24
+"""Tensors that a kernel reads, at most, where it need not."""
 _MANY_COLUMNS = 8192
 _REPEATED = 3
 """Kernels that may compute the same map."""
@@ -65,6 +67,8 @@ def one_kernel(
     worthwhile(group)
     if inside:
         require_counted_once(group)
+        if len({e.buffer for e in group.elements}) > _MOST_TENSORS:
+            raise NotFusedError("more tensors than a kernel should read")
     source_of(group, form, "kernel", "")
     return group, form
 

@@ -37,6 +37,8 @@ FEW_BLOCKS = 264
 _HELD = 8192
 """Most columns that a block holds in registers."""
 _HELD_ARG = 16384
+_FEW_TAPS = 64
+"""Elements that a tile of results adds up one after the other."""
 _APART = 4
 """Elements between results' windows from which a row of a window is an axis."""
 _MOST_DIMS = 8
@@ -131,6 +133,10 @@ def _reducing(group: LoweredGroup, accesses: list[Affine]) -> GroupTiling:
     vector = _vector(group, accesses)
     if vector in group.columns:
         return _along(group, vector)
+    few = prod(group.sizes[n] for n in group.columns) <= _FEW_TAPS
+    few &= not any(r.function.startswith("arg") for r in group.reductions)
+    if few and len(levels_of(group)) == 1 and not _stores_columns(group):
+        return _windows(group, accesses, [])
     return _across(group, vector)
 
 
@@ -267,6 +273,12 @@ def _windows(
         for n in access.loops & set(windows)
         if access.factor(n) == 1 or vector == ""
     ]  # fmt: skip
+    rest = [n for n in group.rows if n != vector]
+    for element in group.elements:
+        loops = {n for b in element.borders for n in b.index.loops}
+        loops |= element.offset.loops
+        if element.borders and not loops & {vector, *rest[-1:], *whole}:
+            whole = windows  # one number of it cannot lie outside
     axes = [TileAxis(n, _power(group.sizes[n])) for n in windows if n in whole]
     window = prod(a.size for a in axes)
     if window > _WINDOW:
@@ -274,7 +286,6 @@ def _windows(
     if vector:
         wide = min(_power(group.sizes[vector]), max(1, _WINDOW // window))
         wide = min(wide, 64 if axes else 256)
-        rest = [n for n in group.rows if n != vector]
         if rest and window * wide < _TILE:
             high = min(_power(group.sizes[rest[-1]]), _TILE // (window * wide))
             axes.append(TileAxis(rest[-1], high))
