@@ -7,26 +7,30 @@ parameters and the device. It is kept in memory; the compiler keeps it on disk, 
 
 A call that was made before is neither described nor checked again: `Recall` has it by
 what it depends on.
+
+A call whose tensors are all in the memory of the host is interpreted (`host_calls`).
 """
 
 from __future__ import annotations
 
 import ast
 import threading
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from argus.compiler import launchable
 from argus.diagnostics import fail
 from argus.files.settings import watched
+from argus.host_calls import HOST, HostCall, HostKernel, HostPlan, interpreted
 from argus.ir.dtypes import DTYPES
+from argus.ir.launch import LaunchSpec
 from argus.lang.kernel import Kernel
 from argus.lang.names.types import ElementType, as_dtype
 from argus.requests import Request, request_of, tile_program
 from argus.runtime.arguments import TensorArg, describe
 from argus.runtime.plan import PreparedLaunch
-from argus.runtime.recall import PlannedLaunch, Recall
+from argus.runtime.recall import CallPlan, PlannedLaunch, Recall
 from argus.specialisations import (
     Described,
     Specialisation,
@@ -34,9 +38,12 @@ from argus.specialisations import (
     specialisation,
     stride_divisors,
 )
+from argus.targets import DEFAULT_TARGET
 
 if TYPE_CHECKING:
     from argus.runtime.launch import LoadedKernel
+
+R = TypeVar("R")
 
 _FORMS = 256
 """Ways to pass arguments, and choices of a specialisation, that a kernel remembers."""
@@ -56,6 +63,7 @@ class _Builds:
 
     def __init__(self) -> None:
         self._loaded: dict[tuple[object, ...], LoadedKernel] = {}
+        self._interpreted: dict[tuple[object, ...], HostKernel] = {}
 
     def find(self, key: tuple[object, ...]) -> LoadedKernel | None:
         return self._loaded.get(key)
@@ -67,6 +75,14 @@ class _Builds:
             if key not in self._loaded:
                 self._loaded[key] = loaded_kernel(request, checking)
             return self._loaded[key]
+
+    def on_host(
+        self, key: tuple[object, ...], request: Request, checking: bool
+    ) -> HostKernel:
+        with _building:
+            if key not in self._interpreted:
+                self._interpreted[key] = interpreted(request, checking)
+            return self._interpreted[key]
 
 
 def loaded_kernel(request: Request, checking: bool = True) -> LoadedKernel:
@@ -90,7 +106,7 @@ class KernelCalls:
         self.kernel = kernel
         self._params = tuple(p.name for p in kernel.signature.params)
         self._builds = _Builds()
-        self._recall = Recall[PreparedLaunch](self._plan)
+        self._recall = Recall[PreparedLaunch | HostCall](self._plan)
         self._forms: dict[tuple[object, ...], _ArgumentForm] = {}
         self._choices: dict[tuple[object, ...], Specialisation] = {}
 
@@ -124,9 +140,30 @@ class KernelCalls:
 
     def _plan(
         self, options: Hashable, values: Sequence[object], stream: int
-    ) -> PlannedLaunch[PreparedLaunch]:
+    ) -> PlannedLaunch[PreparedLaunch] | PlannedLaunch[HostCall]:
         checking, _, statics = cast("tuple[bool, object, Statics]", options)
+        tensors = self._described(values)
+        if tensors and all(t.device[0] == HOST for t in tensors.values()):
+            return self._on_host(tensors, values, statics, checking)
         return self.planned(values, statics, checking)
+
+    def _on_host(
+        self,
+        tensors: Mapping[str, TensorArg],
+        values: Sequence[object],
+        statics: Statics,
+        checking: bool,
+    ) -> PlannedLaunch[HostCall]:
+        """Plan a call whose tensors are in the memory of the host."""
+        key, chosen = self._key(tensors, statics, checking, DEFAULT_TARGET)
+        request = self._request(chosen, statics, DEFAULT_TARGET)
+        kernel = self._builds.on_host(key, request, checking)
+        return self._positions(
+            kernel.spec,
+            tensors,
+            values,
+            lambda ordered, scalars: HostPlan(kernel, ordered, scalars),
+        )
 
     def planned(
         self, values: Sequence[object], statics: Statics, checking: bool
@@ -136,11 +173,20 @@ class KernelCalls:
         A tensor may be a `TensorArg`, of which the address does not matter.
         """
         loaded, found = self.built(values, statics, checking)
-        spec, position = loaded.spec, self._params.index
+        return self._positions(loaded.spec, found, values, loaded.plan)
+
+    def _positions(
+        self,
+        spec: LaunchSpec,
+        found: Mapping[str, TensorArg],
+        values: Sequence[object],
+        plan: Callable[[Sequence[TensorArg], Sequence[object]], CallPlan[R]],
+    ) -> PlannedLaunch[R]:
+        position = self._params.index
         tensors = [found[t.name] for t in spec.tensors]
         scalars = tuple(position(p.name) for p in spec.scalars)
         return PlannedLaunch(
-            loaded.plan(tensors, [values[i] for i in scalars]),
+            plan(tensors, [values[i] for i in scalars]),
             tuple(position(t.name) for t in spec.tensors),
             scalars,
             tuple(t.pointer for t in tensors),
@@ -150,24 +196,42 @@ class KernelCalls:
         self, values: Sequence[object], statics: Statics, checking: bool
     ) -> tuple[LoadedKernel, dict[str, TensorArg]]:
         """The kernel built for a call, and the tensors that were given."""
-        kernel = self.kernel
-        given = dict(zip(self._params, values, strict=True))
-        tensors = {
-            t.name: described(t.name, given[t.name])
-            for t in kernel.signature.tensors
-            if given[t.name] is not None
-        }
-        chosen = self._chosen({name: _likeness(t) for name, t in tensors.items()})
+        tensors = self._described(values)
         target = _target_of_device(next(iter(tensors.values()), None))
-        ordered = tuple(sorted(statics, key=lambda static: static[0]))
-        form = tuple(chosen.form.items())
-        key = (checking, switch(), target, form, chosen.rows, ordered)
+        key, chosen = self._key(tensors, statics, checking, target)
         loaded = self._builds.find(key)
         if loaded is None:
-            values_of = {name: _static(value) for name, _, value in statics}
-            request = request_of(kernel, values_of, target, chosen)
+            request = self._request(chosen, statics, target)
             loaded = self._builds.make(key, request, checking)
         return loaded, tensors
+
+    def _described(self, values: Sequence[object]) -> dict[str, TensorArg]:
+        """The tensors that were given."""
+        given = dict(zip(self._params, values, strict=True))
+        return {
+            t.name: described(t.name, given[t.name])
+            for t in self.kernel.signature.tensors
+            if given[t.name] is not None
+        }
+
+    def _key(
+        self,
+        tensors: Mapping[str, TensorArg],
+        statics: Statics,
+        checking: bool,
+        target: str,
+    ) -> tuple[tuple[object, ...], Specialisation]:
+        """What the specialisation for tensors is remembered by, and which it is."""
+        chosen = self._chosen({name: _likeness(t) for name, t in tensors.items()})
+        ordered = tuple(sorted(statics, key=lambda static: static[0]))
+        form = tuple(chosen.form.items())
+        return (checking, switch(), target, form, chosen.rows, ordered), chosen
+
+    def _request(
+        self, chosen: Specialisation, statics: Statics, target: str
+    ) -> Request:
+        values = {name: _static(value) for name, _, value in statics}
+        return request_of(self.kernel, values, target, chosen)
 
     def _chosen(self, likeness: Mapping[str, Described]) -> Specialisation:
         """The specialisation, found once for tensors that are divisible alike."""

@@ -82,4 +82,10 @@ CODES = (
         "The kernel's output is further from the reference than the tolerance of "
         "its precision allows.",
     ),
+    Code(
+        "AG0816",
+        "a fault in the interpreter",
+        "A call with tensors of the host is interpreted, and the kernel did what a GPU "
+        "does not define. A kernel that is proved does not: it was called unproved.",
+    ),
 )
