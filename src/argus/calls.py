@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import ast
 import threading
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -143,7 +143,7 @@ class KernelCalls:
     ) -> PlannedLaunch[PreparedLaunch] | PlannedLaunch[HostCall]:
         checking, _, statics = cast("tuple[bool, object, Statics]", options)
         tensors = self._described(values)
-        if tensors and all(t.device[0] == HOST for t in tensors.values()):
+        if _in_host_memory(tensors.values()):
             return self._on_host(tensors, values, statics, checking)
         return self.planned(values, statics, checking)
 
@@ -307,6 +307,11 @@ def _likeness(given: TensorArg) -> Described:
         tuple(divisor(n) for n in given.shape),
         stride_divisors(given.shape, given.strides),
     )
+
+
+def _in_host_memory(tensors: Iterable[TensorArg]) -> bool:
+    """Whether there are tensors, and all are in the memory of the host."""
+    return {t.device[0] for t in tensors} == {HOST}
 
 
 def _target_of_device(tensor: TensorArg | None) -> str:

@@ -66,6 +66,8 @@ def built(
 
     monkeypatch.setattr(calls._Builds, "make", make)
     monkeypatch.setattr(calls, "_target_of_device", lambda tensor: "sm_90a")
+    # The driver's devices are the host's memory.
+    monkeypatch.setattr(calls, "_in_host_memory", lambda tensors: False)
     monkeypatch.delenv("ARGUS_CHECK", raising=False)
     yield made
 

@@ -84,7 +84,7 @@ CODES = (
     ),
     Code(
         "AG0816",
-        "a fault in the interpreter",
+        "a call that was interpreted had a fault",
         "A call with tensors of the host is interpreted, and the kernel did what a GPU "
         "does not define. A kernel that is proved does not: it was called unproved.",
     ),
