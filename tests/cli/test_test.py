@@ -132,3 +132,32 @@ def test_tables_of_indices_stay_inside(argus):
     assert ran.code == 0
     assert "unclear" not in ran.out
     assert "AG0106" in ran.out  # types that do not go together are told
+
+
+def test_beside_sizes_that_are_refused_wider_ones_are_tried(argus):
+    root = Path(__file__).parents[2]
+    file = str(root / "docs/tutorial/step4_roles.py")
+    ran = argus(
+        "test", file, "--size", "M=65", "--size", "N=80", "--seeds", "1", "--json"
+    )
+    assert ran.code == 0
+    [kernel] = ran.json["kernels"]
+    refused = [r for r in kernel["rows"] if r["verdict"] == "refused"]
+    right = [r for r in kernel["rows"] if r["verdict"] == "right"]
+    assert refused
+    assert right
+    assert all("AG0611" in r["why"][0] for r in refused)
+    assert {(r["sizes"]["M"], r["sizes"]["N"]) for r in right} == {(65, 80)}
+
+
+def test_a_kernel_without_a_reference_does_not_pass_beside_one_that_has(
+    argus, tmp_path: Path
+):
+    file = tmp_path / "two.py"
+    other = SCALED.split("@ag.reference")[0].split("from argus import f32")[1]
+    file.write_text(SCALED + other.replace("def k(", "def other("))
+    ran = argus("test", str(file), width=200)
+    assert ran.code == 2
+    assert "k and `k_reference`" in ran.out
+    assert "`other` has no reference" in ran.err
+    assert argus("test", str(file), "--kernel", "k").code == 0

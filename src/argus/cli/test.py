@@ -17,7 +17,7 @@ from argus.cli.options import (
     SizeOption,
     TargetOption,
 )
-from argus.cli.output import Output, reporting
+from argus.cli.output import USAGE, Output, reporting
 
 if TYPE_CHECKING:
     from argus.cli.subjects import CommandSubject
@@ -58,11 +58,14 @@ def test(
     The reference is Python of yours, and is executed; kernels are not. Tried are small
     sizes, sizes that are no multiples of the tiles, sizes at which conditions turn out
     otherwise, all element types of the signature, and several seeds. Each result may be
-    off by the rounding of its types. Exits with 1 where something is wrong.
+    off by the rounding of its types. Exits with 1 where something is wrong,
+    and with 2 where a kernel has no reference: -k chooses one that has.
     """
     with reporting("test", json_output) as out:
         from argus.cli.subjects import SubjectOptions, file_subjects, parse_sizes
+        from argus.equivalence.references import reference_of
         from argus.evaluation.device import find_device
+        from argus.evaluation.testing.tested import no_reference
         from argus.runtime.driver import target_of
 
         selection = SubjectOptions(
@@ -83,7 +86,13 @@ def test(
             no_proof,
         )
         subjects = file_subjects(file, selection)
-        out.data["kernels"] = [command.kernel(s) for s in subjects]
+        known = [s for s in subjects if reference_of(s.request.kernel) is not None]
+        out.data["kernels"] = [command.kernel(s) for s in known]
+        # What was not compared does not pass.
+        missing = [s.request.kernel for s in subjects if s not in known]
+        out.show(d for k in missing for d in no_reference(k).diagnostics)
+        if missing:
+            out.fail(USAGE)
 
 
 class _Tests:
@@ -140,8 +149,14 @@ class _Tests:
             if not rows or rows[-1].form != row.form:
                 types = ", ".join(f"{n} {d.name}" for n, d in row.form.items())
                 self.out.line(f"  {types}", indent=4)
+            told = any(
+                (r.form, r.outcome.why) == (row.form, row.outcome.why)
+                for r in rows
+                if r.outcome.word == row.outcome.word == "refused"
+            )
             rows.append(row)
-            self._row(row)
+            if not told:
+                self._row(row)
         self._sum(name, rows, made.tried, made.larger)
         return {
             "kernel": name,

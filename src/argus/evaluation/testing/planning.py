@@ -16,15 +16,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from argus.equivalence.references import Reference
-from argus.equivalence.sizes import fixed_sizes, mended, shapes_of
+from argus.equivalence.sizes import fixed_sizes, free_sizes, mended, shapes_of
 from argus.evaluation.equal.refuting import Tried, refute, tried_at
 from argus.evaluation.equal.sizes import drawn
 from argus.evaluation.loose import not_admitted
 from argus.ir.program import Program
 from argus.requests import Request, request_of
-from argus.specialisations import Form, SpecialisationSpace
+from argus.specialisations import DIVISORS, Form, SpecialisationSpace
 
-__all__ = ["Planned", "forms_of", "least_request", "planned"]
+__all__ = ["Planned", "forms_of", "least_request", "planned", "widened"]
 
 SECONDS = 3.0
 """CPU time of the search for sizes, of one kernel."""
@@ -102,6 +102,21 @@ def planned(
     small = [s for s in found if not interpreted or _elements(program, s) < INTERPRETED]
     larger = len(found) - len(small)
     return Planned(_some(small), tried, larger)
+
+
+def widened(
+    program: Program, sizes: Mapping[str, int], given: Mapping[str, int]
+) -> dict[str, int] | None:
+    """Sizes at which rows are multiples of the widest access; None if none are found.
+
+    Some instructions copy nothing else. The ``given`` sizes stay.
+    """
+    most = DIVISORS[0]
+    made = {d: sizes[d] for t in _dims(program) for d in t if d in sizes}
+    for dims in _dims(program):
+        if dims[-1] not in given and dims[-1] in free_sizes(program):
+            made[dims[-1]] = -(-made.get(dims[-1], 1) // most) * most
+    return mended(program, {**fixed_sizes(program), **made})
 
 
 def _some(sizes: Sequence[Mapping[str, int]]) -> list[Mapping[str, int]]:

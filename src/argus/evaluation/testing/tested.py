@@ -16,14 +16,14 @@ from argus.evaluation.equal.refuting import Tried
 from argus.evaluation.loose import scalars_of
 from argus.evaluation.memory import require_memory
 from argus.evaluation.requests import contiguous_facts
-from argus.evaluation.testing.planning import forms_of, least_request, planned
+from argus.evaluation.testing.planning import forms_of, least_request, planned, widened
 from argus.evaluation.testing.trial import TrialOutcome, arguments_at, tried_once
 from argus.ir.program import Program
 from argus.lang.kernel import Kernel
 from argus.requests import Request, placed_program, tile_program
 from argus.specialisations import Form, SpecialisationSpace
 
-__all__ = ["TestedKernel", "TestedRow", "tested"]
+__all__ = ["TestedKernel", "TestedRow", "no_reference", "tested"]
 
 _OF_OTHERS = (0, 1, -1)
 """Which sizes forms other than the first are tried at."""
@@ -59,6 +59,17 @@ class TestedKernel:
     """Of the largest run."""
 
 
+def no_reference(kernel: Kernel) -> ArgusError:
+    """What to raise where a kernel has no reference: AG1018."""
+    return fail(
+        "AG1018",
+        None,
+        f"`{kernel.name}` has no reference that it could be compared with",
+        help="write a function in the same file that computes the outputs with "
+        f"numpy: `@ag.reference` above `def {kernel.name}_reference(...)`",
+    )
+
+
 def tested(
     request: Request,
     space: SpecialisationSpace,
@@ -80,13 +91,7 @@ def tested(
     kernel = request.kernel
     declared = reference_of(kernel)
     if declared is None:
-        raise fail(
-            "AG1018",
-            None,
-            f"`{kernel.name}` has no reference that it could be compared with",
-            help="write a function in the same file that computes the outputs with "
-            f"numpy: `@ag.reference` above `def {kernel.name}_reference(...)`",
-        )
+        raise no_reference(kernel)
     reference = load(declared)
     passed = scalars_of(kernel, scalars)
     forms = forms_of(space)
@@ -97,7 +102,7 @@ def tested(
     most = max(
         require_memory(arguments_at(program, s), s, compared=True) for s in plan.sizes
     )
-    run = _Run(request, space, reference, passed, seeds, on_device, first)
+    run = _Run(request, space, reference, passed, given, seeds, on_device, first)
     rows = run.rows(forms, plan.sizes)
     return TestedKernel(kernel, declared.name, rows, plan.tried, plan.larger, most)
 
@@ -122,6 +127,7 @@ class _Run:
     space: SpecialisationSpace
     reference: Reference
     scalars: Mapping[str, float]
+    given: Mapping[str, int]
     seeds: Sequence[int]
     on_device: bool
     first: Callable[[Request], object]
@@ -129,17 +135,28 @@ class _Run:
     def rows(
         self, forms: Sequence[Form], sizes: Sequence[Mapping[str, int]]
     ) -> Iterator[TestedRow]:
-        """The first form at all sizes, others at some."""
+        """The first form at all sizes, others at some.
+
+        Beside sizes that are refused, such that rows are whole accesses are tried.
+        """
         for form in forms:
             try:
-                tile_program(least_request(self.space, form, self.request))
+                typed = tile_program(least_request(self.space, form, self.request))
             except ArgusError as error:
                 yield self._refused(form, {}, error)
                 continue
             some = sizes
             if form is not forms[0] and len(sizes) > len(_OF_OTHERS):
                 some = [sizes[i] for i in _OF_OTHERS]
+            again: list[dict[str, int]] = []
             for at in some:
+                row = self._row(form, at)
+                yield row
+                if row.outcome.word == "refused":
+                    wide = widened(typed, row.sizes, self.given)
+                    if wide is not None and wide not in (*some, *again):
+                        again.append(wide)
+            for at in again:
                 yield self._row(form, at)
 
     def _row(self, form: Form, sizes: Mapping[str, int]) -> TestedRow:
