@@ -30,6 +30,8 @@ __all__ = ["TrialOutcome", "Word", "arguments_at", "tried_once"]
 
 Word = Literal["right", "wrong", "refused", "unclear"]
 _ORDER: tuple[Word, ...] = ("right", "unclear", "refused", "wrong")
+DEVICE = "cuda"
+"""What torch calls the GPU that kernels are launched on."""
 UNCLEAR = 0.25
 """A tolerance above this says nothing: the result is mostly rounding."""
 _DRAWS = 16
@@ -205,5 +207,5 @@ def _launched(
 def _there(torch: Any, array: Any, dtype: DType) -> Any:
     """A tensor on the GPU with the elements that an array holds, bit for bit."""
     raw = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-    flat = torch.from_numpy(raw.copy()).to("cuda")
+    flat = torch.from_numpy(raw.copy()).to(DEVICE)
     return flat.view(getattr(torch, dtype.foreign)).reshape(array.shape)

@@ -1,0 +1,89 @@
+"""Runs of a kernel beside its reference on a device, which is torch's CPU here."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from argus.equivalence.references import load, reference_of
+from argus.evaluation.requests import contiguous_facts
+from argus.evaluation.testing import trial
+from argus.evaluation.testing.trial import TrialOutcome, tried_once
+from argus.ir.dtypes import DTYPES
+from argus.lang.kernel import load_kernels
+from argus.requests import Request, placed_program
+
+torch = pytest.importorskip("torch")
+
+TEXT = """import argus as ag
+
+
+@ag.kernel
+def k(X: ag.float["M N"], Y: ag.float["M N"]):
+    M, N = X.shape
+    m, j = ag.block(M, ag.cdiv(N, 64))
+    Y[m, j * 64 :] = ag.load(X[m, j * 64 :], (64,))
+
+
+@ag.reference
+def k_reference(X):
+    return X
+"""
+SIZES = {"M": 3, "N": 70}
+
+
+def _launched(monkeypatch: pytest.MonkeyPatch, dtype: str, kernel: Any) -> TrialOutcome:
+    """The outcome of a launch that is a function on tensors, X and Y."""
+    own = load_kernels("k.py", TEXT).kernels["k"]
+    types = {"X": DTYPES[dtype], "Y": DTYPES[dtype]}
+    facts = contiguous_facts(own, {"X": (3, 70), "Y": (3, 70)})
+    request = Request(own, types, {}, "sm_90a", facts)
+    declared = reference_of(own)
+    assert declared is not None
+
+    def prepare_call(_kernel: Any, _args: Any, named: Any, *, checking: bool) -> Any:
+        assert not checking
+        return SimpleNamespace(
+            prepare=lambda: lambda: kernel(named["X"], named["Y"])
+        ), ()
+
+    monkeypatch.setattr(trial, "DEVICE", "cpu")
+    monkeypatch.setattr(trial, "torch_module", lambda: torch)
+    monkeypatch.setattr(trial, "prepare_call", prepare_call)
+    monkeypatch.setattr(trial, "launch_and_wait", lambda launch: launch())
+    program = placed_program(request)
+    return tried_once(
+        request, program, load(declared), SIZES, {}, seed=0, on_device=True
+    )
+
+
+@pytest.mark.parametrize("dtype", ["bf16", "f16", "f32"])
+def test_what_a_launch_writes_is_compared(
+    monkeypatch: pytest.MonkeyPatch, dtype: str
+) -> None:
+    def right(x: Any, y: Any) -> None:
+        assert str(x.dtype) == f"torch.{DTYPES[dtype].foreign}"
+        assert torch.isnan(y).all()  # poisoned
+        y.copy_(x)
+
+    def wrong(x: Any, y: Any) -> None:
+        y.copy_(x)
+        y[2, 69] += 3
+
+    def partly(x: Any, y: Any) -> None:
+        y[:, :64] = x[:, :64]
+
+    def changed(x: Any, y: Any) -> None:
+        y.copy_(x)
+        x[0, 0] = 7
+
+    made = _launched(monkeypatch, dtype, right)
+    assert (made.word, made.error, made.why) == ("right", 0.0, ())
+    for kernel, why in (
+        (wrong, "1 of 210 elements of Y are wrong; Y[2, 69] is"),
+        (partly, "18 of 210 elements of Y are not written"),
+        (changed, "the input X was overwritten"),
+    ):
+        made = _launched(monkeypatch, dtype, kernel)
+        assert made.word == "wrong"
+        assert why in made.why[0]
