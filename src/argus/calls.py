@@ -13,12 +13,17 @@ A call whose tensors are all in the memory of the host is interpreted (`host_cal
 
 from __future__ import annotations
 
-import ast
 import threading
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from argus.call_arguments import (
+    ArgumentForm,
+    form_of,
+    scalar_defaults,
+    static_tag,
+    static_value,
+)
 from argus.compiler import launchable
 from argus.diagnostics import fail
 from argus.files.settings import watched
@@ -26,7 +31,6 @@ from argus.host_calls import HOST, HostCall, HostKernel, HostPlan, interpreted
 from argus.ir.dtypes import DTYPES
 from argus.ir.launch import LaunchSpec
 from argus.lang.kernel import Kernel
-from argus.lang.names.types import ElementType, as_dtype
 from argus.requests import Request, request_of, tile_program
 from argus.runtime.arguments import TensorArg, describe
 from argus.runtime.plan import PreparedLaunch
@@ -107,7 +111,7 @@ class KernelCalls:
         self._params = tuple(p.name for p in kernel.signature.params)
         self._builds = _Builds()
         self._recall = Recall[PreparedLaunch | HostCall](self._plan)
-        self._forms: dict[tuple[object, ...], _ArgumentForm] = {}
+        self._forms: dict[tuple[object, ...], ArgumentForm] = {}
         self._choices: dict[tuple[object, ...], Specialisation] = {}
 
     def __call__(
@@ -130,7 +134,7 @@ class KernelCalls:
         key = (len(args), *named)
         form = self._forms.get(key)
         if form is None:
-            form = _form_of(self.kernel, len(args), named)
+            form = form_of(self.kernel, len(args), named)
             if len(self._forms) >= _FORMS:
                 self._forms.clear()
             self._forms[key] = form
@@ -230,7 +234,7 @@ class KernelCalls:
     def _request(
         self, chosen: Specialisation, statics: Statics, target: str
     ) -> Request:
-        values = {name: _static(value) for name, _, value in statics}
+        values = {name: static_value(value) for name, _, value in statics}
         return request_of(self.kernel, values, target, chosen)
 
     def _chosen(self, likeness: Mapping[str, Described]) -> Specialisation:
@@ -322,64 +326,6 @@ def _target_of_device(tensor: TensorArg | None) -> str:
     return target_of(cuda_driver().info(index)).name
 
 
-# -------------------------------------------------------------------- arguments
-
-
-@dataclass(frozen=True, slots=True)
-class _ArgumentForm:
-    """How arguments are passed.
-
-    ``rest``: name or default of each runtime parameter that is not passed by position.
-    ``statics``: names of the static parameters that are given.
-    """
-
-    rest: tuple[tuple[str | None, object], ...]
-    statics: tuple[str, ...]
-
-
-def _form_of(kernel: Kernel, count: int, named: Mapping[str, object]) -> _ArgumentForm:
-    """What ``count`` arguments and these names mean. Raises ArgusError AG0801."""
-    signature = kernel.signature
-    params = signature.params
-    if count > len(params):
-        raise fail(
-            "AG0801",
-            None,
-            f"kernel `{kernel.name}` takes {len(params)} runtime arguments; "
-            f"{count} were given",
-        )
-    static_names = {s.name for s in signature.statics}
-    rest = [p.name for p in params[count:]]
-    for name in named:
-        if name not in static_names and name not in rest:
-            known = ", ".join([*(p.name for p in params), *static_names])
-            raise fail(
-                "AG0801",
-                None,
-                f"kernel `{kernel.name}` has no argument `{name}` left to be given",
-                help=f"its parameters are {known}",
-            )
-    missing = any(p.name in rest and p.name not in named for p in signature.scalars)
-    defaults = scalar_defaults(kernel) if missing else {}
-    return _ArgumentForm(
-        tuple((n, None) if n in named else (None, defaults.get(n)) for n in rest),
-        tuple(name for name in named if name in static_names),
-    )
-
-
-def static_tag(value: object) -> object:
-    """What tells a static value from others that are equal to it: 1, 1.0 and True."""
-    if isinstance(value, float):
-        return value.hex()
-    if isinstance(value, tuple):
-        return tuple(static_tag(item) for item in cast("tuple[object, ...]", value))
-    return type(value)
-
-
-def _static(value: object) -> object:
-    return as_dtype(value) if isinstance(value, ElementType) else value
-
-
 # ------------------------------------------------------------------------ torch
 
 
@@ -413,12 +359,3 @@ def torch_op(kernel: Kernel, name: str, **statics: object) -> Any:
         launch(kernel, args, statics)
 
     return as_torch_op(run, name, parameters, outputs)
-
-
-def scalar_defaults(kernel: Kernel) -> dict[str, int | float]:
-    """Defaults of the runtime scalars that have one (literals)."""
-    found: dict[str, int | float] = {}
-    for scalar in kernel.signature.scalars:
-        if scalar.default is not None:
-            found[scalar.name] = ast.literal_eval(scalar.default)
-    return found

@@ -22,7 +22,8 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
-from argus.calls import Statics, calls_of, described, static_tag, switch
+from argus.call_arguments import static_tag
+from argus.calls import Statics, calls_of, described, switch
 from argus.ir.dtypes import DTYPES
 from argus.lang.kernel import Kernel
 from argus.runtime.arguments import TensorArg

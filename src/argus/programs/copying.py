@@ -7,19 +7,14 @@ seen up to there is a value of its own, and the rest is a view of that.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from argus.programs.loops import LoopSpace, NeedsSplitError, NotAffineError
 from argus.programs.lowering import source_offset
 from argus.programs.recorder import ProgramRecorder
-from argus.programs.rewriting import ProgramRewriter
+from argus.programs.rewriting import ProgramRewriter, with_operands
 from argus.programs.tensor_program import (
-    ContractPrimitive,
     MapPrimitive,
     Primitive,
     ProgramValue,
-    ReducePrimitive,
-    ScanPrimitive,
     TensorProgram,
     ViewedValue,
 )
@@ -63,23 +58,7 @@ class _Copying(ProgramRewriter):
 
     def replaced(self, value: ProgramValue, made: Primitive) -> Primitive:
         """The primitive of operands that are copied where they have to be."""
-        match made:
-            case MapPrimitive(function=function, operands=operands):
-                parts = tuple(
-                    self._copied(p) if isinstance(p, ViewedValue) else p
-                    for p in operands
-                )
-                same = all(a is b for a, b in zip(parts, operands, strict=True))
-                return made if same else MapPrimitive(function, parts)
-            case ReducePrimitive(operand=operand) | ScanPrimitive(operand=operand):
-                part = self._copied(operand)
-                return made if part is operand else replace(made, operand=part)
-            case ContractPrimitive(left=left, right=right):
-                a, b = self._copied(left), self._copied(right)
-                same = a is left and b is right
-                return made if same else replace(made, left=a, right=b)
-            case _:
-                return made
+        return with_operands(made, self._copied)
 
     def _copied(self, operand: ViewedValue) -> ViewedValue:
         """The operand, or as much of it as cannot be followed as a view of a copy."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from argus.programs.tensor_program import (
@@ -17,6 +18,32 @@ from argus.programs.tensor_program import (
     TorchPrimitive,
     ViewedValue,
 )
+
+
+def with_operands(
+    made: Primitive, changed: Callable[[ViewedValue], ViewedValue]
+) -> Primitive:
+    """What makes a value, of other operands; the same where these are the same."""
+    match made:
+        case MapPrimitive(function=function, operands=operands):
+            parts = tuple(
+                changed(p) if isinstance(p, ViewedValue) else p for p in operands
+            )
+            same = all(a is b for a, b in zip(parts, operands, strict=True))
+            return made if same else MapPrimitive(function, parts)
+        case ReducePrimitive(operand=operand) | ScanPrimitive(operand=operand):
+            new = changed(operand)
+            return made if new is operand else replace(made, operand=new)
+        case ContractPrimitive(left=left, right=right):
+            a, b = changed(left), changed(right)
+            same = a is left and b is right
+            return made if same else replace(made, left=a, right=b)
+        case GatherPrimitive(operand=operand, table=table):
+            a, b = changed(operand), changed(table)
+            same = a is operand and b is table
+            return made if same else GatherPrimitive(a, b)
+        case _:
+            return made
 
 
 class ProgramRewriter:
@@ -50,29 +77,9 @@ class ProgramRewriter:
         return operand if new is operand.value else ViewedValue(new, operand.views)
 
     def _primitive(self, made: Primitive) -> Primitive:
-        match made:
-            case MapPrimitive(function=function, operands=operands):
-                parts = tuple(
-                    self._operand(p) if isinstance(p, ViewedValue) else p
-                    for p in operands
-                )
-                same = all(a is b for a, b in zip(parts, operands, strict=True))
-                return made if same else MapPrimitive(function, parts)
-            case ReducePrimitive(operand=operand) | ScanPrimitive(operand=operand):
-                new = self._operand(operand)
-                return made if new is operand else replace(made, operand=new)
-            case ContractPrimitive(left=left, right=right):
-                a, b = self._operand(left), self._operand(right)
-                return made if (a, b) == (left, right) else replace(
-                    made, left=a, right=b
-                )  # fmt: skip
-            case GatherPrimitive(operand=operand, table=table):
-                a, b = self._operand(operand), self._operand(table)
-                return made if (a, b) == (operand, table) else GatherPrimitive(a, b)
-            case TorchPrimitive(call=call):
-                return TorchPrimitive(self._call(call), made.index)
-            case _:
-                return made
+        if isinstance(made, TorchPrimitive):
+            return TorchPrimitive(self._call(made.call), made.index)
+        return with_operands(made, self._operand)
 
     def _call(self, call: TorchCall) -> TorchCall:
         if call not in self._calls:

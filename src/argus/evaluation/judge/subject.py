@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from argus.calls import scalar_defaults
+from argus.call_arguments import scalar_defaults
 from argus.diagnostics import fail, source_text
 from argus.equivalence.references import executed
 from argus.evaluation.judge.reference import REFERENCE_FILE, called
