@@ -61,6 +61,14 @@ class ElementNode:
     tables: tuple[TableIndex, ...] = ()
 
     @property
+    def whole(self) -> Affine:
+        """The offset with that of the borders: where it is inside of them all."""
+        total = self.offset
+        for border in self.borders:
+            total = total + border.index * border.stride
+        return total
+
+    @property
     def indices(self) -> tuple[Affine, ...]:
         """All sums of loop indices, but for those inside of tables."""
         return (self.offset, *(b.index for b in self.borders))

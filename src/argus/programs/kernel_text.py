@@ -356,7 +356,7 @@ class KernelWriter(TileWriter):
             like = self.full(wanted, "0", store.buffer.dtype)
             text = f"ag.broadcast({text}, {like})"
         if tuple(axes) != wanted:
-            text = f"({text}).T"
+            text = self.turned(f"({text})", wanted, store.buffer.dtype)
         self.line(f"{self.place(t)} = {text}")
 
     def _walk(self) -> list[str]:

@@ -23,7 +23,7 @@ from argus.programs.expressions import ElementNode
 from argus.programs.kernel_text import KernelSource
 from argus.programs.lowering import LoweredGroup
 from argus.programs.naming import KernelTensor, accessed
-from argus.programs.products import TMA_BYTES, ProductForm
+from argus.programs.products import TMA_BYTES, TMA_DIMENSIONS, ProductForm
 from argus.programs.reference_text import reference_lines
 from argus.programs.tile_text import TileWriter
 from argus.programs.tiling import GroupTiling, TileAxis
@@ -316,14 +316,19 @@ class _ProductWriter(TileWriter):
     # -- the epilogue
 
     def _staged(self) -> str:
-        """How results of 16 bits leave: "tma", or "shared" where TMA cannot."""
+        """How results leave: "tma", or "shared" where TMA cannot.
+
+        Else each thread writes what it has: parts of rows.
+        """
         t = self.output
-        if not self.tile.persistent or t.buffer.dtype.bits != 16 or t.unit:
+        if not self.tile.persistent or t.buffer.dtype.bits not in (16, 32) or t.unit:
             return ""
         if t.dims[-1] != self.form.column or self.width == self.tile.bn:
             return ""
         size = t.buffer.dtype.bytes
-        fits = all(s * size % TMA_BYTES == 0 for s in (*t.strides[:-1], t.start))
+        fits = len(t.dims) <= TMA_DIMENSIONS and all(
+            s * size % TMA_BYTES == 0 for s in (*t.strides[:-1], t.start)
+        )
         return "tma" if fits else "shared"
 
     def _finish(self, buffer: str) -> None:

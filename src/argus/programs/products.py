@@ -317,10 +317,13 @@ _PARTS = (
 """Tiles for products of parts, and what an element of one costs beside the first."""
 _WIDE = (
     (ProductTile(128, 256, 32, 4, 2), 1.0),
-    (ProductTile(128, 128, 32, 6, 2), 1.1),
-    (ProductTile(64, 256, 32, 5, 1), 1.2),
-    (ProductTile(64, 128, 32, 8, 1), 1.4),
-    (ProductTile(64, 64, 32, 8, 1), 1.8),
+    (ProductTile(128, 128, 32, 6, 2), 1.13),
+    (ProductTile(64, 256, 32, 5, 1), 1.22),
+    (ProductTile(64, 128, 32, 8, 1), 1.25),
+    (ProductTile(128, 64, 32, 8, 2), 1.38),
+    (ProductTile(32, 256, 32, 5, 2, swap=True), 2.0),
+    (ProductTile(64, 64, 32, 8, 1), 2.2),
+    (ProductTile(16, 256, 32, 6, 2, swap=True), 3.0),
 )
 """The same for tf32."""
 

@@ -36,6 +36,8 @@ from argus.programs.tiling import GroupTiling
 
 _LONG = 52
 """Letters of an expression that gets a name of its own."""
+_VECTOR = 16
+"""Bytes of the widest access."""
 
 
 def open_slice(start: str) -> str:
@@ -162,11 +164,14 @@ class TileWriter:
     def _view(self, node: ElementNode) -> tuple[str, list[str]]:
         """The index of an access through a view whose dimensions are loops.
 
-        Its axes are in the order of the tiling.
+        Its axes are in the order of the tiling; of maps that along which elements lie
+        side by side is the last.
         """
         t = self.param(node)
         used = frozenset[str]().union(*(i.loops for i in node.indices))
         axes = [a.loop for a in self.tiling.axes if a.loop in used]
+        if not self.group.columns:
+            axes.sort(key=lambda n: node.whole.factor(n) == 1)
         order = (*self.group.rows, *self.group.columns)
         loops = [n for n in order if n in used and n not in axes] + axes
         if node not in self.views:
@@ -273,8 +278,25 @@ class TileWriter:
         extra = "" if fill in (None, "0.0", "0") else f", fill={fill}"
         text = f"ag.load({place}, {self.shape(axes)}{extra})"
         if tuple(axes) != wanted:
-            text += ".T"
+            text = self.turned(text, axes, node.dtype)
         return self.assign(node, wish, text)
+
+    def turned(self, text: str, axes: Sequence[str], dtype: DType) -> str:
+        """A tile of two axes with them in the other order.
+
+        Of maps through shared memory, so that both sides are walked along their rows.
+        """
+        if self.group.columns or dtype.kind == "bool":
+            return f"{text}.T"
+        stage = self.names.fresh("stage")
+        shape, threads = self.shape(axes), 32 * self.tiling.warps
+        self.line(f"{stage} = ag.shared({type_name(dtype)}, {shape})")
+        self.line(f"{stage}.store({bare(text)})")
+        vector = min(self.tiling.size(axes[0]) or 1, _VECTOR // dtype.bytes)
+        order = f"{threads}, vector={vector}, order=(0, 1)"
+        layout = f"ag.layouts.blocked({shape}, {order})"
+        dims = " ".join(self.letters[n] for n in axes)
+        return f'{stage}.load(layout={layout}).rename("{dims}").T'
 
     def _truth(self, node: ElementNode, t: KernelTensor, wish: str) -> str:
         """One truth value, which the language reads in tiles only."""

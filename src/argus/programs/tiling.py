@@ -108,7 +108,8 @@ def tiling_of(group: LoweredGroup) -> GroupTiling:
     if any(len(t.dims) + t.unit > _MOST_DIMS for t in tensors):
         raise NotFusedError("more dimensions than a tensor of a kernel has")
     if not group.columns:
-        return _maps(group, accesses)
+        whole = [e.whole for e in group.elements] + [s.offset for s in group.stores]
+        return _maps(group, whole)
     found = _reducing(group, accesses)
     axes = [a.loop for a in found.axes]
     if not all(chooses(e, axes, group) for e in group.elements):
@@ -176,8 +177,8 @@ def _maps(group: LoweredGroup, accesses: list[Affine]) -> GroupTiling:
     if across and min(size, group.sizes[across[0]]) >= 4:
         other = across[0]
         high = min(_SQUARE, _power(group.sizes[other]))
-        wide = min(max(_SQUARE, tile // high), _power(size))
-        wide = min(wide, _SQUARE) if high == _SQUARE else wide
+        wide = min(max(2 * _SQUARE, tile // high), _power(size))
+        wide = min(wide, 2 * _SQUARE) if high == _SQUARE else wide
         axes = (TileAxis(other, high), TileAxis(vector, wide))
         return GroupTiling(axes, False, 4)
     wide = min(_power(size), tile)
