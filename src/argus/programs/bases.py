@@ -16,14 +16,16 @@ if TYPE_CHECKING:
 class PlannedMemory:
     """Where values are in the tensors of a call, which are numbered as bases.
 
-    First what is given, then what is made, what torch makes, and the workspace.
+    First what is given, then what is made, what torch makes, what is kept, and the
+    workspace.
     """
 
     def __init__(self, plan: ProgramPlan) -> None:
         self.plan = plan
         self.layout: ProgramMemory = memory_of(plan)
         check_memory(plan, self.layout)
-        own = (*self.layout.given, *self.layout.made, *self.layout.torch)
+        layout = self.layout
+        own = (*layout.given, *layout.made, *layout.torch, *layout.kept)
         self.base = {value: i for i, value in enumerate(own)}
         self.workspace = len(own)
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from argus.ir.dtypes import bf16, f16, f32
-from argus.programs.products import TMA_BYTES, TMA_DIMENSIONS
+from argus.programs.products import TMA_BYTES
 from argus.programs.tensor_array import TensorArray
 from argus.programs.views import permuted
 
@@ -32,9 +32,7 @@ def convolution_precision() -> str:
     return "tf32" if torch.backends.cudnn.allow_tf32 else "f32"
 
 
-def worth_channels_last(
-    x: TensorArray, weight: TensorArray, dilation: Sequence[int], groups: int
-) -> bool:
+def worth_channels_last(x: TensorArray, weight: TensorArray, groups: int) -> bool:
     """Whether tensor cores multiply such tensors, and tiles are not mostly empty.
 
     ``weight`` is (K, C / groups, *taps).
@@ -45,12 +43,7 @@ def worth_channels_last(
         return False
     out, channels, *taps = weight.shape
     many = out >= _LEAST_CHANNELS and channels * prod(taps) >= _LEAST_SUM
-    # Images, pixels and taps of each dimension, and channels: the innermost taps lie
-    # beside the channels unless they are apart.
-    dimensions = sum(n > 1 for n in (*x.shape[:1], *x.shape[2:], *taps)) + 1
-    dimensions -= taps[-1] > 1 and dilation[-1] == 1
-    fits = dimensions <= TMA_DIMENSIONS
-    return many and fits and prod(taps) > 1 and x.shape[-1] >= _LEAST_ROW
+    return many and prod(taps) > 1 and x.shape[-1] >= _LEAST_ROW
 
 
 def nearest(x: TensorArray) -> TensorArray:

@@ -57,7 +57,7 @@ def _windowed(
     ``weight`` is (K, C / groups, *taps).
     """
     taps = weight.shape[2:]
-    if not worth_channels_last(x, weight, dilation, groups):
+    if not worth_channels_last(x, weight, groups):
         wide = windows_of(x, taps, stride, borders, dilation, 0.0)
         return _products(wide, weight, groups)
     weight = channels_last(weight)
@@ -125,8 +125,7 @@ def _transposed(
     ]
     filters: Any = np.swapaxes(weight, 0, 1)  # type: ignore[call-overload]
     straight = all(f.step == 1 or not f.again for f in phases)
-    apart = [f.reach for f in phases]
-    if straight and worth_channels_last(x, filters, apart, groups):
+    if straight and worth_channels_last(x, filters, groups):
         found = last_phase_products(x, weight, phases)
     else:
         found = phase_products(x, weight, phases, groups)

@@ -5,7 +5,8 @@
 
     run_plan(plan, inputs, weights, in_interpreter)     # without a GPU
 
-A call allocates its results and one workspace (`memory.py`), and nothing else. What
+A call allocates its results and one workspace (`memory.py`), and nothing else; what
+depends on weights alone is computed when they have changed (`kept_values.py`). What
 stays in torch is called there.
 """
 
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from argus.programs.bases import PlannedMemory, StoredValues, torch_type
 from argus.programs.given import GivenTensors, laid
 from argus.programs.in_torch import ProgramBuffers, in_torch
+from argus.programs.kept_values import KeptValues, constant_steps
 from argus.programs.kernel_requests import kernel_of, request_for_step
 from argus.programs.launches import LaunchSegment
 from argus.programs.lowering import offsets_through
@@ -26,9 +28,10 @@ from argus.programs.memory import (
     read_by,
 )
 from argus.programs.naming import KernelTensor
-from argus.programs.plan import KernelStep, ProgramPlan, TorchStep
+from argus.programs.plan import KernelStep, PlanStep, ProgramPlan, TorchStep
 from argus.programs.tensor_program import (
     GivenPrimitive,
+    ProgramValue,
     TensorProgram,
     ViewedValue,
 )
@@ -66,25 +69,40 @@ class ProgramCall:
         self._planned = PlannedMemory(plan)
         self._device = torch.device(plan.program.device)
         layout = self._planned.layout
-        self._makers = [
-            partial(
-                torch.empty_strided,
-                v.shape,
-                v.strides,
-                dtype=torch_type(v),
-                device=self._device,
-            )
-            for v in layout.made
-        ]
+        self._makers = [self._maker(v) for v in layout.made]
         self._later = [None] * len(layout.torch)
         self._workspace = partial(
             torch.empty, layout.size, dtype=torch.uint8, device=self._device
         )
-        self._steps = [self._step(part, run) for part in _segments(plan)]
+        constant = constant_steps(plan)
+        self._kept = self._keeping(constant, run) if constant else None
+        steps = [s for s in plan.steps if s not in constant]
+        self._steps = [self._step(part, run) for part in _segments(steps)]
         self._results = [
             _result(r, told, self._planned)
             for r, told in zip(plan.program.results, plan.program.told, strict=True)
         ]
+
+    def _maker(self, value: ProgramValue) -> Callable[[], Tensor]:
+        """What makes the tensor of a value."""
+        import torch
+
+        kind = torch_type(value)
+        shape, strides = value.shape, value.strides
+        return partial(
+            torch.empty_strided, shape, strides, dtype=kind, device=self._device
+        )
+
+    def _keeping(
+        self, steps: Sequence[KernelStep], run: KernelRunner | None
+    ) -> KeptValues:
+        layout = self._planned.layout
+        read = {v for step in steps for v in read_by(step)}
+        return KeptValues(
+            self._step([*steps], run),
+            [self._maker(v) for v in layout.kept],
+            [i for i, v in enumerate(layout.given) if v in read],
+        )
 
     def __call__(self, given: Sequence[Tensor]) -> list[Any]:
         """The results for the tensors that are given: inputs and weights, in order.
@@ -108,8 +126,15 @@ class ProgramCall:
         """The results in the memory of a call."""
         return [result(given, memory) for result in self._results]
 
-    def launched(self, given: Sequence[Tensor]) -> list[Any]:
-        """Run all steps on the current stream; tensors by the number of their base."""
+    def refresh(self, given: Sequence[Tensor]) -> None:
+        """Compute what depends on weights alone where a weight has changed."""
+        if self._kept is not None:
+            memory, pointers = self._aligned(given)
+            none = len(self._makers) + len(self._later)
+            self._kept.fill(given, memory + [None] * none, pointers + [0] * none)
+
+    def _aligned(self, given: Sequence[Tensor]) -> tuple[list[Any], list[int]]:
+        """What is given where kernels can access it, and the addresses."""
         memory: list[Any] = list(given)
         pointers = [t.data_ptr() for t in given]
         low = 0
@@ -117,6 +142,11 @@ class ProgramCall:
             low |= pointer
         if low % ALIGNMENT:
             self._align(memory, pointers)
+        return memory, pointers
+
+    def launched(self, given: Sequence[Tensor]) -> list[Any]:
+        """Run all steps on the current stream; tensors by the number of their base."""
+        memory, pointers = self._aligned(given)
         for make in self._makers:
             made = make()
             memory.append(made)
@@ -124,6 +154,8 @@ class ProgramCall:
         if self._later:
             memory += self._later
             pointers += [0] * len(self._later)
+        if self._kept is not None:
+            self._kept.fill(given, memory, pointers)
         if self._planned.layout.size:
             workspace = self._workspace()
             memory.append(workspace)
@@ -179,10 +211,10 @@ class ProgramCall:
         return call
 
 
-def _segments(plan: ProgramPlan) -> list[list[KernelStep] | TorchStep]:
+def _segments(steps: Sequence[PlanStep]) -> list[list[KernelStep] | TorchStep]:
     """Steps in order, kernels that follow each other together."""
     found: list[list[KernelStep] | TorchStep] = []
-    for step in plan.steps:
+    for step in steps:
         if isinstance(step, TorchStep):
             found.append(step)
         elif found and isinstance(found[-1], list):

@@ -16,6 +16,7 @@ from argus.programs.lowering import LoweredGroup, NotFusedError
 from argus.programs.product_text import product_source
 from argus.programs.products import ProductForm, product_form
 from argus.programs.tiling import GroupTiling, tiling_of
+from argus.programs.tma_dimensions import with_few_dimensions
 from argus.programs.window_products import as_window_product
 
 KernelForm = ProductForm | GroupTiling
@@ -33,7 +34,7 @@ def formed(group: LoweredGroup) -> tuple[LoweredGroup, KernelForm]:
             raise
         found = None
     if found is not None:
-        return group, found
+        return with_few_dimensions(group, found)
     walked = as_window_product(group) if group.windows else group
     return walked, tiling_of(walked)
 

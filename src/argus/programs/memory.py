@@ -3,9 +3,10 @@
     memory = memory_of(plan)
     check_memory(plan, memory)
 
-A result has a tensor of its own, as what torch computes has. All others share the
-workspace: two of them may lie in the same place if one is not read any more when the
-other is written. `check_memory` does not believe this: it goes through the steps.
+A result has a tensor of its own, as what torch computes has, and as what depends on
+weights alone has (`kept_values.py`). All others share the workspace: two of them may
+lie in the same place if one is not read any more when the other is written.
+`check_memory` does not believe this: it goes through the steps.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from argus.diagnostics import fail
+from argus.programs.kept_values import constant_steps
 from argus.programs.naming import KernelTensor
 from argus.programs.plan import KernelStep, PlanStep, ProgramPlan
 from argus.programs.tensor_program import (
@@ -33,12 +35,13 @@ class ProgramMemory:
     """``offsets`` in bytes of the values in the workspace, which has ``size`` bytes.
 
     ``given`` come from outside, ``made`` are tensors of their own that kernels write,
-    ``torch`` are tensors that torch makes.
+    ``torch`` are tensors that torch makes, ``kept`` are tensors that outlive a call.
     """
 
     given: tuple[ProgramValue, ...]
     made: tuple[ProgramValue, ...]
     torch: tuple[ProgramValue, ...]
+    kept: tuple[ProgramValue, ...]
     offsets: Mapping[ProgramValue, int]
     size: int
 
@@ -86,6 +89,7 @@ def memory_of(plan: ProgramPlan) -> ProgramMemory:
     last: dict[ProgramValue, int] = {}
     own: list[ProgramValue] = []
     made: list[ProgramValue] = []
+    kept = [v for step in constant_steps(plan) for v in written_by(step)]
     for number, step in enumerate(plan.steps):
         for value in read_by(step):
             last[value] = number
@@ -95,7 +99,7 @@ def memory_of(plan: ProgramPlan) -> ProgramMemory:
                 own.append(value)
             elif value in results:
                 made.append(value)
-            else:
+            elif value not in kept:
                 first[value] = number
     offsets: dict[ProgramValue, int] = {}
     for value in sorted(first, key=lambda v: -bytes_of(v)):
@@ -111,7 +115,7 @@ def memory_of(plan: ProgramPlan) -> ProgramMemory:
             at = max(at, -(-end // _ALIGNMENT) * _ALIGNMENT)
         offsets[value] = at
     size = max((offsets[v] + bytes_of(v) for v in offsets), default=0)
-    return ProgramMemory(given, (*empty, *made), tuple(own), offsets, size)
+    return ProgramMemory(given, (*empty, *made), tuple(own), tuple(kept), offsets, size)
 
 
 def _empty(value: ProgramValue) -> bool:
@@ -204,7 +208,7 @@ def _check_place(
     number: int,
 ) -> None:
     if value not in memory.offsets:
-        if value not in memory.made and value not in memory.torch:
+        if value not in (*memory.made, *memory.torch, *memory.kept):
             raise _unwritten(value, "it has no place")
         return
     begin, end = memory.offsets[value], memory.offsets[value] + bytes_of(value)

@@ -19,7 +19,7 @@ from argus.kernels.gemm.kernel import multiplied  # pyright: ignore[reportUnknow
 from argus.kernels.single.kernel import summed  # pyright: ignore[reportUnknownVariableType]
 from argus.lang.kernel import InlineFunction
 from argus.programs.expression_text import bare, type_name
-from argus.programs.expressions import ElementNode
+from argus.programs.expressions import Border, ElementNode
 from argus.programs.kernel_text import KernelSource
 from argus.programs.lowering import LoweredGroup
 from argus.programs.naming import KernelTensor, accessed
@@ -114,7 +114,12 @@ class _ProductWriter(TileWriter):
         """The view of a factor's tile."""
         form = self.form
         tiled = (form.row, form.column, form.inner)
-        parts = [self.letters[d].lower() + (":" if d in tiled else "") for d in t.loops]
+        parts = [
+            self._sum(d.index)
+            if isinstance(d, Border)
+            else self.letters[d].lower() + (":" if d in tiled else "")
+            for d in t.walked
+        ]
         return f"{t.name}[{', '.join(parts)}]"
 
     def _field(self, t: KernelTensor) -> str:
@@ -136,11 +141,7 @@ class _ProductWriter(TileWriter):
         sizes = {self.letters[n]: s for n, s in self.group.sizes.items()}
         sizes |= {n: border.extent for (_, border), n in self.labels.items()}
         statics = self._statics()
-        used = [
-            n
-            for n in self.letters.values()
-            if n not in statics and re.search(rf"\b{n}\b", body)
-        ]
+        used = [n for n in sizes if n not in statics and re.search(rf"\b{n}\b", body)]
         reference = reference_lines(
             self.group, self.letters, self.params, [(self.stored, self.output)]
         )
@@ -194,8 +195,8 @@ class _ProductWriter(TileWriter):
             found["CLUSTER"] = tile.cluster
         if tile.registers:
             found["REGISTERS"] = tile.registers
-        found |= {self.letters[n]: self.group.sizes[n] for n in sorted(self.fixed)}
-        found |= {n: border.extent for (_, border), n in self.labels.items()}
+        static = [n for n in self.form.outer if n in self.fixed]
+        found |= {self.letters[n]: self.group.sizes[n] for n in static}
         return found
 
     def _product(self) -> list[str]:
@@ -228,6 +229,14 @@ class _ProductWriter(TileWriter):
         for loop in form.outer:
             letter = self.letters[loop]
             self.line(f'ag.require({letter} > 0, "there is something to sum")')
+        for (_, border), label in self.labels.items():
+            assert isinstance(border, Border)  # a product of what tables choose is none
+            last = [
+                f"({self.letters[n]} - 1)" + (f" * {c}" if c != 1 else "")
+                for n, c in border.index.terms
+            ]
+            inside = f"{' + '.join(last)} < {label}"
+            self.line(f'ag.require({inside}, "all indices are inside")')
         if tile.cluster > 1:
             self.line("ag.cluster(CLUSTER)")
         if not tile.persistent:

@@ -304,7 +304,7 @@ def addressed(offset: Affine, dtype: DType) -> bool:
     steps = [c for _, c in offset.terms if c != 1] + [offset.constant]
     fits = all(c >= 0 and c * dtype.bytes % TMA_BYTES == 0 for c in steps)
     units = sum(c == 1 for _, c in offset.terms)
-    return fits and units == 1 and len(offset.terms) <= TMA_DIMENSIONS
+    return fits and units == 1
 
 
 # ------------------------------------------------------------------------------ tiles

@@ -59,6 +59,7 @@ class ReplayedCall:
             if len(self._graphs) >= GRAPHS:
                 self._graphs.popitem(last=False)
             self._graphs[key] = found
+        self._call.refresh(given)
         found.replay()
         return self._call.results(given, found.copied(given))
 

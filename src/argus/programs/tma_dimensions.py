@@ -1,0 +1,87 @@
+"""Factors of products as tensors of few dimensions, as TMA takes them.
+
+Along loops that no tile runs along, a block needs one index. Those that walk one
+dimension of a buffer are one dimension of a factor, at a sum of their indices; where
+that is not enough, all of them are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import gcd
+
+from argus.programs.affine import Affine
+from argus.programs.expressions import (
+    Border,
+    ElementNode,
+    ExpressionNode,
+    ReduceNode,
+)
+from argus.programs.lowering import KernelStore, LoweredGroup
+from argus.programs.products import TMA_DIMENSIONS, ProductForm
+
+
+def with_few_dimensions(
+    group: LoweredGroup, form: ProductForm
+) -> tuple[LoweredGroup, ProductForm]:
+    """The group and form with factors of at most five dimensions."""
+    factors = {node for pair in form.terms for node in pair}
+    if all(len(n.offset.terms) <= TMA_DIMENSIONS for n in factors):
+        return group, form
+    tiled = {form.row, form.column, form.inner}
+
+    def change(node: ExpressionNode) -> ExpressionNode:
+        if isinstance(node, ElementNode) and node in factors:
+            return _with_few(group, node, tiled)
+        return node
+
+    done: dict[ExpressionNode, ExpressionNode] = {}
+    stores = tuple(
+        KernelStore(s.buffer, s.offset, group.pool.rewritten(s.node, change, done))
+        for s in group.stores
+    )
+    terms = tuple((_element(done[a]), _element(done[b])) for a, b in form.terms)
+    reduction = done[form.reduction]
+    assert isinstance(reduction, ReduceNode)
+    found = replace(form, reduction=reduction, terms=terms)
+    return replace(group, stores=stores), found
+
+
+def _element(node: ExpressionNode) -> ElementNode:
+    assert isinstance(node, ElementNode)
+    return node
+
+
+def _with_few(
+    group: LoweredGroup, node: ElementNode, tiled: set[str]
+) -> ExpressionNode:
+    """The element with at most five dimensions."""
+    terms = node.offset.terms
+    if len(terms) <= TMA_DIMENSIONS:
+        return node
+    uniform = [(n, c) for n, c in terms if n not in tiled]
+    rest = Affine.of({n: c for n, c in terms if n in tiled}, node.offset.constant)
+    strides = node.buffer.strides
+    classes: dict[int, list[tuple[str, int]]] = {}
+    for n, c in uniform:
+        step = max((s for s in strides if s <= c and c % s == 0), default=1)
+        classes.setdefault(step, []).append((n, c))
+    borders: list[Border] = []
+    for step, loops in classes.items():
+        if len(loops) > 1:
+            borders.append(_dimension(group, loops, step))
+        else:
+            rest = rest + Affine.of(dict(loops))
+    if len(rest.terms) + len(borders) > TMA_DIMENSIONS:
+        rest = Affine.of({n: c for n, c in terms if n in tiled}, node.offset.constant)
+        borders = [_dimension(group, uniform, gcd(*(c for _, c in uniform)))]
+    return group.pool.element(node.buffer, rest, tuple(borders))
+
+
+def _dimension(
+    group: LoweredGroup, loops: Sequence[tuple[str, int]], step: int
+) -> Border:
+    """A dimension at the sum of loop indices."""
+    index = Affine.of({n: c // step for n, c in loops})
+    return Border(index, index.range(group.sizes)[1] + 1, step)
