@@ -16,20 +16,31 @@ import numpy as np
 from argus.ir.dtypes import bf16, f16, f32
 from argus.programs.products import TMA_BYTES
 from argus.programs.tensor_array import TensorArray
-from argus.programs.views import permuted
+from argus.programs.views import LinearView, permuted
 
 _LEAST_SUM = 16
 """Fewer products than this in a sum are no work for tensor cores."""
 _LEAST_CHANNELS = 16
+_FEW_CHANNELS, _SHORT_SUM = 16, 128
 _LEAST_ROW = 16
 """Channels and pixels of a row of the result below which tiles are mostly empty."""
 
 
-def convolution_precision() -> str:
-    """What torch multiplies of f32 in convolutions, by its flag of this moment."""
+def convolution_precision(
+    channels: int, taps: Sequence[int], *, transposed: bool = False
+) -> str:
+    """What torch multiplies of f32 in a convolution: "tf32" or "f32".
+
+    By its flag of this moment. For few channels cuDNN takes f32 all the same (seen on
+    an H200): in three dimensions, and for short sums, but not if it is transposed.
+    """
     import torch
 
-    return "tf32" if torch.backends.cudnn.allow_tf32 else "f32"
+    if not torch.backends.cudnn.allow_tf32:
+        return "f32"
+    short = len(taps) > 2 or channels * prod(taps) < _SHORT_SUM
+    few = channels < _FEW_CHANNELS and short and not transposed
+    return "f32" if few else "tf32"
 
 
 def worth_channels_last(x: TensorArray, weight: TensorArray, groups: int) -> bool:
@@ -39,36 +50,57 @@ def worth_channels_last(x: TensorArray, weight: TensorArray, groups: int) -> boo
     """
     if groups > 1 or x.element != weight.element or x.element not in (bf16, f16, f32):
         return False
-    if x.element == f32 and convolution_precision() != "tf32":
-        return False
     out, channels, *taps = weight.shape
     many = out >= _LEAST_CHANNELS and channels * prod(taps) >= _LEAST_SUM
     return many and prod(taps) > 1 and x.shape[-1] >= _LEAST_ROW
 
 
-def nearest(x: TensorArray) -> TensorArray:
+def nearest(x: TensorArray, precision: str) -> TensorArray:
     """Elements as torch multiplies them: of f32 the nearest ones with 11 bits.
 
     The instructions cut bits off, and err twice as much.
     """
-    if x.element != f32 or convolution_precision() != "tf32":
+    if x.element != f32 or precision != "tf32":
         return x
     return TensorArray(x.recorder, x.recorder.map("nearest_tf32", x.operand))
 
 
 def channels_last(
-    x: TensorArray, borders: Sequence[tuple[int, int]] | None = None
+    x: TensorArray,
+    borders: Sequence[tuple[int, int]] | None = None,
+    *,
+    precision: str,
+    filters: bool = False,
 ) -> TensorArray:
     """A copy (N, C, *space) that lies as (N, *space, C), with borders of zeros.
 
     There are as many channels as fill whole steps of 16 bytes. Elements are `nearest`.
+    Of f32 in full, there are three times the channels: a number is high + low, both of
+    11 bits, and high * high + high * low + low * high are products of channels. They
+    are high, high, low, and of ``filters`` high, low, high.
     """
     rank, unit = x.ndim, TMA_BYTES // x.element.bytes
     more = ceil(x.shape[1] / unit) * unit - x.shape[1]
     around = [(0, 0)] * (rank - 2) if borders is None else list(borders)
     wide: Any = np.pad(x, [(0, 0), (0, more), *around])  # type: ignore[call-overload]
-    last = wide.seen(permuted(wide.shape, [0, *range(2, rank), 1]))
-    copied = nearest(last)
-    if copied is last:
-        copied = TensorArray(x.recorder, x.recorder.copied(last.operand))
+    if x.element == f32 and precision == "f32":
+        copied = _three_parts(wide, low=1 if filters else 2)
+    else:
+        last = wide.seen(permuted(wide.shape, [0, *range(2, rank), 1]))
+        copied = nearest(last, precision)
+        if copied is last:
+            copied = TensorArray(x.recorder, x.recorder.copied(last.operand))
     return copied.seen(permuted(copied.shape, [0, rank - 1, *range(1, rank - 1)]))
+
+
+def _three_parts(x: TensorArray, low: int) -> TensorArray:
+    """(N, *space, 3 C) of (N, C, *space): part number ``low`` is what is low."""
+    r, rank = x.recorder, x.ndim
+    shape = (x.shape[0], *x.shape[2:], 3, x.shape[1])
+    places = [((0, 1),), ((rank, 1),), *(((d - 1, 1),) for d in range(2, rank))]
+    whole = x.seen(LinearView(shape, tuple(places), (0,) * rank)).operand
+    high = r.map("nearest_tf32", whole)
+    rest = r.map("nearest_tf32", r.map("sub", whole, high))
+    number = r.positions(shape, rank - 1)
+    parts = r.map("where", r.map("eq", number, low), rest, high)
+    return TensorArray(r, parts).reshape(*shape[:-2], 3 * x.shape[1])

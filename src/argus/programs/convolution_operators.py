@@ -60,10 +60,11 @@ def _windowed(
     if not worth_channels_last(x, weight, groups):
         wide = windows_of(x, taps, stride, borders, dilation, 0.0)
         return _products(wide, weight, groups)
-    weight = channels_last(weight)
+    precision = convolution_precision(weight.shape[1], taps)
+    weight = channels_last(weight, precision=precision, filters=True)
     none = [(0, 0)] * len(borders)
-    wide = windows_of(channels_last(x, borders), taps, stride, none, dilation, 0.0)
-    return _last_products(wide, weight)
+    last = channels_last(x, borders, precision=precision)
+    return _last_products(windows_of(last, taps, stride, none, dilation, 0.0), weight)
 
 
 def _last_products(wide: TensorArray, weight: TensorArray) -> TensorArray:
@@ -75,8 +76,7 @@ def _last_products(wide: TensorArray, weight: TensorArray) -> TensorArray:
     product = contracted(
         wide.recorder, wide.seen(permuted(wide.shape, order)).operand,
         weight.seen(permuted(weight.shape, filters)).operand,
-        f"n{space}{taps}c", f"k{taps}c", f"nk{space}",
-        precision=convolution_precision(),
+        f"n{space}{taps}c", f"k{taps}c", f"nk{space}", precision="tf32",
     )  # fmt: skip
     return TensorArray(wide.recorder, product)
 
@@ -85,13 +85,14 @@ def _products(wide: TensorArray, weight: TensorArray, groups: int) -> TensorArra
     """Windows (N, C, *space, *taps) times filters (K, C / groups, *taps)."""
     count = weight.ndim - 2
     space, taps = "xyz"[:count], "rst"[:count]
+    precision = convolution_precision(weight.shape[1], weight.shape[2:])
     if groups == 1:
         if prod(weight.shape[2:]) == 1:
-            wide, weight = nearest(wide), nearest(weight)
+            wide, weight = nearest(wide, precision), nearest(weight, precision)
         product = contracted(
             wide.recorder, wide.operand, weight.operand,
             f"nc{space}{taps}", f"kc{taps}", f"nk{space}",
-            precision=convolution_precision(),
+            precision=precision,
         )  # fmt: skip
         return TensorArray(wide.recorder, product)
     inputs = wide.reshape(wide.shape[0], groups, -1, *wide.shape[2:])
@@ -99,7 +100,7 @@ def _products(wide: TensorArray, weight: TensorArray, groups: int) -> TensorArra
     product = contracted(
         wide.recorder, inputs.operand, filters.operand,
         f"ngc{space}{taps}", f"gkc{taps}", f"ngk{space}",
-        precision=convolution_precision(),
+        precision=precision,
     )  # fmt: skip
     parts = TensorArray(wide.recorder, product)
     return parts.reshape(parts.shape[0], -1, *parts.shape[3:])

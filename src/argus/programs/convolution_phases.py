@@ -45,7 +45,9 @@ def phase_products(
         x.recorder, inputs.operand, filters.operand,
         "ngc" + "".join(letters), "gck" + "".join(a[1:] for a in letters),
         "ngk" + "".join(a[:2] for a in letters),
-        precision=convolution_precision(),
+        precision=convolution_precision(
+            inputs.shape[2], weight.shape[2:], transposed=True
+        ),
     )  # fmt: skip
     return TensorArray(x.recorder, product)
 
@@ -58,7 +60,9 @@ def last_phase_products(
     Filters of each phase lie by themselves.
     """
     count = len(phases)
-    inner = channels_last(x, [f.input_border for f in phases])
+    channels, taps = x.shape[1], weight.shape[2:]
+    precision = convolution_precision(channels, taps, transposed=True)
+    inner = channels_last(x, [f.input_border for f in phases], precision=precision)
     # n, of each dimension q and u, c
     left = LinearView(
         (x.shape[0], *(n for f in phases for n in f.sizes[::2]), inner.shape[1]),
@@ -78,14 +82,14 @@ def last_phase_products(
         ),
         (0, 0, *(f.last_tap for f in phases)),
     )  # fmt: skip
-    filters = channels_last(wide.seen(right))
+    filters = channels_last(wide.seen(right), precision=precision, filters=True)
     filters = filters.seen(permuted(filters.shape, [0, *range(2, filters.ndim), 1]))
     q, t, u = "qpe"[:count], "tsi"[:count], "uov"[:count]
     product = contracted(
         x.recorder, inner.seen(left).operand, filters.operand,
         "n" + "".join(a + b for a, b in zip(q, u, strict=True)) + "c",
         f"k{t}{u}c", "nk" + "".join(a + b for a, b in zip(q, t, strict=True)),
-        precision=convolution_precision(),
+        precision="tf32",
     )  # fmt: skip
     return TensorArray(x.recorder, product)
 

@@ -108,8 +108,10 @@ def tiling_of(group: LoweredGroup) -> GroupTiling:
     if any(len(t.dims) + t.unit > _MOST_DIMS for t in tensors):
         raise NotFusedError("more dimensions than a tensor of a kernel has")
     if not group.columns:
-        whole = [e.whole for e in group.elements] + [s.offset for s in group.stores]
-        return _maps(group, whole)
+        if not any(e.tables for e in group.elements):
+            accesses = [e.whole for e in group.elements]
+            accesses += [s.offset for s in group.stores]
+        return _maps(group, accesses)
     found = _reducing(group, accesses)
     axes = [a.loop for a in found.axes]
     if not all(chooses(e, axes, group) for e in group.elements):

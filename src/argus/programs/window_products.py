@@ -64,7 +64,7 @@ def window_product(group: LoweredGroup) -> WindowProduct | None:
     image, weight = (_uncast(p) for p in body.parts)
     if not isinstance(image, ElementNode) or not isinstance(weight, ElementNode):
         return None
-    if image.fill or weight.fill or not _multiplied(image, weight):
+    if image.fill or weight.fill or not _multiplied(group, image, weight):
         return None
     of_image, of_weight = (group.pool.free(e) for e in (image, weight))
     if not set(group.columns) <= of_image & of_weight:
@@ -94,10 +94,8 @@ def _uncast(node: ExpressionNode) -> ExpressionNode:
     return node
 
 
-def _multiplied(a: ElementNode, b: ElementNode) -> bool:
-    """Whether tensor cores multiply such elements, in torch's precision."""
+def _multiplied(group: LoweredGroup, a: ElementNode, b: ElementNode) -> bool:
+    """Whether tensor cores multiply such elements, in the precision of the product."""
     if a.dtype != b.dtype or a.dtype not in (f32, bf16, f16):
         return False
-    import torch
-
-    return a.dtype != f32 or torch.backends.cudnn.allow_tf32
+    return a.dtype != f32 or group.products == ("tf32",)
