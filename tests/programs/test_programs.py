@@ -77,8 +77,8 @@ def test_a_convolution_is_as_precise_as_torch_is_told_to_be(
     allowed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", allowed)
-    model = torch.nn.Conv2d(4, 18, 3, padding=1, bias=False).eval()
-    inputs = (torch.randn(2, 4, 5, 7),)
+    model = torch.nn.Conv2d(16, 18, 3, padding=1, bias=False).eval()
+    inputs = (torch.randn(2, 16, 5, 7),)
     plan = plan_of(model, inputs)
     (step,) = plan.kernels
     assert ("tf32" in step.source.text) == allowed
@@ -122,24 +122,43 @@ def test_what_follows_a_convolution_is_in_its_kernel() -> None:
     torch.testing.assert_close(got, model(x).detach(), rtol=2e-3, atol=2e-3)
 
 
+@pytest.mark.parametrize("taps", [(3, 3), (2, 1, 3)])
+def test_convolutions_of_few_channels_are_in_full_f32(taps: tuple[int, ...]) -> None:
+    """As cuDNN's: three products as tf32, over three times the channels."""
+    torch.manual_seed(0)
+    kind = torch.nn.Conv2d if len(taps) == 2 else torch.nn.Conv3d
+    model = kind(6, 16, taps, padding=1).eval()
+    inputs = (torch.randn(1, 6, *(2,) * (len(taps) - 1), 18),)
+    plan = plan_of(model, inputs)
+    (product,) = [s for s in plan.kernels if isinstance(s.group.form, ProductForm)]
+    assert 'precision="tf32"' in product.source.text
+    for step in plan.kernels:
+        assert proof_of(step).verdict is Verdict.EQUAL, step.source.text
+    (got,) = interpreted(plan, inputs)
+    torch.testing.assert_close(got, model(*inputs).detach(), rtol=2e-6, atol=2e-6)
+
+
 def _windows_of_rows(x: torch.Tensor, w: torch.Tensor) -> tuple[torch.Tensor, ...]:
     functional = torch.nn.functional
     turned = w.swapaxes(0, 1)
+    deep, taps = torch.stack([x, -x], 2), torch.stack([turned, turned, -turned], 2)
     return (
         functional.conv2d(x, w, None, (1, 2), (1, 2)),
+        functional.conv2d(x, w, None, 1, 1, (1, 2)),
         functional.conv1d(x[:, :, 0], w[:, :, 0], None, 1, 2, 3),
         functional.conv_transpose2d(x, turned, None, (2, 3), (0, 1)),
         functional.conv_transpose1d(x[:, :, 1], turned[:, :, 1], None, 1, 2, 0, 1, 2),
+        functional.conv_transpose3d(deep, taps, None, 2, 1),
     )
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_convolutions_with_channels_last_are_those_of_torch(dtype: torch.dtype) -> None:
     torch.manual_seed(0)
-    inputs = (torch.randn(2, 6, 3, 20).to(dtype), torch.randn(16, 6, 2, 3).to(dtype))
+    inputs = (torch.randn(2, 16, 3, 20).to(dtype), torch.randn(16, 16, 2, 3).to(dtype))
     plan = plan_of(Formula(_windows_of_rows), inputs)
     products = [s for s in plan.kernels if isinstance(s.group.form, ProductForm)]
-    assert len(products) == 4
+    assert len(products) == 6
     for got, wanted in zip(
         interpreted(plan, inputs), _windows_of_rows(*inputs), strict=True
     ):
