@@ -109,9 +109,9 @@ def test_products_over_windows_with_channels_first_are_proved() -> None:
 
 def test_what_follows_a_convolution_is_in_its_kernel() -> None:
     torch.manual_seed(0)
-    x = torch.randn(2, 3, 7, 19)
+    x = torch.randn(2, 16, 7, 19)
     model = torch.nn.Sequential(
-        torch.nn.Conv2d(3, 17, 3, (2, 1), 1), torch.nn.ReLU()
+        torch.nn.Conv2d(16, 17, 3, (2, 1), 1), torch.nn.ReLU()
     ).eval()
     plan = plan_of(model, (x,))
     *copies, product = plan.kernels
