@@ -20,7 +20,7 @@ from argus.programs.views import LinearView, permuted
 
 _LEAST_SUM = 16
 """Fewer products than this in a sum are no work for tensor cores."""
-_LEAST_CHANNELS = 16
+_LEAST_CHANNELS, _LEAST_OF_GROUP = 16, 8
 _FEW_CHANNELS, _SHORT_SUM = 16, 128
 _LEAST_ROW = 16
 """Channels and pixels of a row of the result below which tiles are mostly empty."""
@@ -48,11 +48,18 @@ def worth_channels_last(x: TensorArray, weight: TensorArray, groups: int) -> boo
 
     ``weight`` is (K, C / groups, *taps).
     """
-    if groups > 1 or x.element != weight.element or x.element not in (bf16, f16, f32):
+    if x.element != weight.element or x.element not in (bf16, f16, f32):
         return False
     out, channels, *taps = weight.shape
-    many = out >= _LEAST_CHANNELS and channels * prod(taps) >= _LEAST_SUM
-    return many and prod(taps) > 1 and x.shape[-1] >= _LEAST_ROW
+    few = _LEAST_CHANNELS if groups == 1 else _LEAST_OF_GROUP
+    if out // groups < few or channels * prod(taps) < _LEAST_SUM or prod(taps) < 2:
+        return False
+    row = 1
+    for n, tap in zip(reversed(x.shape[2:]), reversed(taps), strict=True):
+        row *= n
+        if tap > 1:  # before it pixels of several rows follow each other
+            break
+    return row >= _LEAST_ROW
 
 
 def nearest(x: TensorArray, precision: str) -> TensorArray:

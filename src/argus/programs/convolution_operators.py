@@ -60,25 +60,33 @@ def _windowed(
     if not worth_channels_last(x, weight, groups):
         wide = windows_of(x, taps, stride, borders, dilation, 0.0)
         return _products(wide, weight, groups)
-    precision = convolution_precision(weight.shape[1], taps)
-    weight = channels_last(weight, precision=precision, filters=True)
-    none = [(0, 0)] * len(borders)
-    last = channels_last(x, borders, precision=precision)
-    return _last_products(windows_of(last, taps, stride, none, dilation, 0.0), weight)
+    count, precision = len(taps), convolution_precision(weight.shape[1], taps)
+    filters = channels_last(weight, precision=precision, filters=True)
+    filters = filters.reshape(groups, -1, *filters.shape[1:])
+    # Groups lie between pixels and channels.
+    split = x.reshape(x.shape[0], groups, -1, *x.shape[2:])
+    aside = split.seen(permuted(split.shape, [0, 2, *range(3, count + 3), 1]))
+    last = channels_last(aside, [*borders, (0, 0)], precision=precision)
+    last = last.seen(permuted(last.shape, [0, count + 2, 1, *range(2, count + 2)]))
+    none = [(0, 0)] * count
+    return _last_products(windows_of(last, taps, stride, none, dilation, 0.0), filters)
 
 
-def _last_products(wide: TensorArray, weight: TensorArray) -> TensorArray:
-    """The products of what lies with channels last: they are summed innermost."""
-    count = weight.ndim - 2
+def _last_products(wide: TensorArray, filters: TensorArray) -> TensorArray:
+    """The products of what lies with channels last: they are summed innermost.
+
+    Of windows (N, groups, C, *space, *taps) and (groups, K / groups, C, *taps).
+    """
+    count = filters.ndim - 3
     space, taps = "xyz"[:count], "rst"[:count]
-    order = [0, *range(2, wide.ndim), 1]
-    filters = [0, *range(2, weight.ndim), 1]
+    windows = wide.seen(permuted(wide.shape, [0, 1, *range(3, wide.ndim), 2]))
+    filters = filters.seen(permuted(filters.shape, [0, 1, *range(3, count + 3), 2]))
     product = contracted(
-        wide.recorder, wide.seen(permuted(wide.shape, order)).operand,
-        weight.seen(permuted(weight.shape, filters)).operand,
-        f"n{space}{taps}c", f"k{taps}c", f"nk{space}", precision="tf32",
+        wide.recorder, windows.operand, filters.operand,
+        f"ng{space}{taps}c", f"gk{taps}c", f"ngk{space}", precision="tf32",
     )  # fmt: skip
-    return TensorArray(wide.recorder, product)
+    found = TensorArray(wide.recorder, product)
+    return found.reshape(found.shape[0], -1, *found.shape[3:])
 
 
 def _products(wide: TensorArray, weight: TensorArray, groups: int) -> TensorArray:
@@ -126,7 +134,7 @@ def _transposed(
     ]
     filters: Any = np.swapaxes(weight, 0, 1)  # type: ignore[call-overload]
     straight = all(f.step == 1 or not f.again for f in phases)
-    if straight and worth_channels_last(x, filters, groups):
+    if straight and groups == 1 and worth_channels_last(x, filters, 1):
         found = last_phase_products(x, weight, phases)
     else:
         found = phase_products(x, weight, phases, groups)

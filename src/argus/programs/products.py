@@ -324,8 +324,12 @@ _WIDE = (
     (ProductTile(32, 256, 32, 5, 2, swap=True), 2.0),
     (ProductTile(64, 64, 32, 8, 1), 2.2),
     (ProductTile(16, 256, 32, 6, 2, swap=True), 3.0),
+    (ProductTile(64, 32, 32, 4, 1, persistent=False), 2.6),
+    (ProductTile(64, 16, 32, 4, 1, persistent=False), 3.0),
 )
-"""The same for tf32."""
+"""The same for tf32. The first seven were measured on an H200; what the others cost is
+an estimate.
+"""
 
 _FORMS = ("persistent", "small")
 """The library's forms that load by TMA, for 16 bits."""
