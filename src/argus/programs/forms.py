@@ -29,12 +29,11 @@ def formed(group: LoweredGroup) -> tuple[LoweredGroup, KernelForm]:
     """
     try:
         found = product_form(group)
+        if found is not None:
+            return with_few_dimensions(group, found)
     except NotFusedError:
         if not group.windows:
             raise
-        found = None
-    if found is not None:
-        return with_few_dimensions(group, found)
     walked = as_window_product(group) if group.windows else group
     return walked, tiling_of(walked)
 

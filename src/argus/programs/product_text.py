@@ -115,17 +115,23 @@ class _ProductWriter(TileWriter):
         form = self.form
         tiled = (form.row, form.column, form.inner)
         parts = [
-            self._sum(d.index)
+            self._border(d)
             if isinstance(d, Border)
             else self.letters[d].lower() + (":" if d in tiled else "")
             for d in t.walked
         ]
         return f"{t.name}[{', '.join(parts)}]"
 
+    def _border(self, border: Border) -> str:
+        """The index of a dimension that several loops walk, or where a slice begins."""
+        tiled = {self.form.row, self.form.column, self.form.inner}
+        return self._sum(border.index) + (" :" if border.index.loops & tiled else "")
+
     def _field(self, t: KernelTensor) -> str:
         """What a ring's slot has room for."""
-        tiled = (self.form.row, self.form.column, self.form.inner)
-        sizes = [f"B{self.letters[d]}" for d in t.loops if d in tiled]
+        tiled = {self.form.row, self.form.column, self.form.inner}
+        walked = [d.index.loops if isinstance(d, Border) else {d} for d in t.walked]
+        sizes = [f"B{self.letters[n]}" for loops in walked for n in loops & tiled]
         return f"{type_name(t.buffer.dtype)}.tile({', '.join(sizes)})"
 
     # -- the file
@@ -308,6 +314,11 @@ class _ProductWriter(TileWriter):
                 apart = self.tile.apart
                 one = "acc + product(slot, None)" if apart else "product(slot, acc)"
                 self.line(f"acc = {one}")
+            tiled = {self.form.row, self.form.column}
+            moved = any(
+                b.index.loops & tiled for t in self.params.values() for b in t.borders
+            )
+            turn += '.rename("M N")' if moved else ""
             if turn:
                 self.line(f"acc = acc{turn}")
         else:

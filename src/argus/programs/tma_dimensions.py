@@ -1,15 +1,13 @@
 """Factors of products as tensors of few dimensions, as TMA takes them.
 
-Along loops that no tile runs along, a block needs one index. Those that walk one
-dimension of a buffer are one dimension of a factor, at a sum of their indices; where
-that is not enough, all of them are.
+Loops that walk one dimension of a buffer (pixels of the result, and taps) are one
+dimension of a factor, at a sum of their indices: along at most one of them runs a tile.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from math import gcd
 
 from argus.programs.affine import Affine
 from argus.programs.expressions import (
@@ -18,14 +16,17 @@ from argus.programs.expressions import (
     ExpressionNode,
     ReduceNode,
 )
-from argus.programs.lowering import KernelStore, LoweredGroup
+from argus.programs.lowering import KernelStore, LoweredGroup, NotFusedError
 from argus.programs.products import TMA_DIMENSIONS, ProductForm
 
 
 def with_few_dimensions(
     group: LoweredGroup, form: ProductForm
 ) -> tuple[LoweredGroup, ProductForm]:
-    """The group and form with factors of at most five dimensions."""
+    """The group and form with factors of at most five dimensions.
+
+    Raises NotFusedError where there is none.
+    """
     factors = {node for pair in form.terms for node in pair}
     if all(len(n.offset.terms) <= TMA_DIMENSIONS for n in factors):
         return group, form
@@ -60,22 +61,21 @@ def _with_few(
     terms = node.offset.terms
     if len(terms) <= TMA_DIMENSIONS:
         return node
-    uniform = [(n, c) for n, c in terms if n not in tiled]
-    rest = Affine.of({n: c for n, c in terms if n in tiled}, node.offset.constant)
     strides = node.buffer.strides
     classes: dict[int, list[tuple[str, int]]] = {}
-    for n, c in uniform:
+    for n, c in terms:
         step = max((s for s in strides if s <= c and c % s == 0), default=1)
-        classes.setdefault(step, []).append((n, c))
+        alone = n in tiled and (c != step or c == 1)
+        classes.setdefault(-len(classes) - 1 if alone else step, []).append((n, c))
+    rest = Affine((), node.offset.constant)
     borders: list[Border] = []
     for step, loops in classes.items():
-        if len(loops) > 1:
+        if len(loops) > 1 and sum(n in tiled for n, _ in loops) < 2:
             borders.append(_dimension(group, loops, step))
         else:
             rest = rest + Affine.of(dict(loops))
     if len(rest.terms) + len(borders) > TMA_DIMENSIONS:
-        rest = Affine.of({n: c for n, c in terms if n in tiled}, node.offset.constant)
-        borders = [_dimension(group, uniform, gcd(*(c for _, c in uniform)))]
+        raise NotFusedError("a factor of more dimensions than TMA walks")
     return group.pool.element(node.buffer, rest, tuple(borders))
 
 
