@@ -51,6 +51,8 @@ def worth_channels_last(x: TensorArray, weight: TensorArray, groups: int) -> boo
     if x.element != weight.element or x.element not in (bf16, f16, f32):
         return False
     out, channels, *taps = weight.shape
+    if groups > 1 and len(taps) > 2:  # more dimensions than is proved
+        return False
     few = _LEAST_CHANNELS if groups == 1 else _LEAST_OF_GROUP
     if out // groups < few or channels * prod(taps) < _LEAST_SUM or prod(taps) < 2:
         return False

@@ -19,6 +19,8 @@ from argus.programs.expressions import (
 from argus.programs.lowering import KernelStore, LoweredGroup, NotFusedError
 from argus.programs.products import TMA_DIMENSIONS, ProductForm
 
+_LARGEST = 2**16
+
 
 def with_few_dimensions(
     group: LoweredGroup, form: ProductForm
@@ -67,16 +69,34 @@ def _with_few(
         step = max((s for s in strides if s <= c and c % s == 0), default=1)
         alone = n in tiled and (c != step or c == 1)
         classes.setdefault(-len(classes) - 1 if alone else step, []).append((n, c))
-    rest = Affine((), node.offset.constant)
+    kept = [(step, loops) for step, loops in classes.items() if _fits(loops, tiled)]
+    loose = [pair for step, loops in classes.items() if (step, loops) not in kept
+             for pair in loops]  # fmt: skip
+    uniform = sorted(
+        (k for k in kept if not any(n in tiled for n, _ in k[1])), key=lambda k: -k[0]
+    )
+    while len(kept) + len(loose) > TMA_DIMENSIONS and len(uniform) > 1:
+        first, second = uniform[:2]
+        kept = [k for k in kept if k not in (first, second)]
+        uniform[:2] = [(second[0], first[1] + second[1])]
+        kept.append(uniform[0])
+    if len(kept) + len(loose) > TMA_DIMENSIONS:
+        raise NotFusedError("a factor of more dimensions than TMA walks")
+    rest = Affine.of(dict(loose), node.offset.constant)
     borders: list[Border] = []
-    for step, loops in classes.items():
-        if len(loops) > 1 and sum(n in tiled for n, _ in loops) < 2:
+    for step, loops in kept:
+        if len(loops) > 1:
             borders.append(_dimension(group, loops, step))
+            if borders[-1].extent > _LARGEST:
+                raise NotFusedError("a dimension of a factor that is too long to prove")
         else:
             rest = rest + Affine.of(dict(loops))
-    if len(rest.terms) + len(borders) > TMA_DIMENSIONS:
-        raise NotFusedError("a factor of more dimensions than TMA walks")
     return group.pool.element(node.buffer, rest, tuple(borders))
+
+
+def _fits(loops: Sequence[tuple[str, int]], tiled: set[str]) -> bool:
+    """Whether these loops are one dimension: a tile runs along one at most."""
+    return sum(n in tiled for n, _ in loops) < 2
 
 
 def _dimension(
