@@ -51,6 +51,8 @@ Point: TypeAlias = Mapping[Variable, int]
 
 _BUDGET = 200_000
 """Leaves that one evaluation looks at before it gives up."""
+_BOX = 1_000_000
+"""Points of the box around a set whose points are counted out."""
 _CONSTANTS = {"ln2": math.log(2), "pi": math.pi}
 _FUNCTIONS: dict[str, Callable[..., int | float]] = {
     "log": math.log,
@@ -332,6 +334,8 @@ def _points(
     domain = moved.domain()
     if not domain.is_bounded():
         raise Unknown("a sum over infinitely many points")
+    if _box(domain) > _BOX:
+        raise Unknown("a sum over too many points")
 
     def keep(point: isl.Point) -> None:
         numbers = {
@@ -342,6 +346,15 @@ def _points(
 
     domain.foreach_point(keep)
     return found
+
+
+def _box(domain: isl.Set) -> int:
+    """How many points the smallest box around a bounded set has."""
+    if domain.is_empty():
+        return 0
+    dims = range(domain.dim(isl.dim_type.set))
+    ends = ((domain.dim_min_val(k), domain.dim_max_val(k)) for k in dims)
+    return math.prod(high.to_python() - low.to_python() + 1 for low, high in ends)
 
 
 def _applied(data: InputValues, function: str, args: tuple[int, ...]) -> int:

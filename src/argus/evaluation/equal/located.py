@@ -39,6 +39,8 @@ __all__ = ["SECONDS", "Element", "located"]
 
 SECONDS = 1.0
 """CPU time after which no other inputs are tried."""
+_LEAST = 0.2
+"""CPU time of a run, at least."""
 _ELEMENTS = 1 << 24
 """Elements of all tensors, at most."""
 _SMALL = 3
@@ -122,7 +124,7 @@ def _at(
     try:
         for arrays in _inputs(program, given, shapes, whole, scalars, rng):
             trial = Trial(program, whole, scalars, {}, arrays, MANY)
-            found = _compared(request, trial, given, element)
+            found = _compared(request, trial, given, element, until)
             if found is not None or time.process_time() > until:
                 return found
     except (Unusable, Stuck, NotExecutable, ZeroDivisionError):
@@ -162,15 +164,20 @@ def _inputs(
 
 
 def _compared(
-    request: Request, trial: Trial, given: Program, element: Element
+    request: Request, trial: Trial, given: Program, element: Element, until: float
 ) -> Witness | None:
-    """A witness among what blocks write that write the element."""
+    """A witness among what blocks write that write the element.
+
+    Raises Stuck for a run that takes longer than there is time.
+    """
     name, index = element
     other = Trial(given, trial.sizes, trial.scalars, {}, trial.arrays, MANY)
     mine, theirs = (_writers(t, name, index) for t in (trial, other))
     if not (0 < len(mine) <= _BLOCKS and 0 < len(theirs) <= _BLOCKS):
         return None
-    got, right = found_by(trial, mine), found_by(other, theirs)
+    left = max(until - time.process_time(), _LEAST)
+    got = found_by(trial, mine, seconds=left)
+    right = found_by(other, theirs, seconds=left)
     for output, there in right.items():
         # What one of both has not written, other blocks may write.
         got[output].written &= there.written
