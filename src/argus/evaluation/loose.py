@@ -87,18 +87,7 @@ def admitted(
     """
     kernel = request.kernel
     program = tile_program(replace(request, facts=dict.fromkeys(request.facts, 1)))
-    chosen: dict[str, int] | None = None
-    usual = DEFAULT_SIZE
-    while usual:
-        made = with_others_small(program, given, usual)
-        if made is not None and all(made.get(d, n) == n for d, n in given.items()):
-            chosen = made
-            shapes = shapes_of(program, made).values()
-            if sum(map(prod, shapes)) <= DEFAULT_ELEMENTS:
-                break
-        usual //= 2
-    if chosen is None:
-        raise not_admitted(program, given)
+    chosen = admitted_sizes(program, given)
     whole = {**sizes, **chosen}
     shapes = {
         t.name: tuple(whole[d] if isinstance(d, str) else d for d in t.dims)
@@ -106,6 +95,28 @@ def admitted(
         if t.name in request.dtypes
     }
     return replace(request, facts=contiguous_facts(kernel, shapes)), whole
+
+
+def admitted_sizes(
+    program: Program, given: Mapping[str, int], most: int = DEFAULT_ELEMENTS
+) -> dict[str, int]:
+    """Sizes that a typed program admits: the ``given`` ones, others `DEFAULT_SIZE`.
+
+    Others are smaller where tensors would have more than ``most`` elements, if they can
+    be. Raises ArgusError AG0808 where none were found.
+    """
+    chosen: dict[str, int] | None = None
+    usual = DEFAULT_SIZE
+    while usual:
+        made = with_others_small(program, given, usual)
+        if made is not None and all(made.get(d, n) == n for d, n in given.items()):
+            chosen = made
+            if sum(map(prod, shapes_of(program, made).values())) <= most:
+                break
+        usual //= 2
+    if chosen is None:
+        raise not_admitted(program, given)
+    return chosen
 
 
 def not_admitted(program: Program, given: Mapping[str, int]) -> ArgusError:

@@ -102,6 +102,16 @@ def test_file_task_searches_its_numbers() -> None:
     assert len(list(family.designs(problem))) == 25
 
 
+def test_sizes_that_are_not_given_are_admitted() -> None:
+    problem = file_task(EXAMPLES / "convolution.py").problem
+    assert isinstance(problem, FileProblem)
+    sizes = problem.sizes
+    assert sizes["M"] == sizes["B"] * sizes["H"] * sizes["W"] > 1
+    assert sizes["K"] == 9 * sizes["C"]
+    with pytest.raises(ArgusError, match="AG0808"):
+        file_task(EXAMPLES / "convolution.py", {"M": 7, "B": 2})
+
+
 def test_statics_that_are_dimensions_are_no_knobs() -> None:
     task = file_task(EXAMPLES / "turns.py")
     assert task.problem.sizes["K"] == 64

@@ -14,7 +14,12 @@ from argus.agent.spaces import SPACES
 from argus.agent.statics import tried
 from argus.diagnostics import fail
 from argus.evaluation.judge.knobs import settled
-from argus.evaluation.loose import arguments_of, scalars_of, sizes_of
+from argus.evaluation.loose import (
+    admitted_sizes,
+    arguments_of,
+    scalars_of,
+    sizes_of,
+)
 from argus.evaluation.requests import (
     contiguous_facts,
     default_dtypes,
@@ -26,6 +31,9 @@ from argus.lang.kernel import Kernel, Module, load_kernels
 from argus.requests import Request, target_named, tile_program
 from argus.runs.records import Candidate, FileProblem, Task
 from argus.targets import DEFAULT_TARGET
+
+_ELEMENTS = 1 << 24
+"""Elements of all tensors, at most, where sizes are not given: a judge fills them."""
 
 
 def file_task(
@@ -40,14 +48,14 @@ def file_task(
 ) -> Task:
     """The task of making a file's kernel faster.
 
-    ``sizes`` by dimension, 256 where nothing is said; ``dtypes`` by tensor, the first
-    of its types where nothing is said; ``kernel`` where the file has several; ``text``
-    is what the file holds, where that was read already.
+    ``sizes`` by dimension, about 256 where nothing is said, as the kernel admits;
+    ``dtypes`` by tensor, the first of its types where nothing is said; ``kernel`` where
+    the file has several; ``text`` is what the file holds, where that was read already.
 
     Raises ArgusError: AG0901 and AG0902 (the file), AG0011 (no such kernel, or several
     and none is named), AG1018 (no ``@ag.reference`` function for it), AG0908 (sizes and
-    types that it does not have), AG0801 (a scalar without a value), AG0601, and what
-    reading and typing the kernel find.
+    types that it does not have), AG0801 (a scalar without a value), AG0808 (no sizes
+    that it admits), AG0601, and what reading and typing the kernel find.
     """
     where = Path(path)
     if text is None:
@@ -62,6 +70,8 @@ def file_task(
             raise fail("AG0908", None, f"the size {name}={value} is not positive")
     values = scalars_of(chosen, dict(scalars or {}))
     name = target_named(target or DEFAULT_TARGET).name
+    program = tile_program(Request(chosen, types, {}, name))
+    whole |= admitted_sizes(program, dict(sizes or {}), _ELEMENTS)
     used = {d for t in chosen.signature.tensors if t.name in types for d in t.dims}
     kept = {k: v for k, v in whole.items() if k in used}
     problem = FileProblem(
