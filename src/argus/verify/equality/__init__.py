@@ -14,6 +14,7 @@ of the difference says where a run should look.
     additions.py    what an output is that blocks add to
     stored.py       the outputs of a kernel as functions of a position
     defined.py      what has to hold for terms to be numbers
+    truths.py       comparisons of data that are the same truth, as one
     points.py       sums, and single points of them that stand beside
     telling.py      a point at which terms that differ are different numbers
     mentioned.py    what a term speaks of

@@ -24,12 +24,14 @@ dependent_trip_counts.py  trip counts that differ in each iteration of an outer 
                           whether a loop iterates once more; choice_places.py: where
                           that is asked
 unusual_sizes.py          sizes at which trip counts differ as they do nowhere else
-slicing.py                the operations that matter
+slicing.py                the operations that matter; block_classes.py: blocks that
+                          have the same course
 clock.py, state.py        moments, and who knows of them; groups, barriers, accesses;
                           async_groups.py: copies and products in flight
 walk.py                   the walk: control flow; memory.py, syncs.py: its operations,
                           in a machine.py; scalars.py, footprint.py: values and bytes
 fills.py                  which fill of a buffer an access belongs to
+finding.py                what a walk finds wrong
 accesses.py, barriers.py  what may be wrong with an access, and with a barrier;
                           registers.py: with registers in flight; block_exit.py: at the
                           end of a block; deadlock.py: where nobody can go on
