@@ -13,5 +13,6 @@ window_products.py  convolutions as matrix products; `window_product_text.py`
 kernel_text.py    the group as a kernel in the language; `reference_text.py`
 plan.py           launches, buffers, what stays in torch; `predictions.py`: times;
                   `kernel_requests.py`: the specialisation of each launch
-execution.py      a plan on a GPU, in torch, or in the interpreter; `given.py`: its inputs
+execution.py      a plan on a GPU, in torch, or in the interpreter, of its inputs
+                  (`given.py`)
 """
