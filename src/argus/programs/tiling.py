@@ -138,6 +138,7 @@ def _reducing(group: LoweredGroup, accesses: list[Affine]) -> GroupTiling:
         return _along(group, vector)
     few = prod(group.sizes[n] for n in group.columns) <= _FEW_TAPS
     few &= not any(r.function.startswith("arg") for r in group.reductions)
+    few &= not any(e.tables for e in group.elements)  # rows of a tile, not taps
     if few and len(levels_of(group)) == 1 and not _stores_columns(group):
         return _windows(group, accesses, [])
     return _across(group, vector)
