@@ -24,7 +24,7 @@ from argus import f32, i32
 def kernel(A: f32["M K"], C: f32["M K"], V: i32["T"], B: f32["N"]):
     M, K = A.shape
     T, N = V.shape[0], B.shape[0]
-    i = ag.block(ag.cdiv(M, 64))
+    {block}
     done = ag.barriers(2)
     ring = ag.ring(2, a=f32.tile(64, 32))
     n, s = ag.cdiv(K, 32), 0
@@ -43,9 +43,12 @@ def kernel(A: f32["M K"], C: f32["M K"], V: i32["T"], B: f32["N"]):
         done[0].wait(0)
 """
 PLAIN = {
-    "before": "", "filled": "ag.cdiv(K, 32)", "fills": "", "arrived": "0",
+    "block": "i = ag.block(ag.cdiv(M, 64))", "before": "",
+    "filled": "ag.cdiv(K, 32)", "fills": "", "arrived": "0",
     "drained": "ag.cdiv(K, 32)", "drains": "",
 }  # fmt: skip
+GROUPED = "i, j = ag.block_tile(ag.cdiv(M, 64), 1)"
+OF_BLOCK = "i % 4 * ag.cdiv(K, 128)"
 TILES = "ag.cdiv(K, 32) * ag.cdiv(N, 32)"
 WRONG: dict[str, tuple[dict[str, str], dict[str, int]]] = {
     "a branch says how often": (
@@ -81,6 +84,14 @@ WRONG: dict[str, tuple[dict[str, str], dict[str, int]]] = {
     "an element and a tile": (
         {"fills": "V[k] > 0", "drains": "V[k] > 0 and k != 77"}, {"K": 2560}
     ),
+    "a tile of a group of blocks": (
+        {"block": GROUPED, "filled": OF_BLOCK, "drained": "i % 4 * (K // 128)"},
+        {"M": 80}
+    ),
+    "a late tile of a group of blocks": (
+        {"block": GROUPED, "filled": OF_BLOCK, "drained": f"{OF_BLOCK} + i // 40"},
+        {"M": 2576}
+    ),
     "an element and a size": (
         {"fills": "V[k] > 0", "drains": "V[k] > 0 and K < 4096"}, {"K": 4096}
     ),
@@ -90,6 +101,9 @@ RIGHT: dict[str, dict[str, str]] = {
     "tiles are left out": {"fills": "V[k] > 0", "drains": "V[k] > 0"},
     "a branch of both": {
         "before": "if K % 224 == 48:\n        n = n - 1", "filled": "n", "drained": "n"
+    },
+    "a tile of a group of blocks": {
+        "block": GROUPED, "filled": OF_BLOCK, "drained": OF_BLOCK
     },
     "a product of both": {"filled": TILES, "drained": TILES},
 }  # fmt: skip
@@ -117,7 +131,7 @@ def test_wrong(name: str) -> None:
     bad = failing(program)
     assert bad, "proved"
     assert all(o.verdict is not Verdict.PROVED for o in bad)
-    rows, columns = 16, sizes.get("K", 64)
+    rows, columns = sizes.get("M", 16), sizes.get("K", 64)
     table = np.ones(-(-columns // 32) // 16 * 16 + 16, np.int32)
     table[:8] = sizes.get("V", 1)
     arrays = {

@@ -22,7 +22,7 @@ from math import lcm
 
 from argus.ir import ops as o
 from argus.ir.expr import Const, Expr, Sym, binary, substitute, symbols
-from argus.ir.program import Program
+from argus.ir.program import BLOCK_INDEX, Program
 from argus.ir.walk import blocks, expressions, walk
 from argus.verify.decide.atoms import Part, Symbol
 from argus.verify.decide.conditions import context_of
@@ -116,7 +116,8 @@ def kinds(
     facts = tuple(f for f in conjuncts(required) if not has_floats(f))
     # One for all loops, since numbers of atoms are compared.
     loops = list(loops_with_events(program.body))
-    context = context_of((*facts, *forward(op for op, _ in loops)))
+    steps = forward(op for op, _ in loops)
+    context = context_of((*facts, *steps, *_launched(program)))
     forms = _Forms(program, sources, context)
     found: list[_Counted] = []
     try:
@@ -157,6 +158,12 @@ def kinds(
         return "loops iterate differently often in too many ways"
     least = tuple(table.least(number) for number in range(len(table.numbers)))
     return Kinds(table.of, least, tests)
+
+
+def _launched(program: Program) -> tuple[Expr, ...]:
+    """That a block is one of the grid: what `ag.block_tile` divides by is positive."""
+    inside = conjuncts([binary("<", BLOCK_INDEX, program.grid)])
+    return tuple(f for f in inside if not has_floats(f))
 
 
 _ITSELF = TripCount(((1, 1, 0, 1),), 0)
