@@ -211,14 +211,14 @@ def test_what_hangs_is_killed_and_not_run_again() -> None:
         assert time.monotonic() - begin < 0.5
 
 
-def _child(judged: threading.Thread) -> multiprocessing.process.BaseProcess:
-    """The process of the candidate that is being judged, once it runs."""
+def _child(judged: threading.Thread) -> multiprocessing.process.BaseProcess | None:
+    """The process of the candidate that is being judged, once it runs; None: at end."""
     while judged.is_alive():
         for process in multiprocessing.active_children():
             if process.pid is not None and os.getpgid(process.pid) == process.pid:
                 return process
         time.sleep(0.05)
-    raise AssertionError("it ended before it was seen")
+    return None
 
 
 def test_a_killed_process_costs_one_verdict(judge: LocalJudge) -> None:
@@ -226,8 +226,14 @@ def test_a_killed_process_costs_one_verdict(judge: LocalJudge) -> None:
     slow = SLOW.model_copy(update={"source": SLOW.source + "\n# killed\n"})
     judged = threading.Thread(target=lambda: found.append(one(judge, AFFINE, slow)))
     judged.start()
-    os.kill(_child(judged).pid or 0, signal.SIGKILL)
+    # One that ends while terms are compared is started again, without comparing them.
+    killed = 0
+    while (process := _child(judged)) is not None:
+        os.kill(process.pid or 0, signal.SIGKILL)
+        process.join(10)
+        killed += 1
     judged.join(60)
+    assert 1 <= killed <= 2
     assert found[0].status == "crashed"
     assert "SIGKILL" in found[0].summary
     assert one(judge, AFFINE, GOOD).status == "correct"

@@ -11,7 +11,7 @@ point in the hardware's order of summation.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, assert_never
 
@@ -23,6 +23,7 @@ from argus.interpret.memory import GlobalArray
 from argus.interpret.numbers import Array, storage
 from argus.interpret.run_ops import run_block
 from argus.ir.expr import Binary, Const, Expr, Select, Sym, evaluate, holds
+from argus.ir.launch import MOST_BLOCKS
 from argus.ir.memory import GlobalTensor
 from argus.ir.program import (
     BLOCK_INDEX,
@@ -86,12 +87,16 @@ def run(
     except ZeroDivisionError:
         raise ArgumentError(f"the grid {program.grid} divides by zero") from None
     env[GRID_SIZE.name] = grid
+    if grid > MOST_BLOCKS:
+        raise ArgumentError(f"the grid would have {grid} blocks, at most {MOST_BLOCKS}")
     if grid % program.cluster:
         raise ArgumentError(f"{grid} blocks are not clusters of {program.cluster}")
-    wanted = range(grid) if blocks is None else sorted(set(blocks))
-    clusters = sorted({block // program.cluster for block in wanted})
-    if any(not 0 <= c < grid // program.cluster for c in clusters):
-        raise ArgumentError(f"blocks {list(wanted)} of a grid of {grid}")
+    clusters: Sequence[int] = range(grid // program.cluster)
+    if blocks is not None:
+        wanted = sorted(set(blocks))
+        if wanted and not 0 <= wanted[0] <= wanted[-1] < grid:
+            raise ArgumentError(f"blocks {wanted} of a grid of {grid}")
+        clusters = sorted({block // program.cluster for block in wanted})
     faults = Faults(collect)
     rng = np.random.default_rng(seed)
     done: list[int] = []

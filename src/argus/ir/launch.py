@@ -33,6 +33,8 @@ from argus.ir.program import LaunchRequirement, PointerAlignment, ScalarParam
 T = TypeVar("T")
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
+MOST_BLOCKS = (1 << 31) - 1
+"""Of a grid (CUDA C++ Programming Guide, "Technical Specifications")."""
 FORMAT = 2
 """Version of the JSON form; a file with another one is not read."""
 

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from argus.diagnostics import fail
+from argus.ir.launch import MOST_BLOCKS
 from argus.ir.program import GRID_SIZE, Program
 from argus.model import live
 from argus.model.hardware import H200, Hardware
@@ -31,8 +32,6 @@ from argus.verify.performance.resources import occupancy
 
 INNER, OUTER = (8, 14), (2, 3)
 """Iterations that are simulated of the innermost loops, and of loops around loops."""
-MOST_BLOCKS = (1 << 31) - 1
-"""Of a grid (CUDA C++ Programming Guide, "Technical Specifications")."""
 ADDRESSED = 1 << 47
 """Bytes that a pointer of CUDA's unified address space reaches on 64-bit hosts."""
 BUSY = 0.6

@@ -12,7 +12,7 @@ from numbers import Integral, Real
 
 from argus.diagnostics import ArgusError, fail
 from argus.ir.expr import Const, Expr, Sym, evaluate, holds, symbols
-from argus.ir.launch import LaunchSpec
+from argus.ir.launch import MOST_BLOCKS, LaunchSpec
 from argus.ir.memory import GlobalTensor
 from argus.ir.program import SM_COUNT, ScalarParam
 from argus.runtime.arguments import TensorArg
@@ -87,7 +87,7 @@ def grid_size(spec: LaunchSpec, values: Mapping[str, Number], sm_count: int) -> 
     except ZeroDivisionError:
         text = f"the number of blocks, {spec.grid}, divides by zero"
         raise fail("AG0808", None, text) from None
-    if not 0 <= grid < 1 << 31:
+    if not 0 <= grid <= MOST_BLOCKS:
         raise fail(
             "AG0509", None, f"the grid would have {grid} blocks, at most 2**31-1"
         )

@@ -18,10 +18,12 @@ from pathlib import Path
 from argus.diagnostics import ArgusError, fail
 from argus.evaluation.judge.subject import Subject, stated_by
 from argus.evaluation.requests import contiguous_facts
+from argus.evaluation.simulate import SM_COUNT as MULTIPROCESSORS
 from argus.files import owned
 from argus.ir.dtypes import DTYPES
-from argus.ir.expr import holds
-from argus.ir.program import Program, ScalarParam, stride_symbol
+from argus.ir.expr import evaluate, holds
+from argus.ir.launch import MOST_BLOCKS
+from argus.ir.program import SM_COUNT, Program, ScalarParam, stride_symbol
 from argus.kernels.library import Argument
 from argus.lang import library as inlines
 from argus.lang.frontend.module import functions_in, parse_tree
@@ -200,7 +202,10 @@ def check_program(program: Program, subject: Subject) -> None:
 
 
 def check_requirements(program: Program, subject: Subject) -> None:
-    """Raises ArgusError AG0808 where the program refuses the problem's arguments."""
+    """Raises ArgusError where the program cannot be launched at the problem's sizes.
+
+    AG0808: it refuses them. AG0509: it has more blocks than a grid can have.
+    """
     env = environment(program, subject.arguments(), subject)
     for requirement in program.requirements:
         if not holds(requirement.cond, env):
@@ -210,6 +215,15 @@ def check_requirements(program: Program, subject: Subject) -> None:
                 "the kernel refuses the sizes of the problem",
                 notes=[f"required because {requirement.why}"],
             )
+    some = {SM_COUNT.name: MULTIPROCESSORS}
+    try:
+        grid = int(evaluate(program.grid, {**env, **some}))
+    except ZeroDivisionError:
+        text = f"the number of blocks, {program.grid}, divides by zero"
+        raise fail("AG0808", program.span, text) from None
+    if not 0 <= grid <= MOST_BLOCKS:
+        text = f"the grid would have {grid} blocks, at most {MOST_BLOCKS}"
+        raise fail("AG0509", program.span, text)
 
 
 def environment(

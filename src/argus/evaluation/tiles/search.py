@@ -28,6 +28,8 @@ _CHEAP = 1 << 21
 """Elements up to which everything is evaluated before a solver is asked."""
 _AT_ONCE = 1 << 19
 """Elements that are evaluated at once."""
+_CHUNKS = 1 << 20
+"""Parts of a grid that are listed, to be gone through in another order."""
 _ITERATIONS = 32
 """Iterations of a loop that are tried, where it iterates more often."""
 
@@ -133,6 +135,8 @@ class Search:
     def everywhere(self, grid: int, rng: np.random.Generator, deadline: float) -> Place:
         """The same for all blocks, as far as time allows."""
         step = max(1, _AT_ONCE // self.each)
+        if grid > step * _CHUNKS:
+            return self._some(grid, step, rng, deadline)
         starts = np.arange(0, grid, step)
         rng.shuffle(starts)
         for start in starts:
@@ -143,6 +147,17 @@ class Search:
             if made != "never":
                 return made
         return "never"
+
+    def _some(
+        self, grid: int, step: int, rng: np.random.Generator, deadline: float
+    ) -> Place:
+        """One of blocks drawn at random, of more than can be listed."""
+        while now() <= deadline:
+            start = int(rng.integers(grid))
+            made = self.among(np.arange(start, min(grid, start + step)), whole=False)
+            if made != "unknown":  # "never": what these show is the same for all
+                return made
+        return "unknown"
 
     def span(self, blocks: Array) -> tuple[Array, Array] | None:
         """Least and largest value in each block, by the ends of axes and loops.

@@ -7,6 +7,7 @@ from typing import assert_never
 
 import numpy as np
 
+from argus.evaluation.tiles.execute import NotExecutable
 from argus.evaluation.tiles.facet import Facet, Scope
 from argus.evaluation.tiles.search import Search
 from argus.evaluation.tiles.tensors import BlockTensor
@@ -16,6 +17,11 @@ from argus.ir.expr import evaluate
 from argus.ir.program import GRID_SIZE, Program
 
 __all__ = ["stores", "writers"]
+
+_MOST = 1 << 24
+"""Blocks of a grid that are looked through."""
+_AT_ONCE = 1 << 16
+"""Blocks whose corners are held at a time."""
 
 
 def writers(
@@ -27,9 +33,12 @@ def writers(
     """Blocks that may write one of the elements: flat indices by output.
 
     By the corners of what each block stores, so that where a coordinate is no sum of
-    products some may be missing, and others too many.
+    products some may be missing, and others too many. Raises NotExecutable for a grid
+    of more blocks than are looked through.
     """
     grid = int(evaluate(program.grid, env))
+    if grid > _MOST:
+        raise NotExecutable(f"{program.name} has {grid} blocks, more than {_MOST}")
     found = np.zeros(grid, np.bool_)
     for op, scope in stores(program):
         view = op.dst if isinstance(op, o.CopyOut) else op.view
@@ -42,12 +51,15 @@ def writers(
         for coord, extent, place in zip(view.coords, shape, places, strict=True):
             facet = Facet(op, "", "", scope, coord, view.shape, decides=False)
             search = Search(program, facet, tensors, {**env, GRID_SIZE.name: grid})
-            with np.errstate(all="ignore"):
-                span = search.span(np.arange(grid))
-            if span is None:
-                continue
-            least, most = span
-            inside &= (least <= place.max()) & (most >= place.min()) & (least < extent)
+            for start in range(0, grid, _AT_ONCE):
+                blocks = np.arange(start, min(grid, start + _AT_ONCE))
+                with np.errstate(all="ignore"):
+                    span = search.span(blocks)
+                if span is None:
+                    break
+                least, most = span
+                there = (least <= place.max()) & (most >= place.min())
+                inside[blocks] &= there & (least < extent)
         found |= inside
     return np.flatnonzero(found)
 

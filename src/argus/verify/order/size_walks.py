@@ -45,6 +45,10 @@ class WalkOutcome:
     iterations: int = 0
 
 
+_BLOCKS = 1 << 20
+"""Blocks of a grid whose courses are told apart."""
+
+
 class SizeWalks:
     """Walks a program, and collects what is found."""
 
@@ -102,7 +106,12 @@ class SizeWalks:
         if grid < cluster:
             return
         env[GRID_SIZE.name] = grid
-        firsts = self.blocks.firsts(env, grid) if self.control.by_block else [0]
+        firsts = [0]
+        if self.control.by_block and grid > _BLOCKS:
+            gap = f"{grid} blocks have too many courses to tell apart"
+            self.outcome.gaps.append(gap)
+        elif self.control.by_block:
+            firsts = self.blocks.firsts(env, grid)
         for table in tables:
             for first in firsts:
                 yield env, first, table
