@@ -8,7 +8,8 @@ parameters and the device. It is kept in memory; the compiler keeps it on disk, 
 A call that was made before is neither described nor checked again: `Recall` has it by
 what it depends on.
 
-A call whose tensors are all in the memory of the host is interpreted (`host_calls`).
+A call whose tensors are all in the memory of the host is interpreted (`host_calls`,
+which no other call imports).
 """
 
 from __future__ import annotations
@@ -27,12 +28,11 @@ from argus.call_arguments import (
 from argus.compiler import launchable
 from argus.diagnostics import fail
 from argus.files.settings import watched
-from argus.host_calls import HOST, HostCall, HostKernel, HostPlan, interpreted
 from argus.ir.dtypes import DTYPES
 from argus.ir.launch import LaunchSpec
 from argus.lang.kernel import Kernel
 from argus.requests import Request, request_of, tile_program
-from argus.runtime.arguments import TensorArg, describe
+from argus.runtime.arguments import HOST, TensorArg, describe
 from argus.runtime.plan import PreparedLaunch
 from argus.runtime.recall import CallPlan, PlannedLaunch, Recall
 from argus.specialisations import (
@@ -45,6 +45,7 @@ from argus.specialisations import (
 from argus.targets import DEFAULT_TARGET
 
 if TYPE_CHECKING:
+    from argus.host_calls import HostCall, HostKernel
     from argus.runtime.launch import LoadedKernel
 
 R = TypeVar("R")
@@ -83,6 +84,8 @@ class _Builds:
     def on_host(
         self, key: tuple[object, ...], request: Request, checking: bool
     ) -> HostKernel:
+        from argus.host_calls import interpreted
+
         with _building:
             if key not in self._interpreted:
                 self._interpreted[key] = interpreted(request, checking)
@@ -110,7 +113,7 @@ class KernelCalls:
         self.kernel = kernel
         self._params = tuple(p.name for p in kernel.signature.params)
         self._builds = _Builds()
-        self._recall = Recall[PreparedLaunch | HostCall](self._plan)
+        self._recall = Recall["PreparedLaunch | HostCall"](self._plan)
         self._forms: dict[tuple[object, ...], ArgumentForm] = {}
         self._choices: dict[tuple[object, ...], Specialisation] = {}
 
@@ -146,10 +149,10 @@ class KernelCalls:
         self, options: Hashable, values: Sequence[object], stream: int
     ) -> PlannedLaunch[PreparedLaunch] | PlannedLaunch[HostCall]:
         checking, _, statics = cast("tuple[bool, object, Statics]", options)
-        tensors = self._described(values)
+        tensors = self.described(values)
         if _in_host_memory(tensors.values()):
             return self._on_host(tensors, values, statics, checking)
-        return self.planned(values, statics, checking)
+        return self._on_device(tensors, values, statics, checking)
 
     def _on_host(
         self,
@@ -159,6 +162,8 @@ class KernelCalls:
         checking: bool,
     ) -> PlannedLaunch[HostCall]:
         """Plan a call whose tensors are in the memory of the host."""
+        from argus.host_calls import HostPlan
+
         key, chosen = self._key(tensors, statics, checking, DEFAULT_TARGET)
         request = self._request(chosen, statics, DEFAULT_TARGET)
         kernel = self._builds.on_host(key, request, checking)
@@ -176,8 +181,18 @@ class KernelCalls:
 
         A tensor may be a `TensorArg`, of which the address does not matter.
         """
-        loaded, found = self.built(values, statics, checking)
-        return self._positions(loaded.spec, found, values, loaded.plan)
+        return self._on_device(self.described(values), values, statics, checking)
+
+    def _on_device(
+        self,
+        tensors: Mapping[str, TensorArg],
+        values: Sequence[object],
+        statics: Statics,
+        checking: bool,
+    ) -> PlannedLaunch[PreparedLaunch]:
+        """Plan a launch."""
+        loaded = self.built(tensors, statics, checking)
+        return self._positions(loaded.spec, tensors, values, loaded.plan)
 
     def _positions(
         self,
@@ -197,19 +212,18 @@ class KernelCalls:
         )
 
     def built(
-        self, values: Sequence[object], statics: Statics, checking: bool
-    ) -> tuple[LoadedKernel, dict[str, TensorArg]]:
-        """The kernel built for a call, and the tensors that were given."""
-        tensors = self._described(values)
+        self, tensors: Mapping[str, TensorArg], statics: Statics, checking: bool
+    ) -> LoadedKernel:
+        """The kernel built for tensors of a GPU, as `described` has them."""
         target = _target_of_device(next(iter(tensors.values()), None))
         key, chosen = self._key(tensors, statics, checking, target)
         loaded = self._builds.find(key)
         if loaded is None:
             request = self._request(chosen, statics, target)
             loaded = self._builds.make(key, request, checking)
-        return loaded, tensors
+        return loaded
 
-    def _described(self, values: Sequence[object]) -> dict[str, TensorArg]:
+    def described(self, values: Sequence[object]) -> dict[str, TensorArg]:
         """The tensors that were given."""
         given = dict(zip(self._params, values, strict=True))
         return {
@@ -282,7 +296,7 @@ def prepare_call(
     """The built kernel for a call, and its runtime arguments in order."""
     calls = calls_of(kernel)
     values, statics = calls.split(args, named)
-    loaded, _ = calls.built(values, statics, checking)
+    loaded = calls.built(calls.described(values), statics, checking)
     given = dict(zip((p.name for p in kernel.signature.params), values, strict=True))
     return loaded, tuple(given[name] for name in loaded.names)
 

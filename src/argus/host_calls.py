@@ -27,13 +27,10 @@ from argus.ir.launch import LaunchSpec
 from argus.ir.program import Program
 from argus.requests import Request, placed_program
 from argus.runtime.addresses import AddressChecks
-from argus.runtime.arguments import TensorArg
+from argus.runtime.arguments import HOST, TensorArg
 from argus.runtime.binding import CallBinding, bind, scalar_value
 
-__all__ = ["HOST", "HostCall", "HostKernel", "HostPlan", "interpreted"]
-
-HOST = "cpu"
-"""The kind of device whose tensors the interpreter works on."""
+__all__ = ["HostCall", "HostKernel", "HostPlan", "interpreted"]
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from argus.cli.options import (
     TargetOption,
 )
 from argus.cli.output import Output, reporting
+from argus.cli.places import chosen_place
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,23 +64,16 @@ def run(
     """
     with reporting("run", json_output) as out:
         from argus.cli.subjects import SubjectOptions, entry_named, is_file
-        from argus.evaluation.device import find_device
-        from argus.runtime.driver import target_of
 
         selection = SubjectOptions(
             target, kernel, case, settings or (), dtypes or (), sizes or ()
         )
-        device = None if interpret else find_device()
-        if device is not None and target not in (None, target_of(device).name):
-            device = None  # it cannot run this target; the interpreter can
-        where = "the interpreter" if device is None else device.name
-        out.data["where"] = "interpreter" if device is None else "gpu"
-        out.data["device"] = None if device is None else device.name
+        where, on_device = chosen_place(out, target, interpret)
         if is_file(source):
-            run_file(out, source, selection, seed, where, device is not None, no_proof)
+            run_file(out, source, selection, seed, where, on_device, no_proof)
         else:
             entry = entry_named(source)
-            run_entry(out, entry, selection, seed, where, device is not None, no_proof)
+            run_entry(out, entry, selection, seed, where, on_device, no_proof)
 
 
 def run_entry(

@@ -18,6 +18,7 @@ from argus.cli.options import (
     TargetOption,
 )
 from argus.cli.output import USAGE, Output, reporting
+from argus.cli.places import chosen_place
 
 if TYPE_CHECKING:
     from argus.cli.subjects import CommandSubject
@@ -64,25 +65,18 @@ def test(
     with reporting("test", json_output) as out:
         from argus.cli.subjects import SubjectOptions, file_subjects, parse_sizes
         from argus.equivalence.references import reference_of
-        from argus.evaluation.device import find_device
         from argus.evaluation.testing.tested import no_reference
-        from argus.runtime.driver import target_of
 
         selection = SubjectOptions(
             target, kernel, None, settings or (), dtypes or (), sizes or ()
         )
-        device = None if interpret else find_device()
-        if device is not None and target not in (None, target_of(device).name):
-            device = None  # it cannot run this target; the interpreter can
-        where = "the interpreter" if device is None else device.name
-        out.data["where"] = "interpreter" if device is None else "gpu"
-        out.data["device"] = None if device is None else device.name
+        where, on_device = chosen_place(out, target, interpret)
         command = _Tests(
             out,
             parse_sizes(selection.sizes),
             range(seed, seed + seeds),
             where,
-            device is not None,
+            on_device,
             no_proof,
         )
         subjects = file_subjects(file, selection)

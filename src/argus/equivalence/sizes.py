@@ -8,6 +8,7 @@ rounds is given up, and other sizes are drawn.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from math import prod
 
 from argus.ir.expr import Binary, Const, Expr, Sym, evaluate, holds, symbols
 from argus.ir.memory import GlobalTensor
@@ -15,6 +16,7 @@ from argus.ir.program import Program, ScalarParam, stride_symbol
 
 __all__ = [
     "Sizes",
+    "elements_of",
     "environment",
     "fixed_sizes",
     "free_sizes",
@@ -95,6 +97,11 @@ def environment(
 def shapes_of(program: Program, sizes: Mapping[str, int]) -> dict[str, tuple[int, ...]]:
     """Shapes of the tensors."""
     return {t.name: tuple(sizes[d] for d in t.dims) for t in _tensors(program)}
+
+
+def elements_of(program: Program, sizes: Mapping[str, int]) -> int:
+    """How many elements the tensors have in all."""
+    return sum(prod(shape) for shape in shapes_of(program, sizes).values())
 
 
 def _tensors(program: Program) -> Iterable[GlobalTensor]:

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from math import prod
 
 from argus.calls import prepare_call
 from argus.diagnostics import ArgusError, fail
-from argus.equivalence.sizes import shapes_of, with_others_small
+from argus.equivalence.sizes import elements_of, with_others_small
 from argus.evaluation.arrays import NumpyArrays, Statistics, TorchArrays
 from argus.evaluation.device import free_memory, launch_and_wait
 from argus.evaluation.memory import require_memory
@@ -111,7 +110,7 @@ def admitted_sizes(
         made = with_others_small(program, given, usual)
         if made is not None and all(made.get(d, n) == n for d, n in given.items()):
             chosen = made
-            if sum(map(prod, shapes_of(program, made).values())) <= most:
+            if elements_of(program, made) <= most:
                 break
         usual //= 2
     if chosen is None:

@@ -19,16 +19,20 @@ from typing import TYPE_CHECKING, Any, Protocol
 from argus.programs.bases import PlannedMemory, StoredValues, torch_type
 from argus.programs.given import GivenTensors, laid
 from argus.programs.in_torch import ProgramBuffers, in_torch
-from argus.programs.kept_values import KeptValues, constant_steps
+from argus.programs.kept_values import KeptValues
 from argus.programs.kernel_requests import kernel_of, request_for_step
 from argus.programs.launches import LaunchSegment
 from argus.programs.lowering import offsets_through
-from argus.programs.memory import (
-    extent_of,
-    read_by,
-)
+from argus.programs.memory import extent_of
 from argus.programs.naming import KernelTensor
-from argus.programs.plan import KernelStep, PlanStep, ProgramPlan, TorchStep
+from argus.programs.plan import (
+    KernelStep,
+    PlanStep,
+    ProgramPlan,
+    TorchStep,
+    read_by,
+    written_by,
+)
 from argus.programs.tensor_program import (
     GivenPrimitive,
     ProgramValue,
@@ -74,7 +78,12 @@ class ProgramCall:
         self._workspace = partial(
             torch.empty, layout.size, dtype=torch.uint8, device=self._device
         )
-        constant = constant_steps(plan)
+        kept = set(layout.kept)
+        constant = [
+            s
+            for s in plan.steps
+            if isinstance(s, KernelStep) and not kept.isdisjoint(written_by(s))
+        ]
         self._kept = self._keeping(constant, run) if constant else None
         steps = [s for s in plan.steps if s not in constant]
         self._steps = [self._step(part, run) for part in _segments(steps)]

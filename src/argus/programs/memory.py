@@ -17,13 +17,12 @@ from dataclasses import dataclass
 from argus.diagnostics import fail
 from argus.programs.kept_values import constant_steps
 from argus.programs.naming import KernelTensor
-from argus.programs.plan import KernelStep, PlanStep, ProgramPlan
+from argus.programs.plan import KernelStep, ProgramPlan, read_by, written_by
 from argus.programs.tensor_program import (
     GivenPrimitive,
     ProgramValue,
     TorchPrimitive,
     ViewedValue,
-    operands_of,
 )
 
 _ALIGNMENT = 256
@@ -44,26 +43,6 @@ class ProgramMemory:
     kept: tuple[ProgramValue, ...]
     offsets: Mapping[ProgramValue, int]
     size: int
-
-
-def read_by(step: PlanStep) -> tuple[ProgramValue, ...]:
-    """Values that a step reads, each once."""
-    if isinstance(step, KernelStep):
-        source = step.source
-        found = [t.buffer for t in source.tensors if t.name not in source.outputs]
-    else:
-        operands = step.call.operands if step.call else operands_of(step.results[0])
-        found = [o.value for o in operands]
-    return tuple(dict.fromkeys(found))
-
-
-def written_by(step: PlanStep) -> tuple[ProgramValue, ...]:
-    """Values that a step writes, each once."""
-    if isinstance(step, KernelStep):
-        source = step.source
-        found = [t.buffer for t in source.tensors if t.name in source.outputs]
-        return tuple(dict.fromkeys(found))
-    return step.results
 
 
 def extent_of(value: ProgramValue) -> int:

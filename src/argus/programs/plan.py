@@ -37,6 +37,7 @@ from argus.programs.tensor_program import (
     TensorProgram,
     TorchCall,
     TorchPrimitive,
+    operands_of,
 )
 
 if TYPE_CHECKING:
@@ -86,6 +87,26 @@ class ProgramPlan:
     def whole(self) -> bool:
         """Whether nothing stays in torch."""
         return not self.left
+
+
+def read_by(step: PlanStep) -> tuple[ProgramValue, ...]:
+    """Values that a step reads, each once."""
+    if isinstance(step, KernelStep):
+        source = step.source
+        found = [t.buffer for t in source.tensors if t.name not in source.outputs]
+    else:
+        operands = step.call.operands if step.call else operands_of(step.results[0])
+        found = [o.value for o in operands]
+    return tuple(dict.fromkeys(found))
+
+
+def written_by(step: PlanStep) -> tuple[ProgramValue, ...]:
+    """Values that a step writes, each once."""
+    if isinstance(step, KernelStep):
+        source = step.source
+        found = [t.buffer for t in source.tensors if t.name in source.outputs]
+        return tuple(dict.fromkeys(found))
+    return step.results
 
 
 def plan_of(model: Module, inputs: Sequence[Any]) -> ProgramPlan:

@@ -24,6 +24,10 @@ def _named(foreign: str) -> str:
     return FOREIGN[foreign].name if foreign in FOREIGN else foreign
 
 
+HOST = "cpu"
+"""The kind of device whose tensors lie in the memory of the host."""
+
+
 @dataclass(frozen=True, slots=True)
 class TensorArg:
     """A tensor in memory. ``shape`` and ``strides`` in elements, outermost first.
@@ -168,14 +172,14 @@ def _from_numpy(array: NDArray[np.generic]) -> TensorArg:
         _named(foreign),
         array.shape,
         tuple(s // array.itemsize for s in array.strides),
-        ("cpu", 0),
+        (HOST, 0),
         readonly=not array.flags.writeable,
         owner=array,
     )
 
 
 _DEVICE_KINDS = {
-    dlpack.CPU: "cpu",
+    dlpack.CPU: HOST,
     dlpack.CUDA: "cuda",
     dlpack.CUDA_HOST: "cuda_host",
     dlpack.CUDA_MANAGED: "cuda",

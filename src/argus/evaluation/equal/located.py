@@ -10,7 +10,6 @@ As of every witness, the interpreter has to show the same.
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -18,6 +17,7 @@ import numpy as np
 
 from argus.equivalence.references import Unusable
 from argus.equivalence.sizes import (
+    elements_of,
     environment,
     free_sizes,
     shapes_of,
@@ -118,7 +118,7 @@ def _at(
     shapes = shapes_of(program, whole)
     name, index = element
     inside = all(i < n for i, n in zip(index, shapes[name], strict=True))
-    if not inside or sum(math.prod(s) for s in shapes.values()) > _ELEMENTS:
+    if not inside or elements_of(program, whole) > _ELEMENTS:
         return None
     rng = np.random.default_rng(seed)
     try:

@@ -10,7 +10,6 @@ nothing.
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -21,6 +20,7 @@ import numpy as np
 from argus.equivalence.fitting import table_products
 from argus.equivalence.references import Reference, Unusable
 from argus.equivalence.sizes import (
+    elements_of,
     environment,
     fixed_sizes,
     free_sizes,
@@ -292,7 +292,7 @@ class _Search:
         mode: DrawingMode,
     ) -> Trial | None:
         shapes = shapes_of(self.program, sizes)
-        elements = sum(math.prod(s) for s in shapes.values())
+        elements = elements_of(self.program, sizes)
         if elements > _ELEMENTS:
             self.made.why = f"{elements} elements are too many for a run"
             return None

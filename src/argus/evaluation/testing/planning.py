@@ -9,14 +9,18 @@ that it finds is kept.
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from argus.equivalence.references import Reference
-from argus.equivalence.sizes import fixed_sizes, free_sizes, mended, shapes_of
+from argus.equivalence.sizes import (
+    elements_of,
+    fixed_sizes,
+    free_sizes,
+    mended,
+)
 from argus.evaluation.equal.refuting import Tried, refute, tried_at
 from argus.evaluation.equal.sizes import drawn
 from argus.evaluation.loose import not_admitted
@@ -99,7 +103,9 @@ def planned(
     found = _once(tried.sizes) or _once(_drawn(program, rng))
     if not found:
         raise not_admitted(program, given)
-    small = [s for s in found if not interpreted or _elements(program, s) < INTERPRETED]
+    small = [
+        s for s in found if not interpreted or elements_of(program, s) < INTERPRETED
+    ]
     larger = len(found) - len(small)
     return Planned(_some(small), tried, larger)
 
@@ -155,7 +161,3 @@ def _dims(program: Program) -> Iterable[tuple[str, ...]]:
 
 def _once(sizes: Iterable[Mapping[str, int]]) -> list[dict[str, int]]:
     return [dict(s) for s in {tuple(sorted(s.items())): s for s in sizes}.values()]
-
-
-def _elements(program: Program, sizes: Mapping[str, int]) -> int:
-    return sum(math.prod(s) for s in shapes_of(program, sizes).values())
