@@ -81,6 +81,62 @@ def shown(row: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+_HEAD = (
+    ("file", "---"),
+    ("kernels", "---:"),
+    ("left in torch", "---:"),
+    ("right", "---"),
+    ("error", "---:"),
+    ("torch's", "---:"),
+)
+
+
+def page(rows: Sequence[dict[str, Any]]) -> str:
+    """A page of Markdown: what the rows say together, and a table of each folder."""
+    lines = ["# PyTorch files as programs", "", "```text", summary(rows), "```", ""]
+    lines += [
+        "Times in \u00b5s, medians of calls with a cold L2; errors are norms of the"
+        " difference to f64 over its norm; the ratios are the time of eager torch, and"
+        " of the best beside, over that of Argus (the first without graphs).",
+    ]
+    names = [
+        n for n in (*BASELINES, *PROGRAMS) if any(f"{n}_us" in row for row in rows)
+    ]
+    head = [*_HEAD, *((n, "---:") for n in (*names, "eager / argus", "best / argus"))]
+    for folder in sorted({row["file"].partition("/")[0] for row in rows}):
+        lines += ["", f"## {folder}", ""]
+        lines += [
+            _cells([name for name, _ in head]),
+            _cells([rule for _, rule in head]),
+        ]
+        own = [row for row in rows if row["file"].startswith(f"{folder}/")]
+        lines += [_line(row, names) for row in sorted(own, key=_number)]
+    return "\n".join(lines) + "\n"
+
+
+def _line(row: dict[str, Any], names: Sequence[str]) -> str:
+    """A row of a page."""
+    cells = [row["file"].partition("/")[2].removesuffix(".py").rstrip("_")]
+    cells += [str(row.get("kernels", "")), str(len(row.get("left", ())))]
+    cells.append(wrong(row) or f"within {row['tolerance']:.0e}")
+    cells += [f"{row[n]:.0e}" if n in row else "" for n in ("error", "error_torch")]
+    cells += [f"{row[f'{n}_us']:.0f}" if f"{n}_us" in row else "" for n in names]
+    found = (ratio(row, ("eager",)), ratio(row, BASELINES))
+    cells += [f"{r:.2f}" if r is not None else "" for r in found]
+    return _cells(cells)
+
+
+def _cells(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def _number(row: dict[str, Any]) -> tuple[int, str]:
+    """Files are ordered by the numbers that their names begin with."""
+    name = row["file"].partition("/")[2]
+    number = name.partition("_")[0]
+    return int(number) if number.isdigit() else 0, name
+
+
 def geomean(values: Sequence[float]) -> float:
     """The geometric mean."""
     return exp(sum(map(log, values)) / len(values)) if values else float("nan")

@@ -2,7 +2,7 @@
 
     python benchmarks/programs.py FOLDER           plan, prove, build, run when small
     python benchmarks/programs.py FOLDER --gpu --jobs 15 --out ROWS.jsonl
-    python benchmarks/programs.py --show ROWS.jsonl MORE.jsonl
+    python benchmarks/programs.py --show ROWS.jsonl MORE.jsonl --page PAGE.md
 
 A file has `Model`, `get_inputs` and perhaps `get_init_inputs`, as KernelBench's have.
 Each is executed in a process of its own, with a limit. Several files are planned,
@@ -35,7 +35,7 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
-from program_table import shown, summary
+from program_table import page, shown, summary
 
 PRELOADED = ["torch", "argus.programs.plan", "argus.programs.proofs", "program_rows"]
 
@@ -166,6 +166,7 @@ def main() -> None:
     )
     parser.add_argument("folders", type=Path, nargs="*")
     parser.add_argument("--show", type=Path, nargs="+", help="tables of rows")
+    parser.add_argument("--page", type=Path, help="the rows as a page of Markdown")
     parser.add_argument("--gpu", action="store_true")
     parser.add_argument("--no-proof", action="store_true", help="as a call proves them")
     parser.add_argument("--no-build", action="store_true")
@@ -203,6 +204,8 @@ def main() -> None:
     else:
         Harness(options, finished).run(files_of(options))
     print(summary(rows))
+    if options.page is not None:
+        options.page.write_text(page(rows), encoding="utf-8")
 
 
 if __name__ == "__main__":
