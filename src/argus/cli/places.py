@@ -8,14 +8,14 @@ if TYPE_CHECKING:
     from argus.cli.output import Output
 
 
-class Place(NamedTuple):
+class CommandPlace(NamedTuple):
     """``where`` in words; ``on_device``: whether that is a GPU."""
 
     where: str
     on_device: bool
 
 
-def chosen_place(out: Output, target: str | None, interpret: bool) -> Place:
+def chosen_place(out: Output, target: str | None, interpret: bool) -> CommandPlace:
     """The GPU, unless it cannot run ``target`` or ``interpret`` is set.
 
     The command's JSON says which: `where`, `device`.
@@ -29,5 +29,5 @@ def chosen_place(out: Output, target: str | None, interpret: bool) -> Place:
     out.data["where"] = "interpreter" if device is None else "gpu"
     out.data["device"] = None if device is None else device.name
     if device is None:
-        return Place("the interpreter", False)
-    return Place(device.name, True)
+        return CommandPlace("the interpreter", False)
+    return CommandPlace(device.name, True)
