@@ -8,20 +8,16 @@ which it may be infinite, and those of whose infinity it is the inverse.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import assert_never
 
 from argus.ir import ops as o
 from argus.ir.functions import FUNCTIONS
-from argus.ir.memory import SharedAlloc, SharedView
 from argus.ir.program import Program
-from argus.ir.walk import blocks, used
+from argus.verify.numbers.facts import walked
 
 __all__ = ["Misuse", "misused"]
 
-_PASSES = 4
-"""Passes over a loop: what a turn carries on is known in the next."""
 _Ops = frozenset[o.Elementwise]
 _NONE: _Ops = frozenset()
 
@@ -64,94 +60,33 @@ class _Taint:
 
 @dataclass
 class _Flow:
+    """The domain: `facts.FactDomain`."""
+
     wide: Collection[o.Elementwise]
-    tiles: dict[o.Tile, _Taint] = field(default_factory=dict[o.Tile, _Taint])
-    shared: dict[SharedAlloc, _Taint] = field(default_factory=dict[SharedAlloc, _Taint])
     found: dict[Misuse, None] = field(default_factory=dict[Misuse, None])
 
-    def block(self, block: o.Block) -> None:
-        """One pass over a block and what is inside of it."""
-        for op in block.ops:
-            self.op(op)
-            for inner in blocks(op):
-                self.block(inner)
-            self.after(op)
+    def nothing(self) -> _Taint:
+        return _Taint()
 
-    def op(self, op: o.AnyOp) -> None:
-        """What an operation makes of its operands."""
-        match op:
-            case o.Elementwise():
-                self.put(op.result, self.elementwise(op))
-            case o.LoadGlobal():
-                self.put(op.result, _Taint(data=True))
-            case o.LoadShared():
-                made = self.shared.get(op.view.alloc, _Taint())
-                self.put(op.result, replace(made, data=True))
-            case o.StoreShared():
-                old = self.shared.get(op.view.alloc, _Taint())
-                self.shared[op.view.alloc] = old.joined(self.get(op.src))
-            case o.Dot():
-                parts = [self.get(x) for x in used(op)]
-                parts += [
-                    self.shared.get(x.alloc, _Taint())
-                    for x in (op.a, op.b)
-                    if isinstance(x, SharedView)
-                ]
-                self.put(op.result, replace(_joined(parts), data=True))
-            case o.StoreGlobal():
-                self.stored(self.get(op.src))
-            case o.CopyOut():
-                self.stored(self.shared.get(op.src.alloc, _Taint()))
-            case o.For():
-                for carry in op.tiles:
-                    self.put(carry.arg, self.get(carry.init))
-            case o.RegisterOp():
-                self.put(op.result, _joined(self.get(x) for x in used(op)))
-            case (
-                o.Let() | o.LoadScalar() | o.If() | o.Roles() | o.CopyAsync()
-                | o.Synchronisation() | o.RingOp() | o.Annotation()
-            ):  # fmt: skip
-                pass  # it makes no tile, or in the blocks inside
-            case _:
-                assert_never(op)
+    def element(self, held: _Taint) -> _Taint:
+        return replace(held, data=True)
 
-    def after(self, op: o.AnyOp) -> None:
-        """What comes out of a loop or branch."""
-        match op:
-            case o.For():
-                for carry in op.tiles:
-                    self.put(carry.arg, self.get(carry.yielded))
-                    self.put(carry.result, self.get(carry.yielded))
-                    self.put(carry.result, self.get(carry.init))
-            case o.If():
-                for merge in op.tiles:
-                    self.put(merge.result, self.get(merge.then))
-                    self.put(merge.result, self.get(merge.other))
-            case (
-                o.Let() | o.LoadScalar() | o.Roles() | o.RegisterOp() | o.Dot()
-                | o.Access() | o.Copy() | o.Synchronisation() | o.RingOp()
-                | o.Annotation()
-            ):  # fmt: skip
-                pass  # nothing comes out of it
-            case _:
-                assert_never(op)
+    def joined(self, one: _Taint, other: _Taint) -> _Taint:
+        return one.joined(other)
 
-    def get(self, tile: object) -> _Taint:
-        """What is known of a tile; of a scalar nothing."""
-        return self.tiles.get(tile, _Taint()) if isinstance(tile, o.Tile) else _Taint()
+    def product(self, op: o.Dot, parts: Sequence[_Taint]) -> _Taint:
+        return replace(_joined(parts), data=True)
 
-    def put(self, tile: o.Tile, made: _Taint) -> None:
-        """Add to what is known of a tile."""
-        self.tiles[tile] = self.get(tile).joined(made)
+    def made(self, op: o.RegisterOp, parts: Sequence[_Taint]) -> _Taint:
+        return _joined(parts)
 
-    def stored(self, made: _Taint) -> None:
+    def stored(self, fact: _Taint) -> None:
         """Note what is stored and may be no number."""
-        for misuse in sorted(made.broken, key=lambda x: x.exponential.span.line):
+        for misuse in sorted(fact.broken, key=lambda x: x.exponential.span.line):
             self.found.setdefault(misuse)
 
-    def elementwise(self, op: o.Elementwise) -> _Taint:
+    def elementwise(self, op: o.Elementwise, args: Sequence[_Taint]) -> _Taint:
         """What an element-wise function makes of its operands."""
-        args = [self.get(a) for a in op.args]
         law = FUNCTIONS[op.fn].law
         every = _joined(args)
         if op in self.wide:
@@ -193,6 +128,5 @@ def _joined(parts: Iterable[_Taint]) -> _Taint:
 def misused(program: Program, wide: Collection[o.Elementwise]) -> list[Misuse]:
     """Uses of exponentials, each of which may be infinite, that give no number."""
     flow = _Flow(wide)
-    for _ in range(_PASSES):
-        flow.block(program.body)
+    walked(program, flow)
     return list(flow.found)

@@ -1,0 +1,154 @@
+"""One fact of each tile of a tile program, by one walk.
+
+    facts = walked(program, Domain())
+    facts.of(tile)
+
+A domain says what a fact is, and what operations make of facts; it is one file, and the
+walk is the same for all. Facts are joined where values meet (branches, loops, writes
+to one buffer), so they are of the kind "may be", and a domain's facts only grow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Generic, Protocol, TypeVar, assert_never
+
+from argus.ir import ops as o
+from argus.ir.memory import SharedAlloc, SharedView
+from argus.ir.program import Program
+from argus.ir.walk import blocks, used
+
+__all__ = ["FactDomain", "TileFacts", "walked"]
+
+_PASSES = 4
+"""Passes over a loop: what a turn carries on is known in the next."""
+
+F = TypeVar("F")
+
+
+class FactDomain(Protocol[F]):
+    """What a fact is. The walk hands on what the methods return."""
+
+    def nothing(self) -> F:
+        """Of a scalar, and of what was not written yet: joined with it, facts stay."""
+        ...
+
+    def element(self, held: F) -> F:
+        """Of what is loaded; ``held``: of what was stored there by the kernel."""
+        ...
+
+    def joined(self, one: F, other: F) -> F:
+        """Of a value that may be either."""
+        ...
+
+    def elementwise(self, op: o.Elementwise, args: Sequence[F]) -> F:
+        """Of the result of a function."""
+        ...
+
+    def product(self, op: o.Dot, parts: Sequence[F]) -> F:
+        """Of a matrix product; ``parts`` are its operands and accumulator."""
+        ...
+
+    def made(self, op: o.RegisterOp, parts: Sequence[F]) -> F:
+        """Of what another operation makes: moved, converted, reduced."""
+        ...
+
+    def stored(self, fact: F) -> None:
+        """A value with this fact leaves the kernel."""
+        ...
+
+
+class TileFacts(Generic[F]):
+    """Facts of tiles and of shared buffers."""
+
+    def __init__(self, domain: FactDomain[F]) -> None:
+        self.domain = domain
+        self._tiles: dict[o.Tile, F] = {}
+        self._shared: dict[SharedAlloc, F] = {}
+
+    def of(self, tile: object) -> F:
+        """What is known of a tile; of a scalar nothing."""
+        if isinstance(tile, o.Tile) and tile in self._tiles:
+            return self._tiles[tile]
+        return self.domain.nothing()
+
+    def _held(self, alloc: SharedAlloc) -> F:
+        return self._shared[alloc] if alloc in self._shared else self.domain.nothing()
+
+    def _put(self, tile: o.Tile, fact: F) -> None:
+        self._tiles[tile] = self.domain.joined(self.of(tile), fact)
+
+    def _of_all(self, tiles: Iterable[object]) -> list[F]:
+        return [self.of(x) for x in tiles]
+
+    def walk(self, block: o.Block) -> None:
+        """One pass over a block and what is inside of it."""
+        for op in block.ops:
+            self._before(op)
+            for inner in blocks(op):
+                self.walk(inner)
+            self._after(op)
+
+    def _before(self, op: o.AnyOp) -> None:
+        domain = self.domain
+        match op:
+            case o.Elementwise():
+                self._put(op.result, domain.elementwise(op, self._of_all(op.args)))
+            case o.LoadGlobal():
+                self._put(op.result, domain.element(domain.nothing()))
+            case o.LoadShared():
+                self._put(op.result, domain.element(self._held(op.view.alloc)))
+            case o.StoreShared():
+                alloc = op.view.alloc
+                made = domain.joined(self._held(alloc), self.of(op.src))
+                self._shared[alloc] = made
+            case o.Dot():
+                parts = self._of_all(used(op))
+                shared = [x for x in (op.a, op.b) if isinstance(x, SharedView)]
+                parts += [self._held(x.alloc) for x in shared]
+                self._put(op.result, domain.product(op, parts))
+            case o.StoreGlobal():
+                domain.stored(self.of(op.src))
+            case o.CopyOut():
+                domain.stored(self._held(op.src.alloc))
+            case o.For():
+                for carry in op.tiles:
+                    self._put(carry.arg, self.of(carry.init))
+            case o.RegisterOp():
+                self._put(op.result, domain.made(op, self._of_all(used(op))))
+            case (
+                o.Let() | o.LoadScalar() | o.If() | o.Roles() | o.CopyAsync()
+                | o.Synchronisation() | o.RingOp() | o.Annotation()
+            ):  # fmt: skip
+                pass  # it makes no tile, or in the blocks inside
+            case _:
+                assert_never(op)
+
+    def _after(self, op: o.AnyOp) -> None:
+        """What comes out of a loop or branch."""
+        match op:
+            case o.For():
+                for carry in op.tiles:
+                    self._put(carry.arg, self.of(carry.yielded))
+                    self._put(carry.result, self.of(carry.yielded))
+                    self._put(carry.result, self.of(carry.init))
+            case o.If():
+                for merge in op.tiles:
+                    self._put(merge.result, self.of(merge.then))
+                    self._put(merge.result, self.of(merge.other))
+            case (
+                o.Let() | o.LoadScalar() | o.Roles() | o.RegisterOp() | o.Dot()
+                | o.Access() | o.Copy() | o.Synchronisation() | o.RingOp()
+                | o.Annotation()
+            ):  # fmt: skip
+                pass  # nothing comes out of it
+            case _:
+                assert_never(op)
+
+
+def walked(program: Program, domain: FactDomain[F]) -> TileFacts[F]:
+    """The facts of a domain for all tiles of a program."""
+    facts = TileFacts(domain)
+    for _ in range(_PASSES):
+        facts.walk(program.body)
+    return facts
