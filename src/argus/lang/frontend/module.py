@@ -276,14 +276,16 @@ def _kind(env: ModuleEnv, node: ast.FunctionDef, strict: bool) -> FunctionKind |
     if not strict:
         return next((k for k in kinds if k is not None), None)
     at = node.decorator_list[kinds.index(None)] if None in kinds else node
-    raise fail(
-        "AG0013",
-        env.source.span(at),
-        f"function `{node.name}` carries no decorator of the language"
-        if not kinds
-        else f"`{node.name}` carries a decorator that the language does not know",
-        help="use exactly one of `@ag.kernel`, `@ag.inline`, `@ag.reference`",
-    )
+    message = f"`{node.name}` carries a decorator that the language does not know"
+    help = "use exactly one of `@ag.kernel`, `@ag.inline`, `@ag.reference`"
+    if not kinds:
+        message = f"function `{node.name}` carries no decorator of the language"
+    elif isinstance(at, ast.Call) and (called := _decorator(env, at.func)):
+        message = f"`@ag.{called}` takes no arguments"
+        help = f"write `@ag.{called}`"
+        if called == "reference":
+            help += ", and name the function KERNEL_reference or reference"
+    raise fail("AG0013", env.source.span(at), message, help=help)
 
 
 def _decorator(env: ModuleEnv, node: ast.expr) -> FunctionKind | None:
