@@ -60,6 +60,7 @@ def row(value: str, require: str = FITS, fill: str = LAST) -> str:
     return ROW.format(value=value, require=require, fill=fill)
 
 
+VARIANCE = "ag.sum(x * x, 'N') / N - (ag.sum(x, 'N') / N) * (ag.sum(x, 'N') / N)"
 SAFE = [
     "ag.exp(x - ag.max(x, 'N')) / ag.sum(ag.exp(x - ag.max(x, 'N')), 'N')",
     "ag.exp2((x - ag.max(x, 'N')) * 1.44) / ag.sum(ag.exp2((x - ag.max(x, 'N')) "
@@ -71,6 +72,12 @@ SAFE = [
     "ag.exp(x)",
     "ag.exp(x - Z[m])",
     "x - ag.sum(x, 'N') / N",
+    "ag.sqrt(ag.sum((x - ag.sum(x, 'N') / N) * (x - ag.sum(x, 'N') / N), 'N') / N) + x",
+    f"x * ag.rsqrt(ag.maximum({VARIANCE}, 0.0) + 1e-5)",
+    f"x * ag.sqrt(ag.abs({VARIANCE}))",
+    "x * ag.rsqrt(ag.sum(x * x, 'N') / N + 1e-5)",
+    "x * ag.sqrt(ag.sum(x * x, 'N') - Z[m])",
+    f"x * ({VARIANCE})",
 ]
 UNSAFE = [
     ("ag.exp(x) / ag.sum(ag.exp(x), 'N')", "AG0330"),
@@ -80,6 +87,9 @@ UNSAFE = [
     ("ag.log(1.0 + ag.exp(x))", "AG0330"),
     ("(ag.exp(x) - ag.exp(-x)) / (ag.exp(x) + ag.exp(-x))", "AG0330"),
     ("x / (N - 5)", "AG0331"),
+    (f"x * ag.rsqrt({VARIANCE} + 1e-5)", "AG0334"),
+    (f"x * ag.sqrt(2.0 * ({VARIANCE}))", "AG0334"),
+    (f"x * ag.log({VARIANCE})", "AG0334"),
 ]
 
 
@@ -97,6 +107,7 @@ ONLINE = """new = ag.maximum(m, ag.max(x, "N"))
         s = s * ag.exp(m - new) + ag.sum(ag.exp(x - new), "N")
         m = new"""
 PLAIN = "s = s + ag.sum(x, 'N')"
+ONE_PASS = "s = s + ag.sum(x * x, 'N')\n        m = m + ag.sum(x, 'N')"
 NARROW = "s = (s.to(f32) + ag.sum(x, 'N')).to(bf16)"
 LOOPS = [
     (ONLINE, "S[i * 4 :] = ag.log(s) + m", "f32", MORE, []),
@@ -105,6 +116,13 @@ LOOPS = [
     (PLAIN, "S[i * 4 :] = s / N", "f32", MORE, []),
     (PLAIN, "S[i * 4 :] = s / N", "f32", "pass", ["AG0331"]),
     (PLAIN, "S[i * 4 :] = s", "f32", "pass", []),
+    (
+        ONE_PASS,
+        "u = m / N\n    S[i * 4 :] = ag.rsqrt(s / N - u * u)",
+        "f32",
+        MORE,
+        ["AG0334"],
+    ),
     (NARROW, "S[i * 4 :] = s.to(f32)", "bf16", "pass", ["AG0333"]),
     ("m = ag.maximum(m, ag.max(x, 'N'))", "S[i * 4 :] = m", "f32", MORE, []),
     ("m = ag.maximum(m, ag.max(x, 'N'))", "S[i * 4 :] = m", "f32", "pass", ["AG0332"]),

@@ -182,6 +182,14 @@ CODES = (
         "it is complete.",
     ),
     Code(
+        "AG0334",
+        "a root of what rounding may make negative",
+        "A mean of squares less the square of the mean is a variance in real "
+        "arithmetic. Where the sums are large beside their difference its digits "
+        "cancel, and the root or logarithm of what is left may be NaN. It is advice: "
+        "sum the squares of `x - mean`, or take the maximum with 0.",
+    ),
+    Code(
         "AG0390",
         "the verifier cannot decide this obligation",
         "The obligation is neither proved nor refuted. The note says what stood in "

@@ -12,6 +12,8 @@ are advice, except where a run shows what is not a number (`argus.evaluation`).
     flow.py         what becomes of an exponential that may overflow
     wholes.py       whole numbers of tiles that leave 32 bits (equality is open then)
     narrow.py       sums that are kept in 16 bits (AG0333)
+    cancelling.py   roots of what rounding may make negative (AG0334)
+    facts.py        the walk that flow.py and cancelling.py have in common
     finding.py      what is handed on
 """
 
@@ -21,6 +23,7 @@ from collections.abc import Iterator
 
 from argus.ir.program import Program
 from argus.verify.denotation import Denotation
+from argus.verify.numbers.cancelling import cancelled_roots
 from argus.verify.numbers.divisors import empty_divisors
 from argus.verify.numbers.exponents import unbounded_exponents
 from argus.verify.numbers.finding import NumericalFinding
@@ -34,3 +37,4 @@ def findings(program: Program, found: Denotation) -> Iterator[NumericalFinding]:
     yield from unbounded_exponents(program, found)
     yield from empty_divisors(found)
     yield from narrow_sums(program, found)
+    yield from cancelled_roots(program)
