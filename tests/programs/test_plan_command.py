@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -80,3 +81,23 @@ def test_what_is_no_program_is_said(tmp_path: Path) -> None:
     assert found.returncode == 2
     assert "AG1040" in found.stderr
     assert "has no `get_inputs`" in found.stderr
+
+
+def test_out_writes_a_model_that_runs(tmp_path: Path) -> None:
+    import torch
+
+    run = planned(tmp_path, NET, "--out", str(tmp_path / "new.py"), "--json")
+    data = json.loads(run.stdout)
+    assert data["out"]["file"] == str(tmp_path / "new.py")
+    assert len(list(Path(data["out"]["kernels"]).iterdir())) == len(data["kernels"])
+    names: dict[str, Any] = {}
+    exec((tmp_path / "new.py").read_text(), names)
+    (x,) = names["get_inputs"]()
+    assert torch.allclose(names["ModelNew"]()(x), names["Net"]()(x))
+
+
+def test_out_is_not_the_file_of_the_model(tmp_path: Path) -> None:
+    run = planned(tmp_path, NET, "--out", str(tmp_path / "model.py"))
+    assert run.returncode == 2
+    assert "the file of the model itself" in run.stderr
+    assert (tmp_path / "model.py").read_text() == NET

@@ -14,6 +14,7 @@ from argus.cli.output import WRONG, Output, reporting
 if TYPE_CHECKING:
     from argus.diagnostics import Json
     from argus.model import Prediction
+    from argus.programs.model_file import ModelPlans
     from argus.programs.plan import KernelStep, ProgramPlan, TorchStep
 
 _INDENT = 11
@@ -118,7 +119,12 @@ def plan(
     prove: Annotated[bool, typer.Option("--prove", help="Prove every kernel.")] = False,
     out: Annotated[
         Path | None,
-        typer.Option("--out", metavar="FOLDER", help="Write the kernels as files."),
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="PATH",
+            help="Write a file with ModelNew, kernels beside it: FILE.py or FOLDER.",
+        ),
     ] = None,
     target: TargetOption = None,
     json_output: JsonOption = False,
@@ -132,10 +138,12 @@ def plan(
     with reporting("plan", json_output) as shown:
         from argus.programs.capture import capture_shapes
         from argus.programs.memory import check_memory, memory_of
+        from argus.programs.model_file import model_plans
         from argus.programs.plan import plan_program
         from argus.targets import DEFAULT_TARGET
 
-        made = plan_program(capture_shapes(file))
+        written = None if out is None else model_plans(file)
+        made = plan_program(capture_shapes(file)) if written is None else written.plan
         memory = memory_of(made)
         check_memory(made, memory)
         text = PlanText(shown, target or DEFAULT_TARGET, prove)
@@ -143,9 +151,9 @@ def plan(
         for left in made.left:
             line = f"{'in torch':>9}  {left.what}: {left.why}"
             shown.line(line, indent=_INDENT)
-        if out is not None:
-            _write(out, made)
         shown.line(text.summary(made), style="bold")
+        if written is not None and out is not None:
+            show_written(shown, written, out)
         shown.data["kernels"] = list(steps)
         shown.data["left"] = [_left(step) for step in made.left]
         shown.data["whole"] = made.whole
@@ -157,9 +165,17 @@ def _left(step: TorchStep) -> dict[str, Json]:
     return {"operator": step.what, "why": step.why}
 
 
-def _write(folder: Path, made: ProgramPlan) -> None:
-    """Each kernel as a file of its own. Raises ArgusError AG0902 where that fails."""
-    from argus.files.writing import write_text
+def show_written(shown: Output, made: ModelPlans, out: Path, said: str = "") -> None:
+    """Write the file of `ModelNew`, and say where. Raises what `write_model` raises."""
+    from argus.programs.model_file import write_model
 
-    for number, step in enumerate(made.kernels):
-        write_text(folder / f"{number}_{step.source.name}.py", step.source.text)
+    file, folder = write_model(made, out, said)
+    training = made.plans.get("training")
+    rows = [("model", f"{file}: ModelNew"), ("kernels", f"{folder}, to read")]
+    if isinstance(training, str):
+        rows.append(("training", f"no program: {training}"))
+    elif training is not None:
+        count = len(training.kernels)
+        rows.append(("training", f"a program of its own, {count} kernels"))
+    shown.fields(rows)
+    shown.data["out"] = {"file": str(file), "kernels": str(folder)}

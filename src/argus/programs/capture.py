@@ -10,7 +10,7 @@ import functools
 import os
 import warnings
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from argus.diagnostics import ArgusError, fail
@@ -19,6 +19,7 @@ from argus.programs.operators import known
 from argus.programs.tensor_program import TensorProgram
 
 if TYPE_CHECKING:
+    from torch._subclasses import FakeTensorMode
     from torch.export import ExportedProgram
     from torch.nn import Module
 
@@ -30,12 +31,15 @@ _DECOMPOSED = frozenset({"aten.gelu.default"})
 """Operators that torch takes apart, although the specification knows them whole."""
 
 
-def capture(model: Module, inputs: tuple[Any, ...]) -> TensorProgram:
-    """The tensor program of a module in evaluation mode, for inputs of these shapes.
+def capture(
+    model: Module, inputs: tuple[Any, ...], *, training: bool = False
+) -> TensorProgram:
+    """The tensor program of a module, for inputs of these shapes.
 
-    Raises ArgusError AG1041 where torch cannot export it.
+    In evaluation mode, or as it is in ``training``, without gradients. Raises
+    ArgusError AG1041 where torch cannot export it.
     """
-    return _Export(_exported(model, inputs)).program()
+    return _Export(_exported(model, inputs, training)).program()
 
 
 def capture_shapes(
@@ -43,9 +47,41 @@ def capture_shapes(
 ) -> TensorProgram:
     """The tensor program of a PyTorch file, whose tensors get no elements.
 
-    Those for which the file names no device are on ``device``, or else on that of
-    torch. Raises like `load_file` and `capture`.
+    Raises like `ShapesFile` and `capture`.
     """
+    return ShapesFile.of(file, device).program()
+
+
+@dataclass(frozen=True)
+class ShapesFile:
+    """A PyTorch file whose tensors get no elements.
+
+    Those for which the file names no device are on ``device``, or else on that of
+    torch. Raises like `load_file`.
+    """
+
+    loaded: TorchFile
+    mode: FakeTensorMode
+
+    @staticmethod
+    def of(
+        file: str | os.PathLike[str],
+        device: str | None = None,
+        *,
+        text: str | None = None,
+    ) -> ShapesFile:
+        """``text``: what the file holds, where that was read already."""
+        return _loaded_shapes(file, device, text)
+
+    def program(self, *, training: bool = False) -> TensorProgram:
+        """Its tensor program; see `capture`."""
+        with self.mode:
+            return capture(self.loaded.model, self.loaded.inputs, training=training)
+
+
+def _loaded_shapes(
+    file: str | os.PathLike[str], device: str | None, text: str | None
+) -> ShapesFile:
     from argus.programs.torch_file import load_file, require_torch
 
     require_torch()
@@ -56,16 +92,15 @@ def capture_shapes(
     mode = FakeTensorMode(allow_non_fake_inputs=True)
     try:
         with mode, made_on:
-            loaded = load_file(file, device=None)
+            loaded = load_file(file, device=None, text=text)
     except ArgusError as error:
         if error.diagnostics[0].code != "AG1040":
             raise
         # Perhaps it looks at elements while it is made: then it gets them.
-        loaded = load_file(file, device=None)
+        loaded = load_file(file, device=None, text=text)
         with mode:
             loaded = _without_elements(loaded, device)
-    with mode:
-        return capture(loaded.model, loaded.inputs)
+    return ShapesFile(loaded, mode)
 
 
 def _without_elements(loaded: TorchFile, device: str | None) -> TorchFile:
@@ -94,13 +129,19 @@ def _without_elements(loaded: TorchFile, device: str | None) -> TorchFile:
     return replace(loaded, inputs=_pytree.tree_map(lost, loaded.inputs))
 
 
-def _exported(model: Module, inputs: tuple[Any, ...]) -> ExportedProgram:
+def _exported(
+    model: Module, inputs: tuple[Any, ...], training: bool
+) -> ExportedProgram:
     import torch
+
+    was = model.training
 
     try:
         with warnings.catch_warnings(), torch.no_grad():
             warnings.simplefilter("ignore")  # torch's, about itself
-            exported: Any = torch.export.export(model.eval(), inputs, strict=False)
+            exported: Any = torch.export.export(
+                model.train(training), inputs, strict=False
+            )
             return exported.run_decompositions(decompositions())
     except Exception as error:
         first = str(error).strip().partition("\n")[0]
@@ -110,6 +151,8 @@ def _exported(model: Module, inputs: tuple[Any, ...]) -> ExportedProgram:
             f"the graph of `{type(model).__name__}` cannot be read: "
             f"{type(error).__name__}: {first}",
         ) from error
+    finally:
+        model.train(was)
 
 
 @functools.cache
@@ -149,12 +192,17 @@ class _Export:
 
     def program(self) -> TensorProgram:
         spec: Any = self.exported.graph_signature
-        if spec.buffers_to_mutate or spec.user_inputs_to_mutate:
-            raise fail("AG1041", None, "the model changes its inputs or buffers")
+        if spec.user_inputs_to_mutate:
+            raise fail("AG1041", None, "the model changes its inputs")
         walk = GraphCapture(self.exported.graph, lambda node: node.meta.get("val"))
         found = walk.program(self._given, self.exported.graph_module)
         tree = self.exported.call_spec.out_spec
-        return replace(found, tensors={**self.tensors, **found.tensors}, tree=tree)
+        return replace(
+            found,
+            tensors={**self.tensors, **found.tensors},
+            tree=tree,
+            updates=tuple(spec.buffers_to_mutate.values()),
+        )
 
     def _given(self, node: Any) -> GivenFrom:
         spec: Any = self.exported.graph_signature

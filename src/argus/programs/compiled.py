@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from argus.diagnostics import fail
 from argus.programs.building import build_side_by_side
-from argus.programs.execution import KernelRunner, ProgramCall, nested
+from argus.programs.execution import KernelRunner, ProgramCall, returned
 from argus.programs.given import GivenTensors
 from argus.programs.launches import device_target
 from argus.programs.plan import ProgramPlan, plan_of
@@ -60,7 +60,7 @@ class CompiledProgram:
             if self._call is None:
                 self._call = called(self.plan, self._run, self._graph)
             given = self._given(inputs, program.tensors)
-            return nested(program, self._call(given))
+            return returned(program, self._call(given), program.tensors)
 
 
 def called(

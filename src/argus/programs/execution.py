@@ -291,10 +291,9 @@ def _walked(
     memory: Sequence[Tensor],
 ) -> Tensor:
     """A parameter of a kernel as a tensor."""
-    assert step.group.lowered is not None
     whole = planned.tensor(t.buffer, memory)
     start = whole.storage_offset() + t.start
-    return whole.as_strided(t.shape(step.group.lowered.sizes), t.all_strides, start)
+    return whole.as_strided(step.shape(t), t.all_strides, start)
 
 
 def in_interpreter(step: KernelStep, tensors: dict[str, Tensor]) -> None:
@@ -334,11 +333,20 @@ def run_plan(
 
     with torch.no_grad():
         call = ProgramCall(plan, run)
-        return nested(plan.program, call(GivenTensors(plan.program)(inputs, weights)))
+        found = call(GivenTensors(plan.program)(inputs, weights))
+        return returned(plan.program, found, weights)
 
 
-def nested(program: TensorProgram, results: list[Any]) -> Any:
-    """Results as the module nests them."""
+def returned(
+    program: TensorProgram, results: Sequence[Any], weights: Mapping[str, Any]
+) -> Any:
+    """Results as the module nests them, when the buffers that it changes have theirs.
+
+    ``weights`` by the names in `TensorProgram.tensors`.
+    """
     from torch.utils import _pytree
 
-    return _pytree.tree_unflatten(results, program.tree)
+    changed = len(program.updates)
+    for name, result in zip(program.updates, results[:changed], strict=True):
+        weights[name].copy_(result)
+    return _pytree.tree_unflatten([*results[changed:]], program.tree)

@@ -25,15 +25,28 @@ class GivenTensors:
             for v in program.values
             if isinstance(v.made, GivenPrimitive)
         ]
+        of_calls = sum(made.kind == "input" for _, made, _, _ in self._each)
+        self._count = len(program.fixed) + of_calls
 
     def __call__(
         self, inputs: Sequence[Any], weights: Mapping[str, Any]
     ) -> list[Tensor]:
         """The tensors of a call: inputs by position, weights by name.
 
-        Inputs that lie in memory otherwise than those of the program are copied. Raises
-        ArgusError AG0801 for other numbers, shapes, element types and devices.
+        Inputs that are nested are taken in torch's order. Those that lie in memory
+        otherwise than those of the program are copied. Raises ArgusError AG0801 for
+        other numbers, shapes, element types and devices, and another count.
         """
+        from torch.utils import _pytree
+
+        if any(isinstance(x, list | tuple | dict) for x in inputs):
+            inputs = _pytree.tree_leaves(inputs)
+        if self._count != len(inputs):
+            raise fail(
+                "AG0801",
+                None,
+                f"there are {len(inputs)} inputs; the plan is for {self._count}",
+            )
         for place, value in self._fixed.items():
             if inputs[place] != value:
                 raise fail(

@@ -23,14 +23,13 @@ def request_for_step(
     A tensor that begins inside its buffer is aligned as far as its first element is:
     then nothing is said of its strides, or its extent, that would promise more.
     """
-    loops = step.group.lowered.sizes if step.group.lowered else {}
     space = SpecialisationSpace.of(kernel.signature).restricted({}, step.source.sizes)
     form = {t.name: t.buffer.dtype for t in step.source.tensors}
     shapes: dict[str, list[int]] = {}
     strides: dict[str, list[int]] = {}
     for t in step.source.tensors:
         begins = divisor(t.start)
-        shape = list(t.shape(loops))
+        shape = list(step.shape(t))
         steps = [
             16 if n == 1 else divisor(s)
             for n, s in zip(shape, t.all_strides, strict=True)

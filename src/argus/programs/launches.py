@@ -45,7 +45,6 @@ class LaunchSegment:
         self._plans: list[tuple[LaunchPlan, tuple[tuple[int, int], ...]]] = []
         target = device_target(device)
         for step in steps:
-            assert step.group.lowered is not None
             request, _ = request_for_step(kernel_of(step), step, target)
             loaded = loaded_kernel(request)
             by_name = {t.name: t for t in step.source.tensors}
@@ -55,7 +54,7 @@ class LaunchSegment:
                 t = by_name[name]
                 base, offset = place(t.buffer)
                 offset += t.start * t.buffer.dtype.bytes
-                shape = t.shape(step.group.lowered.sizes)
+                shape = step.shape(t)
                 where = (kind, device)
                 tensors.append(
                     TensorArg(offset, t.buffer.dtype.name, shape, t.all_strides, where)

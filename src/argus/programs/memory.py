@@ -141,11 +141,8 @@ def _unwritten(value: ProgramValue, why: str) -> Exception:
 
 def _check_access(tensor: KernelTensor, step: KernelStep) -> None:
     """A parameter lies in its buffer; an output covers it, each element once."""
-    assert step.group.lowered is not None
     buffer, kernel = tensor.buffer, step.source.name
-    pairs = list(
-        zip(tensor.shape(step.group.lowered.sizes), tensor.all_strides, strict=True)
-    )
+    pairs = list(zip(step.shape(tensor), tensor.all_strides, strict=True))
     output = tensor.name in step.source.outputs
     if any(n == 0 for n, _ in pairs):
         if output and buffer.size:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import keyword
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from argus.programs.affine import Affine
@@ -55,7 +55,7 @@ class KernelTensor:
     start: int
     unit: bool
 
-    def shape(self, sizes: dict[str, int]) -> tuple[int, ...]:
+    def shape(self, sizes: Mapping[str, int]) -> tuple[int, ...]:
         """Sizes of its dimensions."""
         found = (sizes[d] if isinstance(d, str) else d.extent for d in self.dims)
         return (*found, *((1,) if self.unit else ()))

@@ -9,7 +9,7 @@ Nothing is searched, timed or launched here.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,7 @@ from argus.programs.forms import source_of
 from argus.programs.grouping import KernelGroup, grouped
 from argus.programs.kernel_text import KernelSource
 from argus.programs.merging import merged
+from argus.programs.naming import KernelTensor
 from argus.programs.product_operands import prepare_products
 from argus.programs.products import ProductForm
 from argus.programs.splitting import split_reductions
@@ -46,11 +47,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class KernelStep:
-    """A launch. ``source`` has the kernel and the buffers of its tensors."""
+    """A launch. ``source`` has the kernel and the buffers of its tensors.
+
+    ``loops``: how often each loop runs of which those are walked. ``planned``: the
+    group that it computes; None in a plan that was read back (`program_data.py`).
+    """
 
     source: KernelSource
-    group: KernelGroup
     computes: str
+    loops: Mapping[str, int]
+    planned: KernelGroup | None = None
+
+    @property
+    def group(self) -> KernelGroup:
+        """The group, of a plan that was made here."""
+        assert self.planned is not None
+        return self.planned
+
+    def shape(self, tensor: KernelTensor) -> tuple[int, ...]:
+        """The shape of a parameter of its kernel."""
+        return tensor.shape(self.loops)
 
 
 @dataclass(frozen=True)
@@ -154,7 +170,7 @@ def _step(group: KernelGroup, names: set[str]) -> PlanStep:
     shape = " x ".join(str(n) for n in group.stored.shape) or "one number"
     title = f"{computes}: {shape}, {group.stored.dtype}."
     source = source_of(group.lowered, group.form, name, title)
-    return KernelStep(source, group, computes)
+    return KernelStep(source, computes, group.lowered.sizes, group)
 
 
 def computed(group: KernelGroup) -> str:

@@ -10,6 +10,7 @@
 | `ContractPrimitive` | a sum of products of two operands |
 | `GatherPrimitive` | elements that a table of positions chooses |
 | `TorchPrimitive` | what torch computes: an operator that is not translated |
+| `WrittenPrimitive` | a kernel of a plan that was read back, which says no more of it |
 
 Operands are values seen through views (`views.py`), which are never copies by
 themselves. All sizes are numbers.
@@ -40,6 +41,7 @@ __all__ = [
     "TorchPrimitive",
     "UntranslatedError",
     "ViewedValue",
+    "WrittenPrimitive",
 ]
 
 
@@ -205,6 +207,11 @@ class TorchPrimitive:
 
 
 @dataclass(frozen=True)
+class WrittenPrimitive:
+    """What a kernel writes, of a plan that was read back: its file says what."""
+
+
+@dataclass(frozen=True)
 class CallOperand:
     """Operand number ``index`` of a call of torch, among its arguments."""
 
@@ -237,6 +244,7 @@ Primitive = (
     | ContractPrimitive
     | GatherPrimitive
     | TorchPrimitive
+    | WrittenPrimitive
 )
 
 
@@ -250,7 +258,7 @@ class TensorProgram:
     the program is for these values. ``told``: strides that each result has in torch, in
     elements; None for what is no tensor. Results of different values share no memory.
     ``device`` as torch names it ("cuda:0"), on which everything is but what stays in
-    torch.
+    torch. ``updates``: buffers of the module that take the first results.
     """
 
     values: tuple[ProgramValue, ...]
@@ -260,6 +268,7 @@ class TensorProgram:
     fixed: dict[int, Any] = field(default_factory=dict[int, Any])
     told: tuple[tuple[int, ...] | None, ...] = ()
     device: str = "cpu"
+    updates: tuple[str, ...] = ()
 
 
 def operands_of(value: ProgramValue) -> tuple[ViewedValue, ...]:
@@ -276,4 +285,6 @@ def operands_of(value: ProgramValue) -> tuple[ViewedValue, ...]:
         case TorchPrimitive(call=call):
             return call.operands
         case GivenPrimitive() | FilledPrimitive() | PositionPrimitive():
+            return ()
+        case WrittenPrimitive():
             return ()

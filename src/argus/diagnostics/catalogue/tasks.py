@@ -54,4 +54,16 @@ CODES = (
         "Kernels run on a GPU of CUDA. Tensors of the CPU are computed by torch, which "
         "is named, or by the interpreter where that is asked for.",
     ),
+    Code(
+        "AG1048",
+        "a program that cannot be written to a file",
+        "A file of `ModelNew` says everything that runs: operators of torch by their "
+        "names, constants by their elements. What has neither cannot be written.",
+    ),
+    Code(
+        "AG1049",
+        "a written model in a mode without a program",
+        "A file of `ModelNew` has programs for evaluation and, where the module "
+        "computes something else then, for training; torch could not export this one.",
+    ),
 )

@@ -1,0 +1,144 @@
+"""What a written model runs: its plans, bound to a module and a device.
+
+    program = WrittenProgram(Model.forward, plans, kernels, constants)
+    program(module, inputs, {})
+
+The file says everything: kernels, launches, and what torch computes. Nothing is
+exported, grouped or searched when it runs.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from inspect import signature
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from argus.diagnostics import fail
+from argus.programs.building import build_side_by_side
+from argus.programs.execution import ProgramCall, in_interpreter, returned
+from argus.programs.given import GivenTensors
+from argus.programs.launches import device_target
+from argus.programs.plan import ProgramPlan
+from argus.programs.program_data import Data, constants_of_data, plan_of_data
+from argus.programs.tensor_program import GivenPrimitive
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from torch.nn import Module
+
+
+class _BoundCall:
+    """A plan on a device, for one module: its prepared launches and kept values."""
+
+    def __init__(self, plan: ProgramPlan, constants: Mapping[str, Tensor]) -> None:
+        import torch
+
+        self._program = plan.program
+        self._constants = constants
+        self._given = GivenTensors(plan.program)
+        on_gpu = plan.program.device.startswith("cuda")
+        if on_gpu and plan.kernels:
+            index = torch.device(plan.program.device).index or 0
+            build_side_by_side(plan.kernels, device_target(index))
+        self._call = ProgramCall(plan, None if on_gpu else in_interpreter)
+        self._weights = [
+            str(v.made.source)
+            for v in plan.program.values
+            if isinstance(v.made, GivenPrimitive) and v.made.kind != "input"
+        ]
+
+    def __call__(self, module: Module, inputs: Any) -> Any:
+        weights = {name: self._weight(module, name) for name in self._weights}
+        given = self._given(inputs, weights)
+        return returned(self._program, self._call(given), weights)
+
+    def _weight(self, module: Module, name: str) -> Tensor:
+        found = self._constants.get(name)
+        return attrgetter(name)(module).detach() if found is None else found
+
+
+class WrittenProgram:
+    """The plans of a written model. Safe to use from several threads.
+
+    ``forward`` is that of the model itself, for the names of its parameters.
+    ``plans`` by mode, "evaluation" and "training": data of `plan_data`, or a text that
+    says why there is none. ``kernels``: kernel files by the name of their kernel;
+    ``constants``: tensors that are in no module, data of `constants_data`.
+    """
+
+    def __init__(
+        self,
+        forward: Callable[..., Any],
+        plans: Mapping[str, Data | str],
+        kernels: Mapping[str, str],
+        constants: Data,
+    ) -> None:
+        self._forward = forward
+        self._plans, self._kernels, self._constants = plans, kernels, constants
+        self._calls: WeakKeyDictionary[Module, dict[Any, _BoundCall]] = (
+            WeakKeyDictionary()
+        )
+        self._lock = threading.Lock()
+
+    def __call__(
+        self, module: Module, inputs: tuple[Any, ...], named: Mapping[str, Any]
+    ) -> Any:
+        """What the module returns, without gradients.
+
+        ``named`` are inputs by the names of the model's own ``forward``.
+        On a GPU kernels are launched on the current stream, and built in the first
+        call; tensors of the CPU are computed in the interpreter: slow, for small ones.
+        Raises ArgusError AG0801 for inputs of other shapes, types or devices, AG1049
+        in a mode that the file has no plan for, and what building kernels raises.
+        """
+        import torch
+
+        if named:
+            inputs = _in_order(self._forward, module, inputs, named)
+        mode = "training" if module.training else "evaluation"
+        said = self._plans.get(mode, self._plans["evaluation"])
+        if isinstance(said, str):
+            raise fail(
+                "AG1049",
+                None,
+                f"the file has no program for {mode}: {said}",
+                help="`.eval()` of the module brings it into evaluation mode"
+                if module.training
+                else None,
+            )
+        device = _device(module, inputs)
+        with torch.no_grad(), self._lock:
+            calls = self._calls.setdefault(module, {})
+            call = calls.get((id(said), device))
+            if call is None:
+                plan = plan_of_data(said, self._kernels, device)
+                constants = constants_of_data(self._constants, device)
+                call = calls[id(said), device] = _BoundCall(plan, constants)
+        with torch.no_grad():
+            return call(module, inputs)
+
+
+def _in_order(
+    forward: Callable[..., Any],
+    module: Module,
+    inputs: tuple[Any, ...],
+    named: Mapping[str, Any],
+) -> tuple[Any, ...]:
+    """Inputs by position. Raises TypeError for those that ``forward`` does not take."""
+    found = signature(forward).bind(module, *inputs, **named)
+    return (*found.args[1:], *found.kwargs.values())
+
+
+def _device(module: Module, inputs: tuple[Any, ...]) -> str:
+    """The device of a call: of its first tensor on a GPU, else of any."""
+    import torch
+    from torch.utils import _pytree
+
+    tensors = [t for t in _pytree.tree_leaves(inputs) if isinstance(t, torch.Tensor)]
+    devices = [t.device for t in (*tensors, *module.parameters(), *module.buffers())]
+    cuda = [d for d in devices if d.type == "cuda"]
+    found = next(iter([*cuda, *devices]), torch.device("cpu"))
+    return str(found)
