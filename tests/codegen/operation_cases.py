@@ -25,6 +25,7 @@ def cases() -> Iterator[Case]:
         yield _casts(dtype)
         yield _moves(dtype)
         yield _selections(dtype)
+        yield _axes(dtype)
         yield _widths(dtype)
         yield _fills(dtype)
         if dtype != "bool":
@@ -263,6 +264,42 @@ def _selections(dtype: str) -> Case:
             part = Output(dtype, (rows, len(range(first, last, step))))
             text = f'{name}[:, {first}:{last}:{step}].rename("M {dim}")'
             case.write(text, f"M {dim}", part)
+    return case
+
+
+def _axes(dtype: str) -> Case:
+    """Tiles in other shapes and orders, cut and put together, of several layouts."""
+    shape = rows, columns = 64, 32
+    case = Case(
+        f"axes_{dtype}",
+        [
+            f"x = ag.load(X[0:, 0:], {shape})",
+            "a = ag.load(X[0:, 0:], (64, 32), layout="
+            "ag.layouts.wgmma_accumulator(64, 32))",
+            "s, t = ag.split(x, 1, 2)",
+            "u, v = ag.split(a, 0, 2)",
+        ],
+        {"X": (dtype, "M N", special(dtype, rows * columns, 17).reshape(shape))},
+        warps=4,
+    )
+
+    def write(text: str, *shape: int) -> None:
+        dims = " ".join(f"A{len(case.outputs)}x{i}" for i in range(len(shape)))
+        case.write(f'({text}).rename("{dims}")', dims, Output(dtype, shape))
+
+    for name in "xa":
+        write(f"ag.reshape({name}, (8, 8, 4, 8))", 8, 8, 4, 8)
+        write(f"ag.reshape({name}, (2048,))", 2048)
+        write(f"ag.reshape({name}, (4, -1))", 4, 512)
+        turned = f"ag.permute(ag.reshape({name}, (64, 2, 16)), (2, 0, 1))"
+        write(f"ag.reshape({turned}, (32, 64))", 32, 64)
+    write('ag.join(s, t, "N")', 64, 32)
+    write("ag.interleave(s, t, 1)", 64, 32)
+    write("ag.interleave(t, s, 0)", 128, 16)
+    write("ag.join(v, u, 0)", 64, 32)
+    write("ag.interleave(u, v, 1)", 32, 64)
+    write("ag.join(x[:, 3:8], x[:, 20:25], 1)", 64, 10)
+    write("ag.interleave(x[:, 0:3], x[:, 29:32], 1)", 64, 6)
     return case
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from argus.layout import Fragment, Mode, wgmma_accumulator
+from argus.layout import Fragment, Mode, refined, wgmma_accumulator
 
 
 @st.composite
@@ -163,6 +164,87 @@ def test_permute_moves_axes(fragment: Fragment, data: st.DataObject) -> None:
     moved = fragment.permute(axes)
     assert moved.shape == tuple(fragment.shape[axis] for axis in axes)
     assert np.array_equal(moved.table(), fragment.table()[:, :, list(axes)])
+
+
+def _parted(data: st.DataObject, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """A shape with other axes: factors of its sizes, put together at will."""
+    factors = [f for n in shape for f in _factors(n)]
+    made = [1]
+    for factor in factors:
+        if data.draw(st.booleans()):
+            made.append(factor)
+        else:
+            made[-1] *= factor
+    return tuple(made)
+
+
+def _factors(n: int) -> list[int]:
+    for f in range(2, n):
+        if n % f == 0:
+            return [f, *_factors(n // f)]
+    return [n]
+
+
+@given(fragments(), st.data())
+def test_reshape_keeps_the_row_major_order(f: Fragment, data: st.DataObject) -> None:
+    shape = _parted(data, f.shape)
+    made = f.reshape(shape)
+    before = np.ravel_multi_index(tuple(np.moveaxis(f.table(), 2, 0)), f.shape)
+    if f.rank == 0:
+        before = np.zeros((f.num_threads, f.num_regs), int)
+    wanted = np.stack(np.unravel_index(before, shape), 2)
+    if made is not None:
+        assert np.array_equal(made.table(), wanted)
+        back = made.reshape(f.shape)
+        assert back is not None and back.same_as(f)
+        return
+    # No digits say where elements are: one of them goes through two axes.
+    digits = [
+        (m, m.axis) for m in (*f.threads, *f.regs) if m.axis is not None and m.size > 1
+    ]
+    strides = [math.prod(f.shape[a + 1 :]) for a in range(f.rank)]
+    ends = [math.prod(shape[a:]) for a in range(len(shape))]
+    assert any(
+        m.step * strides[a] < end < m.step * m.size * strides[a]
+        and (end % (m.step * strides[a]) or m.step * m.size * strides[a] % end)
+        for m, a in digits
+        for end in ends
+    )
+
+
+def test_axes_of_one_element_come_and_go() -> None:
+    f = Fragment(
+        (4, 1, 6), (Mode(2, 0, 2), Mode(3, 2, 2)), (Mode(2, 2, 1), Mode(2, 0, 1))
+    )
+    flat = f.reshape((1, 24, 1))
+    assert flat is not None
+    assert flat.table()[1, 2].tolist() == [0, 18, 0]
+    with pytest.raises(ValueError, match="has not the elements"):
+        f.reshape((23,))
+
+
+@given(fragments(), st.integers(1, 3), st.data())
+def test_joined_tiles_keep_their_registers(
+    f: Fragment, count: int, data: st.DataObject
+) -> None:
+    if f.rank == 0:
+        return
+    axis = data.draw(st.integers(0, f.rank - 1))
+    made, part, own = f.join(axis, count)
+    assert made.num_threads == f.num_threads
+    wanted = f.table()[:, own].copy()
+    wanted[:, :, axis] += part * f.shape[axis]
+    assert np.array_equal(made.table(), wanted)
+    for number in range(count):
+        window = range(number * f.shape[axis], (number + 1) * f.shape[axis])
+        assert made.window(axis, window) is not None
+
+
+def test_shapes_that_cut_each_other() -> None:
+    assert refined((6, 4), (4, 6)) is None
+    assert refined((8, 4), (2, 16)) == (2, 4, 4)
+    assert refined((1, 8), (8,)) == (8,)
+    assert refined((1,), (1, 1)) == ()
 
 
 @given(fragments(), st.data())

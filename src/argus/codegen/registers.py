@@ -7,7 +7,7 @@ works on pairs, and a plain move of such elements moves bits.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -213,6 +213,49 @@ def move(
     if count % 2:
         last = RegisterIteration(None, np.array([count // 2]))
         bits = read_bits(cx, source, last, registers[-1:])
+        cx.out.line(assign(at(cx, target, last, last.values), bits))
+
+
+def gather(
+    cx: Emission,
+    target: RegisterArray,
+    sources: Sequence[RegisterArray],
+    which: Ints,
+    registers: Ints,
+) -> None:
+    """``target[r] = sources[which[r]][registers[r]]`` without changing a bit.
+
+    The target is none of the sources.
+    """
+    count = len(registers)
+
+    def source(step: Ints) -> RegisterArray:
+        found = which[step]
+        if not (found == found[0]).all():
+            raise Irregular
+        return sources[int(found[0])]
+
+    def single(step: RegisterIteration) -> list[str]:
+        held = at(cx, source(step.values), step, registers[step.values])
+        return [assign(at(cx, target, step, step.values), held)]
+
+    def pair(step: RegisterIteration) -> list[str]:
+        first = 2 * step.values
+        low, high = source(first), source(first + 1)
+        a, b = registers[first], registers[first + 1]
+        word = at(cx, target, step, step.values)
+        if low is high and (a % 2 == 0).all() and (b == a + 1).all():
+            return [assign(word, at(cx, low, step, a // 2))]
+        halves = read_bits(cx, low, step, a), read_bits(cx, high, step, b)
+        return [assign(word, both_halves(*halves))]
+
+    if not target.packed:
+        cx.loop(count, single)
+        return
+    cx.loop(count // 2, pair)
+    if count % 2:
+        last = RegisterIteration(None, np.array([count // 2]))
+        bits = read_bits(cx, sources[int(which[-1])], last, registers[-1:])
         cx.out.line(assign(at(cx, target, last, last.values), bits))
 
 

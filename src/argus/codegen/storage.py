@@ -2,7 +2,7 @@
 
 Tiles that placing gave the same ``storage`` share one array. A loop's argument and its
 result are one array, since they are never alive together, and so is the initial value
-when the loop is its only reader. Operations that move no register (Transpose, Split,
+when the loop is its only reader. Operations that move no register (Transpose, Reshape,
 Reinterpret) make their result another name of their source, unless one of the two is
 updated in place. An array is declared in the innermost block that holds every
 operation that writes it.
@@ -130,13 +130,13 @@ def assign(program_body: o.Block, names: Identifiers) -> RegisterArrays:
     _join_carries(program_body, classes, reads)
     for op in walk(program_body):
         match op:
-            case o.Transpose() | o.Split() | o.Reinterpret():
+            case o.Transpose() | o.Reshape() | o.Reinterpret():
                 classes.alias(op.result, op.src)
             case (
                 o.Structure() | o.Binding() | o.Full() | o.Index() | o.Elementwise()
-                | o.Cast() | o.Broadcast() | o.Reduce() | o.Selection() | o.Scan()
-                | o.Convert() | o.Dot() | o.Access() | o.Copy() | o.Synchronisation()
-                | o.RingOp() | o.Annotation()
+                | o.Cast() | o.Broadcast() | o.Reduce() | o.Join() | o.Selection()
+                | o.Scan() | o.Convert() | o.Dot() | o.Access() | o.Copy()
+                | o.Synchronisation() | o.RingOp() | o.Annotation()
             ):  # fmt: skip
                 pass
             case _:

@@ -84,8 +84,10 @@ def _one(cx: Emission, op: o.AnyOp) -> None:
             tiles.cast(cx, op)
         case o.Broadcast():
             tiles.broadcast(cx, op)
-        case o.Transpose() | o.Split() | o.Reinterpret():
+        case o.Transpose() | o.Reshape() | o.Reinterpret():
             tiles.rename(cx, op)
+        case o.Join():
+            tiles.join(cx, op)
         case o.Selection():
             tiles.select(cx, op)
         case o.Reduce():

@@ -119,7 +119,20 @@ def select(cx: Emission, op: o.Selection) -> None:
     registers.move(cx, cx.array(op.result), cx.array(op.src), window[1])
 
 
-def rename(cx: Emission, op: o.Transpose | o.Split | o.Reinterpret) -> None:
+def join(cx: Emission, op: o.Join) -> None:
+    """The registers of several tiles, each in the places of its own.
+
+    Raises CodegenError when the result's layout does not say the same registers.
+    """
+    layout, part, own = layout_of(op.parts[0]).join(op.axis, len(op.parts))
+    if not layout.same_as(layout_of(op.result)):
+        raise CodegenError(f"joining {op.parts!r} moves registers")
+    registers.gather(
+        cx, cx.array(op.result), [cx.array(x) for x in op.parts], part, own
+    )
+
+
+def rename(cx: Emission, op: o.Transpose | o.Reshape | o.Reinterpret) -> None:
     """The same registers under other coordinates: nothing, or a copy.
 
     Raises CodegenError when the result's layout does not say the same registers.
@@ -128,6 +141,10 @@ def rename(cx: Emission, op: o.Transpose | o.Split | o.Reinterpret) -> None:
         wanted = layout_of(op.src).permute(tuple(op.axes))
         if not wanted.same_as(layout_of(op.result)):
             raise CodegenError(f"the transpose of {op.src!r} moves registers")
+    if isinstance(op, o.Reshape):
+        found = layout_of(op.src).reshape(op.result.shape)
+        if found is None or not found.same_as(layout_of(op.result)):
+            raise CodegenError(f"the reshape of {op.src!r} moves registers")
     if num_regs(op.src) != num_regs(op.result):
         raise CodegenError(f"{op.src!r} and {op.result!r} differ in registers")
     registers.copy(cx, cx.array(op.result), cx.array(op.src))

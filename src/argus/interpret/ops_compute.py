@@ -51,13 +51,18 @@ def run(group: ThreadGroup, op: ComputeOp) -> None:
         case o.Convert():
             axes = tuple(range(len(op.src.shape)))
             group.put(op.result, _moved(group, op.src, op.result, axes))
-        case o.Transpose() | o.Split() | o.Reinterpret():
+        case o.Transpose() | o.Reshape() | o.Reinterpret():
             group.put(op.result, group.get(op.src))
         case o.Selection():
             window = layout_of(group, op.src).window(op.axis, op.elements)
             if window is None:
                 raise ValueError(f"selection of {op.src!r} is not made of registers")
             group.put(op.result, group.get(op.src)[:, window[1]])
+        case o.Join():
+            layout = layout_of(group, op.parts[0])
+            _, part, register = layout.join(op.axis, len(op.parts))
+            held = np.stack([group.get(x) for x in op.parts])
+            group.put(op.result, held[part, :, register].T)
         case o.Reduce():
             group.put(op.result, _reduce(group, op))
         case o.Scan():

@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import assert_never
 
-import numpy as np
-
 from argus.ir import ops as o
 from argus.ir import placement as p
 from argus.ir.memory import SharedView
@@ -68,8 +66,14 @@ class _Rules:
             case o.Reduce():
                 sliced = self.layout(op.src).slice(op.axis)
                 self.equal(op.result, sliced, "a reduction leaves another layout")
-            case o.Split():
-                self.split(op)
+            case o.Reshape():
+                layout = self.layout(op.src).reshape(op.result.shape)
+                self.need(layout is not None, "a reshape cuts a digit")
+                if layout is not None:
+                    self.equal(op.result, layout, "registers move in a reshape")
+            case o.Join():
+                layout, _, _ = self.layout(op.parts[0]).join(op.axis, len(op.parts))
+                self.equal(op.result, layout, "registers move where tiles are joined")
             case o.Selection():
                 window = self.layout(op.src).window(op.axis, op.elements)
                 self.need(window is not None, "a selection splits a register digit")
@@ -124,15 +128,6 @@ class _Rules:
     ) -> None:
         found = self.layout(result).register_map(self.layout(src), tuple(axes))
         self.need(found is not None, f"{src!r} to {result!r} moves between threads")
-
-    def split(self, op: o.Split) -> None:
-        before, after = self.layout(op.src).table(), self.layout(op.result).table()
-        outer = before[:, :, op.axis] // op.inner
-        inner = before[:, :, op.axis] % op.inner
-        columns = [before[:, :, axis] for axis in range(before.shape[2])]
-        columns[op.axis : op.axis + 1] = [outer, inner]
-        expected = np.stack(columns, axis=2)
-        self.need(np.array_equal(expected, after), "registers move in a split")
 
     def dot(self, op: o.Dot) -> None:
         layout = self.layout(op.result)

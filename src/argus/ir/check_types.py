@@ -7,6 +7,7 @@ that must lie in the same registers.
 
 from __future__ import annotations
 
+from math import prod
 from typing import assert_never
 
 from argus.ir import memory as m
@@ -18,6 +19,7 @@ from argus.ir.functions import FUNCTIONS
 from argus.ir.numerics import accumulated
 from argus.ir.program import Program
 from argus.ir.walk import used
+from argus.layout import refined
 
 __all__ = ["Types"]
 
@@ -71,15 +73,24 @@ class Types:
                 if op.fn.startswith("arg") or not given.is_float:
                     given = accumulated(op.fn, given)
                 self.need(op.result.dtype == given, f"{op.fn} gives {given}")
-            case o.Split():
-                shape = op.src.shape
+            case o.Reshape():
+                before, after = op.src.shape, op.result.shape
+                self.need(prod(before) == prod(after), f"{before} is not {after}")
                 self.need(
-                    0 <= op.axis < len(shape) and shape[op.axis] % op.inner == 0,
-                    "the axis does not split like this",
+                    refined(before, after) is not None,
+                    f"axes of {before} and {after} cut each other",
                 )
-                parts = (shape[op.axis] // op.inner, op.inner)
-                whole = (*shape[: op.axis], *parts, *shape[op.axis + 1 :])
-                self.need(whole == op.result.shape, f"splitting gives {whole}")
+                self.need(op.src.dtype == op.result.dtype, "types differ")
+            case o.Join():
+                self.need(len(op.parts) > 0, "nothing is joined")
+                first = op.parts[0]
+                for part in op.parts[1:]:
+                    self.same(first, part)
+                shape = list(first.shape)
+                self.need(0 <= op.axis < len(shape), "no such axis")
+                shape[op.axis] *= len(op.parts)
+                self.need(tuple(shape) == op.result.shape, f"joining gives {shape}")
+                self.need(first.dtype == op.result.dtype, "types differ")
             case o.Selection():
                 shape = list(op.src.shape)
                 self.need(0 <= op.axis < len(shape), "no such axis")

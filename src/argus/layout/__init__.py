@@ -37,7 +37,7 @@ from argus.layout.fragments import (
     wgmma_inst_n,
 )
 from argus.layout.layout import Layout, from_table
-from argus.layout.modes import Mode
+from argus.layout.modes import Mode, refined
 from argus.layout.shared import SharedLayout
 from argus.layout.swizzle import (
     SWIZZLE_32B,
@@ -75,6 +75,7 @@ __all__ = [
     "mma_accumulator",
     "mma_b_operand",
     "raked_product",
+    "refined",
     "right_inverse",
     "row_major_default",
     "swizzle_mode",

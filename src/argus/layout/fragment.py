@@ -192,6 +192,42 @@ class Fragment:
             tuple(moved(mode) for mode in self.regs),
         )
 
+    def reshape(self, shape: tuple[int, ...]) -> Fragment | None:
+        """Fragment of the tile under another shape, in row-major order.
+
+        Registers stay. None where a digit would lie in two axes. Raises ValueError
+        for a shape of another number of elements.
+        """
+        if math.prod(shape) != self.size:
+            raise ValueError(f"{self.shape} has not the elements of {shape}")
+        threads = modes.regrouped(self.threads, self.shape, shape)
+        regs = modes.regrouped(self.regs, self.shape, shape)
+        if threads is None or regs is None:
+            return None
+        return Fragment(shape, threads, tuple(m for m in regs if m.axis is not None))
+
+    def join(
+        self, axis: int, count: int
+    ) -> tuple[Fragment, NDArray[np.int32], NDArray[np.int32]]:
+        """Fragment of ``count`` tiles like this one, one after the other along `axis`.
+
+        The other items say of which tile, and of which of its registers, each register
+        of the result is. Registers along the axis stay next to each other.
+        """
+        _check_axis(axis, self.rank)
+        along = [i for i, mode in enumerate(self.regs) if mode.axis == axis]
+        position = along[-1] + 1 if along else 0
+        below = math.prod(mode.size for mode in self.regs[:position])
+        new = Mode(count, axis, self.shape[axis])
+        shape = (
+            *self.shape[:axis], count * self.shape[axis], *self.shape[axis + 1 :],
+        )  # fmt: skip
+        regs = (*self.regs[:position], new, *self.regs[position:])
+        register = np.arange(self.num_regs * count, dtype=np.int32)
+        part = register // below % count
+        own = register % below + register // (below * count) * below
+        return Fragment(shape, self.threads, regs), part, own
+
     def canonical(self) -> Fragment:
         """The same function with fewest modes: no size 1, adjacent ones merged.
 

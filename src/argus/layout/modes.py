@@ -6,6 +6,7 @@ one axis is a matter of its digits alone; `fragment.py` says what they mean toge
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,7 +16,8 @@ import numpy as np
 from argus.layout.operand import T, add, digit, scaled
 
 __all__ = [
-    "Mode", "contributions", "merged", "selected", "top", "validate", "weighted",
+    "Mode", "contributions", "merged", "refined", "regrouped", "selected", "top",
+    "validate", "weighted",
 ]  # fmt: skip
 
 
@@ -122,6 +124,59 @@ def selected(
         tuple(m for m in kept[:split] if m is not None),
         tuple(m for m in kept[split:] if m is not None),
     )
+
+
+def refined(shape: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...] | None:
+    """The fewest axes of which both shapes' axes are made, in row-major order.
+
+    None where an axis of one ends within an axis of the other at no divisor of it.
+    """
+    ends = {1}
+    for sizes in (shape, other):
+        end = 1
+        for size in reversed(sizes):
+            end *= size
+            ends.add(end)
+    steps = sorted(ends)
+    if any(b % a for a, b in itertools.pairwise(steps)):
+        return None
+    return tuple(b // a for a, b in reversed(list(itertools.pairwise(steps))))
+
+
+def regrouped(
+    modes: tuple[Mode, ...], shape: tuple[int, ...], other: tuple[int, ...]
+) -> tuple[Mode, ...] | None:
+    """Digits of a tile under another shape, in row-major order.
+
+    None where the end of an axis of ``other`` cuts a digit at no divisor of it.
+    """
+    before, after = _strides(shape), _strides(other)
+    made: list[Mode] = []
+    for mode in modes:
+        if mode.axis is None or mode.size == 1:
+            made.append(Mode(mode.size))
+            continue
+        size, step = mode.size, mode.step * before[mode.axis]
+        while size > 1:
+            # The axis in which the digit begins; axes of one element have no digits.
+            axis = min(
+                (a for a, n in enumerate(other) if n > 1 and step < after[a] * n),
+                key=lambda a: after[a] * other[a],
+            )
+            end = after[axis] * other[axis]
+            inside = min(size, end // step)
+            if step % after[axis] or size % inside or (inside < size and end % step):
+                return None
+            made.append(Mode(inside, axis, step // after[axis]))
+            size, step = size // inside, step * inside
+    return tuple(made)
+
+
+def _strides(shape: tuple[int, ...]) -> tuple[int, ...]:
+    found = [1]
+    for size in reversed(shape[1:]):
+        found.insert(0, found[0] * size)
+    return tuple(found[: len(shape)])
 
 
 @lru_cache(maxsize=4096)

@@ -33,10 +33,13 @@ class TileClass:
 
     def keep(self, axis: int, elements: range) -> None:
         """Elements that are to be the same registers of all threads."""
-        extent = self.tiles[0].shape[axis]
-        made = Spread.keeping(elements, extent)
-        before = self.spread.get(axis)
+        self.limit(axis, Spread.keeping(elements, self.tiles[0].shape[axis]))
+
+    def limit(self, axis: int, made: Spread) -> bool:
+        """What threads may hold of an axis at most; whether that is news."""
+        extent, before = self.tiles[0].shape[axis], self.spread.get(axis)
         self.spread[axis] = made if before is None else made.both(before, extent)
+        return self.spread[axis] != before
 
 
 class Classes:

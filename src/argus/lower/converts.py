@@ -22,7 +22,7 @@ from argus.lower.warps import WarpDigit, axis_digits
 def split_reductions(program: Program) -> None:
     """Split every reduction whose axis is spread over several warps.
 
-    The axis is split into the part that warps hold and the rest (Split renames
+    The axis is split into the part that warps hold and the rest (Reshape renames
     elements, registers stay); the rest is reduced in place, what a thread holds before
     what takes shuffles; the warps' part is brought into each thread by a conversion and
     reduced there.
@@ -57,10 +57,12 @@ def _split(op: o.Reduce, lanes: int) -> list[o.AnyOp] | None:
     axis = op.axis
     for size in (run.size for run in runs[:-1]):
         # Peel the fastest run off as its own axis behind the remaining one.
-        made = _tile(tile, _split_layout(_need(tile), axis, size), "part")
-        ops.append(
-            o.Split(result=made, src=tile, axis=axis, inner=size, span=span, note=note)
-        )
+        shape = tile.shape
+        parts = (*shape[:axis], shape[axis] // size, size, *shape[axis + 1 :])
+        split = _need(tile).reshape(parts)
+        assert split is not None, "a run of digits ends where a digit does"
+        made = _tile(tile, split, "part")
+        ops.append(o.Reshape(result=made, src=tile, span=span, note=note))
         tile = made
     # Axes are now: axis = slowest run, ..., axis + len - 1 = fastest run.
     left = runs[::-1]
@@ -118,31 +120,6 @@ def _need(tile: o.Tile) -> Fragment:
 def _tile(like: o.Tile, layout: Fragment, name: str) -> o.Tile:
     dims = (None,) * layout.rank
     return o.Tile(like.dtype, layout.shape, dims, like.span, name=name, layout=layout)
-
-
-def _split_layout(layout: Fragment, axis: int, inner: int) -> Fragment:
-    """Layout of Split's result: axis -> (axis: n // inner, axis + 1: inner)."""
-
-    def lowered(mode: Mode) -> tuple[Mode, ...]:
-        if mode.axis is None or mode.axis < axis:
-            return (mode,)
-        if mode.axis > axis:
-            return (Mode(mode.size, mode.axis + 1, mode.step),)
-        if mode.step >= inner:
-            return (Mode(mode.size, axis, mode.step // inner),)
-        inside = min(mode.size, inner // mode.step)
-        low = Mode(inside, axis + 1, mode.step)
-        if inside == mode.size:
-            return (low,)
-        return (low, Mode(mode.size // inside, axis, 1))
-
-    extent = layout.shape[axis]
-    shape = (*layout.shape[:axis], extent // inner, inner, *layout.shape[axis + 1 :])
-    return Fragment(
-        shape,
-        tuple(m for mode in layout.threads for m in lowered(mode)),
-        tuple(m for mode in layout.regs for m in lowered(mode)),
-    )
 
 
 def _in_thread(layout: Fragment, axis: int) -> Fragment:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import gcd, lcm
+from math import gcd, lcm, prod
 
 from argus.ir.memory import GlobalView
 from argus.isa.memory import VECTOR_SIZES
@@ -35,6 +35,29 @@ class Spread:
         """What this and another allow."""
         low, reach = lcm(self.low, other.low), gcd(self.reach, other.reach)
         return Spread(extent, extent) if reach % low else Spread(low, reach)
+
+    def reshaped(
+        self, shape: tuple[int, ...], other: tuple[int, ...], axis: int
+    ) -> tuple[int, Spread] | None:
+        """What it says of a tile in another shape, and of which of its axes.
+
+        None where the axis is not a part of one axis there. Of the other parts of that
+        axis threads may hold those on one side only.
+        """
+        begin, end = prod(shape[axis + 1 :]), prod(shape[axis:])
+        for target, extent in enumerate(other):
+            low, high = prod(other[target + 1 :]), prod(other[target:])
+            if not low <= begin < end <= high:
+                continue
+            if begin % low or high % end:
+                return None
+            below, size = begin // low, end // begin
+            if below == 1 and end < high and (self.low, self.reach) != (1, size):
+                return target, Spread(size, extent)
+            first = 1 if self.low == 1 else self.low * below
+            reach = extent if self.reach == size else self.reach * below
+            return target, Spread(first, reach)
+        return None
 
 
 def copy_layout(

@@ -74,6 +74,8 @@ class _Inference:
         self.table = self.union.classes()
         for op in self.ops:
             self._hints(op)
+        while sum(self._shared_hints(op) for op in self.ops):
+            pass
         self._anchors()
         while self._propagate() or self._default():
             pass
@@ -102,6 +104,9 @@ class _Inference:
                 join((op.result, *tiles))
             case o.Cast() | o.Scan():
                 join((op.result, op.src))
+            case o.Join():
+                join(op.parts)
+                self.union.add(op.result)
             case o.Dot():
                 join((op.result, op.acc) if op.acc else (op.result,))
                 for x in (op.a, op.b):
@@ -117,7 +122,7 @@ class _Inference:
                 self.union.add(op.src)
             case (
                 o.Broadcast() | o.Transpose() | o.Reduce() | o.Reinterpret()
-                | o.Convert() | o.Split() | o.Selection()
+                | o.Convert() | o.Reshape() | o.Selection()
             ):  # fmt: skip
                 self.union.add(op.result)
                 self.union.add(op.src)
@@ -141,9 +146,12 @@ class _Inference:
                 self._of(op.src).in_warp.add(op.axis)
             case o.Selection():
                 self._of(op.src).keep(op.axis, op.elements)
+            case o.Join():
+                first = range(op.parts[0].shape[op.axis])
+                self._of(op.result).keep(op.axis, first)
             case (
                 o.Structure() | o.Binding() | o.Full() | o.Index() | o.Elementwise()
-                | o.Cast() | o.Broadcast() | o.Transpose() | o.Reduce() | o.Split()
+                | o.Cast() | o.Broadcast() | o.Transpose() | o.Reduce() | o.Reshape()
                 | o.Reinterpret() | o.Convert() | o.Dot() | o.LoadShared()
                 | o.StoreShared() | o.Copy() | o.Synchronisation() | o.RingOp()
                 | o.Annotation()
@@ -151,6 +159,23 @@ class _Inference:
                 pass
             case _:
                 assert_never(op)
+
+    def _shared_hints(self, op: o.AnyOp) -> bool:
+        """What selections ask of a tile holds for what it is a renaming of."""
+        if not isinstance(op, o.Transpose | o.Reshape):
+            return False
+        changed = False
+        for one, other in ((op.src, op.result), (op.result, op.src)):
+            for axis, spread in list(self._of(one).spread.items()):
+                if isinstance(op, o.Transpose):
+                    forth = one is op.src
+                    target = op.axes.index(axis) if forth else op.axes[axis]
+                    found = target, spread
+                else:
+                    found = spread.reshaped(one.shape, other.shape, axis)
+                if found is not None:
+                    changed |= self._of(other).limit(*found)
+        return changed
 
     def _memory_hint(
         self, cls: TileClass, view: GlobalView, mask: o.Tile | None
@@ -226,6 +251,20 @@ class _Inference:
                     window = layout.window(op.axis, op.elements)
                     if window is not None:
                         yield op.result, window[0]
+            case o.Reshape():
+                for one, other in ((op.src, op.result), (op.result, op.src)):
+                    if (layout := known(one)) is not None:
+                        turned = layout.reshape(other.shape)
+                        if turned is not None:
+                            yield other, turned
+            case o.Join():
+                first = op.parts[0]
+                if (layout := known(first)) is not None:
+                    yield op.result, layout.join(op.axis, len(op.parts))[0]
+                if (layout := known(op.result)) is not None:
+                    window = layout.window(op.axis, range(first.shape[op.axis]))
+                    if window is not None:
+                        yield first, window[0]
             case o.Transpose():
                 if (layout := known(op.src)) is not None:
                     yield op.result, layout.permute(op.axes)
@@ -246,7 +285,7 @@ class _Inference:
                     yield from gather_layouts(op.src, op.plan.layout)
             case (
                 o.Structure() | o.Binding() | o.Full() | o.Index() | o.Elementwise()
-                | o.Cast() | o.Split() | o.Scan() | o.Reinterpret() | o.Convert()
+                | o.Cast() | o.Scan() | o.Reinterpret() | o.Convert()
                 | o.LoadShared() | o.StoreShared() | o.CopyOut()
                 | o.Synchronisation() | o.RingOp() | o.Annotation()
             ):  # fmt: skip
@@ -260,8 +299,9 @@ class _Inference:
         if not open_classes:
             return False
         # A tile under a broadcast or reduction is larger than its slices: taking the
-        # largest first lets the slices follow.
-        cls = max(open_classes, key=lambda c: prod(c.tiles[0].shape))
+        # largest first lets the slices follow. Of several, one that meets memory knows
+        # how its accesses are widest.
+        cls = max(open_classes, key=lambda c: (prod(c.tiles[0].shape), bool(c.views)))
         shape = cls.tiles[0].shape
         data = [t.dtype.bits for t in cls.tiles if t.dtype.kind != "bool"]
         smallest = min(data, default=32)

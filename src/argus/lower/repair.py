@@ -16,7 +16,7 @@ from argus.diagnostics import fail
 from argus.ir import ops as o
 from argus.ir.memory import GlobalView
 from argus.ir.placement import VectorPlan
-from argus.layout import Fragment
+from argus.layout import Fragment, refined
 from argus.lower.defaults import Spread, default_layout
 from argus.lower.dots import accumulator_layout, operand_layouts
 from argus.lower.groups import Group, rewrite
@@ -67,6 +67,10 @@ class _Repair:
                 back = tuple(op.axes.index(i) for i in range(len(op.axes)))
                 layout = need(op.result).permute(back)
                 op.src = self.want(op.src, layout, "transposed layout")
+            case o.Reshape():
+                self._reshape(op)
+            case o.Join():
+                self._join(op)
             case o.Reinterpret():
                 _check_reinterpret(op)
             case o.Dot():
@@ -80,7 +84,7 @@ class _Repair:
                     op.src = _repair_gathers(op.src, op.plan.layout, self.want)
             case (
                 o.Structure() | o.Binding() | o.Full() | o.Index() | o.Elementwise()
-                | o.Cast() | o.Split() | o.Convert() | o.LoadShared()
+                | o.Cast() | o.Convert() | o.LoadShared()
                 | o.StoreShared() | o.CopyOut() | o.Synchronisation() | o.RingOp()
                 | o.Annotation()
             ):  # fmt: skip
@@ -128,6 +132,26 @@ class _Repair:
             window = layout.window(op.axis, op.elements)
             assert window is not None, op
         op.result = self.leave(op.result, window[0], "the window's layout")
+
+    def _reshape(self, op: o.Reshape) -> None:
+        layout = need(op.src).reshape(op.result.shape)
+        if layout is None:
+            back = need(op.result).reshape(op.src.shape)
+            if back is None:
+                # A layout of the axes that both are made of is one of both.
+                parts = refined(op.src.shape, op.result.shape)
+                assert parts is not None, op
+                made = default_layout(parts, self.group.warps, self.group.lanes, 1)
+                back = made.reshape(op.src.shape)
+                assert back is not None, op
+            op.src = self.want(op.src, back, "axes that can be cut and put together")
+            layout = back.reshape(op.result.shape)
+            assert layout is not None, op
+        op.result = self.leave(op.result, layout, "the reshaped layout")
+
+    def _join(self, op: o.Join) -> None:
+        layout, _, _ = need(op.parts[0]).join(op.axis, len(op.parts))
+        op.result = self.leave(op.result, layout, "the layout of joined tiles")
 
     def _scan(self, op: o.Scan) -> None:
         if scannable(need(op.src), op.axis, self.group.lanes):

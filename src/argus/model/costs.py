@@ -89,7 +89,12 @@ def in_registers(
         case o.Full() | o.Convert():
             return _work(warps, 0.25 * registers(op.result), 0.0, 0.0)
         case (
-            o.Broadcast() | o.Transpose() | o.Split() | o.Selection() | o.Reinterpret()
+            o.Broadcast()
+            | o.Transpose()
+            | o.Reshape()
+            | o.Join()
+            | o.Selection()
+            | o.Reinterpret()
         ):
             return WorkStep()
         case o.Reduce():

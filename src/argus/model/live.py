@@ -15,6 +15,9 @@ from argus.isa.registers import at_launch
 OVERHEAD = 26
 """Registers for addresses, counters and predicates (of library kernels: 20 to 40)."""
 
+_VIEWS = (o.Broadcast, o.Transpose, o.Reshape, o.Join, o.Selection)
+"""They name registers that are live already, and take none of their own."""
+
 
 def estimate(program: Program) -> int:
     """Registers per thread, at most what launch bounds leave."""
@@ -56,8 +59,7 @@ def _peak(block: o.Block, outside: dict[int, float]) -> float:
                 around |= {_key(c.arg): _size(c.arg) for c in op.tiles}
             peak = max(peak, _peak(inner, around))
         for tile in defined(op):
-            # A view of registers that are live already takes none of its own.
-            if not isinstance(op, o.Broadcast | o.Transpose | o.Split | o.Selection):
+            if not isinstance(op, _VIEWS):
                 live[_key(tile)] = _size(tile)
         peak = max(peak, sum(live.values()))
         for key in [k for k in live if k not in outside and last.get(k, -1) <= at]:

@@ -76,8 +76,8 @@ CODES = (
     Code(
         "AG0216",
         "a permutation that does not name each dimension once",
-        "`.T` exchanges the last two of at least two axes, and the order of a layout "
-        "lists each axis exactly once.",
+        "`.T` exchanges the last two of at least two axes; `ag.permute` and the order "
+        "of a layout list each axis exactly once.",
     ),
     Code(
         "AG0218",
@@ -92,5 +92,12 @@ CODES = (
         "Sizes are known by the names of dimensions, and so are strides (`A_s0` is the "
         "first of `A`), the index of a block and the number of multiprocessors. A "
         "dimension needs a name that is none of these.",
+    ),
+    Code(
+        "AG0220",
+        "a shape with other elements",
+        "`ag.reshape` keeps the elements and their row-major order. The new shape has "
+        "as many, and each of its axes is a part of an axis of the tile, or several of "
+        "them.",
     ),
 )

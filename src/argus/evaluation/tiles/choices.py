@@ -83,7 +83,7 @@ class ChoiceReader:
                 axes = {f"%{i}": Sym(f"%{a}", "axis") for i, a in enumerate(op.axes)}
                 self._moved(op, axes)
             case (
-                o.Transpose() | o.Reinterpret() | o.Convert() | o.Split()
+                o.Transpose() | o.Reinterpret() | o.Convert() | o.Reshape()
                 | o.Selection()
             ):  # fmt: skip
                 self._moved(op, None)
@@ -135,7 +135,7 @@ class ChoiceReader:
 
     def _moved(
         self,
-        op: o.Broadcast | o.Transpose | o.Reinterpret | o.Convert | o.Split | o.Slice
+        op: o.Broadcast | o.Transpose | o.Reinterpret | o.Convert | o.Reshape | o.Slice
         | o.StridedSlice,
         axes: Mapping[str, Expr] | None,
     ) -> None:  # fmt: skip

@@ -247,9 +247,13 @@ class MeaningReader:
             case o.Selection():
                 text = f"part {op.axis} {op.elements} {self.tile(op.src)}"
                 self._name(op.result, text, None, self.origin(op.src))
-            case o.Split() | o.Scan() | o.Reinterpret() | o.Convert():
+            case o.Reshape() | o.Scan() | o.Reinterpret() | o.Convert():
                 text = f"{type(op).__name__}({self.tile(op.src)})"
                 self._name(op.result, text, None, self.origin(op.src))
+            case o.Join():
+                text = f"join {op.axis} {'; '.join(self.tile(x) for x in op.parts)}"
+                origin = _latest([self.origin(x) for x in op.parts])
+                self._name(op.result, text, None, origin)
             case o.Dot():
                 text = f"dot({self._operand(op.a)}; {self._operand(op.b)}"
                 text += f"; {'' if op.acc is None else self.tile(op.acc)})"

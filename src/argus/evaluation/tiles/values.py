@@ -76,8 +76,10 @@ def computed(
             return tiles[op.src].transpose(op.axes)
         case o.Reinterpret() | o.Convert():
             return tiles[op.src]
-        case o.Split():
+        case o.Reshape():
             return tiles[op.src].reshape(op.result.shape)
+        case o.Join():
+            return np.concatenate([tiles[x] for x in op.parts], axis=op.axis)
         case o.Selection():
             window = [slice(None)] * len(op.src.shape)
             kept = op.elements

@@ -52,15 +52,16 @@ from argus.ir.ops.registers import Dot as Dot
 from argus.ir.ops.registers import Elementwise as Elementwise
 from argus.ir.ops.registers import Full as Full
 from argus.ir.ops.registers import Index as Index
+from argus.ir.ops.registers import Join as Join
 from argus.ir.ops.registers import Let as Let
 from argus.ir.ops.registers import LoadScalar as LoadScalar
 from argus.ir.ops.registers import Reduce as Reduce
 from argus.ir.ops.registers import RegisterOp as RegisterOp
 from argus.ir.ops.registers import Reinterpret as Reinterpret
+from argus.ir.ops.registers import Reshape as Reshape
 from argus.ir.ops.registers import Scan as Scan
 from argus.ir.ops.registers import Selection as Selection
 from argus.ir.ops.registers import Slice as Slice
-from argus.ir.ops.registers import Split as Split
 from argus.ir.ops.registers import StridedSlice as StridedSlice
 from argus.ir.ops.registers import Transpose as Transpose
 from argus.ir.ops.structure import Block as Block
@@ -90,8 +91,8 @@ from argus.ir.ops.sync import WgmmaWait as WgmmaWait
 from argus.ir.ops.tile import Tile as Tile
 
 AnyRegisterOp = (
-    Full | Index | Elementwise | Cast | Broadcast | Transpose | Reduce | Split | Slice
-    | StridedSlice | Scan | Reinterpret | Convert
+    Full | Index | Elementwise | Cast | Broadcast | Transpose | Reduce | Reshape | Join
+    | Slice | StridedSlice | Scan | Reinterpret | Convert
 )  # fmt: skip
 """Every operation that is a RegisterOp."""
 

@@ -108,15 +108,25 @@ class Reduce(RegisterOp):
 
 
 @dataclass(eq=False)
-class Split(RegisterOp):
-    """Split axis ``axis`` of extent n into (n // inner, inner): a renaming of elements.
+class Reshape(RegisterOp):
+    """The same elements in row-major order, under another shape.
 
-    Used by placing for reductions across warps. Registers do not move.
+    Each axis of both shapes is made of the axes of `argus.layout.refined`. Registers
+    do not move.
     """
 
     src: Operand[Tile]
+
+
+@dataclass(eq=False)
+class Join(RegisterOp):
+    """Tiles of one shape, one after the other along ``axis``: each keeps its registers.
+
+    The result's layout is the ``Fragment.join`` of the parts'.
+    """
+
+    parts: tuple[Operand[Tile], ...]
     axis: int
-    inner: int
 
 
 @dataclass(eq=False)

@@ -26,6 +26,8 @@ __all__ = [
     "fma",
     "full",
     "index",
+    "interleave",
+    "join",
     "ldmatrix",
     "log",
     "log1p",
@@ -38,14 +40,17 @@ __all__ = [
     "mma",
     "mulhi",
     "nearest_tf32",
+    "permute",
     "popcount",
     "prod",
     "rcp",
     "reinterpret",
     "rename",
+    "reshape",
     "round",
     "rsqrt",
     "sin",
+    "split",
     "sqrt",
     "sum",
     "tanh",
@@ -288,6 +293,34 @@ def broadcast(x: Tile | float, like: Tile) -> Tile:
 def rename(x: Tile, dims: str) -> Tile:
     """The same elements under other dimension names: a claim the verifier checks."""
     raise outside("rename")
+
+
+def reshape(x: Tile, shape: int | tuple[int, ...], dims: str | None = None) -> Tile:
+    """The same elements in row-major order, in another shape; no register moves.
+
+    One size may be -1. Axes that stay keep their names; `dims` names all of them.
+    """
+    raise outside("reshape")
+
+
+def permute(x: Tile, dims: str | tuple[int, ...]) -> Tile:
+    """The axes in another order: by name, `"N M K"`, or by number, `(1, 0, 2)`."""
+    raise outside("permute")
+
+
+def split(x: Tile, dim: str | int, n: int) -> tuple[Tile, ...]:
+    """`n` parts of one size along a dimension, as a tuple."""
+    raise outside("split")
+
+
+def join(a: Tile, b: Tile, dim: str | int) -> Tile:
+    """Two tiles of one shape, the second after the first along a dimension."""
+    raise outside("join")
+
+
+def interleave(a: Tile, b: Tile, dim: str | int) -> Tile:
+    """Two tiles of one shape: `a[0], b[0], a[1], b[1], ...` along a dimension."""
+    raise outside("interleave")
 
 
 def reinterpret(

@@ -7,6 +7,7 @@ What cannot be said of an element is Unknown, and kept as the value of the resul
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import assert_never
 
 from argus.ir import ops as o
@@ -14,7 +15,18 @@ from argus.ir.dtypes import DType
 from argus.ir.expr import Expr
 from argus.ir.functions import FUNCTIONS
 from argus.ir.memory import SharedView
-from argus.terms import Integer, Unknown, Value, Variable, apply, cast, reduce
+from argus.layout import refined
+from argus.terms import (
+    IndexSet,
+    Integer,
+    Unknown,
+    Value,
+    Variable,
+    apply,
+    cast,
+    reduce,
+)
+from argus.verify.denotation.cases import chosen
 from argus.verify.denotation.ranges import range_of
 from argus.verify.denotation.reads import shared_element
 from argus.verify.denotation.scalars import integer_cases, scalar
@@ -58,12 +70,10 @@ def register_value(context: Context, op: o.AnyRegisterOp) -> Value:
             return context.element(op.src, source)
         case o.Selection():
             return context.element(op.src, _selected(op, indices))
-        case o.Split():
-            outer, inner = indices[op.axis], indices[op.axis + 1]
-            rest = (indices[: op.axis], indices[op.axis + 2 :])
-            return context.element(
-                op.src, [*rest[0], outer * op.inner + inner, *rest[1]]
-            )
+        case o.Reshape():
+            return context.element(op.src, _reshaped(context, op, indices))
+        case o.Join():
+            return _joined(context, op, indices)
         case o.Convert():
             return context.element(op.src, indices)
         case o.Reduce():
@@ -98,6 +108,60 @@ def _selected(op: o.Selection, indices: Sequence[Integer]) -> list[Integer]:
     source = list(indices)
     source[op.axis] = indices[op.axis] * elements.step + elements.start
     return source
+
+
+def _reshaped(
+    context: Context, op: o.Reshape, indices: Sequence[Integer]
+) -> list[Integer]:
+    """Indices in the source of an element: digits of the result's are put together.
+
+    An index of the result is split into digits where axes of the source end within its
+    axis, and only there.
+    """
+    parts = refined(op.src.shape, op.result.shape)
+    if parts is None:
+        raise Unknown("a reshape of which axes cut each other")
+    digits: list[Integer] = []
+    left = list(parts)
+    for index, extent in zip(indices, op.result.shape, strict=True):
+        own = _taken(left, extent)
+        for i, size in enumerate(own):
+            digit, below = index, prod(own[i + 1 :])
+            if below > 1:
+                digit = context.world.quotient(digit, Integer.of(below))
+            if i > 0:
+                digit = context.world.remainder(digit, Integer.of(size))
+            digits.append(digit)
+    source: list[Integer] = []
+    left = list(parts)
+    for extent in op.src.shape:
+        index = Integer.of(0)
+        for size in _taken(left, extent):
+            index = index * size + digits.pop(0)
+        source.append(index)
+    return source
+
+
+def _taken(left: list[int], extent: int) -> list[int]:
+    """The next digits that make up an axis; they are taken off ``left``."""
+    own: list[int] = []
+    while prod(own) < extent:
+        own.append(left.pop(0))
+    return own
+
+
+def _joined(context: Context, op: o.Join, indices: Sequence[Integer]) -> Value:
+    """The element of the part in which it lies."""
+    world, size = context.world, op.parts[0].shape[op.axis]
+    index = indices[op.axis]
+    cases: list[tuple[IndexSet, Value]] = []
+    for number, part in enumerate(op.parts):
+        where = world.compare(index, ">=", number * size)
+        where = where & world.compare(index, "<", (number + 1) * size)
+        source = [*indices]
+        source[op.axis] = index - number * size
+        cases.append((where, context.element(part, source)))
+    return chosen(world, cases)
 
 
 def _reduced(context: Context, op: o.Reduce, indices: Sequence[Integer]) -> Value:

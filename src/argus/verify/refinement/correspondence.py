@@ -7,7 +7,7 @@ program may have
     waits, fences, syncs     they move no data; `verify/order` says if they suffice
     Convert                  the same elements in other registers
     StoreShared, LoadShared  of scratch: the same elements through shared memory
-    Split, Reduce            a reduction across warps in parts (`meaning.py`)
+    Reshape, Reduce          a reduction across warps in parts (`meaning.py`)
     LoadShared               of an operand that the next product takes from registers
 
 and nothing else. Steps of rings become waits and arrivals on the slot of the fill that
@@ -197,9 +197,9 @@ class _Reader:
                 return False
             case o.Convert():
                 return self.made(op.result, self.meaning(op.src), next_)
-            case o.Split():
+            case o.Reshape():
                 return self.made(
-                    op.result, self.some(self.meaning(op.src).split(op)), next_
+                    op.result, self.some(self.meaning(op.src).reshape(op)), next_
                 )
             case o.Reduce():
                 return self.made(

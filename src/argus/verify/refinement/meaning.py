@@ -46,16 +46,21 @@ class Meaning:
         axes = enumerate(tile.shape)
         return Meaning(tile.id, tuple(Digit(i, 1, n) for i, n in axes))
 
-    def split(self, op: o.Split) -> Meaning | None:
-        """The meaning of the result of a split; None where it is none."""
-        old = self.digits[op.axis]
-        if old.extent % op.inner:
-            return None
-        outer = Digit(old.axis, old.step * op.inner, old.extent // op.inner)
-        parts = (outer, Digit(old.axis, old.step, op.inner))
-        return replace(
-            self, digits=(*self.digits[: op.axis], *parts, *self.digits[op.axis + 1 :])
-        )
+    def reshape(self, op: o.Reshape) -> Meaning | None:
+        """The meaning of the result where axes are split; None where it is none."""
+        made: list[Digit] = []
+        left = list(op.result.shape)
+        for old in self.digits:
+            rest = old.extent
+            while left and rest % left[0] == 0:
+                size = left.pop(0)
+                rest //= size
+                made.append(Digit(old.axis, old.step * rest, size))
+                if rest == 1:
+                    break
+            else:
+                return None
+        return None if left else replace(self, digits=tuple(made))
 
     def reduce(self, op: o.Reduce) -> Meaning | None:
         """The meaning of the result of a reduction; None where it is none."""

@@ -24,6 +24,7 @@ from argus.verify.tags.findings import operand
 from argus.verify.tags.held import held
 from argus.verify.tags.loops import close
 from argus.verify.tags.reductions import reduced
+from argus.verify.tags.reshaping import joined, reshaped
 from argus.verify.tags.scalars import scalar_of_tensors
 from argus.verify.tags.state import WalkState
 from argus.verify.tags.values import (
@@ -68,8 +69,10 @@ def run(state: WalkState, op: o.AnyRegisterOp) -> AbstractValue:
             source = state.get(op.src)
             shape = (source.shape[0], len(held))
             return moved(source, shape, lambda a: a[:, held])
-        case o.Split():
-            return state.get(op.src)
+        case o.Reshape():
+            return reshaped(state, op)
+        case o.Join():
+            return joined(state, op)
         case o.Scan():
             return _running(state, op)
         case o.Reinterpret():

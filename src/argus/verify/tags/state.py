@@ -122,10 +122,12 @@ class WalkState:
         value: AbstractValue,
         source: o.Tile,
         result: o.Tile,
-        axes: Sequence[int],
+        axes: Sequence[int | None],
         span: Span,
     ) -> AbstractValue:
         """Components under the names that the result's axes have.
+
+        ``axes``: the result's axis that an axis of the source is; None: none is.
 
         A renamed axis may begin at another whole tile: its coordinate is known up to a
         multiple of its extent (`ag.rename` is that claim). One along which the old
@@ -135,6 +137,8 @@ class WalkState:
         tags, extents = dict(value.tags), dict(value.extents)
         sets, loose = dict(value.sets), dict(value.loose)
         for axis, target in enumerate(axes):
+            if target is None:
+                continue
             old, new = source.dims[axis], result.dims[target]
             if old is None or old == new or old not in value.tags:
                 continue

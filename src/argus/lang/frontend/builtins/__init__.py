@@ -2,6 +2,7 @@
 
 from argus.lang.frontend.builtins import (
     annotate,
+    axes,
     compute,
     grid,
     layouts,
@@ -14,6 +15,7 @@ from argus.lang.frontend.builtins import (
 
 __all__ = [
     "annotate",
+    "axes",
     "compute",
     "grid",
     "layouts",
