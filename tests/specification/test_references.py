@@ -63,6 +63,9 @@ def test_files(path: Path, name: str) -> None:
 SIZES = {
     "conv2d": {"B": 2, "H": 3, "W": 4, "M": 24, "N": 5, "K": 288},
     "rope": {"T": 3, "H": 2, "F": 64},
+    "rotated_pairs": {"S": 3, "F": 64},
+    "from_four_bits": {"M": 3, "K": 5, "N": 10},
+    "pixel_shuffle": {"N": 2, "H": 3, "V": 6},
 }
 """Sizes of which one follows from others."""
 
