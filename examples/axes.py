@@ -58,9 +58,9 @@ def pixel_shuffle(
     N, _, H, _ = X.shape
     ag.require(ag.dim("V") == 2 * H, "each row becomes two")
     n, h = ag.block(N, H)
-    x = ag.reshape(ag.load(X[n, :, h, :]), (P, 2, 2, W), dims="P I J W")
-    x = ag.permute(x, "P I W J")
-    Y[n, :, 2 * h : 2 * h + 2, :] = ag.reshape(x, (P, 2, U), dims="P V U")
+    x = ag.reshape(ag.load(X[n, :, h, :]), (P, 2, 2, W), dims="P _ _ W")
+    x = ag.permute(x, (0, 1, 3, 2))
+    Y[n, :, 2 * h : 2 * h + 2, :] = ag.reshape(x, (P, 2, U), dims="P _ U")
 
 
 @ag.reference

@@ -80,53 +80,79 @@ def _regrouped(
     before: list[int],
     after: list[int],
 ) -> AbstractValue:
-    tags, extents, loose = dict(value.tags), dict(value.extents), dict(value.loose)
-    old = [op.src.dims[a] for a in before]
+    """The value under the names of axes that are made of others.
+
+    Coordinates that the new names say are no longer there under the old ones, but where
+    no new axis has a name.
+    """
+    old = [n for a in before if (n := op.src.dims[a]) is not None and n in value.tags]
     new = {a: name for a in after if (name := op.result.dims[a]) is not None}
-    line = _line(state.scope, op, value, before)
-    found: dict[str, tuple[Tag, Expr | None]] = {}
-    if line is not None:
-        for axis, name in new.items():
-            found[name] = _digit(state.scope, op, line, axis, after)
-    whole = len(new) == len(after) and all(
-        isinstance(tag, Coord) for tag, _ in found.values()
-    )
+    if not old or not new:
+        loose = {**value.loose, **dict.fromkeys(old, UNNAMED)}
+        return replace(value, loose=loose)
+    tags, extents, loose = dict(value.tags), dict(value.extents), dict(value.loose)
+    line = _line(state, op, value, before)
+    holes = _put_together(op, value, line, before, new) if len(after) == 1 else None
     for name in old:
-        if name is None or name not in tags or name in found:
-            continue
-        if found and whole and name not in value.sets:
-            del tags[name]
+        if name not in value.sets:
+            tags.pop(name)
             extents.pop(name, None)
+            loose.pop(name, None)
         else:
             loose[name] = UNNAMED
     for axis, name in new.items():
-        if name not in found:
-            continue
-        tags[name], extent = found[name]
+        tags[name], extent = _digit(state.scope, op, line, axis, after)
         loose[name] = op.result.shape[axis]
-        if extent is None:
-            extents.pop(name, None)
-        else:
+        extents.pop(name, None)
+        if extent is not None:
             extents[name] = extent
-    return replace(value, tags=tags, extents=extents, loose=loose)
+    return replace(
+        value, tags=tags, extents=extents, loose=loose, holes=holes or value.holes
+    )
+
+
+def _put_together(
+    op: o.Reshape,
+    value: AbstractValue,
+    line: tuple[Tag, Expr | None],
+    before: list[int],
+    new: dict[int, str],
+) -> tuple[Hole, ...]:
+    """What lies outside along the first of several axes does so along all as one."""
+    first = value.tags.get(op.src.dims[before[0]] or "")
+    inner = prod(op.src.shape[a] for a in before[1:])
+    (name,) = new.values()
+    made: list[Hole] = []
+    for hole in value.holes:
+        match hole.where, first:
+            case Coord() as where, Coord() if where.base == first.base and (
+                np.array_equal(where.offs, first.offs)
+            ):
+                extent = binary("*", hole.extent, Const(inner))
+                made.append(replace(hole, where=line[0], extent=extent, name=name))
+            case _:
+                made.append(hole)
+    return tuple(made)
 
 
 def _line(
-    scope: PathScope, op: o.Reshape, value: AbstractValue, axes: list[int]
-) -> tuple[Tag, Expr | None] | None:
-    """The coordinate along several axes as one, and its extent; None: not named.
+    state: WalkState, op: o.Reshape, value: AbstractValue, axes: list[int]
+) -> tuple[Tag, Expr | None]:
+    """The coordinate along several axes as one, and its extent.
 
     Of all axes but the first a tile has the whole dimension, or there is no such
-    coordinate.
+    coordinate. An axis without a name is one that the author made.
     """
+    scope, table = state.scope, state.table(op.src)
     base: Expr = Const(0)
     offs: Ints = np.zeros(value.shape, dtype=np.int64)
     extent: Expr | None = None
     for number, axis in enumerate(axes):
         name, size = op.src.dims[axis], op.src.shape[axis]
-        if name is None or name not in value.tags:
-            return None
-        tag, known = value.tags[name], value.extents.get(name)
+        tag: Tag = Coord(Const(0), table[:, :, axis])
+        known: Expr | None = Const(size)
+        if name is not None and name in value.tags:
+            tag, known = value.tags[name], value.extents.get(name)
         if not isinstance(tag, Coord):
             return tag if isinstance(tag, Vague) else Vague("it is looked up"), None
         if number == 0:

@@ -172,7 +172,7 @@ def interleave(call: BoundCall) -> Value:
     """
     a, b, dims, axis = _pair(call)
     shape = (*a.shape[: axis + 1], 1, *a.shape[axis + 1 :])
-    own = (*dims[:axis], None, None, *dims[axis + 1 :])
+    own = (*dims[: axis + 1], None, *dims[axis + 1 :])
     a, b = (_reshaped(call, x, shape, own) for x in (a, b))
     both = _joined(call, a, b, own, axis + 1, call.span)
     whole = (*shape[:axis], 2 * shape[axis], *shape[axis + 2 :])
