@@ -124,14 +124,13 @@ def _put_together(
     (name,) = new.values()
     made: list[Hole] = []
     for hole in value.holes:
-        match hole.where, first:
-            case Coord() as where, Coord() if where.base == first.base and (
-                np.array_equal(where.offs, first.offs)
-            ):
+        where = hole.where
+        if isinstance(where, Coord) and isinstance(first, Coord):
+            same = np.array_equal(where.offs, first.offs)
+            if same and where.base == first.base:
                 extent = binary("*", hole.extent, Const(inner))
-                made.append(replace(hole, where=line[0], extent=extent, name=name))
-            case _:
-                made.append(hole)
+                hole = replace(hole, where=line[0], extent=extent, name=name)
+        made.append(hole)
     return tuple(made)
 
 
