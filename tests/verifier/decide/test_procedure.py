@@ -7,12 +7,11 @@ import signal
 import threading
 import time
 
-import numpy as np
 import pytest
 
 from argus.ir.expr import Binary, Const, Expr, Select, Sym, binary, cdiv, lift
 from argus.layout.shared import swizzled
-from argus.verify.decide import bounds, equal, prove, prove_all
+from argus.verify.decide import equal, prove
 from argus.verify.decide.evaluation import on_ints
 from argus.verify.decide.facts import conjuncts, skim
 from argus.verify.decide.solver import solve
@@ -199,38 +198,3 @@ def test_equal():
     found = equal(K0, K0 + X)
     assert found.verdict is REFUTED
     assert found.model["x"] != 0
-
-
-def test_bounds():
-    assert bounds(K0 % 64 + K0 // 64 % 4 * 64) == (0, 255)
-    assert bounds(Grouped.height, Grouped.given) == (1, 8)
-    assert bounds(X) == (None, None)
-    assert bounds(Sym("f", "param", "float")) == (None, None)
-    assert bounds(K0 + 1, (c(K0, "<", N), c(N, "<=", 7))) == (1, 7)
-
-
-ARRAY = np.arange(12, dtype=np.int64).reshape(3, 4)
-
-
-def test_arrays():
-    within = (c(K0, "<", K), c(K0 % 16, "==", 0), c(K % 16, "==", 0))
-    assert prove_all(K0, "<", ARRAY, K, within).verdict is PROVED
-    found = prove_all(K0, "<", ARRAY, K - 8, within)
-    assert (found.verdict, found.index) == (REFUTED, (2, 3))
-    assert prove_all(K0, ">=", ARRAY).verdict is PROVED
-    assert prove_all(K0 - K0, "==", np.zeros((2, 2), np.int64)).verdict is PROVED
-    found = prove_all(lift(-3), "==", ARRAY)
-    assert found.verdict is REFUTED
-    assert found.index is not None
-    assert ARRAY[found.index] != 3
-
-
-def test_no_element_of_an_array_is_met():
-    assert prove_all(M, "!=", ARRAY).verdict is PROVED
-    found = prove_all(lift(0) - M, "!=", ARRAY)
-    assert found.verdict is REFUTED
-    assert found.index is not None
-    assert found.decision.model == {"M": int(ARRAY[found.index])}
-    even = c(K0 % 2, "==", 0)
-    assert prove_all(lift(0) - K0, "!=", ARRAY * 2 + 1, 0, (even,)).verdict is PROVED
-    assert prove_all(K0, "!=", np.zeros(0, np.int64)).verdict is PROVED

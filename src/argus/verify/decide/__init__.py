@@ -2,11 +2,9 @@
 
     prove(goal, given) -> Decision          is it true wherever the facts are?
     equal(a, b, given) -> Decision
-    prove_all(e, "<", array, given)         e + array[i] < limit for every i
-    bounds(e, given) -> (lo, hi)
 
 First by normal form (cheap: polynomials with division by constants), then by trying
-values, by enumeration where few values are possible, and by Z3 within a time limit:
+values, and by Z3 within a time limit:
 
     evaluation.py   the meaning of an expression, exactly; everything else must agree
     facts.py        ranges and definitions that the facts give to symbols
@@ -14,7 +12,7 @@ values, by enumeration where few values are possible, and by Z3 within a time li
     normal.py       expression -> polynomial; identities of // % ^ min max
     inequality.py   lower bounds of polynomials from facts
     conditions.py   comparisons, and, or, cases
-    search.py       trying values; enumeration
+    search.py       trying values
     solver.py       Z3
     procedure.py    the order of the layers, the cache
 
@@ -25,22 +23,6 @@ is `unknown` with its reason.
 
 from argus.verify.decide.decision import Decision
 from argus.verify.decide.evaluation import negate
-from argus.verify.decide.procedure import (
-    ArrayDecision,
-    Relation,
-    bounds,
-    equal,
-    prove,
-    prove_all,
-)
+from argus.verify.decide.procedure import equal, prove
 
-__all__ = [
-    "ArrayDecision",
-    "Decision",
-    "Relation",
-    "bounds",
-    "equal",
-    "negate",
-    "prove",
-    "prove_all",
-]
+__all__ = ["Decision", "equal", "negate", "prove"]

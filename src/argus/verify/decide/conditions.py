@@ -7,17 +7,15 @@ asks many questions under the same facts.
 from __future__ import annotations
 
 from functools import lru_cache
-from math import inf
 from typing import assert_never
 
 from argus.ir.expr import Binary, Const, Expr, Select, Sym, select
 from argus.verify.decide.evaluation import Unmodelled, negate
 from argus.verify.decide.facts import conjuncts
-from argus.verify.decide.inequality import at_least, lower, nonzero
+from argus.verify.decide.inequality import at_least, nonzero
 from argus.verify.decide.normal import Normal
-from argus.verify.decide.polynomial import Bound
 
-__all__ = ["context_of", "limits", "proved"]
+__all__ = ["context_of", "proved"]
 
 CASES = 3
 """How many selections and minima are taken apart."""
@@ -136,17 +134,3 @@ def _resolved(e: Expr, condition: Expr, truth: bool) -> Expr:
             return e
         case _:
             assert_never(e)
-
-
-def limits(e: Expr, facts: tuple[Expr, ...]) -> tuple[Bound, Bound]:
-    """Bounds of an integer expression; infinite where none was found.
-
-    Raises Unmodelled.
-    """
-    context = context_of(facts)
-    p = context.of(e)
-    lo, hi = lower(context, p), -lower(context, -p)
-    if lo == -inf:
-        # What is a size or an index can often be shown to be one.
-        lo = next((least for least in (1, 0) if at_least(context, p, least)), lo)
-    return lo, hi

@@ -1,4 +1,4 @@
-"""What an expression means: exact evaluation on ints and, for many points, on arrays.
+"""What an expression means: exact evaluation on ints.
 
 The reference for all other layers. Integers are mathematical; ``//`` and ``%`` round to
 minus infinity; ``^`` works on two's complement of unlimited length; ``and``, ``or`` and
@@ -11,10 +11,7 @@ Floating point is not modelled (:class:`Unmodelled`).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, assert_never
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import assert_never
 
 from argus.ir.expr import Binary, BinaryOp, Const, Expr, Select, Sym, binary, select
 
@@ -23,7 +20,6 @@ __all__ = [
     "Unmodelled",
     "has_floats",
     "negate",
-    "on_arrays",
     "on_ints",
 ]
 
@@ -138,87 +134,6 @@ def _apply(op: BinaryOp, a: int, b: int) -> int:
             return int(a > b)
         case ">=":
             return int(a >= b)
-        case "/":
-            raise Unmodelled(FLOATS)
-        case "and" | "or":
-            raise AssertionError("evaluated lazily")
-        case _:
-            assert_never(op)
-
-
-Array = NDArray[np.int64]
-Flags = NDArray[np.bool_]
-
-
-def on_arrays(e: Expr, env: Mapping[str, Array]) -> tuple[Array, Flags]:
-    """Value at many points, and where it is defined; what is undefined is arbitrary.
-
-    The caller makes sure that no intermediate value leaves 64 bits. Raises as
-    :func:`on_ints`, except for DivisionByZero.
-    """
-    match e:
-        case Const(value=v):
-            if isinstance(v, float):
-                raise Unmodelled(FLOATS)
-            return np.array(int(v), np.int64), np.array(True)
-        case Sym():
-            if e.type == "float":
-                raise Unmodelled(FLOATS)
-            return env[e.name], np.array(True)
-        case Select():
-            c, known = on_arrays(e.cond, env)
-            a, a_known = on_arrays(e.then, env)
-            b, b_known = on_arrays(e.other, env)
-            taken = c != 0
-            return np.where(taken, a, b), known & np.where(taken, a_known, b_known)
-        case Binary(op="and" | "or"):
-            a, a_known = on_arrays(e.left, env)
-            b, b_known = on_arrays(e.right, env)
-            decided = (a == 0) if e.op == "and" else (a != 0)
-            value = ((a != 0) & (b != 0)) if e.op == "and" else ((a != 0) | (b != 0))
-            return value.astype(np.int64), a_known & (decided | b_known)
-        case Binary():
-            a, a_known = on_arrays(e.left, env)
-            b, b_known = on_arrays(e.right, env)
-            known = a_known & b_known
-            if e.op in ("//", "%"):
-                known = known & (b != 0)
-                b = np.where(b == 0, 1, b)
-            return np.asarray(_apply_arrays(e.op, a, b), np.int64), known
-        case _:
-            raise TypeError(f"{MISTYPED}: {e!r}")
-
-
-def _apply_arrays(op: BinaryOp, a: Array, b: Array) -> Any:
-    match op:
-        case "+":
-            return a + b
-        case "-":
-            return a - b
-        case "*":
-            return a * b
-        case "//":
-            return a // b
-        case "%":
-            return a % b
-        case "^":
-            return a ^ b
-        case "min":
-            return np.minimum(a, b)
-        case "max":
-            return np.maximum(a, b)
-        case "==":
-            return a == b
-        case "!=":
-            return a != b
-        case "<":
-            return a < b
-        case "<=":
-            return a <= b
-        case ">":
-            return a > b
-        case ">=":
-            return a >= b
         case "/":
             raise Unmodelled(FLOATS)
         case "and" | "or":

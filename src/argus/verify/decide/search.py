@@ -1,30 +1,22 @@
-"""Values that break a condition: by trying some, or by trying all where they are few.
+"""Values that break a condition, by trying some that tend to matter.
 
-`attempt` tries values that tend to matter: ends of ranges, neighbours of constants.
-`enumerated` decides exactly by evaluating every point on arrays. Both use
-`evaluation.py` only, so they share nothing with the normal form and the solver.
+Ends of ranges, and neighbours of constants. Only `evaluation.py` is used, so that
+nothing is shared with the normal form and the solver.
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from math import inf, prod
-from typing import assert_never
+from math import inf
 
-import numpy as np
+from argus.ir.expr import Const, Expr, subexpressions
+from argus.verify.decide.evaluation import DivisionByZero, on_ints
+from argus.verify.decide.facts import Skimmed, implicit_range, symbols_of
 
-from argus.ir.expr import Binary, Const, Expr, Select, Sym, subexpressions
-from argus.verify.decide.evaluation import Array, DivisionByZero, on_arrays, on_ints
-from argus.verify.decide.facts import Skimmed, implicit_range, range_of, symbols_of
-from argus.verify.decide.polynomial import Interval
-
-__all__ = ["attempt", "breaks", "enumerated"]
+__all__ = ["attempt", "breaks"]
 
 TRIES = 96
-POINTS = 1 << 18
-"""Most points that are enumerated."""
-SAFE = 1 << 62
 
 
 def breaks(model: Mapping[str, int], goal: Expr, facts: Sequence[Expr]) -> bool:
@@ -98,70 +90,3 @@ def _constants(e: Expr) -> Iterator[int]:
     for part in subexpressions(e):
         if isinstance(part, Const) and isinstance(part.value, int):
             yield int(part.value)
-
-
-def enumerated(
-    goal: Expr, facts: Sequence[Expr], known: Skimmed, points: int = POINTS
-) -> tuple[bool, dict[str, int]] | None:
-    """Decide by all values: (holds, a model where it does not).
-
-    None where the values are too many, or where values might not fit in 64 bits.
-    Raises DivisionByZero where the goal divides by zero at a point of the facts.
-    """
-    free = known.free
-    ranges = dict(known.ranges)
-    axes: list[Array] = []
-    for name in free:
-        where, step = ranges[name], known.steps.get(name, 1)
-        if not where.finite():
-            return None
-        first = -(-int(where.lo) // step) * step
-        if (where.hi - first) // step + 1 > points:
-            return None
-        axes.append(np.arange(first, int(where.hi) + 1, step, dtype=np.int64))
-    if prod(len(axis) for axis in axes) > points:
-        return None
-    computed = {n: ranges[n] for n in free}
-    for name, value in known.definitions.items():
-        computed[name] = range_of(value, computed)
-    if not all(_fits(e, computed) for e in (goal, *facts, *known.definitions.values())):
-        return None
-    shape = tuple(len(axis) for axis in axes)
-    env: dict[str, Array] = {}
-    for i, (name, axis) in enumerate(zip(free, axes, strict=True)):
-        env[name] = axis.reshape([-1 if i == j else 1 for j in range(len(axes))])
-    allowed = np.ones(shape, np.bool_)
-    for name, value in known.definitions.items():
-        env[name], defined = on_arrays(value, env)
-        allowed &= defined
-        where = known.ranges[name]
-        allowed &= (env[name] >= where.lo) & (env[name] <= where.hi)
-    for fact in facts:
-        value, defined = on_arrays(fact, env)
-        allowed &= defined & (value != 0)
-    value, defined = on_arrays(goal, env)
-    if np.any(allowed & ~defined):
-        raise DivisionByZero
-    wrong = allowed & (value == 0)
-    if not wrong.any():
-        return True, {}
-    at = np.unravel_index(int(np.argmax(wrong)), shape) if shape else ()
-    model = {
-        name: int(np.broadcast_to(values, shape)[at]) for name, values in env.items()
-    }
-    return False, model
-
-
-def _fits(e: Expr, ranges: dict[str, Interval]) -> bool:
-    """Whether every intermediate value fits in 64 bits."""
-    if not range_of(e, ranges).within(-SAFE, SAFE):
-        return False
-    match e:
-        case Binary():
-            return _fits(e.left, ranges) and _fits(e.right, ranges)
-        case Select():
-            return all(_fits(x, ranges) for x in (e.cond, e.then, e.other))
-        case Const() | Sym():
-            return True
-        case _:
-            assert_never(e)
