@@ -13,17 +13,22 @@ from typing import Any
 
 import numpy as np
 
-from argus.ir.dtypes import bf16, f16, f32
+from argus.ir.dtypes import DType, bf16, f16, f32
+from argus.programs.numpy_functions import contracted
 from argus.programs.products import TMA_BYTES
 from argus.programs.tensor_array import TensorArray
-from argus.programs.views import LinearView, permuted
+from argus.programs.tensor_program import ViewedValue
+from argus.programs.views import permuted
 
 _LEAST_SUM = 16
 """Fewer products than this in a sum are no work for tensor cores."""
 _LEAST_CHANNELS, _LEAST_OF_GROUP = 16, 8
 _FEW_CHANNELS, _SHORT_SUM = 16, 128
 _LEAST_ROW = 16
-"""Channels and pixels of a row of the result below which tiles are mostly empty."""
+_LEAST_IMAGE = 64
+"""Channels and pixels of a row of the result below which tiles are mostly empty; pixels
+of an image where they are one row.
+"""
 
 
 def convolution_precision(
@@ -43,10 +48,12 @@ def convolution_precision(
     return "f32" if few else "tf32"
 
 
-def worth_channels_last(x: TensorArray, weight: TensorArray, groups: int) -> bool:
+def worth_channels_last(
+    x: TensorArray, weight: TensorArray, groups: int, *, flat: bool
+) -> bool:
     """Whether tensor cores multiply such tensors, and tiles are not mostly empty.
 
-    ``weight`` is (K, C / groups, *taps).
+    ``weight`` is (K, C / groups, *taps). ``flat``: all pixels may be one row.
     """
     if x.element != weight.element or x.element not in (bf16, f16, f32):
         return False
@@ -56,6 +63,8 @@ def worth_channels_last(x: TensorArray, weight: TensorArray, groups: int) -> boo
     few = _LEAST_CHANNELS if groups == 1 else _LEAST_OF_GROUP
     if out // groups < few or channels * prod(taps) < _LEAST_SUM or prod(taps) < 2:
         return False
+    if flat and prod(x.shape[2:]) >= _LEAST_IMAGE:
+        return True
     row = 1
     for n, tap in zip(reversed(x.shape[2:]), reversed(taps), strict=True):
         row *= n
@@ -79,37 +88,90 @@ def channels_last(
     borders: Sequence[tuple[int, int]] | None = None,
     *,
     precision: str,
-    filters: bool = False,
 ) -> TensorArray:
-    """A copy (N, C, *space) that lies as (N, *space, C), with borders of zeros.
+    """A copy (N, *space, C) of (N, C, *space), with borders of zeros.
 
     There are as many channels as fill whole steps of 16 bytes. Elements are `nearest`.
-    Of f32 in full, there are three times the channels: a number is high + low, both of
-    11 bits, and high * high + high * low + low * high are products of channels. They
-    are high, high, low, and of ``filters`` high, low, high.
+    Of f32 in full, there are twice the channels: a number is high + low, both of 11
+    bits; first are all that are high.
     """
-    rank, unit = x.ndim, TMA_BYTES // x.element.bytes
-    more = ceil(x.shape[1] / unit) * unit - x.shape[1]
+    wide = _filled_up(x, precision, borders)
+    if _in_full(x, precision):
+        r, rank = x.recorder, wide.ndim
+        high, low = _high_and_low(_before_channels(wide))
+        number = r.positions((*wide.shape[:-1], 2, wide.shape[-1]), rank - 1)
+        parts = r.map("where", r.map("eq", number, 1), low, high)
+        return TensorArray(r, parts).reshape(*wide.shape[:-1], 2 * wide.shape[-1])
+    copied = nearest(wide, precision)
+    if copied is wide:
+        return TensorArray(x.recorder, x.recorder.copied(wide.operand))
+    return copied
+
+
+def filters_last(weight: TensorArray, *, precision: str) -> TensorArray:
+    """Filters (parts, K, *taps, C) of (K, C, *taps), for such an input.
+
+    Of f32 in full there are two parts, and the product with an input is the sum of
+    those with each: high * high + low * high, and high * low.
+    """
+    wide = _filled_up(weight, precision)
+    if not _in_full(weight, precision):
+        return channels_last(weight, precision=precision)[None]
+    r, rank = weight.recorder, wide.ndim
+    high, low = _high_and_low(_before_channels(wide)[None])
+    shape = (2, *wide.shape[:-1], 2, wide.shape[-1])
+    first = r.map("eq", r.positions(shape, 0), 0)
+    other = r.map("where", r.map("eq", r.positions(shape, rank), 0), low, 0.0)
+    parts = TensorArray(r, r.map("where", first, high, other))
+    return parts.reshape(*shape[:-2], 2 * shape[-1])
+
+
+def products_last(
+    inputs: TensorArray, filters: TensorArray, left: str, right: str, result: str,
+    *, alone: bool = False,
+) -> TensorArray:  # fmt: skip
+    """Products of inputs with filters that have their parts first.
+
+    Letters are those of `contracted`, without parts.
+    """
+    terms = ((0, 0), (0, 1)) if len(filters) == 2 else ()
+    given = (inputs[None], filters) if terms else (inputs, filters[0])
+    letters = ("T" + left, "U" + right) if terms else (left, right)
+    made = contracted(
+        inputs.recorder, given[0].operand, given[1].operand, *letters, result,
+        precision="tf32", terms=terms, alone=alone,
+    )  # fmt: skip
+    return TensorArray(inputs.recorder, made)
+
+
+def channels_of(x: DType, channels: int, precision: str) -> int:
+    """How many channels such a copy has."""
+    parts = 2 if x == f32 and precision == "f32" else 1
+    unit = TMA_BYTES // x.bytes
+    return ceil(channels * parts / unit) * unit
+
+
+def _in_full(x: TensorArray, precision: str) -> bool:
+    return x.element == f32 and precision == "f32"
+
+
+def _filled_up(
+    x: TensorArray, precision: str, borders: Sequence[tuple[int, int]] | None = None
+) -> TensorArray:
+    """Seen as (N, *space, C), with borders, and channels that fill whole steps."""
+    rank, channels = x.ndim, channels_of(x.element, x.shape[1], precision)
+    channels //= 2 if _in_full(x, precision) else 1
     around = [(0, 0)] * (rank - 2) if borders is None else list(borders)
-    wide: Any = np.pad(x, [(0, 0), (0, more), *around])  # type: ignore[call-overload]
-    if x.element == f32 and precision == "f32":
-        copied = _three_parts(wide, low=1 if filters else 2)
-    else:
-        last = wide.seen(permuted(wide.shape, [0, *range(2, rank), 1]))
-        copied = nearest(last, precision)
-        if copied is last:
-            copied = TensorArray(x.recorder, x.recorder.copied(last.operand))
-    return copied.seen(permuted(copied.shape, [0, rank - 1, *range(1, rank - 1)]))
+    wide: Any = np.pad(x, [(0, 0), (0, channels - x.shape[1]), *around])  # type: ignore[call-overload]
+    return wide.seen(permuted(wide.shape, [0, *range(2, rank), 1]))
 
 
-def _three_parts(x: TensorArray, low: int) -> TensorArray:
-    """(N, *space, 3 C) of (N, C, *space): part number ``low`` is what is low."""
-    r, rank = x.recorder, x.ndim
-    shape = (x.shape[0], *x.shape[2:], 3, x.shape[1])
-    places = [((0, 1),), ((rank, 1),), *(((d - 1, 1),) for d in range(2, rank))]
-    whole = x.seen(LinearView(shape, tuple(places), (0,) * rank)).operand
-    high = r.map("nearest_tf32", whole)
-    rest = r.map("nearest_tf32", r.map("sub", whole, high))
-    number = r.positions(shape, rank - 1)
-    parts = r.map("where", r.map("eq", number, low), rest, high)
-    return TensorArray(r, parts).reshape(*shape[:-2], 3 * x.shape[1])
+def _before_channels(x: TensorArray) -> TensorArray:
+    """With a dimension of size 1 before the last."""
+    return x[(..., None, slice(None))]
+
+
+def _high_and_low(x: TensorArray) -> tuple[ViewedValue, ViewedValue]:
+    r = x.recorder
+    high = r.map("nearest_tf32", x.operand)
+    return high, r.map("nearest_tf32", r.map("sub", x.operand, high))

@@ -14,7 +14,9 @@ import numpy as np
 from argus.programs.channels_last import (
     channels_last,
     convolution_precision,
+    filters_last,
     nearest,
+    products_last,
     worth_channels_last,
 )
 from argus.programs.convolution_phases import (
@@ -22,6 +24,7 @@ from argus.programs.convolution_phases import (
     last_phase_products,
     phase_products,
 )
+from argus.programs.flat_convolutions import Reading, flat_products, worth_flat
 from argus.programs.numpy_functions import contracted, flip
 from argus.programs.operator_table import each, own
 from argus.programs.tensor_array import TensorArray
@@ -57,35 +60,34 @@ def _windowed(
     ``weight`` is (K, C / groups, *taps).
     """
     taps = weight.shape[2:]
-    if not worth_channels_last(x, weight, groups):
+    flat = groups == 1 and set(stride) == {1}
+    if not worth_channels_last(x, weight, groups, flat=flat):
         wide = windows_of(x, taps, stride, borders, dilation, 0.0)
         return _products(wide, weight, groups)
     count, precision = len(taps), convolution_precision(weight.shape[1], taps)
-    filters = channels_last(weight, precision=precision, filters=True)
-    filters = filters.reshape(groups, -1, *filters.shape[1:])
+    if flat:
+        readings = [
+            Reading(n + a + b - (k - 1) * d, k, d, (a, b))
+            for n, k, d, (a, b) in zip(
+                x.shape[2:], taps, dilation, borders, strict=True
+            )
+        ]
+        if worth_flat(x, weight.shape[0], 1, readings, precision):
+            return flat_products(x, weight, readings, precision)
+    filters = filters_last(weight, precision=precision)
+    filters = filters.reshape(len(filters), groups, -1, *filters.shape[2:])
     # Groups lie between pixels and channels.
     split = x.reshape(x.shape[0], groups, -1, *x.shape[2:])
     aside = split.seen(permuted(split.shape, [0, 2, *range(3, count + 3), 1]))
     last = channels_last(aside, [*borders, (0, 0)], precision=precision)
-    last = last.seen(permuted(last.shape, [0, count + 2, 1, *range(2, count + 2)]))
+    last = last.seen(permuted(last.shape, [0, count + 1, count + 2, *range(1, count + 1)]))
     none = [(0, 0)] * count
-    return _last_products(windows_of(last, taps, stride, none, dilation, 0.0), filters)
-
-
-def _last_products(wide: TensorArray, filters: TensorArray) -> TensorArray:
-    """The products of what lies with channels last: they are summed innermost.
-
-    Of windows (N, groups, C, *space, *taps) and (groups, K / groups, C, *taps).
-    """
-    count = filters.ndim - 3
+    wide = windows_of(last, taps, stride, none, dilation, 0.0)
     space, taps = "xyz"[:count], "rst"[:count]
     windows = wide.seen(permuted(wide.shape, [0, 1, *range(3, wide.ndim), 2]))
-    filters = filters.seen(permuted(filters.shape, [0, 1, *range(3, count + 3), 2]))
-    product = contracted(
-        wide.recorder, windows.operand, filters.operand,
-        f"ng{space}{taps}c", f"gk{taps}c", f"ngk{space}", precision="tf32",
-    )  # fmt: skip
-    found = TensorArray(wide.recorder, product)
+    found = products_last(
+        windows, filters, f"ng{space}{taps}c", f"gk{taps}c", f"ngk{space}"
+    )
     return found.reshape(found.shape[0], -1, *found.shape[3:])
 
 
@@ -134,7 +136,7 @@ def _transposed(
     ]
     filters: Any = np.swapaxes(weight, 0, 1)  # type: ignore[call-overload]
     straight = all(f.step == 1 or not f.again for f in phases)
-    if straight and groups == 1 and worth_channels_last(x, filters, 1):
+    if straight and groups == 1 and worth_channels_last(x, filters, 1, flat=True):
         found = last_phase_products(x, weight, phases)
     else:
         found = phase_products(x, weight, phases, groups)

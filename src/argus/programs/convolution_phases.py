@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
 
-from argus.programs.channels_last import channels_last, convolution_precision
+from argus.programs.channels_last import (
+    channels_last,
+    convolution_precision,
+    filters_last,
+    products_last,
+)
+from argus.programs.flat_convolutions import Reading, flat_products, worth_flat
 from argus.programs.numpy_functions import contracted
 from argus.programs.tensor_array import TensorArray
 from argus.programs.tensor_program import UntranslatedError
@@ -60,38 +67,48 @@ def last_phase_products(
     Filters of each phase lie by themselves.
     """
     count = len(phases)
-    channels, taps = x.shape[1], weight.shape[2:]
-    precision = convolution_precision(channels, taps, transposed=True)
-    inner = channels_last(x, [f.input_border for f in phases], precision=precision)
-    # n, of each dimension q and u, c
-    left = LinearView(
-        (x.shape[0], *(n for f in phases for n in f.sizes[::2]), inner.shape[1]),
-        (
-            ((0, 1),), ((1 + 2 * count, 1),),
-            *(((1 + 2 * i, 1), (2 + 2 * i, f.reach)) for i, f in enumerate(phases)),
-        ),
-        (0, 0, *(f.first_input for f in phases)),
-    )  # fmt: skip
-    wide: Any = np.pad(weight, [(0, 0)] * 2 + [f.tap_border for f in phases])
+    precision = convolution_precision(x.shape[1], weight.shape[2:], transposed=True)
     each_t, each_u = [f.sizes[1] for f in phases], [f.sizes[2] for f in phases]
-    right = LinearView(  # k, c, all t, all u
-        (*weight.shape[1::-1], *each_t, *each_u),
+    wide: Any = np.pad(weight, [(0, 0)] * 2 + [f.tap_border for f in phases])
+    right = LinearView(  # k, all t, c, all u
+        (weight.shape[1], *each_t, weight.shape[0], *each_u),
         (
-            ((1, 1),), ((0, 1),),
-            *(((2 + i, 1), (2 + count + i, -f.step)) for i, f in enumerate(phases)),
+            ((1 + count, 1),), ((0, 1),),
+            *(((1 + i, 1), (2 + count + i, -f.step)) for i, f in enumerate(phases)),
         ),
         (0, 0, *(f.last_tap for f in phases)),
     )  # fmt: skip
-    filters = channels_last(wide.seen(right), precision=precision, filters=True)
-    filters = filters.seen(permuted(filters.shape, [0, *range(2, filters.ndim), 1]))
+    filters = wide.seen(right)
+    readings = [
+        Reading(f.sizes[0], f.sizes[2], f.reach, f.input_border, f.first_input)
+        for f in phases
+    ]
+    if worth_flat(x, weight.shape[1], prod(each_t), readings, precision):
+        found = flat_products(x, filters, readings, precision)
+        order = [d for i in range(count) for d in (2 + count + i, 2 + i)]
+        return found.seen(permuted(found.shape, [0, 1, *order]))
+    inner = channels_last(x, [f.input_border for f in phases], precision=precision)
+    # n, of each dimension q and u, c
+    left = LinearView(
+        (x.shape[0], *(n for f in phases for n in f.sizes[::2]), inner.shape[-1]),
+        (
+            ((0, 1),),
+            *(((1 + 2 * i, 1), (2 + 2 * i, f.reach)) for i, f in enumerate(phases)),
+            ((1 + 2 * count, 1),),
+        ),
+        (0, *(f.first_input for f in phases), 0),
+    )  # fmt: skip
+    columns = filters.shape[: 1 + count]
+    flat = filters_last(
+        filters.reshape(-1, *filters.shape[1 + count :]), precision=precision
+    )
+    last = flat.reshape(len(flat), *columns, *flat.shape[2:])
     q, t, u = "qpe"[:count], "tsi"[:count], "uov"[:count]
-    product = contracted(
-        x.recorder, inner.seen(left).operand, filters.operand,
+    return products_last(
+        inner.seen(left), last,
         "n" + "".join(a + b for a, b in zip(q, u, strict=True)) + "c",
         f"k{t}{u}c", "nk" + "".join(a + b for a, b in zip(q, t, strict=True)),
-        precision="tf32",
     )  # fmt: skip
-    return TensorArray(x.recorder, product)
 
 
 class ConvolutionPhases:

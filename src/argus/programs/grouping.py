@@ -15,6 +15,7 @@ from argus.programs.forms import KernelForm, formed, source_of
 from argus.programs.lowering import LoweredGroup, NotFusedError, lowered
 from argus.programs.products import ProductForm
 from argus.programs.tensor_program import (
+    ContractPrimitive,
     FilledPrimitive,
     GivenPrimitive,
     MapPrimitive,
@@ -103,6 +104,22 @@ def _no_product(group: LoweredGroup, before: KernelGroup) -> None:
         raise NotFusedError("what follows sums over windows")
 
 
+def _no_gaps(group: LoweredGroup, before: KernelGroup) -> None:
+    """Raises NotFusedError where a long row to reduce becomes many short ones.
+
+    So it does where it is read from a product of which parts are left out.
+    """
+    columns = before.lowered.columns if before.lowered else ()
+    alone = {e.buffer for e in group.elements if _alone(e.buffer)}
+    if alone and 0 < len(columns) < len(group.columns):
+        raise NotFusedError("rows that do not follow each other")
+
+
+def _alone(value: ProgramValue) -> bool:
+    """Whether a product is stored by a kernel of its own."""
+    return isinstance(value.made, ContractPrimitive) and value.made.alone
+
+
 class _Grouping:
     def __init__(self, program: TensorProgram) -> None:
         self.program = program
@@ -180,7 +197,7 @@ class _Grouping:
         return len(large) < 2 and all(v.dtype.bits <= value.dtype.bits for v in large)
 
     def _joins(self, value: ProgramValue, root: ProgramValue) -> bool:
-        if self.kernels[root].why:
+        if self.kernels[root].why or _alone(value):
             return False
         try:
             self._set(root, {*self.inside[root], value}, strict=True)
@@ -201,6 +218,7 @@ class _Grouping:
             group, form = one_kernel(root, chosen)
             if strict and not isinstance(form, ProductForm):
                 _no_product(group, self.kernels[root])
+                _no_gaps(group, self.kernels[root])
             made = KernelGroup(root, chosen, group, form)
         except NotFusedError as error:
             if strict:

@@ -216,6 +216,8 @@ def contracted(
     *,
     dtype: DType | None = None,
     precision: str = "f32",
+    terms: tuple[tuple[int, int], ...] = (),
+    alone: bool = False,
 ) -> ViewedValue:
     """A sum of products of a type (None: that of the factors); see `ContractPrimitive`.
 
@@ -230,7 +232,7 @@ def contracted(
         raise UntranslatedError("a product over no elements")
     if dtype is None:
         dtype = promoted([x.value.dtype, y.value.dtype])
-    made = ContractPrimitive(x, y, left, right, result, precision)
+    made = ContractPrimitive(x, y, left, right, result, precision, terms, alone)
     return recorder.made("product", [sizes[s] for s in result], dtype, made)
 
 

@@ -38,6 +38,8 @@ _LEAST_ALONG = 16
 """Elements that lie side by side in the result, below which other rows are tiled."""
 _SWIZZLE = 128
 """Bytes of a row of shared memory that the instructions read without conflicts."""
+_SHARED, _STAGED = 226 * 1024, 128
+"""Bytes of shared memory for the tiles of a block, and of a staged row of results."""
 
 
 @dataclass(frozen=True)
@@ -218,7 +220,7 @@ class _Loops:
             prod(sizes[n] for n in batch),
             prod(sizes[n] for n in outer),
             element=element,
-            terms=len(self.terms),
+            factors=(len({a for a, _ in self.terms}), len({b for _, b in self.terms})),
             turned=turned,
         )
         return ProductForm(
@@ -237,8 +239,6 @@ class _Loops:
             raise NotFusedError(f"tensor cores do not multiply {element}")
         if self.precision != "tf32":
             raise NotFusedError("tensor cores multiply f32 in parts")
-        if len(self.terms) > 1:
-            raise NotFusedError("several products of tf32")
         return element
 
     def _loops(self, side: int) -> frozenset[str]:
@@ -343,28 +343,49 @@ def chosen_tile(
     outer: int,
     *,
     element: DType,
-    terms: int,
-    turned: tuple[bool, bool],
+    factors: tuple[int, int] = (1, 1),
+    turned: tuple[bool, bool] = (False, False),
 ) -> ProductTile:
-    """The tile with the least predicted time."""
-    if element != f32 and terms == 1:
-        return _measured(m, n, k, batch * outer, batch, turned)
+    """The tile with the least predicted time.
+
+    ``factors``: how many tensors are left and right factors.
+    """
+    if element != f32 and factors == (1, 1):
+        return _of_library(_measured(m, n, k, batch * outer, batch, turned)[0])
+    tile, _ = _of_table(m, n, batch, element)
+    shared = tile.bm == 128 and m > tile.bm and batch == 1
+    each = tile.bm * factors[0] + tile.bn * factors[1]
+    staged = 2 * tile.bm * _STAGED if tile.persistent and not tile.swap else 0
+    fitting = (_SHARED - staged) // (each * tile.bk * element.bytes)
+    return replace(
+        tile, cluster=2 if shared else 1, stages=min(tile.stages, fitting)
+    )
+
+
+def predicted_time(
+    m: int, n: int, k: int, batch: int, outer: int, element: DType
+) -> float:
+    """The time of such a product, to be compared with others of the same sums."""
+    if element != f32:
+        return _measured(m, n, k, batch * outer, batch, (False, False))[1]
+    return _of_table(m, n, batch, element)[1]
+
+
+def _of_table(m: int, n: int, batch: int, element: DType) -> tuple[ProductTile, float]:
     count = table().multiprocessors
-    choice = _WIDE if element == f32 else _PARTS
 
     def time(entry: tuple[ProductTile, float]) -> float:
         tile, cost = entry
         blocks = batch * ceil(m / tile.bm) * ceil(n / tile.bn)
         return ceil(blocks / count) * tile.bm * tile.bn * cost
 
-    tile = min(choice, key=time)[0]
-    shared = tile.bm == 128 and m > tile.bm and batch == 1
-    return replace(tile, cluster=2 if shared else 1)
+    best = min(_WIDE if element == f32 else _PARTS, key=time)
+    return best[0], time(best)
 
 
 def _measured(
     m: int, n: int, k: int, repeats: int, batch: int, turned: tuple[bool, bool]
-) -> ProductTile:
+) -> tuple[MeasuredTile, float]:
     """Of 16 bits, by the library's table; a batch is as many parts of a longer K."""
     found = table()
     wide = _SWIZZLE // bf16.bytes
@@ -380,12 +401,15 @@ def _measured(
         )
 
     step = LINE if any(turned) else gcd(k, LINE)
-    best = min(
-        (t for t in found.tiles if able(t)),
-        key=lambda t: t.predicted(
-            m, n, k * repeats, step, found.multiprocessors, batch
-        ),
-    )
+
+    def time(tile: MeasuredTile) -> float:
+        return tile.predicted(m, n, k * repeats, step, found.multiprocessors, batch)
+
+    best = min((t for t in found.tiles if able(t)), key=time)
+    return best, time(best)
+
+
+def _of_library(best: MeasuredTile) -> ProductTile:
     sizes = best.statics
     return ProductTile(
         sizes["BM"],

@@ -170,6 +170,7 @@ class ContractPrimitive:
     ``precision`` is "f32", or "tf32": of f32 the tensor cores' bits. ``terms``: the
     operands are parts, and the first letter of each says of which number; what is
     summed are products of these parts of left and right (see `products.py`).
+    ``alone``: a kernel stores it, and what reads it is in others.
     """
 
     left: ViewedValue
@@ -179,6 +180,7 @@ class ContractPrimitive:
     result: str
     precision: str = "f32"
     terms: tuple[tuple[int, int], ...] = ()
+    alone: bool = False
 
     @property
     def sizes(self) -> dict[str, int]:

@@ -164,13 +164,13 @@ class TileWriter:
     def _view(self, node: ElementNode) -> tuple[str, list[str]]:
         """The index of an access through a view whose dimensions are loops.
 
-        Its axes are in the order of the tiling; of maps that along which elements lie
-        side by side is the last.
+        Its axes are in the order of the tiling; of two axes of maps that along which
+        elements lie side by side is the last.
         """
         t = self.param(node)
         used = frozenset[str]().union(*(i.loops for i in node.indices))
         axes = [a.loop for a in self.tiling.axes if a.loop in used]
-        if not self.group.columns:
+        if not self.group.columns and len(axes) == 2:
             axes.sort(key=lambda n: node.whole.factor(n) == 1)
         order = (*self.group.rows, *self.group.columns)
         loops = [n for n in order if n in used and n not in axes] + axes

@@ -37,6 +37,8 @@ FEW_BLOCKS = 264
 _HELD = 8192
 """Most columns that a block holds in registers."""
 _HELD_ARG = 16384
+_LEAST_SIDE = 16
+"""Elements of a row of a tile that are 64 bytes, below which sectors are wasted."""
 _FEW_TAPS = 64
 """Elements that a tile of results adds up one after the other."""
 _APART = 4
@@ -189,9 +191,29 @@ def _maps(group: LoweredGroup, accesses: list[Affine]) -> GroupTiling:
     if wide < tile and rest:
         other = rest[-1]
         high = min(_power(group.sizes[other]), tile // wide)
+        if high * wide < tile and len(rest) > 1:
+            return _of_short_rows(group, [*rest, vector], tile)
         axes = (TileAxis(other, high), TileAxis(vector, wide))
         return GroupTiling(axes, False, max(1, min(4, high * wide // 128)))
     return GroupTiling((TileAxis(vector, wide),), False, max(1, min(4, wide // 128)))
+
+
+def _of_short_rows(group: LoweredGroup, loops: list[str], tile: int) -> GroupTiling:
+    """Maps of rows that are short, of which several dimensions make a tile.
+
+    A side is the largest power of two that leaves no more than a fifth of it empty.
+    """
+    axes: list[TileAxis] = []
+    points = 1
+    for loop in reversed(loops):
+        size = group.sizes[loop]
+        side = min(_power(size), tile // points)
+        while side > _LEAST_SIDE and 4 * -(-size // side) * side > 5 * size:
+            side //= 2
+        if side > 1:
+            axes.insert(0, TileAxis(loop, side))
+            points *= side
+    return GroupTiling(tuple(axes), False, max(1, min(4, points // 128)))
 
 
 def _choosing(group: LoweredGroup, vector: str, tile: int) -> GroupTiling:
