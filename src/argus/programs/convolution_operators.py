@@ -24,7 +24,12 @@ from argus.programs.convolution_phases import (
     last_phase_products,
     phase_products,
 )
-from argus.programs.flat_convolutions import Reading, flat_products, worth_flat
+from argus.programs.flat_convolutions import (
+    Reading,
+    flat_products,
+    without_gaps,
+    worth_flat,
+)
 from argus.programs.numpy_functions import contracted, flip
 from argus.programs.operator_table import each, own
 from argus.programs.tensor_array import TensorArray
@@ -73,14 +78,17 @@ def _windowed(
             )
         ]
         if worth_flat(x, weight.shape[0], 1, readings, precision):
-            return flat_products(x, weight, readings, precision)
+            found = flat_products(x, weight, readings, precision)
+            return without_gaps(found)
     filters = filters_last(weight, precision=precision)
     filters = filters.reshape(len(filters), groups, -1, *filters.shape[2:])
     # Groups lie between pixels and channels.
     split = x.reshape(x.shape[0], groups, -1, *x.shape[2:])
     aside = split.seen(permuted(split.shape, [0, 2, *range(3, count + 3), 1]))
     last = channels_last(aside, [*borders, (0, 0)], precision=precision)
-    last = last.seen(permuted(last.shape, [0, count + 1, count + 2, *range(1, count + 1)]))
+    last = last.seen(
+        permuted(last.shape, [0, count + 1, count + 2, *range(1, count + 1)])
+    )
     none = [(0, 0)] * count
     wide = windows_of(last, taps, stride, none, dilation, 0.0)
     space, taps = "xyz"[:count], "rst"[:count]

@@ -14,7 +14,12 @@ from argus.programs.channels_last import (
     filters_last,
     products_last,
 )
-from argus.programs.flat_convolutions import Reading, flat_products, worth_flat
+from argus.programs.flat_convolutions import (
+    Reading,
+    flat_products,
+    without_gaps,
+    worth_flat,
+)
 from argus.programs.numpy_functions import contracted
 from argus.programs.tensor_array import TensorArray
 from argus.programs.tensor_program import UntranslatedError
@@ -86,7 +91,7 @@ def last_phase_products(
     if worth_flat(x, weight.shape[1], prod(each_t), readings, precision):
         found = flat_products(x, filters, readings, precision)
         order = [d for i in range(count) for d in (2 + count + i, 2 + i)]
-        return found.seen(permuted(found.shape, [0, 1, *order]))
+        return without_gaps(found.seen(permuted(found.shape, [0, 1, *order])))
     inner = channels_last(x, [f.input_border for f in phases], precision=precision)
     # n, of each dimension q and u, c
     left = LinearView(

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from argus.ir.dtypes import DType, f32
+from argus.ir.dtypes import DType
 from argus.programs.channels_last import (
     channels_last,
     channels_of,
@@ -27,7 +27,7 @@ from argus.programs.channels_last import (
 )
 from argus.programs.products import TMA_BYTES, predicted_time
 from argus.programs.tensor_array import TensorArray
-from argus.programs.views import LinearView, permuted
+from argus.programs.views import LinearView
 
 _STEP = 128
 """Bytes of K that a step takes."""
@@ -89,9 +89,7 @@ def flat_space(
         length = sum((r.length - 1) * s for r, s in pairs) + 1
         length = ceil(length / unit) * unit
         first = sum(r.first * s for r, s in pairs)
-        read = sum(
-            (n - 1) * r.reach * s for n, (r, s) in zip(taps, pairs, strict=True)
-        )
+        read = sum((n - 1) * r.reach * s for n, (r, s) in zip(taps, pairs, strict=True))
         if first + length + read <= prod(sizes):
             break
         more += 1
@@ -132,12 +130,21 @@ def worth_flat(
     return before > _GAIN * after
 
 
+def without_gaps(product: TensorArray) -> TensorArray:
+    """The same as a value of its own, for what cannot read it through its view.
+
+    The others compute it on the way.
+    """
+    made = product.recorder.copied(product.operand)
+    return TensorArray(product.recorder, made)
+
+
 def flat_products(
     x: TensorArray, weight: TensorArray, readings: Sequence[Reading], precision: str
 ) -> TensorArray:
     """Products (N, *columns, *lengths) of x (N, C, *space) and weight.
 
-    ``weight`` is (*columns, C, *taps).
+    ``weight`` is (*columns, C, *taps). They are read through a view.
     """
     count = len(readings)
     channels = channels_of(x.element, x.shape[1], precision)

@@ -357,9 +357,7 @@ def chosen_tile(
     each = tile.bm * factors[0] + tile.bn * factors[1]
     staged = 2 * tile.bm * _STAGED if tile.persistent and not tile.swap else 0
     fitting = (_SHARED - staged) // (each * tile.bk * element.bytes)
-    return replace(
-        tile, cluster=2 if shared else 1, stages=min(tile.stages, fitting)
-    )
+    return replace(tile, cluster=2 if shared else 1, stages=min(tile.stages, fitting))
 
 
 def predicted_time(
