@@ -119,15 +119,27 @@ def test_a_model_gets_its_kernels_in_one_file(home: Path, tmp_path: Path):
     torch = pytest.importorskip("torch")
     path = tmp_path / "new.py"
     model = str(Path(__file__).parent / "tasks" / "models" / "softmax.py")
-    words = ["--trials", "1", "--no-ablate", "--cold", "--out", str(path)]
-    done = invoke("optimize", model, *words)
+    words = ["--trials", "2", "--no-ablate", "--cold", "--out", str(path)]
+    done = invoke("optimize", model, *words, "--json")
     assert done.exit_code == 0, done.output
-    assert "100.0 % of the operations have a kernel" in done.output
+    data = json.loads(done.output)
+    (kernel,) = data["kernels"]
+    (run,) = data["runs"]
+    assert kernel["task"] == run["task"]
+    assert run["trials"] == 2
+    before, after = data["predicted_us"]["before"], data["predicted_us"]["after"]
+    assert kernel["predicted_us"] == before >= after == kernel["after_us"]
     file = SimpleNamespace(**runpy.run_path(str(path)))
     (x,) = file.get_inputs()
-    best = file.KERNELS["softmax 5x300"]
-    assert best["kernel"] in best["source"]
-    assert torch.allclose(file.ModelNew()(x), file.Model()(x), atol=2e-3)
+    assert torch.allclose(file.ModelNew()(x), file.Model()(x), atol=1e-6)
+
+
+def test_options_that_are_not_for_a_file(home: Path):
+    model = str(Path(__file__).parent / "tasks" / "models" / "softmax.py")
+    for words in (["--shape", "4x4"], ["--option", "relu"], ["--size", "M=4"]):
+        done = invoke("optimize", model, *words, "--json")
+        assert done.exit_code == 2
+        assert json.loads(done.output)["diagnostics"][0]["code"] == "AG0908"
 
 
 WINDOW = '''

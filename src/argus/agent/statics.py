@@ -20,6 +20,8 @@ from argus.lang.kernel import Kernel, literal, load_kernels
 from argus.runs.records import Candidate, FileProblem, Problem, Value
 
 _STEPS = 2
+_CHANGED = 3
+"""Parameters that are changed together, at most."""
 OPTIMISATION = "tile-shape"
 """What an unknown number is taken for."""
 
@@ -109,11 +111,16 @@ class Statics(DesignSpace):
         return None
 
     def sample(self, problem: Problem, random: Random) -> Design:
-        """Any design, uniformly."""
+        """A design that differs from the file's in a few parameters.
+
+        Of a kernel with many, nearly all combinations of values are none: they belong
+        together in ways that nobody has said.
+        """
         knobs = self.searched(problem)
+        changed = random.sample([*knobs], min(len(knobs), random.randint(1, _CHANGED)))
         return {
             **self.start(problem),
-            **{k: random.choice(knob.values) for k, knob in knobs.items()},
+            **{k: random.choice(knobs[k].values) for k in changed},
         }
 
     def designs(self, problem: Problem) -> Iterator[Design]:

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from argus.agent.loop import Options
     from argus.agent.model.settings import ModelSettings
     from argus.agent.state import RunState
+    from argus.cli.programs import Worked
     from argus.diagnostics import Json
     from argus.evaluation.judge import Judge
     from argus.runs.records import Budget, Candidate, Finished, Task
@@ -110,7 +111,12 @@ def optimize(
     ] = True,
     output: Annotated[
         Path | None,
-        typer.Option("--out", "-o", metavar="FILE", help="Write the best kernel here."),
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="PATH",
+            help="Write the best kernel here; of a PyTorch file, ModelNew.",
+        ),
     ] = None,
     json_output: JsonOption = False,
 ) -> None:
@@ -124,6 +130,7 @@ def optimize(
         from argus.agent.policy import policy_file
         from argus.agent.tasks.named import require_allowed
         from argus.cli.models import lowering_agent, model_settings
+        from argus.cli.programs import optimize_program
         from argus.cli.tasks import tasks_of
         from argus.runs.records import Budget
 
@@ -164,28 +171,26 @@ def optimize(
             execute,
         )
         with _judge(ray) as judge:
-            if trials is None:
-                default = TRIALS_MEASURED if judge.devices else TRIALS_PREDICTED
-                budget = budget.model_copy(update={"trials": default})
-            best: dict[str, Candidate] = {}
-            # The kernels of a model go into one file, at the end.
-            alone = output if named.model is None else None
-            for one in named.tasks:
+            each = TRIALS_MEASURED if judge.devices else TRIALS_PREDICTED
+
+            def work(one: Task, limits: Budget, to: Path | None = None) -> Worked:
                 with (
                     lowering_agent(out, agent, asked, usd is not None) as made,
-                    _begun(one, agent, seed, budget, cold, judge, asked) as run,
+                    _begun(one, agent, seed, limits, cold, judge, asked) as run,
                 ):
-                    found, interrupted = _work(out, run, judge, made, options, alone)
-                    best |= _best(run)
-                results.append(found)
-                if interrupted:
-                    break
-        if named.model is not None and output is not None:
-            from argus.agent.tasks.model_new import model_new
-            from argus.files.writing import write_text
+                    found, interrupted = _work(out, run, judge, made, options, to)
+                    return found, _best(run), interrupted
 
-            write_text(output, model_new(named.model, best))
-            out.fields([("model", f"{output}: ModelNew")])
+            if named.program is not None:
+                measured = bool(judge.devices)
+                optimize_program(
+                    out, named.program, budget, each, measured, work, output
+                )
+            else:
+                (one,) = named.tasks
+                if trials is None:
+                    budget = budget.model_copy(update={"trials": each})
+                results.append(work(one, budget, output)[0])
 
 
 def _judge(ray: str | None, hung: frozenset[str] = frozenset()) -> Judge:

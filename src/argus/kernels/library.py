@@ -7,7 +7,6 @@ exports one constant; a family has those parts that make sense for it:
     forms/       kernel files on the way from the naive kernel to those
     entry.py     ENTRIES: sizes, inputs, references, choices, baselines (`entry.py`)
     space.py     SPACES: what `argus optimize` searches (`space.py`)
-    pattern.py   PATTERNS: what it computes in a graph of PyTorch (`pattern.py`)
     op.py        functions on torch tensors, the names in its `__all__` (`argus.ops`)
 
 Whoever wants all parts of a kind asks :func:`parts`, so that a new family is a folder

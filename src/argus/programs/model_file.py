@@ -72,14 +72,16 @@ class WrittenModel:
     files: Mapping[str, str]
 
 
-def model_plans(path: str | os.PathLike[str]) -> ModelPlans:
+def model_plans(path: str | os.PathLike[str], *, text: str | None = None) -> ModelPlans:
     """The plans of a PyTorch file, for evaluation and for training.
 
+    ``text`` is what the file holds, where that was read already.
     Raises what `ShapesFile.of` and `capture` raise for evaluation, and AG1048 for a
     tensor that neither the module has nor the file can say.
     """
     where = Path(path)
-    text = Reader().read(str(where))
+    if text is None:
+        text = Reader().read(str(where))
     file = ShapesFile.of(where, text=text)
     model = file.loaded.model
     program = file.program()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from argus.diagnostics import fail
+from argus.ir.expr import holds
+from argus.ir.program import Program
 from argus.model import Prediction, predict
 from argus.programs.kernel_requests import kernel_of, request_for_step
 from argus.programs.plan import KernelStep
@@ -12,8 +15,25 @@ from argus.targets import DEFAULT_TARGET
 def prediction_of(step: KernelStep, target: str = DEFAULT_TARGET) -> Prediction:
     """The time of a step's launch with a cold L2 cache, in microseconds.
 
-    Raises ArgusError for what parsing and placing find (a bug of the emission), and
-    AG0517 for a launch that there cannot be.
+    Raises ArgusError for what parsing and placing find (a bug of the emission), AG0808
+    for sizes that its kernel refuses, and AG0517 for a launch that there cannot be.
     """
     request, _ = request_for_step(kernel_of(step), step, target)
-    return predict(placed_program(request), step.source.sizes)
+    program = placed_program(request)
+    _require_sizes(program, step)
+    return predict(program, step.source.sizes)
+
+
+def _require_sizes(program: Program, step: KernelStep) -> None:
+    env = dict(step.source.sizes)
+    for tensor in step.source.tensors:
+        for dim, stride in enumerate(tensor.all_strides):
+            env[f"{tensor.name}_s{dim}"] = stride
+    for requirement in program.requirements:
+        if not holds(requirement.cond, env):
+            raise fail(
+                "AG0808",
+                requirement.span,
+                "the kernel refuses the sizes of the plan",
+                notes=[f"required because {requirement.why}"],
+            )

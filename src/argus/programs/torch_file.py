@@ -1,13 +1,14 @@
-"""A PyTorch file: its model, its inputs, and the graph of operators between them.
+"""A PyTorch file: its model and its inputs.
 
 The file is the user's own program and is executed, in this process: that is what they
-ask for. Nothing of the graph is interpreted here.
+ask for.
 """
 
 from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,6 @@ from argus.diagnostics import ArgusError, fail
 from argus.files.reading import Reader
 
 if TYPE_CHECKING:
-    from torch.fx import GraphModule
     from torch.nn import Module
 
 
@@ -40,6 +40,11 @@ def require_torch() -> None:
             "a PyTorch file needs PyTorch, which is not installed",
             help="install `argus-gpu[torch]`",
         )
+
+
+def is_torch_text(text: str) -> bool:
+    """Whether a file is one of PyTorch, as its text looks: it has `get_inputs`."""
+    return re.search(r"^(def\s+get_inputs\b|get_inputs\s*=)", text, re.M) is not None
 
 
 def load_file(
@@ -85,25 +90,6 @@ def load_file(
         return TorchFile(str(where), made.eval(), inputs)
     moved = tuple(t.to(device) if isinstance(t, torch.Tensor) else t for t in inputs)
     return TorchFile(str(where), made.eval().to(device), moved)
-
-
-def graph_of(file: TorchFile) -> GraphModule:
-    """The operators that the model runs on its inputs, by ``torch.export``.
-
-    Raises ArgusError AG1041 where there is no such graph.
-    """
-    import torch
-
-    try:
-        with torch.no_grad():
-            return torch.export.export(file.model, file.inputs).module()
-    except Exception as error:
-        raise fail(
-            "AG1041",
-            None,
-            f"the graph of `{Path(file.path).name}` cannot be read: "
-            f"{_first_line(error)}",
-        ) from error
 
 
 def _executed(where: Path, text: str) -> dict[str, Any]:

@@ -112,6 +112,8 @@ def _one(tasks: tuple[Task, ...], part: str) -> Task:
     found = [t for t in tasks if part == t.name] or [t for t in tasks if part in t.name]
     if len(found) == 1:
         return found[0]
+    if not tasks:
+        raise fail("AG1042", None, "no kernel of the file has numbers to search")
     raise fail(
         "AG0908",
         None,

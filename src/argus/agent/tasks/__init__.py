@@ -2,16 +2,12 @@
 
 from argus.agent.tasks.file import file_task
 from argus.agent.tasks.library import library_task, problem_task
-from argus.agent.tasks.matching import Matched, MatchReport, Unmatched
-from argus.agent.tasks.torch_task import TorchTasks, torch_task
+from argus.agent.tasks.program import ProgramTasks, program_tasks
 
 __all__ = [
-    "MatchReport",
-    "Matched",
-    "TorchTasks",
-    "Unmatched",
+    "ProgramTasks",
     "file_task",
     "library_task",
     "problem_task",
-    "torch_task",
+    "program_tasks",
 ]

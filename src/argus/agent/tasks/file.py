@@ -45,12 +45,15 @@ def file_task(
     scalars: Mapping[str, float] | None = None,
     target: str | None = None,
     text: str | None = None,
+    settle: bool = True,
 ) -> Task:
     """The task of making a file's kernel faster.
 
     ``sizes`` by dimension, about 256 where nothing is said, as the kernel admits;
     ``dtypes`` by tensor, the first of its types where nothing is said; ``kernel`` where
     the file has several; ``text`` is what the file holds, where that was read already.
+    ``settle``: find out which static parameters change the result; without, all numbers
+    are searched.
 
     Raises ArgusError: AG0901 and AG0902 (the file), AG0011 (no such kernel, or several
     and none is named), AG1018 (no ``@ag.reference`` function for it), AG0908 (sizes and
@@ -85,7 +88,7 @@ def file_task(
     )
     _start(chosen, problem)
     # A window or a mask is no size of a tile: what changes the result stays.
-    settled_ones = settled(problem, tried(problem))
+    settled_ones = settled(problem, tried(problem)) if settle else {}
     problem = problem.model_copy(update={"settled": settled_ones})
     start = _start(chosen, problem)
     return Task(

@@ -16,22 +16,23 @@ from argus.diagnostics import ArgusError, fail
 from argus.files.reading import Reader
 from argus.files.typed import natural
 from argus.kernels.library import LIBRARY
+from argus.programs.torch_file import is_torch_text
 
 if TYPE_CHECKING:
-    from argus.agent.tasks.torch_task import TorchTasks
+    from argus.agent.tasks.program import ProgramTasks
     from argus.runs.records import Task
 
 
 @dataclass(frozen=True)
 class Named:
-    """Tasks, several of a PyTorch model, which ``model`` then is.
+    """Tasks, several of a PyTorch program, which ``program`` then is.
 
-    ``notes``: which parts of the model are tasks, and which stay as they are.
+    ``notes``: which of its kernels are tasks, and which stay as they are.
     """
 
     tasks: tuple[Task, ...]
     notes: tuple[str, ...] = ()
-    model: TorchTasks | None = None
+    program: ProgramTasks | None = None
 
 
 def tasks_named(
@@ -62,6 +63,14 @@ def tasks_named(
         raise fail("AG0908", None, "there is no task", help=help_)
     given = dict(sizes or {})
     if text not in LIBRARY and (text.endswith(".py") or os.path.exists(text)):
+        if shape is not None or options:
+            what = "`--shape`" if shape is not None else "`--option`"
+            raise fail(
+                "AG0908",
+                None,
+                f"{what} is for kernels of the library, and `{text}` is a file",
+                help="sizes of a kernel file are given by `--size NAME=NUMBER`",
+            )
         return _file_tasks(
             text, given, dtypes or {}, kernel, target, reader or Reader(), execute
         )
@@ -85,17 +94,24 @@ def _file_tasks(
     execute: bool,
 ) -> Named:
     text = reader.read(path)
-    torch = "class Model" in text and "def get_inputs" in text
+    torch = is_torch_text(text)
     if not execute:
         what = "a PyTorch file, which" if torch else "a kernel file, whose reference"
         raise _forbidden(f"`{path}` is {what} would be executed")
     if not torch:
         task = file_task(path, sizes, dtypes, kernel, target=target, text=text)
         return Named((task,))
-    from argus.agent.tasks.torch_task import torch_task
+    if sizes or dtypes:
+        raise fail(
+            "AG0908",
+            None,
+            "the sizes and element types of a PyTorch file are those of its inputs",
+            help="change `get_inputs`",
+        )
+    from argus.agent.tasks.program import program_tasks
 
-    found = torch_task(path, target, text=text)
-    return Named(found.tasks, tuple(found.report.text().splitlines()), found)
+    found = program_tasks(path, target, kernel, text=text)
+    return Named(found.tasks, found.notes, found)
 
 
 def require_allowed(task: Task, execute: bool) -> None:

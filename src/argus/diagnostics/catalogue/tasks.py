@@ -18,9 +18,9 @@ CODES = (
     ),
     Code(
         "AG1042",
-        "a model in which the library has no part",
-        "None of its operators is one that the library has a kernel for. The note "
-        "says why, operator by operator.",
+        "a PyTorch program without a kernel to search",
+        "What is searched are static parameters of the kernels of its plan that are "
+        "numbers, where there is time to be gained. `argus plan` shows the kernels.",
     ),
     Code(
         "AG1043",
