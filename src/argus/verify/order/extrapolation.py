@@ -15,7 +15,7 @@ unknown.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import product
 from math import lcm
 
@@ -35,9 +35,28 @@ from argus.verify.order.unusual_sizes import LONG
 
 __all__ = ["SizeExplorer"]
 
+_MOST = (8, 16, 32, 64)
+"""Numbers of tiles of which all are walked, where the program admits no more."""
 _TILES = (1, 2, 3, 5)
 """In each dimension, where how often loops iterate comes from several sizes
 together."""
+
+
+@dataclass(frozen=True)
+class _Bound:
+    """Trip counts up to ``most`` stand for all; the last ``period`` of them repeat."""
+
+    most: int
+    period: int
+
+
+_NONE = _Bound(-1, 1)
+"""All trip counts were seen."""
+
+
+def _alike(first: int, period: int) -> range:
+    """Numbers of tiles that are tried where each would do."""
+    return range(first, first + 64 * period, period)
 
 
 class SizeExplorer(SizeWalks):
@@ -118,10 +137,24 @@ class SizeExplorer(SizeWalks):
         name, later = rest[0], rest[1:]
         whole = later or self.control.sized
         tails = {} if whole else self._tails(name)
-        bound = self._bound(chosen, name, later, tails)
-        self.outcome.gaps.extend(self.sizes.left_out(name, bound))
-        for iterations in range(bound + 1):
+        seen = self._bound(chosen, name, later, tails)
+        self.outcome.gaps.extend(self.sizes.left_out(name, seen.most))
+        for iterations in self._admitted(chosen, name, seen):
             self._explore({**chosen, name: iterations}, later)
+
+    def _admitted(
+        self, chosen: Mapping[str, int], name: str, bound: _Bound
+    ) -> Iterator[int]:
+        """Trip counts that stand for all that the program admits.
+
+        Of one that repeats and is not admitted, others stand in the same place.
+        """
+        for first in range(bound.most + 1):
+            repeats = first > bound.most - bound.period
+            counts = _alike(first, bound.period) if repeats else (first,)
+            found = self.sizes.admitted(name, chosen, counts)
+            if found is not None:
+                yield found
 
     def _residues(self) -> Iterator[dict[str, int]]:
         """What is added to multiples of tiles: nothing, and what makes a difference."""
@@ -203,21 +236,24 @@ class SizeExplorer(SizeWalks):
         name: str,
         later: tuple[str, ...],
         tails: Tails,
-    ) -> int:
-        """Trip counts of a size up to this one stand for all; -1: all were seen."""
+    ) -> _Bound:
+        """Trip counts of a size that stand for all."""
         loops = self.sizes.loops[name]
         if not loops:
-            return max(3, self.control.near)
+            return _Bound(max(3, self.control.near), 1)
         # How an inner loop is entered again depends on how often it turned, up to its
         # period: each remainder is looked at.
-        bound, offset, period = 0, 0, 1
+        bound, offset, period, every = 0, 0, 1, 1
         ends = True
+        others = {**chosen, **dict.fromkeys(later, 2)}
         while offset < period:
-            iterations = self.long + offset
-            sizes = {**chosen, name: iterations, **dict.fromkeys(later, 2)}
-            watches = self.watched(sizes, loops, tails)
+            counts = _alike(self.long + offset, period)
+            iterations = self.sizes.admitted(name, others, counts)
+            if iterations is None:
+                return self._all(name)
+            watches = self.watched({**others, name: iterations}, loops, tails)
             if self.outcome.stuck:
-                return -1
+                return _NONE
             for watch in watches:
                 if missing := watch.missing():
                     line = missing[0].span.line
@@ -225,12 +261,24 @@ class SizeExplorer(SizeWalks):
                         f"the loop of line {line} shows no period within {iterations} "
                         "iterations"
                     )
-                    return min(self.long, 6)
+                    return _Bound(min(self.long, 6), 1)
                 bound = max(bound, watch.bound())
                 ends = ends and watch.ends
-                period = lcm(period, watch.period) if later else 1
+                every = lcm(every, watch.period)
+                period = every if later else 1
             offset += 1
-        return -1 if ends else bound
+        return _NONE if ends else _Bound(bound, every)
+
+    def _all(self, name: str) -> _Bound:
+        """All trip counts of a size, of which the program admits few."""
+        most = next((n for n in _MOST if self.sizes.bounded(name, n)), None)
+        if most is None:
+            self.outcome.gaps.append(
+                f"no multiple of {self.sizes.units.get(name, 1)} of {name} was found "
+                "for which loops iterate until they repeat"
+            )
+            return _Bound(min(self.long, 6), 1)
+        return _Bound(most, 0)
 
     def _branches(self) -> Iterator[str]:
         """Branches that no walk took, or passed by."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import combinations, pairwise
 from math import lcm
 from typing import assert_never
 
 from argus.ir import ops as o
-from argus.ir.expr import Binary, Expr, Sym, evaluate, symbols
+from argus.ir.expr import Binary, Expr, Sym, binary, evaluate, symbols
 from argus.ir.memory import GlobalTensor
 from argus.ir.program import (
     BLOCK_INDEX,
@@ -18,8 +18,10 @@ from argus.ir.program import (
     SM_COUNT,
     Program,
 )
+from argus.verify.decide import prove
 from argus.verify.order.control_dependence import Control
 from argus.verify.order.events import has_events
+from argus.verify.verdict import Verdict
 
 __all__ = ["ITERATIONS", "Sizes", "trips"]
 
@@ -238,6 +240,24 @@ class Sizes:
         env = dict(self.fixed)
         env.update((name, n) for name, n in sizes.items() if name in env)
         return None if self._failing(env) else env
+
+    def admitted(
+        self, size: str, others: Mapping[str, int], counts: Iterable[int]
+    ) -> int | None:
+        """The first number of a size's tiles that the program admits with others."""
+        given = (n for n in counts if self.environment({**others, size: n}) is not None)
+        return next(given, None)
+
+    def bounded(self, size: str, most: int) -> bool:
+        """Whether what the program requires leaves no more than so many tiles."""
+        required = [r.cond for r in self.program.requirements]
+        own = {s for cond in required for s in symbols(cond) if s.name == size}
+        unit = self.units.get(size, 1)
+        return any(
+            prove(binary("<", sym, unit * (most + 1)), required).verdict
+            is Verdict.PROVED
+            for sym in own
+        )
 
     def any(self) -> dict[str, int | float]:
         """Values of all symbols, whether the program admits them or not."""
