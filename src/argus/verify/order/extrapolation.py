@@ -254,6 +254,9 @@ class SizeExplorer(SizeWalks):
             watches = self.watched({**others, name: iterations}, loops, tails)
             if self.outcome.stuck:
                 return _NONE
+            if not any(watch.most for watch in watches):
+                line = loops[0].span.line
+                self.outcome.gaps.append(f"no walk enters the loop of line {line}")
             for watch in watches:
                 if missing := watch.missing():
                     line = missing[0].span.line
