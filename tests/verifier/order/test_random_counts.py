@@ -32,6 +32,7 @@ from argus import f32, i32
 def kernel(A: f32["M K"], C: f32["M K"], V: i32["T"]):
     M, K = A.shape
     T = V.shape[0]
+    ag.require({required}, "sizes")
     {block}
     ring = ag.ring({stages}, a=f32.tile(64, 32))
 """
@@ -55,11 +56,12 @@ class Kernel:
     drains: Role
     persistent: bool
     stages: int
+    required: str
 
     def text(self) -> str:
         """As source."""
         block = "" if self.persistent else "i = ag.block(ag.cdiv(M, 64))"
-        lines = HEAD.format(block=block, stages=self.stages)
+        lines = HEAD.format(block=block, stages=self.stages, required=self.required)
         for name, warps, role, body in (
             ("load", "warps=1", self.fills, FILL),
             ("use", "warpgroups=1", self.drains, DRAIN),
@@ -82,6 +84,8 @@ class Kernel:
 
     def differs(self, sizes: dict[str, Any]) -> bool:
         """Whether some block fills another number of slots than it drains."""
+        if not eval(self.required, dict(sizes)):
+            return False
         tiles = -(-sizes["M"] // 64)
         for blocks in (1, 3) if self.persistent else (tiles,):
             for first in range(min(blocks, tiles)):
@@ -187,6 +191,15 @@ def _other(rng: Random, role: Role) -> Role:
     return Role(tuple(before), tuple(loops))
 
 
+def _required(rng: Random) -> str:
+    """What the kernel requires of its sizes, mostly nothing."""
+    least = rng.choice((48, 112, 160, 320))
+    return rng.choice(
+        ("K > 0", "K > 0", "K > 0", f"K <= {least}", f"K >= {least}", f"M <= {least}",
+         f"K % 224 == {rng.randrange(0, 224, 16)}", f"K * M <= {least * 144}")
+    )  # fmt: skip
+
+
 def _draw(seed: int) -> Kernel:
     rng = Random(seed)
     before: tuple[str, ...] = ()
@@ -196,7 +209,8 @@ def _draw(seed: int) -> Kernel:
         loops[0] = "n", loops[0][1]
     fills = Role(before, tuple(loops))
     drains = _other(rng, fills) if rng.random() < 0.7 else fills
-    kernel = Kernel(fills, drains, rng.random() < 0.4, rng.choice((1, 2, 3)))
+    persistent, stages = rng.random() < 0.4, rng.choice((1, 2, 3))
+    kernel = Kernel(fills, drains, persistent, stages, _required(rng))
     # Who fills by the unusual counts is another case.
     return replace(kernel, fills=drains, drains=fills) if rng.random() < 0.5 else kernel
 
